@@ -3,14 +3,17 @@
 //! A tree that takes writes faster than it merges them grows without bound, and its reads become
 //! slower. So a design's [`Constraint`](crate::design::Constraint) limits the number of runs and of
 //! immutable memtables: [`Limit`](crate::design::Limit) says which runs are counted, and
-//! [`Violation`] says what happens to writers when there are too many.
+//! [`Violation`] says what happens to writers when there are too many. If values are stored apart,
+//! the same holds for garbage in value files, which the design bounds as well.
 
 pub(crate) mod pressure;
 #[cfg(test)]
 mod tests;
+mod value_space;
 
 pub use pressure::{Pressure, StallCause};
 use pressure::{count, run_pressure};
+use value_space::value_pressure;
 
 use crate::design::{Design, Stall, Violation};
 use crate::pick::{PickContext, due_by_shape};
@@ -36,7 +39,9 @@ pub fn admit(shape: &TreeShape, immutable_memtables: usize, design: &Design) -> 
         let (cause, stop_at) = (StallCause::ImmutableMemtables, limits.stop_buffers);
         return Admission::Stop(Pressure::new(cause, None, buffers, stop_at, stop_at));
     }
-    let answer = match (limits.violation, admit_by_runs(shape, design)) {
+    let by_values = value_pressure(shape, design).map_or(Admission::Proceed, admit_under);
+    let answer = stricter(admit_under(run_pressure(shape, design)), by_values);
+    let answer = match (limits.violation, answer) {
         (Violation::None, _) | (Violation::Stop, Admission::Delay(_)) => Admission::Proceed,
         (_, answer) => answer,
     };
@@ -50,8 +55,7 @@ pub fn admit(shape: &TreeShape, immutable_memtables: usize, design: &Design) -> 
     answer
 }
 
-fn admit_by_runs(shape: &TreeShape, design: &Design) -> Admission {
-    let pressure = run_pressure(shape, design);
+fn admit_under(pressure: Pressure) -> Admission {
     if pressure.measured >= pressure.stop_at {
         Admission::Stop(pressure)
     } else if pressure.measured >= pressure.threshold {
@@ -59,4 +63,14 @@ fn admit_by_runs(shape: &TreeShape, design: &Design) -> Admission {
     } else {
         Admission::Proceed
     }
+}
+
+/// Returns the answer that lets writers proceed less.
+fn stricter(one: Admission, other: Admission) -> Admission {
+    let strictness = |answer: &Admission| match answer {
+        Admission::Proceed => (0, 0.0),
+        Admission::Delay(pressure) => (1, pressure.strength()),
+        Admission::Stop(_) => (2, 0.0),
+    };
+    if strictness(&other) > strictness(&one) { other } else { one }
 }

@@ -67,8 +67,8 @@ pub use key_range::KeyRange;
 pub use pick::{Cursors, PickContext, manual, next_due_micros, pick, refilled};
 pub use scheduler::{ScheduledMerge, Scheduler, allocate};
 pub use shape::{
-    AddedTable, Level, Run, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape, ValueFileId,
-    ValueFileInfo, ValueFileState, ValueFileUsage, ValueRef,
+    AddedTable, Level, Run, RunId, SeqNo, SettledValues, ShapeEdit, TableId, TableInfo, TreeShape,
+    ValueFileId, ValueFileInfo, ValueFileState, ValueFileUsage, ValueRef,
 };
 pub use strategy::{
     Eagerness, Granularity, Growth, Intake, Movement, Runs, Strategy, Trigger, TriggerKind,

@@ -20,7 +20,8 @@
 //! amplification merges all runs into the oldest, and size-tiered policies merge adjacent runs into
 //! their oldest.
 //!
-//! If no compaction can run, a value file with much garbage may be collected; see `collect`.
+//! Merges relocate values of files with much garbage on their way. If no compaction can run, such
+//! files may be collected by a job of their own; see `collect`.
 //!
 //! Two properties hold, and property tests check them. Every compaction passes
 //! [`crate::soundness::check`]. From any shape, the tree settles after finitely many compactions,
@@ -66,7 +67,13 @@ pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
     candidate::sort(&mut candidates);
     let is_open = |one: &&CompactionCandidate| !load::is_blocked(input, &candidates, one);
     let compaction = candidates.iter().filter(is_open).find_map(|candidate| act(input, candidate));
-    compaction.or_else(|| collect::pick(input))
+    match compaction {
+        Some(compaction) => {
+            let relocated = collect::with_merge(input, &compaction);
+            Some(Compaction { relocated, ..compaction })
+        }
+        None => collect::pick(input),
+    }
 }
 
 /// Returns the level that a compaction is due for by the shape alone, regardless of time.

@@ -20,7 +20,9 @@ mod text;
 mod values;
 
 pub use edit::{AddedTable, ShapeEdit, ShapeError};
-pub use values::{ValueFileId, ValueFileInfo, ValueFileState, ValueFileUsage, ValueRef};
+pub use values::{
+    SettledValues, ValueFileId, ValueFileInfo, ValueFileState, ValueFileUsage, ValueRef,
+};
 
 use std::fmt;
 use std::sync::Arc;

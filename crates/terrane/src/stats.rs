@@ -40,6 +40,7 @@ impl StallStats {
         self.runs_micros()
             + self.immutable_memtables_micros
             + self.compactions_due_micros
+            + self.value_space_micros
             + self.delay_micros
     }
 
@@ -57,6 +58,7 @@ impl StallStats {
             StallCause::TotalRuns => self.total_runs_micros,
             StallCause::ImmutableMemtables => self.immutable_memtables_micros,
             StallCause::CompactionsDue => self.compactions_due_micros,
+            StallCause::ValueSpace => self.value_space_micros,
         }
     }
 }

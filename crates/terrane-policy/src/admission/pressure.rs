@@ -26,16 +26,19 @@ pub enum StallCause {
     ImmutableMemtables,
     /// A compaction is due, and the design stalls writers until the tree is in shape.
     CompactionsDue,
+    /// Collections fall behind: value files take more space than the design allows.
+    ValueSpace,
 }
 
 impl StallCause {
     /// All causes.
-    pub const ALL: [StallCause; 5] = [
+    pub const ALL: [StallCause; 6] = [
         Self::Level0Runs,
         Self::LevelRuns,
         Self::TotalRuns,
         Self::ImmutableMemtables,
         Self::CompactionsDue,
+        Self::ValueSpace,
     ];
 }
 
@@ -47,6 +50,7 @@ impl fmt::Display for StallCause {
             Self::TotalRuns => "total-runs",
             Self::ImmutableMemtables => "immutable-memtables",
             Self::CompactionsDue => "compactions-due",
+            Self::ValueSpace => "value-space",
         })
     }
 }
@@ -59,7 +63,8 @@ pub struct Pressure {
     pub cause: StallCause,
     /// The level that was measured; `None` if all levels were counted together.
     pub level: Option<usize>,
-    /// The number of runs or memtables counted; 0 for [`StallCause::CompactionsDue`].
+    /// The number of runs or memtables counted; 0 for [`StallCause::CompactionsDue`]. For
+    /// [`StallCause::ValueSpace`], this and the limits are percentages of the live values.
     pub measured: u32,
     /// The number of runs or memtables at which writers are delayed.
     pub threshold: u32,
@@ -97,6 +102,9 @@ impl Pressure {
                 format!("fewer than {threshold} memtables wait to be flushed")
             }
             StallCause::CompactionsDue => format!("level {level} needs no compaction"),
+            StallCause::ValueSpace => {
+                format!("value files take less than {threshold} % of the bytes of live values")
+            }
         }
     }
 
@@ -117,7 +125,7 @@ impl Pressure {
     pub fn stops_at_once(&self) -> bool {
         match self.cause {
             StallCause::CompactionsDue => true,
-            StallCause::ImmutableMemtables => false,
+            StallCause::ImmutableMemtables | StallCause::ValueSpace => false,
             StallCause::Level0Runs | StallCause::LevelRuns | StallCause::TotalRuns => {
                 self.measured >= self.stop_at.saturating_add(PENDING_FLUSHES_MAX)
             }
@@ -154,6 +162,10 @@ impl fmt::Display for Pressure {
                     write!(f, ", the newest fills {percent} % of it")?;
                 }
                 write!(f, " (delay at {threshold}, stop at {stop_at})")
+            }
+            StallCause::ValueSpace => {
+                write!(f, "{cause}: {measured} % of the live values ")?;
+                write!(f, "(delay at {threshold} %, stop at {stop_at} %)")
             }
             _ => write!(f, "{cause}: {measured} (delay at {threshold}, stop at {stop_at})"),
         }

@@ -103,3 +103,50 @@ fn immutable_memtables_stop_writers_whatever_the_shape() {
     let Admission::Stop(pressure) = answer else { panic!("{answer:?}") };
     assert_eq!(pressure.to_string(), "immutable-memtables: 2 (delay at 2, stop at 2)");
 }
+
+/// With a bound of 1.3, writers slow down from 1.3 to 1.45 times the live values. Garbage of four
+/// files does not count.
+#[test]
+fn garbage_beyond_the_space_bound_slows_writers_down_and_stops_them() {
+    let answer = |mib: u64, settings: &str| {
+        let design: Design =
+            format!("tiering T=3; values=apart(1KiB,file=1MiB); {settings}").parse().unwrap();
+        let shape = format!("L1 r1: 1=a..=z:1KiB,values=3:100MiB/100\nV 3: {mib}MiB");
+        admit(&shape.parse().unwrap(), 0, &design)
+    };
+    assert_eq!(answer(133, ""), Admission::Proceed);
+    let strength = |mib| match answer(mib, "") {
+        Admission::Delay(pressure) => pressure.strength(),
+        other => panic!("{other:?}"),
+    };
+    assert!(0.0 < strength(134) && strength(134) < strength(148) && strength(148) < 1.0);
+    let Admission::Stop(pressure) = answer(149, "") else { panic!() };
+    assert_eq!(
+        pressure.to_string(),
+        "value-space: 145 % of the live values (delay at 130 %, stop at 145 %)"
+    );
+    assert_eq!(pressure.until(), "value files take less than 130 % of the bytes of live values");
+    assert_eq!(answer(148, "violation=stop"), Admission::Proceed);
+    assert_eq!(answer(900, "violation=none"), Admission::Proceed);
+    assert_eq!(answer(900, "values=inline"), Admission::Proceed);
+}
+
+#[test]
+fn the_stricter_of_two_limits_holds() {
+    let design: Design =
+        "tiering L0=2 T=2; delay=3; stop=5; values=apart(1KiB,file=1MiB)".parse().unwrap();
+    let verdict = |runs: u64, mib: u64| {
+        let runs = (1..=runs).map(|run| format!("L0 r{run}: {run}=a..=z:1,values=900:10MiB/1\n"));
+        let shape = format!("{}V 900: {mib}MiB", runs.collect::<String>());
+        match admit(&shape.parse().unwrap(), 0, &design) {
+            Admission::Proceed => "proceed".to_owned(),
+            Admission::Delay(pressure) => format!("delay by {}", pressure.cause),
+            Admission::Stop(pressure) => format!("stop by {}", pressure.cause),
+        }
+    };
+    assert_eq!(verdict(2, 20), "proceed");
+    assert_eq!(verdict(3, 30), "delay by level-0-runs");
+    assert_eq!(verdict(2, 32), "delay by value-space");
+    assert_eq!(verdict(5, 50), "stop by level-0-runs");
+    assert_eq!(verdict(3, 90), "stop by value-space");
+}

@@ -25,12 +25,12 @@ pub enum Values {
 }
 
 /// Which values are stored apart, and when value files are collected. In the text form
-/// `apart(1KiB,garbage=30%,space=1.3,file=64MiB)`, only the threshold must be given.
+/// `apart(1KiB,garbage=50%,space=1.3,file=64MiB)`, only the threshold must be given.
 ///
 /// | key in text | field | default | raising it |
 /// |---|---|---|---|
 /// | (first) | `threshold_bytes` | | fewer values are apart: scans are faster, merges write more |
-/// | `garbage` | `garbage_percent` | 30% | collections write less, files take more space |
+/// | `garbage` | `garbage_percent` | 50% | collections write less, files take more space |
 /// | `space` | `space_percent` | 1.3 | collections write less, files take more space |
 /// | `file` | `file_bytes` | 64MiB | fewer files; a collection needs more temporary space |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,12 +48,12 @@ pub struct ValueSeparation {
 }
 
 /// What a threshold, a size or a share may be, for messages.
-const FORMS: &str = "inline or apart(1KiB,garbage=30%,space=1.3,file=64MiB)";
+const FORMS: &str = "inline or apart(1KiB,garbage=50%,space=1.3,file=64MiB)";
 
 impl ValueSeparation {
     /// Returns the default settings for a threshold in bytes.
     pub const fn at(threshold_bytes: u64) -> Self {
-        Self { threshold_bytes, garbage_percent: 30, space_percent: 130, file_bytes: 64 << 20 }
+        Self { threshold_bytes, garbage_percent: 50, space_percent: 130, file_bytes: 64 << 20 }
     }
 
     /// Checks that each setting is within its range.
@@ -179,10 +179,10 @@ mod tests {
         for (text, printed) in [
             ("inline", "inline"),
             ("apart(1KiB)", "apart(1KiB)"),
-            ("apart(1024, garbage=30%, space=1.30)", "apart(1KiB)"),
+            ("apart(1024, garbage=50%, space=1.30)", "apart(1KiB)"),
             (
-                "apart(4000,file=1GiB,garbage=50%,space=2)",
-                "apart(4000,garbage=50%,space=2,file=1GiB)",
+                "apart(4000,file=1GiB,garbage=40%,space=2)",
+                "apart(4000,garbage=40%,space=2,file=1GiB)",
             ),
             ("apart(64,space=1.05)", "apart(64,space=1.05)"),
         ] {
@@ -215,7 +215,7 @@ mod tests {
             ("apart", "apart(1KiB"),
             ("apart()", "apart(1KiB"),
             ("inline(1)", "inline or"),
-            ("apart(1KiB,garbage=0.3)", "garbage=30%"),
+            ("apart(1KiB,garbage=0.3)", "garbage=50%"),
             ("apart(1KiB,garbage=30%,garbage=40%)", "garbage once"),
             ("apart(1KiB,age=3)", "space=1.3"),
             ("apart(8)", "32 bytes to 1GiB"),

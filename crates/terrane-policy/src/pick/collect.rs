@@ -1,19 +1,23 @@
 //! Collects value files: jobs that copy the live values of files with much garbage to new files, so
 //! that the old files can be removed.
 //!
-//! A job rewrites one table in place and relocates its pointers into the chosen files, the victims.
-//! A table holds some fifty bytes for each value, so rewriting it is cheap next to moving values.
-//! When no table refers to a victim any more, the engine removes the file. New files hold values
-//! whose keys are close to each other, so few tables refer to them, and collecting them again is
-//! cheap.
+//! A job relocates the pointers of its tables into the chosen files, the victims. When no table
+//! refers to a victim any more, the engine removes the file. Merges relocate values on their way,
+//! because they write new tables anyway. If no merge is due, a job of its own rewrites one table in
+//! place. A table holds some fifty bytes for each value, so rewriting it is cheap next to moving
+//! values. New files hold values whose keys are close to each other, so few tables refer to them,
+//! and collecting them again is cheap.
 //!
 //! A file can be a victim when it is settled and part of it is garbage. Victims are, in this order:
 //! 1. files with a dead value that delete persistence wants gone;
-//! 2. the files with the largest share of garbage, as many as it takes to come below the space bound
+//! 2. the files with the largest share of garbage, as many as it takes to stay below the space bound
 //!    of the design if all of their garbage were gone;
-//! 3. the files whose share of garbage reaches the limit of the design, if together they hold enough
-//!    garbage to be worth rewriting all tables that refer to them;
+//! 3. the files whose share of garbage reaches the limit of the design. For jobs of their own, they
+//!    must together hold enough garbage to be worth rewriting all tables that refer to them;
 //! 4. all files, if the design stores values inline: their values go back to tables.
+//!
+//! Until a victim is gone, the values that were moved exist twice. So jobs work on few victims at a
+//! time.
 //!
 //! Garbage never shrinks until a file is gone, and a job turns live values of its victims into
 //! garbage. So a victim stays a victim, and every job leaves fewer live values in victims: jobs come
@@ -23,14 +27,29 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::context::{PickContext, is_free};
-use crate::compaction::{CollectionCause, Compaction, Input, Output, Placement, Reason};
+use crate::compaction::{
+    CollectionCause, Compaction, Input, InputGroup, Output, Placement, Reason,
+};
 use crate::design::ValueSeparation;
-use crate::shape::{TableInfo, ValueFileId, ValueFileState, ValueFileUsage};
+use crate::shape::{SettledValues, TableInfo, ValueFileId, ValueFileState, ValueFileUsage};
 
 /// A job relocates at most this many times the size of a value file, or the values that one table
 /// has in one file. It bounds the space that a job needs before it frees any, and how long it keeps
 /// compactions from its table.
 const FILES_PER_JOB: u64 = 4;
+
+/// Jobs work on victims of at most this share of all value files at a time, or on as many as one job
+/// takes.
+const VICTIMS_SHARE: u64 = 10;
+
+/// A merge relocates at most this many times the values of the level that it moves down, or as many
+/// as a job of its own. Collections then keep pace with writers, because what writers bring comes
+/// down in merges.
+const VALUES_PER_MERGE: u64 = 2;
+
+/// Files are collected for the space bound when the garbage reaches this share of what the bound
+/// allows, in percent, because writers slow down at the bound.
+const START_PERCENT: u64 = 85;
 
 /// The garbage of the files that reach their limit must be this many times the tables that refer to
 /// them. Rewriting the tables then adds at most a quarter to the bytes that writers wrote.
@@ -53,7 +72,7 @@ pub(super) fn pick(input: &PickContext<'_>) -> Option<Compaction> {
     if input.shape.value_files.is_empty() || input.in_progress.iter().any(is_collection) {
         return None;
     }
-    let victims = victims(input);
+    let victims = victims(input, Worth::OwnJob);
     victims.iter().find_map(|victim| {
         let mut places: Vec<_> = input.shape.places().collect();
         // Tables of upper levels will soon be merged anyway.
@@ -69,7 +88,7 @@ pub(super) fn pick(input: &PickContext<'_>) -> Option<Compaction> {
                     tables: vec![Arc::clone(place.table)],
                 }],
                 output: Output { level: place.level, placement: Placement::Join(place.run) },
-                relocated: relocated(input, place.table, victim, &victims),
+                relocated: relocated(&[place.table], Some(victim), &victims, job_bytes_max(input)),
                 reason: Reason::Collection {
                     file: victim.usage.file.id,
                     cause: victim.cause,
@@ -80,6 +99,20 @@ pub(super) fn pick(input: &PickContext<'_>) -> Option<Compaction> {
             is_free(input, &job).then_some(job)
         })
     })
+}
+
+/// Returns the value files whose values a merge relocates on its way.
+pub(super) fn with_merge(input: &PickContext<'_>, merge: &Compaction) -> Vec<ValueFileId> {
+    let is_merge = |group: &InputGroup| matches!(group, InputGroup::Merge(_));
+    if input.shape.value_files.is_empty() || !merge.groups(input.shape).iter().any(is_merge) {
+        return Vec::new();
+    }
+    let from = merge.from_level();
+    let moving = merge.inputs.iter().filter(|input| input.level == from);
+    let values: u64 = moving.flat_map(|input| &input.tables).map(|table| table.value_bytes()).sum();
+    let most = values.saturating_mul(VALUES_PER_MERGE).max(job_bytes_max(input));
+    let tables: Vec<&Arc<TableInfo>> = merge.tables().collect();
+    relocated(&tables, None, &victims(input, Worth::OnTheWay), most)
 }
 
 /// Returns the time at which a dead value becomes due for collection, in microseconds since the Unix
@@ -103,25 +136,54 @@ fn can_be_collected(usage: &ValueFileUsage) -> bool {
     usage.file.state == ValueFileState::Settled && usage.live_bytes > 0 && usage.garbage_bytes() > 0
 }
 
+/// The most bytes of values that a job of its own relocates, unless one file has more in its table.
+fn job_bytes_max(input: &PickContext<'_>) -> u64 {
+    let usual = ValueSeparation::at(0);
+    let separation = input.design.values.separation().unwrap_or(&usual);
+    separation.file_bytes.saturating_mul(FILES_PER_JOB)
+}
+
+/// Whether the tables that refer to victims are rewritten for them alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Worth {
+    /// They are.
+    OwnJob,
+    /// They are merged anyway.
+    OnTheWay,
+}
+
 /// The files to collect, first one first.
-fn victims(input: &PickContext<'_>) -> Vec<Victim> {
+fn victims(input: &PickContext<'_>, worth: Worth) -> Vec<Victim> {
     let usage = input.shape.value_usage();
     let Some(separation) = input.design.values.separation() else {
-        return back_inline(usage);
+        return at_a_time(input, back_inline(usage));
     };
-    let settled = usage.into_iter().filter(|one| one.file.state == ValueFileState::Settled);
-    let settled: Vec<ValueFileUsage> = settled.collect();
-    let mut files: Vec<ValueFileUsage> =
-        settled.iter().filter(|usage| can_be_collected(usage)).cloned().collect();
+    let mut files: Vec<ValueFileUsage> = usage.into_iter().filter(can_be_collected).collect();
     files.sort_by_key(|usage| (Reverse(garbage_share(usage)), usage.file.id));
     let overdue = overdue(input, &files);
-    let by_space = over_the_bound(separation, &settled, &files);
-    let by_share = over_the_limit(input, separation, &files);
+    let by_space = over_the_bound(separation, input.shape.settled_values(), &files);
+    let mut by_share = at_a_time(input, over_the_limit(separation, &files));
+    if worth == Worth::OwnJob && !is_worth_its_tables(input, &by_share) {
+        by_share.clear();
+    }
+    let by_space = at_a_time(input, by_space);
     let worst = if by_space.len() < by_share.len() { by_share } else { by_space };
     let is_new =
         |victim: &Victim| overdue.iter().all(|other| other.usage.file.id != victim.usage.file.id);
     let rest: Vec<Victim> = worst.into_iter().filter(is_new).collect();
     [overdue, rest].concat()
+}
+
+/// The first victims, as many as jobs work on at a time.
+fn at_a_time(input: &PickContext<'_>, mut victims: Vec<Victim>) -> Vec<Victim> {
+    let most = job_bytes_max(input).max(input.shape.value_bytes() / VICTIMS_SHARE);
+    let mut bytes = 0u64;
+    let mut is_first = true;
+    victims.retain(|victim| {
+        bytes = bytes.saturating_add(victim.usage.file.bytes);
+        std::mem::take(&mut is_first) || bytes <= most
+    });
+    victims
 }
 
 fn back_inline(mut usage: Vec<ValueFileUsage>) -> Vec<Victim> {
@@ -152,83 +214,77 @@ fn overdue(input: &PickContext<'_>, files: &[ValueFileUsage]) -> Vec<Victim> {
     aged
 }
 
-/// The files that must go so that all settled files together come below the space bound. `files` is
+/// The files that must go so that all settled files together stay below the space bound. `files` is
 /// sorted by garbage, worst first.
 fn over_the_bound(
     separation: &ValueSeparation,
-    settled: &[ValueFileUsage],
+    settled: SettledValues,
     files: &[ValueFileUsage],
 ) -> Vec<Victim> {
-    let is_left = |usage: &&ValueFileUsage| !usage.is_dead();
-    let live: u64 = settled.iter().map(|usage| usage.live_bytes).sum();
-    let mut total: u64 = settled.iter().filter(is_left).map(|usage| usage.file.bytes).sum();
-    let percent = |total: u64| u128::from(total) * 100 / u128::from(live.max(1));
-    let measured = u64::try_from(percent(total)).unwrap_or(u64::MAX);
-    let threshold = separation.space_percent.into();
-    let limit = u128::from(live) * u128::from(separation.space_percent);
+    let allowed = u64::from(separation.space_percent).saturating_sub(100);
+    let threshold = 100 + allowed * START_PERCENT / 100;
+    let limit = u128::from(settled.live_bytes) * u128::from(threshold);
+    let mut total = settled.bytes;
     let mut victims = Vec::new();
     for usage in files {
         if u128::from(total) * 100 <= limit {
             break;
         }
         total -= usage.garbage_bytes();
-        let usage = usage.clone();
+        let (usage, measured) = (usage.clone(), settled.percent());
         victims.push(Victim { usage, cause: CollectionCause::Space, measured, threshold });
     }
     victims
 }
 
-/// The files whose own share of garbage reaches the limit, if collecting them is worth it. `files`
-/// is sorted by garbage, worst first.
-fn over_the_limit(
-    input: &PickContext<'_>,
-    separation: &ValueSeparation,
-    files: &[ValueFileUsage],
-) -> Vec<Victim> {
-    let limit = u64::from(separation.garbage_percent);
-    let victims: Vec<Victim> = files
-        .iter()
-        .map_while(|usage| {
-            let measured = garbage_share(usage) / 10_000;
-            let cause = CollectionCause::Garbage;
-            let victim = Victim { usage: usage.clone(), cause, measured, threshold: limit };
-            (measured >= limit).then_some(victim)
-        })
-        .collect();
+/// The files whose own share of garbage reaches the limit. `files` is sorted by garbage, worst
+/// first.
+fn over_the_limit(separation: &ValueSeparation, files: &[ValueFileUsage]) -> Vec<Victim> {
+    let threshold = u64::from(separation.garbage_percent);
+    let victims = files.iter().map_while(|usage| {
+        let measured = garbage_share(usage) / 10_000;
+        let (usage, cause) = (usage.clone(), CollectionCause::Garbage);
+        (measured >= threshold).then_some(Victim { usage, cause, measured, threshold })
+    });
+    victims.collect()
+}
+
+/// Returns true if the garbage of victims is worth rewriting the tables that refer to them.
+fn is_worth_its_tables(input: &PickContext<'_>, victims: &[Victim]) -> bool {
     let garbage: u64 = victims.iter().map(|victim| victim.usage.garbage_bytes()).sum();
     let mut ids: Vec<ValueFileId> = victims.iter().map(|victim| victim.usage.file.id).collect();
     ids.sort_unstable();
     let users = input.shape.tables().filter(|table| table.refers_to(&ids));
     let rewritten: u64 = users.map(|table| table.size_bytes).sum();
-    if garbage < rewritten.saturating_mul(GARBAGE_PER_TABLE_BYTE) {
-        return Vec::new();
-    }
-    victims
+    garbage >= rewritten.saturating_mul(GARBAGE_PER_TABLE_BYTE)
 }
 
-/// The files that a job on `table` relocates: the first victim, and others as far as the bound on a
-/// job allows, in ascending order.
+/// The files that a job on `tables` relocates, in ascending order: `first` if it is given, and
+/// victims in their order as long as the job moves no more than `most` bytes of their values.
 fn relocated(
-    input: &PickContext<'_>,
-    table: &TableInfo,
-    first: &Victim,
+    tables: &[&Arc<TableInfo>],
+    first: Option<&Victim>,
     victims: &[Victim],
+    most: u64,
 ) -> Vec<ValueFileId> {
-    let usual = ValueSeparation::at(0);
-    let separation = input.design.values.separation().unwrap_or(&usual);
-    let most = separation.file_bytes.saturating_mul(FILES_PER_JOB);
-    let bytes_in = |file: ValueFileId| {
-        let at = table.value_refs.binary_search_by_key(&file, |used| used.file).ok()?;
-        table.value_refs.get(at).map(|used| used.bytes)
+    let bytes_in = |file: ValueFileId| -> u64 {
+        let used = |table: &&Arc<TableInfo>| {
+            let at = table.value_refs.binary_search_by_key(&file, |used| used.file).ok()?;
+            table.value_refs.get(at).map(|used| used.bytes)
+        };
+        tables.iter().filter_map(used).sum()
     };
     let mut bytes = 0u64;
     let mut files = Vec::new();
-    let first_id = first.usage.file.id;
-    let others = victims.iter().map(|victim| victim.usage.file.id).filter(|id| *id != first_id);
-    for file in [first_id].into_iter().chain(others) {
-        let Some(more) = bytes_in(file) else { continue };
+    let first_id = first.map(|first| first.usage.file.id);
+    let others = victims.iter().map(|victim| victim.usage.file.id);
+    for file in first_id.into_iter().chain(others.filter(|id| Some(*id) != first_id)) {
+        let more = bytes_in(file);
+        if more == 0 {
+            continue;
+        }
         bytes = bytes.saturating_add(more);
-        if !files.is_empty() && bytes > most {
+        if Some(file) != first_id && bytes > most {
             break;
         }
         files.push(file);

@@ -86,6 +86,27 @@ pub struct ValueFileUsage {
     pub live_values: u64,
 }
 
+/// All settled value files together, except those that can be removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SettledValues {
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// Bytes of the values in them to which tables of the shape point.
+    pub live_bytes: u64,
+}
+
+impl SettledValues {
+    /// Returns the bytes of the files over the bytes of live values, in percent; 100 if there are
+    /// none.
+    pub fn percent(&self) -> u64 {
+        if self.bytes == 0 {
+            return 100;
+        }
+        let percent = u128::from(self.bytes) * 100 / u128::from(self.live_bytes.max(1));
+        u64::try_from(percent).unwrap_or(u64::MAX)
+    }
+}
+
 impl ValueFileUsage {
     /// Bytes to which no table points. In a file that is not settled, these may be values of writes
     /// that are not flushed.
@@ -122,6 +143,18 @@ impl TreeShape {
             }
         }
         usage
+    }
+
+    /// Returns the bytes of all settled value files, and of the live values in them. It visits the
+    /// references of all tables.
+    pub fn settled_values(&self) -> SettledValues {
+        let usage = self.value_usage();
+        let is_settled = |one: &&ValueFileUsage| one.file.state == ValueFileState::Settled;
+        let settled = usage.iter().filter(is_settled).filter(|one| !one.is_dead());
+        settled.fold(SettledValues::default(), |sum, one| SettledValues {
+            bytes: sum.bytes + one.file.bytes,
+            live_bytes: sum.live_bytes + one.live_bytes,
+        })
     }
 
     /// Bytes of all value files.

@@ -183,6 +183,8 @@ metrics! {
         /// Time writers were stopped because the tree was out of shape.
         compactions_due_micros: u64 = Counter(StallShapeMicros) Micros
             "stall_compactions_due_micros";
+        /// Time writers were stopped because value files took too much space.
+        value_space_micros: u64 = Counter(StallValuesMicros) Micros "stall_value_space_micros";
         /// Time by which writers were delayed.
         delay_micros: u64 = Counter(DelayMicros) Micros "stall_delay_micros";
     } and {

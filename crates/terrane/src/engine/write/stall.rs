@@ -259,6 +259,7 @@ impl Writer {
             StallCause::TotalRuns => Counter::StallTotalRunsMicros,
             StallCause::ImmutableMemtables => Counter::StallMemtablesMicros,
             StallCause::CompactionsDue => Counter::StallShapeMicros,
+            StallCause::ValueSpace => Counter::StallValuesMicros,
         };
         self.context.counters.add(cause, micros);
         self.context.counters.add(Counter::StalledWrites, 1);
