@@ -110,6 +110,24 @@ impl Population {
         width * groups.map(|(group, updated)| group.keys * present(*updated)).sum::<f64>()
     }
 
+    /// Returns the number of groups of keys.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Returns how many entries of each group a run is expected to have.
+    pub(crate) fn entries_by_group(&self, content: &Content) -> Vec<f64> {
+        let present = |updated: f64| 1.0 - (1.0 - content.loaded) * (1.0 - updated);
+        let groups = self.groups.iter().zip(&*content.updated);
+        groups.map(|(group, updated)| group.keys * present(*updated)).collect()
+    }
+
+    /// Reduces the share of each group that is left of older runs by what a run overwrites of it. A
+    /// load overwrites nothing.
+    pub(crate) fn overwrite(&self, left: &mut [f64], newer: &Content) {
+        left.iter_mut().zip(&*newer.updated).for_each(|(left, updated)| *left *= 1.0 - updated);
+    }
+
     /// Returns the content of a merge of runs.
     pub fn union<'a>(&self, contents: impl IntoIterator<Item = &'a Content>) -> Content {
         let mut loaded = 0.0;

@@ -48,6 +48,11 @@ pub struct Totals {
     pub moves: u64,
     /// Bytes read by merges.
     pub read_bytes: f64,
+    /// Completed collections of value files, which also count as merges.
+    pub collections: u64,
+    /// Bytes of values that collections copied to new value files, which are also part of
+    /// `merge_bytes`.
+    pub collected_bytes: f64,
     /// Bytes written by merges.
     pub merge_bytes: f64,
     /// How long admission delayed writers, in seconds, summed over all writers.
@@ -73,7 +78,11 @@ pub struct SimulationWindow {
     pub level_bytes: Vec<u64>,
     /// The runs of each level at the end of the window.
     pub level_runs: Vec<usize>,
-    /// Bytes written to tables per byte that the user wrote in this window.
+    /// The bytes of all value files at the end of the window.
+    pub value_bytes: u64,
+    /// The bytes of the values to which tables point at the end of the window.
+    pub live_value_bytes: u64,
+    /// Bytes written to tables and value files per byte that the user wrote in this window.
     pub write_amplification: f64,
 }
 
@@ -91,7 +100,7 @@ pub struct StallPeriod {
 }
 
 impl Totals {
-    /// Returns the bytes written to tables per byte that the user wrote.
+    /// Returns the bytes written to tables and value files per byte that the user wrote.
     pub fn write_amplification(&self) -> f64 {
         (self.flush_bytes + self.merge_bytes) / self.user_bytes.max(1.0)
     }

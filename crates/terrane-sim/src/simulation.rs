@@ -232,7 +232,7 @@ impl<'a> Simulation<'a> {
             StopAt::Loaded => keys.after_load(writes),
             StopAt::Time(_) => keys.after_updates(writes),
         };
-        let (bytes, _) = self.tree.size_of(&content);
+        let bytes = self.tree.size_of(&content).0 + self.tree.value_bytes_of(&content);
         let processor_seconds = writes * self.setup.machine.costs.flush_seconds;
         let mut work = JobCost { read_bytes: 0.0, written_bytes: bytes, processor_seconds };
         let upto = self.departed as u64 + 1;
@@ -362,6 +362,8 @@ impl<'a> Simulation<'a> {
             runs: (now.run_seconds - before.run_seconds) / seconds,
             level_bytes: levels.iter().map(terrane_policy::Level::size_bytes).collect(),
             level_runs: levels.iter().map(|level| level.runs.len()).collect(),
+            value_bytes: self.tree.shape().value_bytes(),
+            live_value_bytes: self.tree.shape().live_value_bytes(),
             write_amplification: written / (now.user_bytes - before.user_bytes).max(1.0),
             ..std::mem::replace(&mut self.window, empty_window())
         };
@@ -390,6 +392,8 @@ fn empty_window() -> SimulationWindow {
         most_runs: 0,
         level_bytes: Vec::new(),
         level_runs: Vec::new(),
+        value_bytes: 0,
+        live_value_bytes: 0,
         write_amplification: 0.0,
     }
 }

@@ -59,8 +59,8 @@ pub fn initial_tree(setup: &SimulationSetup, start: InitialTree, seed: u64) -> S
     let workload = &setup.workload;
     let keys = Population::new(workload.records, workload.skew);
     let costs = &setup.machine.costs;
-    let empty =
-        SimulatedTree::new(&setup.design, keys, workload.record_bytes, costs, setup.tables_max);
+    let sizes = (workload.key_bytes, workload.record_bytes);
+    let empty = SimulatedTree::new(&setup.design, keys, sizes, costs, setup.tables_max);
     let entry = workload.record_bytes + costs.memtable_entry_bytes;
     let flushes = workload.records * entry / setup.design.buffer_bytes.max(1) as f64;
     match start {

@@ -5,6 +5,7 @@
 //! table, which changes no decision; otherwise tables are cut as in the engine.
 
 mod cut;
+mod values;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use terrane_policy::{
 use crate::keys::{Content, Population};
 use crate::machine::{JobCost, MachineCosts};
 use cut::ContentRange;
+use values::{ValueCounts, ValueSizes};
 
 /// The end of the key space.
 const END: u64 = 1 << 60;
@@ -27,13 +29,24 @@ const END: u64 = 1 << 60;
 #[derive(Debug, Clone)]
 pub struct SimulatedTree {
     shape: TreeShape,
-    contents: BTreeMap<TableId, Content>,
+    contents: BTreeMap<TableId, TableContent>,
     keys: Population,
+    /// The bytes of an entry in a table.
     entry_bytes: f64,
+    /// The sizes of values apart; `None` if the design stores the values of these records inline.
+    values: Option<ValueSizes>,
     /// The maximum size of a table; `u64::MAX` if a run is one table.
     table_bytes: u64,
     next_table: u64,
     next_run: u64,
+}
+
+/// What a table holds.
+#[derive(Debug, Clone)]
+struct TableContent {
+    entries: Content,
+    /// Where its values are, if they are apart.
+    values: ValueCounts,
 }
 
 /// A compaction with its cost and its result, planned at its start.
@@ -43,6 +56,8 @@ pub(crate) struct PlannedCompaction {
     pub(crate) work: JobCost,
     /// The bytes of merged tables; moved tables cost nothing.
     pub(crate) input_bytes: f64,
+    /// The bytes of relocated values, which are part of the cost.
+    pub(crate) relocated_bytes: f64,
     removed: Vec<TableId>,
     moved: Vec<Arc<TableInfo>>,
     made: Vec<(ContentRange, [u64; 4])>,
@@ -74,16 +89,20 @@ fn takes_whole_runs(design: &Design) -> bool {
 }
 
 impl SimulatedTree {
-    /// Returns an empty tree for records of `record_bytes` bytes. Tables are larger than the design
+    /// Returns an empty tree for records of a key and a value of these sizes in bytes. Tables are larger than the design
     /// says if there would be more than `tables_max` of them.
     pub fn new(
         design: &Design,
         keys: Population,
-        record_bytes: f64,
+        (key_bytes, record_bytes): (f64, f64),
         costs: &MachineCosts,
         tables_max: usize,
     ) -> Self {
-        let entry_bytes = record_bytes + costs.table_entry_bytes;
+        let (values, in_table) = match ValueSizes::of(design, key_bytes, record_bytes) {
+            Some((sizes, in_table)) => (Some(sizes), in_table),
+            None => (None, record_bytes),
+        };
+        let entry_bytes = in_table + costs.table_entry_bytes;
         let data = keys.records() * entry_bytes;
         let least = (data / tables_max.max(1) as f64) as u64;
         let table_bytes =
@@ -93,6 +112,7 @@ impl SimulatedTree {
             contents: BTreeMap::new(),
             keys,
             entry_bytes,
+            values,
             table_bytes,
             next_table: 1,
             next_run: 1,
@@ -120,6 +140,11 @@ impl SimulatedTree {
         (entries * self.entry_bytes, entries)
     }
 
+    /// Returns the bytes of values apart that a flush of this content writes to value files.
+    pub(crate) fn value_bytes_of(&self, content: &Content) -> f64 {
+        self.values.map_or(0.0, |sizes| self.keys.entries(content, 1.0) * sizes.record)
+    }
+
     /// Adds a run to a level, newer than its other runs.
     pub(crate) fn add_run(
         &mut self,
@@ -128,12 +153,25 @@ impl SimulatedTree {
         seqs: (u64, u64),
         micros: u64,
     ) {
-        let piece = ContentRange { start: 0, end: END, content: content.clone() };
-        let pieces = self.cut(vec![piece], &[]);
+        let piece = self.new_data(content);
+        let mut pieces = self.cut(vec![piece], &[]);
+        self.write_values(&mut pieces, micros);
         let run = RunId(self.take_run());
         for piece in pieces {
             self.put(level, run, piece, [seqs.0, seqs.1, micros, 0]);
         }
+    }
+
+    /// Returns the range of all keys with data that no table holds yet.
+    fn new_data(&self, content: &Content) -> ContentRange {
+        let fresh = self.values.map(|_| self.keys.entries_by_group(content)).unwrap_or_default();
+        let values = ValueCounts::default();
+        ContentRange { start: 0, end: END, content: content.clone(), values, fresh }
+    }
+
+    fn take_table(&mut self) -> u64 {
+        self.next_table += 1;
+        self.next_table - 1
     }
 
     fn take_run(&mut self) -> u64 {
@@ -151,11 +189,12 @@ impl SimulatedTree {
         let entries = self.keys.entries(&piece.content, width(piece.start, piece.end));
         let bytes = (entries * self.entry_bytes).round() as u64;
         let mut table =
-            TableInfo::new(self.next_table, range(piece.start, piece.end), bytes.max(1));
-        self.next_table += 1;
+            TableInfo::new(self.take_table(), range(piece.start, piece.end), bytes.max(1));
+        table.value_refs = self.refs_of(&piece.values);
         table.entries = entries.round() as u64;
         (table.smallest_seq, table.largest_seq, table.created_micros) = (from, upto, micros);
-        self.contents.insert(table.id, piece.content);
+        let content = TableContent { entries: piece.content, values: piece.values };
+        self.contents.insert(table.id, content);
         self.insert(level, run, Arc::new(table));
     }
 
@@ -189,6 +228,7 @@ impl SimulatedTree {
         let mut begun = PlannedCompaction {
             work: JobCost::default(),
             input_bytes: 0.0,
+            relocated_bytes: 0.0,
             removed: Vec::new(),
             moved: Vec::new(),
             made: Vec::new(),
@@ -200,7 +240,7 @@ impl SimulatedTree {
                 InputGroup::Keep(_) => {}
                 InputGroup::Move(table) => begun.moved.push(table),
                 InputGroup::Merge(tables) => {
-                    let pieces = self.merged(&tables, level);
+                    let pieces = self.merged(&begun.compaction, &tables, level);
                     let seqs = (
                         tables.iter().map(|table| table.smallest_seq).min().unwrap_or(0),
                         tables.iter().map(|table| table.largest_seq).max().unwrap_or(0),
@@ -210,6 +250,10 @@ impl SimulatedTree {
                         begun.work.processor_seconds += table.entries as f64 * costs.merge_seconds;
                         begun.removed.push(table.id);
                     }
+                    let relocated = self.fresh_bytes(&pieces);
+                    begun.input_bytes += relocated;
+                    begun.relocated_bytes += relocated;
+                    begun.work.written_bytes += relocated;
                     for piece in pieces {
                         let part = width(piece.start, piece.end);
                         begun.work.written_bytes +=
@@ -233,7 +277,7 @@ impl SimulatedTree {
     ) -> PlannedCompaction {
         let taken = merge.inputs.iter().filter(|input| !input.is_memtable());
         let taken: Vec<Arc<TableInfo>> = taken.flat_map(|input| &input.tables).cloned().collect();
-        let pieces = self.cut(self.union(&taken, Some(content)), &[]);
+        let pieces = self.cut(self.union(&merge, &taken, Some(content)), &[]);
         let from = taken.iter().map(|table| table.smallest_seq).min().unwrap_or(seqs.0);
         let read_bytes = taken.iter().map(|table| table.size_bytes as f64).sum();
         let entries: f64 = taken.iter().map(|table| table.entries as f64).sum();
@@ -242,7 +286,7 @@ impl SimulatedTree {
         };
         let work = JobCost {
             read_bytes,
-            written_bytes: pieces.iter().map(bytes).sum(),
+            written_bytes: pieces.iter().map(bytes).sum::<f64>() + self.fresh_bytes(&pieces),
             processor_seconds: entries * costs.merge_seconds,
         };
         let made = pieces.into_iter().map(|piece| (piece, [from.min(seqs.0), seqs.1, 0, 0]));
@@ -250,6 +294,7 @@ impl SimulatedTree {
             compaction: merge,
             work,
             input_bytes: read_bytes,
+            relocated_bytes: 0.0,
             removed: taken.iter().map(|table| table.id).collect(),
             moved: Vec::new(),
             made: made.collect(),
@@ -285,9 +330,12 @@ impl SimulatedTree {
         for table in begun.moved {
             self.insert(level, run, table);
         }
-        for (piece, [from, upto, _, _]) in begun.made {
+        let (mut pieces, seqs): (Vec<ContentRange>, Vec<[u64; 4]>) = begun.made.into_iter().unzip();
+        self.write_values(&mut pieces, micros);
+        for (piece, [from, upto, _, _]) in pieces.into_iter().zip(seqs) {
             self.put(level, run, piece, [from, upto, micros, 0]);
         }
+        self.remove_dead_value_files();
         if check { self.shape.check() } else { Ok(()) }
     }
 }

@@ -12,6 +12,8 @@ use crate::keys::Skew;
 pub struct WriteLoad {
     /// The number of keys.
     pub records: f64,
+    /// The size of a key, in bytes.
+    pub key_bytes: f64,
     /// The size of a key and its value together, in bytes.
     pub record_bytes: f64,
     /// How updates are distributed over keys.

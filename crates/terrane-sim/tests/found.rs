@@ -17,6 +17,7 @@ fn answer(case: &Case) -> String {
     machine.device.bytes_per_second = 2e9;
     let workload = WriteLoad {
         records: number("records", 1e8),
+        key_bytes: 16.0,
         record_bytes: 1024.0,
         skew: given("keys").map_or(Skew::Uniform, |text| text.parse().unwrap()),
         arrival: Arrival::Closed,

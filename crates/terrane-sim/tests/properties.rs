@@ -50,9 +50,16 @@ fn random_design(rng: &mut Rng) -> String {
     let intake = rng.pick(&["all", "exact"]);
     let movement = rng.pick(&["round-robin", "least-overlap", "oldest", "coldest-update"]);
     let flush = rng.pick(&["new", "new", "merge"]);
+    let values = rng.pick(&[
+        "inline",
+        "inline",
+        "apart(64,file=256KiB)",
+        "apart(512,garbage=20%,space=1.1,file=1MiB)",
+        "apart(512,garbage=100%,space=2,file=256KiB)",
+    ]);
     format!(
         "{name}{rest}; buffer=1MiB; table=512KiB; scheduler={scheduler}; limit={limit}; \
-         violation={violation}; intake={intake}; movement={movement}; flush={flush}; delay=8; stop=14; buffers=2"
+         violation={violation}; intake={intake}; movement={movement}; flush={flush}; values={values}; delay=8; stop=14; buffers=2"
     )
 }
 
@@ -71,6 +78,7 @@ fn random_setup(rng: &mut Rng) -> SimulationSetup {
     let skew = *rng.pick(&[Skew::Uniform, Skew::Zipf(0.99), Skew::Zipf(1.2)]);
     let workload = WriteLoad {
         records: rng.between(2_000, 60_000) as f64,
+        key_bytes: 16.0,
         record_bytes: rng.between(50, 2000) as f64,
         skew,
         arrival,
@@ -134,6 +142,7 @@ fn a_known_stall_gives_the_latency_that_arithmetic_gives() {
         design.parse().unwrap(),
         WriteLoad {
             records: 1e5,
+            key_bytes: 16.0,
             record_bytes: 1024.0 - 40.0,
             skew: Skew::Uniform,
             arrival: Arrival::Constant(1024.0),
@@ -220,6 +229,7 @@ fn no_schedule_of_writes_makes_any_of_them_earlier() {
         );
         let workload = WriteLoad {
             records: 2e5,
+            key_bytes: 16.0,
             record_bytes: 1000.0,
             skew: Skew::Uniform,
             arrival: Arrival::Closed,
@@ -270,6 +280,7 @@ fn rates_are_near_the_formulas() {
             format!("{text}; buffer=16MiB; intake=exact; limit=global(2x); violation=stop");
         let workload = WriteLoad {
             records,
+            key_bytes: 16.0,
             record_bytes: 1000.0,
             skew: Skew::Uniform,
             arrival: Arrival::Closed,
@@ -313,6 +324,7 @@ fn one_merge_at_a_time_accumulates_as_many_runs_as_the_formula_says() {
         let workload = WriteLoad {
             // Far more keys than writes, so that few keys occur twice.
             records: 1e9,
+            key_bytes: 16.0,
             record_bytes: 1000.0,
             skew: Skew::Uniform,
             arrival: Arrival::Constant(rate),

@@ -63,6 +63,7 @@ impl Scenario {
     fn setup(&self, design: &Design, machine: MachineModel, arrival: Arrival) -> SimulationSetup {
         let workload = WriteLoad {
             records: self.records,
+            key_bytes: 16.0,
             record_bytes: self.record_bytes,
             skew: self.skew,
             arrival,
@@ -118,7 +119,8 @@ pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
         load.window_seconds = world.records / CALM / WINDOWS;
         let keys = Population::new(world.records, world.skew);
         let costs = &setup.machine.costs;
-        let empty = SimulatedTree::new(design, keys, world.record_bytes, costs, setup.tables_max);
+        let sizes = (setup.workload.key_bytes, world.record_bytes);
+        let empty = SimulatedTree::new(design, keys, sizes, costs, setup.tables_max);
         let (outcome, tree) = Simulation::new(&load, empty).load();
         if outcome.stuck.is_some() {
             return None;

@@ -171,6 +171,7 @@ fn setup(
 ) -> SimulationSetup {
     let workload = WriteLoad {
         records: plan.records as f64,
+        key_bytes: 16.0,
         record_bytes: plan.record_bytes as f64,
         skew: plan.skew,
         arrival,

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use terrane_policy::forecast::CompactionCost;
 use terrane_policy::refilled;
 use terrane_policy::{
-    Compaction, PickContext, ScheduledMerge, Scheduler, TableAccesses, TreeShape, allocate, pick,
-    soundness,
+    Compaction, PickContext, Reason, ScheduledMerge, Scheduler, TableAccesses, TreeShape, allocate,
+    pick, soundness,
 };
 
 use super::Simulation;
@@ -176,6 +176,10 @@ impl Simulation<'_> {
             let merge = self.merges.remove(at);
             self.in_progress.remove(at);
             self.outcome.totals.merges += 1;
+            if matches!(merge.begun.compaction.reason, Reason::Collection { .. }) {
+                self.outcome.totals.collections += 1;
+            }
+            self.outcome.totals.collected_bytes += merge.begun.relocated_bytes;
             self.finish(merge.begun, micros);
             self.is_undecided = true;
         }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use terrane_policy::TableInfo;
+use terrane_policy::compaction::Input;
+use terrane_policy::{Compaction, TableId, TableInfo};
 
-use super::{END, SimulatedTree, bounds, width};
+use super::values::ValueCounts;
+use super::{END, SimulatedTree, TableContent, bounds, width};
 use crate::keys::Content;
 
 /// The maximum overlap of a table with the level below it, in tables of its size (LevelDB's
@@ -17,6 +19,22 @@ pub(super) struct ContentRange {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) content: Content,
+    /// Where the values of the range are, if they are apart.
+    pub(super) values: ValueCounts,
+    /// The number of values apart, by group of keys, that have no file yet.
+    pub(super) fresh: Vec<f64>,
+}
+
+/// A table or a memtable as a source of a merge.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    start: u64,
+    end: u64,
+    /// A smaller number is newer.
+    age: usize,
+    content: &'a Content,
+    /// `None` for a memtable, whose values have no file yet.
+    table: Option<&'a TableContent>,
 }
 
 /// The output table under construction.
@@ -27,11 +45,18 @@ struct OpenTable {
     end: u64,
     bytes: f64,
     grandparent_bytes: f64,
+    values: ValueCounts,
+    fresh: Vec<f64>,
 }
 
 impl SimulatedTree {
     /// Returns the output of a merge of overlapping tables into `level`.
-    pub(super) fn merged(&self, tables: &[Arc<TableInfo>], level: usize) -> Vec<ContentRange> {
+    pub(super) fn merged(
+        &self,
+        job: &Compaction,
+        tables: &[Arc<TableInfo>],
+        level: usize,
+    ) -> Vec<ContentRange> {
         let newest = self.shape.level(level + 1).runs.first();
         let grandparents: Vec<(u64, f64)> = newest
             .map(|run| &run.tables[..])
@@ -39,44 +64,88 @@ impl SimulatedTree {
             .iter()
             .map(|table| (bounds(&table.range).1, table.size_bytes as f64))
             .collect();
-        self.cut(self.union(tables, None), &grandparents)
+        self.cut(self.union(job, tables, None), &grandparents)
     }
 
-    /// Returns the union of tables and of a memtable that covers all keys.
+    /// Returns the union of tables of a job and of a memtable that covers all keys.
     pub(super) fn union(
         &self,
+        job: &Compaction,
         tables: &[Arc<TableInfo>],
         memtable: Option<&Content>,
     ) -> Vec<ContentRange> {
         let mut cuts: Vec<u64> = Vec::new();
-        let mut inputs: Vec<(u64, u64, &Content)> = Vec::new();
+        let mut sources: Vec<Source<'_>> = Vec::new();
+        let age = |id: TableId| {
+            let has = |input: &Input| input.tables.iter().any(|table| table.id == id);
+            job.inputs.iter().position(has).unwrap_or(usize::MAX)
+        };
         for table in tables {
             let (start, end) = bounds(&table.range);
             cuts.extend([start, end]);
-            inputs.extend(self.contents.get(&table.id).map(|content| (start, end, content)));
+            let Some(content) = self.contents.get(&table.id) else { continue };
+            let age = if self.values.is_some() { age(table.id) } else { 0 };
+            let table = Some(content);
+            sources.push(Source { start, end, age, content: &content.entries, table });
         }
         if let Some(content) = memtable {
             cuts.extend([0, END]);
-            inputs.push((0, END, content));
+            sources.push(Source { start: 0, end: END, age: 0, content, table: None });
         }
         cuts.sort_unstable();
         cuts.dedup();
-        inputs.sort_by_key(|(start, ..)| *start);
+        sources.sort_by_key(|source| source.start);
         let mut pieces: Vec<ContentRange> = Vec::new();
-        let mut active: Vec<(u64, &Content)> = Vec::new();
-        let mut next = inputs.iter().peekable();
+        let mut active: Vec<Source<'_>> = Vec::new();
+        let mut next = sources.iter().peekable();
         for pair in cuts.windows(2) {
             let (start, end) = (pair[0], pair[1]);
-            active.retain(|(until, _)| *until > start);
-            while let Some((_, until, content)) = next.next_if(|(from, ..)| *from <= start) {
-                active.push((*until, content));
+            active.retain(|source| source.end > start);
+            while let Some(source) = next.next_if(|source| source.start <= start) {
+                active.push(*source);
             }
             if !active.is_empty() {
-                let content = self.keys.union(active.iter().map(|(_, content)| *content));
-                pieces.push(ContentRange { start, end, content });
+                let content = self.keys.union(active.iter().map(|source| source.content));
+                let (values, fresh) = self.values_left(job, &mut active, width(start, end));
+                pieces.push(ContentRange { start, end, content, values, fresh });
             }
         }
         pieces
+    }
+
+    /// Returns where the values are that a merge of overlapping sources leaves in a range of this
+    /// width, and those that it writes to new files.
+    fn values_left(
+        &self,
+        job: &Compaction,
+        sources: &mut [Source<'_>],
+        part: f64,
+    ) -> (ValueCounts, Vec<f64>) {
+        let (mut values, mut fresh) = (ValueCounts::default(), Vec::new());
+        if self.values.is_none() {
+            return (values, fresh);
+        }
+        sources.sort_by_key(|source| source.age);
+        // The share of each group that no newer source has overwritten.
+        let mut kept = vec![1.0; self.keys.groups()];
+        for source in sources.iter() {
+            match source.table {
+                Some(table) => {
+                    let part = part / width(source.start, source.end);
+                    values.add(&table.values, part, Some(&kept));
+                }
+                None => {
+                    let all = self.keys.entries_by_group(source.content);
+                    fresh =
+                        all.iter().zip(&kept).map(|(count, kept)| count * part * kept).collect();
+                }
+            }
+            self.keys.overwrite(&mut kept, source.content);
+        }
+        let relocated = values.take(&job.relocated);
+        fresh.resize(fresh.len().max(relocated.len()), 0.0);
+        fresh.iter_mut().zip(relocated).for_each(|(sum, count)| *sum += count);
+        (values, fresh)
     }
 
     /// Cuts adjacent ranges into tables. `grandparents` has the ends and bytes of the tables in the
@@ -109,6 +178,11 @@ impl SimulatedTree {
                 }
                 open.bytes += self.bytes(&piece.content, start, end);
                 open.parts.push((piece.content.clone(), width(start, end)));
+                let part = width(start, end) / width(piece.start, piece.end);
+                open.values.add(&piece.values, part, None);
+                open.fresh.resize(open.fresh.len().max(piece.fresh.len()), 0.0);
+                let fresh = open.fresh.iter_mut().zip(&piece.fresh);
+                fresh.for_each(|(sum, count)| *sum += count * part);
                 open.end = end;
                 start = end;
                 while let Some((_, bytes)) = below.next_if(|(ends, _)| *ends <= end) {
@@ -141,9 +215,13 @@ impl SimulatedTree {
             && let Some(last) = made.last_mut()
         {
             last.end = ended.end;
+            last.values.add(&ended.values, 1.0, None);
+            last.fresh.resize(last.fresh.len().max(ended.fresh.len()), 0.0);
+            last.fresh.iter_mut().zip(ended.fresh).for_each(|(sum, count)| *sum += count);
             return;
         }
         let content = self.keys.average(&ended.parts);
-        made.push(ContentRange { start: ended.start, end: ended.end, content });
+        let OpenTable { start, end, values, fresh, .. } = ended;
+        made.push(ContentRange { start, end, content, values, fresh });
     }
 }

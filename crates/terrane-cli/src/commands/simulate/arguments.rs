@@ -129,6 +129,7 @@ impl SimulateArgs {
     pub(super) fn workload(&self) -> WriteLoad {
         WriteLoad {
             records: self.records as f64,
+            key_bytes: 16.0,
             record_bytes: self.record_size as f64,
             skew: self.keys,
             arrival: self.arrival,

@@ -18,6 +18,7 @@ pub(super) fn greatest_rate(sizes: &StabilitySizes, design: &str) -> Result<f64>
     machine.device.bytes_per_second = 2e9;
     let workload = WriteLoad {
         records: sizes.records() as f64,
+        key_bytes: 16.0,
         record_bytes: RECORD_BYTES as f64,
         skew: Skew::Uniform,
         arrival: Arrival::Closed,

@@ -33,6 +33,7 @@ impl SimulatedSizes {
         machine.device.bytes_per_second = 2e9;
         let workload = WriteLoad {
             records: self.records,
+            key_bytes: 16.0,
             record_bytes: 1024.0,
             skew: Skew::Uniform,
             arrival: Arrival::Closed,
