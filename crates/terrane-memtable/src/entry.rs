@@ -21,6 +21,8 @@ pub enum EntryKind {
     Tombstone = 0,
     /// The key was given a value.
     Value = 1,
+    /// The key was given a value that is stored elsewhere; the bytes of the entry say where.
+    Apart = 2,
 }
 
 impl EntryKind {
@@ -29,8 +31,15 @@ impl EntryKind {
         match byte {
             0 => Some(Self::Tombstone),
             1 => Some(Self::Value),
+            2 => Some(Self::Apart),
             _ => None,
         }
+    }
+
+    /// Returns true unless the key was deleted.
+    #[inline]
+    pub const fn is_value(self) -> bool {
+        !matches!(self, Self::Tombstone)
     }
 }
 
@@ -41,7 +50,7 @@ pub struct Entry<'a> {
     pub key: &'a [u8],
     /// The sequence number of the write.
     pub seq: SeqNo,
-    /// A value or a tombstone.
+    /// A value, a tombstone, or the place of a value.
     pub kind: EntryKind,
     /// The value; empty for a tombstone.
     pub value: &'a [u8],
@@ -64,12 +73,14 @@ pub(crate) const fn seq_of(packed: u64) -> SeqNo {
     packed >> 8
 }
 
-/// Returns the kind of a packed word. Only words made by [`pack`] are ever stored, so any odd byte
+/// Returns the kind of a packed word. Only words made by [`pack`] are ever stored, so any other byte
 /// is a value.
 pub(crate) const fn kind_of(packed: u64) -> EntryKind {
-    if packed & 0xff == EntryKind::Tombstone as u64 {
-        EntryKind::Tombstone
-    } else {
-        EntryKind::Value
+    const TOMBSTONE: u64 = EntryKind::Tombstone as u64;
+    const APART: u64 = EntryKind::Apart as u64;
+    match packed & 0xff {
+        TOMBSTONE => EntryKind::Tombstone,
+        APART => EntryKind::Apart,
+        _ => EntryKind::Value,
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! 1. The manifest has every edit that a note in the log states, because the note is written once
 //!    the edit is durable.
-//! 2. Every table of the manifest exists with its recorded length, because it is synced before the
-//!    edit that adds it.
+//! 2. Every table and every value file of the manifest exists with its recorded length, because it is
+//!    synced before the edit that adds it.
 //! 3. No record of the log names a keyspace that the manifest has never created, because the edit
 //!    that creates a keyspace is durable before its first write.
 //! 4. A record that a keyspace needs has higher sequence numbers than the tables of the keyspace,
@@ -29,7 +29,9 @@ use std::path::Path;
 
 use crate::batch::{Op, Ops};
 use crate::error::{Error, Result};
-use crate::manifest::{self, KeyspaceState, ManifestState, RecoveredState, TableRecord};
+use crate::manifest::{
+    self, KeyspaceState, ManifestState, RecoveredState, TableRecord, ValueFileRecord,
+};
 use crate::storage::Storage;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 use crate::wal::{LogBatch, LogNotes, Replayed};
@@ -48,27 +50,39 @@ pub(crate) fn check_manifest(notes: &LogNotes, found: &RecoveredState, dir: &Pat
     Err(Error::corruption(dir, None, "manifest", detail))
 }
 
-/// Checks relation 2 for all tables.
-pub(crate) fn check_tables(storage: &dyn Storage, dir: &Path, state: &ManifestState) -> Result<()> {
-    let keyspaces = state.keyspaces.values();
-    let mut tables = keyspaces.flat_map(|keyspace| keyspace.tables.values());
-    tables.try_for_each(|table| check_table(storage, dir, table))
+/// Checks relation 2 for all tables and value files.
+pub(crate) fn check_files(storage: &dyn Storage, dir: &Path, state: &ManifestState) -> Result<()> {
+    for keyspace in state.keyspaces.values() {
+        keyspace.tables.values().try_for_each(|table| check_table(storage, dir, table))?;
+        let mut files = keyspace.value_files.values();
+        files.try_for_each(|file| check_value_file(storage, dir, file))?;
+    }
+    Ok(())
+}
+
+/// Checks relation 2 for one value file.
+pub(crate) fn check_value_file(
+    storage: &dyn Storage,
+    dir: &Path,
+    file: &ValueFileRecord,
+) -> Result<()> {
+    check_len(storage, &dir.join(file.name.file_name()), file.size_bytes, "value file")
 }
 
 /// Checks relation 2 for one table.
 pub(crate) fn check_table(storage: &dyn Storage, dir: &Path, table: &TableRecord) -> Result<()> {
-    let path = dir.join(table.file.file_name());
-    let damaged = |detail: String| Err(Error::corruption(&path, None, "table", detail));
-    match storage.len(&path) {
-        Ok(len) if len == table.info.size_bytes => Ok(()),
-        Ok(len) => damaged(format!(
-            "it is {len} bytes long, and was written with {}",
-            table.info.size_bytes
-        )),
+    check_len(storage, &dir.join(table.file.file_name()), table.info.size_bytes, "table")
+}
+
+fn check_len(storage: &dyn Storage, path: &Path, expected: u64, what: &'static str) -> Result<()> {
+    let damaged = |detail: String| Err(Error::corruption(path, None, what, detail));
+    match storage.len(path) {
+        Ok(len) if len == expected => Ok(()),
+        Ok(len) => damaged(format!("it is {len} bytes long, and was written with {expected}")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             damaged("the file is missing".into())
         }
-        Err(error) => Err(Error::io("check", &path, error)),
+        Err(error) => Err(Error::io("check", path, error)),
     }
 }
 

@@ -12,7 +12,9 @@ mod repair;
 mod salvage;
 mod salvaged_tables;
 mod table;
+mod values;
 mod verify;
+mod verify_values;
 
 pub use history::{
     DeletesReport, JobReport, KeyspaceDeletes, LogFile, compaction_rate, deletes, jobs,

@@ -33,11 +33,24 @@ pub struct Iter {
     /// Whether the back cursor is on an entry that was not returned, because the ends had met.
     is_back_fresh: bool,
     is_done: bool,
+    /// What happens to values.
+    values: IterValues,
     /// The number of entries returned.
     count: u64,
     /// Pins the versions that the view reads.
     _snapshot: Option<Arc<SnapshotPin>>,
     handle: Arc<Handle>,
+}
+
+/// What an iterator does about values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IterValues {
+    /// All values are in memtables and tables.
+    InPlace,
+    /// Values may be apart, and are read with their keys.
+    Load,
+    /// Values are left out.
+    LeaveOut,
 }
 
 impl Iter {
@@ -49,6 +62,8 @@ impl Iter {
     ) -> Self {
         handle.engine.context().counters.add(Counter::Scans, 1);
         let is_done = end.as_ref().is_some_and(|end| *end <= start);
+        let is_in_place = view.values().files().is_empty();
+        let values = if is_in_place { IterValues::InPlace } else { IterValues::Load };
         Self {
             view,
             start: (&*start).into(),
@@ -58,10 +73,19 @@ impl Iter {
             is_front_fresh: false,
             is_back_fresh: false,
             is_done,
+            values,
             count: 0,
             _snapshot: snapshot,
             handle,
         }
+    }
+
+    /// Leaves out the values: from now on every entry has an empty value. Such a scan reads no value
+    /// that is stored apart from its key.
+    #[must_use]
+    pub fn keys_only(mut self) -> Self {
+        self.values = IterValues::LeaveOut;
+        self
     }
 
     /// Moves the front to the first key at or after `key`, forward or backward, within the range of
@@ -87,8 +111,11 @@ impl Iter {
 
     /// Moves to the next entry; returns false at the end.
     ///
+    /// A value that is stored apart from its key is read by this call, so that [`Iter::value`] cannot
+    /// fail.
+    ///
     /// # Errors
-    /// A table could not be read, which ends the iterator.
+    /// A table or a value could not be read, which ends the iterator.
     pub fn advance(&mut self) -> Result<bool> {
         if self.is_done {
             return Ok(false);
@@ -100,9 +127,15 @@ impl Iter {
             Some(cursor) => cursor.step()?,
         }
         self.is_front_fresh = false;
-        self.is_done = !self.front.as_ref().is_some_and(|front| self.is_front_inside(front));
         self.count += 1;
-        Ok(!self.is_done)
+        if !self.front.as_ref().is_some_and(|front| self.is_front_inside(front)) {
+            return Ok(false);
+        }
+        if let (Some(front), IterValues::Load) = (&mut self.front, self.values) {
+            front.load_value(self.view.values())?;
+        }
+        self.is_done = false;
+        Ok(true)
     }
 
     /// Returns true if the front is before the end of the range and before the entries that the
@@ -123,10 +156,31 @@ impl Iter {
         self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::key)
     }
 
-    /// Returns the value of the entry that [`Iter::advance`] moved to; empty if there is none.
+    /// Returns the value of the entry that [`Iter::advance`] moved to; empty if there is none, or for
+    /// an [`Iter::keys_only`].
     #[inline]
     pub fn value(&self) -> &[u8] {
+        if self.values != IterValues::InPlace {
+            return self.checked_value();
+        }
         self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::value)
+    }
+
+    #[cold]
+    fn checked_value(&self) -> &[u8] {
+        // Between a seek and the next step, and after the end, a value apart was not read.
+        let may_be_unread = self.is_done || self.is_front_fresh;
+        let front = self.front.as_ref().filter(|front| front.is_valid());
+        let front = front.filter(|front| !(may_be_unread && front.is_unread()));
+        let front = front.filter(|_| self.values != IterValues::LeaveOut);
+        front.map_or(&[], VisibleCursor::value)
+    }
+
+    fn pin(&self, cursor: &VisibleCursor) -> Value {
+        match self.values {
+            IterValues::LeaveOut => Value::empty(),
+            IterValues::InPlace | IterValues::Load => cursor.pin_value(),
+        }
     }
 
     fn retreat(&mut self) -> Result<bool> {
@@ -142,6 +196,13 @@ impl Iter {
         self.is_done = !self.back.as_ref().is_some_and(|back| self.is_back_inside(back));
         self.is_back_fresh = self.is_done;
         self.count += 1;
+        if let (Some(back), IterValues::Load, false) = (&mut self.back, self.values, self.is_done)
+            && let Err(error) = back.load_value(self.view.values())
+        {
+            self.is_done = true;
+            self.end = Some(self.start.clone());
+            return Err(error);
+        }
         Ok(!self.is_done)
     }
 
@@ -176,7 +237,7 @@ impl Iterator for Iter {
         match self.advance() {
             Ok(false) => None,
             Ok(true) => {
-                self.front.as_ref().map(|front| Ok((Key::from(front.key()), front.pin_value())))
+                self.front.as_ref().map(|front| Ok((Key::from(front.key()), self.pin(front))))
             }
             Err(error) => Some(Err(error)),
         }
@@ -187,9 +248,7 @@ impl DoubleEndedIterator for Iter {
     fn next_back(&mut self) -> Option<Self::Item> {
         match self.retreat() {
             Ok(false) => None,
-            Ok(true) => {
-                self.back.as_ref().map(|back| Ok((Key::from(back.key()), back.pin_value())))
-            }
+            Ok(true) => self.back.as_ref().map(|back| Ok((Key::from(back.key()), self.pin(back)))),
             Err(error) => Some(Err(error)),
         }
     }

@@ -82,6 +82,8 @@ mod table;
 mod tree_view;
 mod types;
 mod value;
+mod value_file;
+mod value_pointer;
 mod version;
 mod wal;
 mod write_batch;

@@ -7,6 +7,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `edit` | changes and their encoding |
+//! | `value_file_record` | value files in the manifest |
 //! | `state` | the state that edits produce |
 //! | `job` | the history of compactions |
 //! | `store` | the interface to durable storage of edits |
@@ -23,6 +24,7 @@ mod load;
 mod shared;
 mod state;
 mod store;
+mod value_file_record;
 
 pub(crate) use edit::{Change, Edit, TableRecord};
 pub(crate) use file::{
@@ -33,6 +35,7 @@ pub(crate) use load::{CHECKPOINT, load, remove_interrupted_creation};
 pub(crate) use shared::load_shared;
 pub(crate) use state::{KeyspaceState, ManifestState};
 pub(crate) use store::{ManifestStore, PutResult, Versioned};
+pub(crate) use value_file_record::ValueFileRecord;
 
 use std::path::Path;
 

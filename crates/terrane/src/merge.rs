@@ -2,7 +2,7 @@
 //!
 //! The inputs arrive merged, by key and from the newest version to the oldest. Entries that no
 //! reader can see are dropped ([`DropRules`]). The others are written to tables, which are cut so
-//! that the next compaction does not become too large ([`Output`]). Tables that would lose all of
+//! that the next compaction does not become too large ([`Output`]), with large values in value files. Tables that would lose all of
 //! their entries are identified before they are read ([`covered`]).
 
 mod covered;
@@ -10,10 +10,12 @@ mod output;
 mod rules;
 #[cfg(test)]
 mod tests;
+mod value_output;
 
 pub(crate) use covered::{CoveredTable, covered, covered_tables};
 pub(crate) use output::{Output, OutputConfig};
 pub(crate) use rules::{DropRules, OlderTables};
+pub(crate) use value_output::ValueOutputConfig;
 
 use terrane_memtable::Fragment;
 
@@ -128,5 +130,5 @@ fn keeps(rules: &DropRules, key: &[u8], seq: SeqNo, kind: EntryKind, stripe: usi
         return false;
     }
     // A tombstone is needed as long as it may hide an older version.
-    kind == EntryKind::Value || stripe > 0 || !rules.is_bottom()
+    kind.is_value() || stripe > 0 || !rules.is_bottom()
 }

@@ -55,9 +55,10 @@ pub(crate) use footer::{FOOTER_BYTES, Footer};
 pub(crate) use lookup::FoundVersion;
 #[cfg(feature = "micro")]
 pub(crate) use micro::{MicroBlock, MicroFilter};
-pub(crate) use open_files::OpenFiles;
+pub(crate) use open_files::{OpenFiles, TableReader};
 pub(crate) use reader::{ReadPath, Table, TableEnvironment};
 pub(crate) use salvage::SalvageCursor;
+pub(crate) use sink::Sink;
 pub(crate) use stored::TableFileId;
 pub use warming::CacheWarming;
 pub(crate) use warming::{Heat, Warmer};

@@ -12,6 +12,7 @@ use terrane_policy::{Run, TableId, TreeShape};
 use crate::error::Result;
 use crate::table::Table;
 use crate::types::SeqNo;
+use crate::value_file::ValueFiles;
 
 /// Levels, runs and tables, ready for reads.
 #[derive(Debug, Default)]
@@ -20,6 +21,8 @@ pub(crate) struct Version {
     /// All runs, newest data first.
     runs: Vec<Arc<OpenRun>>,
     tables: BTreeMap<TableId, Arc<Table>>,
+    /// The value files of the tables.
+    values: Arc<ValueFiles>,
     /// The range tombstones of all tables, merged when first needed.
     range_tombstones: OnceLock<RangeTombstones>,
     has_range_tombstones: bool,
@@ -85,8 +88,12 @@ impl OpenRun {
 
 impl Version {
     /// Returns a version of `shape`. `tables` contains all tables of the shape, and may contain
-    /// others.
-    pub(crate) fn new(shape: TreeShape, tables: &BTreeMap<TableId, Arc<Table>>) -> Self {
+    /// others. `values` are the value files of the shape.
+    pub(crate) fn new(
+        shape: TreeShape,
+        tables: &BTreeMap<TableId, Arc<Table>>,
+        values: ValueFiles,
+    ) -> Self {
         let mut runs = Vec::with_capacity(shape.run_count());
         for (number, level) in shape.levels.iter().enumerate() {
             runs.extend(level.runs.iter().map(|run| Arc::new(OpenRun::new(run, tables))));
@@ -96,7 +103,9 @@ impl Version {
         let used = shape.tables().filter_map(|info| tables.get_key_value(&info.id));
         let tables = used.map(|(id, table)| (*id, Arc::clone(table))).collect();
         let has_range_tombstones = shape.tables().any(|info| info.range_tombstones > 0);
-        Self { shape, runs, tables, range_tombstones: OnceLock::new(), has_range_tombstones }
+        let range_tombstones = OnceLock::new();
+        let values = Arc::new(values);
+        Self { shape, runs, tables, values, range_tombstones, has_range_tombstones }
     }
 
     pub(crate) fn shape(&self) -> &TreeShape {
@@ -110,6 +119,11 @@ impl Version {
 
     pub(crate) fn tables(&self) -> &BTreeMap<TableId, Arc<Table>> {
         &self.tables
+    }
+
+    /// The value files of the tables.
+    pub(crate) fn values(&self) -> &Arc<ValueFiles> {
+        &self.values
     }
 
     pub(crate) fn has_range_tombstones(&self) -> bool {

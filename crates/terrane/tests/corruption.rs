@@ -16,6 +16,9 @@ use terrane_testkit::{Rng, print_counts, seed_from_env};
 
 const DIR: &str = "db";
 
+const INLINE: &str = "inline";
+const APART: &str = "apart(32,file=1KiB)";
+
 fn options(storage: &MemoryStorage, mode: ReadMode) -> Options {
     Options::new()
         .storage(Arc::new(storage.clone()))
@@ -25,17 +28,18 @@ fn options(storage: &MemoryStorage, mode: ReadMode) -> Options {
 }
 
 /// A database with tables in two levels, range tombstones, a log and two keyspaces.
-fn build(closes: bool) -> (MemoryStorage, Map, Map) {
+fn build(closes: bool, values: &str) -> (MemoryStorage, Map, Map) {
     let storage = MemoryStorage::new(1);
-    let design: Design =
-        "balanced L0=2 base=1KiB; buffer=2KiB; table=1KiB; block=128".parse().unwrap();
+    let design = "balanced L0=2 base=1KiB; buffer=2KiB; table=1KiB; block=128";
+    let design: Design = format!("{design}; values={values}").parse().unwrap();
+    let longest = if values == INLINE { 20 } else { 60 };
     let db = options(&storage, ReadMode::Mapped).design(design).open(DIR).unwrap();
     let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
     let (mut map, mut others) = (Map::new(), Map::new());
     let mut rng = Rng::new(seed_from_env(1));
     for number in 0..60u32 {
         let key = format!("key{:02}", number * 7 % 60).into_bytes();
-        let value = format!("value {number}{}", "x".repeat(rng.index(20))).into_bytes();
+        let value = format!("value {number}{}", "x".repeat(rng.index(longest))).into_bytes();
         db.put(&key, &value).unwrap();
         map.insert(key, value);
         if number % 10 == 0 {
@@ -96,8 +100,8 @@ fn places(name: &str, len: usize) -> Vec<usize> {
     (0..all).chain((all..len).step_by(997)).collect()
 }
 
-fn flip_everything(closes: bool, mode: ReadMode) {
-    let (storage, map, others) = build(closes);
+fn flip_everything(closes: bool, values: &str, mode: ReadMode) {
+    let (storage, map, others) = build(closes, values);
     let names = storage.list(Path::new(DIR)).unwrap();
     assert!(names.iter().filter(|name| name.ends_with(".sst")).count() > 2);
     let (mut refused, mut damaged) = (0, 0);
@@ -125,15 +129,16 @@ fn flip_everything(closes: bool, mode: ReadMode) {
 
 #[test]
 fn flipped_bytes_of_a_closed_database_are_detected_or_harmless() {
-    flip_everything(true, ReadMode::Mapped);
-    flip_everything(true, ReadMode::Cached);
+    flip_everything(true, INLINE, ReadMode::Mapped);
+    flip_everything(true, INLINE, ReadMode::Cached);
+    flip_everything(true, APART, ReadMode::Cached);
 }
 
 /// If the last record of a log that was not closed is damaged, it looks as if a crash had cut it
 /// short, because no record follows it. All other damage is detected.
 #[test]
 fn flipped_bytes_of_an_open_database_lose_the_last_record_at_most() {
-    let (storage, map, others) = build(false);
+    let (storage, map, others) = build(false, APART);
     let mut shorter = map.clone();
     shorter.remove(b"late4".as_slice());
     let flip = Rng::new(seed_from_env(3)).between(1, 255) as u8;
@@ -164,7 +169,12 @@ fn flipped_bytes_of_an_open_database_lose_the_last_record_at_most() {
 
 #[test]
 fn cut_and_missing_files_are_detected_or_harmless() {
-    let (storage, map, others) = build(true);
+    cut_and_remove_everything(INLINE);
+    cut_and_remove_everything(APART);
+}
+
+fn cut_and_remove_everything(values: &str) {
+    let (storage, map, others) = build(true, values);
     let mut damaged = 0;
     for name in storage.list(Path::new(DIR)).unwrap() {
         let path = Path::new(DIR).join(&name);
@@ -198,7 +208,7 @@ fn cut_and_missing_files_are_detected_or_harmless() {
 
 #[test]
 fn foreign_files_in_the_directory_are_left_alone() {
-    let (storage, map, others) = build(true);
+    let (storage, map, others) = build(true, INLINE);
     let names = [
         ".DS_Store",
         "notes.txt",
@@ -239,7 +249,7 @@ fn foreign_files_in_the_directory_are_left_alone() {
 
 #[test]
 fn swapped_blocks_and_swapped_tables_are_detected() {
-    let (storage, map, others) = build(true);
+    let (storage, map, others) = build(true, INLINE);
     let names = storage.list(Path::new(DIR)).unwrap();
     let tables: Vec<_> = names
         .iter()

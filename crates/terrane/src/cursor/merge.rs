@@ -85,7 +85,7 @@ impl MergeCursor {
     /// Returns true if the cursor is on a value that was written at `seq` or before.
     #[inline]
     pub(crate) fn is_value_at(&self, seq: SeqNo) -> bool {
-        self.current().is_some_and(|at| at.seq() <= seq && at.kind() == EntryKind::Value)
+        self.current().is_some_and(|at| at.seq() <= seq && at.kind().is_value())
     }
 
     #[inline]

@@ -11,6 +11,7 @@ use super::merge::{Direction, MergeCursor};
 use crate::error::Result;
 use crate::types::{EntryKind, SeqNo};
 use crate::value::{Key, Value};
+use crate::value_file::ValueFiles;
 use crate::version::Version;
 
 /// The number of consecutive invisible entries after which a scan tries to skip the rest by a seek.
@@ -85,6 +86,10 @@ pub(crate) struct VisibleCursor {
     /// `merge` has them.
     backward_key: Vec<u8>,
     backward_value: Option<Value>,
+    /// The sequence number of the backward value, if that is the place of a value apart.
+    backward_apart: Option<SeqNo>,
+    /// The value of the current entry if it is apart and was read.
+    apart: Option<Value>,
     is_forward: bool,
     is_valid: bool,
     /// The bound of the scan: exclusive forward, inclusive backward. Checked only while stepping over
@@ -114,6 +119,8 @@ impl VisibleCursor {
             deleted,
             backward_key: Vec::new(),
             backward_value: None,
+            backward_apart: None,
+            apart: None,
             is_forward: true,
             is_valid: false,
             limit,
@@ -149,9 +156,40 @@ impl VisibleCursor {
         if self.is_forward { self.merge.key() } else { &self.backward_key }
     }
 
+    /// Reads the current value if it is apart, from `files`. Without this call the value of such an
+    /// entry is its place.
+    #[inline]
+    pub(crate) fn load_value(&mut self, files: &ValueFiles) -> Result<()> {
+        if self.is_unread() { self.load_apart(files) } else { Ok(()) }
+    }
+
+    /// Returns true if the current value is apart and was not read.
+    #[inline]
+    pub(crate) fn is_unread(&self) -> bool {
+        let is_apart = match self.is_forward {
+            true => self.merge.kind() == EntryKind::Apart,
+            false => self.backward_apart.is_some(),
+        };
+        is_apart && self.apart.is_none()
+    }
+
+    #[cold]
+    fn load_apart(&mut self, files: &ValueFiles) -> Result<()> {
+        let value = match (self.is_forward, &self.backward_value, self.backward_apart) {
+            (true, ..) => files.read(self.merge.key(), self.merge.seq(), self.merge.value())?,
+            (false, Some(place), Some(seq)) => files.read(&self.backward_key, seq, place)?,
+            _ => return Ok(()),
+        };
+        self.apart = Some(value);
+        Ok(())
+    }
+
     /// The current value.
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
+        if let Some(value) = &self.apart {
+            return value;
+        }
         if self.is_forward {
             return self.merge.value();
         }
@@ -160,7 +198,8 @@ impl VisibleCursor {
 
     /// Returns the current value, pinned instead of copied.
     pub(crate) fn pin_value(&self) -> Value {
-        self.backward_value.clone().unwrap_or_else(|| self.merge.pin_value())
+        let value = self.apart.as_ref().or(self.backward_value.as_ref());
+        value.cloned().unwrap_or_else(|| self.merge.pin_value())
     }
 
     /// Moves to the first visible key at or after `key`.
@@ -184,6 +223,7 @@ impl VisibleCursor {
         self.is_forward = is_forward;
         self.is_valid = false;
         self.backward_value = None;
+        self.apart = None;
     }
 
     /// Moves to the next visible key in the direction of the last seek.
@@ -193,6 +233,7 @@ impl VisibleCursor {
             return Ok(());
         }
         self.is_valid = false;
+        self.apart = None;
         if self.is_forward {
             self.merge.next_key()?;
             if self.deleted.is_empty() && self.merge.is_value_at(self.seq) {
@@ -217,7 +258,7 @@ impl VisibleCursor {
                 self.skip_hidden(&mut hidden)?;
                 continue;
             }
-            let is_value = self.merge.kind() == EntryKind::Value;
+            let is_value = self.merge.kind().is_value();
             if is_value && self.deleted.is_empty() {
                 self.is_valid = true;
                 return Ok(());
@@ -299,11 +340,12 @@ impl VisibleCursor {
                 }
                 self.merge.previous()?;
             }
-            if let Some((seq, EntryKind::Value, value)) = newest {
+            if let Some((seq, kind, value)) = newest.filter(|(_, kind, _)| kind.is_value()) {
                 let is_alive = self.deleted.is_empty()
                     || self.deleted.covering(&self.backward_key, seq)?.is_none();
                 if is_alive {
                     self.backward_value = Some(value);
+                    self.backward_apart = (kind == EntryKind::Apart).then_some(seq);
                     self.is_valid = true;
                     return Ok(());
                 }

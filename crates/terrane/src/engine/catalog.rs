@@ -7,6 +7,7 @@
 //! | `history` | operation counts across openings |
 //! | `install` | applies the result of a job, on disk and in memory |
 //! | `log_retention` | frees the part of the log that no tree needs |
+//! | `value_garbage` | value files that no table refers to |
 //! | `keyspaces` | creates, drops and redesigns trees |
 
 mod files;
@@ -15,6 +16,7 @@ mod install;
 mod keyspaces;
 mod log_retention;
 mod stall_events;
+mod value_garbage;
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -31,6 +33,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{Manifest, ManifestState};
 use crate::table::TableFileId;
 use crate::types::KeyspaceId;
+use crate::value_pointer::ValueFileName;
 use history::OperationHistory;
 
 pub(crate) use files::{LOCK, discard_table};
@@ -117,6 +120,14 @@ impl Catalog {
         (id, self.context.dir.join(id.file_name()))
     }
 
+    /// Assigns a name and a path to a new value file.
+    pub(crate) fn next_value_file(&self) -> (ValueFileName, PathBuf) {
+        let mut manifest = self.lock_manifest();
+        let number = manifest.as_mut().map_or(0, Manifest::take_table_number);
+        let name = ValueFileName { number, writer: self.writer_id };
+        (name, self.context.dir.join(name.file_name()))
+    }
+
     /// Keeps the replaced states of all trees for a thread that calls [`Self::drop_retired`].
     pub(crate) fn keep_retired(&self) {
         self.trees().values().for_each(|tree| tree.retired().keep());
@@ -134,10 +145,13 @@ impl Catalog {
         trees.values().filter(|tree| tree.retired().drop_unused()).count() > 0
     }
 
-    /// Returns the error of an unreadable table of any tree.
+    /// Returns the error of an unreadable table or value of any tree.
     pub(crate) fn damage(&self) -> Option<Error> {
         let trees = self.trees();
-        trees.values().find_map(|tree| tree.jobs().unreadable.values().next().cloned())
+        trees.values().find_map(|tree| {
+            let jobs = tree.jobs();
+            jobs.unreadable.values().chain(jobs.damaged_values.values()).next().cloned()
+        })
     }
 
     /// Makes tables count their reads if the design of any tree needs the counts.

@@ -10,6 +10,7 @@ use crate::shared_read::read_shared;
 use crate::storage::DiskStorage;
 use crate::table::TableCursor;
 use crate::types::{EntryKind, KeyspaceId, MAX_SEQ};
+use crate::value_pointer::ValuePointer;
 
 /// A version of a key, or a range delete that covers the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,9 +97,15 @@ fn of_table(
     let mut cursor = TableCursor::new(Arc::clone(&table));
     cursor.seek(key, MAX_SEQ)?;
     while cursor.is_valid() && cursor.key() == key {
-        let is_value = cursor.kind() == EntryKind::Value;
-        let kind = if is_value { "put" } else { "delete" };
-        version(cursor.seq(), kind, cursor.value().len() as u64);
+        let kind = if cursor.kind().is_value() { "put" } else { "delete" };
+        let value_bytes = match cursor.kind() {
+            // A damaged pointer is reported by a verification.
+            EntryKind::Apart => {
+                ValuePointer::decode(cursor.value()).map_or(0, |pointer| pointer.len.into())
+            }
+            _ => cursor.value().len() as u64,
+        };
+        version(cursor.seq(), kind, value_bytes);
         cursor.next()?;
     }
     Ok(())

@@ -79,6 +79,14 @@ fn describe(change: &Change) -> String {
             counts.scan_entries
         ),
         Change::Job(job) => format!("keyspace {} merged {}: {}", job.keyspace, job.what, job.why),
+        Change::ValueFile { keyspace, file } => {
+            let (name, info) = (file.name.file_name(), &file.info);
+            let (bytes, values) = (info.bytes, info.values);
+            format!("keyspace {keyspace} has value file {name}: {values} values, {bytes} bytes")
+        }
+        Change::RemoveValueFile { keyspace, file } => {
+            format!("keyspace {keyspace} removes value file {file}")
+        }
         Change::RemoveTable { keyspace, table } => {
             format!("keyspace {keyspace} removes table {table}")
         }

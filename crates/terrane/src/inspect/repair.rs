@@ -2,7 +2,8 @@
 //!
 //! The damaged database is not modified. Every block of a table and every log record has its own
 //! checksum, and every entry has a sequence number, so each valid block or record is usable
-//! independently of the others. The newest readable version of each key wins.
+//! independently of the others. The newest readable version of each key wins. An entry whose value is
+//! apart and cannot be read counts as unreadable.
 //!
 //! A readable manifest determines which tables are live, and which part of the log they contain.
 //! If it cannot be read, or lost its last edits, all tables and the whole log are used. A deleted
@@ -18,6 +19,7 @@ use terrane_memtable::{Config, Memtable, Pool, RangeTombstones, SkipListConfig};
 use super::problem::Problem;
 use super::salvage::{SalvageSource, SalvagedEntry, salvage_log};
 use super::salvaged_tables::SalvagedTables;
+use super::values::DirectoryValues;
 use crate::consistency;
 use crate::db::Db;
 use crate::error::{Error, Result};
@@ -80,12 +82,15 @@ pub fn repair(dir: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<RepairR
         options = options.design(design);
     }
     let db = options.open(target)?;
+    let mut values = DirectoryValues::find(dir)?;
     for (id, salvaged) in &salvaged {
         let mut keyspace = KeyspaceOptions::new();
         keyspace.design.clone_from(&salvaged.design);
         let keyspace = db.keyspace(&salvaged.name, keyspace)?;
-        write_keyspace(&db, &keyspace, salvaged, memtables.get(id), &mut report)?;
+        let sources = (salvaged, memtables.get(id), &mut values);
+        write_keyspace(&db, &keyspace, sources, &mut report)?;
     }
+    report.problems.extend(values.take_problems());
     db.close()?;
     Ok(report)
 }
@@ -202,12 +207,15 @@ impl PartialEq for HeapEntry {
 
 impl Eq for HeapEntry {}
 
+/// The tables, the memtable and the value files of a keyspace.
+type KeyspaceSources<'a> =
+    (&'a SalvagedKeyspace, Option<&'a Arc<Memtable>>, &'a mut DirectoryValues);
+
 /// Writes the newest readable version of every key.
 fn write_keyspace(
     db: &Db,
     keyspace: &Keyspace,
-    salvaged: &SalvagedKeyspace,
-    memtable: Option<&Arc<Memtable>>,
+    (salvaged, memtable, values): KeyspaceSources<'_>,
     report: &mut RepairReport,
 ) -> Result<()> {
     const BATCH_BYTES: usize = 1 << 20;
@@ -217,13 +225,15 @@ fn write_keyspace(
     sources.extend(memtable.map(SalvageSource::of_memtable));
     let mut heap = BinaryHeap::new();
     for (source, entries) in sources.iter_mut().enumerate() {
-        heap.extend(entries.next(&mut report.problems).map(|next| HeapEntry { next, source }));
+        let first = entries.next(values, &mut report.problems);
+        heap.extend(first.map(|next| HeapEntry { next, source }));
     }
     let mut batch = WriteBatch::new();
     let mut bytes = 0;
     let mut last: Option<Vec<u8>> = None;
     while let Some(HeapEntry { next, source }) = heap.pop() {
-        let following = sources.get_mut(source).and_then(|from| from.next(&mut report.problems));
+        let from = sources.get_mut(source);
+        let following = from.and_then(|from| from.next(values, &mut report.problems));
         heap.extend(following.map(|next| HeapEntry { next, source }));
         if last.as_ref() == Some(&next.key) {
             continue;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use terrane_memtable::{Cursor, Memtable};
 
 use super::problem::Problem;
+use super::values::DirectoryValues;
 use crate::batch::{Op, Ops};
 use crate::error::{Error, Result};
 use crate::manifest::ManifestState;
@@ -39,8 +40,24 @@ impl SalvageSource {
         Self::Memtable(cursor)
     }
 
-    /// Returns the next entry, and adds the blocks that it skips to `problems`.
-    pub(super) fn next(&mut self, problems: &mut Vec<Problem>) -> Option<SalvagedEntry> {
+    /// Returns the next entry whose value can be read, and adds the blocks that it skips to `problems`.
+    pub(super) fn next(
+        &mut self,
+        values: &mut DirectoryValues,
+        problems: &mut Vec<Problem>,
+    ) -> Option<SalvagedEntry> {
+        loop {
+            let entry = self.next_entry(problems)?;
+            if entry.kind != EntryKind::Apart {
+                return Some(entry);
+            }
+            if let Some(value) = values.salvage(&entry.key, &entry.value) {
+                return Some(SalvagedEntry { value: value.to_vec(), ..entry });
+            }
+        }
+    }
+
+    fn next_entry(&mut self, problems: &mut Vec<Problem>) -> Option<SalvagedEntry> {
         match self {
             Self::Memtable(cursor) => {
                 let next = cursor.entry().map(|entry| SalvagedEntry {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use terrane_policy::{KeyRange, TableId, TableInfo};
 
+use super::values::DirectoryValues;
 use crate::cache::BlockCache;
 use crate::error::{Error, Result};
 use crate::memory_ledger::MemoryLedger;
@@ -111,8 +112,11 @@ pub fn table(path: impl AsRef<Path>) -> Result<TableReport> {
 }
 
 impl TableReport {
-    /// Iterates over the entries in order; the iterator ends after the first error.
+    /// Iterates over the entries in order; the iterator ends after the first error. Values that are
+    /// stored apart are read from the directory of the table.
     pub fn iter(&self) -> impl Iterator<Item = Result<TableEntry>> + use<> {
+        let dir = self.path.parent().map(Path::to_owned).unwrap_or_default();
+        let mut values = None;
         let mut cursor = TableCursor::new(Arc::clone(&self.table));
         let mut has_begun = false;
         let mut has_failed = false;
@@ -127,15 +131,26 @@ impl TableReport {
                 return Some(Err(error));
             }
             cursor.is_valid().then(|| {
-                let is_value = cursor.kind() == EntryKind::Value;
-                Ok(TableEntry {
-                    key: cursor.key().to_vec(),
-                    sequence_number: cursor.seq(),
-                    value: is_value.then(|| cursor.pin_value()),
-                })
+                let value = match cursor.kind() {
+                    EntryKind::Tombstone => Ok(None),
+                    EntryKind::Value => Ok(Some(cursor.pin_value())),
+                    EntryKind::Apart => read_apart(&dir, &mut values, cursor.value()).map(Some),
+                };
+                let value = value.inspect_err(|_| has_failed = true)?;
+                let (key, sequence_number) = (cursor.key().to_vec(), cursor.seq());
+                Ok(TableEntry { key, sequence_number, value })
             })
         })
     }
+}
+
+/// Reads a value apart. Finds the value files of the directory when the first one is needed.
+fn read_apart(dir: &Path, values: &mut Option<DirectoryValues>, pointer: &[u8]) -> Result<Value> {
+    let values = match values {
+        Some(values) => values,
+        none => none.insert(DirectoryValues::find(dir)?),
+    };
+    values.read(pointer)
 }
 
 /// Opens a table from its footer alone.

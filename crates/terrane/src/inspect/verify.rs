@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use super::problem::{Problem, Progress};
 use super::table::environment;
+use super::values::DirectoryValues;
+use super::verify_values::{verify_table_values, verify_value_files};
 use crate::checksum::RunningChecksum;
 use crate::consistency::{self, BatchCheck};
 use crate::error::{Error, Result};
@@ -25,6 +27,12 @@ pub struct Verification {
     pub table_bytes: u64,
     /// Entries in these tables.
     pub entries: u64,
+    /// Value files read.
+    pub value_files: u64,
+    /// Total size of these files in bytes.
+    pub value_bytes: u64,
+    /// Values in these files.
+    pub values: u64,
     /// Writes in the log that are not in tables.
     pub log_writes: u64,
     /// The problems found.
@@ -37,6 +45,7 @@ pub struct Verification {
 /// - every table in the manifest: its length, the checksum of the file and of each part, the order
 ///   of its entries, that index and filter find each of them, and that its properties match the
 ///   manifest;
+/// - every value file, and that each value to which a table refers can be read;
 /// - the log;
 /// - that the manifest, the log and the tables belong to each other, as opening the database does.
 ///
@@ -102,7 +111,8 @@ fn verify_files(
     let related = consistency::check_manifest(&notes, &manifest, dir);
     found.problems.extend(related.err().map(|error| Problem::of(&error, dir)));
     let state = manifest.state;
-    verify_tables(dir, &state, &mut found, progress);
+    verify_tables(dir, &state, &mut found, progress)?;
+    verify_value_files(dir, &state, &mut found);
     verify_log(dir, kept_boot, &mut found)?;
     Ok(found)
 }
@@ -112,7 +122,8 @@ fn verify_tables(
     state: &ManifestState,
     found: &mut Verification,
     progress: &mut dyn FnMut(Progress),
-) {
+) -> Result<()> {
+    let values = DirectoryValues::find(dir)?;
     let tables = || {
         let keyspaces = state.keyspaces.iter();
         keyspaces.flat_map(|(id, keyspace)| keyspace.tables.values().map(|table| (*id, table)))
@@ -125,7 +136,8 @@ fn verify_tables(
         let verified = consistency::check_table(&DiskStorage, dir, record)
             .and_then(|()| table.verify())
             .and_then(|()| verify_keyspace(&table, keyspace))
-            .and_then(|()| verify_file(table.path(), record));
+            .and_then(|()| verify_file(table.path(), record))
+            .and_then(|()| verify_table_values(&table, &values));
         done_bytes += record.info.size_bytes;
         progress(Progress { done_bytes, total_bytes });
         match verified {
@@ -136,6 +148,7 @@ fn verify_tables(
         found.tables += 1;
         found.table_bytes += record.info.size_bytes;
     }
+    Ok(())
 }
 
 /// Returns true if a writer has removed a table from the manifest since the manifest was read.

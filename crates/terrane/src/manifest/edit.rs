@@ -10,13 +10,15 @@
 
 use std::sync::Arc;
 
-use terrane_policy::{KeyRange, RunId, TableId, TableInfo};
+use terrane_policy::{KeyRange, RunId, TableId, TableInfo, ValueFileId};
 
 use super::job::JobRecord;
+use super::value_file_record::ValueFileRecord;
 use crate::codec::{DecodeError, Decoded, Reader, put_option, put_slice, put_varint};
 use crate::stats::OperationCounts;
 use crate::table::TableFileId;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
+use crate::value_pointer::{put_value_refs, value_refs};
 
 /// A table in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +69,15 @@ pub(crate) enum Change {
         keyspace: KeyspaceId,
         table: TableId,
     },
+    /// Adds a value file, or changes what is known about it.
+    ValueFile {
+        keyspace: KeyspaceId,
+        file: ValueFileRecord,
+    },
+    RemoveValueFile {
+        keyspace: KeyspaceId,
+        file: ValueFileId,
+    },
     /// A finished compaction, for the job history; a reader may skip it.
     Job(JobRecord),
     /// The log was durable up to this position when the edit was written.
@@ -100,6 +111,13 @@ const FLUSHED: u64 = 17;
 const LOG_DURABLE: u64 = 18;
 const ADD_TABLE: u64 = 19;
 const REMOVE_TABLE: u64 = 21;
+const VALUE_FILE: u64 = 23;
+const REMOVE_VALUE_FILE: u64 = 25;
+/// As [`ADD_TABLE`], for a table that refers to values apart.
+const ADD_TABLE_WITH_VALUES: u64 = 27;
+/// As [`KEYSPACE`], for a design that stores values apart. A version that does not know such designs
+/// then refuses the manifest as unsupported, not as damaged.
+const KEYSPACE_WITH_VALUES: u64 = 29;
 
 impl Edit {
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -154,7 +172,7 @@ impl Change {
                 put_varint(out, keyspace.0.into());
                 put_slice(out, name.as_bytes());
                 put_slice(out, design.as_bytes());
-                KEYSPACE
+                if design.contains("values=apart") { KEYSPACE_WITH_VALUES } else { KEYSPACE }
             }
             Self::Flushed { keyspace, upto } => {
                 put_varint(out, keyspace.0.into());
@@ -166,7 +184,22 @@ impl Change {
                 put_varint(out, u64::from(*level));
                 put_varint(out, run.0);
                 table.encode(out);
-                ADD_TABLE
+                let refs = &table.info.value_refs;
+                if refs.is_empty() {
+                    return ADD_TABLE;
+                }
+                put_value_refs(out, refs);
+                ADD_TABLE_WITH_VALUES
+            }
+            Self::ValueFile { keyspace, file } => {
+                put_varint(out, keyspace.0.into());
+                file.encode(out);
+                VALUE_FILE
+            }
+            Self::RemoveValueFile { keyspace, file } => {
+                put_varint(out, keyspace.0.into());
+                put_varint(out, file.0);
+                REMOVE_VALUE_FILE
             }
             Self::RemoveTable { keyspace, table } => {
                 put_varint(out, keyspace.0.into());
@@ -202,7 +235,7 @@ impl Change {
                 name: reader.text("option")?.to_owned(),
                 value: reader.text("option")?.to_owned(),
             },
-            KEYSPACE => Self::Keyspace {
+            KEYSPACE | KEYSPACE_WITH_VALUES => Self::Keyspace {
                 keyspace: keyspace(reader)?,
                 name: reader.text("keyspace name")?.to_owned(),
                 design: reader.text("design")?.to_owned(),
@@ -210,11 +243,19 @@ impl Change {
             FLUSHED => {
                 Self::Flushed { keyspace: keyspace(reader)?, upto: Lsn(reader.varint("position")?) }
             }
-            ADD_TABLE => Self::AddTable {
+            ADD_TABLE | ADD_TABLE_WITH_VALUES => Self::AddTable {
                 keyspace: keyspace(reader)?,
                 level: reader.varint_u32("level")?,
                 run: RunId(reader.varint("run")?),
-                table: TableRecord::decode(reader)?,
+                table: TableRecord::decode(reader, tag == ADD_TABLE_WITH_VALUES)?,
+            },
+            VALUE_FILE => Self::ValueFile {
+                keyspace: keyspace(reader)?,
+                file: ValueFileRecord::decode(reader)?,
+            },
+            REMOVE_VALUE_FILE => Self::RemoveValueFile {
+                keyspace: keyspace(reader)?,
+                file: ValueFileId(reader.varint("value file")?),
             },
             REMOVE_TABLE => Self::RemoveTable {
                 keyspace: keyspace(reader)?,
@@ -258,13 +299,13 @@ impl TableRecord {
         put_option(out, info.oldest_tombstone_micros, put_varint);
     }
 
-    fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
+    fn decode(reader: &mut Reader<'_>, has_value_refs: bool) -> Decoded<Self> {
         let file = TableFileId { number: reader.u64("table")?, writer: reader.u64("table")? };
         let checksum = reader.u64("table checksum")?;
         let start = reader.slice("table range")?;
         let end = reader.option("table range", |reader| reader.slice("table range"))?;
         let mut number = || reader.varint("table facts");
-        let info = TableInfo {
+        let mut info = TableInfo {
             id: TableId(file.number),
             range: KeyRange::new(start, end),
             size_bytes: number()?,
@@ -278,13 +319,19 @@ impl TableRecord {
                 .option("table facts", |reader| reader.varint("table facts"))?,
             value_refs: Box::default(),
         };
+        if has_value_refs {
+            info.value_refs = value_refs(reader)?.into();
+        }
         Ok(Self { file, info: Arc::new(info), checksum })
     }
 }
 
 #[cfg(test)]
 pub(super) mod tests {
+    use terrane_policy::{ValueFileInfo, ValueRef};
+
     use super::*;
+    use crate::value_pointer::ValueFileName;
 
     pub(crate) fn table(number: u64, range: KeyRange) -> TableRecord {
         let mut info = TableInfo::new(number, range, 1000 + number);
@@ -299,9 +346,25 @@ pub(super) mod tests {
         TableRecord { file, info: Arc::new(info), checksum: u64::MAX - number }
     }
 
+    fn table_with_values(number: u64, range: KeyRange) -> TableRecord {
+        let mut table = table(number, range);
+        let used = |file| ValueRef { file: ValueFileId(file), bytes: 1 << 40, values: 9 };
+        Arc::make_mut(&mut table.info).value_refs = [used(2), used(7)].into();
+        table
+    }
+
     fn all_changes() -> Vec<Change> {
         let keyspace = KeyspaceId(3);
         let range = KeyRange::new(b"a", None);
+        let values = table_with_values(6, range.clone());
+        let info = ValueFileInfo { oldest_dead_micros: Some(8), ..ValueFileInfo::new(7, 1 << 40) };
+        let file = ValueFileRecord {
+            name: ValueFileName { number: 7, writer: 0xdead },
+            is_segment: true,
+            size_bytes: 1 << 41,
+            info: Arc::new(info),
+        };
+        let design = "leveling; values=apart(1KiB)".to_owned();
         vec![
             Change::Database(1),
             Change::NextTable(2),
@@ -314,6 +377,10 @@ pub(super) mod tests {
             Change::Flushed { keyspace, upto: Lsn(1 << 40) },
             Change::AddTable { keyspace, level: 2, run: RunId(8), table: table(5, range) },
             Change::RemoveTable { keyspace, table: TableId(5) },
+            Change::Keyspace { keyspace, name: "b".into(), design },
+            Change::ValueFile { keyspace, file },
+            Change::AddTable { keyspace, level: 2, run: RunId(8), table: values },
+            Change::RemoveValueFile { keyspace, file: ValueFileId(7) },
             Change::Job(JobRecord {
                 keyspace,
                 ended_micros: 1 << 50,

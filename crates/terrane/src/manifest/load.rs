@@ -23,6 +23,7 @@ use super::state::ManifestState;
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::table::TableFileId;
+use crate::value_pointer::ValueFileName;
 use crate::wal::segment_file_number;
 
 /// The name of the file that marks an unfinished checkpoint. Its contents are informative only.
@@ -72,7 +73,9 @@ fn check_has_no_database(storage: &dyn Storage, dir: &Path, names: &[String]) ->
         let is_of_database = match manifest_file_number(name) {
             Some(number) => !is_of_creation(storage, &dir.join(name), number)?,
             None => {
-                segment_file_number(name).is_some() || TableFileId::of_file_name(name).is_some()
+                segment_file_number(name).is_some()
+                    || TableFileId::of_file_name(name).is_some()
+                    || ValueFileName::of_file_name(name).is_some()
             }
         };
         if is_of_database {

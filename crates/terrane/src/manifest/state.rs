@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrane_policy::{AddedTable, Design, ShapeEdit, TableId, TreeShape};
+use terrane_policy::{AddedTable, Design, ShapeEdit, TableId, TreeShape, ValueFileId};
 
 use super::COUNT_MAX;
 use super::edit::{Change, TableRecord};
 use super::job::JobHistory;
+use super::value_file_record::ValueFileRecord;
 use crate::stats::OperationCounts;
 use crate::types::{KeyspaceId, Lsn, MAX_SEQ, SeqNo};
 
@@ -40,6 +41,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) shape: TreeShape,
     /// The files of all tables of the shape.
     pub(crate) tables: BTreeMap<TableId, TableRecord>,
+    /// The value files of the shape.
+    pub(crate) value_files: BTreeMap<ValueFileId, ValueFileRecord>,
     /// All writes of the keyspace before this log position are in tables.
     pub(crate) flushed: Lsn,
 }
@@ -62,6 +65,12 @@ impl ManifestState {
             let kept: Vec<TableId> = edit.added.iter().map(|added| added.table.id).collect();
             for gone in edit.removed.iter().filter(|id| !kept.contains(id)) {
                 keyspace.tables.remove(gone);
+            }
+            for gone in &edit.removed_value_files {
+                let is_added = edit.value_files.iter().any(|file| file.id == *gone);
+                if !is_added {
+                    keyspace.value_files.remove(gone);
+                }
             }
         }
         if self.next_table.max(self.next_run) > COUNT_MAX || self.last_seq > MAX_SEQ {
@@ -110,6 +119,15 @@ impl ManifestState {
                 let added = AddedTable { level, run: *run, table: info.clone() };
                 shapes.entry(*keyspace).or_default().added.push(added);
             }
+            Change::ValueFile { keyspace, file } => {
+                self.next_table = self.next_table.max(file.name.number.saturating_add(1));
+                let id = file.name.id();
+                self.keyspace_mut(*keyspace)?.value_files.insert(id, file.clone());
+                shapes.entry(*keyspace).or_default().value_files.push(Arc::clone(&file.info));
+            }
+            Change::RemoveValueFile { keyspace, file } => {
+                shapes.entry(*keyspace).or_default().removed_value_files.push(*file);
+            }
             Change::Job(job) => Arc::make_mut(&mut self.jobs).record(job.clone()),
             Change::Operations(counts) => self.operations = *counts,
             Change::RemoveTable { keyspace, table } => {
@@ -143,6 +161,7 @@ impl ManifestState {
             design_before: None,
             shape: TreeShape::default(),
             tables: BTreeMap::new(),
+            value_files: BTreeMap::new(),
             flushed: Lsn(0),
         };
         self.keyspaces.insert(id, Arc::new(keyspace));
@@ -180,6 +199,8 @@ impl ManifestState {
                 changes.push(Change::Keyspace { keyspace, name, design });
             }
             changes.push(Change::Flushed { keyspace, upto: state.flushed });
+            let files = state.value_files.values().cloned();
+            changes.extend(files.map(|file| Change::ValueFile { keyspace, file }));
             for place in state.shape.places() {
                 let Some(table) = state.tables.get(&place.table.id) else { continue };
                 let level = u32::try_from(place.level).unwrap_or(u32::MAX);

@@ -10,10 +10,12 @@ use std::sync::Arc;
 use terrane_memtable::Fragment;
 use terrane_policy::TableInfo;
 
-use crate::error::Result;
+use super::value_output::{Placed, ValueOutput, ValueOutputConfig};
+use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::table::{FinishedTable, TableConfig, TableFileId, TableWriter, Warmer};
 use crate::types::{EntryKind, SeqNo};
+use crate::value_file::FinishedValueFile;
 
 /// Limit on the bytes of the level below that one table may overlap, in multiples of the table size.
 const GRANDPARENTS_MAX: u64 = 10;
@@ -39,6 +41,7 @@ pub(crate) struct OutputConfig<'a> {
 /// The sequence of tables that a merge writes.
 pub(crate) struct Output<'a> {
     config: OutputConfig<'a>,
+    values: ValueOutput<'a>,
     writer: Option<TableWriter>,
     /// Range tombstones that have not been written yet, in key order.
     fragments: std::collections::VecDeque<Fragment>,
@@ -52,9 +55,10 @@ pub(crate) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    pub(crate) fn new(config: OutputConfig<'a>) -> Self {
+    pub(crate) fn new(config: OutputConfig<'a>, values: ValueOutputConfig<'a>) -> Self {
         Self {
             config,
+            values: ValueOutput::new(values),
             writer: None,
             fragments: std::collections::VecDeque::new(),
             finished: Vec::new(),
@@ -70,9 +74,15 @@ impl<'a> Output<'a> {
         &self.paths
     }
 
-    /// Approximate size of all tables so far, in bytes.
+    /// Approximate size of all tables and value files so far, in bytes.
     pub(super) fn written_bytes(&self) -> u64 {
-        self.finished_bytes + self.writer.as_ref().map_or(0, TableWriter::size_bytes)
+        let table_bytes = self.writer.as_ref().map_or(0, TableWriter::size_bytes);
+        self.finished_bytes + table_bytes + self.values.written_bytes()
+    }
+
+    /// Returns the value files of a merge that has succeeded.
+    pub(crate) fn take_value_files(&mut self) -> Vec<FinishedValueFile> {
+        self.values.take_files()
     }
 
     pub(super) fn begin(&mut self, fragments: Vec<Fragment>) {
@@ -89,7 +99,16 @@ impl<'a> Output<'a> {
         if self.is_full(key) {
             self.finish_table(Some(key))?;
         }
-        self.writer()?.add(key, seq, kind, value)
+        // The table is created first, so that tables have the numbers that they have without values
+        // apart.
+        self.open_writer()?;
+        let Self { values, writer, config, paths, .. } = self;
+        let writer = writer.as_mut().ok_or_else(no_writer)?;
+        match values.place(config.storage, paths, (key, seq, kind), value)? {
+            Placed::Unchanged => writer.add(key, seq, kind, value),
+            Placed::Pointer(pointer) => writer.add(key, seq, EntryKind::Apart, pointer),
+            Placed::Inline(value) => writer.add(key, seq, EntryKind::Value, &value),
+        }
     }
 
     /// Returns true if the current table should end before `key`.
@@ -109,7 +128,7 @@ impl<'a> Output<'a> {
         writer.size_bytes() >= self.config.table_bytes || self.grandparent_bytes > limit
     }
 
-    fn writer(&mut self) -> Result<&mut TableWriter> {
+    fn open_writer(&mut self) -> Result<()> {
         if self.writer.is_none() {
             let (id, path) = (self.config.next_table)();
             self.paths.push(path.clone());
@@ -117,7 +136,12 @@ impl<'a> Output<'a> {
             self.writer = Some(writer.warming(self.config.warmer.clone()));
             self.grandparent_bytes = 0;
         }
-        self.writer.as_mut().ok_or_else(|| crate::error::Error::internal("a table writer vanished"))
+        Ok(())
+    }
+
+    fn writer(&mut self) -> Result<&mut TableWriter> {
+        self.open_writer()?;
+        self.writer.as_mut().ok_or_else(no_writer)
     }
 
     /// Finishes the current table. The next one starts at `cut`; `None` means that this is the last.
@@ -141,9 +165,14 @@ impl<'a> Output<'a> {
     }
 
     pub(super) fn finish(&mut self) -> Result<Vec<FinishedTable>> {
+        self.values.finish()?;
         self.finish_table(None)?;
         Ok(std::mem::take(&mut self.finished))
     }
+}
+
+fn no_writer() -> Error {
+    Error::internal("a table writer vanished")
 }
 
 /// Splits a fragment at `cut`; the second part is `None` if the fragment ends before it.

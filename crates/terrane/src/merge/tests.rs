@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrane_memtable::{Config, Memtable, Pool, SkipListConfig};
-use terrane_policy::{Compression, KeyRange, TreeShape};
+use terrane_policy::{Compression, KeyRange, TreeShape, Values};
 use terrane_testkit::{Rng, seed_from_env};
 
 use super::*;
@@ -17,7 +17,23 @@ use crate::stats::Counters;
 use crate::storage::{Access, MemoryStorage, Storage};
 use crate::table::{OpenFiles, ReadPath, Table, TableConfig, TableEnvironment, TableFileId};
 use crate::types::EntryKind;
+use crate::value_file::ValueFiles;
+use crate::value_pointer::ValueFileName;
 use crate::version::Version;
+
+/// Stores all values in tables.
+fn no_values<'a>() -> ValueOutputConfig<'a> {
+    ValueOutputConfig {
+        values: Values::Inline,
+        source: Arc::default(),
+        relocated: Vec::new(),
+        next_file: Box::new(|| (ValueFileName { number: 1, writer: 1 }, PathBuf::from("1.val"))),
+        keyspace: 0,
+        access: Access::Buffered,
+        sync_bytes: 0,
+        now_micros: 5,
+    }
+}
 
 fn environment(storage: &MemoryStorage) -> Arc<TableEnvironment> {
     Arc::new(TableEnvironment {
@@ -59,16 +75,19 @@ fn merge_memtable(
         sync_bytes: 0,
         access: Access::Buffered,
     };
-    let mut output = Output::new(OutputConfig {
-        storage,
-        table,
-        table_bytes: 300,
-        warmer: None,
-        grandparents,
-        next_table: &mut next_table,
-        now_micros: 5,
-        oldest_tombstone_micros: None,
-    });
+    let mut output = Output::new(
+        OutputConfig {
+            storage,
+            table,
+            table_bytes: 300,
+            warmer: None,
+            grandparents,
+            next_table: &mut next_table,
+            now_micros: 5,
+            oldest_tombstone_micros: None,
+        },
+        no_values(),
+    );
     let rules = DropRules::new(snapshots.to_vec(), older);
     merge(input, None, memtable.range_tombstones().fragments(), rules, &mut output, &mut |_| Ok(()))
         .unwrap()
@@ -83,7 +102,7 @@ fn version(tables: &[FinishedTable], storage: &MemoryStorage) -> Arc<Version> {
         opened.verify().unwrap();
         (table.info.id, opened)
     });
-    Arc::new(Version::new(shape, &open.collect::<BTreeMap<_, _>>()))
+    Arc::new(Version::new(shape, &open.collect::<BTreeMap<_, _>>(), ValueFiles::default()))
 }
 
 fn read_version(version: &Arc<Version>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {
@@ -241,23 +260,26 @@ fn a_stopped_merge_names_the_files_it_began() {
     let mut input = MergeCursor::new(vec![Source::Memtable(memtable.cursor())]);
     input.seek_first().unwrap();
     let mut next_table = || (TableFileId { number: 1, writer: 1 }, PathBuf::from("1"));
-    let mut output = Output::new(OutputConfig {
-        storage: &storage,
-        table: TableConfig {
-            block_bytes: 100,
-            filter_bits: 0.0,
-            compression: Compression::None,
-            keyspace: 0,
-            sync_bytes: 0,
-            access: Access::Buffered,
+    let mut output = Output::new(
+        OutputConfig {
+            storage: &storage,
+            table: TableConfig {
+                block_bytes: 100,
+                filter_bits: 0.0,
+                compression: Compression::None,
+                keyspace: 0,
+                sync_bytes: 0,
+                access: Access::Buffered,
+            },
+            table_bytes: 1 << 20,
+            warmer: None,
+            grandparents: vec![],
+            next_table: &mut next_table,
+            now_micros: 0,
+            oldest_tombstone_micros: None,
         },
-        table_bytes: 1 << 20,
-        warmer: None,
-        grandparents: vec![],
-        next_table: &mut next_table,
-        now_micros: 0,
-        oldest_tombstone_micros: None,
-    });
+        no_values(),
+    );
     let rules = DropRules::new(vec![], OlderTables::default());
     let stopped = merge(input, None, vec![], rules, &mut output, &mut |_| Err(Error::Closed));
     assert!(matches!(stopped, Err(Error::Closed)));

@@ -41,6 +41,8 @@ metrics! {
         direct_refused: u64 = Counter(DirectRefused) Count "direct_refused";
         /// Bytes read from tables by readers; for mapped tables, bytes whose checksum was verified.
         table_bytes_read: u64 = Counter(TableBytesRead) Bytes "table_bytes_read";
+        /// Bytes of values read from value files.
+        value_bytes_read: u64 = Counter(ValueBytesRead) Bytes "value_bytes_read";
         /// Bytes written to the log.
         log_bytes_written: u64 = Counter(LogBytesWritten) Bytes "log_bytes_written";
         /// Syncs of the log.

@@ -9,14 +9,16 @@
 //!         | varint           | varint        |                       |       |
 //! ```
 //!
-//! - `shape`: the length of the prefix in bits 0 to 30; bit 31 is set if offsets are 32 bits wide.
+//! - `shape`: the length of the prefix in bits 0 to 29; bit 30 is set if kinds take two bits; bit 31
+//!   is set if offsets are 32 bits wide.
 //! - `prefix`: the common prefix of all keys of the block; the rest of a key is its suffix.
 //! - `heads`: the first four bytes of each suffix, padded with zeros, as a big-endian number
 //!   (stored little-endian). A search reads these few adjacent cache lines and then one entry.
 //!   Entries do not repeat these bytes.
 //! - `offsets`: the start of each entry, relative to the first; an entry ends where the next one
 //!   starts.
-//! - sequence number and kind: `(seq - base) << 1 | kind`, kind 1 for a value, 0 for a tombstone.
+//! - sequence number and kind: `(seq - base) << 1 | kind`, kind 1 for a value, 0 for a tombstone. In a
+//!   block with values apart `(seq - base) << 2 | kind`, kind 2 for the place of a value.
 //!
 //! Every length and offset is checked against the block before use, so that no block makes a reader
 //! panic, even with a valid checksum.
@@ -43,6 +45,7 @@ const ENTRY_LINES: usize = 3;
 
 pub(super) const HEAD_BYTES: usize = 4;
 pub(super) const WIDE_OFFSETS: u32 = 1 << 31;
+pub(super) const WIDE_KINDS: u32 = 1 << 30;
 
 /// The offsets of a block's parts, kept with the bytes so that cursors need not parse again.
 #[derive(Debug, Clone, Default)]
@@ -51,6 +54,8 @@ pub(super) struct Layout {
     heads: usize,
     offsets: usize,
     wide: bool,
+    /// The number of bits that the kind of an entry takes: 1 or 2.
+    kind_bits: u32,
     base_seq: SeqNo,
     prefix: Range<usize>,
     entries: Range<usize>,
@@ -62,7 +67,8 @@ impl Layout {
         let count = reader.u32("entry count")? as usize;
         let shape = reader.u32("block shape")?;
         let wide = shape & WIDE_OFFSETS != 0;
-        let prefix_len = (shape & !WIDE_OFFSETS) as usize;
+        let kind_bits = if shape & WIDE_KINDS != 0 { 2 } else { 1 };
+        let prefix_len = (shape & !(WIDE_OFFSETS | WIDE_KINDS)) as usize;
         let heads = reader.position();
         let too_many = reader.error("entry count");
         reader.bytes(count.checked_mul(HEAD_BYTES).ok_or(too_many)?, "heads")?;
@@ -77,7 +83,8 @@ impl Layout {
             return Err(reader.error("block header"));
         }
         let prefix = prefix_start..entries;
-        Ok(Self { count, heads, offsets, wide, base_seq, prefix, entries: entries..block.len() })
+        let entries = entries..block.len();
+        Ok(Self { count, heads, offsets, wide, kind_bits, base_seq, prefix, entries })
     }
 }
 
@@ -169,8 +176,14 @@ impl<'a> Block<'a> {
         let bytes = bytes.ok_or_else(|| self.error("entry offset", base + start))?;
         let mut reader = Reader::new(bytes);
         let packed = reader.hot_varint("sequence number")?;
-        let seq = self.layout.base_seq + (packed >> 1);
-        let kind = if packed & 1 == 1 { EntryKind::Value } else { EntryKind::Tombstone };
+        let kind_bits = self.layout.kind_bits;
+        let seq = self.layout.base_seq + (packed >> kind_bits);
+        let kind = match packed & ((1 << kind_bits) - 1) {
+            0 => EntryKind::Tombstone,
+            1 => EntryKind::Value,
+            2 => EntryKind::Apart,
+            _ => return Err(self.error("kind of an entry", base + start)),
+        };
         let suffix_len = reader.hot_varint("key length")?.min(u64::from(u32::MAX)) as usize;
         let rest_start = base + start + reader.position();
         let rest = reader.bytes(suffix_len.saturating_sub(HEAD_BYTES), "key")?;

@@ -14,8 +14,11 @@ use crate::checksum::checksum;
 use crate::codec::{Decoded, Reader};
 use crate::error::{Error, Result};
 
-/// The newest version of the table format, and the only one so far.
-pub(crate) const TABLE_VERSION: u32 = 1;
+/// The newest version of the table format.
+pub(crate) const TABLE_VERSION: u32 = 2;
+
+/// The version of tables without values apart, which earlier builds can read.
+const WITHOUT_VALUES_APART: u32 = 1;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRTABL");
 const HANDLE_BYTES: usize = 12;
@@ -45,6 +48,8 @@ pub(crate) struct Footer {
     pub(crate) properties: Handle,
     pub(crate) number: u64,
     pub(crate) writer: u64,
+    /// True if the values of some entries are apart.
+    pub(crate) has_values_apart: bool,
 }
 
 impl Footer {
@@ -56,7 +61,8 @@ impl Footer {
         }
         out.extend_from_slice(&self.number.to_le_bytes());
         out.extend_from_slice(&self.writer.to_le_bytes());
-        out.extend_from_slice(&TABLE_VERSION.to_le_bytes());
+        let version = if self.has_values_apart { TABLE_VERSION } else { WITHOUT_VALUES_APART };
+        out.extend_from_slice(&version.to_le_bytes());
         let sum = checksum(&out, MAGIC);
         out.extend_from_slice(&sum.to_le_bytes());
         out.extend_from_slice(&MAGIC.to_le_bytes());
@@ -77,7 +83,7 @@ impl Footer {
         if sum != checksum(summed, MAGIC) {
             return Err(corrupt("its checksum does not match"));
         }
-        if version != TABLE_VERSION {
+        if !(WITHOUT_VALUES_APART..=TABLE_VERSION).contains(&version) {
             let path = path.into();
             return Err(Error::Unsupported { path, found: version, supported: TABLE_VERSION });
         }
@@ -98,8 +104,11 @@ impl Footer {
         let (index, properties) = (handle()?, handle()?);
         let number = reader.u64("table number")?;
         let writer = reader.u64("writer")?;
-        let footer = Self { filter, range_tombstones, index, properties, number, writer };
-        Ok((footer, reader.u32("version")?, reader.u64("checksum")?, reader.u64("magic")?))
+        let version = reader.u32("version")?;
+        let has_values_apart = version > WITHOUT_VALUES_APART;
+        let footer =
+            Self { filter, range_tombstones, index, properties, number, writer, has_values_apart };
+        Ok((footer, version, reader.u64("checksum")?, reader.u64("magic")?))
     }
 }
 

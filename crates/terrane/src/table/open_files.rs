@@ -1,4 +1,4 @@
-//! The table files that are open, in read modes that read files with system calls.
+//! The table and value files that are open, in read modes that read files with system calls.
 //!
 //! A database may have more tables than its process may open files. Only a limited number of files
 //! stays open, and a file that was closed is opened again by name when it is next read.
@@ -61,8 +61,8 @@ impl fmt::Debug for Slot {
     }
 }
 
-/// The file of one table, which is closed when this value is dropped.
-pub(super) struct TableReader {
+/// The file of one table, or of values, which is closed when this value is dropped.
+pub(crate) struct TableReader {
     files: Arc<OpenFiles>,
     slot: Arc<Slot>,
 }
@@ -76,7 +76,7 @@ pub(crate) struct OpenFileCounts {
 
 impl TableReader {
     /// A file that is not open yet.
-    pub(super) fn new(files: &Arc<OpenFiles>) -> Self {
+    pub(crate) fn new(files: &Arc<OpenFiles>) -> Self {
         Self { files: Arc::clone(files), slot: Arc::default() }
     }
 
@@ -85,7 +85,7 @@ impl TableReader {
     /// # Errors
     /// `open` fails. If it fails because the process has too many open files, others are closed
     /// first.
-    pub(super) fn with<T>(
+    pub(crate) fn with<T>(
         &self,
         open: impl Fn() -> io::Result<Reader>,
         read: impl FnOnce(&Reader) -> T,

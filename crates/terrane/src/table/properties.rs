@@ -3,8 +3,13 @@
 //! A list of `(tag varint, length varint, bytes)`. A reader skips unknown even tags, and refuses a
 //! table with an unknown odd tag, because that changes how the table must be read.
 
+#[cfg(test)]
+use terrane_policy::ValueFileId;
+use terrane_policy::ValueRef;
+
 use crate::codec::{DecodeError, Decoded, Reader, put_slice, put_varint};
 use crate::types::SeqNo;
+use crate::value_pointer::{put_value_refs, value_refs};
 
 /// Properties of a table's contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,8 +24,10 @@ pub(crate) struct Properties {
     pub(crate) keys: u64,
     /// The total length of all keys, as the user passed them in.
     pub(crate) key_bytes: u64,
-    /// The total length of all values, as the user passed them in.
+    /// The total length of all values, as the user passed them in, wherever they are stored.
     pub(crate) value_bytes: u64,
+    /// The values apart to which entries refer, by value file.
+    pub(crate) value_refs: Vec<ValueRef>,
     /// The number of data blocks.
     pub(crate) blocks: u64,
     /// The smallest sequence number.
@@ -54,6 +61,7 @@ const OLDEST_TOMBSTONE: u64 = 22;
 const START: u64 = 24;
 const END: u64 = 26;
 const KEYSPACE: u64 = 28;
+const VALUE_REFS: u64 = 30;
 
 impl Properties {
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -77,6 +85,12 @@ impl Properties {
         number(KEYSPACE, self.keyspace.into());
         if let Some(micros) = self.oldest_tombstone_micros {
             number(OLDEST_TOMBSTONE, micros);
+        }
+        if !self.value_refs.is_empty() {
+            let mut refs = Vec::new();
+            put_value_refs(&mut refs, &self.value_refs);
+            put_varint(&mut out, VALUE_REFS);
+            put_slice(&mut out, &refs);
         }
         put_varint(&mut out, START);
         put_slice(&mut out, &self.start);
@@ -114,6 +128,7 @@ impl Properties {
             CREATED => self.created_micros = number()?,
             OLDEST_TOMBSTONE => self.oldest_tombstone_micros = Some(number()?),
             KEYSPACE => self.keyspace = Reader::new(value).varint_u32("keyspace")?,
+            VALUE_REFS => self.value_refs = value_refs(&mut Reader::new(value))?,
             START => self.start = value.to_vec(),
             END => self.end = Some(value.to_vec()),
             unknown if unknown % 2 == 1 => {
@@ -138,6 +153,7 @@ mod tests {
             keys: 4,
             key_bytes: 5,
             value_bytes: 6,
+            value_refs: vec![ValueRef { file: ValueFileId(3), bytes: 1 << 40, values: 2 }],
             blocks: 7,
             smallest_seq: 8,
             largest_seq: u64::MAX,

@@ -1,4 +1,4 @@
-//! The file of a table being written: buffered, and with a checksum of the whole file.
+//! The file of a table or of values being written: buffered, and with a checksum of the whole file.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::storage::{Access, Appender, Storage};
 /// The size of a write, large enough that system calls cost little per byte.
 const BUFFER_BYTES: usize = 256 << 10;
 
-pub(super) struct Sink {
+pub(crate) struct Sink {
     file: Box<dyn Appender>,
     path: PathBuf,
     buffer: Vec<u8>,
@@ -22,7 +22,7 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    pub(super) fn create(
+    pub(crate) fn create(
         storage: &dyn Storage,
         path: &Path,
         access: Access,
@@ -42,11 +42,11 @@ impl Sink {
         })
     }
 
-    pub(super) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.offset += bytes.len() as u64;
         if self.buffer.len() + bytes.len() > BUFFER_BYTES {
             self.write_buffer()?;
@@ -84,7 +84,7 @@ impl Sink {
 
     /// Makes all bytes durable. Returns the checksum of the whole file, and true if writes bypassed
     /// the page cache.
-    pub(super) fn finish(mut self) -> Result<(u64, bool)> {
+    pub(crate) fn finish(mut self) -> Result<(u64, bool)> {
         self.write_buffer()?;
         self.sync()?;
         Ok((self.sum.digest(), self.file.is_direct()))

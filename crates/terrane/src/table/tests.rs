@@ -17,6 +17,7 @@ use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, MemoryStorage, Storage};
 use crate::types::{EntryKind, SeqNo};
+use crate::value_pointer::ValuePointer;
 
 type Entries = BTreeMap<(Vec<u8>, Reverse<SeqNo>), (EntryKind, Vec<u8>)>;
 
@@ -33,6 +34,14 @@ fn random_entries(rng: &mut Rng) -> Entries {
         let key: Vec<u8> = (0..rng.index(9)).map(|_| *rng.pick(alphabet)).collect();
         for _ in 0..if rng.percent(10) { versions } else { 1 } {
             let kind = if rng.percent(20) { EntryKind::Tombstone } else { EntryKind::Value };
+            if rng.percent(10) {
+                let (file, offset, checksum) = (rng.below(3), rng.bits() >> 8, rng.bits());
+                let mut pointer = Vec::new();
+                ValuePointer { file, offset, len: 1000, checksum }.encode(&mut pointer);
+                let seq = Reverse(1 + rng.below(1000));
+                entries.insert((key.clone(), seq), (EntryKind::Apart, pointer));
+                continue;
+            }
             let len = if rng.percent(1) { 70_000 } else { rng.index(60) };
             let value = vec![rng.bits() as u8; len];
             entries.insert((key.clone(), Reverse(1 + rng.below(1000))), (kind, value));

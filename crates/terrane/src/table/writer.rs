@@ -1,11 +1,12 @@
 //! Writes a table from front to back.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terrane_memtable::Fragment;
 use terrane_policy::key_range::successor;
-use terrane_policy::{Compression, KeyRange, TableId, TableInfo};
+use terrane_policy::{Compression, KeyRange, TableId, TableInfo, ValueFileId, ValueRef};
 
 use super::block::BlockBuilder;
 use super::filter;
@@ -19,6 +20,7 @@ use super::warming::Warmer;
 use crate::error::{Error, Result};
 use crate::storage::{Access, Storage};
 use crate::types::{EntryKind, SeqNo};
+use crate::value_pointer::{ValuePointer, record_bytes};
 
 /// The alignment of filters, so that each of their lines is one cache line.
 const FILTER_ALIGN: u64 = 64;
@@ -63,6 +65,8 @@ pub(crate) struct TableWriter {
     last_key: Vec<u8>,
     scratch: Vec<u8>,
     warmer: Option<Warmer>,
+    /// The values apart, by value file.
+    value_refs: BTreeMap<u64, ValueRef>,
 }
 
 impl TableWriter {
@@ -92,6 +96,7 @@ impl TableWriter {
             last_key: Vec::new(),
             scratch: Vec::new(),
             warmer: None,
+            value_refs: BTreeMap::new(),
         })
     }
 
@@ -135,7 +140,7 @@ impl TableWriter {
         if is_first {
             self.properties.start = key.to_vec();
         }
-        self.count(key, seq, kind, value);
+        self.count(key, seq, kind, value)?;
         // A value that leaves no room for another entry gets its own block, without being copied
         // first.
         if value.len() >= self.config.block_bytes / 2 {
@@ -152,14 +157,26 @@ impl TableWriter {
         Ok(())
     }
 
-    fn count(&mut self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) {
+    fn count(&mut self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) -> Result<()> {
+        let mut value_bytes = value.len() as u64;
+        if kind == EntryKind::Apart {
+            let pointer = ValuePointer::decode(value)
+                .map_err(|error| Error::internal(format!("a bad pointer: {error}")))?;
+            value_bytes = pointer.len.into();
+            let file = ValueFileId(pointer.file);
+            let unused = ValueRef { file, bytes: 0, values: 0 };
+            let used = self.value_refs.entry(pointer.file).or_insert(unused);
+            used.bytes += record_bytes(key.len(), pointer.len as usize);
+            used.values += 1;
+        }
         let properties = &mut self.properties;
         properties.entries += 1;
         properties.tombstones += u64::from(kind == EntryKind::Tombstone);
         properties.key_bytes += key.len() as u64;
-        properties.value_bytes += value.len() as u64;
+        properties.value_bytes += value_bytes;
         properties.smallest_seq = properties.smallest_seq.min(seq);
         properties.largest_seq = properties.largest_seq.max(seq);
+        Ok(())
     }
 
     fn begin_block(&mut self, first_key: &[u8]) {
@@ -231,8 +248,12 @@ impl TableWriter {
     ) -> Result<FinishedTable> {
         self.write_block()?;
         let data_end = self.sink.offset();
-        let mut footer =
-            Footer { number: self.id.number, writer: self.id.writer, ..Footer::default() };
+        let mut footer = Footer {
+            number: self.id.number,
+            writer: self.id.writer,
+            has_values_apart: !self.value_refs.is_empty(),
+            ..Footer::default()
+        };
         if let Some(bytes) = filter::build(&self.hashes, self.config.filter_bits) {
             let pad = self.sink.offset().next_multiple_of(FILTER_ALIGN) - self.sink.offset();
             self.sink.append(&[0; FILTER_ALIGN as usize][..pad as usize])?;
@@ -271,6 +292,7 @@ impl TableWriter {
         let last = (self.properties.entries > 0).then(|| successor(self.last_key()));
         let properties = &mut self.properties;
         properties.blocks = self.index.len() as u64;
+        properties.value_refs = self.value_refs.values().copied().collect();
         properties.range_tombstones = self.fragments.len() as u64;
         properties.created_micros = now_micros;
         let deletes = properties.tombstones > 0 || properties.range_tombstones > 0;
@@ -302,7 +324,7 @@ impl TableWriter {
             largest_seq: properties.largest_seq,
             created_micros: properties.created_micros,
             oldest_tombstone_micros: properties.oldest_tombstone_micros,
-            value_refs: Box::default(),
+            value_refs: properties.value_refs.clone().into(),
         }
     }
 }

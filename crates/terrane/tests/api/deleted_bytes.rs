@@ -25,11 +25,16 @@ const MEMTABLES: [&str; 6] = [
     "flodb",
 ];
 
-fn small(name: &str, memtable: &str) -> Design {
+/// Values are in tables, or larger ones in value files of which few are collected before their time.
+const INLINE: &str = "inline";
+const APART: &str = "apart(32,garbage=100%,space=100,file=1KiB)";
+
+fn small(name: &str, memtable: &str, values: &str) -> Design {
     let mut design = tiny(name);
     design.memtable = format!("leveling; memtable={memtable}").parse::<Design>().unwrap().memtable;
     // The search for bytes needs uncompressed tables.
     design.compression = "leveling; compression=none".parse::<Design>().unwrap().compression;
+    design.values = values.parse().unwrap();
     design
 }
 
@@ -41,14 +46,14 @@ struct Case {
 }
 
 impl Case {
-    fn new(name: &str, memtable: &str) -> Self {
+    fn new(name: &str, memtable: &str, values: &str) -> Self {
         let mut case = Self {
             storage: MemoryStorage::new(1),
             clock: Arc::new(ManualClock::new(1_000_000_000)),
             db: None,
-            name: format!("{name} with {memtable}"),
+            name: format!("{name} with {memtable}, {values}"),
         };
-        case.open(Some(small(name, memtable)));
+        case.open(Some(small(name, memtable, values)));
         case
     }
 
@@ -104,14 +109,14 @@ impl Case {
 
     fn fill(&self) {
         for number in 0..300u32 {
-            self.db().put(key(number), format!("some value of some length {number}")).unwrap();
+            self.db().put(key(number), format!("some value of some length, {number:5}")).unwrap();
         }
     }
 
     /// Puts the values that will be deleted, into tables and into memory.
     fn put_doomed(&self) {
         for number in [1, 70, 71, 140, 250] {
-            self.db().put(key(number), format!("doomed {number}")).unwrap();
+            self.db().put(key(number), doomed(number)).unwrap();
         }
     }
 
@@ -129,16 +134,21 @@ impl Case {
     }
 }
 
+fn doomed(number: u32) -> String {
+    format!("doomed {number}, which may be stored apart from its key")
+}
+
 fn key(number: u32) -> String {
     format!("{number:05}")
 }
 
 fn each(of: impl Fn(Case)) {
     for (number, entry) in catalogue::ALL.iter().enumerate() {
-        of(Case::new(entry.name, MEMTABLES[number % MEMTABLES.len()]));
+        of(Case::new(entry.name, MEMTABLES[number % MEMTABLES.len()], INLINE));
+        of(Case::new(entry.name, MEMTABLES[number % MEMTABLES.len()], APART));
     }
     for memtable in MEMTABLES {
-        of(Case::new(catalogue::DEFAULT, memtable));
+        of(Case::new(catalogue::DEFAULT, memtable, INLINE));
     }
 }
 
@@ -206,7 +216,8 @@ fn erasure_due_while_closed_happens_on_opening() {
 #[test]
 fn a_power_failure_does_not_delay_erasure() {
     for (round, entry) in catalogue::ALL.iter().enumerate() {
-        let mut case = Case::new(entry.name, MEMTABLES[round % MEMTABLES.len()]);
+        let mut case =
+            Case::new(entry.name, MEMTABLES[round % MEMTABLES.len()], [INLINE, APART][round % 2]);
         case.fill();
         case.put_doomed();
         case.pass(STEP * (round as u32 % 8));
@@ -225,7 +236,7 @@ fn a_power_failure_does_not_delay_erasure() {
 
 #[test]
 fn closing_empties_the_log() {
-    let mut case = Case::new(catalogue::DEFAULT, "btree");
+    let mut case = Case::new(catalogue::DEFAULT, "btree", APART);
     case.put_doomed();
     case.db.take().unwrap().close().unwrap();
     let holders = case.holders("doomed");
@@ -235,8 +246,8 @@ fn closing_empties_the_log() {
 
 #[test]
 fn a_keyspace_does_not_delay_erasure_in_another() {
-    let case = Case::new(catalogue::DEFAULT, "btree");
-    let options = || KeyspaceOptions::new().design(small("tiering", "skiplist"));
+    let case = Case::new(catalogue::DEFAULT, "btree", APART);
+    let options = || KeyspaceOptions::new().design(small("tiering", "skiplist", APART));
     let idle = case.db().keyspace("idle", options()).unwrap();
     let busy = case.db().keyspace("busy", options()).unwrap();
     let gone = case.db().keyspace("gone", options()).unwrap();
@@ -265,15 +276,15 @@ fn a_keyspace_does_not_delay_erasure_in_another() {
 
 #[test]
 fn a_snapshot_and_an_iterator_delay_erasure_until_they_are_released() {
-    let case = Case::new("tiering", "btree");
+    let case = Case::new("tiering", "btree", APART);
     case.put_doomed();
     case.work();
     let snapshot = case.db().snapshot();
     let mut iterator = case.db().iter().unwrap();
     case.delete_doomed();
     case.pass(THRESHOLD * 2);
-    assert_eq!(snapshot.get(key(1)).unwrap().unwrap(), "doomed 1");
-    assert_eq!(iterator.next().unwrap().unwrap().1, "doomed 1");
+    assert_eq!(snapshot.get(key(1)).unwrap().unwrap(), doomed(1));
+    assert_eq!(iterator.next().unwrap().unwrap().1, doomed(1));
     // The log keeps nothing for the snapshot and the iterator.
     assert!(case.holders("doomed").iter().all(|name| !name.ends_with(".log")));
     drop((snapshot, iterator));
@@ -284,7 +295,13 @@ fn a_snapshot_and_an_iterator_delay_erasure_until_they_are_released() {
 /// The file stayed until the database was reopened.
 #[test]
 fn a_file_that_could_not_be_removed_is_removed_later() {
-    for (name, path) in [("leveling", ".log"), ("leveling", ".sst"), ("tiering", ".sst")] {
+    for (name, path, values) in [
+        ("leveling", ".log", APART),
+        ("leveling", ".sst", INLINE),
+        ("tiering", ".sst", INLINE),
+        ("leveling", ".val", APART),
+        ("tiering", ".val", APART),
+    ] {
         let storage = MemoryStorage::new(1);
         let clock = Arc::new(ManualClock::new(1_000_000_000));
         let fault = FaultStorage::new(Arc::new(storage.clone()));
@@ -293,7 +310,7 @@ fn a_file_that_could_not_be_removed_is_removed_later() {
             .background(Background::Inline)
             .clock(clock.clone())
             .delete_persistence(THRESHOLD)
-            .design(small(name, "btree"))
+            .design(small(name, "btree", values))
             .open(DIR)
             .unwrap();
         let case = Case { storage, clock, db: Some(db), name: format!("{name}, {path}") };
@@ -325,7 +342,7 @@ fn background_threads_erase_the_log_by_time_alone() {
     let db = Options::new()
         .storage(Arc::new(storage.clone()))
         .delete_persistence(Duration::from_secs(1))
-        .design(small("leveling", "btree"))
+        .design(small("leveling", "btree", APART))
         .open(DIR)
         .unwrap();
     db.put("a", "doomed").unwrap();

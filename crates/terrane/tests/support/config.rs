@@ -75,6 +75,15 @@ fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
         design.filter_allocation = FilterAllocation::Given;
     }
     design.compression = rng.pick(&["none", "lz4", "none,lz4"]).parse().unwrap();
+    if rng.percent(50) {
+        let values = [
+            "apart(32,file=1KiB)",
+            "apart(40,garbage=10%,space=1.05,file=2KiB)",
+            "apart(64,garbage=100%,file=64KiB)",
+            "apart(1KiB,space=2)",
+        ];
+        design.values = rng.pick(&values).parse().unwrap();
+    }
     design.strategy.base_bytes = rng.percent(70).then(|| 1 << rng.between(11, 16));
     design.strategy.size_ratio = rng.between(2, 5) as u32;
     design.strategy.level0_runs = rng.between(1, 4) as u32;

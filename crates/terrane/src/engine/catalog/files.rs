@@ -14,6 +14,7 @@ use super::Catalog;
 use crate::engine::context::Context;
 use crate::error::{Error, Result};
 use crate::table::{TableEnvironment, TableFileId};
+use crate::value_pointer::ValueFileName;
 
 /// The name of the lock file.
 pub(crate) const LOCK: &str = "LOCK";
@@ -49,21 +50,23 @@ impl Catalog {
     /// does not use are left alone.
     pub(crate) fn remove_unneeded(&self, unused_logs: &[PathBuf]) -> Result<()> {
         let Context { storage, dir, settings, .. } = &*self.context;
-        let needed: BTreeSet<TableFileId> = {
+        let needed: BTreeSet<String> = {
             let guard = self.lock_manifest();
             let keyspaces = guard.iter().flat_map(|manifest| manifest.state().keyspaces.values());
-            keyspaces
-                .flat_map(|keyspace| keyspace.tables.values().map(|table| table.file))
-                .collect()
+            let names = keyspaces.flat_map(|keyspace| {
+                let tables = keyspace.tables.values().map(|table| table.file.file_name());
+                tables.chain(keyspace.value_files.values().map(|file| file.name.file_name()))
+            });
+            names.collect()
         };
         let names = storage.list(dir);
         let mut unneeded = Vec::new();
         for name in names.map_err(|error| Error::io("list", dir, error))? {
             let path = dir.join(&name);
-            let is_unneeded = match TableFileId::of_file_name(&name) {
-                Some(id) => !needed.contains(&id),
-                None => unused_logs.contains(&path),
-            };
+            let is_ours = TableFileId::of_file_name(&name).is_some()
+                || ValueFileName::of_file_name(&name).is_some();
+            let is_unneeded =
+                if is_ours { !needed.contains(&name) } else { unused_logs.contains(&path) };
             if is_unneeded {
                 unneeded.push(path);
             }

@@ -7,17 +7,19 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-use terrane_policy::{RunId, TableId};
+use terrane_policy::{RunId, TableId, ValueFileId};
 
 use super::Catalog;
 use super::log_retention::worth_recording;
+use super::value_garbage::value_garbage;
 use crate::engine::context::Context;
 use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::{Change, Manifest, TableRecord};
+use crate::manifest::{Change, KeyspaceState, Manifest, TableRecord, ValueFileRecord};
 use crate::stats::Counter;
 use crate::table::{FinishedTable, Table};
 use crate::types::{KeyspaceId, Lsn};
+use crate::value_file::{FinishedValueFile, ValueFile, ValueFiles};
 use crate::version::Version;
 
 /// The changes of a job, which become visible together.
@@ -28,6 +30,8 @@ pub(crate) struct VersionEdit {
     tables: Vec<TableRecord>,
     /// Tables that are no longer part of any tree.
     obsolete: Vec<TableId>,
+    /// New value files.
+    value_files: Vec<ValueFileRecord>,
     /// The memtable whose entries are now in tables.
     pub(crate) flushed: Option<Arc<ImmutableMemtable>>,
 }
@@ -64,6 +68,18 @@ impl VersionEdit {
         self.changes.push(Change::AddTable { keyspace, level, run, table });
     }
 
+    /// Adds a new value file.
+    pub(crate) fn add_value_file(&mut self, keyspace: KeyspaceId, file: &FinishedValueFile) {
+        let record = ValueFileRecord {
+            name: file.name,
+            is_segment: false,
+            size_bytes: file.size_bytes,
+            info: Arc::clone(&file.info),
+        };
+        self.changes.push(Change::ValueFile { keyspace, file: record.clone() });
+        self.value_files.push(record);
+    }
+
     /// Removes a table that is obsolete from now on.
     pub(crate) fn remove(&mut self, keyspace: KeyspaceId, table: TableId) {
         self.changes.push(Change::RemoveTable { keyspace, table });
@@ -91,6 +107,10 @@ impl Catalog {
         if edit.flushed.is_some() {
             edit.changes.push(self.history_change());
         }
+        if let Some(before) = manifest.state().keyspaces.get(&tree.id) {
+            let now = self.context.clock.now_micros();
+            edit.changes.extend(value_garbage(tree.id, before, &edit.changes, now));
+        }
         self.commit(manifest, edit.changes)?;
         let Some(keyspace) = manifest.state().keyspaces.get(&tree.id) else {
             return Err(Error::internal("a tree vanished from the manifest"));
@@ -102,7 +122,8 @@ impl Catalog {
             let table = Table::new(record.file, Arc::clone(&record.info), dir, environment);
             tables.insert(record.info.id, table);
         }
-        let version = Arc::new(Version::new(shape, &tables));
+        let values = values_of(before.values(), keyspace, &edit.value_files, &self.context);
+        let version = Arc::new(Version::new(shape, &tables, values));
         tree.replace(|mut state| {
             if let Some(flushed) = &edit.flushed {
                 state.immutables.retain(|immutable| !Arc::ptr_eq(immutable, flushed));
@@ -113,6 +134,9 @@ impl Catalog {
         for id in edit.obsolete {
             tables.get(&id).inspect(|table| table.make_obsolete());
         }
+        let is_left = |number: &u64| keyspace.value_files.contains_key(&ValueFileId(*number));
+        let gone = before.values().files().iter().filter(|(number, _)| !is_left(number));
+        gone.for_each(|(_, file)| file.make_obsolete());
         drop(guard);
         self.record_manifest_version();
         check_shape(tree)
@@ -171,6 +195,24 @@ impl Catalog {
         let mut doubtful = self.doubtful.lock().unwrap_or_else(PoisonError::into_inner);
         self.remove_files(std::mem::take(&mut *doubtful));
     }
+}
+
+/// Returns the value files of a keyspace: those of the version before that are left, and the new ones.
+fn values_of(
+    before: &ValueFiles,
+    keyspace: &KeyspaceState,
+    new: &[ValueFileRecord],
+    context: &Context,
+) -> ValueFiles {
+    let Context { dir, tables: environment, .. } = context;
+    let is_left = |number: &u64| keyspace.value_files.contains_key(&ValueFileId(*number));
+    let mut files = before.files().clone();
+    for record in new {
+        let open = || ValueFile::new(record.name, record.size_bytes, dir, environment);
+        files.entry(record.name.number).or_insert_with(open);
+    }
+    files.retain(|number, _| is_left(number));
+    ValueFiles::new(dir, files)
 }
 
 /// Checks the tree after every change, in debug builds and under `cfg(invariants)`.

@@ -96,7 +96,10 @@ impl Catalog {
         // have taken its memtable. Later writers find the tree dropped.
         drop(self.pipeline.lock());
         self.record_manifest_version();
-        tree.state().version.tables().values().for_each(|table| table.make_obsolete());
+        let version = Arc::clone(&tree.state().version);
+        version.tables().values().for_each(|table| table.make_obsolete());
+        version.values().files().values().for_each(|file| file.make_obsolete());
+        drop(version);
         // Readers that hold the old state keep its files. A reader that loads the state from now on
         // finds an empty tree.
         let memtable = new_memtable(&tree.design(), &self.context.pool, None);

@@ -24,6 +24,7 @@ use crate::event::Event;
 use crate::manifest::{Change, JobRecord, describe};
 use crate::stats::Counter;
 use crate::table::FinishedTable;
+use crate::value_file::FinishedValueFile;
 use crate::version::Version;
 
 /// A compaction that was picked, and is registered in the jobs of its tree and at the gate.
@@ -43,6 +44,7 @@ struct CompactionResult {
     /// Tables that were merged into new ones, or dropped.
     consumed: Vec<Arc<TableInfo>>,
     tables: Vec<FinishedTable>,
+    value_files: Vec<FinishedValueFile>,
     /// The size of the tables that were read, in bytes.
     read_bytes: u64,
     /// The processor time of all threads that worked for the job, except the thread that runs it.
@@ -173,16 +175,17 @@ impl Compactor {
         let mut outcome = CompactionResult::default();
         let mut pacer = JobPacer::new(&self.context, &self.picker, tree, (compaction, shape), pass);
         let done = self.process_groups(&mut pacer, &version, &mut outcome, &mut paths);
-        let CompactionResult { moved, consumed, tables, read_bytes, .. } = &outcome;
+        let CompactionResult { consumed, tables, value_files, read_bytes, .. } = &outcome;
         let cost = CompactionCost::of(compaction, shape);
         let read_bytes = *read_bytes;
-        let record = JobSummary { tree, compaction, cost, consumed, tables, read_bytes, start }
-            .record(&self.context);
+        let summary =
+            JobSummary { tree, compaction, cost, consumed, tables, value_files, read_bytes, start };
+        let record = summary.record(&self.context);
         let installed = done.and_then(|()| {
             if !tables.is_empty() {
                 self.context.sync_dir()?;
             }
-            self.install(tree, compaction, (moved, consumed, tables), &record)
+            self.install(tree, compaction, &outcome, &record)
         });
         if let Err(error) = installed {
             self.catalog.abandon(paths);
@@ -201,7 +204,7 @@ impl Compactor {
         &self,
         tree: &Arc<Tree>,
         compaction: &Compaction,
-        (moved, consumed, tables): (&[Arc<TableInfo>], &[Arc<TableInfo>], &[FinishedTable]),
+        result: &CompactionResult,
         record: &JobRecord,
     ) -> Result<()> {
         self.catalog.install(tree, |manifest| {
@@ -213,15 +216,16 @@ impl Compactor {
             let present = state.map(|state| state.tables.clone()).unwrap_or_default();
             let mut edit = VersionEdit::default();
             let level = compaction.output.level;
-            for table in moved {
+            for table in &result.moved {
                 let record = present.get(&table.id).cloned();
                 let record = record.ok_or_else(|| Error::internal("a moved table vanished"))?;
                 edit.move_to(tree.id, level, run, record);
             }
-            for table in consumed {
+            for table in &result.consumed {
                 edit.remove(tree.id, table.id);
             }
-            for table in tables {
+            result.value_files.iter().for_each(|file| edit.add_value_file(tree.id, file));
+            for table in &result.tables {
                 edit.add(tree.id, level, run, table);
             }
             edit.changes.push(Change::Job(record.clone()));
@@ -275,7 +279,8 @@ impl Compactor {
             counters.add_compaction(from_level);
             counters.compaction_times.add(micros(took));
             counters.add(Counter::CompactionCpuMicros, micros(cpu));
-            counters.add(Counter::CompactionBytesWritten, written_bytes(&result.tables));
+            let written = written_bytes(&result.tables, &result.value_files);
+            counters.add(Counter::CompactionBytesWritten, written);
         }
     }
 
@@ -295,6 +300,7 @@ impl Compactor {
                 InputGroup::Merge(tables) => {
                     let merged = self.merge_group(pacer, version, &tables, &snapshots, paths)?;
                     result.tables.extend(merged.tables);
+                    result.value_files.extend(merged.value_files);
                     result.read_bytes += merged.read_bytes;
                     result.helpers_cpu += merged.helpers_cpu;
                     result.consumed.extend(tables);

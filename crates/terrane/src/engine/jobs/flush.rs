@@ -28,6 +28,7 @@ use crate::event::Event;
 use crate::manifest::{Change, JobRecord};
 use crate::stats::Counter;
 use crate::table::FinishedTable;
+use crate::value_file::FinishedValueFile;
 use tables::WrittenTables;
 use target::FlushTarget;
 
@@ -35,6 +36,7 @@ use target::FlushTarget;
 #[derive(Debug, Default)]
 struct FlushResult {
     tables: Vec<FinishedTable>,
+    value_files: Vec<FinishedValueFile>,
     /// The number of tables of level 0 that were merged into `tables`, and the bytes read from
     /// them.
     merged: u64,
@@ -49,6 +51,7 @@ struct FlushEdit<'a> {
     /// The run of level 0 that the tables join; `None` for a new run.
     run: Option<RunId>,
     tables: &'a [FinishedTable],
+    value_files: &'a [FinishedValueFile],
     /// The tables that the new tables replace.
     replaced: &'a [Arc<TableInfo>],
     record: Option<JobRecord>,
@@ -140,7 +143,7 @@ impl Flusher {
             begun,
             keyspace: tree.name.to_string(),
             tables: flushed.tables.len() as u64,
-            written_bytes: written_bytes(&flushed.tables),
+            written_bytes: written_bytes(&flushed.tables, &flushed.value_files),
             merged_tables: flushed.merged,
             read_bytes: flushed.read_bytes,
             new_run_reason: flushed.new_run_reason,
@@ -182,11 +185,12 @@ impl Flusher {
             let replaced = target.replaced();
             let record = self.record(tree, &target, &replaced, &written, start);
             let (run, tables) = (target.run(), &written.tables[..]);
-            let edit = FlushEdit { run, tables, replaced: &replaced, record };
+            let value_files = &written.value_files[..];
+            let edit = FlushEdit { run, tables, value_files, replaced: &replaced, record };
             self.install(tree, immutable, edit)?;
             Ok(written)
         });
-        let WrittenTables { tables, read_bytes } =
+        let WrittenTables { tables, value_files, read_bytes } =
             installed.inspect_err(|_| self.catalog.abandon(paths))?;
         if target.merge().is_some() {
             self.context.counters.add(Counter::FlushesMerged, 1);
@@ -196,6 +200,7 @@ impl Flusher {
         }
         Ok(FlushResult {
             tables,
+            value_files,
             read_bytes,
             merged: target.replaced().len() as u64,
             new_run_reason: target.new_run_reason(),
@@ -223,6 +228,7 @@ impl Flusher {
             cost,
             consumed: replaced,
             tables: &written.tables,
+            value_files: &written.value_files,
             read_bytes: written.read_bytes,
             start,
         };
@@ -247,6 +253,7 @@ impl Flusher {
             for table in flush.replaced {
                 edit.remove(tree.id, table.id);
             }
+            flush.value_files.iter().for_each(|file| edit.add_value_file(tree.id, file));
             for table in flush.tables {
                 edit.add(tree.id, 0, run, table);
             }

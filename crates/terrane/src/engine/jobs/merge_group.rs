@@ -26,6 +26,7 @@ use crate::memory_ledger::Charge;
 use crate::merge::{Chunk, DropRules, OlderTables, Output, clipped, merge};
 use crate::table::{FinishedTable, Table, Warmer};
 use crate::types::{MAX_SEQ, SeqNo};
+use crate::value_file::FinishedValueFile;
 use crate::version::{OpenRun, Version};
 
 /// The number of keys, per subcompaction, at which a merge may be cut.
@@ -35,6 +36,7 @@ const SAMPLES_PER_SUBCOMPACTION: u64 = 16;
 #[derive(Debug, Default)]
 pub(super) struct MergedGroup {
     pub(super) tables: Vec<FinishedTable>,
+    pub(super) value_files: Vec<FinishedValueFile>,
     /// The size of the tables that were read, in bytes.
     pub(super) read_bytes: u64,
     /// The processor time of all threads that worked for the job, except the thread that runs it.
@@ -55,10 +57,16 @@ struct GroupMerge<'a, 'p> {
     chunk_bytes: usize,
 }
 
+/// The files that a subcompaction wrote.
+struct MergedFiles {
+    tables: Vec<FinishedTable>,
+    value_files: Vec<FinishedValueFile>,
+}
+
 /// The result of a subcompaction, and the files that it created. The files are listed even if it
 /// failed.
 struct SubcompactionResult {
-    tables: Result<Vec<FinishedTable>>,
+    files: Result<MergedFiles>,
     paths: Vec<PathBuf>,
     cpu: Duration,
 }
@@ -113,8 +121,11 @@ impl Compactor {
             if number > 0 && !self.context.is_inline() {
                 merged.helpers_cpu += result.cpu;
             }
-            match result.tables {
-                Ok(tables) => merged.tables.extend(tables),
+            match result.files {
+                Ok(files) => {
+                    merged.tables.extend(files.tables);
+                    merged.value_files.extend(files.value_files);
+                }
                 // `Closed` only says that a subcompaction stopped because another one failed.
                 Err(error)
                     if failed.as_ref().is_none_or(|before| matches!(before, Error::Closed)) =>
@@ -169,25 +180,21 @@ impl GroupMerge<'_, '_> {
     }
 
     fn panicked() -> SubcompactionResult {
-        let tables = Err(Error::internal("a subcompaction panicked; see the panic"));
-        SubcompactionResult { tables, paths: Vec::new(), cpu: Duration::ZERO }
+        let files = Err(Error::internal("a subcompaction panicked; see the panic"));
+        SubcompactionResult { files, paths: Vec::new(), cpu: Duration::ZERO }
     }
 
     fn merge(&self, range: &Subcompaction) -> SubcompactionResult {
         let start = thread_cpu_time();
         let mut paths = Vec::new();
         let mut guard = FailureGuard { merge: self, has_succeeded: false };
-        let tables = self.merge_range(range, &mut paths);
-        guard.has_succeeded = tables.is_ok();
+        let files = self.merge_range(range, &mut paths);
+        guard.has_succeeded = files.is_ok();
         let cpu = thread_cpu_time().zip(start).map(|(now, start)| now.saturating_sub(start));
-        SubcompactionResult { tables, paths, cpu: cpu.unwrap_or_default() }
+        SubcompactionResult { files, paths, cpu: cpu.unwrap_or_default() }
     }
 
-    fn merge_range(
-        &self,
-        range: &Subcompaction,
-        paths: &mut Vec<PathBuf>,
-    ) -> Result<Vec<FinishedTable>> {
+    fn merge_range(&self, range: &Subcompaction, paths: &mut Vec<PathBuf>) -> Result<MergedFiles> {
         let Compactor { context, io, .. } = self.compactor;
         let (tree, compaction) = {
             let pacer = self.pacer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -215,7 +222,8 @@ impl GroupMerge<'_, '_> {
         let mut next_table = || io.next_table();
         let mut config = io.output_config(tree, level, grandparents, oldest, &mut next_table);
         config.warmer = warmer;
-        let mut output = Output::new(config);
+        let values = io.value_config(tree, self.version.values(), &compaction.relocated);
+        let mut output = Output::new(config, values);
         let fragments = clipped(&self.fragments, range.start.as_deref(), range.end.as_deref());
         let mut proceed = |chunk: Chunk| {
             // Relaxed: a subcompaction that sees the flag late stops one chunk later.
@@ -229,7 +237,7 @@ impl GroupMerge<'_, '_> {
         let end = range.end.as_deref();
         let tables = merge(input, end, fragments, rules, &mut output, &mut proceed);
         paths.extend_from_slice(output.paths());
-        tables
+        Ok(MergedFiles { tables: tables?, value_files: output.take_value_files() })
     }
 }
 

@@ -4,16 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use terrane_memtable::{Fragment, RangeTombstones};
-use terrane_policy::{Compaction, Design, TableId, TableInfo};
+use terrane_policy::{Compaction, Design, TableId, TableInfo, ValueFileId};
 
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::tree::Tree;
 use crate::error::Result;
-use crate::merge::{OutputConfig, covered};
+use crate::merge::{OutputConfig, ValueOutputConfig, covered};
 use crate::stats::Counter;
 use crate::table::{FinishedTable, Table, TableConfig, TableFileId};
 use crate::types::SeqNo;
+use crate::value_file::ValueFiles;
 use crate::version::{OpenRun, Version};
 
 /// The maximum size of a read from a run, and the minimum size, which is used when memory is
@@ -66,6 +67,26 @@ impl MergeIo {
             next_table,
             now_micros: clock.now_micros(),
             oldest_tombstone_micros,
+        }
+    }
+
+    /// Returns the configuration for writing values apart.
+    pub(super) fn value_config<'a>(
+        &'a self,
+        tree: &Tree,
+        source: &Arc<ValueFiles>,
+        relocated: &[ValueFileId],
+    ) -> ValueOutputConfig<'a> {
+        let Context { settings, clock, .. } = &*self.context;
+        ValueOutputConfig {
+            values: tree.design().values,
+            source: Arc::clone(source),
+            relocated: relocated.to_vec(),
+            next_file: Box::new(|| self.catalog.next_value_file()),
+            keyspace: tree.id.0,
+            access: settings.write_mode.access(),
+            sync_bytes: settings.sync_bytes(),
+            now_micros: clock.now_micros(),
         }
     }
 

@@ -98,17 +98,18 @@ impl Picker {
         let state = tree.state();
         let design = tree.design();
         let inputs = self.pick_inputs(&state.version, jobs, &design);
-        pick(&inputs.context(state.version.shape(), &design, &jobs.cursors))
+        let shape = jobs.collectable(state.version.shape());
+        pick(&inputs.context(&shape, &design, &jobs.cursors))
     }
 
     /// Returns the compaction that a tree would need next if all of its tables were readable.
     pub(super) fn wanted_compaction(&self, tree: &Tree, jobs: &TreeJobs) -> Option<Compaction> {
         let state = tree.state();
         let design = tree.design();
-        let shape = state.version.shape();
+        let shape = jobs.collectable(state.version.shape());
         let inputs = self.pick_inputs(&state.version, jobs, &design);
-        let inputs = PickInputs { in_progress: jobs.ending(shape), ..inputs };
-        pick(&inputs.context(shape, &design, &jobs.cursors))
+        let inputs = PickInputs { in_progress: jobs.ending(&shape), ..inputs };
+        pick(&inputs.context(&shape, &design, &jobs.cursors))
     }
 
     /// Returns the compactions that another design would cause, without running them.

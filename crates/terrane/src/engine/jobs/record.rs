@@ -10,6 +10,7 @@ use crate::engine::context::Context;
 use crate::engine::tree::Tree;
 use crate::manifest::{JobRecord, describe};
 use crate::table::FinishedTable;
+use crate::value_file::FinishedValueFile;
 
 /// The inputs and outputs of a compaction, or of a flush that merges.
 pub(super) struct JobSummary<'a> {
@@ -20,6 +21,7 @@ pub(super) struct JobSummary<'a> {
     /// Tables that were merged into new ones, or dropped.
     pub(super) consumed: &'a [Arc<TableInfo>],
     pub(super) tables: &'a [FinishedTable],
+    pub(super) value_files: &'a [FinishedValueFile],
     pub(super) read_bytes: u64,
     pub(super) start: Instant,
 }
@@ -38,7 +40,7 @@ impl JobSummary<'_> {
             tables_moved: self.cost.tables_moved,
             predicted_bytes: self.cost.bytes_rewritten,
             read_bytes: self.read_bytes,
-            written_bytes: written_bytes(self.tables),
+            written_bytes: written_bytes(self.tables, self.value_files),
             persisted_micros: oldest
                 .filter(|_| !keeps_tombstones)
                 .map(|since| now.saturating_sub(since)),
@@ -48,7 +50,8 @@ impl JobSummary<'_> {
     }
 }
 
-/// Returns the total size of tables, in bytes.
-pub(super) fn written_bytes(tables: &[FinishedTable]) -> u64 {
-    tables.iter().map(|table| table.info.size_bytes).sum()
+/// Returns the total size of tables and value files, in bytes.
+pub(super) fn written_bytes(tables: &[FinishedTable], value_files: &[FinishedValueFile]) -> u64 {
+    let table_bytes: u64 = tables.iter().map(|table| table.info.size_bytes).sum();
+    table_bytes + value_files.iter().map(|file| file.size_bytes).sum::<u64>()
 }

@@ -1,6 +1,6 @@
 //! A second database with the same contents, created while the first one is in use.
 //!
-//! Tables are immutable, so the copy shares their files by hard links if the file system supports
+//! Tables and value files are immutable, so the copy shares their files by hard links if the file system supports
 //! them. The entries that are not in tables are in the log. Its needed part is copied up to the end
 //! that the log has at one moment. The copy equals the files that a crash at that moment would
 //! leave, and opening it recovers it in the same way.
@@ -73,8 +73,11 @@ impl Parts {
     fn copy(&self, cut: &Cut, target: &Path) -> Result<()> {
         let storage = &self.context.storage;
         let keyspaces = cut.state.keyspaces.values();
-        for table in keyspaces.flat_map(|keyspace| keyspace.tables.values()) {
-            let name = table.file.file_name();
+        let names = keyspaces.flat_map(|keyspace| {
+            let tables = keyspace.tables.values().map(|table| table.file.file_name());
+            tables.chain(keyspace.value_files.values().map(|file| file.name.file_name()))
+        });
+        for name in names {
             let (from, to) = (self.context.dir.join(&name), target.join(&name));
             if storage.hard_link(&from, &to).is_err() {
                 copy_file(&**storage, &from, &to, None)?;

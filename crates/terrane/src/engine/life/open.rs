@@ -38,7 +38,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let found = manifest::replay(&loaded, dir)?;
     consistency::check_manifest(&notes, &found, dir)?;
     let settings = settings(options, &found.state, is_new)?;
-    consistency::check_tables(&*storage, dir, &found.state)?;
+    consistency::check_files(&*storage, dir, &found.state)?;
     let database = if is_new { storage.entropy() | 1 } else { found.state.database };
     let recovery = Recovery::open(&*storage, dir, database)?;
     let changes = if is_new { first_changes(database, &settings) } else { vec![] };

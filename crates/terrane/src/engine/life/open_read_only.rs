@@ -31,14 +31,18 @@ fn try_open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     check_mode(OpenMode::MustExist, loaded.edits.is_empty(), dir)?;
     let found = manifest::replay(&loaded, dir)?;
     consistency::check_manifest(&notes, &found, dir)?;
-    consistency::check_tables(storage, dir, &found.state)?;
+    consistency::check_files(storage, dir, &found.state)?;
     let settings = settings(options, &found.state, false)?;
     let mut opened = Opened { healed: found.healed, ..Opened::default() };
     let parts = Parts::assemble(options, settings, dir, &found.state, None, None)?;
     // Opens the tables now, because a writer may remove their files once this opening is done.
     for tree in parts.catalog.trees().values() {
-        for table in tree.state().version.tables().values() {
+        let version = &tree.state().version;
+        for table in version.tables().values() {
             table.properties()?;
+        }
+        for file in version.values().files().values() {
+            file.open()?;
         }
     }
     parts.recover_read_only(&found, &mut opened)?;

@@ -18,7 +18,7 @@ use crate::engine::tree::{ActiveMemtable, Tree, new_memtable};
 use crate::engine::write::Writer;
 use crate::error::Result;
 use crate::event::EventLog;
-use crate::manifest::{KeyspaceState, Manifest, ManifestState, TableRecord};
+use crate::manifest::{KeyspaceState, Manifest, ManifestState, TableRecord, ValueFileRecord};
 use crate::memory_ledger::MemoryLedger;
 use crate::options::{Options, ReadMode, Settings};
 use crate::shared_read::READERS;
@@ -26,6 +26,7 @@ use crate::stats::Counters;
 use crate::storage::{Access, DirectoryLock, OpeningReaders, Storage};
 use crate::table::{OpenFiles, ReadPath, Table, TableEnvironment};
 use crate::types::KeyspaceId;
+use crate::value_file::{ValueFile, ValueFiles};
 use crate::version::Version;
 
 /// The number of databases that this process has opened.
@@ -159,11 +160,19 @@ fn open_tree(id: KeyspaceId, keyspace: &KeyspaceState, context: &Context) -> Arc
     };
     let tables: BTreeMap<TableId, Arc<Table>> =
         keyspace.tables.iter().map(|(id, record)| (*id, open(record))).collect();
-    let version = Version::new(keyspace.shape.clone(), &tables);
+    let version = Version::new(keyspace.shape.clone(), &tables, open_values(keyspace, context));
     let design = keyspace.design.clone();
     let memtable = new_memtable(&design, &context.pool, None);
     let active = ActiveMemtable::new(memtable, keyspace.flushed);
     let tree = Tree::new(id, &keyspace.name, design, version, active);
     tree.set_design_before(keyspace.design_before.clone());
     tree
+}
+
+fn open_values(keyspace: &KeyspaceState, context: &Context) -> ValueFiles {
+    let Context { dir, tables: environment, .. } = context;
+    let open = |file: &ValueFileRecord| {
+        (file.name.number, ValueFile::new(file.name, file.size_bytes, dir, environment))
+    };
+    ValueFiles::new(dir, keyspace.value_files.values().map(open).collect())
 }

@@ -25,28 +25,22 @@ impl Reader {
     pub(crate) fn get(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
         self.context.health.check_open()?;
         self.context.counters.add(Counter::Gets, 1);
-        let found = self.find_retrying(tree, key, seq)?;
-        let value = found.filter(|found| found.kind == EntryKind::Value).map(|found| found.value);
+        let value = self.find_retrying(tree, key, seq)?;
         if value.is_some() {
             self.context.counters.add(Counter::GetsFound, 1);
         }
         Ok(value)
     }
 
-    /// Returns the newest version of `key` as of `seq`, or now.
+    /// Returns the value of `key` as of `seq`, or now.
     #[inline]
-    fn find_retrying(
-        &self,
-        tree: &Tree,
-        key: &[u8],
-        seq: Option<SeqNo>,
-    ) -> Result<Option<FoundVersion>> {
+    fn find_retrying(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
         // The state is loaded before the sequence number, so that it contains everything that is
         // visible at that number.
         let state = tree.state();
         let answer = self.find(&state, key, seq.unwrap_or_else(|| self.pipeline.visible()))?;
         match answer {
-            Answer::Decided(found) => Ok(found),
+            Answer::Decided(found) => value_of(&state, key, found),
             Answer::Overwritten => {
                 drop(state);
                 self.find_held(tree, key, seq)
@@ -58,12 +52,7 @@ impl Reader {
     /// overwritten in place after the first lookup took its sequence number and before it found the
     /// key.
     #[cold]
-    fn find_held(
-        &self,
-        tree: &Tree,
-        key: &[u8],
-        seq: Option<SeqNo>,
-    ) -> Result<Option<FoundVersion>> {
+    fn find_held(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
         self.context.counters.add(Counter::GetsRetried, 1);
         if seq.is_some() {
             return Err(Error::internal("a version of a held snapshot was overwritten"));
@@ -71,7 +60,7 @@ impl Reader {
         let held = self.pipeline.snapshot();
         let state = tree.state();
         match self.find(&state, key, held.seq)? {
-            Answer::Decided(found) => Ok(found),
+            Answer::Decided(found) => value_of(&state, key, found),
             Answer::Overwritten => {
                 Err(Error::internal("a version of a held snapshot was overwritten"))
             }
@@ -147,6 +136,22 @@ impl Reader {
             self.context.counters.add(Counter::FilterFalsePositives, 1);
         }
         Ok(found)
+    }
+}
+
+/// Returns the value of a version of `key`, which may be stored apart; `None` for a tombstone.
+#[inline]
+pub(super) fn value_of(
+    state: &TreeState,
+    key: &[u8],
+    found: Option<FoundVersion>,
+) -> Result<Option<Value>> {
+    match found {
+        Some(FoundVersion { kind: EntryKind::Value, value, .. }) => Ok(Some(value)),
+        Some(FoundVersion { kind: EntryKind::Apart, seq, value }) => {
+            state.version.values().read(key, seq, &value).map(Some)
+        }
+        _ => Ok(None),
     }
 }
 

@@ -5,12 +5,12 @@
 //! next step.
 
 use super::Reader;
-use super::lookup::{MemoryAnswer, find_in_memtables, newest_deletion};
-use crate::engine::tree::Tree;
+use super::lookup::{MemoryAnswer, find_in_memtables, newest_deletion, value_of};
+use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
 use crate::stats::Counter;
-use crate::table::{FoundVersion, Table, filter_hash};
-use crate::types::{EntryKind, SeqNo};
+use crate::table::{Table, filter_hash};
+use crate::types::SeqNo;
 use crate::value::Value;
 use crate::version::OpenRun;
 
@@ -66,7 +66,7 @@ impl Reader {
             for (at, key) in chunk.iter().enumerate() {
                 let key = key.as_ref();
                 match find_in_memtables(&state, key, seq) {
-                    MemoryAnswer::Decided(found) => answers[at] = found.and_then(value_of),
+                    MemoryAnswer::Decided(found) => answers[at] = value_of(&state, key, found)?,
                     MemoryAnswer::Undecided => {
                         pending.push(PendingKey { key, at, hash: filter_hash(key) });
                     }
@@ -81,7 +81,7 @@ impl Reader {
                 if pending.is_empty() {
                     break;
                 }
-                self.find_in_run(run, seq, &mut pending, answers)?;
+                self.find_in_run((&state, run), seq, &mut pending, answers)?;
             }
         }
         let found = answers.iter().filter(|answer| answer.is_some()).count() as u64;
@@ -92,7 +92,7 @@ impl Reader {
     /// Answers the keys that the run decides, and keeps the others pending.
     fn find_in_run(
         &self,
-        run: &OpenRun,
+        (state, run): (&TreeState, &OpenRun),
         seq: SeqNo,
         pending: &mut Vec<PendingKey<'_>>,
         answers: &mut [Option<Value>],
@@ -131,14 +131,11 @@ impl Reader {
                 self.context.counters.add(Counter::FilterFalsePositives, 1);
             }
             is_decided[index] = found.is_some() || deleted > 0;
-            answers[key.at] = found.filter(|found| found.seq > deleted).and_then(value_of);
+            let found = found.filter(|found| found.seq > deleted);
+            answers[key.at] = value_of(state, key.key, found)?;
         }
         let mut decided = is_decided.into_iter();
         pending.retain(|_| !decided.next().unwrap_or(false));
         Ok(())
     }
-}
-
-fn value_of(found: FoundVersion) -> Option<Value> {
-    (found.kind == EntryKind::Value).then_some(found.value)
 }

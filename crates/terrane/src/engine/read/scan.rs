@@ -12,6 +12,7 @@ use crate::cursor::{
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::Result;
 use crate::types::SeqNo;
+use crate::value_file::ValueFiles;
 
 /// A tree as of a sequence number. The state of the tree is kept until the view is dropped.
 #[derive(Debug, Clone)]
@@ -130,6 +131,12 @@ impl ReadView {
     /// versions.
     pub(crate) fn needs_snapshot(&self) -> bool {
         self.state.reclaims_versions()
+    }
+
+    /// The value files of the view.
+    #[inline]
+    pub(crate) fn values(&self) -> &ValueFiles {
+        self.state.version.values()
     }
 
     /// Counts a scan that has ended, over `entries` entries.

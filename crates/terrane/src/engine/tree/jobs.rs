@@ -1,14 +1,18 @@
 //! The background jobs of one tree, and the tables that no job may take.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terrane_policy::compaction::Input;
-use terrane_policy::{Compaction, Cursors, Output, Placement, Reason, TableId, TreeShape};
+use terrane_policy::{
+    Compaction, Cursors, Output, Placement, Reason, TableId, TreeShape, ValueFileId, ValueFileState,
+};
 
 use super::covered::CoveredTables;
 use crate::error::Error;
 use crate::table::TableFileId;
+use crate::value_pointer::ValueFileName;
 
 /// Identifies a compaction from the moment at which it is picked until it ends. The scheduler uses
 /// the same id. Ids are assigned in the order in which jobs are picked.
@@ -32,6 +36,8 @@ pub(crate) struct TreeJobs {
     pub(crate) cursors: Cursors,
     /// Tables that could not be read, with the errors. No job takes them.
     pub(crate) unreadable: BTreeMap<TableId, Error>,
+    /// Value files with values that could not be read, with the errors. They are not collected.
+    pub(crate) damaged_values: BTreeMap<ValueFileId, Error>,
     /// Tables that are being dropped because range tombstones cover them.
     pub(crate) dropping: Vec<TableId>,
     pub(crate) covered: CoveredTables,
@@ -64,6 +70,10 @@ impl TreeJobs {
     pub(crate) fn record_damage(&mut self, compaction: &Compaction, error: &Error) {
         let Error::Corruption(place) = error else { return };
         let name = place.path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+        if let Some(file) = ValueFileName::of_file_name(name) {
+            self.damaged_values.entry(file.id()).or_insert_with(|| error.clone());
+            return;
+        }
         let damaged = TableFileId::of_file_name(name).map(|file| TableId(file.number));
         let tables: Vec<_> = match damaged.filter(|table| compaction.takes(*table)) {
             Some(table) => vec![table],
@@ -74,6 +84,20 @@ impl TreeJobs {
         for table in tables {
             self.unreadable.entry(table).or_insert_with(|| error.clone());
         }
+    }
+
+    /// Returns the shape of the tree without the value files that must not be collected because some of
+    /// their values cannot be read.
+    pub(crate) fn collectable<'a>(&self, shape: &'a TreeShape) -> Cow<'a, TreeShape> {
+        if self.damaged_values.is_empty() {
+            return Cow::Borrowed(shape);
+        }
+        let mut shape = shape.clone();
+        let files = shape.value_files.iter_mut();
+        for file in files.filter(|file| self.damaged_values.contains_key(&file.id)) {
+            Arc::make_mut(file).state = ValueFileState::Unflushed;
+        }
+        Cow::Owned(shape)
     }
 
     /// Returns the damage that prevents a compaction: the damage of one of its inputs, or else the

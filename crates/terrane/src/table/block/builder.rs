@@ -1,6 +1,6 @@
 //! Builds data blocks.
 
-use super::{HEAD_BYTES, WIDE_OFFSETS, head_of_suffix};
+use super::{HEAD_BYTES, WIDE_KINDS, WIDE_OFFSETS, head_of_suffix};
 use crate::codec::{put_varint, varint_len};
 use crate::types::{EntryKind, SeqNo};
 
@@ -19,6 +19,8 @@ pub(crate) struct BlockBuilder {
     smallest_seq: SeqNo,
     /// The length of the prefix that all keys share.
     prefix_len: usize,
+    /// True if the value of some entry is apart.
+    has_apart: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +45,7 @@ impl BlockBuilder {
     /// Returns the maximum number of bytes that an entry adds.
     pub(crate) fn entry_size(key: &[u8], value: &[u8]) -> usize {
         // The difference between the sequence number and the base, together with the kind, has at
-        // most 57 bits. As a varint it takes at most 9 bytes.
+        // most 58 bits. As a varint it takes at most 9 bytes.
         ARRAY_BYTES + 9 + varint_len(key.len() as u64) + key.len() + value.len()
     }
 
@@ -66,6 +68,7 @@ impl BlockBuilder {
                 self.smallest_seq = self.smallest_seq.min(seq);
             }
         }
+        self.has_apart |= kind == EntryKind::Apart;
         self.size += Self::entry_size(key, value);
         let (key_len, value_len) = (key.len(), value.len());
         self.entries.push(Pending { start: self.bytes.len(), key_len, value_len, seq, kind });
@@ -86,7 +89,8 @@ impl BlockBuilder {
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         // Offsets are below the size, which counts every byte of the entries.
         let wide = self.size > usize::from(u16::MAX);
-        let shape = self.prefix_len as u32 | if wide { WIDE_OFFSETS } else { 0 };
+        let (kind_bits, wide_kinds) = kind_bits(self.has_apart);
+        let shape = self.prefix_len as u32 | wide_kinds | if wide { WIDE_OFFSETS } else { 0 };
         out.extend_from_slice(&(self.entries.len() as u32).to_le_bytes());
         out.extend_from_slice(&shape.to_le_bytes());
         for entry in &self.entries {
@@ -110,30 +114,38 @@ impl BlockBuilder {
                 out[at..at + 2].copy_from_slice(&(offset as u16).to_le_bytes());
             }
             let suffix = &self.key(entry)[self.prefix_len..];
-            put_entry_head(out, entry.seq - self.smallest_seq, entry.kind, suffix);
+            let seq = entry.seq - self.smallest_seq;
+            put_entry_head(out, seq << kind_bits | entry.kind as u64, suffix);
             out.extend_from_slice(self.value(entry));
         }
         self.entries.clear();
         self.bytes.clear();
         self.size = 0;
+        self.has_apart = false;
     }
 
     /// Appends a block with one entry, except for the value of the entry, which the caller writes
     /// after it. A large value then need not be copied into a block first.
     pub(crate) fn single(key: &[u8], seq: SeqNo, kind: EntryKind, out: &mut Vec<u8>) {
         out.extend_from_slice(&1u32.to_le_bytes());
-        out.extend_from_slice(&(key.len() as u32 | WIDE_OFFSETS).to_le_bytes());
+        let (_, wide_kinds) = kind_bits(kind == EntryKind::Apart);
+        out.extend_from_slice(&(key.len() as u32 | WIDE_OFFSETS | wide_kinds).to_le_bytes());
         out.extend_from_slice(&head_of_suffix(&[]).to_le_bytes());
         out.extend_from_slice(&0u32.to_le_bytes());
         put_varint(out, seq);
         out.extend_from_slice(key);
-        put_entry_head(out, 0, kind, &[]);
+        put_entry_head(out, kind as u64, &[]);
     }
 }
 
+/// Returns the number of bits of a kind, and the flag that states it.
+fn kind_bits(has_apart: bool) -> (u32, u32) {
+    if has_apart { (2, WIDE_KINDS) } else { (1, 0) }
+}
+
 /// Appends the part of an entry before its value.
-fn put_entry_head(out: &mut Vec<u8>, seq_above_base: u64, kind: EntryKind, suffix: &[u8]) {
-    put_varint(out, seq_above_base << 1 | u64::from(kind == EntryKind::Value));
+fn put_entry_head(out: &mut Vec<u8>, seq_and_kind: u64, suffix: &[u8]) {
+    put_varint(out, seq_and_kind);
     put_varint(out, suffix.len() as u64);
     out.extend_from_slice(suffix.get(HEAD_BYTES..).unwrap_or_default());
 }

@@ -22,11 +22,13 @@ use crate::merge::{Chunk, DropRules, OlderTables, Output, merge};
 use crate::stats::Counter;
 use crate::table::{FinishedTable, Warmer};
 use crate::types::SeqNo;
+use crate::value_file::FinishedValueFile;
 use crate::version::OpenRun;
 
 /// The tables that a flush wrote.
 pub(super) struct WrittenTables {
     pub(super) tables: Vec<FinishedTable>,
+    pub(super) value_files: Vec<FinishedValueFile>,
     /// The size of the tables that were read, in bytes.
     pub(super) read_bytes: u64,
 }
@@ -72,7 +74,8 @@ impl Flusher {
         let mut next_table = || self.io.next_table();
         let mut config = self.io.output_config(tree, 0, Vec::new(), since, &mut next_table);
         config.warmer = warmer;
-        let mut output = Output::new(config);
+        let values = self.io.value_config(tree, target.version.values(), &[]);
+        let mut output = Output::new(config, values);
         let stop = || self.context.signals.is_stopping();
         let mut proceed = |chunk: Chunk| {
             self.gate.flush(chunk.written_bytes, &stop).map_err(|Stopped| Error::Closed)
@@ -83,9 +86,10 @@ impl Flusher {
         if !tables.is_empty() {
             self.context.sync_dir()?;
         }
-        counters.add(Counter::FlushBytesWritten, written_bytes(&tables));
+        let value_files = output.take_value_files();
+        counters.add(Counter::FlushBytesWritten, written_bytes(&tables, &value_files));
         self.io.count_refused(&tables);
-        Ok(WrittenTables { tables, read_bytes })
+        Ok(WrittenTables { tables, value_files, read_bytes })
     }
 
     /// Returns the replaced tables that must be read, as runs, and their size in bytes.

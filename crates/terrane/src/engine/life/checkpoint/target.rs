@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{CHECKPOINT, CURRENT, CURRENT_NEW, manifest_file_number};
 use crate::storage::{Lock, Storage, sync_ancestors};
 use crate::table::TableFileId;
+use crate::value_pointer::ValueFileName;
 use crate::wal::segment_file_number;
 
 /// The directory of a checkpoint that is being written.
@@ -161,4 +162,5 @@ fn is_of_checkpoint(name: &str) -> bool {
         || manifest_file_number(name).is_some()
         || segment_file_number(name).is_some()
         || TableFileId::of_file_name(name).is_some()
+        || ValueFileName::of_file_name(name).is_some()
 }

@@ -1,0 +1,168 @@
+//! Decides where a merge stores values, and writes value files.
+//!
+//! A value at or above the threshold of the design moves from a table to a value file, and a value
+//! apart below the threshold, or under a design that stores all values inline, moves back. Other
+//! values apart stay where they are, and their pointers are copied, except for the values of files
+//! that the merge relocates.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use terrane_policy::{ValueFileId, Values};
+
+use crate::error::{Error, Result};
+use crate::storage::{Access, Storage};
+use crate::types::{EntryKind, SeqNo};
+use crate::value::Value;
+use crate::value_file::{FinishedValueFile, ValueFileHeader, ValueFileWriter, ValueFiles};
+use crate::value_pointer::{ValueFileName, ValuePointer};
+
+/// Returns the name and the path of the next value file.
+pub(crate) type NextValueFile<'a> = Box<dyn FnMut() -> (ValueFileName, PathBuf) + 'a>;
+
+/// Parameters of a [`ValueOutput`].
+pub(crate) struct ValueOutputConfig<'a> {
+    /// Where the design stores values.
+    pub(crate) values: Values,
+    /// The value files of the inputs.
+    pub(crate) source: Arc<ValueFiles>,
+    /// The files whose values move to new files.
+    pub(crate) relocated: Vec<ValueFileId>,
+    pub(crate) next_file: NextValueFile<'a>,
+    pub(crate) keyspace: u32,
+    pub(crate) access: Access,
+    pub(crate) sync_bytes: u64,
+    pub(crate) now_micros: u64,
+}
+
+/// The value files that a merge writes.
+pub(super) struct ValueOutput<'a> {
+    config: ValueOutputConfig<'a>,
+    writer: Option<ValueFileWriter>,
+    finished: Vec<FinishedValueFile>,
+    finished_bytes: u64,
+    /// The encoded pointer to the value that was written last.
+    pointer: Vec<u8>,
+}
+
+/// The bytes of an entry of a table.
+pub(super) enum Placed<'v> {
+    /// The bytes of the input, a value or a pointer.
+    Unchanged,
+    /// The pointer to a value that was written to a value file.
+    Pointer(&'v [u8]),
+    /// A value that was read from a value file.
+    Inline(Value),
+}
+
+impl<'a> ValueOutput<'a> {
+    pub(super) fn new(config: ValueOutputConfig<'a>) -> Self {
+        let finished = Vec::new();
+        Self { config, writer: None, finished, finished_bytes: 0, pointer: Vec::new() }
+    }
+
+    /// Approximate size of all files so far, in bytes.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.finished_bytes + self.writer.as_ref().map_or(0, ValueFileWriter::size_bytes)
+    }
+
+    /// Decides where the value of an entry goes, and writes it there unless that is a table. Adds
+    /// the paths of new files to `paths`.
+    pub(super) fn place(
+        &mut self,
+        storage: &dyn Storage,
+        paths: &mut Vec<PathBuf>,
+        (key, seq, kind): (&[u8], SeqNo, EntryKind),
+        value: &[u8],
+    ) -> Result<Placed<'_>> {
+        let values = self.config.values;
+        match kind {
+            EntryKind::Tombstone => Ok(Placed::Unchanged),
+            EntryKind::Value if !values.is_apart(value.len() as u64) => Ok(Placed::Unchanged),
+            EntryKind::Value => self.write(storage, paths, (key, seq), value),
+            EntryKind::Apart => {
+                let Some(value) = self.to_move(key, seq, value)? else {
+                    return Ok(Placed::Unchanged);
+                };
+                if values.is_apart(value.len() as u64) {
+                    self.write(storage, paths, (key, seq), &value)
+                } else {
+                    Ok(Placed::Inline(value))
+                }
+            }
+        }
+    }
+
+    /// Reads a value apart that must move. Returns `None` if it stays.
+    fn to_move(&self, key: &[u8], seq: SeqNo, encoded: &[u8]) -> Result<Option<Value>> {
+        let ValueOutputConfig { values, relocated, source, .. } = &self.config;
+        let pointer = ValuePointer::decode(encoded).ok();
+        let must_move =
+            pointer.is_some_and(|pointer| relocated.contains(&ValueFileId(pointer.file)));
+        let stays = pointer.is_some_and(|pointer| values.is_apart(pointer.len.into()));
+        if stays && !must_move {
+            return Ok(None);
+        }
+        match source.read(key, seq, encoded) {
+            Ok(value) => Ok(Some(value)),
+            // The entry keeps its pointer, so a reader reports the damage and the other entries are
+            // not affected. A collection fails, because its file would be picked again.
+            Err(Error::Corruption(_)) if !must_move => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write(
+        &mut self,
+        storage: &dyn Storage,
+        paths: &mut Vec<PathBuf>,
+        (key, seq): (&[u8], SeqNo),
+        value: &[u8],
+    ) -> Result<Placed<'_>> {
+        let file_bytes = self.config.values.separation().map_or(0, |apart| apart.file_bytes);
+        if self.writer.as_ref().is_some_and(|writer| writer.size_bytes() >= file_bytes) {
+            self.finish_file()?;
+        }
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => none.insert(self.config.create(storage, paths)?),
+        };
+        let pointer = writer.append(key, seq, value)?;
+        self.pointer.clear();
+        pointer.encode(&mut self.pointer);
+        Ok(Placed::Pointer(&self.pointer))
+    }
+
+    fn finish_file(&mut self) -> Result<()> {
+        if let Some(writer) = self.writer.take() {
+            let file = writer.finish()?;
+            self.finished_bytes += file.size_bytes;
+            self.finished.push(file);
+        }
+        Ok(())
+    }
+
+    /// Completes the last file.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        self.finish_file()
+    }
+
+    /// Returns the complete files.
+    pub(super) fn take_files(&mut self) -> Vec<FinishedValueFile> {
+        std::mem::take(&mut self.finished)
+    }
+}
+
+impl ValueOutputConfig<'_> {
+    fn create(
+        &mut self,
+        storage: &dyn Storage,
+        paths: &mut Vec<PathBuf>,
+    ) -> Result<ValueFileWriter> {
+        let (name, path) = (self.next_file)();
+        paths.push(path.clone());
+        let created_micros = self.now_micros;
+        let header = ValueFileHeader { keyspace: self.keyspace, name, created_micros };
+        ValueFileWriter::create(storage, &path, header, self.access, self.sync_bytes)
+    }
+}
