@@ -11,15 +11,17 @@
 //! [`costs`] assumes records of one size, each written once, in random order, and lookups of equally
 //! likely keys. It ignores everything that averages hide: stalls, caches, concurrency, the gains of
 //! movement rules, moves of tables that overlap nothing, and `growth=dynamic`, which it treats as
-//! `fixed`. `crates/terrane/tests/cost.rs` compares it with the engine's counters and states the
+//! `fixed`. Values apart are part of it; [`ValueFileCosts`] adds what overwrites of them cost. `crates/terrane/tests/cost.rs` compares it with the engine's counters and states the
 //! error.
 
 pub mod dent;
 mod filter;
 mod levels;
+mod values;
 
 pub use filter::blocked_false_positive_rate;
 pub use levels::LevelCosts;
+pub use values::ValueFileCosts;
 
 use crate::design::Design;
 
@@ -28,6 +30,8 @@ use crate::design::Design;
 pub struct DataProfile {
     /// Records, each with a different key.
     pub records: f64,
+    /// Bytes of a key.
+    pub key_bytes: f64,
     /// Bytes of a key and its value.
     pub record_bytes: f64,
     /// Bytes of an entry in a memtable in addition to key and value.
@@ -38,9 +42,16 @@ pub struct DataProfile {
 }
 
 impl DataProfile {
-    /// Returns a profile of records of a given size, with this engine's overhead per entry.
+    /// Returns a profile of records of a given size with keys of 16 bytes, with this engine's
+    /// overhead per entry.
     pub fn new(records: f64, record_bytes: f64) -> Self {
-        Self { records, record_bytes, memtable_entry_bytes: 40.0, table_entry_bytes: 6.0 }
+        Self {
+            records,
+            key_bytes: record_bytes.min(16.0),
+            record_bytes,
+            memtable_entry_bytes: 40.0,
+            table_entry_bytes: 6.0,
+        }
     }
 
     /// Returns the bytes that an entry takes in a table of a design, including the entry's share of
@@ -65,8 +76,8 @@ fn block_bytes(design: &Design) -> f64 {
 pub struct CostEstimate {
     /// Level 0 and the levels below it, down to the last level in use.
     pub levels: Vec<LevelCosts>,
-    /// Bytes written to tables per byte that the user wrote, flushes included, from the first record
-    /// to the last.
+    /// Bytes written to tables and value files per byte that the user wrote, flushes included, from
+    /// the first record to the last.
     pub write_amplification: f64,
     /// The number of sorted runs, averaged over time.
     pub runs: f64,
@@ -84,6 +95,12 @@ pub struct CostEstimate {
     pub index_bytes: f64,
     /// Bytes of all tables.
     pub table_bytes: f64,
+    /// Bytes of all value files.
+    pub value_bytes: f64,
+    /// Reads of value files by a lookup of an existing key, and by each entry of a scan.
+    pub value_reads: f64,
+    /// What overwrites cost in value files; `None` if values are inline.
+    pub value_files: Option<ValueFileCosts>,
     /// Bytes of tables divided by bytes of live data, in the worst case: each key of a newer run is
     /// also in the runs below it.
     pub space_amplification_max: f64,
@@ -102,8 +119,14 @@ pub struct CostEstimate {
 /// assert!(tiering.absent_lookup_blocks > leveling.absent_lookup_blocks * 2.0);
 /// ```
 pub fn costs(design: &Design, data: &DataProfile) -> CostEstimate {
-    let levels = levels::levels(design, data);
     let user_bytes = (data.records * data.record_bytes).max(1.0);
+    let apart = values::apart(design, data);
+    let (data, value_bytes) = match &apart {
+        Some((tables, value)) => (tables, data.records * value),
+        None => (data, 0.0),
+    };
+    let value_files = apart.and_then(|_| design.values.separation()).map(ValueFileCosts::of);
+    let levels = levels::levels(design, data);
     let table_bytes: f64 = levels.iter().map(|level| level.bytes).sum();
     let stored = data.stored_bytes(design);
     let keys = |level: &LevelCosts| level.bytes / stored;
@@ -112,7 +135,7 @@ pub fn costs(design: &Design, data: &DataProfile) -> CostEstimate {
     let flushed = data.records * stored;
     let merged: f64 = levels.iter().map(|level| level.written_bytes).sum();
     CostEstimate {
-        write_amplification: (flushed + merged) / user_bytes,
+        write_amplification: (flushed + merged + value_bytes) / user_bytes,
         runs,
         absent_lookup_blocks: levels.iter().map(LevelCosts::false_positives).sum(),
         present_lookup_blocks: present_lookup(&levels, table_bytes),
@@ -121,6 +144,9 @@ pub fn costs(design: &Design, data: &DataProfile) -> CostEstimate {
         filter_bytes: levels.iter().map(|level| keys(level) * level.filter_bits / 8.0).sum(),
         index_bytes: data.records / entries_of_block * INDEX_ENTRY_BYTES,
         table_bytes,
+        value_bytes,
+        value_reads: if value_files.is_some() { 1.0 } else { 0.0 },
+        value_files,
         space_amplification_max: space_max(&levels),
         compaction_bytes_max: levels.iter().map(|level| level.merge_bytes_max).fold(0.0, f64::max),
         levels,

@@ -36,6 +36,8 @@ const WINDOWS: f64 = 96.0;
 pub struct Scenario {
     /// The number of keys.
     pub records: f64,
+    /// Bytes of a key.
+    pub key_bytes: f64,
     /// Bytes of a key and its value.
     pub record_bytes: f64,
     /// The skew of updated keys.
@@ -63,7 +65,7 @@ impl Scenario {
     fn setup(&self, design: &Design, machine: MachineModel, arrival: Arrival) -> SimulationSetup {
         let workload = WriteLoad {
             records: self.records,
-            key_bytes: 16.0,
+            key_bytes: self.key_bytes,
             record_bytes: self.record_bytes,
             skew: self.skew,
             arrival,
@@ -97,6 +99,12 @@ impl Scenario {
     fn valid_bytes(&self) -> f64 {
         self.records * (self.record_bytes + self.machine.costs.table_entry_bytes)
     }
+
+    /// Returns how many value files the lookup of an existing key reads.
+    fn value_reads(&self, design: &Design) -> f64 {
+        let value = (self.record_bytes - self.key_bytes).max(0.0);
+        if design.values.is_apart(value as u64) { 1.0 } else { 0.0 }
+    }
 }
 
 fn buffers_max(design: &Design) -> f64 {
@@ -119,7 +127,7 @@ pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
         load.window_seconds = world.records / CALM / WINDOWS;
         let keys = Population::new(world.records, world.skew);
         let costs = &setup.machine.costs;
-        let sizes = (setup.workload.key_bytes, world.record_bytes);
+        let sizes = (world.key_bytes, world.record_bytes);
         let empty = SimulatedTree::new(design, keys, sizes, costs, setup.tables_max);
         let (outcome, tree) = Simulation::new(&load, empty).load();
         if outcome.stuck.is_some() {
@@ -178,16 +186,19 @@ fn of_windows(
     let totals = &outcome.totals;
     let read = totals.read_bytes / (totals.flush_bytes + totals.merge_bytes).max(1.0);
     // During a load, not all records are written yet.
-    let last: f64 =
-        windows.last().map_or(0.0, |window| window.level_bytes.iter().sum::<u64>() as f64);
+    let stored = |window: &SimulationWindow| {
+        (window.level_bytes.iter().sum::<u64>() + window.value_bytes) as f64
+    };
+    let last = windows.last().map_or(0.0, stored);
     let is_load = last < 0.99 * world.valid_bytes();
-    let bytes: f64 = levels.iter().map(|(_, bytes)| bytes).sum();
+    let bytes = mean(&stored);
     let space = if is_load { 1.0 } else { (bytes / world.valid_bytes()).max(1.0) };
     DesignCosts {
         written,
         merged: written * read,
         found_blocks,
         missing_blocks,
+        value_reads: world.value_reads(design),
         runs,
         space,
         stalled: None,
@@ -201,12 +212,14 @@ fn at_rest(design: &Design, world: &Scenario, tree: SimulatedTree) -> PlayedDesi
     let levels: Vec<(f64, f64)> =
         levels.iter().map(|level| (level.runs.len() as f64, level.size_bytes() as f64)).collect();
     let (found_blocks, missing_blocks, runs) = DesignCosts::of_levels(design, &levels);
-    let bytes: f64 = levels.iter().map(|(_, bytes)| bytes).sum();
+    let tables: f64 = levels.iter().map(|(_, bytes)| bytes).sum();
+    let bytes = tables + tree.shape().value_bytes() as f64;
     let costs = DesignCosts {
         written: 0.0,
         merged: 0.0,
         found_blocks,
         missing_blocks,
+        value_reads: world.value_reads(design),
         runs,
         space: (bytes / world.valid_bytes()).max(1.0),
         stalled: None,
@@ -223,6 +236,7 @@ fn blend(one: &DesignCosts, other: &DesignCosts, part: f64) -> DesignCosts {
         merged: mixed(one.merged, other.merged),
         found_blocks: mixed(one.found_blocks, other.found_blocks),
         missing_blocks: mixed(one.missing_blocks, other.missing_blocks),
+        value_reads: mixed(one.value_reads, other.value_reads),
         runs: mixed(one.runs, other.runs),
         space: mixed(one.space, other.space),
         stalled: None,
@@ -261,6 +275,7 @@ mod tests {
     fn world(writes: bool) -> Scenario {
         Scenario {
             records: 2e5,
+            key_bytes: 16.0,
             record_bytes: 200.0,
             skew: Skew::Uniform,
             inserts: 0.0,

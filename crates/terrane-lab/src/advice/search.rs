@@ -61,6 +61,10 @@ struct PlayedCandidate {
 }
 
 impl DesignSearch<'_> {
+    fn value_bytes(&self) -> u64 {
+        (self.world.record_bytes - self.world.key_bytes).max(0.0) as u64
+    }
+
     /// Searches for designs better than `now`; `None` if `now` cannot be simulated.
     pub fn run(
         &self,
@@ -70,7 +74,7 @@ impl DesignSearch<'_> {
         let (name, design) = now;
         let mut tried: Vec<PlayedCandidate> = Vec::new();
         let mut first = vec![(name.to_owned(), design.clone())];
-        let catalogue = advice::catalogue_on(design, self.filter_bits);
+        let catalogue = advice::catalogue_on(design, self.filter_bits, self.value_bytes());
         first.extend(catalogue.into_iter().filter(|(_, known)| known != design));
         let mut seen: Vec<Design> = Vec::new();
         self.play(first, &mut seen, &mut tried, on_tried);
@@ -80,7 +84,7 @@ impl DesignSearch<'_> {
             let before = best.first().map_or(f64::INFINITY, |one| one.score);
             let mut next: Vec<(String, Design)> = Vec::new();
             for one in best.iter().take(BEAM) {
-                for (name, near) in neighbours(&one.candidate.design) {
+                for (name, near) in neighbours(&one.candidate.design, self.value_bytes()) {
                     if !seen.contains(&near) && next.iter().all(|(_, other)| *other != near) {
                         next.push((name, near));
                     }

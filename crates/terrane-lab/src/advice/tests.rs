@@ -103,6 +103,7 @@ fn measured(case: &AdviceCase, design: &Design) -> (f64, u64, u64) {
         // Per lookup of either kind, like the price.
         found_blocks: blocks as f64 / lookups,
         missing_blocks: blocks as f64 / lookups,
+        value_reads: 0.0,
         runs,
         space: after.table_bytes as f64 / (RECORDS as f64 * (RECORD_BYTES + 13) as f64),
         stalled: None,
@@ -149,6 +150,7 @@ pub(super) fn ranked(design: &str, score: f64) -> RankedDesign {
         merged: 0.0,
         found_blocks: 1.0,
         missing_blocks: 0.0,
+        value_reads: 0.0,
         runs: 1.0,
         space: 1.0,
         stalled: None,

@@ -44,6 +44,8 @@ struct JsonPhase {
     flush_bytes: f64,
     merge_bytes_read: f64,
     merge_bytes_written: f64,
+    collections: u64,
+    collected_bytes: f64,
     mean_runs: f64,
     most_runs: usize,
     queued_writes: f64,
@@ -65,6 +67,8 @@ struct JsonWindow {
     most_runs: usize,
     level_bytes: Vec<u64>,
     level_runs: Vec<usize>,
+    value_bytes: u64,
+    live_value_bytes: u64,
     write_amplification: f64,
 }
 
@@ -93,6 +97,8 @@ fn json_window(window: &SimulationWindow) -> JsonWindow {
         most_runs: window.most_runs,
         level_bytes: window.level_bytes.clone(),
         level_runs: window.level_runs.clone(),
+        value_bytes: window.value_bytes,
+        live_value_bytes: window.live_value_bytes,
         write_amplification: window.write_amplification,
     }
 }
@@ -115,6 +121,8 @@ fn json_phase(phase: &'static str, arrival: Arrival, outcome: &SimulationOutcome
         flush_bytes: totals.flush_bytes,
         merge_bytes_read: totals.read_bytes,
         merge_bytes_written: totals.merge_bytes,
+        collections: totals.collections,
+        collected_bytes: totals.collected_bytes,
         mean_runs: outcome.mean_runs(),
         most_runs: totals.most_runs,
         queued_writes: outcome.queued,

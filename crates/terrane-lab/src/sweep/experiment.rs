@@ -268,6 +268,7 @@ fn simulated(parameters: &Parameters, design: Design, run: &RunOptions) -> Resul
     let operations = OperationProfile::of_mix(&mix, records)?;
     let world = Scenario {
         records,
+        key_bytes: run.key_size_bytes as f64,
         record_bytes: (run.key_size_bytes + value).max(1) as f64,
         skew: operations.skew,
         inserts: operations.inserts,

@@ -1,11 +1,12 @@
 //! The candidates: the catalogue with given sizes, and neighbours of a good design.
 //!
-//! Sizes, memtable and filter memory are given by the user, and only strategies are compared. So
+//! Sizes, memtable and filter memory are given by the user, and only strategies are compared, and
+//! where values are stored. So
 //! every candidate has the buffer, table and block size, memtable and compression of the base design,
 //! and the same average number of filter bits per key, however it allocates them.
 
 use crate::catalogue;
-use crate::design::{Design, FilterAllocation, PerLevel};
+use crate::design::{Design, FilterAllocation, PerLevel, ValueSeparation, Values};
 use crate::strategy::{Eagerness, Granularity, Growth, Movement, RunLimit, Runs, Strategy};
 
 use super::words::brief;
@@ -19,11 +20,18 @@ const LEVEL0_RUNS: [u32; 4] = [1, 2, 4, 8];
 /// Capacities of level 1 to try, as multiples of the buffer size.
 const BASE_BUFFERS: [u64; 3] = [4, 10, 40];
 
-/// Returns each design of the catalogue once, with its name and with the sizes of `base`.
-pub fn catalogue_on(base: &Design, filter_bits: f64) -> Vec<(String, Design)> {
+/// The thresholds of values apart to try, in bytes.
+const THRESHOLDS: [u64; 2] = [1 << 10, 4 << 10];
+
+/// Returns each design of the catalogue once, with its name and with the sizes of `base`, for values
+/// of `value_bytes` bytes.
+pub fn catalogue_on(base: &Design, filter_bits: f64, value_bytes: u64) -> Vec<(String, Design)> {
     let mut found: Vec<(String, Design)> = Vec::new();
     for entry in catalogue::ALL {
-        let design = on_sizes(&(entry.design)(), base, filter_bits);
+        let mut design = on_sizes(&(entry.design)(), base, filter_bits);
+        if !design.values.is_apart(value_bytes) {
+            design.values = Values::Inline;
+        }
         let is_new = found.iter().all(|(_, known)| *known != design);
         if is_new && design.validate().is_ok() {
             found.push((entry.name.to_owned(), design));
@@ -50,8 +58,9 @@ fn on_sizes(design: &Design, base: &Design, filter_bits: f64) -> Design {
     made
 }
 
-/// Returns the designs that differ from `design` in a single choice, with their texts.
-pub fn neighbours(design: &Design) -> Vec<(String, Design)> {
+/// Returns the designs that differ from `design` in a single choice, with their texts, for values of
+/// `value_bytes` bytes.
+pub fn neighbours(design: &Design, value_bytes: u64) -> Vec<(String, Design)> {
     let mut found = Vec::new();
     let mut add = |change: &dyn Fn(&mut Design)| {
         let mut made = design.clone();
@@ -84,6 +93,15 @@ pub fn neighbours(design: &Design) -> Vec<(String, Design)> {
                     design.strategy.movement = PerLevel::all(vec![movement]);
                 }
             });
+        }
+    }
+    if design.values != Values::Inline {
+        add(&|design| design.values = Values::Inline);
+    }
+    // A threshold above the size of the values would change nothing.
+    for threshold in THRESHOLDS.into_iter().filter(|threshold| value_bytes >= *threshold) {
+        if design.values == Values::Inline {
+            add(&|design| design.values = Values::Apart(ValueSeparation::at(threshold)));
         }
     }
     add(&|design| {

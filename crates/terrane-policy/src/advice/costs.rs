@@ -25,7 +25,7 @@ pub struct OperationShares {
 /// The costs of a design under a workload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DesignCosts {
-    /// Bytes written to tables per byte that the user writes: write amplification.
+    /// Bytes written to tables and value files per byte that the user writes: write amplification.
     pub written: f64,
     /// Bytes that compactions read per byte that the user writes.
     pub merged: f64,
@@ -33,9 +33,12 @@ pub struct DesignCosts {
     pub found_blocks: f64,
     /// Data blocks that a lookup of a missing key reads.
     pub missing_blocks: f64,
+    /// Values that a lookup of an existing key reads from value files, and each entry of a scan; 0 if
+    /// values are inline.
+    pub value_reads: f64,
     /// The number of sorted runs; a scan reads every run.
     pub runs: f64,
-    /// Bytes that the tables take per byte of live data.
+    /// Bytes that tables and value files take per byte of live data.
     pub space: f64,
     /// The fraction of time for which writers are stalled at the requested rate; `None` if it was
     /// not measured.
@@ -136,10 +139,14 @@ impl OperationTimes {
     ) -> Self {
         let moved = record_bytes * (costs.written + costs.merged);
         let write = prices.write + prices.merge_entry * (1.0 + costs.merged) + prices.byte * moved;
-        let lookup = prices.run * costs.runs + prices.block * costs.lookup_blocks(shares);
+        // A value apart is read like a block, at a random place.
+        let lookups = shares.lookups();
+        let found = if lookups > 0.0 { shares.found / lookups } else { 1.0 };
+        let blocks = costs.lookup_blocks(shares) + found * costs.value_reads;
+        let lookup = prices.run * costs.runs + prices.block * blocks;
         // A scan skips obsolete entries, and reads one block of each run to begin.
-        let scan = (prices.run + prices.block) * costs.runs
-            + prices.scan_entry * shares.scan_entries * costs.space;
+        let entry = prices.scan_entry * costs.space + prices.block * costs.value_reads;
+        let scan = (prices.run + prices.block) * costs.runs + entry * shares.scan_entries;
         Self { write, lookup, scan }
     }
 }

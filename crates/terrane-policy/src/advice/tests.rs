@@ -6,6 +6,7 @@ const COSTS: DesignCosts = DesignCosts {
     merged: 9.0,
     found_blocks: 1.0,
     missing_blocks: 0.05,
+    value_reads: 0.0,
     runs: 5.0,
     space: 1.1,
     stalled: None,
@@ -72,6 +73,11 @@ fn differences_name_gains_and_losses() {
         "31 % fewer blocks per lookup, for 1.4× the bytes written"
     );
     assert_eq!(difference(&COSTS, &COSTS, &shares), "costs the same, within 5 %");
+    let apart = DesignCosts { written: 5.0, value_reads: 1.0, ..COSTS };
+    assert_eq!(
+        difference(&apart, &COSTS, &shares),
+        "50 % fewer bytes written, for a separate read of each value found"
+    );
     let stalled = |part| DesignCosts { stalled: Some(part), ..COSTS };
     assert_eq!(
         difference(&stalled(0.4), &stalled(0.0), &shares),
@@ -93,7 +99,7 @@ fn briefs_parse_to_the_designs_they_stand_for() {
 #[test]
 fn candidates_are_valid_and_keep_the_given_sizes_and_filter_memory() {
     let base: Design = "balanced; buffer=1MiB; table=512KiB; block=8KiB".parse().unwrap();
-    let all = catalogue_on(&base, 7.0);
+    let all = catalogue_on(&base, 7.0, 100);
     assert!(all.len() > 30, "{}", all.len());
     for (name, design) in &all {
         assert_eq!(design.validate(), Ok(()), "{name}");
@@ -103,14 +109,14 @@ fn candidates_are_valid_and_keep_the_given_sizes_and_filter_memory() {
             ((1 << 20, 512 << 10, 8 << 10), 7.0),
             "{name}"
         );
-        for (text, near) in neighbours(design) {
+        for (text, near) in neighbours(design, 4096) {
             assert_eq!(text.parse::<Design>(), Ok(near.clone()), "{name}: {text}");
             assert_ne!(near, *design);
         }
     }
     let balanced = &all.iter().find(|(name, _)| name == "balanced").unwrap().1;
     assert_eq!(balanced.strategy.base_bytes, Some(4 << 20));
-    assert!(neighbours(balanced).len() > 10);
+    assert!(neighbours(balanced, 100).len() > 10);
 }
 
 #[test]
@@ -137,4 +143,32 @@ fn blocks_per_lookup_follow_from_filters_and_runs() {
     assert!((found - (1.0 + rate * 100.0 / 110.0)).abs() < 1e-12);
     let bare: Design = "tiering T=4; filter=0".parse().unwrap();
     assert_eq!(DesignCosts::of_levels(&bare, &[(3.0, 30.0)]).1, 3.0);
+}
+
+#[test]
+fn values_apart_are_candidates_for_records_of_which_some_value_is_large() {
+    let base: Design = "balanced".parse().unwrap();
+    let apart = |value_bytes: u64| {
+        let near = neighbours(&base, value_bytes).into_iter();
+        let known = catalogue_on(&base, 10.0, value_bytes).into_iter();
+        near.chain(known).filter(|(_, design)| design.values.separation().is_some()).count()
+    };
+    assert_eq!(apart(100), 0);
+    assert!(apart(4096) > 1, "{}", apart(4096));
+    let back: Design = "balanced; values=apart(1KiB)".parse().unwrap();
+    assert!(neighbours(&back, 4096).iter().any(|(_, design)| *design == base));
+}
+
+#[test]
+fn reads_of_value_files_make_lookups_and_scans_slower() {
+    let shares = question([0.5, 0.25, 0.25, 0.0]).shares;
+    let times = |value_reads| {
+        let costs = DesignCosts { value_reads, ..COSTS };
+        OperationTimes::of(&costs, &shares, 4096.0, &PRICES)
+    };
+    let (inline, apart) = (times(0.0), times(1.0));
+    assert_eq!(inline.write, apart.write);
+    // Half of the lookups find their key.
+    assert!((apart.lookup - inline.lookup - PRICES.block / 2.0).abs() < 1e-12);
+    assert!((apart.scan - inline.scan - 16.0 * PRICES.block).abs() < 1e-12);
 }

@@ -67,6 +67,12 @@ pub fn difference(one: &DesignCosts, other: &DesignCosts, shares: &OperationShar
         let (mine, others) = (significant(mine), significant(others));
         compare(writes, "less time stalled", "the time stalled", mine, others);
     }
+    if (reads || shares.scans > 0.0) && one.value_reads != other.value_reads {
+        let is_more = one.value_reads > other.value_reads;
+        let words = if is_more { &mut worse } else { &mut better };
+        let read = if is_more { "a" } else { "no" };
+        words.push(format!("{read} separate read of each value found"));
+    }
     match (better.is_empty(), worse.is_empty()) {
         (true, true) => "costs the same, within 5 %".into(),
         (false, true) => better.join(", "),

@@ -216,6 +216,7 @@ mod tests {
             merged: 0.0,
             found_blocks: 1.0,
             missing_blocks: 0.0,
+            value_reads: 0.0,
             runs: 1.0,
             space: 1.0,
             stalled: None,

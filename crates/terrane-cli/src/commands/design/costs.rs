@@ -59,8 +59,12 @@ impl CostArgs {
         write_levels(out, &costs.levels)?;
         let number = human::number;
         let bytes = |bytes: f64| human::bytes(bytes as u64);
+        let files = if costs.value_files.is_some() { " and value files" } else { "" };
         let rows = [
-            ("a byte written", format!("{} bytes to tables", number(costs.write_amplification))),
+            (
+                "a byte written",
+                format!("{} bytes to tables{files}", number(costs.write_amplification)),
+            ),
             ("a missing key", blocks(costs.absent_lookup_blocks)),
             ("an existing key", blocks(costs.present_lookup_blocks)),
             ("the start of a scan", blocks(costs.seek_blocks)),
@@ -76,6 +80,26 @@ impl CostArgs {
                     bytes(costs.table_bytes),
                     number(costs.space_amplification_max),
                     bytes(costs.compaction_bytes_max)
+                ),
+            ),
+        ];
+        rows.iter().try_for_each(|(what, cost)| writeln!(out, "  {what:<24} {cost}"))?;
+        let Some(files) = costs.value_files else { return Ok(()) };
+        let rows = [
+            (
+                "value files",
+                format!(
+                    "{}, and {} times the live values under overwrites in random order",
+                    bytes(costs.value_bytes),
+                    number(files.space)
+                ),
+            ),
+            ("a byte overwritten", format!("{} bytes to value files", number(files.written))),
+            (
+                "a value",
+                format!(
+                    "{} read for each existing key and entry of a scan",
+                    number(costs.value_reads)
                 ),
             ),
         ];
@@ -121,6 +145,10 @@ pub(super) struct JsonCosts {
     filter_bytes: f64,
     index_bytes: f64,
     table_bytes: f64,
+    value_bytes: f64,
+    value_reads: f64,
+    overwrite_value_amplification: Option<f64>,
+    overwrite_value_space: Option<f64>,
     space_amplification_max: f64,
     compaction_bytes_max: f64,
 }
@@ -137,6 +165,10 @@ impl From<CostEstimate> for JsonCosts {
             filter_bytes: costs.filter_bytes,
             index_bytes: costs.index_bytes,
             table_bytes: costs.table_bytes,
+            value_bytes: costs.value_bytes,
+            value_reads: costs.value_reads,
+            overwrite_value_amplification: costs.value_files.map(|files| files.written),
+            overwrite_value_space: costs.value_files.map(|files| files.space),
             space_amplification_max: costs.space_amplification_max,
             compaction_bytes_max: costs.compaction_bytes_max,
         }

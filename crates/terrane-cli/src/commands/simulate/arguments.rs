@@ -48,6 +48,10 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "BYTES", default_value = "1KiB", value_parser = bytes_in::<u64>(1..=RECORD_BYTES_MAX))]
     pub(super) record_size: u64,
 
+    /// Bytes of a key
+    #[arg(long, value_name = "BYTES", default_value = "16", value_parser = bytes_in::<u64>(1..=RECORD_BYTES_MAX))]
+    pub(super) key_size: u64,
+
     /// The distribution of updated keys: uniform, or zipf(0.99)
     #[arg(long, value_name = "HOW", default_value = "uniform")]
     pub(super) keys: Skew,
@@ -129,7 +133,7 @@ impl SimulateArgs {
     pub(super) fn workload(&self) -> WriteLoad {
         WriteLoad {
             records: self.records as f64,
-            key_bytes: 16.0,
+            key_bytes: self.key_size.min(self.record_size) as f64,
             record_bytes: self.record_size as f64,
             skew: self.keys,
             arrival: self.arrival,

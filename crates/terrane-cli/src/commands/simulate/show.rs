@@ -111,6 +111,16 @@ fn phase(
         human::count(totals.merges),
         human::count(totals.moves)
     )?;
+    if let Some(window) = outcome.windows.last().filter(|window| window.value_bytes > 0) {
+        writeln!(
+            out,
+            "values         {} in value files, {:.2} times the live values; {} moved by merges, {} collections",
+            human::bytes(window.value_bytes),
+            window.value_bytes as f64 / window.live_value_bytes.max(1) as f64,
+            human::bytes(totals.collected_bytes as u64),
+            human::count(totals.collections)
+        )?;
+    }
     writeln!(
         out,
         "runs           {:.1} on average, {} at most",

@@ -1,0 +1,118 @@
+//! Values apart: what a design stores in tables, and what collections of value files cost.
+//!
+//! A flush writes each value once to a value file, and merges rewrite keys and pointers only. Under
+//! overwrites of equally likely keys, the values of a file die at a constant rate, so the share of a
+//! file that is live after x overwrites per key is e^-x. If files are collected at that age, the
+//! files that exist have 1/x of their bytes written per age, and each byte that is written is either
+//! new or relocated: with g = 1 - e^-x, the garbage of a file when it is collected,
+//!
+//! - value files take x / g bytes per live byte, and
+//! - 1 / g bytes are written to them per byte that the user overwrites.
+//!
+//! These are the costs of log-structured cleaning of uniform updates (Rosenblum and Ousterhout,
+//! SOSP 1991; Desnoyers, SYSTOR 2012). Skewed updates cost less.
+
+use super::DataProfile;
+use crate::design::{Design, ValueSeparation};
+
+/// The bytes of a pointer in a table.
+pub(super) const POINTER_BYTES: f64 = 19.0;
+
+/// The bytes of a record of a value file in addition to key and value.
+const RECORD_BYTES: f64 = 32.0;
+
+/// The share of the garbage that the space bound allows at which collections begin, as in
+/// [`crate::pick`].
+const START: f64 = 0.85;
+
+/// Value files under overwrites of equally likely keys, in the long run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ValueFileCosts {
+    /// Bytes written to value files per byte of values that the user overwrites, by flushes and
+    /// collections together.
+    pub written: f64,
+    /// Bytes of value files per byte of live values.
+    pub space: f64,
+    /// The share of garbage in a file when it is collected.
+    pub garbage: f64,
+}
+
+impl ValueFileCosts {
+    /// Returns the costs if collections keep the files at `space` bytes per live byte, which is more
+    /// than 1.
+    pub fn at_space(space: f64) -> Self {
+        let garbage = |age: f64| -f64::exp_m1(-age);
+        let (mut low, mut high) = (1e-9, space.max(1.0) + 1.0);
+        for _ in 0..100 {
+            let age = f64::midpoint(low, high);
+            if age / garbage(age) < space { low = age } else { high = age }
+        }
+        let garbage = garbage(high);
+        Self { written: 1.0 / garbage, space: high / garbage, garbage }
+    }
+
+    /// Returns the costs of a design's settings: a file is collected when it reaches its own limit
+    /// of garbage, or earlier if all files together would exceed the space bound.
+    pub fn of(separation: &ValueSeparation) -> Self {
+        let bound = 1.0 + (f64::from(separation.space_percent) / 100.0 - 1.0) * START;
+        let by_space = Self::at_space(bound);
+        let limit = f64::from(separation.garbage_percent.min(99)) / 100.0;
+        if by_space.garbage <= limit {
+            return by_space;
+        }
+        Self { written: 1.0 / limit, space: -f64::ln_1p(-limit) / limit, garbage: limit }
+    }
+}
+
+/// Returns the data as tables see it, and the bytes of a value with its record, if the design stores
+/// the values of these records apart.
+pub(super) fn apart(design: &Design, data: &DataProfile) -> Option<(DataProfile, f64)> {
+    let value = (data.record_bytes - data.key_bytes).max(0.0);
+    if !design.values.is_apart(value as u64) {
+        return None;
+    }
+    let in_table = data.key_bytes + POINTER_BYTES;
+    // A memtable holds the value as well.
+    let memtable_entry_bytes = data.memtable_entry_bytes + data.record_bytes - in_table;
+    let tables = DataProfile { record_bytes: in_table, memtable_entry_bytes, ..*data };
+    Some((tables, data.record_bytes + RECORD_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::costs;
+
+    #[test]
+    fn less_space_costs_more_writes() {
+        for (space, written) in [(1.1, 5.85), (1.3, 2.32), (1.5, 1.72), (2.0, 1.26)] {
+            let costs = ValueFileCosts::at_space(space);
+            assert!((costs.space - space).abs() < 1e-6, "{costs:?}");
+            assert!((costs.written - written).abs() < 0.4, "{space}: {costs:?}");
+        }
+    }
+
+    #[test]
+    fn the_limit_of_a_file_holds_if_it_is_stricter_than_the_bound() {
+        let bound = ValueFileCosts::of(&ValueSeparation::at(1024));
+        assert!((bound.space - 1.255).abs() < 1e-6, "{bound:?}");
+        let limit = ValueSeparation { garbage_percent: 20, ..ValueSeparation::at(1024) };
+        let limit = ValueFileCosts::of(&limit);
+        assert!(limit.space < bound.space && (limit.written - 5.0).abs() < 1e-9, "{limit:?}");
+    }
+
+    #[test]
+    fn large_values_are_written_once_and_small_ones_do_not_change() {
+        let of = |values: &str, record: f64| {
+            let design = format!("balanced; values={values}").parse().unwrap();
+            costs(&design, &DataProfile::new(1e6, record))
+        };
+        let (inline, apart) = (of("inline", 16_400.0), of("apart(1KiB)", 16_400.0));
+        assert!(inline.write_amplification > 3.0, "{inline:?}");
+        assert!(apart.write_amplification < 1.1, "{apart:?}");
+        assert!(apart.table_bytes < inline.table_bytes / 200.0);
+        assert!(apart.value_bytes > 16_400e6 && inline.value_bytes == 0.0);
+        assert_eq!((inline.value_reads, apart.value_reads), (0.0, 1.0));
+        assert_eq!(of("inline", 100.0), of("apart(1KiB)", 100.0));
+    }
+}
