@@ -74,7 +74,7 @@ pub use memtable::{ExpectedKeys, Lookup, Memtable};
 pub use padded::Padded;
 pub use pinned::PinnedValue;
 pub use pool::Pool;
-pub use prefetch::prefetch_lines;
+pub use prefetch::{prefetch_line, prefetch_lines};
 pub use range_tombstones::{Fragment, RangeTombstones};
 pub use skiplist::SkipListConfig;
 pub use structure::{FrontLevel, InsertOutcome};

@@ -12,6 +12,12 @@ pub fn prefetch_lines(bytes: &[u8], count: usize) {
 
 /// Prefetches the cache line at `address`. Any address is allowed; it is only a hint.
 #[inline(always)]
+pub fn prefetch_line(address: *const u8) {
+    prefetch(address);
+}
+
+/// Prefetches the cache line at `address`. Any address is allowed; it is only a hint.
+#[inline(always)]
 pub(crate) fn prefetch(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
     {

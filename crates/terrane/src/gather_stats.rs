@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use terrane_policy::Admission;
 
 use crate::engine::{Engine, Opened, pressure_of};
-use crate::stats::{BlockKind, LEVELS_COUNTED, MetricGroup};
+use crate::stats::{BlockKind, Counter, LEVELS_COUNTED, MetricGroup};
 use crate::stats::{
     CacheStats, CurrentStall, LevelStats, MembufferStats, MemoryStats, StallStats, Stats,
 };
@@ -102,12 +102,24 @@ fn levels_stats(engine: &Engine, levels: usize) -> Vec<LevelStats> {
 }
 
 fn cache_stats(engine: &Engine, by_level: &[LevelStats]) -> CacheStats {
-    let sum = |misses: fn(&LevelStats) -> u64| by_level.iter().map(misses).sum();
+    let sum = |count: fn(&LevelStats) -> u64| by_level.iter().map(count).sum::<u64>();
+    let (data_misses, index_misses) =
+        (sum(|level| level.data_misses), sum(|level| level.index_misses));
+    let (filter_misses, get_blocks) =
+        (sum(|level| level.filter_misses), sum(|level| level.get_blocks));
+    let counters = &engine.context().counters;
+    // A hit is a use without a miss: counting uses is cheaper, because point lookups count them
+    // anyway. Each use of a block counts as a use of the index that led to it.
+    let counted = CacheStats::counted(counters);
+    let uses = counted.data_hits + get_blocks;
     CacheStats {
-        data_misses: sum(|level| level.data_misses),
-        index_misses: sum(|level| level.index_misses),
-        filter_misses: sum(|level| level.filter_misses),
-        ..CacheStats::counted(&engine.context().counters)
+        data_hits: uses.saturating_sub(data_misses),
+        data_misses,
+        index_hits: uses.saturating_sub(index_misses),
+        index_misses,
+        filter_hits: counters.get(Counter::FilterProbes).saturating_sub(filter_misses),
+        filter_misses,
+        ..counted
     }
 }
 
@@ -128,13 +140,15 @@ fn current_stalls(engine: &Engine) -> Vec<CurrentStall> {
 fn memory_stats(engine: &Engine) -> MemoryStats {
     let trees = engine.trees();
     let memtables: usize = trees.values().map(|tree| tree.state().memtable_bytes()).sum();
-    let blocks = engine.context().ledger.blocks.load(Ordering::Relaxed) as u64;
-    let cached = engine.context().tables.cache.used_bytes();
+    let ledger = &engine.context().ledger;
+    let pool = engine.context().tables.buffer.bytes();
+    let tables = ledger.tables.load(Ordering::Relaxed);
     MemoryStats {
         budget_bytes: engine.context().settings.memory_budget_bytes(),
         memtable_bytes: (memtables + engine.context().pool.free_bytes()) as u64,
-        cache_bytes: cached,
-        pinned_bytes: blocks.saturating_sub(cached),
-        job_bytes: engine.context().ledger.jobs.load(Ordering::Relaxed) as u64,
+        cache_bytes: (pool.allocated - pool.pinned) as u64,
+        pinned_bytes: (pool.pinned + pool.standalone) as u64,
+        open_table_bytes: tables as u64,
+        job_bytes: ledger.jobs.load(Ordering::Relaxed) as u64,
     }
 }

@@ -42,8 +42,7 @@
 #![deny(unsafe_code)]
 
 mod batch;
-mod block_ref;
-mod cache;
+mod buffer;
 mod checksum;
 mod clock;
 mod codec;

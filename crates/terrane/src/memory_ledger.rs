@@ -1,8 +1,7 @@
 //! Keeps account of the memory of each holder.
 //!
 //! All memory that grows with the data is charged to one of a few holders; the memory budget bounds
-//! the sum. A block is charged while it exists, even after its eviction from the cache if an iterator
-//! or a value still pins it.
+//! the sum. The buffer pool accounts for blocks itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Bytes by holder.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryLedger {
-    /// Blocks read from tables: cached, pinned, or both.
-    pub(crate) blocks: AtomicUsize,
+    /// What open tables keep in memory, without their blocks.
+    pub(crate) tables: AtomicUsize,
     /// Memtables, active and immutable.
     pub(crate) memtables: AtomicUsize,
     /// Buffers of flushes and compactions.
@@ -51,12 +50,12 @@ mod tests {
     #[test]
     fn charges_last_as_long_as_they_are_held() {
         let ledger = Arc::new(MemoryLedger::default());
-        let one = Charge::new(&ledger, |ledger| &ledger.blocks, 100);
-        let two = Charge::new(&ledger, |ledger| &ledger.blocks, 10);
-        assert_eq!(ledger.blocks.load(Ordering::Relaxed), 110);
+        let one = Charge::new(&ledger, |ledger| &ledger.tables, 100);
+        let two = Charge::new(&ledger, |ledger| &ledger.tables, 10);
+        assert_eq!(ledger.tables.load(Ordering::Relaxed), 110);
         drop(two);
-        assert_eq!(ledger.blocks.load(Ordering::Relaxed), 100);
+        assert_eq!(ledger.tables.load(Ordering::Relaxed), 100);
         drop(one);
-        assert_eq!(ledger.blocks.load(Ordering::Relaxed), 0);
+        assert_eq!(ledger.tables.load(Ordering::Relaxed), 0);
     }
 }

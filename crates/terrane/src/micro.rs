@@ -12,15 +12,15 @@ use std::sync::Arc;
 use terrane_memtable::{BTreeConfig, Config, Memtable, Pool};
 use terrane_policy::Compression;
 
-use crate::cache::BlockCache;
+use crate::buffer::BufferPool;
 use crate::clock::SystemClock;
 use crate::cursor::{MergeCursor, RunCursor, Source};
 use crate::merge::{DropRules, OlderTables, Output, OutputConfig, merge};
 use crate::stats::Counters;
 use crate::storage::{Access, DiskStorage, MemoryStorage};
 use crate::table::{
-    FinishedTable, MicroBlock, MicroFilter, OpenFiles, ReadPath, Table, TableConfig,
-    TableEnvironment, TableFileId,
+    FinishedTable, MicroBlock, MicroFilter, OpenFiles, Table, TableConfig, TableEnvironment,
+    TableFileId,
 };
 use crate::types::{EntryKind, Lsn};
 use crate::version::OpenRun;
@@ -95,8 +95,9 @@ pub fn merge_two() -> impl FnMut(u64) {
     let storage = MemoryStorage::new(1);
     let environment = Arc::new(TableEnvironment {
         storage: Arc::new(storage.clone()),
-        read_path: ReadPath::Mapped,
-        cache: BlockCache::new(1 << 20),
+        access: Access::Buffered,
+        buffer: BufferPool::new(1 << 20),
+        warm: crate::table::WarmSlots::default(),
         open_files: OpenFiles::new(None),
         ledger: Arc::default(),
         counters: Arc::default(),

@@ -47,25 +47,27 @@ options! {
     trade_off "Each step survives more failures and costs more; see [`Durability`].",
     takes_effect "when the database is opened";
 
-    /// The limit in bytes for memtables, cached and pinned blocks, and the buffers of background work
-    /// together. Mapped tables are in the page cache and do not count.
+    /// The limit in bytes for memtables, cached and pinned blocks, what open tables keep in memory, and
+    /// the buffers of background work together.
     memory_budget: u64 as Bytes = Bytes(512 << 20),
     accepts "1 MiB to 1 TiB" where |bytes| (1 << 20..=1 << 40).contains(&bytes.0),
     trade_off "More memory means larger flushes, less rewriting, and a larger cache.",
     takes_effect "when the database is opened";
 
-    /// How tables are read.
-    read_mode: ReadMode as ReadMode = ReadMode::Mapped,
-    accepts "`mapped`, `cached` or `direct`" where |_| true,
-    trade_off "Mapped reads need neither a copy nor a cache; cached reads stay within the memory budget.",
+    /// How tables are read. Blocks in memory are used in place in either mode; the mode decides what
+    /// happens to the others. `cached` reads them through the page cache, `direct` past it. Databases
+    /// that were created with the former default `mapped` are read with `cached`.
+    read_mode: ReadMode as ReadMode = ReadMode::Cached,
+    accepts "`cached` or `direct`" where |_| true,
+    trade_off "The page cache speeds up reads of blocks that do not fit into `memory_budget`, but takes memory that the budget does not bound.",
     takes_effect "when the database is opened";
 
-    /// The maximum number of table files that stay open, in read modes `cached` and `direct`; a file that
-    /// was closed is opened again when it is next read. Each reading thread may have one more open for
+    /// The maximum number of table files that stay open; a file that was closed is opened again when it
+    /// is next read. Each reading thread may have one more open for
     /// a moment, and the log, the manifest and running jobs need about twenty more. Table files take at
     /// most half of the limit of the process (`ulimit -n`), regardless of this option. A read-only
     /// opening opens all tables and keeps them open, because another process may remove the files; the
-    /// option does not apply to it. Mapped tables keep no file open.
+    /// option does not apply to it.
     open_files: usize as usize = default_open_files(),
     accepts "1 to 1000000" where |count| (1..=1_000_000).contains(count),
     trade_off "More open files save reopening when many tables are read, but take descriptors from the rest of the program.",
@@ -89,7 +91,7 @@ options! {
 
     /// Which blocks of new tables are inserted into the block cache: `meta` for indexes and filters,
     /// `all` for data blocks as well. Flushes insert all such blocks, compactions those whose input
-    /// blocks were cached. Has no effect on mapped tables, which bypass the block cache.
+    /// blocks were cached.
     cache_warming: CacheWarming as CacheWarming = CacheWarming::None,
     accepts "`none`, `meta` or `all`" where |_| true,
     trade_off "Saves readers the first read after a compaction, but takes cache space; `all` pays if the cache has room for recently written data.",

@@ -66,7 +66,11 @@ impl StallStats {
 impl MemoryStats {
     /// Returns the memory that all holders use together, in bytes.
     pub fn total_bytes(&self) -> u64 {
-        self.memtable_bytes + self.cache_bytes + self.pinned_bytes + self.job_bytes
+        self.memtable_bytes
+            + self.cache_bytes
+            + self.pinned_bytes
+            + self.open_table_bytes
+            + self.job_bytes
     }
 }
 

@@ -20,7 +20,7 @@
 //! | `block`, `filter`, `index`, `range_block`, `properties`, `footer`, `stored` | the parts |
 //! | `reader`, `open_table`, `open_files`, `blocks`, `lookup` | lifecycle, opening, the files that are open, the read path, lookups |
 //! | `cursor`, `read_ahead` | scans; reading a whole table once |
-//! | `warming` | inserts new blocks into the cache |
+//! | `slots`, `warming` | which block is in which slot; keeps new blocks in memory |
 //! | `verify`, `salvage` | checks a table; reads a damaged one |
 
 mod block;
@@ -42,6 +42,7 @@ mod read_ahead;
 mod reader;
 mod salvage;
 mod sink;
+mod slots;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -56,9 +57,10 @@ pub(crate) use lookup::FoundVersion;
 #[cfg(feature = "micro")]
 pub(crate) use micro::{MicroBlock, MicroFilter};
 pub(crate) use open_files::{OpenFiles, TableReader};
-pub(crate) use reader::{ReadPath, Table, TableEnvironment};
+pub(crate) use reader::{Table, TableEnvironment};
 pub(crate) use salvage::SalvageCursor;
 pub(crate) use sink::Sink;
+pub(crate) use slots::WarmSlots;
 pub(crate) use stored::TableFileId;
 pub use warming::CacheWarming;
 pub(crate) use warming::{Heat, Warmer};

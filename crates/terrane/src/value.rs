@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use terrane_memtable::PinnedValue;
 
-use crate::block_ref::{BlockRef, HeapBlock};
-use crate::storage::Mapping;
+use crate::buffer::{BlockRef, BlockView};
 
 /// The length up to which bytes are stored in the value itself, because copying them is cheaper than
 /// sharing them.
@@ -17,7 +16,7 @@ const INLINE_BYTES: usize = 22;
 
 /// A value read from a database.
 ///
-/// It shares its bytes with the memtable, mapped table or cached block that contains them, and pins
+/// It shares its bytes with the memtable or the block that contains them, and pins
 /// their memory. To keep a value for a long time, copy it with [`Value::to_vec`].
 #[derive(Clone)]
 pub struct Value(Repr);
@@ -26,8 +25,7 @@ pub struct Value(Repr);
 enum Repr {
     Inline(u8, [u8; INLINE_BYTES]),
     Memtable(PinnedValue),
-    Mapped(Mapping, usize, u32),
-    Heap(Arc<HeapBlock>, u32, u32),
+    Block(BlockRef, u32, u32),
     Owned(Arc<[u8]>),
 }
 
@@ -50,19 +48,12 @@ impl Value {
     }
 
     /// Returns the value in a range of a block.
-    pub(crate) fn of_block(block: &BlockRef, part: Range<usize>) -> Self {
+    #[inline]
+    pub(crate) fn of_block(block: BlockView<'_>, part: Range<usize>) -> Self {
         let bytes = block.get(part.clone()).unwrap_or_default();
-        if let Some(value) = Self::inline(bytes) {
-            return value;
-        }
         // Values are at most 1 GiB long, and a block is little longer than its largest value.
-        let len = bytes.len() as u32;
-        match block {
-            BlockRef::Mapped(map, range) => {
-                Self(Repr::Mapped(map.clone(), range.start + part.start, len))
-            }
-            BlockRef::Heap(block) => Self(Repr::Heap(Arc::clone(block), part.start as u32, len)),
-        }
+        let pin = || Self(Repr::Block(block.share(), part.start as u32, bytes.len() as u32));
+        Self::inline(bytes).unwrap_or_else(pin)
     }
 
     /// Returns a copy of the bytes.
@@ -79,12 +70,7 @@ impl Deref for Value {
         match &self.0 {
             Repr::Inline(len, bytes) => bytes.get(..usize::from(*len)).unwrap_or_default(),
             Repr::Memtable(value) => value,
-            Repr::Mapped(map, start, len) => {
-                map.get(*start..*start + *len as usize).unwrap_or_default()
-            }
-            Repr::Heap(block, start, len) => {
-                block.get(*start as usize..*start as usize + *len as usize).unwrap_or_default()
-            }
+            Repr::Block(block, start, len) => block.part(*start, *len),
             Repr::Owned(bytes) => bytes,
         }
     }

@@ -30,7 +30,7 @@ fn config(rng: &mut Rng) -> Config {
             Durability::Sync,
             Durability::Interval(Duration::from_millis(1)),
         ]),
-        read_mode: *rng.pick(&[ReadMode::Mapped, ReadMode::Cached, ReadMode::Direct]),
+        read_mode: *rng.pick(&[ReadMode::Cached, ReadMode::Direct]),
         write_mode: *rng.pick(&[WriteMode::Buffered, WriteMode::Direct]),
         write_path: *rng.pick(&[WritePath::Concurrent, WritePath::Queue]),
         cache_warming: *rng.pick(&[CacheWarming::None, CacheWarming::Meta, CacheWarming::All]),

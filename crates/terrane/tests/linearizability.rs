@@ -168,7 +168,7 @@ fn concurrent_histories_are_linearizable() {
             .durability(durability)
             .background(*rng.pick(&[Background::Threads, Background::Inline]))
             .write_path(*rng.pick(&[WritePath::Concurrent, WritePath::Queue]))
-            .read_mode(*rng.pick(&[ReadMode::Mapped, ReadMode::Cached, ReadMode::Direct]))
+            .read_mode(*rng.pick(&[ReadMode::Cached, ReadMode::Direct]))
             .design(design);
         let db = options.log_segment_bytes(64 << 10).open("db").unwrap();
         for (key, events) in run(&db, seed + round, 60).into_iter().enumerate() {

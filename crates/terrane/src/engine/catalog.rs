@@ -170,18 +170,17 @@ impl Catalog {
         let total = memtables + pool.free_bytes();
         ledger.memtables.store(total, Ordering::Relaxed);
         let budget = settings.memory_budget_bytes();
-        let jobs = ledger.jobs.load(Ordering::Relaxed) as u64;
-        let blocks = ledger.blocks.load(Ordering::Relaxed) as u64;
-        let cached = tables.cache.used_bytes();
-        // Blocks that are pinned but not cached count against the cache.
-        let pinned = blocks.saturating_sub(cached);
-        let others = (total as u64).saturating_add(jobs).saturating_add(pinned);
+        let jobs = ledger.jobs.load(Ordering::Relaxed);
+        let open = ledger.tables.load(Ordering::Relaxed);
+        let blocks = tables.buffer.bytes();
+        // Blocks in the pool that are pinned count against its capacity.
+        let others = (total + jobs + open + blocks.standalone) as u64;
         let space = budget.saturating_sub(others).max(budget / 16);
-        let capacity = tables.cache.capacity();
-        // The cache shrinks at once, because the memory is used elsewhere. It grows only if the
-        // gain is worth the cost of resizing it.
-        if space < capacity || space - capacity > budget / 64 {
-            tables.cache.set_capacity(space);
+        let (capacity, allocated) = (blocks.capacity as u64, blocks.allocated as u64);
+        // The pool shrinks at once, because the memory is used elsewhere. It grows only if the gain
+        // is worth the cost of resizing it.
+        if space < capacity || space - capacity > budget / 64 || allocated > capacity {
+            tables.buffer.set_capacity(space);
         }
         total
     }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use terrane_policy::{KeyRange, TableId, TableInfo};
 
 use super::values::DirectoryValues;
-use crate::cache::BlockCache;
+use crate::buffer::BufferPool;
 use crate::error::{Error, Result};
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, DiskStorage, OpeningReaders, Storage};
 use crate::table::{
-    FOOTER_BYTES, Footer, OpenFiles, ReadPath, Table, TableCursor, TableEnvironment, TableFileId,
+    FOOTER_BYTES, Footer, OpenFiles, Table, TableCursor, TableEnvironment, TableFileId, WarmSlots,
 };
 use crate::types::EntryKind;
 use crate::value::Value;
@@ -174,8 +174,9 @@ pub(super) fn open(path: &Path) -> Result<Arc<Table>> {
 pub(super) fn environment() -> Arc<TableEnvironment> {
     Arc::new(TableEnvironment {
         storage: Arc::new(DiskStorage),
-        read_path: ReadPath::Cached(Access::Buffered),
-        cache: BlockCache::new(8 << 20),
+        access: Access::Buffered,
+        buffer: BufferPool::new(8 << 20),
+        warm: WarmSlots::default(),
         open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),

@@ -9,13 +9,13 @@ use terrane_policy::{Compression, KeyRange, TreeShape, Values};
 use terrane_testkit::{Rng, seed_from_env};
 
 use super::*;
-use crate::cache::BlockCache;
+use crate::buffer::BufferPool;
 use crate::cursor::{DeletedRanges, Source, VisibleCursor};
 use crate::error::Error;
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, MemoryStorage, Storage};
-use crate::table::{OpenFiles, ReadPath, Table, TableConfig, TableEnvironment, TableFileId};
+use crate::table::{OpenFiles, Table, TableConfig, TableEnvironment, TableFileId};
 use crate::types::EntryKind;
 use crate::value_file::ValueFiles;
 use crate::value_pointer::ValueFileName;
@@ -38,8 +38,9 @@ fn no_values<'a>() -> ValueOutputConfig<'a> {
 fn environment(storage: &MemoryStorage) -> Arc<TableEnvironment> {
     Arc::new(TableEnvironment {
         storage: Arc::new(storage.clone()),
-        read_path: ReadPath::Mapped,
-        cache: BlockCache::new(1 << 20),
+        access: Access::Buffered,
+        buffer: BufferPool::new(1 << 20),
+        warm: crate::table::WarmSlots::default(),
         open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),

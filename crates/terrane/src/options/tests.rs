@@ -42,5 +42,5 @@ fn given_values_take_the_place_of_stored_ones() {
     let settings = options.settings().unwrap();
     assert_eq!(settings.durability, Durability::Sync);
     assert_eq!(settings.read_threads, 5);
-    assert_eq!(settings.read_mode, ReadMode::Mapped);
+    assert_eq!(settings.read_mode, ReadMode::Cached);
 }

@@ -25,13 +25,21 @@ pub enum OpenMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReadMode {
-    /// In place, from memory maps. Fastest while the data fits into the page cache. A read error of
-    /// the disk ends the process, as with any memory map.
-    Mapped,
-    /// With system calls, through the block cache and the page cache.
+    /// Through the page cache of the operating system. Blocks that are not in the memory of the
+    /// database may be there.
     Cached,
-    /// With system calls, through the block cache and bypassing the page cache.
+    /// Bypassing the page cache. Blocks are in memory once, and the memory budget is all that the
+    /// database takes.
     Direct,
+}
+
+impl ReadMode {
+    pub(crate) fn access(self) -> Access {
+        match self {
+            Self::Cached => Access::Buffered,
+            Self::Direct => Access::Direct,
+        }
+    }
 }
 
 /// How concurrent writers proceed.
@@ -130,8 +138,8 @@ impl FromStr for ReadMode {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         match text {
-            "mapped" => Ok(Self::Mapped),
-            "cached" => Ok(Self::Cached),
+            // Databases that were created with memory maps, the default of earlier versions.
+            "cached" | "mapped" => Ok(Self::Cached),
             "direct" => Ok(Self::Direct),
             _ => Err(()),
         }
@@ -141,7 +149,6 @@ impl FromStr for ReadMode {
 impl fmt::Display for ReadMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Mapped => "mapped",
             Self::Cached => "cached",
             Self::Direct => "direct",
         })

@@ -42,16 +42,6 @@ impl BlockKind {
             Self::Filter => "filter",
         }
     }
-
-    /// Returns the counter of cache hits.
-    #[inline]
-    pub(crate) fn hits(self) -> Counter {
-        match self {
-            Self::Data => Counter::CacheDataHits,
-            Self::Index => Counter::CacheIndexHits,
-            Self::Filter => Counter::CacheFilterHits,
-        }
-    }
 }
 
 /// All counters of a database.

@@ -39,7 +39,7 @@ metrics! {
         /// Tables that should have bypassed the page cache but went through it because the file
         /// system does not support direct I/O.
         direct_refused: u64 = Counter(DirectRefused) Count "direct_refused";
-        /// Bytes read from tables by readers; for mapped tables, bytes whose checksum was verified.
+        /// Bytes read from tables by readers.
         table_bytes_read: u64 = Counter(TableBytesRead) Bytes "table_bytes_read";
         /// Bytes of values read from value files.
         value_bytes_read: u64 = Counter(ValueBytesRead) Bytes "value_bytes_read";
@@ -66,8 +66,7 @@ metrics! {
         move_compactions: u64 = Counter(MoveCompactions) Count "move_compactions";
         /// Tables that changed level without being rewritten.
         trivial_moves: u64 = Counter(TrivialMoves) Count "trivial_moves";
-        /// Bytes read by compactions and by flushes that merge; for mapped tables, bytes of the
-        /// blocks that they went through.
+        /// Bytes read by compactions and by flushes that merge.
         compaction_bytes_read: u64 = Counter(CompactionBytesRead) Bytes "compaction_bytes_read";
         /// Bytes written by compactions.
         compaction_bytes_written: u64 = Counter(CompactionBytesWritten) Bytes
@@ -98,7 +97,7 @@ metrics! {
         sorted_runs: u64 = Gauge Count "sorted_runs";
         /// Levels of the deepest tree, down to its last level with tables.
         levels: u64 = Gauge Count "levels";
-        /// Table files that are open; none in read mode `mapped`.
+        /// Table files that are open.
         open_files: u64 = Gauge Count "open_files";
         /// Table files closed because `open_files` allows no more. Many per second mean that reads
         /// open files again and again, and that the option is too small.
@@ -130,15 +129,15 @@ metrics! {
     #[derive(Copy, PartialEq, Eq)]
     CacheStats {
         /// Data blocks found in the cache.
-        data_hits: u64 = Counter(CacheDataHits) Count "cache_data_hits";
+        data_hits: u64 = Counter(DataUses) Count "cache_data_hits";
         /// Data blocks read because the cache lacked them.
         data_misses: u64 = Counter Count "cache_data_misses";
         /// Index blocks found in the cache.
-        index_hits: u64 = Counter(CacheIndexHits) Count "cache_index_hits";
+        index_hits: u64 = Counter Count "cache_index_hits";
         /// Index blocks read because the cache lacked them.
         index_misses: u64 = Counter Count "cache_index_misses";
         /// Filters found in the cache.
-        filter_hits: u64 = Counter(CacheFilterHits) Count "cache_filter_hits";
+        filter_hits: u64 = Counter Count "cache_filter_hits";
         /// Filters read because the cache lacked them.
         filter_misses: u64 = Counter Count "cache_filter_misses";
         /// Blocks that flushes and compactions inserted into the cache.
@@ -201,10 +200,13 @@ metrics! {
         budget_bytes: u64 = Gauge Bytes "memory_budget_bytes";
         /// Memory of memtables, including memory kept for the next ones.
         memtable_bytes: u64 = Gauge Bytes "memtable_bytes";
-        /// Blocks in the cache.
+        /// Memory of the buffer pool without pinned blocks: blocks in the cache, and room for more.
         cache_bytes: u64 = Gauge Bytes "cache_bytes";
         /// Blocks pinned by iterators and values that are not in the cache.
         pinned_bytes: u64 = Gauge Bytes "pinned_bytes";
+        /// What open tables keep in memory besides their blocks: range tombstones, samples of
+        /// indexes, and a word per block.
+        open_table_bytes: u64 = Gauge Bytes "open_table_bytes";
         /// Buffers of flushes and compactions.
         job_bytes: u64 = Gauge Bytes "job_bytes";
     } and {}

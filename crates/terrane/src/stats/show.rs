@@ -73,12 +73,13 @@ impl Stats {
         let memory = &self.memory;
         writeln!(
             f,
-            "memory              {} of {}: memtables {}, cache {}, pinned {}, jobs {}",
+            "memory              {} of {}: memtables {}, cache {}, pinned {}, open tables {}, jobs {}",
             human(memory.total_bytes()),
             human(memory.budget_bytes),
             human(memory.memtable_bytes),
             human(memory.cache_bytes),
             human(memory.pinned_bytes),
+            human(memory.open_table_bytes),
             human(memory.job_bytes)
         )
     }

@@ -61,20 +61,6 @@ impl Mapping {
     pub fn of_bytes(bytes: impl Into<Arc<Vec<u8>>>) -> Self {
         Self(Arc::new(Contents::Heap(bytes.into())))
     }
-
-    /// Asks the operating system to read a range ahead. Ignores bytes outside of the file.
-    pub(crate) fn will_need(&self, start: usize, len: usize) {
-        #[cfg(unix)]
-        if let Contents::Mapped(map) = &*self.0 {
-            let len = len.min(map.len().saturating_sub(start));
-            if len > 0 {
-                // Only a hint: if it fails, pages are read when they are first used.
-                let _ = map.advise_range(memmap2::Advice::WillNeed, start, len);
-            }
-        }
-        #[cfg(not(unix))]
-        let _ = (start, len);
-    }
 }
 
 impl Deref for Mapping {

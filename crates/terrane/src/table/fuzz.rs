@@ -14,10 +14,10 @@ use super::index::{Index, IndexBuilder, IndexLayout};
 use super::properties::Properties;
 use super::stored::{self, TRAILER_BYTES, TableFileId};
 use super::{
-    OpenFiles, ReadPath, SalvageCursor, Table, TableConfig, TableCursor, TableEnvironment,
-    TableWriter, filter_hash, range_block,
+    OpenFiles, SalvageCursor, Table, TableConfig, TableCursor, TableEnvironment, TableWriter,
+    WarmSlots, filter_hash, range_block,
 };
-use crate::cache::BlockCache;
+use crate::buffer::BufferPool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
@@ -103,11 +103,14 @@ pub(crate) fn range_tombstones(bytes: &[u8]) {
 }
 
 pub(crate) fn compressed_block(bytes: &[u8]) {
-    if let Ok(unpacked) = stored::decompress(bytes, Path::new("t"), 0, "data block") {
+    let unpack = |packed: &[u8]| {
+        let mut block = vec![0; stored::unpacked_len(packed, Path::new("t"), 0, "data block")?];
+        stored::decompress(packed, &mut block, Path::new("t"), 0, "data block").map(|()| block)
+    };
+    if let Ok(unpacked) = unpack(bytes) {
         assert!(unpacked.len() <= bytes.len() * 255);
         if let Some(packed) = stored::compress(&unpacked, Compression::Lz4) {
-            let again = stored::decompress(&packed, Path::new("t"), 0, "data block");
-            assert_eq!(again.ok(), Some(unpacked));
+            assert_eq!(unpack(&packed).ok(), Some(unpacked));
         }
     }
 }
@@ -199,7 +202,7 @@ fn make_sample() -> Result<Sample> {
         |handle: Handle| handle.offset as usize..handle.offset as usize + handle.len as usize;
     let parts = [footer.filter, footer.range_tombstones, footer.index, footer.properties];
     let mut sealed: Vec<Range<usize>> = parts.into_iter().map(part).collect();
-    let table = open(&storage, &finished.info, ReadPath::Mapped);
+    let table = open(&storage, &finished.info, Access::Buffered);
     for number in 0..table.block_count()? {
         let place = table.block_place(number)?;
         sealed.push(place.start as usize..place.end as usize - TRAILER_BYTES);
@@ -207,11 +210,12 @@ fn make_sample() -> Result<Sample> {
     Ok(Sample { bytes, info: finished.info, footer, sealed })
 }
 
-fn open(storage: &MemoryStorage, info: &Arc<TableInfo>, read_path: ReadPath) -> Arc<Table> {
+fn open(storage: &MemoryStorage, info: &Arc<TableInfo>, access: Access) -> Arc<Table> {
     let environment = Arc::new(TableEnvironment {
         storage: Arc::new(storage.clone()),
-        read_path,
-        cache: BlockCache::new(1 << 16),
+        access,
+        buffer: BufferPool::new(1 << 16),
+        warm: WarmSlots::default(),
         open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),
@@ -230,8 +234,8 @@ fn read_everything(bytes: &[u8], info: &Arc<TableInfo>) {
     let path = Path::new(DIR).join(ID.file_name());
     let written = storage.create(&path, Access::Buffered).and_then(|mut file| file.append(bytes));
     assert!(written.is_ok());
-    for read_path in [ReadPath::Mapped, ReadPath::Cached(Access::Buffered)] {
-        let table = open(&storage, info, read_path);
+    for access in [Access::Buffered, Access::Direct] {
+        let table = open(&storage, info, access);
         check(table.properties().map(|_| ()));
         check(table.fragments().map(|_| ()));
         for key in KEYS {

@@ -154,6 +154,11 @@ impl IndexLayout {
     pub(super) fn len(&self) -> usize {
         self.count
     }
+
+    /// Returns the bytes of the samples.
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.samples)
+    }
 }
 
 #[inline]
@@ -227,7 +232,15 @@ impl<'a> Index<'a> {
 
     /// Returns the first block that may have versions of `key`. All versions of the key are in this
     /// block and in the following blocks that continue the key.
+    #[cfg(test)]
     pub(super) fn search(&self, key: &[u8]) -> usize {
+        self.search_with(key, |_, _| ())
+    }
+
+    /// Does the same, and calls `narrowed` with the first and the number of the blocks among which
+    /// the block is, while the memory that decides between them is on its way.
+    #[inline]
+    pub(super) fn search_with(&self, key: &[u8], narrowed: impl Fn(usize, usize)) -> usize {
         let count = self.layout.count;
         let prefix = self.bytes.get(self.layout.prefix.clone()).unwrap_or_default();
         let shared = prefix.len().min(key.len());
@@ -238,7 +251,7 @@ impl<'a> Index<'a> {
             Equal => {}
         }
         let suffix = &key[shared..];
-        let mut at = self.count_not_above(suffix);
+        let mut at = self.count_not_above(suffix, narrowed);
         // Blocks that begin with exactly this key may continue it from an earlier block.
         while at > 1 && self.continues(at - 1) && self.is_separator(at - 1, suffix) {
             at -= 1;
@@ -260,14 +273,15 @@ impl<'a> Index<'a> {
     }
 
     /// Returns the number of separators that are not above the key with this suffix.
-    fn count_not_above(&self, suffix: &[u8]) -> usize {
+    #[inline]
+    fn count_not_above(&self, suffix: &[u8], narrowed: impl Fn(usize, usize)) -> usize {
         let head = head_of(suffix);
-        let mut low = self.lower_bound(head);
+        let mut low = self.lower_bound(head, narrowed);
         if low == self.layout.count || self.head(low) != head {
             return low;
         }
         let next = head.checked_add(1);
-        let mut high = next.map_or(self.layout.count, |next| self.lower_bound(next));
+        let mut high = next.map_or(self.layout.count, |next| self.lower_bound(next, |_, _| ()));
         while low < high {
             let middle = low.midpoint(high);
             if self.compare(middle, suffix) == Greater { high = middle } else { low = middle + 1 }
@@ -277,13 +291,12 @@ impl<'a> Index<'a> {
 
     /// Returns the number of heads below `target`.
     #[inline]
-    fn lower_bound(&self, target: u64) -> usize {
+    fn lower_bound(&self, target: u64, narrowed: impl Fn(usize, usize)) -> usize {
         let sampled = self.layout.samples.partition_point(|&head| head < target);
         let Some(last) = sampled.checked_sub(1) else { return 0 };
         let from = last * SAMPLED;
         let to = (from + SAMPLED).min(self.layout.count);
-        let offsets = self.bytes.get(self.layout.offsets + from * 8..).unwrap_or_default();
-        prefetch_lines(offsets, SAMPLED_LINES);
+        narrowed(last * SAMPLED, to - from);
         let heads = self.bytes.get(HEADS_START + from * 8..HEADS_START + to * 8);
         prefetch_lines(heads.unwrap_or_default(), SAMPLED_LINES);
         // Counts without branches.

@@ -7,10 +7,13 @@ use terrane_memtable::prefetch_lines;
 
 use super::block::{Block, Layout};
 use super::blocks::BLOCK_HEAD_LINES;
+use super::filter::Filter;
 use super::index::Index;
-use super::open_table::Contents;
+use super::open_table::OpenTable;
 use super::reader::Table;
-use crate::codec::DecodeError;
+use super::slots::{FILTER_SLOT, data_slot};
+use crate::buffer::{BlockView, pin};
+use crate::codec::Decoded;
 use crate::error::Result;
 use crate::stats::{BlockKind, Counter};
 use crate::types::{EntryKind, SeqNo};
@@ -33,12 +36,19 @@ impl Table {
             return Ok(true);
         }
         self.counters().add(Counter::FilterProbes, 1);
-        let filter = self.file.part(opened, opened.footer.filter, BlockKind::Filter)?;
-        let may = self.file.parse_filter(&filter, opened.footer.filter)?.may_contain(hash);
+        let may = self.with_filter(opened, |filter| filter.may_contain(hash))?;
         if !may {
             self.counters().add(Counter::FilterNegatives, 1);
         }
         Ok(may)
+    }
+
+    #[inline]
+    fn with_filter<T>(&self, opened: &OpenTable, read: impl FnOnce(Filter<'_>) -> T) -> Result<T> {
+        let (handle, kind) = (opened.footer.filter, BlockKind::Filter);
+        self.file
+            .with_part(opened, FILTER_SLOT, handle, kind, |bytes| Filter::parse(bytes).map(read))?
+            .map_err(|error| self.file.corrupt(handle.offset, "filter", &error.to_string()))
     }
 
     /// Returns the newest version of `key` at or below `seq`. Does not consult the filter or range
@@ -61,25 +71,23 @@ impl Table {
             return Ok(None);
         }
         self.record_read();
-        let index_bytes = self.file.part(opened, opened.footer.index, BlockKind::Index)?;
-        let index = Index::new(&index_bytes, &opened.index);
-        let mut number = block.unwrap_or_else(|| index.search(key));
+        let mut number = match block {
+            Some(number) => number,
+            None => self.with_index_of(opened, |index| search(opened, index, key))?,
+        };
         loop {
+            // Counts the use of the index that led to the block as well.
             self.counters().add_get_block(self.file.level());
-            let block = self.file.data_block(opened, &index, number)?;
-            let place = index.block(number);
-            let corrupt = |error: DecodeError| {
-                self.file.corrupt(place.start, "data block", &error.to_string())
-            };
-            let layout = Layout::parse(&block).map_err(corrupt)?;
-            if let Some(entry) = Block::new(&block, &layout).find(key, seq).map_err(corrupt)? {
-                let value = entry.value_start..entry.value_start + entry.value.len();
-                let value = Value::of_block(&block, value);
-                return Ok(Some(FoundVersion { seq: entry.seq, kind: entry.kind, value }));
-            }
+            let found = self.with_block(opened, number, |block| find(block, key, seq))?;
+            let found = found.or_else(|error| {
+                let offset = self.block_offset(number)?;
+                Err(self.file.corrupt(offset, "data block", &error.to_string()))
+            })?;
             // Versions of one key may continue in the next block.
-            if !index.continues_in(number + 1, key) {
-                return Ok(None);
+            if found.is_some()
+                || !self.with_index_of(opened, |index| index.continues_in(number + 1, key))?
+            {
+                return Ok(found);
             }
             number += 1;
         }
@@ -87,7 +95,7 @@ impl Table {
 
     /// Returns the number of the first data block that may have versions of `key`.
     pub(crate) fn block_of(&self, key: &[u8]) -> Result<usize> {
-        self.with_index(|_, index| Ok(index.search(key)))
+        self.with_index(|opened, index| search(opened, index, key))
     }
 
     /// Returns a key that is above all keys of the blocks before block `number` and not above the
@@ -95,64 +103,79 @@ impl Table {
     /// returns that key.
     pub(crate) fn separator(&self, number: usize) -> Result<Vec<u8>> {
         self.with_index(|opened, index| {
-            Ok(if number < opened.index.len() { index.separator(number) } else { Vec::new() })
+            if number < opened.index.len() { index.separator(number) } else { Vec::new() }
         })
     }
 
     /// Returns true if block `number` exists and may begin with versions of `key`, which is the
     /// last key of the previous block.
     pub(crate) fn continues_in(&self, number: usize, key: &[u8]) -> Result<bool> {
-        self.with_index(|_, index| Ok(index.continues_in(number, key)))
+        self.with_index(|_, index| index.continues_in(number, key))
     }
 
-    /// Does the same as [`Table::block_of`], and prefetches the start of that block.
+    /// Does the same as [`Table::block_of`], and prefetches the start of that block if it is in
+    /// memory.
     pub(crate) fn prefetch_block(&self, key: &[u8]) -> Result<usize> {
-        self.with_index(|opened, index| {
-            let number = index.search(key);
-            if let Contents::Mapped { map, .. } = &opened.contents {
-                let start = index.block(number).start as usize;
-                prefetch_lines(map.get(start..).unwrap_or_default(), BLOCK_HEAD_LINES);
+        let opened = self.opened()?;
+        self.with_index_of(opened, |index| {
+            let number = search(opened, index, key);
+            if let Some(block) = opened.slots.peek(data_slot(number), &pin()) {
+                prefetch_lines(&block, BLOCK_HEAD_LINES);
             }
-            Ok(number)
+            number
         })
     }
 
-    /// Prefetches the start of data block `number`, if it exists.
+    /// Prefetches the start of data block `number`, if it is in memory.
     #[inline(never)]
     pub(crate) fn prefetch_start(&self, number: usize) {
         // An error is left to the read of the block.
         let Ok(opened) = self.opened() else { return };
-        if let (Contents::Mapped { map, .. }, true) =
-            (&opened.contents, number < opened.index.len())
-            && let Ok(start) = self.block_offset(number)
-        {
-            prefetch_lines(map.get(start as usize..).unwrap_or_default(), BLOCK_HEAD_LINES);
+        if let Some(block) = opened.slots.peek(data_slot(number), &pin()) {
+            prefetch_lines(&block, BLOCK_HEAD_LINES);
         }
     }
 
-    /// Prefetches the line of the filter for the key of this hash.
+    /// Prefetches the line of the filter for the key of this hash, if the filter is in memory.
     pub(crate) fn prefetch_filter(&self, hash: u64) -> Result<()> {
         let opened = self.opened()?;
-        if let (Contents::Mapped { .. }, false) = (&opened.contents, opened.footer.filter.is_none())
+        // The lookup that follows reports damage.
+        if let Some(bytes) = opened.slots.peek(FILTER_SLOT, &pin())
+            && let Ok(filter) = Filter::parse(&bytes)
         {
-            let filter = self.file.part(opened, opened.footer.filter, BlockKind::Filter)?;
-            self.file.parse_filter(&filter, opened.footer.filter)?.prefetch(hash);
+            filter.prefetch(hash);
         }
         Ok(())
     }
 
-    /// Prefetches the first entry at or after `(key, seq)` in block `number`. Does so only for
-    /// mapped tables.
+    /// Prefetches the first entry at or after `(key, seq)` in block `number`, if the block is in
+    /// memory.
     pub(crate) fn prefetch_entry(&self, number: usize, key: &[u8], seq: SeqNo) -> Result<()> {
         let opened = self.opened()?;
-        // A table may have only range tombstones, and then it has no blocks.
-        if let (Contents::Mapped { .. }, true) = (&opened.contents, number < opened.index.len()) {
-            let block = self.block(number)?;
-            // The lookup that follows reports damage.
-            if let Ok(layout) = Layout::parse(&block) {
-                Block::new(&block, &layout).prefetch(key, seq);
-            }
+        // The lookup that follows reports damage.
+        if let Some(block) = opened.slots.peek(data_slot(number), &pin())
+            && let Ok(layout) = Layout::parse(&block)
+        {
+            Block::new(&block, &layout).prefetch(key, seq);
         }
         Ok(())
     }
+}
+
+/// Returns the first block that may have versions of `key`, and prefetches its slot.
+#[inline]
+fn search(opened: &OpenTable, index: &Index<'_>, key: &[u8]) -> usize {
+    index.search_with(key, |first, count| opened.slots.prefetch(data_slot(first), count))
+}
+
+/// Returns the newest version of `key` in a block at or below `seq`.
+#[inline]
+fn find(block: BlockView<'_>, key: &[u8], seq: SeqNo) -> Decoded<Option<FoundVersion>> {
+    let layout = Layout::parse(&block)?;
+    let entry = Block::new(&block, &layout).find(key, seq)?;
+    Ok(entry.map(|entry| {
+        let value = entry.value_start..entry.value_start + entry.value.len();
+        let value = Value::of_block(block, value);
+        FoundVersion { seq: entry.seq, kind: entry.kind, value }
+    }))
 }

@@ -1,4 +1,4 @@
-//! The table and value files that are open, in read modes that read files with system calls.
+//! The table and value files that are open.
 //!
 //! A database may have more tables than its process may open files. Only a limited number of files
 //! stays open, and a file that was closed is opened again by name when it is next read.
@@ -163,11 +163,11 @@ impl OpenFiles {
 
     /// Adds to an error of the operating system how to get more files.
     fn explain(&self, error: &io::Error) -> io::Error {
-        let advice = match self.max {
-            Some(max) => format!("lower the option `open_files`, which allows {max} here"),
-            None => "use read mode `mapped`: a read-only opening keeps every table open".to_owned(),
+        let text = match self.max {
+            Some(max) => format!("or lower the option `open_files`, which allows {max} here"),
+            None => "because a read-only opening keeps every table open".to_owned(),
         };
-        let text = format!("{error}; raise the limit of the process (`ulimit -n`), or {advice}");
+        let text = format!("{error}; raise the limit of the process (`ulimit -n`), {text}");
         io::Error::new(error.kind(), text)
     }
 }
@@ -336,7 +336,7 @@ mod tests {
         let many = tables(&files, 50);
         (0..40).for_each(|number| read(&many, number).unwrap());
         let error = many[41].with(|| Err(no_descriptor()), |_| ()).unwrap_err().to_string();
-        assert!(error.contains("read mode `mapped`"), "{error}");
+        assert!(error.contains("a read-only opening keeps every table open"), "{error}");
         assert_eq!(files.counts(), OpenFileCounts { open: 40, closed: 0 });
         let error = many[42].with(|| Err(io::ErrorKind::NotFound.into()), |_| ()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);

@@ -1,80 +1,66 @@
 //! Opens a table: reads and checks everything that stays in memory.
 //!
-//! The footer, the properties, the range tombstones and the layout of the index stay in memory.
-//! Everything else is read in place from a mapping, or through the block cache. Without a mapping the
-//! file itself may be closed between two reads ([`open_files`](super::open_files)).
+//! The footer, the properties, the range tombstones, the layout of the index and one word per block
+//! stay in memory. Everything else is read through the buffer manager. The file itself may be closed
+//! between two reads ([`open_files`](super::open_files)).
 
-use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use terrane_memtable::Fragment;
 
-use super::filter::Filter;
 use super::footer::{FOOTER_BYTES, Footer, Handle};
 use super::index::IndexLayout;
 use super::open_files::TableReader;
 use super::properties::Properties;
 use super::range_block;
-use super::reader::{ReadPath, TableEnvironment, TableFile};
+use super::reader::{TableEnvironment, TableFile};
+use super::slots::{INDEX_SLOT, data_slot};
 use super::stored::{self, TRAILER_BYTES};
+use crate::buffer::{Slots, pin};
 use crate::error::{Error, Result};
+use crate::memory_ledger::Charge;
 use crate::stats::Counter;
-use crate::storage::{Access, Mapping};
+use crate::storage::Access;
 
 /// The parts of an open table that stay in memory.
 pub(super) struct OpenTable {
-    pub(super) contents: Contents,
+    pub(super) reader: TableReader,
     pub(super) footer: Footer,
     pub(super) index: IndexLayout,
     pub(super) properties: Properties,
     pub(super) fragments: Arc<[Fragment]>,
-}
-
-/// The bytes of an open table.
-pub(super) enum Contents {
-    /// A mapping, and one bit per block, which is set if the block is verified and not compressed.
-    Mapped { map: Mapping, verified: Box<[AtomicU64]> },
-    /// The file is read with system calls.
-    File(TableReader, Access),
+    /// The blocks that are in memory: the index, the filter, and the data blocks.
+    pub(super) slots: Slots,
+    _charge: Charge,
 }
 
 impl TableFile {
     #[cold]
     pub(super) fn open(&self) -> Result<OpenTable> {
-        let TableEnvironment { storage, read_path, .. } = &*self.environment;
+        let TableEnvironment { storage, access, .. } = &*self.environment;
         let io = |error| Error::io("open", &self.path, error);
         let len = storage.len(&self.path).map_err(io)?;
         if len != self.size_bytes {
             let detail = format!("it is {len} bytes long instead of {}", self.size_bytes);
             return Err(Error::corruption(&self.path, None, "table", detail));
         }
-        let contents = match read_path {
-            ReadPath::Mapped => {
-                let map = storage.map(&self.path).map_err(io)?;
-                Contents::Mapped { map, verified: Box::default() }
-            }
-            ReadPath::Cached(access) => {
-                let file = TableReader::new(&self.environment.open_files);
-                let open = || storage.open(&self.path, *access);
-                let is_direct = file.with(open, |file| file.is_direct()).map_err(io)?;
-                if *access == Access::Direct && !is_direct {
-                    self.environment.counters.add(Counter::DirectRefused, 1);
-                }
-                Contents::File(file, *access)
-            }
-        };
+        let reader = TableReader::new(&self.environment.open_files);
+        let open = || storage.open(&self.path, *access);
+        let is_direct = reader.with(open, |file| file.is_direct()).map_err(io)?;
+        if *access == Access::Direct && !is_direct {
+            self.environment.counters.add(Counter::DirectRefused, 1);
+        }
         let at = len.checked_sub(FOOTER_BYTES as u64);
         let at = at.ok_or_else(|| self.corrupt(0, "table", "it is shorter than a footer"))?;
-        let footer = Footer::decode(&self.read(&contents, at, FOOTER_BYTES)?, &self.path, len)?;
+        let footer = Footer::decode(&self.read(&reader, at, FOOTER_BYTES)?, &self.path, len)?;
         if (footer.number, footer.writer) != (self.id.number, self.id.writer) {
             return Err(self.corrupt(at, "table footer", "it belongs to another table"));
         }
-        self.open_parts(contents, footer)
+        self.open_parts(reader, footer)
     }
 
-    fn open_parts(&self, contents: Contents, footer: Footer) -> Result<OpenTable> {
-        let properties = self.read_part(&contents, footer.properties, "properties")?;
+    fn open_parts(&self, reader: TableReader, footer: Footer) -> Result<OpenTable> {
+        let properties = self.read_part(&reader, footer.properties, "properties")?;
         let properties = Properties::decode(&properties).map_err(|error| {
             error.of_file(&self.path, |detail| {
                 self.corrupt(footer.properties.offset, "properties", &detail)
@@ -82,38 +68,58 @@ impl TableFile {
         })?;
         let mut fragments = Vec::new();
         if !footer.range_tombstones.is_none() {
-            let bytes = self.read_part(&contents, footer.range_tombstones, "range tombstones")?;
+            let bytes = self.read_part(&reader, footer.range_tombstones, "range tombstones")?;
             fragments = range_block::decode(&bytes).map_err(|error| {
                 self.corrupt(footer.range_tombstones.offset, "range tombstones", &error.to_string())
             })?;
         }
-        let index = self.read_part(&contents, footer.index, "index")?;
-        let index = IndexLayout::parse(&index, self.size_bytes)
-            .map_err(|error| self.corrupt(footer.index.offset, "index", &error.to_string()))?;
-        if let (Contents::Mapped { .. }, false) = (&contents, footer.filter.is_none()) {
-            let filter = self.read_part(&contents, footer.filter, "filter")?;
-            self.parse_filter(&filter, footer.filter)?;
-        }
-        let contents = match contents {
-            Contents::Mapped { map, .. } => {
-                let words = index.len().div_ceil(64);
-                Contents::Mapped { map, verified: (0..words).map(|_| AtomicU64::new(0)).collect() }
-            }
-            file @ Contents::File(..) => file,
+        let (index, slots) = self.open_index(&reader, &footer)?;
+        let fragment_bytes = |fragment: &Fragment| {
+            let end = fragment.end.as_ref().map_or(0, |end| end.len());
+            size_of::<Fragment>() + fragment.start.len() + end + 8 * fragment.seqs.len()
         };
-        Ok(OpenTable { contents, footer, index, properties, fragments: fragments.into() })
+        let bytes = size_of::<OpenTable>()
+            + slots.len() * size_of::<usize>()
+            + index.memory_bytes()
+            + fragments.iter().map(fragment_bytes).sum::<usize>();
+        let charge = Charge::new(&self.environment.ledger, |ledger| &ledger.tables, bytes);
+        let fragments = fragments.into();
+        Ok(OpenTable { reader, footer, index, properties, fragments, slots, _charge: charge })
     }
 
-    /// Reads from a file that is not mapped. Opens it if it was closed to make room for others.
-    fn read_file(
+    /// Returns the layout of the index and the slots of the table, with those blocks that the job
+    /// that wrote the table has put into memory.
+    ///
+    /// An index that is read here does not get into its slot, because a compaction may have opened
+    /// the table.
+    fn open_index(&self, reader: &TableReader, footer: &Footer) -> Result<(IndexLayout, Slots)> {
+        let parse = |bytes: &[u8]| {
+            IndexLayout::parse(bytes, self.size_bytes)
+                .map_err(|error| self.corrupt(footer.index.offset, "index", &error.to_string()))
+        };
+        if let Some(slots) = self.environment.warm.take(self.id)
+            && let Some(index) = slots.peek(INDEX_SLOT, &pin()).map(|index| parse(&index))
+        {
+            let layout = index?;
+            if slots.len() == data_slot(layout.len()) {
+                return Ok((layout, slots));
+            }
+        }
+        let layout = parse(&self.read_part(reader, footer.index, "index")?)?;
+        let slots = Slots::new(&self.environment.buffer, data_slot(layout.len()));
+        Ok((layout, slots))
+    }
+
+    /// Fills `buffer` from the file, which is opened first if it was closed to make room for others.
+    pub(super) fn read_into(
         &self,
-        file: &TableReader,
-        access: Access,
+        reader: &TableReader,
         offset: u64,
         buffer: &mut [u8],
     ) -> Result<()> {
-        let open = || self.environment.storage.open(&self.path, access);
-        let read = file.with(open, |file| file.read_at(offset, buffer));
+        let TableEnvironment { storage, access, .. } = &*self.environment;
+        let open = || storage.open(&self.path, *access);
+        let read = reader.with(open, |file| file.read_at(offset, buffer));
         let read = read.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
                 let detail = "the file is missing; another program removed it while it was in use";
@@ -128,41 +134,32 @@ impl TableFile {
         Error::corruption(&self.path, Some(offset), what, detail)
     }
 
-    /// Reads bytes of the file without verification.
-    pub(super) fn read<'a>(
-        &self,
-        contents: &'a Contents,
-        offset: u64,
-        len: usize,
-    ) -> Result<Cow<'a, [u8]>> {
-        let past_end = || self.corrupt(offset, "table", "a part is outside of the file");
-        match contents {
-            Contents::Mapped { map, .. } => {
-                let start = usize::try_from(offset).map_err(|_| past_end())?;
-                let end = start.checked_add(len).ok_or_else(past_end)?;
-                Ok(map.get(start..end).ok_or_else(past_end)?.into())
-            }
-            Contents::File(file, access) => {
-                // The offset may come from a damaged index; this bounds the allocation.
-                if offset.checked_add(len as u64).is_none_or(|end| end > self.size_bytes) {
-                    return Err(past_end());
-                }
-                let mut buffer = vec![0; len];
-                self.read_file(file, *access, offset, &mut buffer)?;
-                Ok(buffer.into())
-            }
+    /// Checks that a part is within the file. Its place may come from a damaged index, and its
+    /// length is about to be allocated.
+    pub(super) fn check_place(&self, offset: u64, len: usize) -> Result<()> {
+        if offset.checked_add(len as u64).is_none_or(|end| end > self.size_bytes) {
+            return Err(self.corrupt(offset, "table", "a part is outside of the file"));
         }
+        Ok(())
     }
 
-    /// Reads and verifies a part other than a data block. Such parts are not compressed.
-    fn read_part<'a>(
+    /// Reads bytes of the file without verification.
+    pub(super) fn read(&self, reader: &TableReader, offset: u64, len: usize) -> Result<Vec<u8>> {
+        self.check_place(offset, len)?;
+        let mut buffer = vec![0; len];
+        self.read_into(reader, offset, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    /// Reads and verifies a part that stays in memory. Such parts are not compressed.
+    fn read_part(
         &self,
-        contents: &'a Contents,
+        reader: &TableReader,
         handle: Handle,
         what: &'static str,
-    ) -> Result<Cow<'a, [u8]>> {
+    ) -> Result<Vec<u8>> {
         let len = handle.len as usize + TRAILER_BYTES;
-        let stored = self.read(contents, handle.offset, len)?;
+        let mut stored = self.read(reader, handle.offset, len)?;
         self.environment.counters.add(Counter::TableBytesRead, len as u64);
         let (bytes, compressed) =
             stored::verify(&stored, self.id, handle.offset, &self.path, what)?;
@@ -170,17 +167,7 @@ impl TableFile {
             return Err(self.corrupt(handle.offset, what, "it must not be compressed"));
         }
         let len = bytes.len();
-        Ok(match stored {
-            Cow::Borrowed(stored) => stored.get(..len).unwrap_or_default().into(),
-            Cow::Owned(mut stored) => {
-                stored.truncate(len);
-                stored.into()
-            }
-        })
-    }
-
-    pub(super) fn parse_filter<'a>(&self, bytes: &'a [u8], handle: Handle) -> Result<Filter<'a>> {
-        Filter::parse(bytes)
-            .map_err(|error| self.corrupt(handle.offset, "filter", &error.to_string()))
+        stored.truncate(len);
+        Ok(stored)
     }
 }

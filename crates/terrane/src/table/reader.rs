@@ -14,30 +14,26 @@ use terrane_policy::TableInfo;
 use super::open_files::OpenFiles;
 use super::open_table::OpenTable;
 use super::properties::Properties;
+use super::slots::WarmSlots;
 use super::stored::TableFileId;
-use crate::cache::BlockCache;
+use crate::buffer::BufferPool;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, OpeningReaders, Storage};
 
-/// How tables are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum ReadPath {
-    /// In place, from a mapping.
-    Mapped,
-    /// By system calls, through the block cache.
-    Cached(Access),
-}
-
 /// The state that all tables of a database share.
 #[derive(Debug)]
 pub(crate) struct TableEnvironment {
     pub(crate) storage: Arc<dyn Storage>,
-    pub(crate) read_path: ReadPath,
-    pub(crate) cache: BlockCache,
-    /// The files of tables that are not mapped.
+    /// How files are read: through the page cache, or bypassing it.
+    pub(crate) access: Access,
+    /// The blocks in memory.
+    pub(crate) buffer: BufferPool,
+    /// Blocks of new tables that are not open yet.
+    pub(crate) warm: WarmSlots,
+    /// The files that are open.
     pub(crate) open_files: Arc<OpenFiles>,
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) counters: Arc<Counters>,
@@ -170,6 +166,16 @@ impl Table {
         }
         let opened = self.file.open()?;
         Ok(self.opened.get_or_init(|| opened))
+    }
+
+    /// Returns the open table, unless it was not read yet.
+    pub(super) fn opened_already(&self) -> Option<&OpenTable> {
+        self.opened.get()
+    }
+
+    /// Returns true if the table is known to have no filter.
+    pub(super) fn has_no_filter(&self) -> bool {
+        self.opened_already().is_some_and(|opened| opened.footer.filter.is_none())
     }
 
     /// Returns the properties of the table.

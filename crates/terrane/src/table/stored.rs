@@ -108,22 +108,36 @@ pub(crate) fn verify<'a>(
     }
 }
 
-/// Undoes [`compress`]. Checks the claimed length before allocating, because LZ4 compresses by a
-/// factor of at most 255.
-pub(crate) fn decompress(
+/// Returns the length of a block before it was compressed. Checks the claimed length, because LZ4
+/// compresses by a factor of at most 255.
+pub(crate) fn unpacked_len(
     packed: &[u8],
     path: &Path,
     offset: u64,
     what: &'static str,
-) -> Result<Vec<u8>> {
+) -> Result<usize> {
     let corrupt = |detail: &str| Error::corruption(path, Some(offset), what, detail);
     let head = packed.first_chunk::<4>().ok_or_else(|| corrupt("it is too short"))?;
     let len = u32::from_le_bytes(*head) as usize;
     if len > packed.len().saturating_mul(255) {
         return Err(corrupt("its uncompressed length is not possible"));
     }
-    lz4_flex::block::decompress_size_prepended(packed)
-        .map_err(|error| corrupt(&format!("it cannot be decompressed: {error}")))
+    Ok(len)
+}
+
+/// Undoes [`compress`]; `block` has the length that [`unpacked_len`] returns.
+pub(crate) fn decompress(
+    packed: &[u8],
+    block: &mut [u8],
+    path: &Path,
+    offset: u64,
+    what: &'static str,
+) -> Result<()> {
+    let corrupt = |detail: &str| Error::corruption(path, Some(offset), what, detail);
+    let body = packed.get(4..).ok_or_else(|| corrupt("it is too short"))?;
+    let len = lz4_flex::block::decompress_into(body, block)
+        .map_err(|error| corrupt(&format!("it cannot be decompressed: {error}")))?;
+    if len == block.len() { Ok(()) } else { Err(corrupt("its uncompressed length is wrong")) }
 }
 
 #[cfg(test)]
@@ -154,12 +168,18 @@ mod tests {
         let bytes = b"abcabcabc".repeat(100);
         let packed = compress(&bytes, Compression::Lz4).unwrap();
         assert!(packed.len() < bytes.len() / 4);
-        assert_eq!(decompress(&packed, Path::new("t"), 0, "x").unwrap(), bytes);
+        let unpack = |packed: &[u8]| {
+            let mut block = vec![0; unpacked_len(packed, Path::new("t"), 0, "x")?];
+            decompress(packed, &mut block, Path::new("t"), 0, "x").map(|()| block)
+        };
+        assert_eq!(unpack(&packed).unwrap(), bytes);
         assert!(compress(b"\x01\x02\x03", Compression::Lz4).is_none());
-        let mut lie = packed;
-        lie[..4].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(decompress(&lie, Path::new("t"), 0, "x").is_err());
-        assert!(decompress(&[1], Path::new("t"), 0, "x").is_err());
+        for lie in [u32::MAX, 901, 899] {
+            let mut packed = packed.clone();
+            packed[..4].copy_from_slice(&lie.to_le_bytes());
+            assert!(unpack(&packed).is_err());
+        }
+        assert!(unpack(&[1]).is_err());
     }
 
     #[test]

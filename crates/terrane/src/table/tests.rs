@@ -11,7 +11,7 @@ use terrane_policy::Compression;
 use terrane_testkit::{Rng, seed_from_env};
 
 use super::*;
-use crate::cache::BlockCache;
+use crate::buffer::BufferPool;
 use crate::error::Result;
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
@@ -23,8 +23,7 @@ type Entries = BTreeMap<(Vec<u8>, Reverse<SeqNo>), (EntryKind, Vec<u8>)>;
 
 const ID: TableFileId = TableFileId { number: 5, writer: 0xabc };
 
-const READ_PATHS: [ReadPath; 3] =
-    [ReadPath::Mapped, ReadPath::Cached(Access::Buffered), ReadPath::Cached(Access::Direct)];
+const READ_PATHS: [Access; 2] = [Access::Buffered, Access::Direct];
 
 fn random_entries(rng: &mut Rng) -> Entries {
     let mut entries = Entries::new();
@@ -70,11 +69,12 @@ fn write(storage: &MemoryStorage, entries: &Entries, config: TableConfig) -> Fin
     writer.finish(77, None).unwrap()
 }
 
-fn open(storage: &MemoryStorage, read_path: ReadPath, finished: &FinishedTable) -> Arc<Table> {
+fn open(storage: &MemoryStorage, access: Access, finished: &FinishedTable) -> Arc<Table> {
     let environment = Arc::new(TableEnvironment {
         storage: Arc::new(storage.clone()),
-        read_path,
-        cache: BlockCache::new(1 << 20),
+        access,
+        buffer: BufferPool::new(1 << 20),
+        warm: WarmSlots::default(),
         open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),
@@ -108,8 +108,8 @@ fn tables_read_back_on_every_read_path() {
         let storage = MemoryStorage::new(1);
         let finished = write(&storage, &entries, config);
         assert_eq!(finished.info.entries, entries.len() as u64);
-        for read_path in READ_PATHS {
-            let table = open(&storage, read_path, &finished);
+        for access in READ_PATHS {
+            let table = open(&storage, access, &finished);
             table.verify().unwrap();
             check_walks(&table, &entries);
             check_lookups(&table, &entries, &mut rng);
@@ -185,7 +185,7 @@ fn range_tombstones_are_part_of_the_table_and_its_range() {
     assert_eq!(finished.info.range.to_string(), "[c, ∞)");
     assert_eq!((finished.info.smallest_seq, finished.info.largest_seq), (2, 9));
     assert_eq!(finished.info.oldest_tombstone_micros, Some(33));
-    let table = open(&storage, ReadPath::Mapped, &finished);
+    let table = open(&storage, Access::Buffered, &finished);
     assert_eq!(table.fragments().unwrap()[..], fragments);
     assert_eq!(table.properties().unwrap().range_tombstones, 2);
     table.verify().unwrap();
@@ -210,7 +210,7 @@ fn a_key_that_is_approached_and_not_sought_leads_no_other_seek_astray() {
         access: Access::Buffered,
     };
     let finished = write(&storage, &entries, config);
-    let mut cursor = TableCursor::new(open(&storage, ReadPath::Mapped, &finished));
+    let mut cursor = TableCursor::new(open(&storage, Access::Buffered, &finished));
     let between: [fn(&mut TableCursor) -> Result<()>; 5] = [
         |cursor| cursor.seek_first(),
         |cursor| cursor.seek_last(),
@@ -234,7 +234,7 @@ fn obsolete_tables_are_discarded_with_their_last_user() {
     let storage = MemoryStorage::new(1);
     let entries = random_entries(&mut Rng::new(1));
     let finished = write(&storage, &entries, config(&mut Rng::new(1)));
-    let table = open(&storage, ReadPath::Mapped, &finished);
+    let table = open(&storage, Access::Buffered, &finished);
     let mut cursor = TableCursor::new(Arc::clone(&table));
     cursor.seek_first().unwrap();
     table.make_obsolete();
@@ -289,14 +289,14 @@ fn flipped_and_cut_tables_give_right_answers_or_errors() {
         let finished = write(&storage, &entries, config);
         let path = Path::new(".").join(ID.file_name());
         let good = storage.read(&path).unwrap();
-        let expected = read_all(&open(&storage, ReadPath::Mapped, &finished)).unwrap();
+        let expected = read_all(&open(&storage, Access::Buffered, &finished)).unwrap();
         let mut refused = 0;
         for at in 0..good.len() {
             let mut bad = good.clone();
             bad[at] ^= 1 << (at % 8);
             storage.overwrite(&path, &bad).unwrap();
-            for read_path in READ_PATHS {
-                match read_all(&open(&storage, read_path, &finished)) {
+            for access in READ_PATHS {
+                match read_all(&open(&storage, access, &finished)) {
                     Ok(all) => assert_eq!(all, expected, "byte {at}"),
                     Err(error) => {
                         assert_eq!(
@@ -310,10 +310,10 @@ fn flipped_and_cut_tables_give_right_answers_or_errors() {
             }
         }
         // Only the padding before the filter may go undetected.
-        assert!(refused >= 3 * (good.len() - 64), "{refused} of {}", 3 * good.len());
+        assert!(refused >= 2 * (good.len() - 64), "{refused} of {}", 2 * good.len());
         for len in 0..good.len() {
             storage.overwrite(&path, &good[..len]).unwrap();
-            assert!(read_all(&open(&storage, ReadPath::Mapped, &finished)).is_err());
+            assert!(read_all(&open(&storage, Access::Buffered, &finished)).is_err());
         }
         storage.remove(&path).unwrap();
     }

@@ -2,9 +2,7 @@
 
 use super::block::BlockCursor;
 use super::reader::Table;
-use crate::block_ref::{BlockRef, HeapBlock};
 use crate::error::{Error, Result};
-use crate::memory_ledger::MemoryLedger;
 use crate::types::{EntryKind, SeqNo};
 
 /// See [`Table::verify`].
@@ -14,14 +12,12 @@ pub(super) fn verify(table: &Table) -> Result<()> {
     let mut entries = BlockCursor::default();
     let mut last: Option<(Vec<u8>, SeqNo)> = None;
     let (mut count, mut tombstones) = (0, 0);
-    let ledger = std::sync::Arc::new(MemoryLedger::default());
     // Probes the filter for every key, so that all of it is read.
     for number in 0..table.block_count()? {
         let offset = table.block_offset(number)?;
         let corrupt =
             |detail: String| Error::corruption(table.path(), Some(offset), "data block", detail);
-        let block = BlockRef::Heap(HeapBlock::new(table.raw_block(number)?, &ledger));
-        entries.set(block).map_err(|error| corrupt(error.to_string()))?;
+        entries.set(table.raw_block(number)?).map_err(|error| corrupt(error.to_string()))?;
         entries.seek_first().map_err(|error| corrupt(error.to_string()))?;
         while entries.is_valid() {
             let (key, seq) = (entries.key(), entries.seq());

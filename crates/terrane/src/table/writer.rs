@@ -15,8 +15,9 @@ use super::index::IndexBuilder;
 use super::properties::Properties;
 use super::range_block;
 use super::sink::Sink;
+use super::slots::{FILTER_SLOT, INDEX_SLOT};
 use super::stored::{self, TableFileId};
-use super::warming::Warmer;
+use super::warming::{WarmTable, Warmer};
 use crate::error::{Error, Result};
 use crate::storage::{Access, Storage};
 use crate::types::{EntryKind, SeqNo};
@@ -64,7 +65,7 @@ pub(crate) struct TableWriter {
     /// The last key of the finished blocks.
     last_key: Vec<u8>,
     scratch: Vec<u8>,
-    warmer: Option<Warmer>,
+    warm: Option<WarmTable>,
     /// The values apart, by value file.
     value_refs: BTreeMap<u64, ValueRef>,
 }
@@ -95,14 +96,14 @@ impl TableWriter {
             },
             last_key: Vec::new(),
             scratch: Vec::new(),
-            warmer: None,
+            warm: None,
             value_refs: BTreeMap::new(),
         })
     }
 
-    /// Inserts blocks into the cache as they are written.
+    /// Keeps blocks in memory as they are written.
     pub(crate) fn warming(mut self, warmer: Option<Warmer>) -> Self {
-        self.warmer = warmer;
+        self.warm = warmer.map(WarmTable::new);
         self
     }
 
@@ -195,8 +196,8 @@ impl TableWriter {
         let mut block = std::mem::take(&mut self.scratch);
         block.clear();
         self.block.finish(&mut block);
-        if let Some(warmer) = self.warmer.as_ref().filter(|warmer| warmer.wants_data()) {
-            warmer.put(self.id.number, self.sink.offset(), block.clone());
+        if let Some(warm) = &mut self.warm {
+            warm.put_data(self.index.len() - 1, &[&block]);
         }
         let packed = stored::compress(&block, self.config.compression);
         let is_packed = packed.is_some();
@@ -219,8 +220,8 @@ impl TableWriter {
         self.scratch.clear();
         BlockBuilder::single(key, seq, kind, &mut self.scratch);
         let head = &self.scratch;
-        if let Some(warmer) = self.warmer.as_ref().filter(|warmer| warmer.wants_data()) {
-            warmer.put(self.id.number, self.sink.offset(), [head, value].concat());
+        if let Some(warm) = &mut self.warm {
+            warm.put_data(self.index.len() - 1, &[head, value]);
         }
         let trailer = stored::trailer(&[head, value], false, self.id, self.sink.offset());
         for part in [&head[..], value, &trailer] {
@@ -257,34 +258,36 @@ impl TableWriter {
         if let Some(bytes) = filter::build(&self.hashes, self.config.filter_bits) {
             let pad = self.sink.offset().next_multiple_of(FILTER_ALIGN) - self.sink.offset();
             self.sink.append(&[0; FILTER_ALIGN as usize][..pad as usize])?;
-            footer.filter = self.write_part(bytes, Warmer::wants_filter)?;
+            footer.filter = self.write_part(bytes, Some(FILTER_SLOT))?;
         }
         if !self.fragments.is_empty() {
             footer.range_tombstones =
-                self.write_part(range_block::encode(&self.fragments), |_| false)?;
+                self.write_part(range_block::encode(&self.fragments), None)?;
         }
         self.complete_properties(now_micros, oldest_tombstone_micros);
         let index = std::mem::take(&mut self.index).finish(data_end);
-        footer.index = self.write_part(index, Warmer::wants_index)?;
-        footer.properties = self.write_part(self.properties.encode(), |_| false)?;
+        footer.index = self.write_part(index, Some(INDEX_SLOT))?;
+        footer.properties = self.write_part(self.properties.encode(), None)?;
         self.sink.append(&footer.encode())?;
         let info = Arc::new(self.info());
         let (checksum, is_direct) = self.sink.finish()?;
         let direct_refused = self.config.access == Access::Direct && !is_direct;
+        if let Some(warm) = self.warm {
+            warm.finish(self.id, self.properties.blocks as usize);
+        }
         Ok(FinishedTable { id: self.id, info, checksum, direct_refused })
     }
 
-    /// Writes a part, and inserts it into the cache if the warmer wants it.
-    fn write_part(&mut self, mut bytes: Vec<u8>, wants: fn(&Warmer) -> bool) -> Result<Handle> {
+    /// Writes a part. Readers find it in `slot`, if there is one.
+    fn write_part(&mut self, mut bytes: Vec<u8>, slot: Option<usize>) -> Result<Handle> {
         let offset = self.sink.offset();
         let len = u32::try_from(bytes.len())
             .map_err(|_| Error::internal("part of a table is larger than 4 GiB"))?;
+        if let Some((warm, slot)) = self.warm.as_mut().zip(slot) {
+            warm.put_part(slot, &bytes);
+        }
         stored::seal(&mut bytes, false, self.id, offset);
         self.sink.append(&bytes)?;
-        if let Some(warmer) = self.warmer.as_ref().filter(|warmer| wants(warmer)) {
-            bytes.truncate(len as usize);
-            warmer.put(self.id.number, offset, bytes);
-        }
         Ok(Handle { offset, len })
     }
 

@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::block_ref::{BlockRef, HeapBlock};
 use crate::error::{Error, Result};
 use crate::stats::Counter;
-use crate::storage::Access;
-use crate::table::{ReadPath, TableEnvironment, TableReader};
+use crate::table::{TableEnvironment, TableReader};
 use crate::value::Value;
 use crate::value_pointer::{ValueFileName, ValuePointer};
 
@@ -64,23 +62,18 @@ impl ValueFile {
         if offset.checked_add(len.into()).is_none_or(|end| end > self.size_bytes) {
             return Err(self.corrupt(offset, "a table refers to a value beyond its end"));
         }
-        let mut bytes = vec![0; len as usize];
-        self.read_at(offset, &mut bytes)?;
+        let mut block = self.environment.buffer.standalone(len as usize);
+        self.read_at(offset, &mut block)?;
         self.environment.counters.add(Counter::ValueBytesRead, len.into());
-        if self.name.checksum(offset, &bytes) != checksum {
+        if self.name.checksum(offset, &block) != checksum {
             return Err(self.corrupt(offset, "the checksum of a value does not match"));
         }
-        let block = HeapBlock::new(bytes, &self.environment.ledger);
-        Ok(Value::of_block(&BlockRef::Heap(block), 0..len as usize))
+        Ok(Value::of_block(block.freeze().view(), 0..len as usize))
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        let TableEnvironment { storage, read_path, .. } = &*self.environment;
-        let access = match read_path {
-            ReadPath::Mapped => Access::Buffered,
-            ReadPath::Cached(access) => *access,
-        };
-        let open = || storage.open(&self.path, access);
+        let TableEnvironment { storage, access, .. } = &*self.environment;
+        let open = || storage.open(&self.path, *access);
         let read = self.reader.with(open, |file| file.read_at(offset, buffer));
         let read = read.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::*;
-use crate::cache::BlockCache;
+use crate::buffer::BufferPool;
 use crate::error::{ErrorKind, Result};
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, MemoryStorage, OpeningReaders, Storage};
-use crate::table::{OpenFiles, ReadPath, TableEnvironment};
+use crate::table::{OpenFiles, TableEnvironment, WarmSlots};
 use crate::value_pointer::{ValueFileName, ValuePointer};
 
 const NAME: ValueFileName = ValueFileName { number: 7, writer: 0xabc };
@@ -21,8 +21,9 @@ fn path() -> PathBuf {
 fn environment(storage: &MemoryStorage) -> Arc<TableEnvironment> {
     Arc::new(TableEnvironment {
         storage: Arc::new(storage.clone()),
-        read_path: ReadPath::Mapped,
-        cache: BlockCache::new(1 << 16),
+        access: Access::Buffered,
+        buffer: BufferPool::new(1 << 16),
+        warm: WarmSlots::default(),
         open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),

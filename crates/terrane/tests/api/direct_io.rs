@@ -46,7 +46,7 @@ fn tables_written_around_the_page_cache_are_the_same_to_the_byte() {
 #[test]
 fn every_pair_of_modes_reads_what_was_written_on_a_disk() {
     for write_mode in [WriteMode::Buffered, WriteMode::Direct] {
-        for read_mode in [ReadMode::Mapped, ReadMode::Cached, ReadMode::Direct] {
+        for read_mode in [ReadMode::Cached, ReadMode::Direct] {
             let dir = tempfile::tempdir().unwrap();
             let options = || {
                 Options::new()

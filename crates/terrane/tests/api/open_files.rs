@@ -11,7 +11,7 @@ use terrane::storage::{
 use terrane::{Background, Db, Design, ErrorKind, Options, ReadMode};
 use terrane_testkit::{Rng, seed_from_env};
 
-use crate::support::{DIR, StopOnDrop, in_memory};
+use crate::support::{DIR, StopOnDrop};
 
 /// A design with many small tables.
 fn small_tables() -> Design {
@@ -189,14 +189,6 @@ fn few_files_are_open_under_reads_and_compactions_of_hundreds_of_tables() {
         let stats = db.stats();
         assert!(stats.open_files > 50 && stats.open_files_closed == 0, "{}", stats.open_files);
     }
-}
-
-#[test]
-fn mapped_tables_keep_no_file_open() {
-    let db = in_memory().0.design(small_tables()).open(DIR).unwrap();
-    (0..KEYS).for_each(|number| db.put(key(number), value(number)).unwrap());
-    (0..KEYS).for_each(|number| assert!(db.contains(key(number)).unwrap()));
-    assert_eq!((db.stats().open_files, db.stats().open_files_closed), (0, 0));
 }
 
 fn on_disk(mode: ReadMode) -> Options {

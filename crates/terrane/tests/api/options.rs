@@ -55,7 +55,7 @@ fn options_are_set_from_text_and_bad_ones_say_what_is_accepted() {
     assert_eq!(db.design().buffer_bytes, 1 << 20);
     for (name, value, hint) in [
         ("durability", "eventually", "sync"),
-        ("read_mode", "slow", "mapped"),
+        ("read_mode", "slow", "`cached` or `direct`"),
         ("colour", "red", "memory_budget"),
         ("design", "balanced; T=1", "design"),
     ] {

@@ -38,7 +38,7 @@ fn ten_runs(options: &Options) -> Db {
 
 #[test]
 fn parallel_reads_respect_the_order_of_runs() {
-    for read_mode in [ReadMode::Mapped, ReadMode::Cached] {
+    for read_mode in [ReadMode::Cached, ReadMode::Direct] {
         for threads in [0, 1, 2, 5] {
             let db = ten_runs(&options(threads).read_mode(read_mode));
             for number in 0..100 {

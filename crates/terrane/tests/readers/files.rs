@@ -121,7 +121,7 @@ fn readers_keep_reading_after_the_writer_has_replaced_every_file() {
     let tables: Vec<String> = files().into_iter().filter(|name| name.ends_with(".sst")).collect();
     assert!(tables.len() > 10, "{tables:?}");
     let open = |mode| Options::new().read_mode(mode).open_read_only(dir.path()).unwrap();
-    let readers = [ReadMode::Mapped, ReadMode::Cached, ReadMode::Direct].map(open);
+    let readers = [ReadMode::Cached, ReadMode::Direct].map(open);
     rewrite(&db, 1);
     let is_left = || files().iter().any(|name| tables.contains(name));
     wait_until(|| !is_left(), || format!("{:?}", files()));

@@ -33,7 +33,7 @@ fn open_in_a_loop(options: &Options, dir: &Path, progress: &Progress, rounds: u6
     let mut before = progress.load();
     while openings < rounds || !is_enough(progress) {
         guard.check(|| format!("{openings} openings, {:?}", progress.load()));
-        let mode = [ReadMode::Mapped, ReadMode::Cached, ReadMode::Direct][openings as usize % 3];
+        let mode = [ReadMode::Cached, ReadMode::Direct][openings as usize % 2];
         let promised = progress.load();
         let started = Instant::now();
         match options.clone().read_mode(mode).open_read_only(dir) {

@@ -158,7 +158,7 @@ impl Config {
         Self {
             design: small_design(rng),
             durability: *rng.pick(&[Durability::Process, interval, Durability::Sync]),
-            read_mode: *rng.pick(&[ReadMode::Mapped, ReadMode::Cached, ReadMode::Direct]),
+            read_mode: *rng.pick(&[ReadMode::Cached, ReadMode::Direct]),
             write_mode: *rng.pick(&[WriteMode::Buffered, WriteMode::Direct]),
             write_path: *rng.pick(&[WritePath::Concurrent, WritePath::Queue]),
             cache_warming: *rng.pick(&[CacheWarming::None, CacheWarming::Meta, CacheWarming::All]),

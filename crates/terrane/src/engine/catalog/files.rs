@@ -28,6 +28,9 @@ const RETRY_AFTER_READER: Duration = Duration::from_millis(50);
 /// Removes a file that nothing needs. If the removal fails or a reader may need the file, it is
 /// retried later, at the latest when the database is next opened.
 pub(crate) fn discard_table(environment: &TableEnvironment, path: &Path) {
+    let id = path.file_name().and_then(|name| name.to_str()).and_then(TableFileId::of_file_name);
+    // Blocks that were kept for readers of a table that was never opened.
+    drop(id.and_then(|id| environment.warm.take(id)));
     if readers_need_files(environment) {
         return failed_removals(environment).push(path.to_owned());
     }

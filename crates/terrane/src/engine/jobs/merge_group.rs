@@ -203,7 +203,7 @@ impl GroupMerge<'_, '_> {
         let shape = self.version.shape();
         let tables_read = self.runs.iter().flat_map(|run| run.tables());
         let warming = context.settings.cache_warming;
-        let warmer = Warmer::of_compaction(&context.tables, warming, tables_read)?;
+        let warmer = Warmer::of_compaction(&context.tables, warming, tables_read);
         let heat = warmer.as_ref().and_then(Warmer::heat);
         let sources = self.runs.iter().map(|run| {
             let run = Arc::clone(run);

@@ -52,6 +52,8 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     parts.catalog.update_access_counting();
     let unused = parts.recover(recovery, &mut opened)?;
     parts.catalog.remove_unneeded(&unused)?;
+    // Blocks get all memory that the replayed log left.
+    parts.catalog.resize_cache();
     // If only some threads could be started, they would keep the directory locked unless they are
     // stopped.
     parts.jobs.start_threads().inspect_err(|_| parts.abandon())?;

@@ -46,6 +46,7 @@ fn try_open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
         }
     }
     parts.recover_read_only(&found, &mut opened)?;
+    parts.catalog.resize_cache();
     parts.context.health.make_read_only();
     Ok((parts, opened))
 }

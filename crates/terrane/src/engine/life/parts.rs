@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use terrane_memtable::Pool;
 use terrane_policy::TableId;
 
-use crate::cache::BlockCache;
+use crate::buffer::BufferPool;
 use crate::engine::catalog::{Catalog, Trees, discard_table};
 use crate::engine::context::{Context, Health, Signals};
 use crate::engine::jobs::Jobs;
@@ -20,11 +20,11 @@ use crate::error::Result;
 use crate::event::EventLog;
 use crate::manifest::{KeyspaceState, Manifest, ManifestState, TableRecord, ValueFileRecord};
 use crate::memory_ledger::MemoryLedger;
-use crate::options::{Options, ReadMode, Settings};
+use crate::options::{Options, Settings};
 use crate::shared_read::READERS;
 use crate::stats::Counters;
-use crate::storage::{Access, DirectoryLock, OpeningReaders, Storage};
-use crate::table::{OpenFiles, ReadPath, Table, TableEnvironment};
+use crate::storage::{DirectoryLock, OpeningReaders, Storage};
+use crate::table::{OpenFiles, Table, TableEnvironment, WarmSlots};
 use crate::types::KeyspaceId;
 use crate::value_file::{ValueFile, ValueFiles};
 use crate::version::Version;
@@ -116,8 +116,9 @@ fn context(
     let budget = settings.memory_budget_bytes();
     let tables = Arc::new(TableEnvironment {
         storage: Arc::clone(&components.storage),
-        read_path: read_path(settings.read_mode),
-        cache: BlockCache::new(budget / 2),
+        access: settings.read_mode.access(),
+        buffer: BufferPool::new(budget / 2),
+        warm: WarmSlots::default(),
         open_files: OpenFiles::new(open_files_max),
         ledger: Arc::clone(&ledger),
         counters: Arc::clone(&counters),
@@ -143,14 +144,6 @@ fn context(
         pool: Pool::new(usize::try_from(budget / 4).unwrap_or(usize::MAX)),
         signals: Signals::default(),
         settings,
-    }
-}
-
-fn read_path(mode: ReadMode) -> ReadPath {
-    match mode {
-        ReadMode::Mapped => ReadPath::Mapped,
-        ReadMode::Cached => ReadPath::Cached(Access::Buffered),
-        ReadMode::Direct => ReadPath::Cached(Access::Direct),
     }
 }
 

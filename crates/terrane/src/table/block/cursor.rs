@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::key_buffer::KeyBuffer;
 use super::{Block, Layout};
-use crate::block_ref::BlockRef;
+use crate::buffer::BlockRef;
 use crate::codec::Decoded;
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
@@ -86,7 +86,7 @@ impl BlockCursor {
 
     #[inline]
     pub(crate) fn pin_value(&self) -> Value {
-        let pin = |block| Value::of_block(block, self.value.clone());
+        let pin = |block: &BlockRef| Value::of_block(block.view(), self.value.clone());
         self.block.as_ref().map_or_else(Value::empty, pin)
     }
 

@@ -1,13 +1,11 @@
 //! Blocks compared with a sorted list, and damaged blocks.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 
 use terrane_testkit::{Rng, seed_from_env};
 
 use super::*;
-use crate::block_ref::{BlockRef, HeapBlock};
-use crate::memory_ledger::MemoryLedger;
+use crate::buffer::BufferPool;
 
 type Entry = ((Vec<u8>, Reverse<SeqNo>), (EntryKind, Vec<u8>));
 
@@ -45,10 +43,11 @@ fn build(entries: &[Entry]) -> Vec<u8> {
     bytes
 }
 
-fn cursor(bytes: Vec<u8>) -> BlockCursor {
+fn cursor(bytes: &[u8]) -> BlockCursor {
     let mut cursor = BlockCursor::default();
-    let block = HeapBlock::new(bytes, &Arc::new(MemoryLedger::default()));
-    cursor.set(BlockRef::Heap(block)).unwrap();
+    let mut block = BufferPool::new(0).standalone(bytes.len());
+    block.copy_from_slice(bytes);
+    cursor.set(block.freeze()).unwrap();
     cursor
 }
 
@@ -69,7 +68,7 @@ fn cursors_find_and_walk_all_entries() {
         let entries = random_entries(&mut rng);
         let bytes = build(&entries);
         let layout = Layout::parse(&bytes).unwrap();
-        let mut cursor = cursor(bytes.clone());
+        let mut cursor = cursor(&bytes);
         assert_at(&cursor, None);
         cursor.seek_first().unwrap();
         for entry in &entries {
@@ -113,7 +112,7 @@ fn single_blocks_read_as_others_do() {
         let mut bytes = Vec::new();
         BlockBuilder::single(key, 99, EntryKind::Value, &mut bytes);
         bytes.extend_from_slice(b"the value");
-        let mut cursor = cursor(bytes);
+        let mut cursor = cursor(&bytes);
         cursor.seek_first().unwrap();
         let entry = ((key.to_vec(), Reverse(99)), (EntryKind::Value, b"the value".to_vec()));
         assert_at(&cursor, Some(&entry));
@@ -176,7 +175,7 @@ fn damaged_blocks_give_errors_or_entries_and_never_panic() {
             let _ = block.entry(index);
         }
         let _ = block.search(b"p", 5);
-        let mut cursor = cursor(bytes.clone());
+        let mut cursor = cursor(&bytes);
         let _ = cursor.seek_first();
         let _ = cursor.next();
         let _ = cursor.next_key();

@@ -58,7 +58,7 @@ impl Flusher {
             true => Warmer::of_flush(environment, warming),
             false => {
                 let read = runs.iter().flat_map(|run| run.tables());
-                Warmer::of_compaction(environment, warming, read)?
+                Warmer::of_compaction(environment, warming, read)
             }
         };
         let heat = warmer.as_ref().and_then(Warmer::heat);

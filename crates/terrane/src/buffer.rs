@@ -1,0 +1,52 @@
+//! The buffer manager: the blocks of tables in memory.
+//!
+//! It replaces both a block cache with a hash table and memory maps. The design follows pointer
+//! swizzling (LeanStore, Leis et al., ICDE 2018) and vmcache (SIGMOD 2023); tables never change,
+//! which removes latches and dirty pages from both.
+//!
+//! Each open table has [`Slots`]: one word per block, which contains the address of the block while
+//! it is in memory. A hit loads the word and follows it. It takes no lock, computes no hash, and
+//! writes nothing that other readers read, except that the first three uses of a block increment
+//! two bits of its word.
+//!
+//! 1. A block is a *frame*: a header followed by the bytes, so that both share a cache line. Nothing
+//!    changes the bytes once the frame is in a slot.
+//! 2. A frame is freed when its last reference is dropped. A slot has one reference; each
+//!    [`BlockRef`] has one.
+//! 3. A reader that loads a slot is pinned ([`pin`]). A slot's reference is released only after all
+//!    readers that were pinned when the slot was emptied have unpinned. A reader therefore uses a
+//!    block without counting a reference, and a [`BlockView`] lives no longer than its guard.
+//! 4. A pinned reader never waits for I/O or for another reader, so (3) waits for microseconds.
+//! 5. The lock of the pool is taken by misses, by the last reference to a frame, and when a table is
+//!    closed. Slots change under this lock; only the two bits change without it.
+//! 6. Memory counts against the capacity when it is taken from the operating system, and until it is
+//!    given back. The pool exceeds its capacity only by blocks that are pinned.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `epoch` | when all earlier readers are gone |
+//! | `memory` | chunks of memory, with huge pages where the system has them |
+//! | `header`, `frame` | frames; references to them |
+//! | `word`, `slots` | the word of a block; those of a table |
+//! | `chunk`, `pool`, `allocation` | which frames are free; the state under the lock; who gets which |
+//! | `eviction` | which blocks stay |
+
+#![allow(unsafe_code, reason = "frames are shared without counting references")]
+
+mod allocation;
+mod chunk;
+mod epoch;
+mod eviction;
+mod frame;
+mod header;
+mod memory;
+mod pool;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod word;
+
+pub(crate) use epoch::pin;
+pub(crate) use frame::{BlockRef, BlockView};
+pub(crate) use pool::BufferPool;
+pub(crate) use slots::{Priority, Slots};

@@ -1,0 +1,307 @@
+//! The pool of frames and its state under the lock.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::chunk::{CLASSES, Chunk, lead_of};
+use super::epoch;
+use super::frame::{self, BlockMut};
+use super::header::{self, FramePtr, HEADER_BYTES, STANDALONE, place_of, size_of_frame};
+use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
+use super::word::{Slot, Word};
+
+/// Blocks in memory, at most `capacity` bytes.
+#[derive(Debug)]
+pub(crate) struct BufferPool(Arc<Shared>);
+
+/// What frames and slots share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    state: Mutex<State>,
+    /// The bytes of blocks outside of the pool.
+    standalone: AtomicUsize,
+}
+
+/// The memory of a pool, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PoolBytes {
+    pub(crate) capacity: usize,
+    /// Taken from the operating system for the pool.
+    pub(crate) allocated: usize,
+    /// Blocks in slots, which can be evicted unless they are in use.
+    pub(crate) cached: usize,
+    /// The part of `allocated` that is used by blocks that are in no slot.
+    pub(crate) pinned: usize,
+    /// Blocks outside of the pool.
+    pub(crate) standalone: usize,
+}
+
+/// A block on probation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Young {
+    pub(super) chunk: u32,
+    pub(super) place: u32,
+    pub(super) birth: u32,
+}
+
+/// The state under the lock.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) capacity: usize,
+    pub(super) allocated: usize,
+    /// Chunks by number.
+    pub(super) chunks: Vec<Option<Chunk>>,
+    /// Numbers without a chunk.
+    pub(super) vacant: Vec<u32>,
+    /// For each class, the chunks that may have free frames.
+    pub(super) open: Vec<Vec<u32>>,
+    /// For each class, the bytes of frames with memory of their own.
+    pub(super) single_bytes: [usize; CLASSES],
+    /// The number of frames, used or not.
+    pub(super) places: usize,
+    /// The bytes of frames that are referenced.
+    pub(super) live_bytes: usize,
+    /// The bytes and the number of frames in slots.
+    pub(super) cached_bytes: usize,
+    pub(super) cached: usize,
+    /// Blocks on probation, oldest first. Some have left it since.
+    pub(super) young: VecDeque<Young>,
+    pub(super) young_bytes: usize,
+    pub(super) births: u32,
+    /// The number of evictions, plus one.
+    pub(super) evictions: usize,
+    /// The next frame that the clock hand visits.
+    pub(super) hand: (usize, usize),
+    /// Frames that were removed from their slots, but may be in use by readers.
+    pub(super) unlinked: Vec<FramePtr>,
+    /// The same, with the epoch in which no reader finds them any more.
+    pub(super) retired: VecDeque<(u64, Vec<FramePtr>)>,
+}
+
+// SAFETY: the pointers are to frames, which belong to no thread, and to slots, which are atomic. The
+// pool has a reference to each frame that it follows, and a slot exists while an entry refers to it.
+unsafe impl Send for State {}
+
+impl BufferPool {
+    /// Creates an empty pool.
+    pub(crate) fn new(capacity: u64) -> Self {
+        epoch::prepare();
+        let state = State {
+            capacity: usize::try_from(capacity).unwrap_or(usize::MAX),
+            allocated: 0,
+            chunks: Vec::new(),
+            vacant: Vec::new(),
+            open: vec![Vec::new(); CLASSES],
+            single_bytes: [0; CLASSES],
+            places: 0,
+            live_bytes: 0,
+            cached_bytes: 0,
+            cached: 0,
+            young: VecDeque::new(),
+            young_bytes: 0,
+            births: 0,
+            evictions: 1,
+            hand: (0, 0),
+            unlinked: Vec::new(),
+            retired: VecDeque::new(),
+        };
+        Self(Arc::new(Shared { state: Mutex::new(state), standalone: AtomicUsize::new(0) }))
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.0
+    }
+
+    /// Allocates a block of `len` bytes with any contents. Evicts others to make room for it.
+    pub(crate) fn allocate(&self, len: usize) -> BlockMut {
+        debug_assert!(!epoch::is_pinned(), "a pinned reader must not wait");
+        let bytes = HEADER_BYTES + len;
+        let bytes = bytes + lead_of(bytes + FRAME_ALIGN);
+        loop {
+            let mut state = self.0.lock();
+            if let Some(place) = state.acquire(bytes) {
+                let frame = state.create(place, &self.0);
+                drop(state);
+                // SAFETY: the frame was just created, with one reference.
+                return unsafe { BlockMut::new(frame, len) };
+            }
+            drop(state);
+            // All free frames are still in use by readers, which are pinned for microseconds unless
+            // they have lost their processor.
+            std::thread::yield_now();
+        }
+    }
+
+    /// Allocates a block outside of the pool, for a reader that reads each block once.
+    pub(crate) fn standalone(&self, len: usize) -> BlockMut {
+        let capacity = len.next_multiple_of(FRAME_ALIGN);
+        let memory = Memory::small(HEADER_BYTES + capacity);
+        // Relaxed: no other memory access depends on the sum.
+        self.0.standalone.fetch_add(memory.bytes(), Ordering::Relaxed);
+        let (start, capacity) = (memory.into_raw(), capacity as u32);
+        // SAFETY: the memory is new, zeroed, aligned and large enough.
+        let frame =
+            unsafe { header::create(start.cast(), capacity, (STANDALONE, 0), owner(&self.0)) };
+        // SAFETY: the frame was just created, with one reference.
+        unsafe { BlockMut::new(frame, len) }
+    }
+
+    /// Changes the capacity. Evicts blocks and gives memory back to the operating system if there is
+    /// too much.
+    pub(crate) fn set_capacity(&self, capacity: u64) {
+        self.0.lock().capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
+        let mut before = usize::MAX;
+        // Gives up if a round frees nothing, because the rest is in use.
+        loop {
+            // One chunk at a time, so that misses wait only briefly.
+            let mut state = self.0.lock();
+            let over = state.allocated.saturating_sub(state.capacity);
+            if over == 0 || over >= before {
+                return;
+            }
+            let is_first = before == usize::MAX;
+            before = over;
+            if is_first {
+                state.evict(over);
+                state.reap();
+            }
+            if state.allocated > state.capacity {
+                state.empty_chunk();
+                state.reap();
+            }
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> PoolBytes {
+        let state = self.0.lock();
+        PoolBytes {
+            capacity: state.capacity,
+            allocated: state.allocated,
+            cached: state.cached_bytes,
+            pinned: state.live_bytes - state.cached_bytes,
+            standalone: self.0.standalone.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Drop for BufferPool {
+    fn drop(&mut self) {
+        // Retired frames refer to the pool, so they must not stay in it.
+        loop {
+            let mut state = self.0.lock();
+            state.reap();
+            if state.unlinked.is_empty() && state.retired.is_empty() {
+                return;
+            }
+            drop(state);
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Returns a counted reference to the pool for a new frame.
+pub(super) fn owner(pool: &Arc<Shared>) -> *const () {
+    Arc::into_raw(Arc::clone(pool)).cast()
+}
+
+impl Shared {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Frees a frame whose last reference was dropped.
+    pub(super) fn free(&self, frame: FramePtr) {
+        // SAFETY: the frame was not freed yet.
+        let (chunk, _) = unsafe { place_of(frame) };
+        if chunk == STANDALONE {
+            // SAFETY: as above.
+            let bytes = unsafe { size_of_frame(frame) };
+            self.standalone.fetch_sub(bytes, Ordering::Relaxed);
+            // SAFETY: a standalone frame was made of small memory of this size.
+            drop(unsafe { Memory::of_raw(frame.cast(), bytes) });
+        } else {
+            self.lock().free(frame);
+        }
+    }
+
+    /// Empties slots of a file that has no readers any more, and frees their frames.
+    pub(super) fn close(&self, slots: &[Slot]) {
+        let mut state = self.lock();
+        for slot in slots {
+            if let Word::Resident { frame, .. } = slot.load() {
+                slot.evict(0);
+                state.forget(frame);
+                state.release(frame);
+            }
+        }
+    }
+}
+
+impl State {
+    #[expect(clippy::expect_used, reason = "a frame keeps its chunk")]
+    pub(super) fn chunk(&self, number: u32) -> &Chunk {
+        self.chunks[number as usize].as_ref().expect("a frame is in a chunk")
+    }
+
+    #[expect(clippy::expect_used, reason = "a frame keeps its chunk")]
+    pub(super) fn chunk_mut(&mut self, number: u32) -> &mut Chunk {
+        self.chunks[number as usize].as_mut().expect("a frame is in a chunk")
+    }
+
+    /// Makes a frame free whose last reference was dropped.
+    fn free(&mut self, frame: FramePtr) {
+        // SAFETY: the frame is not reused before it is given back, below.
+        let (number, place) = unsafe { place_of(frame) };
+        let is_tight = self.allocated + HUGE_PAGE_BYTES > self.capacity;
+        let chunk = self.chunk_mut(number);
+        let (bytes, class, was_full) = (chunk.frame_bytes, chunk.class, !chunk.has_free());
+        chunk.give_back(place);
+        let (is_single, is_empty) = (chunk.is_single, chunk.live == 0);
+        self.live_bytes -= bytes;
+        if is_single {
+            if let Some(sum) = self.single_bytes.get_mut(class) {
+                *sum -= bytes;
+            }
+            self.remove_chunk(number);
+        } else if is_empty && is_tight {
+            // Another size may need the memory.
+            self.remove_chunk(number);
+        } else if was_full {
+            self.open[class].push(number);
+        }
+    }
+
+    /// Drops a reference of the pool, and frees the frame if it was the last one.
+    fn release(&mut self, frame: FramePtr) {
+        // SAFETY: the caller has taken the frame out of its slot, which had a reference.
+        if unsafe { header::release(frame) } {
+            // SAFETY: the last reference was dropped just now. This is not the last reference to the
+            // pool, because the caller has locked it through another one.
+            drop(unsafe { frame::end(frame) });
+            self.free(frame);
+        }
+    }
+
+    /// Keeps a frame that was taken out of its slot until no reader uses it.
+    pub(super) fn retire(&mut self, frame: FramePtr) {
+        self.unlinked.push(frame);
+    }
+
+    /// Releases the frames that no reader uses any more.
+    pub(super) fn reap(&mut self) {
+        if !self.unlinked.is_empty()
+            && let Some(epoch) = epoch::advance()
+        {
+            self.retired.push_back((epoch, std::mem::take(&mut self.unlinked)));
+        }
+        if self.retired.is_empty() {
+            return;
+        }
+        let earliest = epoch::earliest_pinned();
+        while self.retired.front().is_some_and(|(epoch, _)| *epoch <= earliest) {
+            let (_, frames) = self.retired.pop_front().unwrap_or_default();
+            frames.into_iter().for_each(|frame| self.release(frame));
+        }
+    }
+}

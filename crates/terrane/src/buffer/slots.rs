@@ -1,0 +1,157 @@
+//! The slots of a file: one word per block.
+//!
+//! 1. A slot with an address has one reference to the frame, and the entry of the frame in its chunk
+//!    points back to the slot. Both change together, under the lock of the pool.
+//! 2. Slots therefore must not move while one of them has a frame. They are in a box, which
+//!    [`Slots::grow`] replaces under the lock.
+
+use std::fmt;
+use std::sync::Arc;
+
+use terrane_memtable::prefetch_line;
+
+use super::epoch::Guard;
+use super::frame::{BlockRef, BlockView};
+use super::header::retain;
+use super::pool::{BufferPool, Shared};
+use super::word::{Slot, Word};
+
+const WORDS_PER_LINE: usize = 64 / size_of::<Slot>();
+
+/// How long a new block stays if nobody uses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Priority {
+    /// A data block: evicted early, unless it is used again or was evicted recently.
+    Data,
+    /// An index or a filter: one block that serves many lookups.
+    Meta,
+}
+
+/// The slots of one file.
+pub(crate) struct Slots {
+    slots: Box<[Slot]>,
+    pool: Arc<Shared>,
+}
+
+impl Slots {
+    /// Creates slots for `count` blocks, none of which is in memory.
+    pub(crate) fn new(pool: &BufferPool, count: usize) -> Self {
+        let slots = (0..count).map(|_| Slot::absent()).collect();
+        Self { slots, pool: Arc::clone(pool.shared()) }
+    }
+
+    /// Returns the number of slots.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Returns the block of a slot if it is in memory, and counts the use.
+    #[inline]
+    pub(crate) fn get<'a>(&'a self, slot: usize, guard: &'a Guard) -> Option<BlockView<'a>> {
+        let word = self.slots.get(slot)?.load_for_use();
+        let Word::Resident { frame, .. } = word else { return None };
+        // SAFETY: the slot had a reference to the frame when it was loaded, which is released only
+        // after the guard is dropped. `&'a self` keeps the table from being closed, which would
+        // release the reference at once.
+        Some(unsafe { BlockView::new(frame, guard) })
+    }
+
+    /// Returns the block of a slot if it is in memory. Does not count as a use.
+    #[inline]
+    pub(crate) fn peek<'a>(&'a self, slot: usize, guard: &'a Guard) -> Option<BlockView<'a>> {
+        match self.slots.get(slot)?.load() {
+            // SAFETY: as in `get`.
+            Word::Resident { frame, .. } => Some(unsafe { BlockView::new(frame, guard) }),
+            Word::Absent { .. } => None,
+        }
+    }
+
+    /// Returns true if the block is in memory. Does not count as a use.
+    pub(crate) fn is_resident(&self, slot: usize) -> bool {
+        let word = self.slots.get(slot).map(Slot::load);
+        matches!(word, Some(Word::Resident { .. }))
+    }
+
+    /// Prefetches the words of `count` slots from `slot` on.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: usize, count: usize) {
+        let end = (slot + count).min(self.slots.len());
+        let words = self.slots.get(slot..end).unwrap_or_default();
+        for line in words.chunks(WORDS_PER_LINE) {
+            prefetch_line(std::ptr::from_ref(&line[0]).cast());
+        }
+        // The words may begin in the middle of a line.
+        if let Some(last) = words.last() {
+            prefetch_line(std::ptr::from_ref(last).cast());
+        }
+    }
+
+    /// Puts a block into a slot, and returns the block to use: that of another thread if it was
+    /// faster.
+    pub(crate) fn fill(&self, slot: usize, block: BlockRef, priority: Priority) -> BlockRef {
+        let Some(slot) = self.slots.get(slot) else { return block };
+        let mut state = self.pool.lock();
+        if let Word::Resident { frame, .. } = slot.load() {
+            // SAFETY: the slot has a reference, and the lock keeps it.
+            unsafe { retain(frame) };
+            drop(state);
+            // SAFETY: the reference was just taken.
+            return unsafe { BlockRef::from_counted(frame) };
+        }
+        state.put(slot, &block, priority);
+        block
+    }
+
+    /// Appends slots until there are `count`.
+    pub(crate) fn grow(&mut self, count: usize) {
+        let more = count.saturating_sub(self.slots.len());
+        if more == 0 {
+            return;
+        }
+        let mut state = self.pool.lock();
+        let slots: Box<[Slot]> = self
+            .slots
+            .iter()
+            .map(Slot::successor)
+            .chain((0..more).map(|_| Slot::absent()))
+            .collect();
+        slots.iter().for_each(|slot| state.move_slot(slot));
+        self.slots = slots;
+    }
+
+    /// Shortens the slots to `count`, and drops the blocks of the others.
+    pub(crate) fn truncate(&mut self, count: usize) {
+        if count < self.slots.len() {
+            self.clear(count);
+            let mut state = self.pool.lock();
+            let mut slots = std::mem::take(&mut self.slots).into_vec();
+            slots.truncate(count);
+            self.slots = slots.into_boxed_slice();
+            self.slots.iter().for_each(|slot| state.move_slot(slot));
+        }
+    }
+
+    /// Empties the slots from `first` on, and frees their frames.
+    fn clear(&mut self, first: usize) {
+        /// The number of slots that are emptied under one lock, so that misses wait only briefly.
+        const AT_ONCE: usize = 256;
+        for slots in self.slots.get(first..).unwrap_or_default().chunks(AT_ONCE) {
+            if slots.iter().any(|slot| matches!(slot.load(), Word::Resident { .. })) {
+                // `&mut self` means that no reader has a view of a block of this file.
+                self.pool.close(slots);
+            }
+        }
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        self.clear(0);
+    }
+}
+
+impl fmt::Debug for Slots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Slots({})", self.len())
+    }
+}

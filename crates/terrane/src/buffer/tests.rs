@@ -1,0 +1,269 @@
+//! Blocks stay what they are while they are evicted, moved, pinned and dropped; the pool stays
+//! within its capacity; and blocks that are used stay.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use terrane_testkit::{Rng, seed_from_env};
+
+use super::*;
+
+/// The bytes of a block.
+fn contents(file: usize, block: usize, len: usize) -> impl Iterator<Item = u8> {
+    (0..len).map(move |at| (file * 31 + block * 7 + at) as u8)
+}
+
+fn len_of(file: usize, block: usize) -> usize {
+    match (file + block) % 11 {
+        0 => 100 + block % 400,
+        1 => 20_000,
+        2 if block.is_multiple_of(5) => 150_000,
+        _ => 4000 + block % 90,
+    }
+}
+
+fn read(pool: &BufferPool, slots: &Slots, file: usize, block: usize) -> BlockRef {
+    if let Some(found) = slots.get(block, &pin()) {
+        return found.share();
+    }
+    let mut new = pool.allocate(len_of(file, block));
+    let bytes = contents(file, block, new.len());
+    new.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
+    let priority = if block < 2 { Priority::Meta } else { Priority::Data };
+    slots.fill(block, new.freeze(), priority)
+}
+
+fn check(found: &[u8], file: usize, block: usize) {
+    assert_eq!(found.len(), len_of(file, block));
+    assert!(found.iter().copied().eq(contents(file, block, found.len())), "{file} {block}");
+}
+
+#[test]
+fn blocks_keep_their_bytes_while_others_come_and_go() {
+    const FILES: usize = 6;
+    const BLOCKS: usize = 300;
+    let seed = seed_from_env(71);
+    for capacity in [200 << 10, 3 << 20, 12 << 20, 70 << 20] {
+        let mut rng = Rng::new(seed + capacity as u64);
+        let pool = BufferPool::new(capacity as u64);
+        let mut files: Vec<Slots> = (0..FILES).map(|_| Slots::new(&pool, BLOCKS)).collect();
+        let mut held: Vec<(usize, usize, BlockRef)> = Vec::new();
+        for step in 0..20_000 {
+            let (file, block) = (rng.index(FILES), rng.index(BLOCKS));
+            match rng.below(1000) {
+                0 => files[file] = Slots::new(&pool, BLOCKS),
+                1 => pool.set_capacity(capacity as u64 / rng.between(1, 4)),
+                2..20 if held.len() < 12 => {
+                    held.push((file, block, read(&pool, &files[file], file, block)));
+                }
+                20..40 if !held.is_empty() => {
+                    let (file, block, found) = held.swap_remove(rng.index(held.len()));
+                    check(&found, file, block);
+                }
+                _ => check(&read(&pool, &files[file], file, block), file, block),
+            }
+            let bytes = pool.bytes();
+            let pinned = bytes.pinned + held.iter().map(|held| held.2.len()).sum::<usize>();
+            assert!(
+                bytes.allocated <= bytes.capacity.max(capacity / 4) + pinned + (4 << 20),
+                "step {step}: {bytes:?}"
+            );
+        }
+        drop(files);
+        held.iter().for_each(|(file, block, found)| check(found, *file, *block));
+        assert_eq!(pool.bytes().cached, 0);
+        // The pool lives as long as a block of it.
+        drop(pool);
+        held.iter().for_each(|(file, block, found)| check(found, *file, *block));
+    }
+}
+
+#[test]
+fn threads_share_blocks_and_the_pool_stays_within_its_capacity() {
+    const CAPACITY: usize = 9 << 20;
+    let seed = seed_from_env(72);
+    let pool = BufferPool::new(CAPACITY as u64);
+    let slots = Slots::new(&pool, 4000);
+    let (stop, highest) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..4)
+            .map(|thread| {
+                let (pool, slots) = (&pool, &slots);
+                scope.spawn(move || {
+                    let mut rng = Rng::new(seed + thread);
+                    let mut held = Vec::new();
+                    for _ in 0..8000 {
+                        let block = rng.index(4000);
+                        let found = read(pool, slots, 0, block);
+                        check(&found, 0, block);
+                        let guard = pin();
+                        if let Some(view) = slots.get(block, &guard) {
+                            check(&view, 0, block);
+                        }
+                        drop(guard);
+                        held.push((block, found));
+                        if held.len() > 8 {
+                            let (block, found) = held.swap_remove(rng.index(8));
+                            check(&found, 0, block);
+                        }
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                highest.fetch_max(pool.bytes().allocated as u64, Ordering::Relaxed);
+                std::thread::yield_now();
+            }
+        });
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        stop.store(true, Ordering::Relaxed);
+    });
+    let highest = highest.load(Ordering::Relaxed) as usize;
+    // Each thread holds up to nine blocks, some of them large.
+    assert!(highest <= CAPACITY + CAPACITY / 8 + 4 * 9 * 160_000, "{highest}");
+}
+
+/// Reads blocks of 4 KiB and counts those that were in memory.
+fn hits(pool: &BufferPool, slots: &Slots, blocks: impl Iterator<Item = usize>) -> (u64, u64) {
+    let (mut hits, mut reads) = (0, 0);
+    for block in blocks {
+        reads += 1;
+        hits += u64::from(slots.get(block, &pin()).is_some());
+        if !slots.is_resident(block) {
+            drop(slots.fill(block, pool.allocate(4000).freeze(), Priority::Data));
+        }
+    }
+    (hits, reads)
+}
+
+#[test]
+fn a_long_scan_does_not_evict_what_is_used() {
+    let pool = BufferPool::new(16 << 20);
+    let in_memory = (16 << 20) / 4160;
+    let slots = Slots::new(&pool, in_memory * 12);
+    let hot = in_memory / 2;
+    let meta = in_memory * 12 - 1;
+    drop(slots.fill(meta, pool.allocate(4000).freeze(), Priority::Meta));
+    for _ in 0..4 {
+        hits(&pool, &slots, 0..hot);
+    }
+    // Between two steps of the scan a hot block is read, each one about five times in total.
+    let mut rng = Rng::new(seed_from_env(73));
+    let scan = (hot..in_memory * 10).flat_map(|block| [block, rng.index(hot)]);
+    hits(&pool, &slots, scan);
+    let stayed = (0..hot).filter(|block| slots.is_resident(*block)).count();
+    assert!(stayed * 100 >= hot * 98, "{stayed} of {hot}");
+    assert!(slots.is_resident(meta));
+    // A scan alone: whoever was used before it is there after it.
+    hits(&pool, &slots, in_memory..in_memory * 11);
+    let stayed = (0..hot).filter(|block| slots.is_resident(*block)).count();
+    assert!(stayed * 100 >= hot * 60, "{stayed} of {hot}");
+}
+
+#[test]
+fn blocks_that_are_read_often_are_found_more_often_than_in_an_lru_cache() {
+    let count = 20_000;
+    let pool = BufferPool::new(16 << 20);
+    let in_memory = (16 << 20) / 4160;
+    let slots = Slots::new(&pool, count);
+    let mut rng = Rng::new(seed_from_env(74));
+    // About half of the reads go to a fiftieth of the blocks, with a long tail.
+    let trace: Vec<usize> = (0..300_000)
+        .map(|_| {
+            let uniform = (rng.bits() >> 11) as f64 / (1u64 << 53) as f64;
+            let rank = (count as f64).powf(uniform) as usize - 1;
+            rank.wrapping_mul(7919) % count
+        })
+        .collect();
+    let (found, reads) = hits(&pool, &slots, trace.iter().copied());
+    let lru = lru_hits(&trace, in_memory);
+    assert!(found * 100 >= lru * 103, "{found} and {lru} of {reads}");
+}
+
+/// Returns how many reads an LRU cache of `capacity` blocks would answer.
+fn lru_hits(trace: &[usize], capacity: usize) -> u64 {
+    let mut last_use = std::collections::HashMap::new();
+    let mut by_use = std::collections::BTreeMap::new();
+    let mut hits = 0;
+    for (now, block) in trace.iter().enumerate() {
+        if let Some(before) = last_use.insert(*block, now) {
+            by_use.remove(&before);
+            hits += 1;
+        } else if last_use.len() > capacity
+            && let Some((_, evicted)) = by_use.pop_first()
+        {
+            last_use.remove(&evicted);
+        }
+        by_use.insert(now, *block);
+    }
+    hits
+}
+
+#[test]
+fn a_size_that_is_no_longer_read_gives_its_memory_to_others() {
+    let pool = BufferPool::new(16 << 20);
+    let slots = Slots::new(&pool, 30_000);
+    let fill = |block: usize, len: usize| {
+        drop(slots.fill(block, pool.allocate(len).freeze(), Priority::Data));
+    };
+    (0..20_000).for_each(|block| fill(block, 1000));
+    assert!(slots.is_resident(19_999));
+    for block in 20_000..30_000 {
+        fill(block, 8000);
+    }
+    let (small, large) = (0..20_000, 20_000..30_000);
+    let resident =
+        |blocks: std::ops::Range<usize>| blocks.filter(|block| slots.is_resident(*block)).count();
+    let (small, large) = (resident(small) * 1000, resident(large) * 8000);
+    assert!(large > 12 << 20, "{small} and {large} bytes");
+    let bytes = pool.bytes();
+    assert!(bytes.allocated <= bytes.capacity, "{bytes:?}");
+    pool.set_capacity(4 << 20);
+    let bytes = pool.bytes();
+    assert!(bytes.allocated <= 4 << 20, "{bytes:?}");
+    assert!(bytes.cached > 2 << 20, "{bytes:?}");
+}
+
+#[test]
+fn a_pool_that_is_mostly_pinned_exceeds_its_capacity_only_by_what_is_pinned() {
+    let pool = BufferPool::new(9 << 20);
+    let slots = Slots::new(&pool, 10_000);
+    let held: Vec<BlockRef> = (0..5000)
+        .map(|block| slots.fill(block, pool.allocate(4000).freeze(), Priority::Data))
+        .collect();
+    let bytes = pool.bytes();
+    assert!((20_000_000..21_500_000).contains(&bytes.allocated), "{bytes:?}");
+    drop(held);
+    (5000..10_000).for_each(|block| {
+        drop(slots.fill(block, pool.allocate(4000).freeze(), Priority::Data));
+    });
+    let bytes = pool.bytes();
+    assert!(bytes.allocated <= 9 << 20 && bytes.pinned == 0, "{bytes:?}");
+}
+
+#[test]
+fn slots_grow_and_shrink_with_their_blocks() {
+    let pool = BufferPool::new(1 << 20);
+    let mut slots = Slots::new(&pool, 2);
+    for block in 2..200 {
+        slots.grow(block + 1);
+        drop(read(&pool, &slots, 3, block));
+    }
+    let resident = (0..200).filter(|block| slots.is_resident(*block)).count();
+    assert!(resident > 10, "{resident}");
+    for block in 0..200 {
+        check(&read(&pool, &slots, 3, block), 3, block);
+    }
+    slots.truncate(190);
+    assert_eq!(slots.len(), 190);
+    for block in 0..190 {
+        check(&read(&pool, &slots, 3, block), 3, block);
+    }
+    let block = read(&pool, &slots, 3, 5);
+    drop(slots);
+    assert_eq!(pool.bytes().cached, 0);
+    check(&block, 3, 5);
+    assert!(pool.bytes().pinned > 0);
+    drop(block);
+    assert_eq!((pool.bytes().pinned, pool.bytes().allocated), (0, 0));
+}
