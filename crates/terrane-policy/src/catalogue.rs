@@ -5,6 +5,7 @@
 //! | `basic` | the default, and the usual design of each eagerness |
 //! | `paper` | the nine strategies of the compaction paper's Table 2, and its tenth |
 //! | `leveled`, `tiered` | the systems of its Table 1, by eagerness, with their own parameters |
+//! | `separated` | systems that store values apart from their keys |
 //!
 //! A system's [`Row`] is its row in Table 1; its design is one configuration of that row, and
 //! [`Entry::beyond`] says what the system does beyond it. Adding a design is one entry.
@@ -13,6 +14,7 @@ mod basic;
 mod entry;
 mod leveled;
 mod paper;
+mod separated;
 #[cfg(test)]
 mod tests;
 mod tiered;
@@ -22,9 +24,10 @@ pub use entry::{Entry, Row};
 /// The name of the default design.
 pub const DEFAULT: &str = "balanced";
 
-const PARTS: [&[Entry]; 4] = [basic::ALL, paper::ALL, leveled::ALL, tiered::ALL];
+const PARTS: [&[Entry]; 5] = [basic::ALL, paper::ALL, leveled::ALL, tiered::ALL, separated::ALL];
 
-const COUNT: usize = PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len();
+const COUNT: usize =
+    PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len() + PARTS[4].len();
 
 /// All named designs.
 pub const ALL: &[Entry] = &{

@@ -1,0 +1,54 @@
+//! Systems that store values apart from their keys.
+//!
+//! None of them is a row of the compaction paper's Table 1. Their thresholds, file sizes and limits
+//! of garbage are those of their defaults; a space bound is this engine's own, because none of them
+//! bounds all files together.
+
+use super::entry::{Entry, plain};
+
+pub(super) const ALL: &[Entry] = &[
+    Entry {
+        name: "values-apart",
+        about: "as balanced, with values from 1 KiB on in value files",
+        source: "Terrane",
+        design: || plain("1-leveling T=10 L0=4 base=256MiB; values=apart(1KiB)"),
+        row: None,
+        beyond: "",
+    },
+    Entry {
+        name: "wisckey",
+        about: "LevelDB whose tables hold keys and pointers; the log of values is collected file by file",
+        source: "WiscKey (Lu et al., FAST 2016)",
+        design: || {
+            plain(
+                "1-leveling T=10 L0=4 base=10MiB; trigger=run-count,level-saturation; granularity=file; movement=round-robin; buffer=4MiB; table=2MiB; block=4KiB; delay=8; stop=12; buffers=2; values=apart(128,garbage=100%,space=2,file=64MiB)",
+            )
+        },
+        row: None,
+        beyond: "the log of values is the write-ahead log and is collected from its tail on, parallel prefetch of values in scans",
+    },
+    Entry {
+        name: "rocksdb-blobdb",
+        about: "RocksDB's level compaction with blob files: merges move values of files with garbage",
+        source: "RocksDB, integrated BlobDB (2021), with values from 1 KiB on",
+        design: || {
+            plain(
+                "1-leveling T=10 L0=4 base=256MiB; trigger=run-count,level-saturation+file-staleness(30d); granularity=file; movement=least-overlap; buffer=64MiB; table=64MiB; block=4KiB; delay=20; stop=36; buffers=2; values=apart(1KiB,garbage=100%,space=1.5,file=256MiB)",
+            )
+        },
+        row: None,
+        beyond: "collections are off by default and go by the age of files: the oldest quarter; compression and caching of blobs",
+    },
+    Entry {
+        name: "titan",
+        about: "RocksDB's level compaction with blob files that are rewritten when half of them is garbage",
+        source: "Titan, the plug-in of TiKV, with its defaults",
+        design: || {
+            plain(
+                "1-leveling T=10 L0=4 base=256MiB; trigger=run-count,level-saturation+file-staleness(30d); granularity=file; movement=least-overlap; buffer=64MiB; table=64MiB; block=4KiB; delay=20; stop=36; buffers=2; values=apart(1KiB,garbage=50%,space=2,file=256MiB)",
+            )
+        },
+        row: None,
+        beyond: "a collection writes new pointers through the log instead of rewriting tables; level merge sorts blobs by key in the last levels",
+    },
+];
