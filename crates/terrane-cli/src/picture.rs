@@ -8,4 +8,4 @@ mod tests;
 
 pub(crate) use by_key::by_key;
 pub(crate) use by_size::{Work, by_size};
-pub(crate) use json::JsonTree;
+pub(crate) use json::{JsonTree, JsonValueFile};

@@ -27,6 +27,9 @@ impl Stats {
             memory: memory_stats(engine),
             compaction_times: counters.compaction_times.times(),
             table_bytes: totals.bytes,
+            value_files: totals.value_files,
+            value_bytes: totals.value_bytes,
+            value_live_bytes: totals.value_live_bytes,
             table_entries: totals.entries,
             table_tombstones: totals.tombstones,
             table_range_tombstones: totals.range_tombstones,
@@ -48,7 +51,7 @@ impl Stats {
     }
 }
 
-/// Sums over the tables of all trees.
+/// Sums over the tables and value files of all trees.
 #[derive(Debug, Default)]
 struct TableTotals {
     bytes: u64,
@@ -59,6 +62,9 @@ struct TableTotals {
     tables: u64,
     runs: u64,
     levels: usize,
+    value_files: u64,
+    value_bytes: u64,
+    value_live_bytes: u64,
 }
 
 impl TableTotals {
@@ -70,7 +76,10 @@ impl TableTotals {
             totals.runs += shape.run_count() as u64;
             let last = shape.levels.iter().rposition(|level| level.table_count() > 0);
             totals.levels = totals.levels.max(last.map_or(0, |last| last + 1));
+            totals.value_files += shape.value_files.len() as u64;
+            totals.value_bytes += shape.value_bytes();
             for table in shape.tables() {
+                totals.value_live_bytes += table.value_bytes();
                 totals.tables += 1;
                 totals.bytes += table.size_bytes;
                 totals.entries += table.entries;

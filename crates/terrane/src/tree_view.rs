@@ -114,6 +114,14 @@ impl fmt::Display for TreeView {
             plural(tables),
             plural(runs)
         )?;
+        if !self.shape.value_files.is_empty() {
+            let (files, bytes) = (self.shape.value_files.len(), self.shape.value_bytes());
+            let live = self.shape.live_value_bytes();
+            let share = bytes as f64 / live.max(1) as f64;
+            let (bytes, live) = (human(bytes), human(live));
+            write!(f, "\n{bytes} of values in {files} value file{}", plural(files).trim_end())?;
+            write!(f, ", {share:.2} times the {live} that are live")?;
+        }
         for compaction in &self.compactions {
             write!(f, "\ncompacting {compaction}")?;
         }

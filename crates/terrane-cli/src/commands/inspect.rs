@@ -10,6 +10,7 @@ mod log;
 mod manifest;
 mod table;
 mod tree;
+mod values;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -23,10 +24,11 @@ Examples:
   terrane inspect log ./db
   terrane inspect manifest ./db --json
   terrane inspect jobs ./db --last 5
+  terrane inspect values ./db
   terrane inspect deletes ./db
   terrane inspect key ./db user:42";
 
-/// Show the contents of files: tree, tables, log, manifest, compactions, deletes, a key
+/// Show the contents of files: tree, tables, log, manifest, compactions, deletes, value files, a key
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct InspectArgs {
@@ -43,6 +45,7 @@ enum InspectCommand {
     Jobs(jobs::JobsArgs),
     Deletes(deletes::DeletesArgs),
     Key(key::KeyArgs),
+    Values(values::ValuesArgs),
 }
 
 impl InspectArgs {
@@ -56,6 +59,7 @@ impl InspectArgs {
             InspectCommand::Jobs(args) => args.run(),
             InspectCommand::Deletes(args) => args.run(),
             InspectCommand::Key(args) => args.run(),
+            InspectCommand::Values(args) => args.run(),
         }
     }
 }

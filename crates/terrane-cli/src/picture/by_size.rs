@@ -95,6 +95,17 @@ fn summary(view: &TreeView, paint: Paint) -> String {
         counted(shape.table_count() as u64, "table"),
         counted(shape.run_count() as u64, "sorted run"),
     );
+    if !shape.value_files.is_empty() {
+        let (all, live) = (shape.value_bytes(), shape.live_value_bytes());
+        let _ = writeln!(
+            text,
+            "{} of values in {}, {:.2} times the {} that are live",
+            paint.bold(&bytes(all)),
+            counted(shape.value_files.len() as u64, "value file"),
+            all as f64 / live.max(1) as f64,
+            bytes(live)
+        );
+    }
     for compaction in &view.compactions {
         let _ = writeln!(text, "compacting {compaction}");
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use terrane::TreeView;
-use terrane_policy::{Admission, Level, Run, TableInfo};
+use terrane_policy::{Admission, Level, Run, TableInfo, ValueFileUsage};
 
 use terrane_lab::json::{JsonBytes, SCHEMA};
 
@@ -20,9 +20,25 @@ pub(crate) struct JsonTree<'a> {
     table_bytes: u64,
     tables: usize,
     runs: usize,
+    value_files: Vec<JsonValueFile>,
+    value_bytes: u64,
+    value_live_bytes: u64,
     compactions: &'a [String],
     /// The reason why writers are delayed or stopped, if they are.
     pressure: Option<String>,
+}
+
+/// A value file.
+#[derive(Debug, Serialize)]
+pub(crate) struct JsonValueFile {
+    value_file: u64,
+    bytes: u64,
+    values: u64,
+    live_bytes: u64,
+    live_values: u64,
+    state: String,
+    created_micros: u64,
+    oldest_dead_micros: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -53,6 +69,8 @@ struct JsonTable<'a> {
     range_tombstones: u64,
     smallest_sequence_number: u64,
     largest_sequence_number: u64,
+    /// Bytes of values in value files.
+    value_bytes: u64,
 }
 
 impl<'a> JsonTree<'a> {
@@ -71,6 +89,9 @@ impl<'a> JsonTree<'a> {
             table_bytes: view.shape.size_bytes(),
             tables: view.shape.table_count(),
             runs: view.shape.run_count(),
+            value_files: view.shape.value_usage().iter().map(JsonValueFile::of).collect(),
+            value_bytes: view.shape.value_bytes(),
+            value_live_bytes: view.shape.live_value_bytes(),
             compactions: &view.compactions,
             pressure: match &view.admission {
                 Admission::Proceed => None,
@@ -115,6 +136,24 @@ impl<'a> JsonTable<'a> {
             range_tombstones: table.range_tombstones,
             smallest_sequence_number: table.smallest_seq,
             largest_sequence_number: table.largest_seq,
+            value_bytes: table.value_bytes(),
+        }
+    }
+}
+
+impl JsonValueFile {
+    /// Converts a value file.
+    pub(crate) fn of(usage: &ValueFileUsage) -> Self {
+        let file = &usage.file;
+        Self {
+            value_file: file.id.0,
+            bytes: file.bytes,
+            values: file.values,
+            live_bytes: usage.live_bytes,
+            live_values: usage.live_values,
+            state: file.state.to_string(),
+            created_micros: file.created_micros,
+            oldest_dead_micros: file.oldest_dead_micros,
         }
     }
 }

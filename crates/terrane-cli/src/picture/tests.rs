@@ -59,3 +59,27 @@ fn json_has_every_table() {
     assert_eq!(json["tables"], 4);
     assert_eq!(json["pressure"], serde_json::Value::Null);
 }
+
+const APART: &str = "\
+L1 r7: 1=a..=f:1048576,values=3:3MiB/30+4:1MiB/10
+V 3: 4MiB,values=40
+V 4: 1MiB,values=10,state=unflushed
+";
+
+#[test]
+fn value_files_are_summed_up() {
+    let text = by_size(&view(APART), None, Paint::off());
+    let last = text.lines().last().unwrap();
+    assert_eq!(last, "5.00 MiB of values in 2 value files, 1.25 times the 4.00 MiB that are live");
+    assert!(!by_size(&view(TREE), None, Paint::off()).contains("value"));
+    let text = view(APART).to_string();
+    assert!(text.contains("in 2 value files, 1.25 times the"), "{text}");
+}
+
+#[test]
+fn json_has_every_value_file() {
+    let json = serde_json::to_value(JsonTree::of(&view(APART))).unwrap();
+    assert_eq!(json["value_files"][0]["live_bytes"], 3 << 20);
+    assert_eq!(json["value_files"][1]["state"], "unflushed");
+    assert_eq!(json["levels"][1]["runs"][0]["tables"][0]["value_bytes"], 4 << 20);
+}

@@ -71,6 +71,11 @@ metrics! {
         /// Bytes written by compactions.
         compaction_bytes_written: u64 = Counter(CompactionBytesWritten) Bytes
             "compaction_bytes_written";
+        /// Collections of value files, which also count as compactions.
+        collections: u64 = Counter(Collections) Count "collections";
+        /// Bytes of value files written by compactions, for relocated values above all. They are part
+        /// of `compaction_bytes_written`.
+        value_bytes_relocated: u64 = Counter(ValueBytesRelocated) Bytes "value_bytes_relocated";
         /// Processor time of compactions that rewrote data, 0 if the operating system does not
         /// report it; the rest of their wall time is mostly waiting for storage.
         compaction_cpu_micros: u64 = Counter(CompactionCpuMicros) Micros "compaction_cpu_micros";
@@ -83,6 +88,13 @@ metrics! {
         dropped_log_records: u64 = Gauge Count "dropped_log_records";
         /// Bytes of all tables.
         table_bytes: u64 = Gauge Bytes "table_bytes";
+        /// Value files of all trees.
+        value_files: u64 = Gauge Count "value_files";
+        /// Bytes of values in value files, with their records.
+        value_bytes: u64 = Gauge Bytes "value_bytes";
+        /// Bytes of values in value files to which tables point. The rest is garbage, or values that
+        /// are not flushed.
+        value_live_bytes: u64 = Gauge Bytes "value_live_bytes";
         /// Point entries of all tables, including tombstones and old versions.
         table_entries: u64 = Gauge Count "table_entries";
         /// Point tombstones of all tables.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use terrane_policy::compaction::InputGroup;
 use terrane_policy::forecast::CompactionCost;
-use terrane_policy::{Compaction, Placement, RunId, TableInfo, soundness};
+use terrane_policy::{Compaction, Placement, Reason, RunId, TableInfo, soundness};
 
 use super::gate::{Gate, Pass};
 use super::late_deletes::report_late_deletes;
@@ -196,7 +196,7 @@ impl Compactor {
         }
         let cpu = thread_cpu_time().zip(cpu_start).map(|(now, before)| now.saturating_sub(before));
         let cpu = cpu.unwrap_or_default() + outcome.helpers_cpu;
-        self.count(compaction.from_level(), &outcome, start.elapsed(), cpu);
+        self.count(compaction, &outcome, start.elapsed(), cpu);
         Ok(record)
     }
 
@@ -267,7 +267,13 @@ impl Compactor {
         });
     }
 
-    fn count(&self, from_level: usize, result: &CompactionResult, took: Duration, cpu: Duration) {
+    fn count(
+        &self,
+        compaction: &Compaction,
+        result: &CompactionResult,
+        took: Duration,
+        cpu: Duration,
+    ) {
         let counters = &self.context.counters;
         self.io.count_refused(&result.tables);
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
@@ -276,11 +282,16 @@ impl Compactor {
             counters.add(Counter::MoveCompactions, 1);
         } else {
             counters.add(Counter::Compactions, 1);
-            counters.add_compaction(from_level);
+            counters.add_compaction(compaction.from_level());
             counters.compaction_times.add(micros(took));
             counters.add(Counter::CompactionCpuMicros, micros(cpu));
             let written = written_bytes(&result.tables, &result.value_files);
             counters.add(Counter::CompactionBytesWritten, written);
+            let values = result.value_files.iter().map(|file| file.size_bytes).sum();
+            counters.add(Counter::ValueBytesRelocated, values);
+            if matches!(compaction.reason, Reason::Collection { .. }) {
+                counters.add(Counter::Collections, 1);
+            }
         }
     }
 
