@@ -42,6 +42,12 @@ const DESIGNS: [&str; 10] = [
     "lazy-leveling T=4",
 ];
 
+/// Designs with values apart, compared by what they write.
+const APART: [&str; 2] = [
+    "balanced; base=4MiB; values=apart(64,file=512KiB)",
+    "tiering T=4; values=apart(64,garbage=100%,space=1.6,file=512KiB)",
+];
+
 /// Settings that give a small amount of data several levels.
 const SMALL: &str = "buffer=512KiB; table=256KiB; filter=10; delay=12; stop=24; buffers=3";
 
@@ -101,7 +107,12 @@ impl ValidationOptions {
         let constants = calibrate::measure(self.records.min(200_000), RECORD_BYTES, None)?;
         let mut rows = Vec::new();
         let mut worst: f64 = 0.0;
-        for (skew, designs) in [(Skew::Uniform, &DESIGNS[..]), (Skew::Zipf(0.99), &DESIGNS[..3])] {
+        let all = [
+            (Skew::Uniform, &DESIGNS[..]),
+            (Skew::Uniform, &APART),
+            (Skew::Zipf(0.99), &DESIGNS[..3]),
+        ];
+        for (skew, designs) in all {
             for text in designs {
                 let design: Design = format!("{text}; {SMALL}").parse()?;
                 let plan = self.plan(skew);
@@ -144,7 +155,7 @@ impl ValidationOptions {
              The experiment loads {records} records of {RECORD_BYTES} bytes in random order and updates \
              each {rounds} times on average, with seed {seed}.\nEvery design ends with `; {SMALL}`.\n\
              The engine completes all due work before the next write, and the simulated machine takes \
-             no time. *Written* is table\nbytes per user byte, *runs* is the mean over time; the last \
+             no time. *Written* is bytes of\ntables and value files per user byte, *runs* is the mean over time; the last \
              two columns are engine / simulated.\nThe largest difference in write amplification is \
              {worst:.1} %; the command fails above {within:.0} %.\n\n{table}\n{stalls}",
             records = human::count(self.records),
@@ -171,7 +182,7 @@ fn setup(
 ) -> SimulationSetup {
     let workload = WriteLoad {
         records: plan.records as f64,
-        key_bytes: 16.0,
+        key_bytes: calibrate::KEY_BYTES as f64,
         record_bytes: plan.record_bytes as f64,
         skew: plan.skew,
         arrival,
@@ -250,6 +261,8 @@ terrane simulate --two-phase --budget 100MB/s --design 'tiering T=3; scheduler=g
   of runs of n keys yields `K (1 - Π (1 - n/K))` of K keys. Skewed keys form groups of similar popularity, and
   a load in random order writes each key once. Tables are cut as in the engine; in a design that only merges
   whole runs, a run is one table.
+- **Values apart** are counted by value file, table and popularity of their keys. Flushes write them to value
+  files, merges drop and relocate them, and collections are merges of one table.
 - **Flushes and merges** proceed at the rate of the scarcest resource: the I/O budget for their writes, the
   device for their reads and writes, or the processor for their entries. Flushes have priority. Merges start
   by the rule of the engine's gate and receive the shares that the scheduler assigns.
