@@ -6,6 +6,7 @@
 //! their entries are identified before they are read ([`covered`]).
 
 mod covered;
+mod logged_values;
 mod output;
 mod rules;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod tests;
 mod value_output;
 
 pub(crate) use covered::{CoveredTable, covered, covered_tables};
+pub(crate) use logged_values::{LOGGED_VALUES_MAX, LoggedValue, LoggedValues};
 pub(crate) use output::{Output, OutputConfig};
 pub(crate) use rules::{DropRules, OlderTables};
 pub(crate) use value_output::ValueOutputConfig;

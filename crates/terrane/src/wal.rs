@@ -26,6 +26,7 @@
 //! | `ahead` | work that background threads do so that the writer does not block |
 //! | `sync` | group commit: one sync for many writers |
 //! | `segment_reader`, `recover` | read the log back and decide where it ends |
+//! | `value_places` | finds large values in records |
 //! | `log_notes` | the manifest versions that headers state |
 
 mod ahead;
@@ -44,6 +45,7 @@ mod stretch;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod value_places;
 mod writer;
 mod zeroed;
 
@@ -55,6 +57,7 @@ pub(crate) use recover::{LogBatch, Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::{Next, SegmentReader};
 pub(crate) use stretch::{LogStretch, RecordOps};
 pub(crate) use sync::LogSync;
+pub(crate) use value_places::{LogFile, SegmentPart, values_in_segment};
 pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter};
 
 /// Returns the name of a log file. The number identifies the file, not the segment that the file

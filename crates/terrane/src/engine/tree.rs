@@ -7,6 +7,7 @@
 //! | `memtables` | the configuration and the choice of memtables |
 //! | `covered` | tables that range tombstones cover |
 //! | `jobs` | the jobs in progress |
+//! | `value_segments` | segments of the log that are value files |
 //! | `retired` | replaced states that are still in use |
 //!
 //! In the lock order, the locks of a tree come after the writer lock and the manifest lock.
@@ -17,6 +18,7 @@ mod memtables;
 mod retired;
 mod state;
 mod usage;
+mod value_segments;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,11 +37,13 @@ use memtables::MemtableChoice;
 use retired::RetiredStates;
 use state::NextState;
 use usage::Usage;
+use value_segments::ValueSegments;
 
 pub(crate) use covered::CoveredTables;
 pub(crate) use jobs::{JobId, TreeJobs};
 pub(crate) use memtables::{memtable_config, new_memtable};
 pub(crate) use state::{ActiveMemtable, ImmutableMemtable, TreeState, pressure_of};
+pub(crate) use value_segments::ValueSegment;
 
 /// If writers stay below the maximum rate, they may make up for at most this much of the unused
 /// rate later, as nanoseconds at that rate.
@@ -73,6 +77,8 @@ pub(crate) struct Tree {
     usage: Arc<Usage>,
     /// The largest sequence number of the tree, and ranges in which scans found nothing.
     dead: Arc<DeadRanges>,
+    /// Segments of the log that are value files of the tree, and in which it may have further values.
+    value_segments: ValueSegments,
 }
 
 impl Tree {
@@ -114,7 +120,13 @@ impl Tree {
             opened_at: Instant::now(),
             choice: MemtableChoice::default(),
             dead: Arc::default(),
+            value_segments: ValueSegments::default(),
         })
+    }
+
+    /// The segments of the log that are value files, and may get further values.
+    pub(crate) fn value_segments(&self) -> &ValueSegments {
+        &self.value_segments
     }
 
     /// Creates an empty memtable to replace the active one. If the design leaves the kind open, the

@@ -25,6 +25,16 @@ pub(crate) struct ValueFileRecord {
 }
 
 impl ValueFileRecord {
+    /// Marks the file as one in which all writes are flushed. Of a segment of the log the whole file
+    /// counts from then on.
+    pub(crate) fn settle(&mut self) {
+        let info = Arc::make_mut(&mut self.info);
+        info.state = ValueFileState::Settled;
+        if self.is_segment {
+            info.bytes = info.bytes.max(self.size_bytes);
+        }
+    }
+
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         let info = &self.info;
         out.extend_from_slice(&self.name.number.to_le_bytes());

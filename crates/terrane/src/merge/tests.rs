@@ -27,6 +27,7 @@ fn no_values<'a>() -> ValueOutputConfig<'a> {
         values: Values::Inline,
         source: Arc::default(),
         relocated: Vec::new(),
+        logged: LoggedValues::default(),
         next_file: Box::new(|| (ValueFileName { number: 1, writer: 1 }, PathBuf::from("1.val"))),
         keyspace: 0,
         access: Access::Buffered,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use terrane_policy::{ValueFileId, Values};
 
+use super::logged_values::LoggedValues;
 use crate::error::{Error, Result};
 use crate::storage::{Access, Storage};
 use crate::types::{EntryKind, SeqNo};
@@ -28,6 +29,8 @@ pub(crate) struct ValueOutputConfig<'a> {
     pub(crate) source: Arc<ValueFiles>,
     /// The files whose values move to new files.
     pub(crate) relocated: Vec<ValueFileId>,
+    /// The values of the inputs that need not be written, because the log has them.
+    pub(crate) logged: LoggedValues,
     pub(crate) next_file: NextValueFile<'a>,
     pub(crate) keyspace: u32,
     pub(crate) access: Access,
@@ -79,7 +82,10 @@ impl<'a> ValueOutput<'a> {
         match kind {
             EntryKind::Tombstone => Ok(Placed::Unchanged),
             EntryKind::Value if !values.is_apart(value.len() as u64) => Ok(Placed::Unchanged),
-            EntryKind::Value => self.write(storage, paths, (key, seq), value),
+            EntryKind::Value => match self.config.logged.find(key, seq, value) {
+                Some(pointer) => Ok(self.pointer_to(&pointer)),
+                None => self.write(storage, paths, (key, seq), value),
+            },
             EntryKind::Apart => {
                 let Some(value) = self.to_move(key, seq, value)? else {
                     return Ok(Placed::Unchanged);
@@ -128,9 +134,13 @@ impl<'a> ValueOutput<'a> {
             none => none.insert(self.config.create(storage, paths)?),
         };
         let pointer = writer.append(key, seq, value)?;
+        Ok(self.pointer_to(&pointer))
+    }
+
+    fn pointer_to(&mut self, pointer: &ValuePointer) -> Placed<'_> {
         self.pointer.clear();
         pointer.encode(&mut self.pointer);
-        Ok(Placed::Pointer(&self.pointer))
+        Placed::Pointer(&self.pointer)
     }
 
     fn finish_file(&mut self) -> Result<()> {

@@ -95,7 +95,8 @@ impl LogWriter {
         for segment in self.full.drain(..count) {
             let len = self.environment.storage.len(&segment.path);
             let is_usual = len.is_ok_and(|len| len == self.config.segment_bytes);
-            let may_reuse = is_usual && self.config.reuses_files;
+            let is_linked = self.linked.remove(&segment.path);
+            let may_reuse = is_usual && self.config.reuses_files && !is_linked;
             if may_reuse && self.spares.len() + self.being_cleaned < SPARES_MAX {
                 self.being_cleaned += 1;
                 released.reused.push(WantedClean { path: segment.path });

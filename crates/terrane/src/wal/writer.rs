@@ -1,5 +1,6 @@
 //! The end of the log, where one writer at a time appends records.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ pub(crate) struct LogConfig {
     /// True if freed files are reused, which avoids allocations in the file system. A reused file
     /// keeps its old records until they are overwritten.
     pub(crate) reuses_files: bool,
+    /// True if files of an earlier opening may have second names as value files.
+    pub(crate) may_be_linked: bool,
 }
 
 /// The length of a log's first segment. It is short so that a small database takes little space.
@@ -57,6 +60,8 @@ pub(crate) struct LogWriter {
     pub(super) current: CurrentSegment,
     /// The segments that have ended, oldest first.
     pub(super) full: Vec<FullSegment>,
+    /// The files of segments that have or may get second names as value files, and are not reused.
+    pub(super) linked: BTreeSet<PathBuf>,
     pub(super) spares: Vec<Spare>,
     /// The number of segments that become spares once they are synced.
     pub(super) being_cleaned: usize,
@@ -135,12 +140,15 @@ impl LogWriter {
         })?;
         sync.sync_header(&current.header_sync)?;
         sync.begin_segment(current.path.clone(), current.segment.syncer(), place.base);
+        let linked = full.iter().filter(|_| config.may_be_linked);
+        let linked = linked.map(|segment: &FullSegment| segment.path.clone()).collect();
         Ok(Self {
             environment,
             config,
             sync,
             current,
             full,
+            linked,
             spares: Vec::new(),
             being_cleaned: 0,
             notes,

@@ -11,7 +11,7 @@ use terrane_policy::{RunId, TableId, ValueFileId};
 
 use super::Catalog;
 use super::log_retention::worth_recording;
-use super::value_garbage::value_garbage;
+use super::value_garbage::add_value_garbage;
 use crate::engine::context::Context;
 use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::error::{Error, ErrorKind, Result};
@@ -76,6 +76,11 @@ impl VersionEdit {
             size_bytes: file.size_bytes,
             info: Arc::clone(&file.info),
         };
+        self.set_value_file(keyspace, record);
+    }
+
+    /// Adds a value file, or changes what is recorded about it.
+    pub(crate) fn set_value_file(&mut self, keyspace: KeyspaceId, record: ValueFileRecord) {
         self.changes.push(Change::ValueFile { keyspace, file: record.clone() });
         self.value_files.push(record);
     }
@@ -109,7 +114,7 @@ impl Catalog {
         }
         if let Some(before) = manifest.state().keyspaces.get(&tree.id) {
             let now = self.context.clock.now_micros();
-            edit.changes.extend(value_garbage(tree.id, before, &edit.changes, now));
+            add_value_garbage(tree.id, before, &mut edit.changes, now);
         }
         self.commit(manifest, edit.changes)?;
         let Some(keyspace) = manifest.state().keyspaces.get(&tree.id) else {

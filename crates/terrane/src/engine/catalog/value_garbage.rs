@@ -20,9 +20,32 @@ struct FileAfter {
     has_lost: bool,
 }
 
-/// Returns the changes of value files that follow from `changes`, an edit of a keyspace: dead files
-/// are removed, and files with their first garbage record its age.
-pub(super) fn value_garbage(
+/// Adds the changes of value files that follow from `changes`, an edit of a keyspace: dead files are
+/// removed, and files with their first garbage record its age.
+pub(super) fn add_value_garbage(
+    keyspace: KeyspaceId,
+    before: &KeyspaceState,
+    changes: &mut Vec<Change>,
+    now_micros: u64,
+) {
+    let more = value_garbage(keyspace, before, changes, now_micros);
+    let is_removed = |id: ValueFileId| {
+        let removal = Change::RemoveValueFile { keyspace, file: id };
+        more.contains(&removal)
+    };
+    // A file that the edit adds and removes never becomes part of the tree.
+    changes.retain(|change| match change {
+        Change::ValueFile { file, .. } => !is_removed(file.name.id()),
+        _ => true,
+    });
+    let was_known = |id: &ValueFileId| before.value_files.contains_key(id);
+    changes.extend(more.into_iter().filter(|change| match change {
+        Change::RemoveValueFile { file, .. } => was_known(file),
+        _ => true,
+    }));
+}
+
+fn value_garbage(
     keyspace: KeyspaceId,
     before: &KeyspaceState,
     changes: &[Change],

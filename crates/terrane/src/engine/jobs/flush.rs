@@ -2,9 +2,11 @@
 //!
 //! | module | one line |
 //! |---|---|
+//! | `logged_values` | takes large values from the log |
 //! | `target` | the run that the tables go to, and the claim on its tables |
 //! | `tables` | writes the memtable, and the tables that it is merged with, into tables |
 
+mod logged_values;
 mod tables;
 mod target;
 
@@ -25,7 +27,7 @@ use crate::engine::pipeline::{Pipeline, write_panicked};
 use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::manifest::{Change, JobRecord};
+use crate::manifest::{Change, JobRecord, ValueFileRecord};
 use crate::stats::Counter;
 use crate::table::FinishedTable;
 use crate::value_file::FinishedValueFile;
@@ -52,6 +54,8 @@ struct FlushEdit<'a> {
     run: Option<RunId>,
     tables: &'a [FinishedTable],
     value_files: &'a [FinishedValueFile],
+    /// The segments of the log to which the tables refer, as they are recorded.
+    segments: Vec<&'a ValueFileRecord>,
     /// The tables that the new tables replace.
     replaced: &'a [Arc<TableInfo>],
     record: Option<JobRecord>,
@@ -186,12 +190,18 @@ impl Flusher {
             let record = self.record(tree, &target, &replaced, &written, start);
             let (run, tables) = (target.run(), &written.tables[..]);
             let value_files = &written.value_files[..];
-            let edit = FlushEdit { run, tables, value_files, replaced: &replaced, record };
+            if !self.context.is_inline() {
+                written.segments.write_back(&*self.context.storage);
+            }
+            let segments = written.segments.changed().collect();
+            let replaced = &replaced[..];
+            let edit = FlushEdit { run, tables, value_files, segments, replaced, record };
             self.install(tree, immutable, edit)?;
             Ok(written)
         });
-        let WrittenTables { tables, value_files, read_bytes } =
+        let WrittenTables { tables, value_files, segments, read_bytes } =
             installed.inspect_err(|_| self.catalog.abandon(paths))?;
+        tree.value_segments().replace(segments.unsettled());
         if target.merge().is_some() {
             self.context.counters.add(Counter::FlushesMerged, 1);
         }
@@ -243,7 +253,8 @@ impl Flusher {
     ) -> Result<()> {
         // A batch may span several trees. The part that belongs to one tree must not become durable
         // in a table while the other parts are only in the log and may be lost.
-        if self.catalog.trees().len() > 1 {
+        // Values in the log must be durable before a table refers to them.
+        if self.catalog.trees().len() > 1 || !flush.segments.is_empty() {
             let synced = self.pipeline.sync_to(immutable.ends);
             synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
         }
@@ -254,6 +265,7 @@ impl Flusher {
                 edit.remove(tree.id, table.id);
             }
             flush.value_files.iter().for_each(|file| edit.add_value_file(tree.id, file));
+            flush.segments.iter().for_each(|file| edit.set_value_file(tree.id, (*file).clone()));
             for table in flush.tables {
                 edit.add(tree.id, 0, run, table);
             }

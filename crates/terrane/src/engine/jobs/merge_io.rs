@@ -10,7 +10,7 @@ use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::tree::Tree;
 use crate::error::Result;
-use crate::merge::{OutputConfig, ValueOutputConfig, covered};
+use crate::merge::{LoggedValues, OutputConfig, ValueOutputConfig, covered};
 use crate::stats::Counter;
 use crate::table::{FinishedTable, Table, TableConfig, TableFileId};
 use crate::types::SeqNo;
@@ -82,6 +82,7 @@ impl MergeIo {
             values: tree.design().values,
             source: Arc::clone(source),
             relocated: relocated.to_vec(),
+            logged: LoggedValues::default(),
             next_file: Box::new(|| self.catalog.next_value_file()),
             keyspace: tree.id.0,
             access: settings.write_mode.access(),

@@ -3,14 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use terrane_policy::ValueFileState;
+
 use super::parts::{Opened, Parts};
 use crate::consistency;
 use crate::engine::catalog::{DEFAULT_NAME, LOCK, check_design};
 use crate::error::{Error, IoFailure, Result};
-use crate::manifest::{self, Change, FileManifest, Manifest, ManifestState};
+use crate::manifest::{self, Change, FileManifest, Manifest, ManifestState, ValueFileRecord};
 use crate::options::{OpenMode, Options, Settings};
 use crate::storage::{DirectoryLock, Storage, sync_ancestors};
-use crate::types::DEFAULT_KEYSPACE;
+use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
 use crate::wal::{LogNotes, Recovery};
 
 /// Opens a database for writing, or creates one.
@@ -42,7 +44,8 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let database = if is_new { storage.entropy() | 1 } else { found.state.database };
     let recovery = Recovery::open(&*storage, dir, database)?;
     let changes = if is_new { first_changes(database, &settings) } else { vec![] };
-    let changes = changes.into_iter().chain(option_changes(options)).collect::<Vec<_>>();
+    let changes = changes.into_iter().chain(option_changes(options));
+    let changes: Vec<Change> = changes.chain(settled_files(&found.state)).collect();
     let mut opened = Opened { is_new, healed: found.healed, ..Opened::default() };
     let store = FileManifest::new(Arc::clone(&storage), dir, found.version)?;
     let store = store.with_lock(lock.clone());
@@ -140,6 +143,21 @@ fn first_changes(database: u64, settings: &Settings) -> Vec<Change> {
             design: settings.design.to_string(),
         },
     ]
+}
+
+/// Returns the changes by which segments of the log that are value files become settled: no flush of
+/// this opening adds to them.
+fn settled_files(state: &ManifestState) -> Vec<Change> {
+    let files = state.keyspaces.iter().flat_map(|(id, keyspace)| {
+        let files = keyspace.value_files.values();
+        let open = files.filter(|file| file.info.state != ValueFileState::Settled);
+        open.map(|file| (*id, file.clone()))
+    });
+    let settle = |(keyspace, mut file): (KeyspaceId, ValueFileRecord)| {
+        file.settle();
+        Change::ValueFile { keyspace, file }
+    };
+    files.map(settle).collect()
 }
 
 /// Returns the changes that store the given options. Designs are stored with their keyspaces.

@@ -36,6 +36,10 @@ impl Parts {
             segment_bytes: context.settings.log_segment_bytes(),
             // A reused file would keep deleted data beyond its deadline.
             reuses_files: context.settings.delete_persistence_micros().is_none(),
+            may_be_linked: state
+                .keyspaces
+                .values()
+                .any(|keyspace| keyspace.value_files.values().any(|file| file.is_segment)),
         };
         let flushed = state.keyspaces.values().map(|keyspace| keyspace.flushed).max();
         let flushed = flushed.unwrap_or_default();

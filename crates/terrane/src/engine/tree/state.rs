@@ -80,6 +80,8 @@ impl ActiveMemtable {
 #[derive(Debug)]
 pub(crate) struct ImmutableMemtable {
     pub(crate) memtable: Arc<Memtable>,
+    /// All entries of the memtable are at or after this position of the log.
+    pub(crate) begins: Lsn,
     /// All entries of the memtable are before this position of the log.
     pub(crate) ends: Lsn,
     /// The largest sequence number of the memtable. Once this number is visible, all entries are
@@ -101,7 +103,7 @@ impl ImmutableMemtable {
         reason: FlushReason,
     ) -> Self {
         let (memtable, since_micros) = (Arc::clone(&active.memtable), active.since_micros());
-        Self { memtable, ends, last_seq, since_micros, reason }
+        Self { memtable, begins: active.begins, ends, last_seq, since_micros, reason }
     }
 }
 

@@ -7,6 +7,7 @@ use terrane_memtable::{Fragment, RangeTombstones};
 use terrane_policy::TableInfo;
 
 use super::Flusher;
+use super::logged_values::{LoggedSegments, LoggedValueFinder};
 use super::target::FlushTarget;
 use crate::cursor::{MergeCursor, RunCursor, Source};
 use crate::engine::context::Context;
@@ -18,7 +19,7 @@ use crate::engine::jobs::record::written_bytes;
 use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::error::{Error, Result};
 use crate::memory_ledger::Charge;
-use crate::merge::{Chunk, DropRules, OlderTables, Output, merge};
+use crate::merge::{Chunk, DropRules, OlderTables, Output, ValueOutputConfig, merge};
 use crate::stats::Counter;
 use crate::table::{FinishedTable, Warmer};
 use crate::types::SeqNo;
@@ -29,6 +30,8 @@ use crate::version::OpenRun;
 pub(super) struct WrittenTables {
     pub(super) tables: Vec<FinishedTable>,
     pub(super) value_files: Vec<FinishedValueFile>,
+    /// The segments of the log from which values were taken.
+    pub(super) segments: LoggedSegments,
     /// The size of the tables that were read, in bytes.
     pub(super) read_bytes: u64,
 }
@@ -50,7 +53,11 @@ impl Flusher {
         let fragments = deleted_ranges(immutable, target, &replaced, &rules)?;
         let (runs, read_bytes) = self.runs_read(target, &replaced, &fragments, &snapshots);
         let chunk_bytes = chunk_bytes(settings.memory_budget_bytes(), runs.len());
+        let Self { context, pipeline, catalog, .. } = self;
+        let finder = LoggedValueFinder { context, pipeline, catalog };
+        let (logged, mut segments) = finder.find(tree, immutable, paths)?;
         let memory = buffered_bytes(&runs, chunk_bytes) + output_bytes(&tree.design());
+        let memory = memory + logged.memory_bytes();
         let _charge = Charge::new(ledger, |ledger| &ledger.jobs, memory);
         self.catalog.resize_cache();
         let warming = settings.cache_warming;
@@ -75,6 +82,7 @@ impl Flusher {
         let mut config = self.io.output_config(tree, 0, Vec::new(), since, &mut next_table);
         config.warmer = warmer;
         let values = self.io.value_config(tree, target.version.values(), &[]);
+        let values = ValueOutputConfig { logged, ..values };
         let mut output = Output::new(config, values);
         let stop = || self.context.signals.is_stopping();
         let mut proceed = |chunk: Chunk| {
@@ -83,13 +91,15 @@ impl Flusher {
         let tables = merge(input, None, fragments, rules, &mut output, &mut proceed);
         paths.extend_from_slice(output.paths());
         let tables = tables?;
+        let unused = segments.keep_used(&tables);
+        self.catalog.remove_files(unused.iter().map(|name| self.context.dir.join(name)).collect());
         if !tables.is_empty() {
             self.context.sync_dir()?;
         }
         let value_files = output.take_value_files();
         counters.add(Counter::FlushBytesWritten, written_bytes(&tables, &value_files));
         self.io.count_refused(&tables);
-        Ok(WrittenTables { tables, value_files, read_bytes })
+        Ok(WrittenTables { tables, value_files, segments, read_bytes })
     }
 
     /// Returns the replaced tables that must be read, as runs, and their size in bytes.

@@ -1,0 +1,255 @@
+//! Takes large values of a memtable from the log, so that the flush need not write them again.
+//!
+//! A segment of the log whose records are mostly large values of one tree gets a second name, as a
+//! value file of the tree, and the tables point into it. The order of steps makes that safe:
+//!
+//! 1. The log does not reuse the files of the segments from now on ([`LogWriter::files_for_values`]).
+//!    It does not remove them either, because the tree needs them until it is flushed.
+//! 2. The segments get their second names, and the names are synced with those of the tables.
+//! 3. The log is synced up to the end of the memtable, after most of it was written back.
+//! 4. The manifest records the tables and the value files. From now on the log may remove its name.
+//!
+//! A crash before the last step leaves names that nothing refers to, which the next opening removes.
+//! A segment may be used by several flushes, so its value file is settled only once the tree is
+//! flushed beyond its end, at the latest by the next opening.
+//!
+//! With `delete_persistence` values are always written to value files of their own, because a log
+//! file must be gone in time.
+//!
+//! [`LogWriter::files_for_values`]: crate::wal::LogWriter::files_for_values
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use terrane_policy::{ValueFileInfo, ValueFileState};
+
+use crate::engine::catalog::Catalog;
+use crate::engine::context::Context;
+use crate::engine::pipeline::Pipeline;
+use crate::engine::tree::{ImmutableMemtable, Tree, ValueSegment};
+use crate::error::Result;
+use crate::manifest::ValueFileRecord;
+use crate::merge::{LOGGED_VALUES_MAX, LoggedValue, LoggedValues};
+use crate::storage::Storage;
+use crate::table::{FinishedTable, filter_hash};
+use crate::types::Lsn;
+use crate::value_pointer::record_bytes;
+use crate::wal::{LogFile, SegmentPart, values_in_segment};
+
+/// The share of the records of a segment, in percent, that must be large values of the tree. The rest
+/// is garbage from the beginning.
+const VALUE_SHARE_MIN: u64 = 90;
+
+/// The segments from which a flush takes values.
+#[derive(Debug, Default)]
+pub(super) struct LoggedSegments {
+    segments: Vec<UsableSegment>,
+}
+
+/// A segment of the log that is, or may become, a value file of the tree.
+#[derive(Debug)]
+struct UsableSegment {
+    segment: ValueSegment,
+    /// True if an earlier flush has recorded the file in the manifest.
+    was_recorded: bool,
+    /// True if the record differs from the one in the manifest.
+    is_changed: bool,
+}
+
+/// A segment with large values, before it is known whether it can be used.
+struct ScannedSegment {
+    file: LogFile,
+    part: SegmentPart,
+    values: Vec<LoggedValue>,
+    /// The bytes of the values, as if they were in a value file.
+    value_bytes: u64,
+    known: Option<ValueSegment>,
+}
+
+impl ScannedSegment {
+    fn is_worth_linking(&self) -> bool {
+        let has_values = !self.values.is_empty();
+        let share = self.value_bytes.saturating_mul(100);
+        has_values && share >= self.part.record_bytes.saturating_mul(VALUE_SHARE_MIN)
+    }
+}
+
+/// Finds the values of a memtable in the log.
+pub(super) struct LoggedValueFinder<'a> {
+    pub(super) context: &'a Context,
+    pub(super) pipeline: &'a Pipeline,
+    pub(super) catalog: &'a Catalog,
+}
+
+impl LoggedValueFinder<'_> {
+    /// Finds the values of a memtable in the log, and gives their segments second names, which it
+    /// adds to `paths`.
+    pub(super) fn find(
+        &self,
+        tree: &Tree,
+        immutable: &ImmutableMemtable,
+        paths: &mut Vec<PathBuf>,
+    ) -> Result<(LoggedValues, LoggedSegments)> {
+        let known = tree.value_segments().list();
+        let design = tree.design();
+        let threshold = design.values.separation().map(|apart| apart.threshold_bytes);
+        let may_link = self.context.settings.delete_persistence_micros().is_none();
+        let threshold = threshold.filter(|_| may_link);
+        if threshold.is_none() && known.is_empty() {
+            return Ok(Default::default());
+        }
+        let files = {
+            let mut writer = self.pipeline.lock();
+            let log = writer.log.as_mut();
+            log.map(|log| log.files_for_values(immutable.begins)).unwrap_or_default()
+        };
+        let scanned = match threshold {
+            Some(threshold) => self.scan(tree, immutable, threshold, &files, &known)?,
+            None => Vec::new(),
+        };
+        let (mut names, mut values) = (Vec::new(), Vec::new());
+        let mut segments = Vec::new();
+        for one in scanned {
+            let Some(usable) = self.usable(&one, immutable.ends, paths) else { continue };
+            let index = names.len() as u32;
+            names.push(usable.segment.record.name);
+            values.extend(one.values.iter().map(|value| LoggedValue { segment: index, ..*value }));
+            segments.push(usable);
+        }
+        // Earlier segments without further values may be complete now.
+        for segment in known {
+            let is_listed = segments.iter().any(|one| one.segment.path == segment.path);
+            if !is_listed {
+                let file = files.iter().find(|file| file.path == segment.path);
+                let is_over = file.is_none_or(|file| is_over(file, immutable.ends));
+                segments.push(settled(segment, is_over));
+            }
+        }
+        Ok((LoggedValues::new(names, values), LoggedSegments { segments }))
+    }
+
+    fn scan(
+        &self,
+        tree: &Tree,
+        immutable: &ImmutableMemtable,
+        threshold: u64,
+        files: &[LogFile],
+        known: &[ValueSegment],
+    ) -> Result<Vec<ScannedSegment>> {
+        let storage = &*self.context.storage;
+        let mut scanned = Vec::new();
+        let mut total = 0;
+        for file in files {
+            let (mut values, mut value_bytes) = (Vec::new(), 0);
+            let range = immutable.begins..immutable.ends;
+            let wanted = (tree.id, threshold);
+            let part = values_in_segment(storage, &file.path, wanted, range, |found| {
+                value_bytes += record_bytes(found.key.len(), found.len as usize);
+                if values.len() <= LOGGED_VALUES_MAX {
+                    values.push(LoggedValue {
+                        seq: found.seq,
+                        hash: filter_hash(found.key),
+                        segment: 0,
+                        len: found.len,
+                        offset: found.offset,
+                    });
+                }
+            })?;
+            let Some(part) = part else { continue };
+            total += values.len();
+            if total > LOGGED_VALUES_MAX {
+                return Ok(Vec::new());
+            }
+            let known = known.iter().find(|segment| segment.path == file.path).cloned();
+            let file = file.clone();
+            scanned.push(ScannedSegment { file, part, values, value_bytes, known });
+        }
+        Ok(scanned)
+    }
+
+    /// Makes a segment usable: gives it a name, unless an earlier flush did. Returns `None` if it is
+    /// not worth that, or the storage cannot do it.
+    fn usable(
+        &self,
+        scanned: &ScannedSegment,
+        flushed: Lsn,
+        paths: &mut Vec<PathBuf>,
+    ) -> Option<UsableSegment> {
+        let Context { storage, clock, .. } = self.context;
+        let was_recorded = scanned.known.is_some();
+        let mut segment = match &scanned.known {
+            Some(known) => known.clone(),
+            None if !scanned.is_worth_linking() => return None,
+            None => {
+                let (name, path) = self.catalog.next_value_file();
+                storage.hard_link(&scanned.file.path, &path).ok()?;
+                paths.push(path);
+                let created_micros = clock.now_micros();
+                let info = ValueFileInfo { created_micros, ..ValueFileInfo::new(name.number, 0) };
+                let record = ValueFileRecord {
+                    name,
+                    is_segment: true,
+                    size_bytes: scanned.part.file_bytes,
+                    info: Arc::new(info),
+                };
+                ValueSegment { path: scanned.file.path.clone(), record }
+            }
+        };
+        let info = Arc::make_mut(&mut segment.record.info);
+        info.bytes += scanned.value_bytes;
+        info.values += scanned.values.len() as u64;
+        info.state = ValueFileState::Unflushed;
+        let usable = settled(segment, is_over(&scanned.file, flushed));
+        Some(UsableSegment { was_recorded, is_changed: true, ..usable })
+    }
+}
+
+/// Returns true if no record of a segment is at or after `flushed`.
+fn is_over(file: &LogFile, flushed: Lsn) -> bool {
+    file.end.is_some_and(|end| end <= flushed)
+}
+
+/// Returns a recorded segment, and settles it if it is over: the whole file counts from then on.
+fn settled(mut segment: ValueSegment, is_over: bool) -> UsableSegment {
+    if is_over {
+        segment.record.settle();
+    }
+    UsableSegment { segment, was_recorded: true, is_changed: is_over }
+}
+
+impl LoggedSegments {
+    /// Removes the segments to which no table of the flush refers, and that are not recorded yet.
+    /// Returns the names of these.
+    pub(super) fn keep_used(&mut self, tables: &[FinishedTable]) -> Vec<String> {
+        let refers = |segment: &ValueSegment| {
+            let id = [segment.record.name.id()];
+            tables.iter().any(|table| table.info.refers_to(&id))
+        };
+        let (used, unused): (Vec<_>, Vec<_>) = std::mem::take(&mut self.segments)
+            .into_iter()
+            .partition(|one| one.was_recorded || refers(&one.segment));
+        self.segments = used;
+        unused.into_iter().map(|one| one.segment.record.name.file_name()).collect()
+    }
+
+    /// Writes the segments to the device. The sync of the log that follows is then short: no other
+    /// sync of the log, such as that of the header of the next segment, waits for it.
+    pub(super) fn write_back(&self, storage: &dyn Storage) {
+        for one in self.segments.iter().filter(|one| one.is_changed) {
+            let file = storage.open_segment(&one.segment.path);
+            // The sync that follows through the file of the log reports a failure.
+            let _ = file.and_then(|file| file.syncer().sync());
+        }
+    }
+
+    /// Returns the records that differ from those in the manifest.
+    pub(super) fn changed(&self) -> impl Iterator<Item = &ValueFileRecord> {
+        self.segments.iter().filter(|one| one.is_changed).map(|one| &one.segment.record)
+    }
+
+    /// Returns the segments that later flushes may use as well.
+    pub(super) fn unsettled(self) -> Vec<ValueSegment> {
+        let segments = self.segments.into_iter().map(|one| one.segment);
+        segments.filter(|one| one.record.info.state != ValueFileState::Settled).collect()
+    }
+}
