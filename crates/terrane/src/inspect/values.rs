@@ -52,7 +52,7 @@ impl DirectoryValues {
         let missing = || bad(format!("value file {} is missing", pointer.file));
         let mut result = Err(missing());
         for file in self.files.get(&pointer.file).into_iter().flatten() {
-            result = file.read(&pointer);
+            result = file.read_once(&pointer);
             if result.is_ok() {
                 break;
             }

@@ -109,7 +109,7 @@ impl<'a> ValueOutput<'a> {
         if stays && !must_move {
             return Ok(None);
         }
-        match source.read(key, seq, encoded) {
+        match source.read_once(key, seq, encoded) {
             Ok(value) => Ok(Some(value)),
             // The entry keeps its pointer, so a reader reports the damage and the other entries are
             // not affected. A collection fails, because its file would be picked again.

@@ -2,14 +2,25 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use crate::buffer::{Priority, Slots, pin};
 use crate::error::{Error, Result};
 use crate::stats::Counter;
 use crate::table::{TableEnvironment, TableReader};
 use crate::value::Value;
 use crate::value_pointer::{ValueFileName, ValuePointer};
+
+/// Larger values are read again each time, because each would take the place of many blocks.
+const CACHED_BYTES_MAX: u32 = 128 << 10;
+
+/// Of the values that begin in the same part of a file, of this length, one at a time is in memory.
+/// The slots then take no more memory than those of a table with blocks of this length.
+const SLOT_BYTES: u64 = 4 << 10;
+
+/// The length of the tag before a value in memory.
+const TAG_BYTES: usize = 16;
 
 /// A value file of a version. The file is opened on first use, and removed when the last user drops
 /// an obsolete one.
@@ -18,6 +29,8 @@ pub(crate) struct ValueFile {
     path: PathBuf,
     size_bytes: u64,
     reader: TableReader,
+    /// The values in memory, created when the first one is read.
+    slots: OnceLock<Slots>,
     environment: Arc<TableEnvironment>,
     is_obsolete: AtomicBool,
 }
@@ -35,6 +48,7 @@ impl ValueFile {
             path: dir.join(name.file_name()),
             size_bytes,
             reader: TableReader::new(&environment.open_files),
+            slots: OnceLock::new(),
             environment: Arc::clone(environment),
             is_obsolete: AtomicBool::new(false),
         })
@@ -52,23 +66,66 @@ impl ValueFile {
         self.read_at(0, &mut [])
     }
 
-    /// Reads a value with one read, and verifies it against its pointer.
+    /// Returns a value, from the buffer manager or with one read of the file.
     ///
     /// # Errors
     /// The value cannot be read, or is not the one to which the pointer refers.
     pub(crate) fn read(&self, pointer: &ValuePointer) -> Result<Value> {
-        let ValuePointer { offset, len, checksum, .. } = *pointer;
-        // This bounds the allocation, because the length may come from a damaged table.
+        if pointer.len > CACHED_BYTES_MAX {
+            return self.read_once(pointer);
+        }
+        let count = self.size_bytes.div_ceil(SLOT_BYTES) as usize;
+        let slots = self.slots.get_or_init(|| Slots::new(&self.environment.buffer, count));
+        let slot = (pointer.offset / SLOT_BYTES) as usize;
+        let part = TAG_BYTES..TAG_BYTES + pointer.len as usize;
+        if let Some(block) = slots.get(slot, &pin())
+            && block.get(..TAG_BYTES) == Some(&tag_of(pointer)[..])
+        {
+            return Ok(Value::of_block(block, part));
+        }
+        self.check_bounds(pointer)?;
+        let mut block = self.environment.buffer.allocate(part.end);
+        self.fill(pointer, block.get_mut(part.clone()).unwrap_or_default())?;
+        if let Some(tag) = block.get_mut(..TAG_BYTES) {
+            tag.copy_from_slice(&tag_of(pointer));
+        }
+        let block = block.freeze();
+        let value = Value::of_block(block.view(), part);
+        slots.fill(slot, block, Priority::Data);
+        Ok(value)
+    }
+
+    /// Reads a value as [`Self::read`] does, for a job that reads each value once.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub(crate) fn read_once(&self, pointer: &ValuePointer) -> Result<Value> {
+        self.check_bounds(pointer)?;
+        let len = pointer.len as usize;
+        let mut block = self.environment.buffer.standalone(len);
+        self.fill(pointer, &mut block)?;
+        Ok(Value::of_block(block.freeze().view(), 0..len))
+    }
+
+    /// Checks that a value is within the file. This bounds the memory for it, because the length may
+    /// come from a damaged table.
+    fn check_bounds(&self, pointer: &ValuePointer) -> Result<()> {
+        let ValuePointer { offset, len, .. } = *pointer;
         if offset.checked_add(len.into()).is_none_or(|end| end > self.size_bytes) {
             return Err(self.corrupt(offset, "a table refers to a value beyond its end"));
         }
-        let mut block = self.environment.buffer.standalone(len as usize);
-        self.read_at(offset, &mut block)?;
+        Ok(())
+    }
+
+    /// Reads the bytes of a value, and verifies them against its pointer.
+    fn fill(&self, pointer: &ValuePointer, value: &mut [u8]) -> Result<()> {
+        let ValuePointer { offset, len, checksum, .. } = *pointer;
+        self.read_at(offset, value)?;
         self.environment.counters.add(Counter::ValueBytesRead, len.into());
-        if self.name.checksum(offset, &block) != checksum {
+        if self.name.checksum(offset, value) != checksum {
             return Err(self.corrupt(offset, "the checksum of a value does not match"));
         }
-        Ok(Value::of_block(block.freeze().view(), 0..len as usize))
+        Ok(())
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
@@ -87,6 +144,14 @@ impl ValueFile {
     fn corrupt(&self, offset: u64, detail: &str) -> Error {
         Error::corruption(&self.path, Some(offset), "value", detail)
     }
+}
+
+/// Returns the bytes before a value in memory, which say which value it is.
+fn tag_of(pointer: &ValuePointer) -> [u8; TAG_BYTES] {
+    let mut tag = [0; TAG_BYTES];
+    tag[..8].copy_from_slice(&pointer.offset.to_le_bytes());
+    tag[8..].copy_from_slice(&pointer.checksum.to_le_bytes());
+    tag
 }
 
 impl Drop for ValueFile {

@@ -31,16 +31,28 @@ impl ValueFiles {
     /// # Errors
     /// The pointer is damaged, or its value cannot be read.
     pub(crate) fn read(&self, key: &[u8], seq: SeqNo, pointer: &[u8]) -> Result<Value> {
+        let (file, pointer) = self.find(key, seq, pointer)?;
+        file.read(&pointer)
+    }
+
+    /// Reads a value as [`Self::read`] does, for a job that reads each value once.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub(crate) fn read_once(&self, key: &[u8], seq: SeqNo, pointer: &[u8]) -> Result<Value> {
+        let (file, pointer) = self.find(key, seq, pointer)?;
+        file.read_once(&pointer)
+    }
+
+    fn find(&self, key: &[u8], seq: SeqNo, pointer: &[u8]) -> Result<(&ValueFile, ValuePointer)> {
         let bad = |detail: &str| {
             let detail =
                 format!("the entry of '{}' with number {seq}: {detail}", key.escape_ascii());
             Error::corruption(&self.dir, None, "value pointer", detail)
         };
         let pointer = ValuePointer::decode(pointer).map_err(|error| bad(&error.to_string()))?;
-        let file = self
-            .files
-            .get(&pointer.file)
-            .ok_or_else(|| bad(&format!("value file {} is not part of the tree", pointer.file)))?;
-        file.read(&pointer)
+        let missing = || bad(&format!("value file {} is not part of the tree", pointer.file));
+        let file = self.files.get(&pointer.file).ok_or_else(missing)?;
+        Ok((file, pointer))
     }
 }

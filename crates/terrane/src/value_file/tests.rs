@@ -7,7 +7,7 @@ use super::*;
 use crate::buffer::BufferPool;
 use crate::error::{ErrorKind, Result};
 use crate::memory_ledger::MemoryLedger;
-use crate::stats::Counters;
+use crate::stats::{Counter, Counters};
 use crate::storage::{Access, MemoryStorage, OpeningReaders, Storage};
 use crate::table::{OpenFiles, TableEnvironment, WarmSlots};
 use crate::value_pointer::{ValueFileName, ValuePointer};
@@ -62,6 +62,17 @@ fn values_read_back_and_the_file_goes_with_its_last_user() {
     for (pointer, value) in pointers.iter().zip(values()) {
         assert_eq!(file.read(pointer).unwrap(), value);
     }
+    // Values in the same part of the file are not mistaken for each other, and small ones stay.
+    let bytes_read = || environment.counters.get(Counter::ValueBytesRead);
+    assert_eq!(file.read(&pointers[0]).unwrap(), values()[0]);
+    let before = bytes_read();
+    for _ in 0..3 {
+        assert_eq!(file.read(&pointers[0]).unwrap(), values()[0]);
+    }
+    assert_eq!(bytes_read(), before);
+    assert_eq!(file.read(&pointers[1]).unwrap(), values()[1]);
+    assert_eq!(file.read(&pointers[2]).unwrap(), values()[2]);
+    assert_eq!(bytes_read(), before + 300_000);
     let wrong = ValuePointer { checksum: 1, ..pointers[0] };
     let beyond = ValuePointer { offset: finished.size_bytes, ..pointers[0] };
     for pointer in [wrong, beyond] {
