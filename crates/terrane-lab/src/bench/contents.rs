@@ -78,7 +78,8 @@ impl Contents {
     /// Returns the live bytes: those computed from the workloads if they are exact, else the result
     /// of a scan; `None` if the scan would take too long.
     pub(super) fn live(&mut self, db: &Db) -> Result<Option<LiveBytes>> {
-        if self.live.is_none() && db.stats().table_bytes <= SCAN_BYTES_MAX {
+        let stats = db.stats();
+        if self.live.is_none() && stats.table_bytes + stats.value_bytes <= SCAN_BYTES_MAX {
             let mut bytes = 0;
             let mut entries = db.iter()?;
             while entries.advance()? {

@@ -58,15 +58,15 @@ pub struct WorkloadRow {
     pub storage_bytes_written: u64,
     /// Bytes read from storage.
     pub storage_bytes_read: u64,
-    /// Bytes written to tables per user byte; `None` if nothing was written.
+    /// Bytes written to tables and value files per user byte; `None` if nothing was written.
     pub write_amplification: Option<f64>,
     /// Data blocks read per lookup; `None` without lookups.
     pub read_amplification: Option<f64>,
     /// Pages read per lookup; `None` without lookups, or with scans.
     pub pages_read: Option<f64>,
-    /// Table bytes beyond the live bytes, per live byte; `None` if live bytes are unknown or zero.
+    /// Bytes of tables and value files beyond the live bytes, per live byte; `None` if live bytes are unknown or zero.
     pub space_amplification: Option<f64>,
-    /// Bytes of all tables.
+    /// Bytes of all tables and value files.
     pub table_bytes: u64,
     /// Live bytes, if known.
     pub live: Option<LiveBytes>,
@@ -116,6 +116,7 @@ impl WorkloadRow {
     pub fn of(measured: Measurement) -> Self {
         let Measurement { report, stats_before: before, stats: now, live, .. } = measured;
         let tables = |stats: &Stats| stats.flush_bytes_written + stats.compaction_bytes_written;
+        let stored_bytes = now.table_bytes + now.value_bytes;
         let table_bytes_written = tables(&now) - tables(&before);
         let user_bytes = now.user_bytes_written - before.user_bytes_written;
         let stall_cause = stall_cause(&before, &now);
@@ -151,9 +152,9 @@ impl WorkloadRow {
             read_amplification: ratio(now.get_blocks - before.get_blocks, now.gets - before.gets),
             pages_read,
             space_amplification: live
-                .and_then(|live| ratio(now.table_bytes, live.bytes))
+                .and_then(|live| ratio(stored_bytes, live.bytes))
                 .map(|whole| whole - 1.0),
-            table_bytes: now.table_bytes,
+            table_bytes: stored_bytes,
             live,
             flushes: now.flushes - before.flushes,
             compactions: now.compactions - before.compactions,

@@ -262,7 +262,8 @@ terrane simulate --two-phase --budget 100MB/s --design 'tiering T=3; scheduler=g
   a load in random order writes each key once. Tables are cut as in the engine; in a design that only merges
   whole runs, a run is one table.
 - **Values apart** are counted by value file, table and popularity of their keys. Flushes write them to value
-  files, merges drop and relocate them, and collections are merges of one table.
+  files, merges drop and relocate them, and collections are merges of one table. A value that the engine leaves in a
+  segment of the log is charged to the flush as well, because the log has no device of its own here.
 - **Flushes and merges** proceed at the rate of the scarcest resource: the I/O budget for their writes, the
   device for their reads and writes, or the processor for their entries. Flushes have priority. Merges start
   by the rule of the engine's gate and receive the shares that the scheduler assigns.

@@ -108,7 +108,7 @@ fn live_note(name: &str, row: &WorkloadRow) -> Option<String> {
         "scan" => "counted by a scan",
         _ => "computed from the writes",
     };
-    Some(format!("{name}: {tables} of tables for {bytes} live, {source}"))
+    Some(format!("{name}: {tables} of tables and value files for {bytes} live, {source}"))
 }
 
 #[cfg(test)]

@@ -160,7 +160,8 @@ impl LoadedTree<'_> {
         loaded.warmed_bytes = cache.warmed_bytes;
         loaded.compactions = stats.compactions;
         loaded.move_compactions = stats.move_compactions;
-        loaded.space_amplification = stats.table_bytes as f64 / live_bytes - 1.0;
+        let stored = stats.table_bytes + stats.value_bytes;
+        loaded.space_amplification = stored as f64 / live_bytes - 1.0;
         loaded.tombstones = stats.table_tombstones;
         loaded.oldest_tombstone =
             Duration::from_micros(oldest.map_or(0, |since| now.saturating_sub(since)));
