@@ -86,6 +86,18 @@ impl Slots {
         }
     }
 
+    /// Prefetches the header and the first `lines` cache lines of the block of a slot, if it is in
+    /// memory. Unlike a prefetch of a [`BlockView`], this does not wait for the header.
+    #[inline]
+    pub(crate) fn prefetch_block(&self, slot: usize, lines: usize) {
+        let Some(Word::Resident { frame, .. }) = self.slots.get(slot).map(Slot::load) else { return };
+        // The frame may be freed meanwhile, but a prefetch of any address is harmless.
+        let start = frame.as_ptr().cast::<u8>();
+        for line in 0..=lines {
+            prefetch_line(start.wrapping_add(line * 64).cast_const());
+        }
+    }
+
     /// Puts a block into a slot, and returns the block to use: that of another thread if it was
     /// faster.
     pub(crate) fn fill(&self, slot: usize, block: BlockRef, priority: Priority) -> BlockRef {

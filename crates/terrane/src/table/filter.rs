@@ -92,8 +92,11 @@ impl<'a> Filter<'a> {
     /// Prefetches the line of a key's hash.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
-        let line = line_of(hash, self.lines.len() / LINE_BYTES);
-        prefetch_lines(self.lines.get(line * LINE_BYTES..).unwrap_or_default(), 1);
+        let start = line_of(hash, self.lines.len() / LINE_BYTES) * LINE_BYTES;
+        // A line of the filter need not be aligned to a line of the cache.
+        for at in [start, start + LINE_BYTES - 1] {
+            prefetch_lines(self.lines.get(at..).unwrap_or_default(), 1);
+        }
     }
 
     /// Returns true if the set may contain the key with this hash. There are no false negatives.

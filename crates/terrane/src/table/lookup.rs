@@ -3,8 +3,6 @@
 //! The `prefetch` methods request memory for a later lookup, so that the cache misses of several
 //! lookups overlap. They read nothing from storage that the lookup would not read.
 
-use terrane_memtable::prefetch_lines;
-
 use super::block::{Block, Layout};
 use super::blocks::BLOCK_HEAD_LINES;
 use super::filter::Filter;
@@ -119,9 +117,7 @@ impl Table {
         let opened = self.opened()?;
         self.with_index_of(opened, |index| {
             let number = search(opened, index, key);
-            if let Some(block) = opened.slots.peek(data_slot(number), &pin()) {
-                prefetch_lines(&block, BLOCK_HEAD_LINES);
-            }
+            opened.slots.prefetch_block(data_slot(number), BLOCK_HEAD_LINES);
             number
         })
     }
@@ -130,22 +126,20 @@ impl Table {
     #[inline(never)]
     pub(crate) fn prefetch_start(&self, number: usize) {
         // An error is left to the read of the block.
-        let Ok(opened) = self.opened() else { return };
-        if let Some(block) = opened.slots.peek(data_slot(number), &pin()) {
-            prefetch_lines(&block, BLOCK_HEAD_LINES);
+        if let Some(opened) = self.opened_already() {
+            opened.slots.prefetch_block(data_slot(number), BLOCK_HEAD_LINES);
         }
     }
 
     /// Prefetches the line of the filter for the key of this hash, if the filter is in memory.
-    pub(crate) fn prefetch_filter(&self, hash: u64) -> Result<()> {
-        let opened = self.opened()?;
+    pub(crate) fn prefetch_filter(&self, hash: u64) {
+        let Some(opened) = self.opened_already() else { return };
         // The lookup that follows reports damage.
         if let Some(bytes) = opened.slots.peek(FILTER_SLOT, &pin())
             && let Ok(filter) = Filter::parse(&bytes)
         {
             filter.prefetch(hash);
         }
-        Ok(())
     }
 
     /// Prefetches the first entry at or after `(key, seq)` in block `number`, if the block is in

@@ -70,45 +70,50 @@ impl Reader {
     /// Returns the newest version of `key` as of `seq`. Returns none if the key has no version, or
     /// if a range tombstone covers it.
     fn find(&self, state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Answer> {
+        let hash = filter_hash(key);
+        let tables = prefetched_tables(state.version.runs(), key, hash);
         match find_in_memtables(state, key, seq) {
             MemoryAnswer::Decided(found) => return Ok(Answer::Decided(found)),
             MemoryAnswer::Overwritten => return Ok(Answer::Overwritten),
             MemoryAnswer::Undecided => {}
         }
-        self.find_in_tables(state, key, seq).map(Answer::Decided)
+        self.find_in_tables(state, (key, hash), seq, &tables).map(Answer::Decided)
     }
 
     fn find_in_tables(
         &self,
         state: &TreeState,
-        key: &[u8],
+        (key, hash): (&[u8], u64),
         seq: SeqNo,
+        tables: &FirstTables<'_>,
     ) -> Result<Option<FoundVersion>> {
         let runs = state.version.runs();
         if runs.is_empty() {
             return Ok(None);
         }
-        let Some(pool) = &self.pool else { return self.find_alone(runs, key, seq) };
+        let find_alone = || {
+            let later = runs.iter().skip(tables.len()).map(|run| run.table_for(key));
+            self.find_alone(tables.iter().copied().chain(later), (key, hash), seq)
+        };
+        let Some(pool) = &self.pool else { return find_alone() };
         if pool.helps() {
             return self.find_in_parallel(pool, state, key, seq);
         }
         let start = Instant::now();
-        let found = self.find_alone(runs, key, seq);
+        let found = find_alone();
         pool.record(start.elapsed());
         found
     }
 
-    /// Searches the runs one after the other.
+    /// Searches the tables of the runs one after the other.
     #[inline]
-    fn find_alone(
+    fn find_alone<'a>(
         &self,
-        runs: &[Arc<OpenRun>],
-        key: &[u8],
+        tables: impl Iterator<Item = Option<&'a Arc<Table>>>,
+        (key, hash): (&[u8], u64),
         seq: SeqNo,
     ) -> Result<Option<FoundVersion>> {
-        let hash = filter_hash(key);
-        for run in runs {
-            let Some(table) = run.table_for(key) else { continue };
+        for table in tables.flatten() {
             let deleted = newest_deletion(table, key, seq)?;
             if let Some(found) = self.find_in_table(table, key, seq, hash)? {
                 return Ok((found.seq > deleted).then_some(found));
@@ -153,6 +158,26 @@ pub(super) fn value_of(
         }
         _ => Ok(None),
     }
+}
+
+/// The number of runs whose filters are prefetched.
+const FIRST_RUNS: usize = 8;
+
+/// The tables of the first runs that may contain a key.
+type FirstTables<'a> = [Option<&'a Arc<Table>>; FIRST_RUNS];
+
+/// Returns the tables of the first runs that may contain `key`, and prefetches their filters, so that
+/// the cache misses of memtables and filters overlap. A single filter is not worth that.
+#[inline]
+fn prefetched_tables<'a>(runs: &'a [Arc<OpenRun>], key: &[u8], hash: u64) -> FirstTables<'a> {
+    let mut tables = [None; FIRST_RUNS];
+    for (run, table) in runs.iter().zip(&mut tables) {
+        *table = run.table_for(key);
+        if let (Some(table), true) = (table, runs.len() > 1) {
+            table.prefetch_filter(hash);
+        }
+    }
+    tables
 }
 
 /// The answer of a tree to a lookup.

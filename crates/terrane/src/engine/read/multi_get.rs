@@ -105,7 +105,7 @@ impl Reader {
                 continue;
             }
             let deleted = newest_deletion(table, key.key, seq)?;
-            table.prefetch_filter(key.hash)?;
+            table.prefetch_filter(key.hash);
             candidates.push(TableCandidate { pending: index, table, deleted, block: None });
         }
         for candidate in &mut candidates {
