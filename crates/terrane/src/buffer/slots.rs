@@ -90,7 +90,9 @@ impl Slots {
     /// memory. Unlike a prefetch of a [`BlockView`], this does not wait for the header.
     #[inline]
     pub(crate) fn prefetch_block(&self, slot: usize, lines: usize) {
-        let Some(Word::Resident { frame, .. }) = self.slots.get(slot).map(Slot::load) else { return };
+        let Some(Word::Resident { frame, .. }) = self.slots.get(slot).map(Slot::load) else {
+            return;
+        };
         // The frame may be freed meanwhile, but a prefetch of any address is harmless.
         let start = frame.as_ptr().cast::<u8>();
         for line in 0..=lines {

@@ -129,12 +129,13 @@ impl MergeCursor {
     }
 
     /// Prefetches for all sources before the first of them is positioned, so that their cache misses
-    /// overlap: first the starts of blocks, then entries.
+    /// overlap: first parts of indexes, then the starts of blocks, then entries.
     fn prefetch(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         if self.sources.len() < 2 {
             return Ok(());
         }
-        self.sources.iter_mut().try_for_each(|source| source.prefetch(key))?;
+        self.sources.iter_mut().try_for_each(|source| source.prefetch_index(key))?;
+        self.sources.iter_mut().try_for_each(|source| source.prefetch_block(key))?;
         self.sources.iter_mut().try_for_each(|source| source.prefetch_entry(key, seq))
     }
 

@@ -83,22 +83,28 @@ impl RunCursor {
         self.last_until(self.run.tables().len())
     }
 
-    /// Prefetches the memory that a seek to `key` reads.
-    pub(crate) fn prefetch(&mut self, key: &[u8]) -> Result<()> {
+    /// Prefetches the part of an index that a seek to `key` reads.
+    pub(crate) fn prefetch_index(&mut self, key: &[u8]) -> Result<()> {
         let Some(index) = self.run.index_at_or_before(key) else {
             self.forget_prefetch();
             return Ok(());
         };
-        self.open(index).map_or(Ok(()), |entries| entries.prefetch(key))
+        self.open(index).map_or(Ok(()), |entries| entries.prefetch_index(key))
     }
 
-    /// Prefetches the first entry at or after `(key, seq)`, where [`RunCursor::prefetch`] was called
-    /// with the same key.
+    /// Prefetches the start of the block that a seek to `key` reads, where
+    /// [`RunCursor::prefetch_index`] was called with the same key.
+    pub(crate) fn prefetch_block(&mut self, key: &[u8]) -> Result<()> {
+        self.entries.as_mut().map_or(Ok(()), |entries| entries.prefetch_block(key))
+    }
+
+    /// Prefetches the first entry at or after `(key, seq)`, where [`RunCursor::prefetch_block`] was
+    /// called with the same key.
     pub(crate) fn prefetch_entry(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         self.entries.as_mut().map_or(Ok(()), |entries| entries.prefetch_entry(key, seq))
     }
 
-    /// Discards the position that [`RunCursor::prefetch`] prepared.
+    /// Discards what was prefetched.
     pub(crate) fn forget_prefetch(&mut self) {
         if let Some(entries) = &mut self.entries {
             entries.forget_prefetch();
@@ -107,7 +113,12 @@ impl RunCursor {
 
     /// Moves to the first entry at or after `(key, seq)`.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        let Some(index) = self.run.index_at_or_before(key) else { return self.seek_first() };
+        let is_prefetched = self.entries.as_ref().is_some_and(TableCursor::is_prefetched);
+        let found = match is_prefetched {
+            true => Some(self.index),
+            false => self.run.index_at_or_before(key),
+        };
+        let Some(index) = found else { return self.seek_first() };
         if let Some(entries) = self.open(index) {
             entries.seek(key, seq)?;
             if entries.is_valid() {

@@ -100,16 +100,25 @@ impl Source {
         Ok(())
     }
 
-    /// Prefetches the memory that a seek to `key` reads.
-    pub(crate) fn prefetch(&mut self, key: &[u8]) -> Result<()> {
+    /// Prefetches the part of an index that a seek to `key` reads.
+    pub(crate) fn prefetch_index(&mut self, key: &[u8]) -> Result<()> {
         match self {
             Self::Memtable(_) => Ok(()),
-            Self::Run(cursor) => cursor.prefetch(key),
+            Self::Run(cursor) => cursor.prefetch_index(key),
         }
     }
 
-    /// Prefetches the first entry at or after `(key, seq)`, where [`Source::prefetch`] was called
-    /// with the same key.
+    /// Prefetches the start of the block that a seek to `key` reads, where
+    /// [`Source::prefetch_index`] was called with the same key.
+    pub(crate) fn prefetch_block(&mut self, key: &[u8]) -> Result<()> {
+        match self {
+            Self::Memtable(_) => Ok(()),
+            Self::Run(cursor) => cursor.prefetch_block(key),
+        }
+    }
+
+    /// Prefetches the first entry at or after `(key, seq)`, where [`Source::prefetch_block`] was
+    /// called with the same key.
     pub(crate) fn prefetch_entry(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         match self {
             Self::Memtable(_) => Ok(()),
@@ -117,7 +126,7 @@ impl Source {
         }
     }
 
-    /// Discards the position that [`Source::prefetch`] prepared.
+    /// Discards what was prefetched.
     pub(crate) fn forget_prefetch(&mut self) {
         if let Self::Run(cursor) = self {
             cursor.forget_prefetch();

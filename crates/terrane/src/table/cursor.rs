@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::block::BlockCursor;
+use super::index::Narrowed;
 use super::read_ahead::ReadAhead;
 use super::reader::Table;
 use super::warming::Heat;
@@ -31,6 +32,8 @@ pub(crate) struct TableCursor {
 enum Prefetched {
     #[default]
     Nothing,
+    /// The part of the index to which the search was narrowed.
+    Index(Narrowed),
     /// The start of the block with this number.
     Block(usize),
     /// The entry with this index, in the block that `entries` has.
@@ -107,16 +110,26 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Prefetches the start of the block of `key`, and records the block for the next seek.
-    pub(crate) fn prefetch(&mut self, key: &[u8]) -> Result<()> {
+    /// Prefetches the part of the index that a seek to `key` reads.
+    pub(crate) fn prefetch_index(&mut self, key: &[u8]) -> Result<()> {
         // Cleared first: after an error the block of an earlier key must not remain.
         self.forget_prefetch();
-        self.prefetched = Prefetched::Block(self.table.prefetch_block(key)?);
+        self.prefetched = Prefetched::Index(self.table.prefetch_index(key)?);
+        Ok(())
+    }
+
+    /// Prefetches the start of the block of `key`, if [`TableCursor::prefetch_index`] was called with
+    /// the same key, and records the block for the next seek.
+    pub(crate) fn prefetch_block(&mut self, key: &[u8]) -> Result<()> {
+        if let Prefetched::Index(narrowed) = std::mem::take(&mut self.prefetched) {
+            let block = self.table.prefetch_narrowed(key, narrowed)?;
+            self.prefetched = Prefetched::Block(block);
+        }
         Ok(())
     }
 
     /// Prefetches the first entry at or after `(key, seq)`, and records it for the next seek, if
-    /// [`TableCursor::prefetch`] was called with the same key.
+    /// [`TableCursor::prefetch_block`] was called with the same key.
     pub(crate) fn prefetch_entry(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         if let Prefetched::Block(block) = std::mem::take(&mut self.prefetched)
             && self.load(block)?
@@ -125,6 +138,11 @@ impl TableCursor {
             self.prefetched = Prefetched::Entry(found.or_else(|error| self.damaged(&error))?);
         }
         Ok(())
+    }
+
+    /// Returns true if something was prefetched for the next seek.
+    pub(crate) fn is_prefetched(&self) -> bool {
+        !matches!(self.prefetched, Prefetched::Nothing)
     }
 
     /// Discards a prefetched position: the next seek is for another key.
@@ -139,7 +157,7 @@ impl TableCursor {
         }
         let mut block = match std::mem::take(&mut self.prefetched) {
             Prefetched::Block(block) => block,
-            Prefetched::Nothing => self.table.block_of(key)?,
+            Prefetched::Nothing | Prefetched::Index(_) => self.table.block_of(key)?,
             Prefetched::Entry(index) => {
                 self.step(|entries| entries.go_to(index))?;
                 if self.is_valid() {
@@ -162,7 +180,7 @@ impl TableCursor {
     }
 
     /// After a jump to an entry near the end of its block, prefetches the next block.
-    #[inline]
+    #[inline(never)]
     fn prefetch_next_block(&self) {
         if self.entries.remaining() <= BEFORE_NEXT_BLOCK {
             self.table.prefetch_start(self.block + 1);
@@ -173,7 +191,7 @@ impl TableCursor {
     #[inline]
     fn prefetch_coming_block(&self) {
         if self.entries.remaining() == BEFORE_NEXT_BLOCK {
-            self.table.prefetch_start(self.block + 1);
+            self.prefetch_next_block();
         }
     }
 

@@ -241,17 +241,46 @@ impl<'a> Index<'a> {
     /// the block is, while the memory that decides between them is on its way.
     #[inline]
     pub(super) fn search_with(&self, key: &[u8], narrowed: impl Fn(usize, usize)) -> usize {
-        let count = self.layout.count;
+        match self.suffix_of(key) {
+            Ok(suffix) => {
+                let group = self.group_of(head_of(suffix));
+                self.prefetch_group(group, narrowed);
+                self.search_in(suffix, group)
+            }
+            Err(block) => block,
+        }
+    }
+
+    /// Does the first part of [`Index::search_with`].
+    pub(super) fn narrow(&self, key: &[u8], narrowed: impl Fn(usize, usize)) -> Narrowed {
+        let group = self.suffix_of(key).ok().and_then(|suffix| self.group_of(head_of(suffix)));
+        self.prefetch_group(group, narrowed);
+        Narrowed(group)
+    }
+
+    /// Does the rest of [`Index::search_with`] after [`Index::narrow`] for the same key.
+    pub(super) fn search_narrowed(&self, key: &[u8], narrowed: Narrowed) -> usize {
+        self.suffix_of(key).map_or_else(|block| block, |suffix| self.search_in(suffix, narrowed.0))
+    }
+
+    /// Returns the part of a key after the prefix; or the block to search, if the key does not have
+    /// the prefix.
+    #[inline]
+    fn suffix_of<'k>(&self, key: &'k [u8]) -> Result<&'k [u8], usize> {
         let prefix = self.bytes.get(self.layout.prefix.clone()).unwrap_or_default();
         let shared = prefix.len().min(key.len());
         match key[..shared].cmp(&prefix[..shared]) {
-            Less => return 0,
-            Greater => return count.saturating_sub(1),
-            Equal if key.len() < prefix.len() => return 0,
-            Equal => {}
+            Less => Err(0),
+            Greater => Err(self.layout.count.saturating_sub(1)),
+            Equal if key.len() < prefix.len() => Err(0),
+            Equal => Ok(&key[shared..]),
         }
-        let suffix = &key[shared..];
-        let mut at = self.count_not_above(suffix, narrowed);
+    }
+
+    /// Searches for a suffix whose head is in `group`.
+    #[inline]
+    fn search_in(&self, suffix: &[u8], group: Option<usize>) -> usize {
+        let mut at = self.count_not_above(suffix, group);
         // Blocks that begin with exactly this key may continue it from an earlier block.
         while at > 1 && self.continues(at - 1) && self.is_separator(at - 1, suffix) {
             at -= 1;
@@ -274,14 +303,15 @@ impl<'a> Index<'a> {
 
     /// Returns the number of separators that are not above the key with this suffix.
     #[inline]
-    fn count_not_above(&self, suffix: &[u8], narrowed: impl Fn(usize, usize)) -> usize {
+    fn count_not_above(&self, suffix: &[u8], group: Option<usize>) -> usize {
         let head = head_of(suffix);
-        let mut low = self.lower_bound(head, narrowed);
+        let mut low = self.lower_bound(head, group);
         if low == self.layout.count || self.head(low) != head {
             return low;
         }
         let next = head.checked_add(1);
-        let mut high = next.map_or(self.layout.count, |next| self.lower_bound(next, |_, _| ()));
+        let below = |next| self.lower_bound(next, self.group_of(next));
+        let mut high = next.map_or(self.layout.count, below);
         while low < high {
             let middle = low.midpoint(high);
             if self.compare(middle, suffix) == Greater { high = middle } else { low = middle + 1 }
@@ -289,21 +319,44 @@ impl<'a> Index<'a> {
         low
     }
 
-    /// Returns the number of heads below `target`.
+    /// Returns the last group of [`SAMPLED`] heads that begins below `target`; none if all heads are
+    /// at or above it.
     #[inline]
-    fn lower_bound(&self, target: u64, narrowed: impl Fn(usize, usize)) -> usize {
-        let sampled = self.layout.samples.partition_point(|&head| head < target);
-        let Some(last) = sampled.checked_sub(1) else { return 0 };
-        let from = last * SAMPLED;
+    fn group_of(&self, target: u64) -> Option<usize> {
+        self.layout.samples.partition_point(|&head| head < target).checked_sub(1)
+    }
+
+    /// Returns the heads of a group.
+    #[inline]
+    fn heads(&self, group: usize) -> &'a [u8] {
+        let from = group * SAMPLED;
         let to = (from + SAMPLED).min(self.layout.count);
-        narrowed(last * SAMPLED, to - from);
-        let heads = self.bytes.get(HEADS_START + from * 8..HEADS_START + to * 8);
-        prefetch_lines(heads.unwrap_or_default(), SAMPLED_LINES);
+        self.bytes.get(HEADS_START + from * 8..HEADS_START + to * 8).unwrap_or_default()
+    }
+
+    #[inline]
+    fn prefetch_group(&self, group: Option<usize>, narrowed: impl Fn(usize, usize)) {
+        if let Some(group) = group {
+            let heads = self.heads(group);
+            narrowed(group * SAMPLED, heads.len() / 8);
+            prefetch_lines(heads, SAMPLED_LINES);
+        }
+    }
+
+    /// Returns the number of heads below `target`, whose group is `group`.
+    #[inline]
+    fn lower_bound(&self, target: u64, group: Option<usize>) -> usize {
+        let Some(group) = group else { return 0 };
         // Counts without branches.
-        let heads = heads.unwrap_or_default().chunks_exact(8);
-        from + heads.map(|head| usize::from(u64_at(head, 0) < target)).sum::<usize>()
+        let heads = self.heads(group).chunks_exact(8);
+        let below = heads.map(|head| usize::from(u64_at(head, 0) < target)).sum::<usize>();
+        group * SAMPLED + below
     }
 }
+
+/// The group of heads to which the search for a key was narrowed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Narrowed(Option<usize>);
 
 #[cfg(test)]
 mod tests {
@@ -355,6 +408,8 @@ mod tests {
                 for key in block {
                     let first = blocks.iter().position(|block| block.contains(key)).unwrap();
                     assert_eq!(index.search(key), first, "seed {} key {key:?}", seed + round);
+                    let narrowed = index.narrow(key, |_, _| ());
+                    assert_eq!(index.search_narrowed(key, narrowed), first);
                     // A key that is in no block is in the range of the found block, or next to it.
                     let mut absent = key.clone();
                     absent.push(0);

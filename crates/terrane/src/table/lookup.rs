@@ -6,7 +6,7 @@
 use super::block::{Block, Layout};
 use super::blocks::BLOCK_HEAD_LINES;
 use super::filter::Filter;
-use super::index::Index;
+use super::index::{Index, Narrowed};
 use super::open_table::OpenTable;
 use super::reader::Table;
 use super::slots::{FILTER_SLOT, data_slot};
@@ -111,19 +111,32 @@ impl Table {
         self.with_index(|_, index| index.continues_in(number, key))
     }
 
+    /// Prefetches the part of the index that a search for `key` reads.
+    pub(super) fn prefetch_index(&self, key: &[u8]) -> Result<Narrowed> {
+        self.with_index(|opened, index| {
+            index.narrow(key, |first, count| opened.slots.prefetch(data_slot(first), count))
+        })
+    }
+
     /// Does the same as [`Table::block_of`], and prefetches the start of that block if it is in
     /// memory.
     pub(crate) fn prefetch_block(&self, key: &[u8]) -> Result<usize> {
-        let opened = self.opened()?;
-        self.with_index_of(opened, |index| {
-            let number = search(opened, index, key);
+        let number = self.block_of(key)?;
+        self.prefetch_start(number);
+        Ok(number)
+    }
+
+    /// Does the same as [`Table::prefetch_block`], after [`Table::prefetch_index`] for the same key.
+    pub(super) fn prefetch_narrowed(&self, key: &[u8], narrowed: Narrowed) -> Result<usize> {
+        self.with_index(|opened, index| {
+            let number = index.search_narrowed(key, narrowed);
             opened.slots.prefetch_block(data_slot(number), BLOCK_HEAD_LINES);
             number
         })
     }
 
     /// Prefetches the start of data block `number`, if it is in memory.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn prefetch_start(&self, number: usize) {
         // An error is left to the read of the block.
         if let Some(opened) = self.opened_already() {

@@ -211,21 +211,35 @@ fn a_key_that_is_approached_and_not_sought_leads_no_other_seek_astray() {
     };
     let finished = write(&storage, &entries, config);
     let mut cursor = TableCursor::new(open(&storage, Access::Buffered, &finished));
-    let between: [fn(&mut TableCursor) -> Result<()>; 5] = [
+    /// Prefetches in so many of the three steps.
+    fn prefetch(cursor: &mut TableCursor, key: &[u8], steps: usize) -> Result<()> {
+        let all: [&dyn Fn(&mut TableCursor) -> Result<()>; 3] = [
+            &|cursor| cursor.prefetch_index(key),
+            &|cursor| cursor.prefetch_block(key),
+            &|cursor| cursor.prefetch_entry(key, 1),
+        ];
+        all.iter().take(steps).try_for_each(|step| step(cursor))
+    }
+    let between: [fn(&mut TableCursor) -> Result<()>; 7] = [
         |cursor| cursor.seek_first(),
         |cursor| cursor.seek_last(),
         |cursor| cursor.seek_before(b"key50", 1),
-        |cursor| cursor.prefetch(b"key10"),
+        |cursor| prefetch(cursor, b"key10", 1),
+        |cursor| prefetch(cursor, b"key10", 2),
+        |cursor| prefetch(cursor, b"key10", 3),
         |cursor| {
             cursor.forget_prefetch();
             Ok(())
         },
     ];
-    for step in between {
-        cursor.prefetch(b"key90").unwrap();
+    for (step, steps) in between.iter().flat_map(|step| (1..=3).map(move |steps| (step, steps))) {
+        prefetch(&mut cursor, b"key90", steps).unwrap();
         step(&mut cursor).unwrap();
         cursor.seek(b"key10", 1).unwrap();
         assert_eq!(cursor.key(), b"key10");
+        prefetch(&mut cursor, b"key90", steps).unwrap();
+        cursor.seek(b"key90", 1).unwrap();
+        assert_eq!(cursor.key(), b"key90");
     }
 }
 
