@@ -60,6 +60,7 @@ mod handle;
 mod human;
 pub mod inspect;
 mod io_budget;
+mod io_threads;
 mod iterator;
 mod keyspace;
 mod manifest;

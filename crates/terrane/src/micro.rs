@@ -15,6 +15,7 @@ use terrane_policy::Compression;
 use crate::buffer::BufferPool;
 use crate::clock::SystemClock;
 use crate::cursor::{MergeCursor, RunCursor, Source};
+use crate::io_threads::IoThreads;
 use crate::merge::{DropRules, OlderTables, Output, OutputConfig, merge};
 use crate::stats::Counters;
 use crate::storage::{Access, DiskStorage, MemoryStorage};
@@ -98,6 +99,7 @@ pub fn merge_two() -> impl FnMut(u64) {
         access: Access::Buffered,
         buffer: BufferPool::new(1 << 20),
         warm: crate::table::WarmSlots::default(),
+        io_threads: IoThreads::new(0),
         open_files: OpenFiles::new(None),
         ledger: Arc::default(),
         counters: Arc::default(),

@@ -41,6 +41,7 @@ mod range_block;
 mod read_ahead;
 mod reader;
 mod salvage;
+mod scan_window;
 mod sink;
 mod slots;
 mod stored;

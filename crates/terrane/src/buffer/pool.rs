@@ -147,6 +147,12 @@ impl BufferPool {
         unsafe { BlockMut::new(frame, len) }
     }
 
+    /// Returns true if a block of `len` bytes needs no eviction.
+    pub(crate) fn has_room(&self, len: usize) -> bool {
+        let state = self.0.lock();
+        state.allocated.max(state.live_bytes + HUGE_PAGE_BYTES) + len <= state.capacity
+    }
+
     /// Changes the capacity. Evicts blocks and gives memory back to the operating system if there is
     /// too much.
     pub(crate) fn set_capacity(&self, capacity: u64) {

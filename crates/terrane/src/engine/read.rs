@@ -46,6 +46,7 @@ impl Reader {
 
     /// Ends the threads of the pool. Reads continue without them.
     pub(crate) fn stop(&self) {
+        self.context.tables.io_threads.stop();
         if let Some(pool) = &self.pool {
             pool.stop();
         }

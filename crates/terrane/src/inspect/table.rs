@@ -8,6 +8,7 @@ use terrane_policy::{KeyRange, TableId, TableInfo};
 use super::values::DirectoryValues;
 use crate::buffer::BufferPool;
 use crate::error::{Error, Result};
+use crate::io_threads::IoThreads;
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, DiskStorage, OpeningReaders, Storage};
@@ -177,6 +178,7 @@ pub(super) fn environment() -> Arc<TableEnvironment> {
         access: Access::Buffered,
         buffer: BufferPool::new(8 << 20),
         warm: WarmSlots::default(),
+        io_threads: IoThreads::new(0),
         open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),

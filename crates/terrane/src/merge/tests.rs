@@ -12,6 +12,7 @@ use super::*;
 use crate::buffer::BufferPool;
 use crate::cursor::{DeletedRanges, Source, VisibleCursor};
 use crate::error::Error;
+use crate::io_threads::IoThreads;
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, MemoryStorage, Storage};
@@ -42,6 +43,7 @@ fn environment(storage: &MemoryStorage) -> Arc<TableEnvironment> {
         access: Access::Buffered,
         buffer: BufferPool::new(1 << 20),
         warm: crate::table::WarmSlots::default(),
+        io_threads: IoThreads::new(0),
         open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),

@@ -3,17 +3,20 @@
 //! A block that is in memory was verified and decompressed when it was read. Closures that are
 //! called with such a block are called by a pinned thread, and must not read others.
 
+use std::ops::Range;
+
 use terrane_memtable::prefetch_lines;
 
 use super::footer::Handle;
 use super::index::Index;
 use super::open_files::TableReader;
 use super::open_table::OpenTable;
-use super::reader::{Table, TableFile};
+use super::reader::{Table, TableEnvironment, TableFile};
 use super::slots::{INDEX_SLOT, data_slot};
 use super::stored::{self, TRAILER_BYTES};
 use crate::buffer::{BlockRef, BlockView, Priority, pin};
 use crate::error::Result;
+use crate::io_threads::IoThreads;
 use crate::stats::{BlockKind, Counter, Counters};
 
 /// The number of cache lines at the start of a data block that a search in it reads: the heads and
@@ -50,6 +53,84 @@ impl Table {
         Ok(read(self.file.load_data_block(opened, number)?.view()))
     }
 
+    /// Returns a data block if it is in memory.
+    #[inline]
+    pub(super) fn resident_block(&self, number: usize) -> Result<Option<BlockRef>> {
+        let opened = self.opened()?;
+        let guard = pin();
+        let Some(block) = opened.slots.get(data_slot(number), &guard) else { return Ok(None) };
+        self.counters().add(Counter::DataUses, 1);
+        prefetch_lines(&block, BLOCK_HEAD_LINES);
+        Ok(Some(block.share()))
+    }
+
+    /// Returns true if a data block is in memory. This does not count as a use of the block.
+    pub(crate) fn is_block_resident(&self, number: usize) -> bool {
+        self.is_resident(data_slot(number))
+    }
+
+    /// The threads that read for readers of the table.
+    pub(crate) fn io_threads(&self) -> &IoThreads {
+        &self.file.environment.io_threads
+    }
+
+    /// Returns the end of the blocks from `number` on that together have at most `bytes` bytes; at
+    /// least one, if the block exists.
+    pub(super) fn blocks_within(&self, number: usize, bytes: u64) -> Result<usize> {
+        self.with_index(|opened, index| {
+            let count = opened.index.len();
+            if number >= count {
+                return number;
+            }
+            let start = index.block(number).start;
+            let fits = |&next: &usize| index.block(next).end.saturating_sub(start) <= bytes;
+            (number + 1..count).take_while(fits).last().unwrap_or(number) + 1
+        })
+    }
+
+    /// Reads consecutive blocks as they are in the file, without verification. Returns them with
+    /// their offset.
+    pub(super) fn read_blocks(&self, numbers: &Range<usize>) -> Result<(u64, BlockRef)> {
+        let opened = self.opened()?;
+        let last = numbers.end.saturating_sub(1);
+        let (start, end) = self.with_index_of(opened, |index| {
+            (index.block(numbers.start).start, index.block(last).end)
+        })?;
+        let len = end.saturating_sub(start) as usize;
+        self.file.check_place(start, len)?;
+        let mut stored = self.file.environment.buffer.standalone(len);
+        self.file.read_into(&opened.reader, start, &mut stored)?;
+        self.counters().add(Counter::TableBytesRead, len as u64);
+        Ok((start, stored.freeze()))
+    }
+
+    /// Verifies and decompresses a data block that was read ahead. Puts it into its slot if the buffer
+    /// manager has free memory.
+    pub(super) fn install_block(
+        &self,
+        number: usize,
+        stored: &[u8],
+        offset: u64,
+    ) -> Result<BlockRef> {
+        let opened = self.opened()?;
+        let TableEnvironment { buffer, counters, .. } = &*self.file.environment;
+        counters.add_cache_miss(BlockKind::Data, self.file.level());
+        let (bytes, is_packed) =
+            stored::verify(stored, self.id(), offset, self.path(), "data block")?;
+        if !buffer.has_room(stored.len()) {
+            return self.standalone_block(bytes, is_packed, offset);
+        }
+        let mut block = buffer.allocate(match is_packed {
+            true => stored::unpacked_len(bytes, self.path(), offset, "data block")?,
+            false => bytes.len(),
+        });
+        match is_packed {
+            true => stored::decompress(bytes, &mut block, self.path(), offset, "data block")?,
+            false => block.copy_from_slice(bytes),
+        }
+        Ok(opened.slots.fill(data_slot(number), block.freeze(), Priority::Data))
+    }
+
     /// Reads a data block from the file, bypassing the buffer manager. Returns it verified and
     /// decompressed.
     pub(super) fn raw_block(&self, number: usize) -> Result<BlockRef> {
@@ -81,7 +162,7 @@ impl Table {
     }
 
     /// Returns the location of a data block in the file, including its trailer.
-    pub(super) fn block_place(&self, number: usize) -> Result<std::ops::Range<u64>> {
+    pub(super) fn block_place(&self, number: usize) -> Result<Range<u64>> {
         self.with_index(|_, index| index.block(number))
     }
 

@@ -6,9 +6,12 @@ use super::block::BlockCursor;
 use super::index::Narrowed;
 use super::read_ahead::ReadAhead;
 use super::reader::Table;
+use super::scan_window::ScanWindow;
 use super::warming::Heat;
+use crate::buffer::BlockRef;
 use crate::codec::{DecodeError, Decoded};
 use crate::error::{Error, Result};
+use crate::io_threads::Pending;
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
 
@@ -23,6 +26,10 @@ pub(crate) struct TableCursor {
     block: usize,
     entries: BlockCursor,
     prefetched: Prefetched,
+    /// The block that another thread reads for the next seek.
+    loading: Option<(usize, Pending<Result<BlockRef>>)>,
+    /// Reads blocks ahead, for a scan.
+    window: Option<Box<ScanWindow>>,
     /// Reads blocks ahead, for a cursor that reads the whole table once.
     ahead: Option<Box<ReadAhead>>,
 }
@@ -43,7 +50,7 @@ enum Prefetched {
 impl TableCursor {
     pub(crate) fn new(table: Arc<Table>) -> Self {
         let (entries, prefetched) = (BlockCursor::default(), Prefetched::Nothing);
-        Self { table, block: 0, entries, prefetched, ahead: None }
+        Self { table, block: 0, entries, prefetched, loading: None, window: None, ahead: None }
     }
 
     /// Creates a cursor that reads the table once from front to back, about `chunk_bytes` at a
@@ -123,6 +130,7 @@ impl TableCursor {
     pub(crate) fn prefetch_block(&mut self, key: &[u8]) -> Result<()> {
         if let Prefetched::Index(narrowed) = std::mem::take(&mut self.prefetched) {
             let block = self.table.prefetch_narrowed(key, narrowed)?;
+            self.start_loading(block);
             self.prefetched = Prefetched::Block(block);
         }
         Ok(())
@@ -148,6 +156,7 @@ impl TableCursor {
     /// Discards a prefetched position: the next seek is for another key.
     pub(crate) fn forget_prefetch(&mut self) {
         self.prefetched = Prefetched::Nothing;
+        self.loading = None;
     }
 
     /// Moves to the first entry at or after `(key, seq)`.
@@ -259,11 +268,35 @@ impl TableCursor {
         }
         let block = match &mut self.ahead {
             Some(ahead) => ahead.block(&self.table, number)?,
-            None => self.table.block(number)?,
+            None => self.scanned_block(number)?,
         };
         self.block = number;
         self.step(|entries| entries.set(block))?;
         Ok(true)
+    }
+
+    /// Starts to read a block that is not in memory, while the other runs of a seek do the same.
+    fn start_loading(&mut self, number: usize) {
+        let threads = self.table.io_threads();
+        if threads.helps() && !self.table.is_block_resident(number) {
+            let table = Arc::clone(&self.table);
+            self.loading = Some((number, threads.start(move || table.block(number))));
+        }
+    }
+
+    /// Returns a block from memory, or else from the file, with read-ahead.
+    #[inline]
+    fn scanned_block(&mut self, number: usize) -> Result<BlockRef> {
+        if let Some((loading, pending)) = self.loading.take()
+            && loading == number
+            && let Some(Ok(block)) = pending.wait()
+        {
+            return Ok(block);
+        }
+        if let Some(block) = self.table.resident_block(number)? {
+            return Ok(block);
+        }
+        self.window.get_or_insert_default().block(&self.table, number)
     }
 
     #[inline(always)]

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::buffer::BufferPool;
 use crate::error::{Error, ErrorKind, Result};
+use crate::io_threads::IoThreads;
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, MemoryStorage, Storage};
@@ -216,6 +217,7 @@ fn open(storage: &MemoryStorage, info: &Arc<TableInfo>, access: Access) -> Arc<T
         access,
         buffer: BufferPool::new(1 << 16),
         warm: WarmSlots::default(),
+        io_threads: IoThreads::new(0),
         open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),

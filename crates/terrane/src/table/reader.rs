@@ -19,6 +19,7 @@ use super::stored::TableFileId;
 use crate::buffer::BufferPool;
 use crate::clock::Clock;
 use crate::error::Result;
+use crate::io_threads::IoThreads;
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, OpeningReaders, Storage};
@@ -33,6 +34,8 @@ pub(crate) struct TableEnvironment {
     pub(crate) buffer: BufferPool,
     /// Blocks of new tables that are not open yet.
     pub(crate) warm: WarmSlots,
+    /// Threads that read for readers of tables.
+    pub(crate) io_threads: IoThreads,
     /// The files that are open.
     pub(crate) open_files: Arc<OpenFiles>,
     pub(crate) ledger: Arc<MemoryLedger>,

@@ -13,6 +13,7 @@ use terrane_testkit::{Rng, seed_from_env};
 use super::*;
 use crate::buffer::BufferPool;
 use crate::error::Result;
+use crate::io_threads::IoThreads;
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, MemoryStorage, Storage};
@@ -70,11 +71,21 @@ fn write(storage: &MemoryStorage, entries: &Entries, config: TableConfig) -> Fin
 }
 
 fn open(storage: &MemoryStorage, access: Access, finished: &FinishedTable) -> Arc<Table> {
+    open_in(storage, access, finished, BufferPool::new(1 << 20))
+}
+
+fn open_in(
+    storage: &MemoryStorage,
+    access: Access,
+    finished: &FinishedTable,
+    buffer: BufferPool,
+) -> Arc<Table> {
     let environment = Arc::new(TableEnvironment {
         storage: Arc::new(storage.clone()),
         access,
-        buffer: BufferPool::new(1 << 20),
+        buffer,
         warm: WarmSlots::default(),
+        io_threads: IoThreads::new(2),
         open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),
@@ -213,12 +224,14 @@ fn a_key_that_is_approached_and_not_sought_leads_no_other_seek_astray() {
     let mut cursor = TableCursor::new(open(&storage, Access::Buffered, &finished));
     /// Prefetches in so many of the three steps.
     fn prefetch(cursor: &mut TableCursor, key: &[u8], steps: usize) -> Result<()> {
-        let all: [&dyn Fn(&mut TableCursor) -> Result<()>; 3] = [
-            &|cursor| cursor.prefetch_index(key),
-            &|cursor| cursor.prefetch_block(key),
-            &|cursor| cursor.prefetch_entry(key, 1),
-        ];
-        all.iter().take(steps).try_for_each(|step| step(cursor))
+        cursor.prefetch_index(key)?;
+        if steps > 1 {
+            cursor.prefetch_block(key)?;
+        }
+        if steps > 2 {
+            cursor.prefetch_entry(key, 1)?;
+        }
+        Ok(())
     }
     let between: [fn(&mut TableCursor) -> Result<()>; 7] = [
         |cursor| cursor.seek_first(),
@@ -330,5 +343,93 @@ fn flipped_and_cut_tables_give_right_answers_or_errors() {
             assert!(read_all(&open(&storage, Access::Buffered, &finished)).is_err());
         }
         storage.remove(&path).unwrap();
+    }
+}
+
+/// A table of many small blocks, and a pool with memory for `capacity` bytes of them.
+fn long_table(
+    storage: &MemoryStorage,
+    compression: Compression,
+    access: Access,
+    capacity: u64,
+) -> (Entries, FinishedTable, Arc<Table>) {
+    let entry = |number: u32| {
+        let key = (format!("key{number:06}").into_bytes(), Reverse(1));
+        (key, (EntryKind::Value, vec![number as u8; 100]))
+    };
+    let entries: Entries = (0..10_000).map(entry).collect();
+    let config = TableConfig { compression, block_bytes: 500, ..config(&mut Rng::new(1)) };
+    let finished = write(storage, &entries, config);
+    let table = open_in(storage, access, &finished, BufferPool::new(capacity));
+    (entries, finished, table)
+}
+
+/// Walks from the first entry, and compares with `entries` up to the end or the first error.
+fn walk_until_error(table: &Arc<Table>, entries: &Entries) -> (usize, Option<crate::Error>) {
+    let mut cursor = TableCursor::new(Arc::clone(table));
+    let mut moved = cursor.seek_first();
+    for (count, entry) in entries.iter().enumerate() {
+        if let Err(error) = moved {
+            return (count, Some(error));
+        }
+        assert_at(&cursor, Some(entry));
+        moved = cursor.next_key();
+    }
+    assert_at(&cursor, None);
+    (entries.len(), moved.err())
+}
+
+#[test]
+fn long_scans_read_ahead_whether_or_not_there_is_memory() {
+    for (compression, access, capacity) in [
+        (Compression::None, Access::Buffered, 0),
+        (Compression::Lz4, Access::Buffered, 0),
+        (Compression::None, Access::Direct, 64 << 20),
+        (Compression::Lz4, Access::Buffered, 64 << 20),
+    ] {
+        let storage = MemoryStorage::new(1);
+        let (entries, _, table) = long_table(&storage, compression, access, capacity);
+        for _ in 0..2 {
+            let (count, error) = walk_until_error(&table, &entries);
+            assert!(count == entries.len() && error.is_none(), "{error:?}");
+        }
+        let blocks = table.block_count().unwrap();
+        let resident = (0..blocks).filter(|&block| table.is_block_resident(block)).count();
+        // A scan fills free memory, and otherwise leaves memory to others.
+        assert_eq!(resident == blocks, capacity > 0, "{resident} of {blocks}");
+        check_walks(&table, &entries);
+        check_lookups(&table, &entries, &mut Rng::new(1));
+    }
+}
+
+#[test]
+fn damage_surfaces_when_a_scan_reaches_it_and_not_when_it_is_read_ahead() {
+    for capacity in [0, 64 << 20] {
+        let storage = MemoryStorage::new(1);
+        let (entries, finished, table) =
+            long_table(&storage, Compression::None, Access::Buffered, capacity);
+        let path = table.path().to_owned();
+        let good = storage.read(&path).unwrap();
+        let mut first_keys = Vec::new();
+        for number in (0..table.block_count().unwrap()).step_by(171) {
+            let key = table.separator(number).unwrap();
+            first_keys.push((number, table.block_place(number).unwrap(), key));
+        }
+        for (number, place, separator) in first_keys {
+            let mut bad = good.clone();
+            bad[place.start as usize + 40] ^= 1;
+            storage.overwrite(&path, &bad).unwrap();
+            let pool = BufferPool::new(capacity);
+            let table = open_in(&storage, Access::Buffered, &finished, pool);
+            let (count, error) = walk_until_error(&table, &entries);
+            let before = entries.keys().filter(|(key, _)| *key < separator).count();
+            assert_eq!(count, before, "block {number}");
+            match error.unwrap() {
+                crate::Error::Corruption(error) => {
+                    assert_eq!((&*error.path, error.offset), (&*path, Some(place.start)));
+                }
+                other => panic!("{other}"),
+            }
+        }
     }
 }

@@ -24,6 +24,7 @@ fn environment(storage: &MemoryStorage) -> Arc<TableEnvironment> {
         access: Access::Buffered,
         buffer: BufferPool::new(1 << 16),
         warm: WarmSlots::default(),
+        io_threads: crate::io_threads::IoThreads::new(0),
         open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),

@@ -18,9 +18,10 @@ use crate::engine::tree::{ActiveMemtable, Tree, new_memtable};
 use crate::engine::write::Writer;
 use crate::error::Result;
 use crate::event::EventLog;
+use crate::io_threads::IoThreads;
 use crate::manifest::{KeyspaceState, Manifest, ManifestState, TableRecord, ValueFileRecord};
 use crate::memory_ledger::MemoryLedger;
-use crate::options::{Options, Settings};
+use crate::options::{Background, Options, Settings};
 use crate::shared_read::READERS;
 use crate::stats::Counters;
 use crate::storage::{DirectoryLock, OpeningReaders, Storage};
@@ -31,6 +32,10 @@ use crate::version::Version;
 
 /// The number of databases that this process has opened.
 static OPENINGS: AtomicU64 = AtomicU64::new(0);
+
+/// The most threads that read blocks for readers. Devices serve about this many reads of a queue at
+/// the same time, and more threads would wait for a processor.
+const IO_THREADS_MAX: usize = 16;
 
 /// What opening a database found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -119,6 +124,10 @@ fn context(
         access: settings.read_mode.access(),
         buffer: BufferPool::new(budget / 2),
         warm: WarmSlots::default(),
+        io_threads: IoThreads::new(match components.background {
+            Background::Inline => 0,
+            _ => IO_THREADS_MAX,
+        }),
         open_files: OpenFiles::new(open_files_max),
         ledger: Arc::clone(&ledger),
         counters: Arc::clone(&counters),

@@ -4,8 +4,11 @@
 //! Many lookups can overlap these waits: each step runs for all keys and prefetches the memory of the
 //! next step.
 
+use std::sync::Arc;
+
 use super::Reader;
 use super::lookup::{MemoryAnswer, find_in_memtables, newest_deletion, value_of};
+use crate::buffer::BlockRef;
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
 use crate::stats::Counter;
@@ -29,7 +32,7 @@ struct PendingKey<'a> {
 struct TableCandidate<'a> {
     /// The index of the pending key.
     pending: usize,
-    table: &'a Table,
+    table: &'a Arc<Table>,
     /// The newest range tombstone of the table that covers the key; 0 if there is none.
     deleted: SeqNo,
     /// The block to search; `None` if the filter excludes the key.
@@ -114,6 +117,8 @@ impl Reader {
                 candidate.block = Some(candidate.table.prefetch_block(key.key)?);
             }
         }
+        // Keeps the blocks in memory until the lookups are done.
+        let _loaded = load_missing(&candidates);
         for candidate in &candidates {
             if let Some(block) = candidate.block {
                 candidate.table.prefetch_entry(block, pending[candidate.pending].key, seq)?;
@@ -138,4 +143,34 @@ impl Reader {
         pending.retain(|_| !decided.next().unwrap_or(false));
         Ok(())
     }
+}
+
+/// Reads the blocks that are not in memory, several at the same time. Errors are left to the lookups,
+/// so that the error of a key hides no other answer before it.
+fn load_missing(candidates: &[TableCandidate<'_>]) -> Vec<BlockRef> {
+    let mut missing: Vec<(&Arc<Table>, usize)> = Vec::new();
+    for candidate in candidates {
+        let Some(block) = candidate.block else { continue };
+        let is_known = || {
+            missing.iter().any(|(table, at)| *at == block && Arc::ptr_eq(table, candidate.table))
+        };
+        if !candidate.table.is_block_resident(block) && !is_known() {
+            missing.push((candidate.table, block));
+        }
+    }
+    let Some((first, rest)) = missing.split_first() else { return Vec::new() };
+    let threads = first.0.io_threads();
+    if rest.is_empty() || !threads.helps() {
+        let read =
+            |(table, block): &(&Arc<Table>, usize)| threads.read_alone(|| table.block(*block));
+        return missing.iter().filter_map(|block| read(block).ok()).collect();
+    }
+    let start = |(table, block): &(&Arc<Table>, usize)| {
+        let (table, block) = (Arc::clone(table), *block);
+        threads.start(move || table.block(block))
+    };
+    let pending: Vec<_> = rest.iter().map(start).collect();
+    let first = threads.read_alone(|| first.0.block(first.1)).ok();
+    let rest = pending.into_iter().filter_map(|read| read.wait()?.ok());
+    first.into_iter().chain(rest).collect()
 }

@@ -1,0 +1,347 @@
+//! Threads that read for others, so that several reads of a device overlap.
+//!
+//! A device with a queue serves many reads in little more time than one. A reader that needs several
+//! blocks starts their reads here and waits for all of them; a scan starts the read of its next
+//! blocks while its caller consumes the present ones.
+//!
+//! 1. A waiting reader never depends on a free thread: it runs its own read if no thread has begun
+//!    it. So reads cannot deadlock, and without threads they run one after the other.
+//! 2. Threads start when reads wait for them, up to a maximum, and stay until the database is closed.
+//! 3. A read from the page cache is quicker than the hand-over, so readers read alone unless many of
+//!    the recent reads were slow ([`IoThreads::helps`]). A single slow read says nothing: the thread
+//!    may have lost its processor.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A read that takes at least this long is worth another thread: a sleeping thread begins after
+/// about 10 microseconds, and a fast device takes at least 40 for a block.
+const SLOW_READ: Duration = Duration::from_micros(20);
+
+/// What a slow read adds to the score, of which a quick read takes 1: threads help if at least one
+/// of about eight reads is slow.
+const SLOW_SCORE: u32 = 8;
+const SCORE_MAX: u32 = 64;
+
+/// The score from which on threads help.
+const HELPS_FROM: u32 = 17;
+
+/// The threads of a database that read for its readers.
+#[derive(Debug)]
+pub(crate) struct IoThreads {
+    shared: Arc<Shared>,
+    count_max: usize,
+}
+
+#[derive(Debug)]
+struct Shared {
+    queue: Mutex<Queue>,
+    /// A read waits, or the threads are to end.
+    changed: Condvar,
+    /// How slow the recent reads were, up to [`SCORE_MAX`].
+    score: AtomicU32,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Arc<dyn Run>>,
+    /// The number of threads that wait for a read.
+    idle: usize,
+    threads: Vec<JoinHandle<()>>,
+    is_stopping: bool,
+}
+
+/// A read that any thread may run.
+trait Run: Send + Sync {
+    /// Runs the read, unless it was begun or is not wanted any more.
+    fn run(&self);
+}
+
+impl IoThreads {
+    /// At most `count_max` threads, none of which runs yet.
+    pub(crate) fn new(count_max: usize) -> Self {
+        let (queue, changed) = (Mutex::default(), Condvar::new());
+        // Reads count as slow until some were measured.
+        let score = AtomicU32::new(SCORE_MAX / 2);
+        Self { shared: Arc::new(Shared { queue, changed, score }), count_max }
+    }
+
+    /// Returns true if reads are slow enough to use other threads.
+    #[inline]
+    pub(crate) fn helps(&self) -> bool {
+        // Relaxed: because of a stale value, at most a few reads more or fewer use other threads.
+        self.count_max > 0 && self.is_slow()
+    }
+
+    /// Returns true if many of the recent reads were slow.
+    #[inline]
+    pub(crate) fn is_slow(&self) -> bool {
+        self.shared.score.load(Ordering::Relaxed) >= HELPS_FROM
+    }
+
+    /// Runs a read on this thread, and records its duration.
+    pub(crate) fn read_alone<T>(&self, read: impl FnOnce() -> T) -> T {
+        let begin = Instant::now();
+        let result = read();
+        self.shared.record(begin.elapsed());
+        result
+    }
+
+    /// Starts a read on another thread.
+    pub(crate) fn start<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Pending<T> {
+        let shared = Arc::clone(&self.shared);
+        let progress = Mutex::new(Progress::Waiting(Box::new(read)));
+        let task = Arc::new(Task { shared, progress, done: Condvar::new() });
+        self.offer(Arc::clone(&task) as Arc<dyn Run>);
+        Pending(task)
+    }
+
+    fn offer(&self, task: Arc<dyn Run>) {
+        let mut queue = self.shared.lock();
+        if queue.is_stopping {
+            return;
+        }
+        queue.waiting.push_back(task);
+        if queue.waiting.len() > queue.idle && queue.threads.len() < self.count_max {
+            let shared = Arc::clone(&self.shared);
+            let name = format!("terrane-io-{}", queue.threads.len());
+            #[allow(clippy::disallowed_methods, reason = "a place that starts threads")]
+            let started = std::thread::Builder::new().name(name).spawn(move || shared.serve());
+            // Without the thread, the reader that waits runs the read.
+            queue.threads.extend(started);
+        }
+        drop(queue);
+        self.shared.changed.notify_one();
+    }
+
+    /// Ends the threads once they have finished their reads. Readers continue without them.
+    pub(crate) fn stop(&self) {
+        let threads = self.shared.stop();
+        let current = std::thread::current().id();
+        for thread in threads.into_iter().filter(|thread| thread.thread().id() != current) {
+            // A panic in a read does not end the thread.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for IoThreads {
+    fn drop(&mut self) {
+        // The threads end by themselves; one of them may be dropping this.
+        drop(self.shared.stop());
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stop(&self) -> Vec<JoinHandle<()>> {
+        let mut queue = self.lock();
+        queue.is_stopping = true;
+        let waiting = std::mem::take(&mut queue.waiting);
+        let threads = std::mem::take(&mut queue.threads);
+        drop(queue);
+        self.changed.notify_all();
+        // Dropped without the lock, because a read may own the last reference to a table.
+        drop(waiting);
+        threads
+    }
+
+    fn record(&self, took: Duration) {
+        let score = self.score.load(Ordering::Relaxed);
+        let next = match took >= SLOW_READ {
+            true => (score + SLOW_SCORE).min(SCORE_MAX),
+            false => score.saturating_sub(1),
+        };
+        // An unchanged value is not stored, because all readers share the cache line.
+        if next != score {
+            self.score.store(next, Ordering::Relaxed);
+        }
+    }
+
+    /// Runs a thread.
+    fn serve(&self) {
+        while let Some(task) = self.next() {
+            task.run();
+        }
+    }
+
+    fn next(&self) -> Option<Arc<dyn Run>> {
+        let mut queue = self.lock();
+        loop {
+            if queue.is_stopping {
+                return None;
+            }
+            if let Some(task) = queue.waiting.pop_front() {
+                return Some(task);
+            }
+            queue.idle += 1;
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.idle -= 1;
+        }
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Queue({} waiting, {} threads)", self.waiting.len(), self.threads.len())
+    }
+}
+
+struct Task<T> {
+    shared: Arc<Shared>,
+    progress: Mutex<Progress<T>>,
+    done: Condvar,
+}
+
+enum Progress<T> {
+    Waiting(Box<dyn FnOnce() -> T + Send>),
+    Running,
+    Done(T),
+    /// The read panicked, or is not wanted any more.
+    Over,
+}
+
+impl<T> Task<T> {
+    fn lock(&self) -> MutexGuard<'_, Progress<T>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Send> Run for Task<T> {
+    fn run(&self) {
+        let read = {
+            let mut progress = self.lock();
+            if !matches!(*progress, Progress::Waiting(_)) {
+                return;
+            }
+            match std::mem::replace(&mut *progress, Progress::Running) {
+                Progress::Waiting(read) => read,
+                _ => return,
+            }
+        };
+        let begin = Instant::now();
+        let result = catch_unwind(AssertUnwindSafe(read));
+        self.shared.record(begin.elapsed());
+        *self.lock() = result.map_or(Progress::Over, Progress::Done);
+        self.done.notify_all();
+    }
+}
+
+/// A read that was started. If this is dropped, the read is not begun any more.
+pub(crate) struct Pending<T: Send>(Arc<Task<T>>);
+
+impl<T: Send> Pending<T> {
+    /// Waits for the read, or runs it if no thread has begun it. Returns none if it panicked.
+    pub(crate) fn wait(self) -> Option<T> {
+        self.0.run();
+        let mut progress = self.0.lock();
+        while matches!(*progress, Progress::Running) {
+            progress = self.0.done.wait(progress).unwrap_or_else(PoisonError::into_inner);
+        }
+        match std::mem::replace(&mut *progress, Progress::Over) {
+            Progress::Done(result) => Some(result),
+            _ => None,
+        }
+    }
+}
+
+impl<T: Send> Drop for Pending<T> {
+    fn drop(&mut self) {
+        let mut progress = self.0.lock();
+        if !matches!(*progress, Progress::Running) {
+            let over = std::mem::replace(&mut *progress, Progress::Over);
+            drop(progress);
+            drop(over);
+        }
+    }
+}
+
+impl<T: Send> fmt::Debug for Pending<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pending")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[test]
+    fn reads_run_at_the_same_time() {
+        let threads = IoThreads::new(3);
+        // Passes only if three threads run at once, one of which is this one.
+        let barrier = Arc::new(Barrier::new(3));
+        let pending: Vec<_> = (0..3)
+            .map(|number| {
+                let barrier = Arc::clone(&barrier);
+                threads.start(move || {
+                    barrier.wait();
+                    number
+                })
+            })
+            .collect();
+        let results: Vec<_> = pending.into_iter().map(|read| read.wait().unwrap()).collect();
+        assert_eq!(results, [0, 1, 2]);
+        threads.stop();
+    }
+
+    #[test]
+    fn readers_need_no_threads() {
+        for threads in [IoThreads::new(0), IoThreads::new(2)] {
+            threads.stop();
+            let pending: Vec<_> = (0..5).map(|number| threads.start(move || number)).collect();
+            let results: Vec<_> = pending.into_iter().filter_map(Pending::wait).collect();
+            assert_eq!(results, [0, 1, 2, 3, 4]);
+        }
+    }
+
+    #[test]
+    fn a_panic_in_a_read_harms_no_other() {
+        let threads = IoThreads::new(1);
+        assert_eq!(threads.start(|| -> u8 { panic!("on purpose") }).wait(), None);
+        assert_eq!(threads.start(|| 1).wait(), Some(1));
+        threads.stop();
+    }
+
+    #[test]
+    fn dropped_reads_are_not_begun() {
+        let threads = IoThreads::new(1);
+        let (busy, begun) = (Arc::new(Barrier::new(2)), Arc::new(AtomicUsize::new(0)));
+        let (meets, counts) = (Arc::clone(&busy), Arc::clone(&begun));
+        let first = threads.start(move || meets.wait().is_leader());
+        // Not waited for before it was begun, so that the only thread runs it.
+        let second = threads.start(move || counts.fetch_add(1, Ordering::Relaxed));
+        drop(second);
+        busy.wait();
+        first.wait();
+        threads.stop();
+        assert_eq!(begun.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn quick_reads_need_no_threads_until_several_are_slow() {
+        let threads = IoThreads::new(1);
+        assert!(threads.helps());
+        (0..SCORE_MAX).for_each(|_| threads.shared.record(Duration::ZERO));
+        assert!(!threads.helps());
+        threads.read_alone(|| std::thread::sleep(SLOW_READ));
+        assert!(!threads.helps());
+        (0..2).for_each(|_| threads.shared.record(SLOW_READ));
+        assert!(threads.helps());
+        assert!(!IoThreads::new(0).helps());
+    }
+}
