@@ -2,12 +2,16 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads of their own")]
 
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use terrane::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Survival};
-use terrane::{Background, Clock, Durability, ErrorKind, KeyspaceOptions, Options, ReadMode};
+use terrane::{
+    Background, Clock, Db, Durability, ErrorKind, Event, KeyspaceOptions, Options, ReadMode,
+    WriteOptions,
+};
 use terrane_testkit::{HangGuard, run_guarded};
 
 #[test]
@@ -145,6 +149,54 @@ fn a_panic_of_the_flush_thread_fails_its_waiters() {
     assert!(db.close().is_err());
     let db = options.open("db").unwrap();
     assert_eq!(db.get("key").unwrap().unwrap(), "value");
+}
+
+/// A clock that panics when it is asked for the nth time.
+#[derive(Debug)]
+struct LimitedClock(AtomicUsize);
+
+impl Clock for LimitedClock {
+    fn now_micros(&self) -> u64 {
+        assert!(self.0.fetch_sub(1, Ordering::SeqCst) != 1, "a clock that panics on purpose");
+        7
+    }
+}
+
+/// A write that panicked after it had entered reported that with the lock held that it wrote under, and
+/// a listener that used the database waited for the lock forever.
+#[test]
+fn a_listener_uses_the_database_after_a_clock_panicked_in_a_write() {
+    let mut failures = 0;
+    for number in 1..8 {
+        let clock = Arc::new(LimitedClock(AtomicUsize::new(0)));
+        let handle = Arc::new(Mutex::new(None::<Db>));
+        let (used, of_listener) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&handle));
+        let uses = Arc::clone(&used);
+        let options = Options::new().storage(Arc::new(MemoryStorage::new(1)));
+        let options = options.background(Background::Inline).clock(Arc::clone(&clock) as _);
+        let options = options.delete_persistence(Duration::from_secs(100)).on_event(move |event| {
+            let is_failure = matches!(event.event, Event::Failed { .. });
+            if is_failure && let Some(db) = of_listener.lock().unwrap().take() {
+                assert!(db.keyspace("new", KeyspaceOptions::new()).is_err());
+                uses.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        let db = options.open("db").unwrap();
+        *handle.lock().unwrap() = Some(db.clone());
+        let is_failed = run_guarded(move || {
+            clock.0.store(number, Ordering::SeqCst);
+            let unlogged = WriteOptions::new().durability(Durability::None);
+            let put = catch_unwind(AssertUnwindSafe(|| db.put_with("key", "value", unlogged)));
+            clock.0.store(usize::MAX, Ordering::SeqCst);
+            let is_failed = db.put("other", "value").is_err();
+            assert!(!is_failed || put.is_err());
+            assert_eq!(db.close().is_err(), is_failed);
+            is_failed
+        });
+        assert_eq!(used.load(Ordering::SeqCst), usize::from(is_failed));
+        failures += usize::from(is_failed);
+    }
+    assert!(failures > 0);
 }
 
 /// Once armed, this clock blocks its next caller until it is released.

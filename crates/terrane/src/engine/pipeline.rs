@@ -97,7 +97,8 @@ impl PipelineState {
 /// A position in the order of writes, held until the write is inserted. A panic before that drops
 /// the position unfinished: then no further write is accepted, no later write becomes visible, and
 /// no writer waits for this write. If the write is in the log, it is replayed when the database is
-/// next opened.
+/// next opened. Must be dropped without the lock of [`PipelineState`], because the failure is reported
+/// to the listener.
 pub(crate) struct PendingWrite<'a> {
     pipeline: &'a Pipeline,
     /// `None` once the write is inserted.
@@ -121,8 +122,12 @@ impl PendingWrite<'_> {
 impl Drop for PendingWrite<'_> {
     fn drop(&mut self) {
         if self.span.is_some() {
-            self.pipeline.context.health.fail(write_panicked());
+            // The listener runs last, because it may use the database, and then waits for writes
+            // that only end once the queue is broken off. The failure is recorded first, because a
+            // writer that finds the queue broken must find the database failed as well.
+            self.pipeline.context.health.record_failure(write_panicked());
             self.pipeline.commits.break_off();
+            self.pipeline.context.health.report_failure();
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Tests of states between two steps of the engine, which the public interface does not show.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 
 use terrane_policy::{PickContext, pick};
+use terrane_testkit::run_guarded;
 
 use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::engine::context::JobKind;
 use crate::engine::pipeline::PendingWrite;
 use crate::error::Error;
+use crate::event::Event;
 use crate::storage::{Fault, FaultStorage, MemoryStorage, Operation};
 #[cfg(not(invariants))]
 use crate::types::MAX_SEQ;
@@ -141,6 +143,35 @@ fn writes_behind_one_that_panicked_are_refused() {
     assert_eq!(db.get("before").unwrap().unwrap(), "1");
     assert!(db.get("key").unwrap().is_none(), "its predecessor is missing");
     assert_eq!(db.close().unwrap_err().kind(), ErrorKind::Internal);
+}
+
+/// A write panicked after it had reserved its place in a window. The listener was called first, so a
+/// listener that used the database waited for this write forever.
+#[test]
+fn a_listener_uses_the_database_after_a_write_panicked() {
+    let handle = Arc::new(Mutex::new(None::<Db>));
+    let (sender, outcomes) = mpsc::channel();
+    let of_listener = Arc::clone(&handle);
+    let options = Options::new().storage(Arc::new(MemoryStorage::new(1)));
+    let options = options.background(Background::Inline).on_event(move |event| {
+        if let (Event::Failed { .. }, Some(db)) = (&event.event, of_listener.lock().unwrap().take())
+        {
+            sender.send(db.keyspace("new", KeyspaceOptions::new()).map(drop)).unwrap();
+        }
+    });
+    let db = options.open("db").unwrap();
+    *handle.lock().unwrap() = Some(db.clone());
+    run_guarded(move || {
+        db.put("key", "value").unwrap();
+        let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+        let pipeline = &keyspace.handle.engine.parts.pipeline;
+        db.put("key", "value").unwrap();
+        let window = pipeline.window();
+        let (pending, _) = pipeline.reserve(window.as_ref().unwrap(), 1, None).unwrap();
+        drop(pending);
+        db.close().unwrap_err();
+    });
+    assert_eq!(outcomes.recv().unwrap().unwrap_err().kind(), ErrorKind::Internal);
 }
 
 /// A sync failed after a write had entered, and the write was acknowledged as durable.

@@ -22,22 +22,29 @@ impl Writer {
         size: WriteSize,
         durability: Durability,
     ) -> Result<LoggedWrite<'a>> {
+        // Declared before the lock, so that a panic drops it without the lock: see `PendingWrite`.
+        let mut logged;
         let mut state = self.wait_for_space(state, target, size.user_bytes)?;
-        let logged = self.log(&mut state, write, target, size.operations, durability);
-        if logged.is_ok() && self.syncs_itself(durability) {
-            Pipeline::await_sync(&mut state);
-        } else if logged.is_ok() {
-            if let Some(log) = &mut state.log {
-                // The next write may be the first of the segment that is logged.
-                self.record_segment_age(log);
+        logged = self.log(&mut state, write, target, size.operations, durability);
+        if let Ok(logged) = &mut logged {
+            let log = state.log.as_mut().filter(|_| logged.end.is_some());
+            logged.requests = LogRequests::of(log, durability);
+            if self.syncs_itself(durability) {
+                Pipeline::await_sync(&mut state);
+            } else {
+                if let Some(log) = &mut state.log {
+                    // The next write may be the first of the segment that is logged.
+                    self.record_segment_age(log);
+                }
+                self.pipeline.open_window(&mut state);
             }
-            self.pipeline.open_window(&mut state);
         }
         drop(state);
         logged.inspect_err(|_| self.context.health.report_failure())
     }
 
-    /// Assigns sequence numbers to a write and appends it to the log, with the writer lock.
+    /// Assigns sequence numbers to a write and appends it to the log, with the writer lock. Nothing
+    /// that may panic follows the assignment.
     fn log(
         &self,
         state: &mut PipelineState,
@@ -70,9 +77,7 @@ impl Writer {
             }
         };
         let pending = self.pipeline.enter(state, operations, end);
-        let log = state.log.as_mut().filter(|_| end.is_some());
-        let requests = LogRequests::of(log, durability);
-        Ok(LoggedWrite { pending, first, end, requests })
+        Ok(LoggedWrite { pending, first, end, requests: LogRequests::default() })
     }
 
     /// Records the time of the first record of a log segment, if deletes have a deadline.
