@@ -6,10 +6,12 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{
-    Access, Appender, Lock, LockProbe, Mapping, Preparer, RandomReader, Segment, Storage, Syncer,
+    Access, Appender, Lock, LockProbe, Mapping, Preparer, RandomReader, RecordWriter, Segment,
+    Storage, Syncer,
 };
 
 /// An operation on a file or directory.
@@ -25,8 +27,8 @@ pub enum Operation {
     /// Appending, or writing through to a segment. Half of the bytes are written before the failure,
     /// unless [`FaultStorage::tear_writes`] sets another share.
     Append,
-    /// Writing to a segment. Nothing is written before the failure, unless
-    /// [`FaultStorage::tear_writes`] sets another share.
+    /// Writing to a segment, except through a [`RecordWriter`], whose writes cannot fail. Nothing is
+    /// written before the failure, unless [`FaultStorage::tear_writes`] sets another share.
     Write,
     /// Making contents durable.
     Sync,
@@ -58,6 +60,7 @@ pub struct Fault {
 pub struct FaultStorage {
     inner: Arc<dyn Storage>,
     plan: Arc<Mutex<FaultPlan>>,
+    hides_record_writers: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +75,13 @@ struct FaultPlan {
 impl FaultStorage {
     /// Wraps `inner` without a fault.
     pub fn new(inner: Arc<dyn Storage>) -> Self {
-        Self { inner, plan: Arc::default() }
+        Self { inner, plan: Arc::default(), hides_record_writers: Arc::default() }
+    }
+
+    /// Opens segments without [`RecordWriter`]s from now on, so that every write to the log can fail,
+    /// as on a file system that copies on write.
+    pub fn hide_record_writers(&self) {
+        self.hides_record_writers.store(true, Ordering::Relaxed);
     }
 
     /// Sets or removes the fault and resets the count of matching operations.
@@ -283,6 +292,12 @@ impl Segment for FaultyFile<Box<dyn Segment>> {
 
     fn syncer(&self) -> Arc<dyn Syncer> {
         Arc::new(FaultyFile::new(&self.storage, &self.path, self.file.syncer()))
+    }
+
+    fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {
+        // Relaxed: a setting that orders nothing.
+        let is_hidden = self.storage.hides_record_writers.load(Ordering::Relaxed);
+        if is_hidden { None } else { self.file.record_writer() }
     }
 
     fn preparer(&self) -> Option<Arc<dyn Preparer>> {

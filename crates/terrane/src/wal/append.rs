@@ -90,14 +90,42 @@ impl LogWriter {
         payload: &[&[u8]],
         is_synced: bool,
     ) -> Result<Lsn> {
-        let payload_bytes: usize = payload.iter().map(|part| part.len()).sum();
-        let total = record_bytes(payload_bytes);
+        let total = record_bytes(payload.iter().map(|part| part.len()).sum());
         // For every other kind of record, space for the `Continued` record that ends the segment is
         // reserved.
         let reserved = if kind == RecordKind::Continued { 0 } else { record_bytes(0) };
         if self.current.offset + (total + reserved) as u64 > self.current.len {
             self.next_segment((total + reserved) as u64, Ending::Full)?;
         }
+        let placed = self.place_record(kind, seq, payload, is_synced);
+        let CurrentSegment { header, zeroed, offset, .. } = &mut self.current;
+        let written = match placed {
+            Ok(written) => written as u64,
+            Err(error) => {
+                if let Some(zeroed) = zeroed {
+                    // Any part of the record may be in the segment.
+                    zeroed.move_back(*offset);
+                }
+                return Err(error);
+            }
+        };
+        *offset += written;
+        self.sync.set_written(Lsn(header.base.0 + (*offset - HEADER_BYTES)));
+        self.environment.counters.add(Counter::LogBytesWritten, written);
+        Ok(self.end())
+    }
+
+    /// Writes a record, and the encoded one before it, at the end of the segment, which has room for
+    /// both. Returns their length.
+    fn place_record(
+        &mut self,
+        kind: RecordKind,
+        seq: SeqNo,
+        payload: &[&[u8]],
+        is_synced: bool,
+    ) -> Result<usize> {
+        let payload_bytes: usize = payload.iter().map(|part| part.len()).sum();
+        let total = record_bytes(payload_bytes);
         let CurrentSegment { header, segment, zeroed, offset, len, path, .. } = &mut self.current;
         self.scratch.clear();
         self.scratch.append(&mut self.before);
@@ -137,9 +165,6 @@ impl LogWriter {
             self.scratch.truncate(copied);
         }
         write(*offset, &self.scratch)?;
-        *offset = own + total as u64;
-        self.sync.set_written(Lsn(header.base.0 + (*offset - HEADER_BYTES)));
-        self.environment.counters.add(Counter::LogBytesWritten, (before + total) as u64);
-        Ok(self.end())
+        Ok(before + total)
     }
 }

@@ -7,8 +7,8 @@
 //! read as zeros, and not as damage.
 //!
 //! Invariants:
-//! 1. No record is placed at or beyond the end without the lock, and before a record is appended
-//!    with the lock, the end is moved behind it.
+//! 1. No record is placed at or beyond the end without the lock. Before a record is appended with the
+//!    lock, the end is moved behind it, and moved back if the record could not be written.
 //! 2. Zeros are written only from the end on, with the mutex held, so no zeros overwrite a record.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,6 +53,14 @@ impl ZeroedEnd {
         }
     }
 
+    /// Prepares to write again from `offset`, where the last record ends, because what was written
+    /// there is not a record.
+    #[cold]
+    pub(super) fn move_back(&self, offset: u64) {
+        let _zeroing = self.zeroing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.end.fetch_min(offset, Ordering::Release);
+    }
+
     /// Writes zeros from the end up to `upto`.
     pub(super) fn extend(&self, upto: u64) {
         let upto = upto.min(self.len);
@@ -89,9 +97,19 @@ mod tests {
         zeroed.extend(300_000);
         zeroed.extend(u64::MAX);
         assert_eq!(zeroed.end(), 1 << 20);
+        segment.write(400_000, &[7; 900]).unwrap();
+        zeroed.move_back(400_000);
+        zeroed.move_behind(400_100);
+        zeroed.extend(400_800);
+        assert_eq!(zeroed.end(), 400_800);
         let mut bytes = vec![0; 1 << 20];
         storage.open(path, Access::Buffered).unwrap().read_at(0, &mut bytes).unwrap();
-        let kept = |index: usize| index < 528 || (1000..2000).contains(&index);
+        let kept = |index: usize| {
+            index < 528
+                || [1000..2000, 400_000..400_100, 400_800..400_900]
+                    .iter()
+                    .any(|range| range.contains(&index))
+        };
         for (index, byte) in bytes.into_iter().enumerate() {
             assert_eq!(byte == 7, kept(index), "at {index}");
         }

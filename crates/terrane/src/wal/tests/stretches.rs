@@ -106,6 +106,58 @@ fn records_that_a_killed_process_never_completed_end_the_log() {
     assert!(holes > 50);
 }
 
+/// A record failed after a part of it was written. A stretch was opened over that part, and the places
+/// of writers that had not written their records were taken for damage.
+#[test]
+fn a_stretch_after_a_record_that_failed_lies_in_zeros() {
+    let seed = seed_from_env(94);
+    let fault = |operation, after| Fault {
+        operation: Some(operation),
+        path_contains: ".log".into(),
+        after,
+        is_permanent: false,
+        error: std::io::ErrorKind::StorageFull,
+    };
+    let mut failures = 0;
+    for round in 0..100 {
+        let mut rng = Rng::new(seed + round);
+        let storage = MemoryStorage::new(round);
+        let faulty = FaultStorage::new(Arc::new(storage.clone()));
+        faulty.tear_writes(*rng.pick(&[0, 50, 90, 100]));
+        let mut log = Log::open_by(&storage, Arc::new(faulty.clone()), 1 << 20).unwrap();
+        for _ in 0..rng.below(4) {
+            log.append(&mut rng);
+        }
+        let operation = *rng.pick(&[Operation::Write, Operation::Append]);
+        faulty.set(Some(fault(operation, rng.below(3))));
+        let seq = log.written.len() as u64 + 1;
+        let large = vec![0xee; rng.between(100, 100_000) as usize];
+        let failed = log.writer.append(seq, &[&large], operation == Operation::Append).is_err();
+        faulty.set(None);
+        if !failed {
+            continue;
+        }
+        failures += 1;
+        for _ in 0..rng.below(3) {
+            let payload = vec![1; rng.index(50)];
+            let seq = log.written.len() as u64 + 1;
+            log.writer.append(seq, &[&payload], false).unwrap();
+            log.written.push((seq, payload));
+        }
+        let stretch = log.writer.open_stretch().unwrap();
+        let (reserved, _) = reserve(&log, &stretch, 20, &mut rng);
+        let hole = rng.index(reserved.len());
+        let (first, rest) = reserved.split_at(hole);
+        for (before, seq, payload) in first.iter().chain(&rest[1..]) {
+            stretch.put(*before, *seq, &RecordOps::Encoded(payload)).unwrap();
+        }
+        let found = recovered(&log, &storage)
+            .unwrap_or_else(|error| panic!("seed {}: {error}", seed + round));
+        assert_eq!(found.len(), log.written.len() + hole, "seed {}", seed + round);
+    }
+    assert!(failures > 30, "{failures}");
+}
+
 /// A damaged record before complete ones is reported, as it is in a log of one writer.
 #[test]
 fn damage_before_records_of_a_stretch_is_reported() {
