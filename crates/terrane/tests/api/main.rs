@@ -70,5 +70,6 @@ mod snapshots;
 mod statistics;
 mod support;
 mod traits;
+mod truncated_tables;
 mod values_apart;
 mod write_paths;

@@ -1,0 +1,147 @@
+//! The memory of a process stays within the memory budget, under a hard limit of the operating
+//! system, while it fills, reads and scans several times as much data.
+//!
+//! The test runs itself as the process. Its anonymous memory is sampled the whole time.
+#![cfg(target_os = "linux")]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::disallowed_methods, reason = "users have threads and variables of their own")]
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+use terrane::{Db, Options, ReadMode};
+use terrane_testkit::{Rng, seed_from_env};
+
+const DIR_VARIABLE: &str = "TERRANE_MEMORY_DIR";
+const MODE_VARIABLE: &str = "TERRANE_MEMORY_MODE";
+
+const BUDGET: u64 = 64 << 20;
+
+/// What the process takes besides the budget: the program, stacks, the buffers of the log and of the
+/// allocator, and what the test itself has.
+const PROGRAM: u64 = 16 << 20;
+
+/// Data segments and private mappings count in full against this limit, used or not: stacks of 8 MiB,
+/// and the heaps of threads. It ends the process if memory grows out of proportion.
+const HARD_LIMIT: u64 = BUDGET + BUDGET / 10 + PROGRAM + (128 << 20);
+
+const VALUE_BYTES: usize = 400;
+const KEYS: u64 = 500_000;
+
+fn key(number: u64) -> [u8; 8] {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
+}
+
+fn value(number: u64, round: u64) -> Vec<u8> {
+    let mut rng = Rng::new(number << 8 | round);
+    (0..VALUE_BYTES / 8).flat_map(|_| rng.bits().to_be_bytes()).collect()
+}
+
+/// Returns the anonymous memory of this process in bytes.
+fn anonymous_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+fn check_reads(db: &Db, rng: &mut Rng, reads: u64, round: u64) {
+    for _ in 0..reads {
+        let number = rng.below(KEYS);
+        assert_eq!(db.get(key(number)).unwrap().unwrap(), value(number, round));
+    }
+}
+
+/// Fills a database, reads and scans it while it is overwritten, and compacts it.
+fn work(dir: &Path, mode: ReadMode, report: impl Fn(&str)) {
+    let design = "balanced; buffer=4MiB; table=2MiB; memtable=btree".parse().unwrap();
+    let options = Options::new().memory_budget(BUDGET).read_mode(mode).design(design);
+    let db = options.open(dir).unwrap();
+    let mut rng = Rng::new(seed_from_env(81));
+    (0..KEYS).for_each(|number| db.put(key(number), value(number, 0)).unwrap());
+    report("fill");
+    check_reads(&db, &mut rng, 10_000, 0);
+    report("reads");
+    assert_eq!(db.iter().unwrap().map(Result::unwrap).count() as u64, KEYS);
+    report("scan");
+    let keys: Vec<[u8; 8]> = (0..500).map(|_| key(rng.below(KEYS))).collect();
+    assert!(db.multi_get(&keys).unwrap().iter().all(Option::is_some));
+    std::thread::scope(|scope| {
+        let writer = scope
+            .spawn(|| (0..KEYS).for_each(|number| db.put(key(number), value(number, 1)).unwrap()));
+        while !writer.is_finished() {
+            let number = rng.below(KEYS);
+            let found = db.get(key(number)).unwrap().unwrap();
+            assert!(found == value(number, 0) || found == value(number, 1));
+            assert!(db.range(key(number)..).unwrap().take(50).map(Result::unwrap).count() > 0);
+        }
+    });
+    report("reads while writing");
+    db.compact_range::<&[u8]>(..).unwrap();
+    check_reads(&db, &mut rng, 5_000, 1);
+    report("compaction");
+    let stats = db.stats();
+    assert!(stats.table_bytes > 3 * BUDGET, "{}", stats.table_bytes);
+    assert!(stats.memory.total_bytes() <= BUDGET + BUDGET / 10, "{:?}", stats.memory);
+    db.close().unwrap();
+}
+
+/// The process itself; does nothing when the test is not its parent.
+#[test]
+fn the_limited_process() {
+    let Some(dir) = std::env::var_os(DIR_VARIABLE) else { return };
+    let limit = Rlimit { current: Some(HARD_LIMIT), maximum: Some(HARD_LIMIT) };
+    setrlimit(Resource::Data, limit).unwrap();
+    let mode = std::env::var(MODE_VARIABLE).unwrap().parse().unwrap();
+    let (is_done, highest) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                highest.fetch_max(anonymous_bytes(), Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let end = StopOnDrop(&is_done);
+        work(Path::new(&dir), mode, |phase| {
+            let highest = highest.swap(0, Ordering::Relaxed);
+            println!("{phase}: {} KiB of anonymous memory", highest >> 10);
+            assert!(highest <= BUDGET + BUDGET / 10 + PROGRAM, "{phase}: {highest} bytes");
+        });
+        drop(end);
+    });
+}
+
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_process_stays_within_its_memory_budget() {
+    // One of them is enough for a run: both take a while.
+    let modes = ["cached", "direct"];
+    for mode in [modes[seed_from_env(82) as usize % 2]] {
+        let dir = tempfile::tempdir().unwrap();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "the_limited_process", "--nocapture"])
+            .env(DIR_VARIABLE, dir.path())
+            .env(MODE_VARIABLE, mode)
+            // The allocator of the system keeps freed memory, more for each thread and each large
+            // block that was freed. That is not the memory of the database.
+            .env("MALLOC_ARENA_MAX", "1")
+            .env("MALLOC_MMAP_THRESHOLD_", "131072")
+            .env("MALLOC_TRIM_THRESHOLD_", "131072")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{mode}:\n{text}\n{errors}");
+        assert!(text.contains("compaction: "), "{text}");
+        println!("{mode}:\n{text}");
+    }
+}
