@@ -27,7 +27,9 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, Guard};
 use terrane_memtable::{Memtable, Pool};
 use terrane_policy::memtable_choice::{MemtableOperations, MemtableSelection};
-use terrane_policy::{Cursors, Design, MemtableKind, Pressure, admit};
+use terrane_policy::{
+    Admission, Cursors, Design, MemtableKind, Pressure, TreeShape, Values, admit,
+};
 
 use crate::cursor::DeadRanges;
 use crate::event::{StallEffect, WriteStall};
@@ -66,6 +68,8 @@ pub(crate) struct Tree {
     retired: RetiredStates,
     jobs: Mutex<TreeJobs>,
     is_dropped: AtomicBool,
+    /// Some value file has values that cannot be read, so it is not collected.
+    has_damaged_values: AtomicBool,
     /// The time at which the writes so far would be done at the maximum rate, in nanoseconds since
     /// `opened_at`.
     paced_until_nanos: AtomicU64,
@@ -115,6 +119,7 @@ impl Tree {
             retired: RetiredStates::default(),
             jobs: Mutex::new(TreeJobs { cursors, ..TreeJobs::default() }),
             is_dropped: AtomicBool::new(false),
+            has_damaged_values: AtomicBool::new(false),
             reported_stall: Mutex::new(None),
             paced_until_nanos: AtomicU64::new(0),
             opened_at: Instant::now(),
@@ -215,6 +220,24 @@ impl Tree {
         *self.design_before.lock().unwrap_or_else(PoisonError::into_inner) = before;
     }
 
+    /// Decides on writers. Damaged value files are not collected, so their garbage must not stop
+    /// writers, who could never continue.
+    fn admit(&self, shape: &TreeShape, immutables: usize, design: &Design) -> Admission {
+        if !self.has_damaged_values.load(Ordering::Relaxed) {
+            return admit(shape, immutables, design);
+        }
+        let mut unbounded = design.clone();
+        unbounded.values = Values::Inline;
+        admit(shape, immutables, &unbounded)
+    }
+
+    /// Lifts the space bound of value files, because some of them cannot be collected.
+    pub(crate) fn lift_value_space_bound(&self) {
+        if !self.has_damaged_values.swap(true, Ordering::Relaxed) {
+            self.replace(|state| state);
+        }
+    }
+
     /// Replaces the state with the result of `change`, and updates admission.
     pub(crate) fn replace(&self, change: impl FnOnce(NextState) -> NextState) {
         let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -225,7 +248,7 @@ impl Tree {
             version: Arc::clone(&current.version),
         });
         let design = self.design.load();
-        let admission = admit(next.version.shape(), next.immutables.len(), &design);
+        let admission = self.admit(next.version.shape(), next.immutables.len(), &design);
         let stalled_since = pressure_of(&admission).map(|pressure| {
             let before = pressure_of(&current.admission);
             let continues = before.is_some_and(|before| before.cause == pressure.cause);

@@ -236,6 +236,36 @@ fn a_damaged_value_is_reported_and_harms_no_other() {
     assert_eq!(db.get("006").unwrap().unwrap(), large(6, 1));
 }
 
+/// Files with damaged values are not collected, so their garbage must not stop writers.
+#[test]
+fn garbage_of_damaged_files_does_not_stop_writers() {
+    let (db, options, storage) = open("apart(100,garbage=10%,file=4KiB)");
+    fill(&db, 400, 1);
+    db.close().unwrap();
+    for name in value_files(&storage) {
+        let path = Path::new(DIR).join(&name);
+        let mut bytes = storage.read(&path).unwrap();
+        bytes.iter_mut().skip(100).step_by(50).for_each(|byte| *byte ^= 1);
+        storage.overwrite(&path, &bytes).unwrap();
+    }
+    let db = options.open(DIR).unwrap();
+    let is_kept = |number: &u32| number.is_multiple_of(10);
+    for round in 2..5 {
+        for number in (0..400).filter(|number| !is_kept(number)) {
+            db.put(format!("{number:03}"), large(number, round)).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    db.compact_range::<&[u8]>(..).unwrap();
+    let tree = db.tree();
+    let by_shape = terrane_policy::admit(&tree.shape, 0, &tree.design);
+    assert!(matches!(by_shape, terrane_policy::Admission::Stop(_)), "{}", tree.shape);
+    assert_eq!(tree.admission, terrane_policy::Admission::Proceed);
+    db.put("400", large(400, 5)).unwrap();
+    assert_eq!(db.get("011").unwrap().unwrap(), large(11, 4));
+    assert_eq!(db.get("010").unwrap_err().kind(), ErrorKind::Corruption);
+}
+
 #[test]
 fn files_with_much_garbage_are_collected() {
     let (db, options, storage) = open("apart(100,garbage=30%,space=1.3,file=4KiB)");

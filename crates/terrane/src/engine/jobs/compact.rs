@@ -144,7 +144,11 @@ impl Compactor {
         if let Err(error) = &result {
             jobs.record_damage(&compaction, error);
         }
+        let has_damaged_values = !jobs.damaged_values.is_empty();
         drop(jobs);
+        if has_damaged_values {
+            tree.lift_value_space_bound();
+        }
         self.context.signals.end_job();
         report_late_deletes(&self.context, &tree);
         // Callers may wait for a compaction of another caller, which may also leave work for the
