@@ -75,9 +75,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// Maps a whole file into memory for reading. The file must not be modified or truncated while
     /// the mapping exists; removing its name is allowed.
     ///
-    /// By default, reads the whole file into memory, where it stays as long as the table is in use.
-    /// This memory does not count against the memory budget, so a storage of large files that
-    /// cannot map them is better used with [`ReadMode::Cached`](crate::ReadMode::Cached).
+    /// The engine does not call this: it reads tables through its buffer manager. By default, reads
+    /// the whole file into memory, which does not count against the memory budget.
     fn map(&self, path: &Path) -> io::Result<Mapping> {
         let len = usize::try_from(self.len(path)?).map_err(|_| io::ErrorKind::FileTooLarge)?;
         let mut bytes = vec![0; len];

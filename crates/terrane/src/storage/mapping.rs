@@ -1,9 +1,10 @@
-//! Files mapped into memory: the one module of the engine with unsafe code.
+//! Files mapped into memory: segments of the log for writing, and whole files for users of
+//! [`Storage::map`](super::Storage::map). The engine does not read tables through maps.
 //!
 //! A mapping shares the file's pages, so a shared slice of it is sound only while nobody changes
 //! the file:
 //!
-//! 1. This process never changes a mapped file, because the engine maps only complete tables and
+//! 1. This process never changes a mapped file: only complete tables may be mapped, and the engine
 //!    never writes to a table again.
 //! 2. No other process of the engine changes it, because a process writes only to files that it
 //!    created itself under unused names. The database may be open for writing elsewhere while this
@@ -15,8 +16,7 @@
 //! if their ranges overlap (3).
 //!
 //! If another program truncates the file, reading the missing part raises SIGBUS and ends the
-//! process. Users who cannot accept that, or whose disk fails often, choose a read mode that uses
-//! the block cache.
+//! process, which is why the engine reads tables with system calls.
 #![allow(unsafe_code, reason = "the compiler cannot check that a mapped file does not change")]
 #![allow(clippy::disallowed_types, reason = "a mapping needs a file")]
 
