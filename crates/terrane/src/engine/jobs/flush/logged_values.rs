@@ -36,10 +36,6 @@ use crate::types::Lsn;
 use crate::value_pointer::record_bytes;
 use crate::wal::{LogFile, SegmentPart, values_in_segment};
 
-/// The share of the records of a segment, in percent, that must be large values of the tree. The rest
-/// is garbage from the beginning.
-const VALUE_SHARE_MIN: u64 = 90;
-
 /// The segments from which a flush takes values.
 #[derive(Debug, Default)]
 pub(super) struct LoggedSegments {
@@ -67,10 +63,12 @@ struct ScannedSegment {
 }
 
 impl ScannedSegment {
-    fn is_worth_linking(&self) -> bool {
-        let has_values = !self.values.is_empty();
-        let share = self.value_bytes.saturating_mul(100);
-        has_values && share >= self.part.record_bytes.saturating_mul(VALUE_SHARE_MIN)
+    /// Returns true if the share of records that are no large values of the tree, which is garbage from
+    /// the beginning, is below the one at which the file would be collected at once.
+    fn is_worth_linking(&self, garbage_percent: u32) -> bool {
+        let garbage = self.part.record_bytes.saturating_sub(self.value_bytes);
+        let limit = self.part.record_bytes.saturating_mul(garbage_percent.into());
+        !self.values.is_empty() && garbage.saturating_mul(100) < limit
     }
 }
 
@@ -92,7 +90,9 @@ impl LoggedValueFinder<'_> {
     ) -> Result<(LoggedValues, LoggedSegments)> {
         let known = tree.value_segments().list();
         let design = tree.design();
-        let threshold = design.values.separation().map(|apart| apart.threshold_bytes);
+        let separation = design.values.separation();
+        let threshold = separation.map(|apart| apart.threshold_bytes);
+        let garbage_percent = separation.map_or(0, |apart| apart.garbage_percent);
         let may_link = self.context.settings.delete_persistence_micros().is_none();
         let threshold = threshold.filter(|_| may_link);
         if threshold.is_none() && known.is_empty() {
@@ -110,7 +110,8 @@ impl LoggedValueFinder<'_> {
         let (mut names, mut values) = (Vec::new(), Vec::new());
         let mut segments = Vec::new();
         for one in scanned {
-            let Some(usable) = self.usable(&one, immutable.ends, paths) else { continue };
+            let limits = (garbage_percent, immutable.ends);
+            let Some(usable) = self.usable(&one, limits, paths) else { continue };
             let index = names.len() as u32;
             names.push(usable.segment.record.name);
             values.extend(one.values.iter().map(|value| LoggedValue { segment: index, ..*value }));
@@ -172,14 +173,14 @@ impl LoggedValueFinder<'_> {
     fn usable(
         &self,
         scanned: &ScannedSegment,
-        flushed: Lsn,
+        (garbage_percent, flushed): (u32, Lsn),
         paths: &mut Vec<PathBuf>,
     ) -> Option<UsableSegment> {
         let Context { storage, clock, .. } = self.context;
         let was_recorded = scanned.known.is_some();
         let mut segment = match &scanned.known {
             Some(known) => known.clone(),
-            None if !scanned.is_worth_linking() => return None,
+            None if !scanned.is_worth_linking(garbage_percent) => return None,
             None => {
                 let (name, path) = self.catalog.next_value_file();
                 storage.hard_link(&scanned.file.path, &path).ok()?;
