@@ -189,6 +189,35 @@ fn a_busy_database_erases_deleted_values() {
     });
 }
 
+/// The time of a value file stayed that of its first garbage, which a value next to the deleted one
+/// may have left shortly before the tombstone arrived.
+#[test]
+fn overwritten_neighbours_do_not_delay_erasure() {
+    each(|case| {
+        case.fill();
+        case.put_doomed();
+        let neighbours = [2, 3, 69, 72, 73, 139, 141, 142, 249, 251];
+        let long = |round: u64| format!("a value that may be stored apart, of round {round:3}");
+        neighbours.iter().for_each(|&number| case.db().put(key(number), long(0)).unwrap());
+        case.pass(Duration::from_secs(20));
+        case.delete_doomed();
+        let deadline = case.clock.now_micros() + THRESHOLD.as_micros() as u64;
+        let mut round = 0;
+        while case.clock.now_micros() < deadline {
+            case.clock.advance(STEP);
+            round += 1;
+            let number = neighbours[round as usize / 4 % neighbours.len()];
+            case.db().put(key(number), long(round)).unwrap();
+            for other in 0..5 {
+                let number = (round as u32 * 5 + other) * 7919 % 2000 + 300;
+                case.db().put(key(number), "a value of some length").unwrap();
+            }
+            case.work();
+        }
+        case.assert_gone("next to overwritten values");
+    });
+}
+
 #[test]
 fn erasure_due_while_closed_happens_on_opening() {
     each(|mut case| {

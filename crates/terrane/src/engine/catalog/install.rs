@@ -114,7 +114,8 @@ impl Catalog {
         }
         if let Some(before) = manifest.state().keyspaces.get(&tree.id) {
             let now = self.context.clock.now_micros();
-            add_value_garbage(tree.id, before, &mut edit.changes, now);
+            let since = edit.flushed.as_ref().and_then(|flushed| flushed.since_micros);
+            add_value_garbage(tree.id, before, &mut edit.changes, since, now);
         }
         self.commit(manifest, edit.changes)?;
         let Some(keyspace) = manifest.state().keyspaces.get(&tree.id) else {
