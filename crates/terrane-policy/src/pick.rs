@@ -20,8 +20,8 @@
 //! amplification merges all runs into the oldest, and size-tiered policies merge adjacent runs into
 //! their oldest.
 //!
-//! Merges relocate values of files with much garbage on their way. If no compaction can run, such
-//! files may be collected by a job of their own; see `collect`.
+//! Merges relocate values of files with much garbage on their way. If no compaction can run, or dead
+//! values are overdue, such files may be collected by a job of their own; see `collect`.
 //!
 //! Two properties hold, and property tests check them. Every compaction passes
 //! [`crate::soundness::check`]. From any shape, the tree settles after finitely many compactions,
@@ -66,14 +66,18 @@ pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
     candidates.extend(sized::candidate(input));
     candidate::sort(&mut candidates);
     let is_open = |one: &&CompactionCandidate| !load::is_blocked(input, &candidates, one);
-    let compaction = candidates.iter().filter(is_open).find_map(|candidate| act(input, candidate));
-    match compaction {
-        Some(compaction) => {
-            let relocated = collect::with_merge(input, &compaction);
-            Some(Compaction { relocated, ..compaction })
-        }
-        None => collect::pick(input),
-    }
+    let first_of = |some: &[CompactionCandidate]| {
+        let merge = some.iter().filter(is_open).find_map(|candidate| act(input, candidate))?;
+        let relocated = collect::with_merge(input, &merge);
+        Some(Compaction { relocated, ..merge })
+    };
+    // Delete persistence precedes everything else, for tombstones and for the values that they deleted.
+    let promised = candidates.partition_point(|candidate| candidate.rank == 0);
+    let (promised, others) = candidates.split_at(promised);
+    first_of(promised)
+        .or_else(|| collect::overdue_job(input))
+        .or_else(|| first_of(others))
+        .or_else(|| collect::pick(input))
 }
 
 /// Returns the level that a compaction is due for by the shape alone, regardless of time.

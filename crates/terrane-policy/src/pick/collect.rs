@@ -4,7 +4,7 @@
 //! A job relocates the pointers of its tables into the chosen files, the victims. When no table
 //! refers to a victim any more, the engine removes the file. Merges relocate values on their way,
 //! because they write new tables anyway. If no merge is due, a job of its own rewrites one table in
-//! place. A table holds some fifty bytes for each value, so rewriting it is cheap next to moving
+//! place; for dead values that are overdue, it does so before merges. A table holds some fifty bytes for each value, so rewriting it is cheap next to moving
 //! values. New files hold values whose keys are close to each other, so few tables refer to them,
 //! and collecting them again is cheap.
 //!
@@ -64,6 +64,18 @@ struct Victim {
     threshold: u64,
 }
 
+/// Returns the next job that removes a dead value for which the time of delete persistence is up. Such
+/// jobs precede all compactions but those for tombstones, and several may run at a time: a range delete
+/// makes all files of its keys due at once.
+pub(super) fn overdue_job(input: &PickContext<'_>) -> Option<Compaction> {
+    if input.shape.value_files.is_empty() || age_limit(input).is_none() {
+        return None;
+    }
+    let usage = input.shape.value_usage().into_iter();
+    let files: Vec<ValueFileUsage> = usage.filter(can_be_collected).collect();
+    next_job(input, &overdue(input, &files))
+}
+
 /// Returns the next job that collects value files; `None` if no file needs it, or jobs that conflict
 /// with it are running.
 pub(super) fn pick(input: &PickContext<'_>) -> Option<Compaction> {
@@ -72,7 +84,11 @@ pub(super) fn pick(input: &PickContext<'_>) -> Option<Compaction> {
     if input.shape.value_files.is_empty() || input.in_progress.iter().any(is_collection) {
         return None;
     }
-    let victims = victims(input, Worth::OwnJob);
+    next_job(input, &victims(input, Worth::OwnJob))
+}
+
+/// Returns the first job that relocates values of a victim and conflicts with no running job.
+fn next_job(input: &PickContext<'_>, victims: &[Victim]) -> Option<Compaction> {
     victims.iter().find_map(|victim| {
         let mut places: Vec<_> = input.shape.places().collect();
         // Tables of upper levels will soon be merged anyway.
@@ -88,7 +104,7 @@ pub(super) fn pick(input: &PickContext<'_>) -> Option<Compaction> {
                     tables: vec![Arc::clone(place.table)],
                 }],
                 output: Output { level: place.level, placement: Placement::Join(place.run) },
-                relocated: relocated(&[place.table], Some(victim), &victims, job_bytes_max(input)),
+                relocated: relocated(&[place.table], Some(victim), victims, job_bytes_max(input)),
                 reason: Reason::Collection {
                     file: victim.usage.file.id,
                     cause: victim.cause,
@@ -259,8 +275,9 @@ fn is_worth_its_tables(input: &PickContext<'_>, victims: &[Victim]) -> bool {
     garbage >= rewritten.saturating_mul(GARBAGE_PER_TABLE_BYTE)
 }
 
-/// The files that a job on `tables` relocates, in ascending order: `first` if it is given, and
-/// victims in their order as long as the job moves no more than `most` bytes of their values.
+/// The files that a job on `tables` relocates, in ascending order: `first` if it is given, and other
+/// victims in their order. If there are several, the job moves no more than `most` bytes of the values
+/// of all but the first.
 fn relocated(
     tables: &[&Arc<TableInfo>],
     first: Option<&Victim>,
@@ -283,10 +300,11 @@ fn relocated(
         if more == 0 {
             continue;
         }
-        bytes = bytes.saturating_add(more);
-        if Some(file) != first_id && bytes > most {
-            break;
+        // The first one is moved whatever its size, and one that is too large keeps no other back.
+        if !files.is_empty() && bytes.saturating_add(more) > most {
+            continue;
         }
+        bytes = bytes.saturating_add(more);
         files.push(file);
     }
     files.sort_unstable();
