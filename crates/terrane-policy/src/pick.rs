@@ -43,6 +43,7 @@ mod space;
 #[cfg(test)]
 mod tests;
 
+pub use collect::manual_collection;
 pub use context::PickContext;
 pub(crate) use context::is_free;
 pub use cursors::Cursors;
@@ -95,7 +96,8 @@ pub fn due_by_shape(input: &PickContext<'_>) -> Option<usize> {
 
 /// Compacts everything in `range` one level down; the caller repeats this for each level. The
 /// tables of `level` that share keys with the range move into the next level, or are rewritten in
-/// place if `level` is the last one.
+/// place if `level` is the last one, where values also leave files with garbage. See
+/// [`manual_collection`] for the garbage that this leaves.
 ///
 /// Returns `None` if the level holds nothing in the range or is busy.
 pub fn manual(input: &PickContext<'_>, level: usize, range: &KeyRange) -> Option<Compaction> {
@@ -105,6 +107,10 @@ pub fn manual(input: &PickContext<'_>, level: usize, range: &KeyRange) -> Option
     } else {
         move_runs(input, level, Some(range), reason)
     }?;
+    // Values move once, in the last step.
+    let is_last = compaction.output.level == level;
+    let relocated = if is_last { collect::with_request(input, &compaction) } else { Vec::new() };
+    let compaction = Compaction { relocated, ..compaction };
     is_free(input, &compaction).then_some(compaction)
 }
 

@@ -219,7 +219,9 @@ impl Keyspace {
 
     /// Compacts a range into the last level that contains any of its keys, and returns when that is
     /// done. Afterwards the range has no overwritten or deleted values, except those that snapshots
-    /// see.
+    /// see. To remove such values from a value file, it moves the live values of the file, also those
+    /// of keys outside of the range. A value that was deleted before stays if its file holds no live
+    /// value of the range.
     ///
     /// # Errors
     /// The disk is full, the operating system refused an operation, a table in the range cannot be

@@ -87,6 +87,34 @@ pub(super) fn pick(input: &PickContext<'_>) -> Option<Compaction> {
     next_job(input, &victims(input, Worth::OwnJob))
 }
 
+/// Returns the next job that moves the live values of `files` elsewhere, as far as these contain
+/// garbage; `None` if no table refers to such a file, or jobs that conflict with it are running.
+pub fn manual_collection(input: &PickContext<'_>, files: &[ValueFileId]) -> Option<Compaction> {
+    let mut usage = input.shape.value_usage();
+    usage.retain(|one| has_garbage(input, one) && files.binary_search(&one.file.id).is_ok());
+    let victim = |usage| Victim { usage, cause: CollectionCause::Age, measured: 0, threshold: 0 };
+    let victims: Vec<Victim> = usage.into_iter().map(victim).collect();
+    let job = next_job(input, &victims)?;
+    Some(Compaction { reason: Reason::Manual { level: job.output.level }, ..job })
+}
+
+/// Returns the value files with garbage to which a requested compaction refers.
+pub(super) fn with_request(input: &PickContext<'_>, request: &Compaction) -> Vec<ValueFileId> {
+    let mut usage = input.shape.value_usage();
+    usage.retain(|one| {
+        has_garbage(input, one) && request.tables().any(|table| table.refers_to(&[one.file.id]))
+    });
+    usage.into_iter().map(|one| one.file.id).collect()
+}
+
+/// Returns true if a requested compaction moves the live values of a file: it has garbage, or the
+/// design stores values inline.
+fn has_garbage(input: &PickContext<'_>, usage: &ValueFileUsage) -> bool {
+    let is_inline = input.design.values.separation().is_none();
+    let goes_inline = is_inline && usage.file.state == ValueFileState::Settled && !usage.is_dead();
+    can_be_collected(usage) || goes_inline
+}
+
 /// Returns the first job that relocates values of a victim and conflicts with no running job.
 fn next_job(input: &PickContext<'_>, victims: &[Victim]) -> Option<Compaction> {
     victims.iter().find_map(|victim| {

@@ -106,6 +106,33 @@ fn files_without_live_values_are_removed() {
     assert_eq!(value_files(&storage), [""; 0]);
 }
 
+/// Dead values stayed in files that also held live ones.
+#[test]
+fn compacting_a_range_removes_dead_values_from_files_with_live_ones() {
+    let is_stored = |storage: &MemoryStorage, value: &str| {
+        value_files(storage).iter().any(|name| {
+            let bytes = storage.read(&Path::new(DIR).join(name)).unwrap();
+            bytes.windows(value.len()).any(|window| window == value.as_bytes())
+        })
+    };
+    let (db, _, storage) = open("apart(100,garbage=100%,space=100,file=4KiB)");
+    fill(&db, 100, 1);
+    db.compact_range::<&[u8]>(..).unwrap();
+    db.delete("041").unwrap();
+    db.put("077", large(77, 2)).unwrap();
+    db.compact_range("035".."045").unwrap();
+    db.compact_range("077"..="077").unwrap();
+    assert!(!is_stored(&storage, &large(41, 1)) && !is_stored(&storage, &large(77, 1)));
+    assert!(is_stored(&storage, &large(40, 1)) && is_stored(&storage, &large(77, 2)));
+    db.delete_range("003".."097").unwrap();
+    db.compact_range::<&[u8]>(..).unwrap();
+    for number in 0..100 {
+        let is_live = !(3..97).contains(&number);
+        assert_eq!(is_stored(&storage, &large(number, 1)), is_live, "{number}");
+        assert_eq!(db.get(format!("{number:03}")).unwrap().is_some(), is_live, "{number}");
+    }
+}
+
 #[test]
 fn a_design_without_values_apart_brings_them_back() {
     let (db, _, storage) = open("apart(100,garbage=20%)");

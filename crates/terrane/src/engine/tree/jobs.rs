@@ -119,17 +119,27 @@ impl TreeJobs {
         self.claims(shape, |id| self.dropping.contains(id))
     }
 
+    /// Returns the part of [`Self::busy`] that will not end, which is the unreadable tables.
+    pub(crate) fn blocked(&self, shape: &TreeShape) -> Vec<Compaction> {
+        claims(shape, |id| self.unreadable.contains_key(id))
+    }
+
     /// Returns the running jobs and, for each table for which `is_claimed` holds, a compaction that
     /// takes only this table.
     fn claims(&self, shape: &TreeShape, is_claimed: impl Fn(&TableId) -> bool) -> Vec<Compaction> {
-        let mut all: Vec<Compaction> = self.running().cloned().collect();
-        for place in shape.places().filter(|place| is_claimed(&place.table.id)) {
-            let input =
-                Input { level: place.level, run: place.run, tables: vec![Arc::clone(place.table)] };
-            let output = Output { level: place.level, placement: Placement::Join(place.run) };
-            let reason = Reason::Manual { level: place.level };
-            all.push(Compaction { inputs: vec![input], output, relocated: Vec::new(), reason });
-        }
-        all
+        self.running().cloned().chain(claims(shape, is_claimed)).collect()
     }
+}
+
+/// Returns, for each table for which `is_claimed` holds, a compaction that takes only this table.
+fn claims(shape: &TreeShape, is_claimed: impl Fn(&TableId) -> bool) -> Vec<Compaction> {
+    let claimed = shape.places().filter(|place| is_claimed(&place.table.id));
+    let compactions = claimed.map(|place| {
+        let (level, run) = (place.level, place.run);
+        let inputs = vec![Input { level, run, tables: vec![Arc::clone(place.table)] }];
+        let output = Output { level, placement: Placement::Join(run) };
+        let reason = Reason::Manual { level };
+        Compaction { inputs, output, relocated: Vec::new(), reason }
+    });
+    compactions.collect()
 }

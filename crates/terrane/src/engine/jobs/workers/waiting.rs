@@ -1,13 +1,14 @@
 //! Callers that wait for jobs, and run them if background work is inline.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use terrane_policy::{KeyRange, PickContext, manual};
+use terrane_policy::{Compaction, KeyRange, PickContext, ValueFileId, manual, manual_collection};
 
 use super::Jobs;
 use super::threads::PanicGuard;
 use crate::engine::context::{BackgroundFailure, JobKind};
-use crate::engine::tree::Tree;
+use crate::engine::tree::{JobId, Tree};
 use crate::error::{Error, Result};
 use crate::event::FlushReason;
 
@@ -119,9 +120,19 @@ impl Jobs {
         self.wait_until(&[JobKind::Flush], is_flushed)
     }
 
-    /// Compacts all entries in `range` into the last level that contains any of them.
+    /// Compacts all entries in `range` into the last level that contains any of them, and collects the
+    /// value files of the range that contain garbage then.
     pub(crate) fn compact_range(&self, tree: &Arc<Tree>, range: &KeyRange) -> Result<()> {
         self.flush(std::slice::from_ref(tree))?;
+        let mut files = value_files_of(tree, range);
+        self.compact_levels(tree, range)?;
+        // A merge leaves garbage in the files of the values that it drops, and tables outside of the
+        // range may refer to them as well.
+        files.extend(value_files_of(tree, range));
+        self.collect_values(tree, &files.into_iter().collect::<Vec<_>>())
+    }
+
+    fn compact_levels(&self, tree: &Arc<Tree>, range: &KeyRange) -> Result<()> {
         let mut level = 0;
         loop {
             let seen = self.context.signals.done();
@@ -129,14 +140,14 @@ impl Jobs {
             let (job, is_last) = {
                 let mut jobs = tree.jobs();
                 let state = tree.state();
-                let shape = state.version.shape();
+                let shape = jobs.collectable(state.version.shape());
                 let last = shape.last_level();
                 if level > last || tree.is_dropped() {
                     return Ok(());
                 }
                 let design = tree.design();
                 let inputs = self.picker.pick_inputs(&state.version, &jobs, &design);
-                let context = inputs.context(shape, &design, &jobs.cursors);
+                let context = inputs.context(&shape, &design, &jobs.cursors);
                 let job = manual(&context, level, range);
                 let alone = PickContext { in_progress: &[], ..context };
                 if job.is_none() && manual(&alone, level, range).is_none() {
@@ -144,7 +155,7 @@ impl Jobs {
                     continue;
                 }
                 // A conflicting job will end, but an unreadable table stays unreadable.
-                let ending = jobs.ending(shape);
+                let ending = jobs.ending(&shape);
                 let alone = PickContext { in_progress: &ending, ..context };
                 let stuck = if job.is_none() { manual(&alone, level, range) } else { None };
                 if let Some(error) = stuck.and_then(|stuck| jobs.damage_to(&stuck)) {
@@ -155,11 +166,7 @@ impl Jobs {
             };
             match job {
                 Some((id, compaction)) => {
-                    let _guard = PanicGuard::of_caller(&self.context, &self.catalog);
-                    match self.compactor.run_in_caller(tree, id, compaction) {
-                        Err(Error::Closed) if tree.is_dropped() => return Ok(()),
-                        other => other?,
-                    }
+                    self.run_requested(tree, id, compaction)?;
                     if is_last {
                         return Ok(());
                     }
@@ -168,6 +175,54 @@ impl Jobs {
                 // The conflicting job is already running and will finish.
                 None => self.wait_or_work(seen)?,
             }
+        }
+    }
+
+    /// Moves the live values of those of `files` that contain garbage, so that the files are removed.
+    /// Files stay if a table that refers to them cannot be read.
+    fn collect_values(&self, tree: &Arc<Tree>, files: &[ValueFileId]) -> Result<()> {
+        while !files.is_empty() {
+            let seen = self.context.signals.done();
+            self.context.health.check_writable()?;
+            let job = {
+                let mut jobs = tree.jobs();
+                let state = tree.state();
+                if tree.is_dropped() {
+                    return Ok(());
+                }
+                let shape = jobs.collectable(state.version.shape());
+                let design = tree.design();
+                let inputs = self.picker.pick_inputs(&state.version, &jobs, &design);
+                let context = inputs.context(&shape, &design, &jobs.cursors);
+                let job = manual_collection(&context, files);
+                if job.is_none() {
+                    let unreadable = jobs.blocked(&shape);
+                    let alone = PickContext { in_progress: &unreadable, ..context };
+                    if manual_collection(&alone, files).is_none() {
+                        return Ok(());
+                    }
+                }
+                job.map(|job| self.compactor.begin(&mut jobs, job))
+            };
+            match job {
+                Some((id, compaction)) => self.run_requested(tree, id, compaction)?,
+                None => self.wait_or_work(seen)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a compaction in the thread of the caller that requested it.
+    fn run_requested(
+        &self,
+        tree: &Arc<Tree>,
+        id: JobId,
+        compaction: Arc<Compaction>,
+    ) -> Result<()> {
+        let _guard = PanicGuard::of_caller(&self.context, &self.catalog);
+        match self.compactor.run_in_caller(tree, id, compaction) {
+            Err(Error::Closed) if tree.is_dropped() => Ok(()),
+            other => other,
         }
     }
 
@@ -193,4 +248,11 @@ impl Jobs {
             damage.map_or(Ok(true), Err)
         })
     }
+}
+
+/// Returns the value files to which tables refer that share keys with `range`.
+fn value_files_of(tree: &Tree, range: &KeyRange) -> BTreeSet<ValueFileId> {
+    let state = tree.state();
+    let tables = state.version.shape().tables().filter(|table| table.range.overlaps(range));
+    tables.flat_map(|table| table.value_refs.iter()).map(|used| used.file).collect()
 }
