@@ -26,7 +26,7 @@ use crate::error::Result;
 use crate::table::FinishedTable;
 use crate::types::{EntryKind, SeqNo};
 
-/// Bytes of input between two calls of `go_on`.
+/// Bytes of input, values that are read from value files included, between two calls of `go_on`.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Bytes charged for an input entry in addition to its key and value, so that small entries add up.
@@ -90,7 +90,8 @@ pub(crate) fn merge(
         }
         last_stripe = stripe;
         if keeps(&rules, &key, seq, kind, stripe) {
-            output.add(&key, seq, kind, input.value())?;
+            // A value that moves may be far larger than its pointer.
+            chunk_bytes += output.add(&key, seq, kind, input.value())?;
         }
         input.next()?;
     }

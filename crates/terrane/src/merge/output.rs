@@ -89,13 +89,14 @@ impl<'a> Output<'a> {
         self.fragments = fragments.into();
     }
 
+    /// Adds an entry. Returns the length of its value if that was read from a value file.
     pub(super) fn add(
         &mut self,
         key: &[u8],
         seq: SeqNo,
         kind: EntryKind,
         value: &[u8],
-    ) -> Result<()> {
+    ) -> Result<usize> {
         if self.is_full(key) {
             self.finish_table(Some(key))?;
         }
@@ -105,9 +106,13 @@ impl<'a> Output<'a> {
         let Self { values, writer, config, paths, .. } = self;
         let writer = writer.as_mut().ok_or_else(no_writer)?;
         match values.place(config.storage, paths, (key, seq, kind), value)? {
-            Placed::Unchanged => writer.add(key, seq, kind, value),
-            Placed::Pointer(pointer) => writer.add(key, seq, EntryKind::Apart, pointer),
-            Placed::Inline(value) => writer.add(key, seq, EntryKind::Value, &value),
+            Placed::Unchanged => writer.add(key, seq, kind, value).map(|()| 0),
+            Placed::Pointer { pointer, read } => {
+                writer.add(key, seq, EntryKind::Apart, pointer).map(|()| read)
+            }
+            Placed::Inline(value) => {
+                writer.add(key, seq, EntryKind::Value, &value).map(|()| value.len())
+            }
         }
     }
 

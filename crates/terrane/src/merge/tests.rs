@@ -8,6 +8,7 @@ use terrane_memtable::{Config, Memtable, Pool, SkipListConfig};
 use terrane_policy::{Compression, KeyRange, TreeShape, Values};
 use terrane_testkit::{Rng, seed_from_env};
 
+use super::value_output::NextValueFile;
 use super::*;
 use crate::buffer::BufferPool;
 use crate::cursor::{DeletedRanges, Source, VisibleCursor};
@@ -257,6 +258,85 @@ fn tables_are_cut_by_size_and_by_grandparents_never_within_a_key() {
     }
 }
 
+/// Returns an output that cuts no tables.
+fn one_table<'a>(
+    storage: &'a MemoryStorage,
+    next_table: &'a mut dyn FnMut() -> (TableFileId, PathBuf),
+    values: ValueOutputConfig<'a>,
+) -> Output<'a> {
+    let table = TableConfig {
+        block_bytes: 100,
+        filter_bits: 0.0,
+        compression: Compression::None,
+        keyspace: 0,
+        sync_bytes: 0,
+        access: Access::Buffered,
+    };
+    let config = OutputConfig {
+        storage,
+        table,
+        table_bytes: 1 << 20,
+        warmer: None,
+        grandparents: vec![],
+        next_table,
+        now_micros: 0,
+        oldest_tombstone_micros: None,
+    };
+    Output::new(config, values)
+}
+
+/// Only the pointers counted, so a merge wrote hundreds of megabytes before it let others go first.
+#[test]
+fn values_that_move_count_as_input() {
+    let values: Values = "apart(1KiB)".parse().unwrap();
+    let memtable =
+        Memtable::new(Config::SkipList(SkipListConfig { branching: 4, height: 12 }), &Pool::new(0));
+    for key in 0..20u8 {
+        memtable.insert(&[key], u64::from(key) + 1, EntryKind::Value, &vec![key; 40 << 10]);
+    }
+    let storage = MemoryStorage::new(1);
+    let run = |source, number, config: ValueOutputConfig<'_>| {
+        let mut input = MergeCursor::new(vec![source]);
+        input.seek_first().unwrap();
+        let id = TableFileId { number, writer: 1 };
+        let mut next_table = || (id, PathBuf::from(id.file_name()));
+        let mut output = one_table(&storage, &mut next_table, config);
+        let rules = DropRules::new(vec![], OlderTables::default());
+        let mut calls = 0;
+        let mut count = |_| {
+            calls += 1;
+            Ok(())
+        };
+        let mut tables = merge(input, None, vec![], rules, &mut output, &mut count).unwrap();
+        (tables.remove(0), output.take_value_files(), calls)
+    };
+    let named = |number| {
+        let name = ValueFileName { number, writer: 1 };
+        let next_file: NextValueFile<'static> =
+            Box::new(move || (name, PathBuf::from(name.file_name())));
+        next_file
+    };
+    let apart = ValueOutputConfig { values, next_file: named(1), ..no_values() };
+    let (table, mut files, calls) = run(Source::Memtable(memtable.cursor()), 2, apart);
+    assert!((9..=21).contains(&calls), "{calls} calls");
+    let environment = environment(&storage);
+    let file = files.remove(0);
+    let dir = Path::new("");
+    let file = crate::value_file::ValueFile::new(file.name, file.size_bytes, dir, &environment);
+    let source = Arc::new(ValueFiles::new(dir, BTreeMap::from([(1, file)])));
+    let inline = || ValueOutputConfig { source: Arc::clone(&source), ..no_values() };
+    let relocated = vec![terrane_policy::ValueFileId(1)];
+    let moved = ValueOutputConfig { values, relocated, next_file: named(4), ..inline() };
+    for (number, config) in [(3, moved), (5, inline())] {
+        let open = Table::new(table.id, Arc::clone(&table.info), dir, &environment);
+        let run_of = Arc::new(crate::version::OpenRun::of_tables(vec![open]));
+        let (_, files, calls) =
+            run(Source::Run(crate::cursor::RunCursor::new(run_of)), number, config);
+        assert_eq!(files.len(), usize::from(number == 3));
+        assert!((9..=21).contains(&calls), "{calls} calls");
+    }
+}
+
 #[test]
 fn a_stopped_merge_names_the_files_it_began() {
     let memtable = random_memtable(&mut Rng::new(1), 3000);
@@ -264,26 +344,7 @@ fn a_stopped_merge_names_the_files_it_began() {
     let mut input = MergeCursor::new(vec![Source::Memtable(memtable.cursor())]);
     input.seek_first().unwrap();
     let mut next_table = || (TableFileId { number: 1, writer: 1 }, PathBuf::from("1"));
-    let mut output = Output::new(
-        OutputConfig {
-            storage: &storage,
-            table: TableConfig {
-                block_bytes: 100,
-                filter_bits: 0.0,
-                compression: Compression::None,
-                keyspace: 0,
-                sync_bytes: 0,
-                access: Access::Buffered,
-            },
-            table_bytes: 1 << 20,
-            warmer: None,
-            grandparents: vec![],
-            next_table: &mut next_table,
-            now_micros: 0,
-            oldest_tombstone_micros: None,
-        },
-        no_values(),
-    );
+    let mut output = one_table(&storage, &mut next_table, no_values());
     let rules = DropRules::new(vec![], OlderTables::default());
     let stopped = merge(input, None, vec![], rules, &mut output, &mut |_| Err(Error::Closed));
     assert!(matches!(stopped, Err(Error::Closed)));

@@ -52,8 +52,9 @@ pub(super) struct ValueOutput<'a> {
 pub(super) enum Placed<'v> {
     /// The bytes of the input, a value or a pointer.
     Unchanged,
-    /// The pointer to a value that was written to a value file.
-    Pointer(&'v [u8]),
+    /// The pointer to a value that was written to a value file, and how many bytes of the value were
+    /// read from another value file.
+    Pointer { pointer: &'v [u8], read: usize },
     /// A value that was read from a value file.
     Inline(Value),
 }
@@ -82,16 +83,20 @@ impl<'a> ValueOutput<'a> {
         match kind {
             EntryKind::Tombstone => Ok(Placed::Unchanged),
             EntryKind::Value if !values.is_apart(value.len() as u64) => Ok(Placed::Unchanged),
-            EntryKind::Value => match self.config.logged.find(key, seq, value) {
-                Some(pointer) => Ok(self.pointer_to(&pointer)),
-                None => self.write(storage, paths, (key, seq), value),
-            },
+            EntryKind::Value => {
+                let pointer = match self.config.logged.find(key, seq, value) {
+                    Some(pointer) => self.encoded(&pointer),
+                    None => self.write(storage, paths, (key, seq), value)?,
+                };
+                Ok(Placed::Pointer { pointer, read: 0 })
+            }
             EntryKind::Apart => {
                 let Some(value) = self.to_move(key, seq, value)? else {
                     return Ok(Placed::Unchanged);
                 };
                 if values.is_apart(value.len() as u64) {
-                    self.write(storage, paths, (key, seq), &value)
+                    let pointer = self.write(storage, paths, (key, seq), &value)?;
+                    Ok(Placed::Pointer { pointer, read: value.len() })
                 } else {
                     Ok(Placed::Inline(value))
                 }
@@ -118,13 +123,14 @@ impl<'a> ValueOutput<'a> {
         }
     }
 
+    /// Writes a value to a value file, and returns the encoded pointer to it.
     fn write(
         &mut self,
         storage: &dyn Storage,
         paths: &mut Vec<PathBuf>,
         (key, seq): (&[u8], SeqNo),
         value: &[u8],
-    ) -> Result<Placed<'_>> {
+    ) -> Result<&[u8]> {
         let file_bytes = self.config.values.separation().map_or(0, |apart| apart.file_bytes);
         if self.writer.as_ref().is_some_and(|writer| writer.size_bytes() >= file_bytes) {
             self.finish_file()?;
@@ -134,13 +140,13 @@ impl<'a> ValueOutput<'a> {
             none => none.insert(self.config.create(storage, paths)?),
         };
         let pointer = writer.append(key, seq, value)?;
-        Ok(self.pointer_to(&pointer))
+        Ok(self.encoded(&pointer))
     }
 
-    fn pointer_to(&mut self, pointer: &ValuePointer) -> Placed<'_> {
+    fn encoded(&mut self, pointer: &ValuePointer) -> &[u8] {
         self.pointer.clear();
         pointer.encode(&mut self.pointer);
-        Placed::Pointer(&self.pointer)
+        &self.pointer
     }
 
     fn finish_file(&mut self) -> Result<()> {
