@@ -17,7 +17,7 @@ use value_space::value_pressure;
 
 use crate::design::{Design, Stall, Violation};
 use crate::pick::{PickContext, due_by_shape};
-use crate::shape::TreeShape;
+use crate::shape::{SettledValues, TreeShape};
 
 /// What a writer may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,13 +33,24 @@ pub enum Admission {
 /// Decides whether writers of a tree proceed, slow down or stop, from its shape, its number of
 /// immutable memtables and its design.
 pub fn admit(shape: &TreeShape, immutable_memtables: usize, design: &Design) -> Admission {
+    admit_with(shape, shape.settled_values(), immutable_memtables, design)
+}
+
+/// Decides as [`admit`] does, for a caller that knows [`TreeShape::settled_values`] already, or leaves
+/// out files that cannot be collected.
+pub fn admit_with(
+    shape: &TreeShape,
+    settled: SettledValues,
+    immutable_memtables: usize,
+    design: &Design,
+) -> Admission {
     let limits = &design.constraint;
     let buffers = count(immutable_memtables);
     if buffers >= limits.stop_buffers {
         let (cause, stop_at) = (StallCause::ImmutableMemtables, limits.stop_buffers);
         return Admission::Stop(Pressure::new(cause, None, buffers, stop_at, stop_at));
     }
-    let by_values = value_pressure(shape, design).map_or(Admission::Proceed, admit_under);
+    let by_values = value_pressure(settled, design).map_or(Admission::Proceed, admit_under);
     let answer = stricter(admit_under(run_pressure(shape, design)), by_values);
     let answer = match (limits.violation, answer) {
         (Violation::None, _) | (Violation::Stop, Admission::Delay(_)) => Admission::Proceed,

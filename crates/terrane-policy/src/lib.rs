@@ -54,7 +54,7 @@ mod text;
 pub mod units;
 
 pub use access::{TableAccess, TableAccesses};
-pub use admission::{Admission, Pressure, StallCause, admit};
+pub use admission::{Admission, Pressure, StallCause, admit, admit_with};
 pub use compaction::{CollectionCause, Compaction, Output, Placement, Reason};
 pub use design::{
     Bound, Compression, Constraint, Design, FlushMode, Limit, MemtableKind, OrderedView, Stall,
@@ -64,9 +64,7 @@ pub use error::ParseError;
 pub use flush::{FlushPlan, NewRunReason};
 pub use forecast::{Amplification, Forecast, forecast};
 pub use key_range::KeyRange;
-pub use pick::{
-    Cursors, PickContext, manual, manual_collection, next_due_micros, pick, refilled,
-};
+pub use pick::{Cursors, PickContext, manual, manual_collection, next_due_micros, pick, refilled};
 pub use scheduler::{ScheduledMerge, Scheduler, allocate};
 pub use shape::{
     AddedTable, Level, Run, RunId, SeqNo, SettledValues, ShapeEdit, TableId, TableInfo, TreeShape,

@@ -17,7 +17,7 @@ pub(crate) use covered::{CoveredTable, covered, covered_tables};
 pub(crate) use logged_values::{LOGGED_VALUES_MAX, LoggedValue, LoggedValues};
 pub(crate) use output::{Output, OutputConfig};
 pub(crate) use rules::{DropRules, OlderTables};
-pub(crate) use value_output::ValueOutputConfig;
+pub(crate) use value_output::{DamagedValues, ValueOutputConfig};
 
 use terrane_memtable::Fragment;
 

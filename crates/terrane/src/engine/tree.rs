@@ -27,12 +27,11 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, Guard};
 use terrane_memtable::{Memtable, Pool};
 use terrane_policy::memtable_choice::{MemtableOperations, MemtableSelection};
-use terrane_policy::{
-    Admission, Cursors, Design, MemtableKind, Pressure, TreeShape, Values, admit,
-};
+use terrane_policy::{Cursors, Design, MemtableKind, Pressure, admit_with};
 
 use crate::cursor::DeadRanges;
 use crate::event::{StallEffect, WriteStall};
+use crate::merge::DamagedValues;
 use crate::types::{KeyspaceId, SeqNo};
 use crate::version::Version;
 use memtables::MemtableChoice;
@@ -67,9 +66,9 @@ pub(crate) struct Tree {
     replacing: Mutex<()>,
     retired: RetiredStates,
     jobs: Mutex<TreeJobs>,
+    /// The next state counts the settled values again, although its version is the same.
+    counts_values: AtomicBool,
     is_dropped: AtomicBool,
-    /// Some value file has values that cannot be read, so it is not collected.
-    has_damaged_values: AtomicBool,
     /// The time at which the writes so far would be done at the maximum rate, in nanoseconds since
     /// `opened_at`.
     paced_until_nanos: AtomicU64,
@@ -93,7 +92,8 @@ impl Tree {
         version: Version,
         active: ActiveMemtable,
     ) -> Arc<Self> {
-        let admission = admit(version.shape(), 0, &design);
+        let settled_values = version.shape().settled_values();
+        let admission = admit_with(version.shape(), settled_values, 0, &design);
         let cursors = Cursors::resumed(version.shape());
         let usage = Arc::new(Usage::default());
         usage.count(design.memtable == MemtableKind::Auto);
@@ -103,6 +103,7 @@ impl Tree {
             version: Arc::new(version),
             stalled_since: pressure_of(&admission).map(|_| Instant::now()),
             admission,
+            settled_values,
             nanos_per_write: nanos_per_write(&design),
             usage: Arc::clone(&usage),
             number: 0,
@@ -118,8 +119,8 @@ impl Tree {
             replacing: Mutex::new(()),
             retired: RetiredStates::default(),
             jobs: Mutex::new(TreeJobs { cursors, ..TreeJobs::default() }),
+            counts_values: AtomicBool::new(false),
             is_dropped: AtomicBool::new(false),
-            has_damaged_values: AtomicBool::new(false),
             reported_stall: Mutex::new(None),
             paced_until_nanos: AtomicU64::new(0),
             opened_at: Instant::now(),
@@ -220,22 +221,20 @@ impl Tree {
         *self.design_before.lock().unwrap_or_else(PoisonError::into_inner) = before;
     }
 
-    /// Decides on writers. Damaged value files are not collected, so their garbage must not stop
-    /// writers, who could never continue.
-    fn admit(&self, shape: &TreeShape, immutables: usize, design: &Design) -> Admission {
-        if !self.has_damaged_values.load(Ordering::Relaxed) {
-            return admit(shape, immutables, design);
+    /// Records value files with values that could not be read. They are not collected from now on, and
+    /// their garbage does not slow down writers, who could only wait for it in vain.
+    pub(crate) fn record_damaged_values(&self, damaged: &DamagedValues) {
+        if damaged.is_empty() {
+            return;
         }
-        let mut unbounded = design.clone();
-        unbounded.values = Values::Inline;
-        admit(shape, immutables, &unbounded)
-    }
-
-    /// Lifts the space bound of value files, because some of them cannot be collected.
-    pub(crate) fn lift_value_space_bound(&self) {
-        if !self.has_damaged_values.swap(true, Ordering::Relaxed) {
-            self.replace(|state| state);
+        let mut jobs = self.jobs();
+        for (file, error) in damaged {
+            jobs.damaged_values.entry(*file).or_insert_with(|| error.clone());
         }
+        drop(jobs);
+        // Relaxed: the lock under which states are replaced orders it.
+        self.counts_values.store(true, Ordering::Relaxed);
+        self.replace(|state| state);
     }
 
     /// Replaces the state with the result of `change`, and updates admission.
@@ -248,7 +247,15 @@ impl Tree {
             version: Arc::clone(&current.version),
         });
         let design = self.design.load();
-        let admission = self.admit(next.version.shape(), next.immutables.len(), &design);
+        let shape = next.version.shape();
+        // Writers replace memtables while they hold the writer lock, and this visits all tables.
+        let has_changed = !Arc::ptr_eq(&next.version, &current.version);
+        let settled_values = if self.counts_values.swap(false, Ordering::Relaxed) || has_changed {
+            self.jobs().collectable(shape).settled_values()
+        } else {
+            current.settled_values
+        };
+        let admission = admit_with(shape, settled_values, next.immutables.len(), &design);
         let stalled_since = pressure_of(&admission).map(|pressure| {
             let before = pressure_of(&current.admission);
             let continues = before.is_some_and(|before| before.cause == pressure.cause);
@@ -261,6 +268,7 @@ impl Tree {
             immutables,
             version,
             admission,
+            settled_values,
             stalled_since,
             nanos_per_write: nanos_per_write(&design),
             usage: Arc::clone(&self.usage),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use terrane_memtable::Fragment;
 use terrane_policy::TableInfo;
 
-use super::value_output::{Placed, ValueOutput, ValueOutputConfig};
+use super::value_output::{DamagedValues, Placed, ValueOutput, ValueOutputConfig};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::table::{FinishedTable, TableConfig, TableFileId, TableWriter, Warmer};
@@ -83,6 +83,11 @@ impl<'a> Output<'a> {
     /// Returns the value files of a merge that has succeeded.
     pub(crate) fn take_value_files(&mut self) -> Vec<FinishedValueFile> {
         self.values.take_files()
+    }
+
+    /// Returns the value files with values that could not be read; their entries keep their pointers.
+    pub(crate) fn take_damaged(&mut self) -> DamagedValues {
+        self.values.take_damaged()
     }
 
     pub(super) fn begin(&mut self, fragments: Vec<Fragment>) {

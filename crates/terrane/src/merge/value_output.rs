@@ -5,6 +5,7 @@
 //! values apart stay where they are, and their pointers are copied, except for the values of files
 //! that the merge relocates.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -46,7 +47,12 @@ pub(super) struct ValueOutput<'a> {
     finished_bytes: u64,
     /// The encoded pointer to the value that was written last.
     pointer: Vec<u8>,
+    /// The files with values that could not be read, each with its first error.
+    damaged: DamagedValues,
 }
+
+/// Value files with values that could not be read, with the errors.
+pub(crate) type DamagedValues = BTreeMap<ValueFileId, Error>;
 
 /// The bytes of an entry of a table.
 pub(super) enum Placed<'v> {
@@ -62,7 +68,8 @@ pub(super) enum Placed<'v> {
 impl<'a> ValueOutput<'a> {
     pub(super) fn new(config: ValueOutputConfig<'a>) -> Self {
         let finished = Vec::new();
-        Self { config, writer: None, finished, finished_bytes: 0, pointer: Vec::new() }
+        let (pointer, damaged) = (Vec::new(), DamagedValues::new());
+        Self { config, writer: None, finished, finished_bytes: 0, pointer, damaged }
     }
 
     /// Approximate size of all files so far, in bytes.
@@ -105,7 +112,7 @@ impl<'a> ValueOutput<'a> {
     }
 
     /// Reads a value apart that must move. Returns `None` if it stays.
-    fn to_move(&self, key: &[u8], seq: SeqNo, encoded: &[u8]) -> Result<Option<Value>> {
+    fn to_move(&mut self, key: &[u8], seq: SeqNo, encoded: &[u8]) -> Result<Option<Value>> {
         let ValueOutputConfig { values, relocated, source, .. } = &self.config;
         let pointer = ValuePointer::decode(encoded).ok();
         let must_move =
@@ -116,9 +123,14 @@ impl<'a> ValueOutput<'a> {
         }
         match source.read_once(key, seq, encoded) {
             Ok(value) => Ok(Some(value)),
-            // The entry keeps its pointer, so a reader reports the damage and the other entries are
-            // not affected. A collection fails, because its file would be picked again.
-            Err(Error::Corruption(_)) if !must_move => Ok(None),
+            // The entry keeps its pointer, so only a reader of its key gets the error, and all other
+            // values move. The file is not collected again.
+            Err(error) if is_damage(&error) => {
+                if let Some(pointer) = pointer {
+                    self.damaged.entry(ValueFileId(pointer.file)).or_insert(error);
+                }
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -163,9 +175,24 @@ impl<'a> ValueOutput<'a> {
         self.finish_file()
     }
 
+    /// Returns the files with values that could not be read.
+    pub(super) fn take_damaged(&mut self) -> DamagedValues {
+        std::mem::take(&mut self.damaged)
+    }
+
     /// Returns the complete files.
     pub(super) fn take_files(&mut self) -> Vec<FinishedValueFile> {
         std::mem::take(&mut self.finished)
+    }
+}
+
+/// Returns true if an error says that a value cannot be read: it is damaged, or a device cannot read
+/// it. The attempt to open a file may fail for other reasons.
+fn is_damage(error: &Error) -> bool {
+    match error {
+        Error::Corruption(_) => true,
+        Error::Io(failure) => failure.operation == "read",
+        _ => false,
     }
 }
 

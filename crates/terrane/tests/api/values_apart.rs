@@ -1,9 +1,10 @@
 //! Values that are stored apart from their keys.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use terrane::storage::{MemoryStorage, Storage};
-use terrane::{Db, Design, ErrorKind, Options, inspect};
+use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation, Storage};
+use terrane::{Background, Db, Design, ErrorKind, Options, inspect};
 
 use crate::support::{DIR, in_memory};
 
@@ -245,7 +246,7 @@ fn a_damaged_value_is_reported_and_harms_no_other() {
     let back: Vec<_> = db.iter().unwrap().rev().take_while(Result::is_ok).collect();
     assert_eq!(back.len(), 120 - 15);
     assert_eq!(db.iter().unwrap().keys_only().map(Result::unwrap).count(), 120);
-    // Collections skip the file, and all other values survive them.
+    // Collections leave the damaged value where it is, and all other values survive them.
     for number in (0..60).filter(|number| number % 3 > 0 && *number != 7) {
         db.put(format!("{number:03}"), large(number, 2)).unwrap();
     }
@@ -293,6 +294,111 @@ fn garbage_of_damaged_files_does_not_stop_writers() {
     db.put("400", large(400, 5)).unwrap();
     assert_eq!(db.get("011").unwrap().unwrap(), large(11, 4));
     assert_eq!(db.get("010").unwrap_err().kind(), ErrorKind::Corruption);
+}
+
+/// Flips a bit in a value of each value file, and returns the numbers of these values.
+fn damage_each_file(storage: &MemoryStorage, count: u32) -> Vec<u32> {
+    let mut damaged = Vec::new();
+    for name in value_files(storage) {
+        let path = Path::new(DIR).join(&name);
+        let mut bytes = storage.read(&path).unwrap();
+        let place_of = |number: &u32| {
+            let value = large(*number, 1);
+            bytes.windows(value.len()).position(|window| window == value.as_bytes())
+        };
+        let Some(number) = (0..count).find(|number| place_of(number).is_some()) else { continue };
+        let at = place_of(&number).unwrap();
+        bytes[at + 50] ^= 1;
+        storage.overwrite(&path, &bytes).unwrap();
+        damaged.push(number);
+    }
+    damaged
+}
+
+/// A file with one damaged value was never collected, and kept writers waiting for its garbage.
+#[test]
+fn a_collection_leaves_only_the_damaged_values_behind() {
+    let (db, options, storage) = open("apart(100,garbage=30%,space=1.1,file=4KiB)");
+    fill(&db, 300, 1);
+    db.close().unwrap();
+    let damaged = damage_each_file(&storage, 300);
+    assert!(damaged.len() > 5, "{damaged:?}");
+    let old = value_files(&storage);
+    let db = options.open(DIR).unwrap();
+    let is_kept = |number: &u32| number % 3 == 0 || damaged.contains(number);
+    for round in 2..6 {
+        for number in (0..300).filter(|number| !is_kept(number)) {
+            db.put(format!("{number:03}"), large(number, round)).unwrap();
+        }
+    }
+    db.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    assert_eq!(db.stats().error.unwrap().kind(), ErrorKind::Corruption);
+    for number in 0..300 {
+        let found = db.get(format!("{number:03}"));
+        if damaged.contains(&number) {
+            assert_eq!(found.unwrap_err().kind(), ErrorKind::Corruption, "{number}");
+        } else {
+            let round = if is_kept(&number) { 1 } else { 5 };
+            assert_eq!(found.unwrap().unwrap(), large(number, round), "{number}");
+        }
+    }
+    let usage = db.tree().shape.value_usage();
+    let number_of = |name: &String| name.split_once('-').unwrap().0.parse::<u64>().unwrap();
+    let left: Vec<_> = usage
+        .iter()
+        .filter(|one| old.iter().any(|name| number_of(name) == one.file.id.0))
+        .collect();
+    // A file is left alone once a damaged value is found, so other tables may refer to it as well.
+    let live: u64 = left.iter().map(|one| one.live_values).sum();
+    assert!(left.len() > 5 && live < 2 * left.len() as u64, "{left:?}");
+    // Without the damaged values, their files go. Each opening tries to collect them again.
+    for number in &damaged {
+        db.put(format!("{number:03}"), large(*number, 5)).unwrap();
+    }
+    db.close().unwrap();
+    let db = options.open(DIR).unwrap();
+    db.compact_range::<&[u8]>(..).unwrap();
+    let files = value_files(&storage);
+    assert!(!files.iter().any(|name| old.contains(name)), "{files:?}");
+}
+
+/// The collection was tried again until the database failed.
+#[test]
+fn a_value_file_that_the_device_cannot_read_fails_no_job() {
+    let storage = MemoryStorage::new(1);
+    let fault = FaultStorage::new(Arc::new(storage.clone()));
+    let options = Options::new()
+        .storage(Arc::new(fault.clone()))
+        .background(Background::Inline)
+        .design(design("apart(100,garbage=30%,space=1.2,file=4KiB)"));
+    let db = options.open(DIR).unwrap();
+    fill(&db, 200, 1);
+    db.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    let unreadable = value_files(&storage).remove(1);
+    fault.set(Some(Fault {
+        operation: Some(Operation::Read),
+        path_contains: unreadable.clone(),
+        after: 0,
+        is_permanent: true,
+        error: std::io::ErrorKind::Other,
+    }));
+    for round in 2..5 {
+        for number in (0..200).filter(|number| number % 3 > 0) {
+            db.put(format!("{number:03}"), large(number, round)).unwrap();
+        }
+    }
+    db.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    assert!(fault.fired() > 0);
+    assert!(value_files(&storage).contains(&unreadable));
+    assert!(db.stats().error.unwrap().to_string().contains(&unreadable));
+    fault.set(None);
+    for number in 0..200 {
+        let round = if number % 3 > 0 { 4 } else { 1 };
+        assert_eq!(db.get(format!("{number:03}")).unwrap().unwrap(), large(number, round));
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ use crate::engine::tree::{JobId, Tree, TreeJobs};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::manifest::{Change, JobRecord, describe};
+use crate::merge::DamagedValues;
 use crate::stats::Counter;
 use crate::table::FinishedTable;
 use crate::value_file::FinishedValueFile;
@@ -45,6 +46,8 @@ struct CompactionResult {
     consumed: Vec<Arc<TableInfo>>,
     tables: Vec<FinishedTable>,
     value_files: Vec<FinishedValueFile>,
+    /// Value files with values that could not be read.
+    damaged: DamagedValues,
     /// The size of the tables that were read, in bytes.
     read_bytes: u64,
     /// The processor time of all threads that worked for the job, except the thread that runs it.
@@ -144,11 +147,7 @@ impl Compactor {
         if let Err(error) = &result {
             jobs.record_damage(&compaction, error);
         }
-        let has_damaged_values = !jobs.damaged_values.is_empty();
         drop(jobs);
-        if has_damaged_values {
-            tree.lift_value_space_bound();
-        }
         self.context.signals.end_job();
         report_late_deletes(&self.context, &tree);
         // Callers may wait for a compaction of another caller, which may also leave work for the
@@ -198,6 +197,7 @@ impl Compactor {
         if !consumed.is_empty() {
             tree.dead().clear();
         }
+        tree.record_damaged_values(&outcome.damaged);
         let cpu = thread_cpu_time().zip(cpu_start).map(|(now, before)| now.saturating_sub(before));
         let cpu = cpu.unwrap_or_default() + outcome.helpers_cpu;
         self.count(compaction, &outcome, start.elapsed(), cpu);
@@ -316,6 +316,7 @@ impl Compactor {
                     let merged = self.merge_group(pacer, version, &tables, &snapshots, paths)?;
                     result.tables.extend(merged.tables);
                     result.value_files.extend(merged.value_files);
+                    result.damaged.extend(merged.damaged);
                     result.read_bytes += merged.read_bytes;
                     result.helpers_cpu += merged.helpers_cpu;
                     result.consumed.extend(tables);

@@ -199,9 +199,10 @@ impl Flusher {
             self.install(tree, immutable, edit)?;
             Ok(written)
         });
-        let WrittenTables { tables, value_files, segments, read_bytes } =
+        let WrittenTables { tables, value_files, segments, damaged, read_bytes } =
             installed.inspect_err(|_| self.catalog.abandon(paths))?;
         tree.value_segments().replace(segments.unsettled());
+        tree.record_damaged_values(&damaged);
         if target.merge().is_some() {
             self.context.counters.add(Counter::FlushesMerged, 1);
         }

@@ -23,7 +23,7 @@ use crate::clock::thread_cpu_time;
 use crate::cursor::{MergeCursor, RunCursor, Source};
 use crate::error::{Error, Result};
 use crate::memory_ledger::Charge;
-use crate::merge::{Chunk, DropRules, OlderTables, Output, clipped, merge};
+use crate::merge::{Chunk, DamagedValues, DropRules, OlderTables, Output, clipped, merge};
 use crate::table::{FinishedTable, Table, Warmer};
 use crate::types::{MAX_SEQ, SeqNo};
 use crate::value_file::FinishedValueFile;
@@ -37,6 +37,8 @@ const SAMPLES_PER_SUBCOMPACTION: u64 = 16;
 pub(super) struct MergedGroup {
     pub(super) tables: Vec<FinishedTable>,
     pub(super) value_files: Vec<FinishedValueFile>,
+    /// Value files with values that could not be read.
+    pub(super) damaged: DamagedValues,
     /// The size of the tables that were read, in bytes.
     pub(super) read_bytes: u64,
     /// The processor time of all threads that worked for the job, except the thread that runs it.
@@ -61,6 +63,7 @@ struct GroupMerge<'a, 'p> {
 struct MergedFiles {
     tables: Vec<FinishedTable>,
     value_files: Vec<FinishedValueFile>,
+    damaged: DamagedValues,
 }
 
 /// The result of a subcompaction, and the files that it created. The files are listed even if it
@@ -125,6 +128,7 @@ impl Compactor {
                 Ok(files) => {
                     merged.tables.extend(files.tables);
                     merged.value_files.extend(files.value_files);
+                    merged.damaged.extend(files.damaged);
                 }
                 // `Closed` only says that a subcompaction stopped because another one failed.
                 Err(error)
@@ -237,7 +241,8 @@ impl GroupMerge<'_, '_> {
         let end = range.end.as_deref();
         let tables = merge(input, end, fragments, rules, &mut output, &mut proceed);
         paths.extend_from_slice(output.paths());
-        Ok(MergedFiles { tables: tables?, value_files: output.take_value_files() })
+        let (value_files, damaged) = (output.take_value_files(), output.take_damaged());
+        Ok(MergedFiles { tables: tables?, value_files, damaged })
     }
 }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use terrane_policy::compaction::Input;
 use terrane_policy::{
-    Compaction, Cursors, Output, Placement, Reason, TableId, TreeShape, ValueFileId, ValueFileState,
+    Compaction, Cursors, Output, Placement, Reason, TableId, TreeShape, ValueFileState,
 };
 
 use super::covered::CoveredTables;
 use crate::error::Error;
+use crate::merge::DamagedValues;
 use crate::table::TableFileId;
-use crate::value_pointer::ValueFileName;
 
 /// Identifies a compaction from the moment at which it is picked until it ends. The scheduler uses
 /// the same id. Ids are assigned in the order in which jobs are picked.
@@ -37,7 +37,7 @@ pub(crate) struct TreeJobs {
     /// Tables that could not be read, with the errors. No job takes them.
     pub(crate) unreadable: BTreeMap<TableId, Error>,
     /// Value files with values that could not be read, with the errors. They are not collected.
-    pub(crate) damaged_values: BTreeMap<ValueFileId, Error>,
+    pub(crate) damaged_values: DamagedValues,
     /// Tables that are being dropped because range tombstones cover them.
     pub(crate) dropping: Vec<TableId>,
     pub(crate) covered: CoveredTables,
@@ -70,10 +70,6 @@ impl TreeJobs {
     pub(crate) fn record_damage(&mut self, compaction: &Compaction, error: &Error) {
         let Error::Corruption(place) = error else { return };
         let name = place.path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-        if let Some(file) = ValueFileName::of_file_name(name) {
-            self.damaged_values.entry(file.id()).or_insert_with(|| error.clone());
-            return;
-        }
         let damaged = TableFileId::of_file_name(name).map(|file| TableId(file.number));
         let tables: Vec<_> = match damaged.filter(|table| compaction.takes(*table)) {
             Some(table) => vec![table],

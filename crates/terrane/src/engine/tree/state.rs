@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
 use terrane_memtable::{Memtable, Padded};
-use terrane_policy::{Admission, Pressure};
+use terrane_policy::{Admission, Pressure, SettledValues};
 
 use super::usage::Usage;
 use crate::event::FlushReason;
@@ -116,6 +116,8 @@ pub(crate) struct TreeState {
     pub(crate) version: Arc<Version>,
     /// Whether writers may continue.
     pub(crate) admission: Admission,
+    /// The value files of the version that count for admission.
+    pub(crate) settled_values: SettledValues,
     /// When the present cause of stalls began, if writers are stalled or delayed.
     pub(crate) stalled_since: Option<Instant>,
     /// The time per operation at the maximum rate of the design; 0 if the design has no maximum

@@ -19,7 +19,9 @@ use crate::engine::jobs::record::written_bytes;
 use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::error::{Error, Result};
 use crate::memory_ledger::Charge;
-use crate::merge::{Chunk, DropRules, OlderTables, Output, ValueOutputConfig, merge};
+use crate::merge::{
+    Chunk, DamagedValues, DropRules, OlderTables, Output, ValueOutputConfig, merge,
+};
 use crate::stats::Counter;
 use crate::table::{FinishedTable, Warmer};
 use crate::types::SeqNo;
@@ -32,6 +34,8 @@ pub(super) struct WrittenTables {
     pub(super) value_files: Vec<FinishedValueFile>,
     /// The segments of the log from which values were taken.
     pub(super) segments: LoggedSegments,
+    /// Value files with values that could not be read.
+    pub(super) damaged: DamagedValues,
     /// The size of the tables that were read, in bytes.
     pub(super) read_bytes: u64,
 }
@@ -96,10 +100,10 @@ impl Flusher {
         if !tables.is_empty() {
             self.context.sync_dir()?;
         }
-        let value_files = output.take_value_files();
+        let (value_files, damaged) = (output.take_value_files(), output.take_damaged());
         counters.add(Counter::FlushBytesWritten, written_bytes(&tables, &value_files));
         self.io.count_refused(&tables);
-        Ok(WrittenTables { tables, value_files, segments, read_bytes })
+        Ok(WrittenTables { tables, value_files, segments, damaged, read_bytes })
     }
 
     /// Returns the replaced tables that must be read, as runs, and their size in bytes.
