@@ -30,6 +30,6 @@ mod writer;
 
 pub(crate) use file::ValueFile;
 pub(crate) use files::ValueFiles;
-pub(crate) use format::ValueFileHeader;
+pub(crate) use format::{VALUE_FILE_HEADER_BYTES, ValueFileHeader};
 pub(crate) use scan::scan_value_file;
 pub(crate) use writer::{FinishedValueFile, ValueFileWriter};

@@ -1,6 +1,7 @@
 //! Reads values apart from the value files of a directory, without a manifest.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,7 +39,12 @@ impl DirectoryValues {
         let mut files: BTreeMap<u64, Vec<Arc<ValueFile>>> = BTreeMap::new();
         for name in names.iter().filter_map(|name| ValueFileName::of_file_name(name)) {
             let path = dir.join(name.file_name());
-            let len = DiskStorage.len(&path).map_err(|error| Error::io("check", &path, error))?;
+            let len = match DiskStorage.len(&path) {
+                Ok(len) => len,
+                // A writer has removed the file since the names were listed.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::io("check", &path, error)),
+            };
             let file = ValueFile::new(name, len, dir, &environment);
             files.entry(name.number).or_default().push(file);
         }
@@ -88,5 +94,19 @@ impl DirectoryValues {
             Problem::new(&self.dir, what)
         };
         lost.into_iter().map(problem).collect()
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// The name of a file that does not exist any more looks like a link to nothing.
+    #[test]
+    fn a_file_that_was_removed_since_it_was_listed_is_skipped() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = ValueFileName { number: 3, writer: 1 };
+        std::os::unix::fs::symlink("nothing", dir.path().join(name.file_name())).unwrap();
+        assert!(DirectoryValues::find(dir.path()).unwrap().files.is_empty());
     }
 }
