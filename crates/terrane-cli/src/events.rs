@@ -49,6 +49,7 @@ fn name(event: &Event) -> &'static str {
         Event::WorkRecovered { .. } => "trouble-ended",
         Event::Failed { .. } => "failed",
         Event::DeletesLate { .. } => "deletes-late",
+        Event::DeadValuesLate { .. } => "dead-values-late",
         Event::MemtableChosen { .. } => "memtable-chosen",
         _ => "other",
     }

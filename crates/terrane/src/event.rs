@@ -182,6 +182,19 @@ pub enum Event {
         /// The delete persistence time, in microseconds.
         threshold_micros: u64,
     },
+    /// A value file has contained a deleted or overwritten value for longer than the delete
+    /// persistence time.
+    #[non_exhaustive]
+    DeadValuesLate {
+        /// The keyspace.
+        keyspace: String,
+        /// The number of the value file.
+        file: u64,
+        /// The age of the oldest delete that may have hit one of its values, in microseconds.
+        age_micros: u64,
+        /// The delete persistence time, in microseconds.
+        threshold_micros: u64,
+    },
 }
 
 /// A write stall, and the condition that ends it.

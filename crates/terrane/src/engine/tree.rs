@@ -41,7 +41,7 @@ use usage::Usage;
 use value_segments::ValueSegments;
 
 pub(crate) use covered::CoveredTables;
-pub(crate) use jobs::{JobId, TreeJobs};
+pub(crate) use jobs::{JobId, LateDeletes, TreeJobs};
 pub(crate) use memtables::{memtable_config, new_memtable};
 pub(crate) use state::{ActiveMemtable, ImmutableMemtable, TreeState, pressure_of};
 pub(crate) use value_segments::ValueSegment;

@@ -87,6 +87,14 @@ impl fmt::Display for Event {
                      limit {threshold}"
                 )
             }
+            Self::DeadValuesLate { keyspace, file, age_micros, threshold_micros } => {
+                let (age, threshold) = (time(*age_micros), time(*threshold_micros));
+                write!(
+                    f,
+                    "{keyspace}: a dead value is in value file {file} after {age}; \
+                     limit {threshold}"
+                )
+            }
         }
     }
 }
@@ -208,6 +216,12 @@ mod tests {
             age_micros: 2_000_000,
             threshold_micros: 1_000_000,
         };
+        let dead = Event::DeadValuesLate {
+            keyspace: keyspace(),
+            file: 8,
+            age_micros: 2_000_000,
+            threshold_micros: 1_000_000,
+        };
         let begun = Event::FlushBegun {
             keyspace: keyspace(),
             reason: FlushReason::Full,
@@ -232,6 +246,7 @@ mod tests {
                  fewer than 12 runs",
             ),
             (late, "default: a delete in table 7 is not persistent after 2.000s; limit 1.000s"),
+            (dead, "default: a dead value is in value file 8 after 2.000s; limit 1.000s"),
         ] {
             assert_eq!(event.to_string(), text);
         }

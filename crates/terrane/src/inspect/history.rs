@@ -33,7 +33,8 @@ pub struct JobReport {
     pub read_bytes: u64,
     /// Bytes of the tables written.
     pub written_bytes: u64,
-    /// The age of the oldest tombstone, if the compaction dropped all tombstones that it read.
+    /// The age of the oldest tombstone, if the compaction dropped all tombstones that it read, or that
+    /// of the oldest dead value in the value files that it removed.
     pub persisted_micros: Option<u64>,
 }
 
@@ -94,15 +95,22 @@ pub struct KeyspaceDeletes {
     pub tombstones: u64,
     /// Range tombstones.
     pub range_tombstones: u64,
+    /// Value files with dead values next to live ones, oldest dead value first: number of the file, and
+    /// time of the oldest delete that may have hit one of its values, in microseconds since the Unix
+    /// epoch.
+    pub value_files: Vec<(u64, u64)>,
 }
 
 impl DeletesReport {
     /// Counts violations of the threshold at `now_micros`: tables whose oldest tombstone is
-    /// older than the threshold, and log files in which every write is older.
+    /// older than the threshold, value files whose oldest dead value is, and log files in which every
+    /// write is older.
     pub fn violations(&self, now_micros: u64) -> usize {
         let Some(threshold) = self.threshold_micros else { return 0 };
         let tables = self.keyspaces.iter().flat_map(|keyspace| &keyspace.tables);
         let oldest = tables.map(|(_, _, since)| *since);
+        let values = self.keyspaces.iter().flat_map(|keyspace| &keyspace.value_files);
+        let oldest = oldest.chain(values.map(|(_, since)| *since));
         let youngest = self.log.iter().filter_map(|file| file.ended_micros);
         let all = oldest.chain(youngest);
         all.filter(|since| now_micros.saturating_sub(*since) > threshold).count()
@@ -136,11 +144,16 @@ pub fn deletes(dir: impl AsRef<Path>) -> Result<DeletesReport> {
         });
         let mut tables: Vec<_> = with.collect();
         tables.sort_by_key(|(_, _, since)| *since);
+        let files = keyspace.shape.value_files.iter();
+        let mut value_files: Vec<_> =
+            files.filter_map(|file| Some((file.id.0, file.oldest_dead_micros?))).collect();
+        value_files.sort_by_key(|(_, since)| *since);
         KeyspaceDeletes {
             keyspace: keyspace.name.clone(),
             tables,
             tombstones: keyspace.shape.tables().map(|table| table.tombstones).sum(),
             range_tombstones: keyspace.shape.tables().map(|table| table.range_tombstones).sum(),
+            value_files,
         }
     });
     Ok(DeletesReport {

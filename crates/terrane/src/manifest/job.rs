@@ -37,7 +37,8 @@ pub(crate) struct JobRecord {
     pub(crate) predicted_bytes: u64,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
-    /// The age of the oldest tombstone, if the job dropped all tombstones that it read.
+    /// The age of the oldest tombstone, if the job dropped all tombstones that it read, or that of the
+    /// oldest dead value in the value files that it removed.
     pub(crate) persisted_micros: Option<u64>,
     /// Its inputs and its output level.
     pub(crate) what: String,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use terrane::storage::{Fault, FaultStorage, Operation};
+use terrane::storage::{Fault, FaultStorage, Operation, Storage};
 use terrane::{Background, BackgroundWork, Event, FlushReason, LoggedEvent, ManualClock, Options};
 use terrane_testkit::wait_until;
 
@@ -135,6 +135,47 @@ fn a_late_delete_emits_one_event() {
         .collect();
     let [late] = &late[..] else { panic!("{late:?}") };
     let Event::DeletesLate { age_micros, threshold_micros, .. } = late.event else { panic!() };
+    assert_eq!((age_micros, threshold_micros), (101_000_000, 100_000_000));
+}
+
+/// Only tombstones counted.
+#[test]
+fn a_late_dead_value_emits_one_event() {
+    let clock = Arc::new(ManualClock::new(1_000_000));
+    let (options, storage) = in_memory();
+    let (options, events_heard) = listen(options.clock(clock.clone()));
+    let design = "leveling; buffer=4KiB; values=apart(64,garbage=100%,space=100)".parse().unwrap();
+    let options = options.design(design).delete_persistence(Duration::from_secs(100));
+    let db = options.open(DIR).unwrap();
+    db.put("a", [1; 100]).unwrap();
+    db.put("b", [2; 100]).unwrap();
+    db.close().unwrap();
+    // The file cannot go, because a value in it cannot be read.
+    let names = storage.list(DIR.as_ref()).unwrap();
+    let file = names.into_iter().find(|name| name.ends_with(".val")).unwrap();
+    let path = std::path::Path::new(DIR).join(file);
+    let mut bytes = storage.read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    storage.overwrite(&path, &bytes).unwrap();
+    let db = options.open(DIR).unwrap();
+    db.delete("a").unwrap();
+    db.flush().unwrap();
+    let late = || {
+        while db.run_background_job().unwrap() {}
+        let heard = events_heard.lock().unwrap();
+        let all = heard.iter().map(|logged| logged.event.clone());
+        all.filter(|event| matches!(event, Event::DeadValuesLate { .. })).collect::<Vec<_>>()
+    };
+    clock.advance(Duration::from_secs(70));
+    assert_eq!((late(), db.stats().table_tombstones), (vec![], 0));
+    clock.advance(Duration::from_secs(20));
+    assert_eq!(late(), []);
+    clock.advance(Duration::from_secs(11));
+    db.put("c", "1").unwrap();
+    db.compact_range::<&str>(..).unwrap();
+    let [Event::DeadValuesLate { age_micros, threshold_micros, .. }] = late()[..] else {
+        panic!("{:?}", late())
+    };
     assert_eq!((age_micros, threshold_micros), (101_000_000, 100_000_000));
 }
 

@@ -72,6 +72,34 @@ fn deletes_report_the_worst_case_and_violations() {
     assert_eq!(report.violations(u64::MAX), 0);
 }
 
+/// Only tombstones counted.
+#[test]
+fn dead_values_count_until_their_file_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(1_000_000));
+    let design = "leveling; buffer=4KiB; values=apart(64,garbage=100%,space=100)";
+    let db = open(dir.path(), &clock, design);
+    for key in ["a", "b"] {
+        db.put(key, [1; 100]).unwrap();
+    }
+    db.flush().unwrap();
+    db.delete("a").unwrap();
+    db.flush().unwrap();
+    let pass = |seconds| {
+        clock.advance(Duration::from_secs(seconds));
+        while db.run_background_job().unwrap() {}
+        inspect::deletes(dir.path()).unwrap()
+    };
+    let report = pass(70);
+    assert!(report.log.is_empty() && report.keyspaces[0].tables.is_empty());
+    let [(_, since)] = report.keyspaces[0].value_files[..] else { panic!("{report:?}") };
+    assert_eq!((since, report.worst_micros), (1_000_000, Some(70_000_000)));
+    assert_eq!((report.violations(100_000_000), report.violations(102_000_000)), (0, 1));
+    let report = pass(20);
+    assert_eq!((report.worst_micros, report.violations(u64::MAX)), (Some(90_000_000), 0));
+    assert!(report.keyspaces[0].value_files.is_empty());
+}
+
 fn asked(counts: &terrane::OperationCounts) -> [u64; 6] {
     let lookups = [counts.gets, counts.gets_found];
     let scans = [counts.scans, counts.scan_entries];

@@ -111,6 +111,14 @@ impl DeletesText<'_> {
                     "  the oldest is {age} old, since {since}, in table {table} of level {level}"
                 )?;
             }
+            if let Some((file, since)) = keyspace.value_files.first() {
+                let files = human::counted(keyspace.value_files.len() as u64, "value file");
+                let (age, since) = (self.age(*since), utc(*since));
+                writeln!(
+                    out,
+                    "  dead values in {files}, the oldest {age} old, since {since}, in value file {file}"
+                )?;
+            }
         }
         Ok(())
     }

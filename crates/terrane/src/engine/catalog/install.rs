@@ -116,6 +116,7 @@ impl Catalog {
             let now = self.context.clock.now_micros();
             let since = edit.flushed.as_ref().and_then(|flushed| flushed.since_micros);
             add_value_garbage(tree.id, before, &mut edit.changes, since, now);
+            record_persisted_values(&mut edit.changes, before, now);
         }
         self.commit(manifest, edit.changes)?;
         let Some(keyspace) = manifest.state().keyspaces.get(&tree.id) else {
@@ -219,6 +220,24 @@ fn values_of(
     }
     files.retain(|number, _| is_left(number));
     ValueFiles::new(dir, files)
+}
+
+/// States in the record of a job, if there is one, for how long dead values were in the value files
+/// that it removes.
+fn record_persisted_values(changes: &mut [Change], before: &KeyspaceState, now_micros: u64) {
+    let removed = changes.iter().filter_map(|change| match change {
+        Change::RemoveValueFile { file, .. } => before.value_files.get(file),
+        _ => None,
+    });
+    let Some(oldest) = removed.filter_map(|file| file.info.oldest_dead_micros).min() else {
+        return;
+    };
+    for change in changes {
+        if let Change::Job(job) = change {
+            job.persisted_micros =
+                job.persisted_micros.max(Some(now_micros.saturating_sub(oldest)));
+        }
+    }
 }
 
 /// Checks the tree after every change, in debug builds and under `cfg(invariants)`.

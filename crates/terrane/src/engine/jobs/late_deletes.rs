@@ -1,26 +1,44 @@
 //! Reports deletes that are not persistent in time.
 
+use terrane_policy::TreeShape;
+
 use crate::engine::context::Context;
-use crate::engine::tree::Tree;
+use crate::engine::tree::{LateDeletes, Tree};
 use crate::event::Event;
 
-/// Emits an event if a tombstone of the tree is older than `delete_persistence` allows. Emits no
-/// second event while the tree has had such tombstones ever since the first. Called after every
-/// compaction, and when a compaction thread is idle.
+/// Emits an event if a tombstone of the tree, or a dead value in a value file, is older than
+/// `delete_persistence` allows. Emits no second event while the tree has had such tombstones, or such
+/// values, ever since the first. Called after every compaction, and when a compaction thread is idle.
 pub(super) fn report_late_deletes(context: &Context, tree: &Tree) {
     let Some(threshold_micros) = context.settings.delete_persistence_micros() else { return };
     let now = context.clock.now_micros();
     let state = tree.state();
-    let tables = state.version.shape().tables();
-    let oldest = tables
-        .filter_map(|table| Some((table.oldest_tombstone_micros?, table.id)))
-        .min()
-        .map(|(since, table)| (now.saturating_sub(since), table))
-        .filter(|(age, _)| *age > threshold_micros);
-    let was_late = std::mem::replace(&mut tree.jobs().are_deletes_late, oldest.is_some());
-    if let (Some((age_micros, table)), false) = (oldest, was_late) {
-        let keyspace = tree.name.to_string();
-        let table = table.0;
+    let shape = state.version.shape();
+    let late = |oldest: Option<(u64, u64)>| {
+        let aged = oldest.map(|(since, number)| (now.saturating_sub(since), number));
+        aged.filter(|(age, _)| *age > threshold_micros)
+    };
+    let (table, file) = (late(oldest_tombstone(shape)), late(oldest_dead_value(shape)));
+    let is_late = LateDeletes { tombstones: table.is_some(), values: file.is_some() };
+    let before = std::mem::replace(&mut tree.jobs().late_deletes, is_late);
+    let keyspace = || tree.name.to_string();
+    if let (Some((age_micros, table)), false) = (table, before.tombstones) {
+        let keyspace = keyspace();
         context.events.emit(Event::DeletesLate { keyspace, table, age_micros, threshold_micros });
     }
+    if let (Some((age_micros, file)), false) = (file, before.values) {
+        let keyspace = keyspace();
+        context.events.emit(Event::DeadValuesLate { keyspace, file, age_micros, threshold_micros });
+    }
+}
+
+/// Returns the time of the oldest tombstone, and the number of its table.
+fn oldest_tombstone(shape: &TreeShape) -> Option<(u64, u64)> {
+    shape.tables().filter_map(|table| Some((table.oldest_tombstone_micros?, table.id.0))).min()
+}
+
+/// Returns the time since when a value is dead at the longest, and the number of its file.
+fn oldest_dead_value(shape: &TreeShape) -> Option<(u64, u64)> {
+    let files = shape.value_files.iter();
+    files.filter_map(|file| Some((file.oldest_dead_micros?, file.id.0))).min()
 }

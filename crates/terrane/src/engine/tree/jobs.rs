@@ -41,8 +41,17 @@ pub(crate) struct TreeJobs {
     /// Tables that are being dropped because range tombstones cover them.
     pub(crate) dropping: Vec<TableId>,
     pub(crate) covered: CoveredTables,
-    /// A late-delete event was emitted and is still current.
-    pub(crate) are_deletes_late: bool,
+    /// The events of late deletes that were emitted and are still current.
+    pub(crate) late_deletes: LateDeletes,
+}
+
+/// Which deletes of a tree are not persistent in time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LateDeletes {
+    /// A tombstone has not reached the entries that it deletes.
+    pub(crate) tombstones: bool,
+    /// A dead value is still in its file.
+    pub(crate) values: bool,
 }
 
 impl TreeJobs {
