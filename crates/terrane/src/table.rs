@@ -60,7 +60,7 @@ pub(crate) use micro::{MicroBlock, MicroFilter};
 pub(crate) use open_files::{OpenFiles, TableReader};
 pub(crate) use reader::{Table, TableEnvironment};
 pub(crate) use salvage::SalvageCursor;
-pub(crate) use sink::Sink;
+pub(crate) use sink::{SINK_BYTES, Sink};
 pub(crate) use slots::WarmSlots;
 pub(crate) use stored::TableFileId;
 pub use warming::CacheWarming;

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::storage::{Access, Appender, Storage};
 
 /// The size of a write, large enough that system calls cost little per byte.
-const BUFFER_BYTES: usize = 256 << 10;
+pub(crate) const SINK_BYTES: usize = 256 << 10;
 
 pub(crate) struct Sink {
     file: Box<dyn Appender>,
@@ -30,7 +30,7 @@ impl Sink {
     ) -> Result<Self> {
         let file =
             storage.create(path, access).map_err(|error| Error::io("create", path, error))?;
-        let buffer = Vec::with_capacity(BUFFER_BYTES);
+        let buffer = Vec::with_capacity(SINK_BYTES);
         Ok(Self {
             file,
             path: path.to_owned(),
@@ -48,10 +48,10 @@ impl Sink {
 
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.offset += bytes.len() as u64;
-        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
+        if self.buffer.len() + bytes.len() > SINK_BYTES {
             self.write_buffer()?;
         }
-        if bytes.len() >= BUFFER_BYTES {
+        if bytes.len() >= SINK_BYTES {
             return self.write(bytes);
         }
         self.buffer.extend_from_slice(bytes);

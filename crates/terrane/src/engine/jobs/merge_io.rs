@@ -12,7 +12,7 @@ use crate::engine::tree::Tree;
 use crate::error::Result;
 use crate::merge::{LoggedValues, OutputConfig, ValueOutputConfig, covered};
 use crate::stats::Counter;
-use crate::table::{FinishedTable, Table, TableConfig, TableFileId};
+use crate::table::{FinishedTable, SINK_BYTES, Table, TableConfig, TableFileId};
 use crate::types::SeqNo;
 use crate::value_file::ValueFiles;
 use crate::version::{OpenRun, Version};
@@ -166,8 +166,21 @@ fn largest_table_bytes(run: &OpenRun) -> usize {
 }
 
 /// Returns the size of the memory that a job needs in addition to its input: the buffers of the
-/// table writer, and the hashes for the filter.
+/// writers of tables and of value files, and the hashes for the filter. A value that moves is in a
+/// block of its own, which the buffer pool counts.
 pub(super) fn output_bytes(design: &Design) -> usize {
     let entries_guess = design.table_bytes / 100;
-    (512 << 10) + usize::try_from(entries_guess * 8).unwrap_or(0)
+    let value_writer = design.values.separation().map_or(0, |_| SINK_BYTES);
+    (512 << 10) + value_writer + usize::try_from(entries_guess * 8).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_writer_of_value_files_counts() {
+        let bytes = |text: &str| output_bytes(&text.parse().unwrap());
+        assert_eq!(bytes("leveling; values=apart(64)"), bytes("leveling") + (256 << 10));
+    }
 }
