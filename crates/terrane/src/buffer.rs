@@ -29,11 +29,13 @@
 //! | `header`, `frame` | frames; references to them |
 //! | `word`, `slots` | the word of a block; those of a table |
 //! | `chunk`, `pool`, `allocation` | which frames are free; the state under the lock; who gets which |
-//! | `eviction` | which blocks stay |
+//! | `eviction`, `shrink` | which blocks stay; which memory is given back |
+//! | `backoff` | waiting for readers |
 
 #![allow(unsafe_code, reason = "frames are shared without counting references")]
 
 mod allocation;
+mod backoff;
 mod chunk;
 mod epoch;
 mod eviction;
@@ -41,6 +43,9 @@ mod frame;
 mod header;
 mod memory;
 mod pool;
+#[cfg(test)]
+mod pressure_tests;
+mod shrink;
 mod slots;
 #[cfg(test)]
 mod tests;

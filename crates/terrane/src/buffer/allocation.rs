@@ -2,8 +2,12 @@
 //!
 //! A size that many blocks have gets chunks of its own; other blocks get memory of their own from
 //! the allocator, so that a rare size does not take a chunk. If the pool is full, blocks are evicted
-//! until there is a free frame. If that frees only frames of other sizes, a sparsely used chunk is
-//! emptied and given back: no size keeps memory that it no longer needs.
+//! until there is a free frame. If that frees only frames of other sizes, eviction goes on until a
+//! chunk can be emptied and given back: no size keeps memory that it no longer needs.
+//!
+//! A reader that lost its processor keeps evicted frames from reuse for milliseconds. Nothing more is
+//! evicted meanwhile, because what waits for the reader is enough: allocations wait briefly, and then
+//! exceed the capacity by up to a sixteenth.
 
 use std::sync::Arc;
 
@@ -11,6 +15,7 @@ use super::chunk::{CLASSES, Chunk, class_of};
 use super::header::{self, FramePtr, HEADER_BYTES};
 use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
 use super::pool::{Shared, State, owner};
+use super::shrink::Shrinking;
 
 /// Below this capacity all frames get memory of their own: chunks would be too large a part of it.
 const CHUNKED_BYTES_MIN: usize = 8 << 20;
@@ -21,10 +26,10 @@ const HUGE_BYTES_MIN: usize = 64 << 20;
 const SMALL_CHUNK_BYTES: usize = 256 << 10;
 
 /// The most bytes that are evicted at once. A batch shares the cost of waiting for readers.
-const BATCH_BYTES_MAX: usize = 256 << 10;
+pub(super) const BATCH_BYTES_MAX: usize = 256 << 10;
 
-/// How often an allocation evicts before it waits or exceeds the capacity.
-const ROUNDS: usize = 4;
+/// How often an allocation evicts before it exceeds the capacity: enough to empty a huge page.
+const ROUNDS: usize = 16;
 
 impl State {
     /// Returns the size of chunks; none if frames get memory of their own.
@@ -36,34 +41,43 @@ impl State {
         }
     }
 
-    /// Finds memory for a frame. Returns none if readers still use what was evicted.
-    pub(super) fn acquire(&mut self, bytes: usize) -> Option<(u32, u32)> {
+    /// Finds memory for a frame. Returns none if readers still use what was evicted, and the caller
+    /// is patient or the capacity is exceeded by far.
+    pub(super) fn acquire(&mut self, bytes: usize, is_patient: bool) -> Option<(u32, u32)> {
         let class = class_of(bytes);
         if let Some(place) = class.and_then(|(class, _)| self.take_free(class, None)) {
             return Some(place);
         }
-        if self.allocated > self.capacity {
-            // A part that was in use when the capacity shrank.
-            self.empty_chunk();
-            self.reap();
+        self.reap();
+        for _ in 0..ROUNDS {
+            // A part that was in use when the capacity shrank, or when it was exceeded.
+            if self.allocated <= self.capacity || self.shrink() != Shrinking::Goes {
+                break;
+            }
         }
         // If most of the memory is pinned, eviction gains little.
         let rounds = if self.cached * 16 < self.places { 1 } else { ROUNDS };
-        for round in 0..rounds {
-            if let Some(place) = self.add_within_capacity(bytes, class) {
-                return Some(place);
-            }
-            self.evict((self.cached_bytes / 16).min(BATCH_BYTES_MAX).max(bytes));
-            if round > 0 {
-                self.empty_chunk();
-            }
-            self.reap();
+        for round in 0..=rounds {
             if let Some(place) = class.and_then(|(class, _)| self.take_free(class, None)) {
                 return Some(place);
             }
+            if let Some(place) = self.add_within_capacity(bytes, class) {
+                return Some(place);
+            }
+            if round == rounds || self.pending_bytes >= bytes {
+                // Enough was evicted. More would not be free earlier.
+                break;
+            }
+            // What was evicted before had another size.
+            let is_emptied = round > 0 && self.pending_bytes == 0 && self.empty_chunk();
+            if !is_emptied {
+                let wanted = (self.cached_bytes / 16).min(BATCH_BYTES_MAX).max(bytes);
+                self.evict(wanted - self.pending_bytes.min(wanted));
+            }
+            self.reap();
         }
-        let is_waiting = !self.retired.is_empty() || !self.unlinked.is_empty();
-        if is_waiting && self.allocated > self.capacity + self.capacity / 16 {
+        let is_far = self.allocated > self.capacity + self.capacity / 16;
+        if self.pending_bytes > 0 && (is_patient || is_far) {
             return None;
         }
         // Everything is in use: exceeds the capacity.
@@ -83,13 +97,19 @@ impl State {
         });
         match chunk {
             Some((chunk_bytes, (class, frame_bytes))) => {
-                let chunk = (chunk_bytes < room)
+                let fits = Chunk::bytes_with(chunk_bytes, frame_bytes) <= room;
+                let chunk = fits
                     .then(|| Chunk::new(Memory::pages(chunk_bytes), frame_bytes, class, false))?;
+                self.largest_chunk_bytes = self.largest_chunk_bytes.max(chunk_bytes);
                 let number = self.add_chunk(chunk);
-                self.open[class].push(number);
+                self.set_open(number);
                 self.take_free(class, None)
             }
-            None => (bytes + size_of::<Chunk>() < room).then(|| self.add_single(bytes, class)),
+            None => {
+                let frame_bytes = bytes.next_multiple_of(FRAME_ALIGN);
+                let fits = Chunk::bytes_with(frame_bytes, frame_bytes) <= room;
+                fits.then(|| self.add_single(bytes, class))
+            }
         }
     }
 
@@ -109,6 +129,10 @@ impl State {
     fn add_chunk(&mut self, chunk: Chunk) -> u32 {
         self.allocated += chunk.bytes();
         self.places += chunk.entries.len();
+        if !chunk.is_single {
+            self.free_frames[chunk.class] += chunk.entries.len();
+            self.free_bytes += chunk.entries.len() * chunk.frame_bytes;
+        }
         if let Some(number) = self.vacant.pop() {
             self.chunks[number as usize] = Some(chunk);
             return number;
@@ -117,11 +141,28 @@ impl State {
         (self.chunks.len() - 1) as u32
     }
 
+    /// Gives the memory of a chunk back that has no referenced frames.
     pub(super) fn remove_chunk(&mut self, number: u32) {
         if let Some(chunk) = self.chunks[number as usize].take() {
             self.allocated -= chunk.bytes();
             self.places -= chunk.entries.len();
             self.vacant.push(number);
+            if !chunk.is_single {
+                self.free_frames[chunk.class] -= chunk.entries.len();
+                self.free_bytes -= chunk.entries.len() * chunk.frame_bytes;
+            }
+            if chunk.is_open {
+                self.open[chunk.class].retain(|open| *open != number);
+            }
+        }
+    }
+
+    /// Adds a chunk to the list of those that may have free frames, unless it is there.
+    pub(super) fn set_open(&mut self, number: u32) {
+        let chunk = self.chunk_mut(number);
+        let class = chunk.class;
+        if !std::mem::replace(&mut chunk.is_open, true) {
+            self.open[class].push(number);
         }
     }
 
@@ -135,15 +176,14 @@ impl State {
             if Some(number) == except {
                 continue;
             }
-            let chunk = self.chunks[number as usize].as_mut();
-            let chunk = chunk.filter(|chunk| chunk.class == class && !chunk.is_single);
-            if let Some((chunk, place)) =
-                chunk.and_then(|chunk| chunk.take().map(|place| (chunk, place)))
-            {
+            let Some(chunk) = self.chunks[number as usize].as_mut() else { continue };
+            if let Some(place) = chunk.take() {
                 self.live_bytes += chunk.frame_bytes;
+                self.free_bytes -= chunk.frame_bytes;
+                self.free_frames[class] -= 1;
                 return Some((number, place));
             }
-            // It is full, or it is another chunk by now.
+            chunk.is_open = false;
             open.swap_remove(at);
             at = at.min(open.len());
         }

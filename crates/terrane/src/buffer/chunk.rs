@@ -51,8 +51,6 @@ pub(super) struct Entry {
     pub(super) birth: u32,
     /// True while the block is on probation.
     pub(super) is_young: bool,
-    /// True if the frame is referenced.
-    pub(super) is_live: bool,
 }
 
 /// Memory for frames of one size.
@@ -68,7 +66,11 @@ pub(super) struct Chunk {
     pub(super) is_single: bool,
     /// The number of frames that are referenced.
     pub(super) live: usize,
-    /// The places of the other frames.
+    /// The number of frames in slots.
+    pub(super) linked: usize,
+    /// True if the chunk is in the list of those that may have free frames.
+    pub(super) is_open: bool,
+    /// The places of the frames that are not referenced.
     free: Vec<u32>,
     pub(super) entries: Box<[Entry]>,
 }
@@ -77,26 +79,35 @@ impl Chunk {
     /// Divides memory into frames.
     pub(super) fn new(memory: Memory, frame_bytes: usize, class: usize, is_single: bool) -> Self {
         let count = if is_single { 1 } else { (memory.bytes() / frame_bytes).max(1) };
-        let free = (0..count as u32).rev().collect();
-        let entries = vec![Entry::default(); count].into();
-        let lead = lead_of(frame_bytes);
-        Self { memory, frame_bytes, lead, class, is_single, live: 0, free, entries }
+        Self {
+            memory,
+            frame_bytes,
+            lead: lead_of(frame_bytes),
+            class,
+            is_single,
+            live: 0,
+            linked: 0,
+            is_open: false,
+            free: (0..count as u32).rev().collect(),
+            entries: vec![Entry::default(); count].into(),
+        }
     }
 
-    /// Returns the bytes that the chunk takes, including its own description.
+    /// Returns the bytes that a chunk with frames of this size takes, including its description.
+    pub(super) fn bytes_with(memory_bytes: usize, frame_bytes: usize) -> usize {
+        let count = (memory_bytes / frame_bytes).max(1);
+        memory_bytes + size_of::<Self>() + count * (size_of::<Entry>() + size_of::<u32>())
+    }
+
+    /// Returns the bytes that the chunk takes, including its description.
     pub(super) fn bytes(&self) -> usize {
-        let places = self.entries.len() * (size_of::<Entry>() + size_of::<u32>());
-        self.memory.bytes() + size_of::<Self>() + places
-    }
-
-    pub(super) fn has_free(&self) -> bool {
-        !self.free.is_empty()
+        Self::bytes_with(self.memory.bytes(), self.frame_bytes)
     }
 
     /// Takes a free frame.
     pub(super) fn take(&mut self) -> Option<u32> {
         let place = self.free.pop()?;
-        self.entries[place as usize] = Entry { is_live: true, ..Entry::default() };
+        self.entries[place as usize] = Entry::default();
         self.live += 1;
         Some(place)
     }

@@ -8,7 +8,7 @@
 //! before as many blocks were evicted as are in memory, it skips probation. Indexes and filters skip
 //! it too, and begin with the most uses.
 
-use super::frame::{BlockRef, copy, pool_of};
+use super::frame::BlockRef;
 use super::header::{FramePtr, STANDALONE, place_of, retain};
 use super::pool::{State, Young};
 use super::slots::Priority;
@@ -17,8 +17,8 @@ use super::word::{Slot, USES_MAX, Word};
 /// The part of the memory for blocks on probation: one in this many bytes.
 const PROBATION_PART: usize = 10;
 
-/// The number of chunks among which a sparse one is sought.
-const CHUNKS_COMPARED: usize = 64;
+/// How many blocks an eviction looks at before it becomes less choosy. The lock is held meanwhile.
+const PATIENCE: usize = 1024;
 
 impl State {
     /// Puts a block into an empty slot.
@@ -44,7 +44,9 @@ impl State {
             return;
         }
         (entry.slot, entry.birth, entry.is_young) = (Some(slot.into()), birth, is_young);
-        let bytes = self.chunk(number).frame_bytes;
+        let chunk = self.chunk_mut(number);
+        chunk.linked += 1;
+        let bytes = chunk.frame_bytes;
         self.cached += 1;
         self.cached_bytes += bytes;
         if is_young {
@@ -55,6 +57,22 @@ impl State {
         // SAFETY: `block` has a reference. The new one is that of the slot.
         unsafe { retain(frame) };
         slot.fill(frame, uses);
+        self.end_probation_of_used();
+    }
+
+    /// Ends the probation of the oldest blocks if they were used. While the pool fills, everything is
+    /// on probation; the first eviction would otherwise have to pass all of it.
+    fn end_probation_of_used(&mut self) {
+        for _ in 0..2 {
+            let Some(young) = self.young.front().copied() else { return };
+            let is_unused = || matches!(self.uses(young.chunk, young.place), Some((_, 0)));
+            if self.young_bytes * PROBATION_PART <= self.capacity
+                || (self.is_young(young) && is_unused())
+            {
+                return;
+            }
+            self.end_probation(0);
+        }
     }
 
     /// Drops the blocks from the queue that have left probation, once they are most of it.
@@ -92,86 +110,90 @@ impl State {
         let entry = &mut chunk.entries[place as usize];
         entry.slot = None;
         let was_young = std::mem::take(&mut entry.is_young);
+        chunk.linked -= 1;
         self.cached -= 1;
         self.cached_bytes -= bytes;
         self.young_bytes -= if was_young { bytes } else { 0 };
     }
 
-    /// Evicts blocks of at least `wanted` bytes, if there are as many.
-    pub(super) fn evict(&mut self, wanted: usize) {
-        let mut left = wanted;
-        // A block with the most uses is evicted when the hand passes it for the fourth time.
-        let mut steps = self.young.len() + (USES_MAX + 2) * self.places;
-        while left > 0 && self.cached > 0 && steps > 0 {
-            steps -= 1;
-            let young_only = self.young_bytes == self.cached_bytes;
-            let evicted = if young_only || self.young_bytes * PROBATION_PART > self.cached_bytes {
-                self.end_probation()
+    /// Evicts blocks of at least `wanted` bytes, if there are as many. Returns the bytes of those that
+    /// were evicted.
+    pub(super) fn evict(&mut self, wanted: usize) -> usize {
+        let mut evicted = 0;
+        // The longer it takes, the more uses do not save a block. In a small pool, all blocks are seen
+        // first.
+        let round = self.young.len() + self.places + self.chunks.len() + 1;
+        let (mut steps, mut seen) = (0, 0);
+        while evicted < wanted && self.cached > 0 && steps < (USES_MAX + 3) * round {
+            let impatience = (seen / PATIENCE).max(steps / round);
+            let uses_max = impatience.saturating_sub(1).min(USES_MAX);
+            steps += 1;
+            // Unused blocks go before others, even if probation takes little.
+            let is_probation_long = self.young_bytes == self.cached_bytes
+                || self.young_bytes * PROBATION_PART > self.cached_bytes
+                || (impatience == 1 && self.young_bytes > 0);
+            let block = if is_probation_long {
+                self.end_probation(uses_max)
             } else {
-                self.advance_hand()
+                self.advance_hand(uses_max)
             };
-            left = left.saturating_sub(evicted);
+            seen += usize::from(block.is_some());
+            evicted += block.unwrap_or(0);
         }
+        evicted
     }
 
-    /// Ends the probation of the oldest block. Returns the bytes that were evicted.
-    fn end_probation(&mut self) -> usize {
-        let Some(young) = self.young.pop_front() else { return 0 };
+    /// Ends the probation of the oldest block, which is evicted if it has at most this many uses.
+    /// Returns the bytes that were evicted; none if the block had left probation.
+    fn end_probation(&mut self, uses_max: usize) -> Option<usize> {
+        let young = self.young.pop_front()?;
         if !self.is_young(young) {
-            return 0;
+            return None;
         }
         let chunk = self.chunk(young.chunk);
         let (frame, bytes) = (chunk.frame(young.place), chunk.frame_bytes);
-        match self.uses(young.chunk, young.place) {
-            Some((_, 0)) => {
-                self.unlink(young.chunk, young.place);
-                bytes
-            }
-            Some((slot, _)) => {
-                self.chunk_mut(young.chunk).entries[young.place as usize].is_young = false;
-                self.young_bytes -= bytes;
-                slot.set_uses(frame, 0);
-                0
-            }
-            None => 0,
+        let (slot, uses) = self.uses(young.chunk, young.place)?;
+        if uses <= uses_max {
+            self.unlink(young.chunk, young.place);
+            return Some(bytes);
         }
+        self.chunk_mut(young.chunk).entries[young.place as usize].is_young = false;
+        self.young_bytes -= bytes;
+        slot.set_uses(frame, 0);
+        Some(0)
     }
 
-    /// Moves the clock hand to the next block that is not on probation. Returns the bytes that were
-    /// evicted.
-    fn advance_hand(&mut self) -> usize {
+    /// Moves the clock hand to the next frame, whose block is evicted if it has at most this many uses
+    /// and is not on probation. Returns the bytes that were evicted; none if there is no such block.
+    fn advance_hand(&mut self, uses_max: usize) -> Option<usize> {
         let (number, place) = self.hand;
         let Some(chunk) = self.chunks.get(number) else {
             self.hand = (0, 0);
-            return 0;
+            return None;
         };
-        let entries = chunk.as_ref().map_or(&[][..], |chunk| &chunk.entries);
-        let Some(entry) = entries.get(place) else {
+        let chunk = chunk.as_ref().filter(|chunk| chunk.linked > 0);
+        let Some(entry) = chunk.and_then(|chunk| chunk.entries.get(place)) else {
             self.hand = (number + 1, 0);
-            return 0;
+            return None;
         };
         self.hand = (number, place + 1);
         if entry.is_young || entry.slot.is_none() {
-            return 0;
+            return None;
         }
         let (number, place) = (number as u32, place as u32);
         let chunk = self.chunk(number);
         let (frame, bytes) = (chunk.frame(place), chunk.frame_bytes);
-        match self.uses(number, place) {
-            Some((_, 0)) => {
-                self.unlink(number, place);
-                bytes
-            }
-            Some((slot, uses)) => {
-                slot.set_uses(frame, uses - 1);
-                0
-            }
-            None => 0,
+        let (slot, uses) = self.uses(number, place)?;
+        if uses <= uses_max {
+            self.unlink(number, place);
+            return Some(bytes);
         }
+        slot.set_uses(frame, uses - 1);
+        Some(0)
     }
 
     /// Returns the slot of a frame and the uses of its block, if it is in a slot.
-    fn uses<'a>(&self, number: u32, place: u32) -> Option<(&'a Slot, usize)> {
+    pub(super) fn uses<'a>(&self, number: u32, place: u32) -> Option<(&'a Slot, usize)> {
         let slot = self.chunk(number).entries[place as usize].slot?;
         // SAFETY: a table removes its slots from the entries, under the lock, before it frees them.
         let slot = unsafe { slot.as_ref() };
@@ -182,7 +204,7 @@ impl State {
     }
 
     /// Evicts a block.
-    fn unlink(&mut self, number: u32, place: u32) {
+    pub(super) fn unlink(&mut self, number: u32, place: u32) {
         let Some((slot, _)) = self.uses(number, place) else { return };
         let frame = self.chunk(number).frame(place);
         slot.evict(self.evictions);
@@ -190,53 +212,4 @@ impl State {
         self.forget(frame);
         self.retire(frame);
     }
-
-    /// Takes all blocks out of a sparsely used chunk. Moves those that are used to other chunks, if
-    /// they have room, and evicts the rest. The chunk is given back when readers are done.
-    pub(super) fn empty_chunk(&mut self) {
-        let count = self.chunks.len();
-        let candidates = (self.hand.0..self.hand.0 + count).map(|number| number % count);
-        let sparse = candidates
-            .filter(|number| self.chunks[*number].as_ref().is_some_and(is_removable))
-            .take(CHUNKS_COMPARED)
-            .min_by_key(|number| {
-                self.chunks[*number].as_ref().map(|chunk| chunk.live * chunk.frame_bytes)
-            });
-        let Some(number) = sparse.map(|number| number as u32) else { return };
-        let (class, count) = (self.chunk(number).class, self.chunk(number).entries.len());
-        for place in 0..count as u32 {
-            match self.uses(number, place) {
-                Some((slot, uses)) if uses > 0 => match self.take_free(class, Some(number)) {
-                    Some(to) => self.relocate((number, place), to, slot, uses),
-                    None => self.unlink(number, place),
-                },
-                Some(_) => self.unlink(number, place),
-                None => {}
-            }
-        }
-    }
-
-    /// Moves a block to another frame of the same size. It has been used, so it leaves probation.
-    fn relocate(&mut self, from: (u32, u32), to: (u32, u32), slot: &Slot, uses: usize) {
-        let old = self.chunk(from.0).frame(from.1);
-        // SAFETY: the slot has a reference to the frame, and the lock keeps it.
-        let pool = unsafe { pool_of(old) };
-        let new = self.create(to, &pool);
-        // SAFETY: nobody but this function knows the new frame, and the old one is in a slot.
-        unsafe { copy(old, new) };
-        self.forget(old);
-        self.retire(old);
-        let bytes = self.chunk(to.0).frame_bytes;
-        self.chunk_mut(to.0).entries[to.1 as usize].slot = Some(slot.into());
-        self.cached += 1;
-        self.cached_bytes += bytes;
-        // The first reference to the new frame is that of the slot.
-        slot.fill(new, uses);
-    }
-}
-
-/// Returns true if a chunk has several frames, and none that only readers refer to.
-fn is_removable(chunk: &super::chunk::Chunk) -> bool {
-    let is_pinned = |entry: &super::chunk::Entry| entry.is_live && entry.slot.is_none();
-    !chunk.is_single && !chunk.entries.iter().any(is_pinned)
 }

@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::backoff::Backoff;
 use super::chunk::{CLASSES, Chunk, lead_of};
 use super::epoch;
 use super::frame::{self, BlockMut};
 use super::header::{self, FramePtr, HEADER_BYTES, STANDALONE, place_of, size_of_frame};
 use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
+use super::shrink::Shrinking;
 use super::word::{Slot, Word};
 
 /// Blocks in memory, at most `capacity` bytes.
@@ -56,6 +58,11 @@ pub(super) struct State {
     pub(super) vacant: Vec<u32>,
     /// For each class, the chunks that may have free frames.
     pub(super) open: Vec<Vec<u32>>,
+    /// For each class, the number of free frames in chunks, and the bytes of all of them.
+    pub(super) free_frames: [usize; CLASSES],
+    pub(super) free_bytes: usize,
+    /// The largest memory of a chunk so far.
+    pub(super) largest_chunk_bytes: usize,
     /// For each class, the bytes of frames with memory of their own.
     pub(super) single_bytes: [usize; CLASSES],
     /// The number of frames, used or not.
@@ -77,6 +84,8 @@ pub(super) struct State {
     pub(super) unlinked: Vec<FramePtr>,
     /// The same, with the epoch in which no reader finds them any more.
     pub(super) retired: VecDeque<(u64, Vec<FramePtr>)>,
+    /// The bytes of the frames of both.
+    pub(super) pending_bytes: usize,
 }
 
 // SAFETY: the pointers are to frames, which belong to no thread, and to slots, which are atomic. The
@@ -93,6 +102,9 @@ impl BufferPool {
             chunks: Vec::new(),
             vacant: Vec::new(),
             open: vec![Vec::new(); CLASSES],
+            free_frames: [0; CLASSES],
+            free_bytes: 0,
+            largest_chunk_bytes: 0,
             single_bytes: [0; CLASSES],
             places: 0,
             live_bytes: 0,
@@ -105,6 +117,7 @@ impl BufferPool {
             hand: (0, 0),
             unlinked: Vec::new(),
             retired: VecDeque::new(),
+            pending_bytes: 0,
         };
         Self(Arc::new(Shared { state: Mutex::new(state), standalone: AtomicUsize::new(0) }))
     }
@@ -118,18 +131,18 @@ impl BufferPool {
         debug_assert!(!epoch::is_pinned(), "a pinned reader must not wait");
         let bytes = HEADER_BYTES + len;
         let bytes = bytes + lead_of(bytes + FRAME_ALIGN);
+        let mut backoff = Backoff::default();
         loop {
             let mut state = self.0.lock();
-            if let Some(place) = state.acquire(bytes) {
+            if let Some(place) = state.acquire(bytes, !backoff.is_long()) {
                 let frame = state.create(place, &self.0);
                 drop(state);
                 // SAFETY: the frame was just created, with one reference.
                 return unsafe { BlockMut::new(frame, len) };
             }
             drop(state);
-            // All free frames are still in use by readers, which are pinned for microseconds unless
-            // they have lost their processor.
-            std::thread::yield_now();
+            // All free frames are still in use by readers.
+            backoff.wait();
         }
     }
 
@@ -157,24 +170,16 @@ impl BufferPool {
     /// too much.
     pub(crate) fn set_capacity(&self, capacity: u64) {
         self.0.lock().capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
-        let mut before = usize::MAX;
-        // Gives up if a round frees nothing, because the rest is in use.
+        let mut backoff = Backoff::default();
         loop {
-            // One chunk at a time, so that misses wait only briefly.
-            let mut state = self.0.lock();
-            let over = state.allocated.saturating_sub(state.capacity);
-            if over == 0 || over >= before {
-                return;
-            }
-            let is_first = before == usize::MAX;
-            before = over;
-            if is_first {
-                state.evict(over);
-                state.reap();
-            }
-            if state.allocated > state.capacity {
-                state.empty_chunk();
-                state.reap();
+            // One step at a time, so that misses wait only briefly.
+            let shrinking = self.0.lock().shrink();
+            match shrinking {
+                Shrinking::Ends => return,
+                Shrinking::Goes => backoff = Backoff::default(),
+                // Later allocations and changes go on with it.
+                Shrinking::Waits if backoff.is_long() => return,
+                Shrinking::Waits => backoff.wait(),
             }
         }
     }
@@ -194,14 +199,15 @@ impl BufferPool {
 impl Drop for BufferPool {
     fn drop(&mut self) {
         // Retired frames refer to the pool, so they must not stay in it.
+        let mut backoff = Backoff::default();
         loop {
             let mut state = self.0.lock();
             state.reap();
-            if state.unlinked.is_empty() && state.retired.is_empty() {
+            if state.pending_bytes == 0 {
                 return;
             }
             drop(state);
-            std::thread::yield_now();
+            backoff.wait();
         }
     }
 }
@@ -261,7 +267,7 @@ impl State {
         let (number, place) = unsafe { place_of(frame) };
         let is_tight = self.allocated + HUGE_PAGE_BYTES > self.capacity;
         let chunk = self.chunk_mut(number);
-        let (bytes, class, was_full) = (chunk.frame_bytes, chunk.class, !chunk.has_free());
+        let (bytes, class) = (chunk.frame_bytes, chunk.class);
         chunk.give_back(place);
         let (is_single, is_empty) = (chunk.is_single, chunk.live == 0);
         self.live_bytes -= bytes;
@@ -270,11 +276,15 @@ impl State {
                 *sum -= bytes;
             }
             self.remove_chunk(number);
-        } else if is_empty && is_tight {
+            return;
+        }
+        self.free_frames[class] += 1;
+        self.free_bytes += bytes;
+        if is_empty && is_tight {
             // Another size may need the memory.
             self.remove_chunk(number);
-        } else if was_full {
-            self.open[class].push(number);
+        } else {
+            self.set_open(number);
         }
     }
 
@@ -291,6 +301,7 @@ impl State {
 
     /// Keeps a frame that was taken out of its slot until no reader uses it.
     pub(super) fn retire(&mut self, frame: FramePtr) {
+        self.pending_bytes += self.bytes_of(frame);
         self.unlinked.push(frame);
     }
 
@@ -307,7 +318,17 @@ impl State {
         let earliest = epoch::earliest_pinned();
         while self.retired.front().is_some_and(|(epoch, _)| *epoch <= earliest) {
             let (_, frames) = self.retired.pop_front().unwrap_or_default();
-            frames.into_iter().for_each(|frame| self.release(frame));
+            for frame in frames {
+                self.pending_bytes -= self.bytes_of(frame);
+                self.release(frame);
+            }
         }
+    }
+
+    /// Returns the size of a frame that the pool has a reference to.
+    fn bytes_of(&self, frame: FramePtr) -> usize {
+        // SAFETY: the caller has a reference to the frame.
+        let (number, _) = unsafe { place_of(frame) };
+        self.chunk(number).frame_bytes
     }
 }

@@ -2,10 +2,18 @@
 //! within its capacity; and blocks that are used stay.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use terrane_testkit::{Rng, seed_from_env};
 
 use super::*;
+
+/// Locked for writing by a test that pins a thread for long, which delays all pools.
+pub(super) static LONG_PINS: RwLock<()> = RwLock::new(());
+
+pub(super) fn without_long_pins() -> RwLockReadGuard<'static, ()> {
+    LONG_PINS.read().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The bytes of a block.
 fn contents(file: usize, block: usize, len: usize) -> impl Iterator<Item = u8> {
@@ -39,6 +47,7 @@ fn check(found: &[u8], file: usize, block: usize) {
 
 #[test]
 fn blocks_keep_their_bytes_while_others_come_and_go() {
+    let _pins = without_long_pins();
     const FILES: usize = 6;
     const BLOCKS: usize = 300;
     let seed = seed_from_env(71);
@@ -79,6 +88,7 @@ fn blocks_keep_their_bytes_while_others_come_and_go() {
 
 #[test]
 fn threads_share_blocks_and_the_pool_stays_within_its_capacity() {
+    let _pins = without_long_pins();
     const CAPACITY: usize = 9 << 20;
     let seed = seed_from_env(72);
     let pool = BufferPool::new(CAPACITY as u64);
@@ -138,6 +148,7 @@ fn hits(pool: &BufferPool, slots: &Slots, blocks: impl Iterator<Item = usize>) -
 
 #[test]
 fn a_long_scan_does_not_evict_what_is_used() {
+    let _pins = without_long_pins();
     let pool = BufferPool::new(16 << 20);
     let in_memory = (16 << 20) / 4160;
     let slots = Slots::new(&pool, in_memory * 12);
@@ -162,6 +173,7 @@ fn a_long_scan_does_not_evict_what_is_used() {
 
 #[test]
 fn blocks_that_are_read_often_are_found_more_often_than_in_an_lru_cache() {
+    let _pins = without_long_pins();
     let count = 20_000;
     let pool = BufferPool::new(16 << 20);
     let in_memory = (16 << 20) / 4160;
@@ -201,6 +213,7 @@ fn lru_hits(trace: &[usize], capacity: usize) -> u64 {
 
 #[test]
 fn a_size_that_is_no_longer_read_gives_its_memory_to_others() {
+    let _pins = without_long_pins();
     let pool = BufferPool::new(16 << 20);
     let slots = Slots::new(&pool, 30_000);
     let fill = |block: usize, len: usize| {
@@ -226,6 +239,7 @@ fn a_size_that_is_no_longer_read_gives_its_memory_to_others() {
 
 #[test]
 fn a_pool_that_is_mostly_pinned_exceeds_its_capacity_only_by_what_is_pinned() {
+    let _pins = without_long_pins();
     let pool = BufferPool::new(9 << 20);
     let slots = Slots::new(&pool, 10_000);
     let held: Vec<BlockRef> = (0..5000)
@@ -243,6 +257,7 @@ fn a_pool_that_is_mostly_pinned_exceeds_its_capacity_only_by_what_is_pinned() {
 
 #[test]
 fn slots_grow_and_shrink_with_their_blocks() {
+    let _pins = without_long_pins();
     let pool = BufferPool::new(1 << 20);
     let mut slots = Slots::new(&pool, 2);
     for block in 2..200 {

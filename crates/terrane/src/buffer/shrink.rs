@@ -1,0 +1,118 @@
+//! Giving memory back: frames go back to the operating system a chunk at a time.
+//!
+//! A chunk is emptied only if its blocks fit into the free frames of other chunks, or if it has few.
+//! Cold blocks are therefore evicted first, wherever they are, and hot blocks move. Memory of a chunk
+//! of which a reader keeps one frame is not given back before the reader drops it.
+
+use super::allocation::BATCH_BYTES_MAX;
+use super::chunk::Chunk;
+use super::frame::{copy, pool_of};
+use super::pool::State;
+use super::word::Slot;
+
+/// The number of chunks among which a sparse one is sought, and of those that are looked at.
+const CHUNKS_COMPARED: usize = 64;
+const CHUNKS_SEEN_MAX: usize = 4096;
+
+/// The result of a step of [`State::shrink`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shrinking {
+    /// There is more to do.
+    Goes,
+    /// Readers use what was evicted.
+    Waits,
+    /// The pool is within its capacity, or the rest is in use.
+    Ends,
+}
+
+impl State {
+    /// Takes one step towards the capacity, if it is exceeded.
+    pub(super) fn shrink(&mut self) -> Shrinking {
+        self.reap();
+        let over = self.allocated.saturating_sub(self.capacity);
+        if over == 0 {
+            return Shrinking::Ends;
+        }
+        if self.pending_bytes > 0 {
+            return Shrinking::Waits;
+        }
+        if self.empty_chunk() {
+            self.reap();
+            return Shrinking::Goes;
+        }
+        // With this many free frames, some chunk can be emptied, unless all of them are in use.
+        let sizes = self.free_frames.iter().filter(|frames| **frames > 0).count();
+        let spread = ((sizes + 1) * self.largest_chunk_bytes).min(self.capacity / 2);
+        let missing = (over + spread).saturating_sub(self.free_bytes);
+        if missing == 0 || self.evict(missing.min(BATCH_BYTES_MAX)) == 0 {
+            return Shrinking::Ends;
+        }
+        self.reap();
+        Shrinking::Goes
+    }
+
+    /// Takes all blocks out of the sparsest chunk that is worth it, and moves those that are used to
+    /// other chunks. The chunk is given back when readers are done. Returns false if there is none.
+    pub(super) fn empty_chunk(&mut self) -> bool {
+        if self.free_bytes == 0 {
+            return false;
+        }
+        let count = self.chunks.len();
+        // The hand has just left sparse chunks behind it.
+        let candidates = (0..count).map(|back| (self.hand.0 + count - back) % count);
+        let live = |number: &usize| self.chunks[*number].as_ref().map_or(0, |chunk| chunk.live);
+        let sparse = candidates
+            .take(CHUNKS_SEEN_MAX)
+            .filter(|number| self.chunks[*number].as_ref().is_some_and(|it| self.is_removable(it)))
+            .take(CHUNKS_COMPARED)
+            .min_by_key(live);
+        let Some(number) = sparse.map(|number| number as u32) else { return false };
+        if self.chunk(number).live == 0 {
+            self.remove_chunk(number);
+            return true;
+        }
+        let (class, count) = (self.chunk(number).class, self.chunk(number).entries.len());
+        for place in 0..count as u32 {
+            match self.uses(number, place) {
+                Some((slot, uses)) if uses > 0 => match self.take_free(class, Some(number)) {
+                    Some(to) => self.relocate((number, place), to, slot, uses),
+                    None => self.unlink(number, place),
+                },
+                Some(_) => self.unlink(number, place),
+                None => {}
+            }
+        }
+        true
+    }
+
+    /// Returns true if a chunk has several frames, none that only readers refer to, and few enough
+    /// blocks.
+    fn is_removable(&self, chunk: &Chunk) -> bool {
+        if chunk.is_single || chunk.live != chunk.linked {
+            return false;
+        }
+        let frames = chunk.entries.len();
+        // The free frames of the class include those of the chunk itself.
+        chunk.live * 4 <= frames || self.free_frames[chunk.class] >= frames
+    }
+
+    /// Moves a block to another frame of the same size. It has been used, so it leaves probation.
+    fn relocate(&mut self, from: (u32, u32), to: (u32, u32), slot: &Slot, uses: usize) {
+        let old = self.chunk(from.0).frame(from.1);
+        // SAFETY: the slot has a reference to the frame, and the lock keeps it.
+        let pool = unsafe { pool_of(old) };
+        let new = self.create(to, &pool);
+        // SAFETY: nobody but this function knows the new frame, and the old one is in a slot.
+        unsafe { copy(old, new) };
+        self.forget(old);
+        self.retire(old);
+        let chunk = self.chunk_mut(to.0);
+        chunk.linked += 1;
+        chunk.entries[to.1 as usize].slot = Some(slot.into());
+        let bytes = chunk.frame_bytes;
+        self.cached += 1;
+        self.cached_bytes += bytes;
+        // The first reference to the new frame is that of the slot.
+        slot.fill(new, uses);
+    }
+}
