@@ -17,10 +17,14 @@ pub(crate) const ALIGN: usize = 8;
 /// The size of the blocks that are kept, and the largest usual chunk of an arena.
 pub(crate) const LARGEST_BYTES: usize = 4 << 20;
 
-/// Blocks of at least this size are aligned for transparent huge pages, and request them: a search
-/// touches a few random lines of a large structure, and with small pages each of them also misses
-/// the TLB.
+/// Blocks of at least [`LARGEST_BYTES`] are aligned for transparent huge pages of this size, and
+/// request them: a search touches a few random lines of a large structure, and with small pages each
+/// of them also misses the TLB. A smaller block is not prepared in advance, so its first writer takes
+/// the page faults, and one for a huge page may take milliseconds.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// How many blocks are prepared in advance.
+const BLOCKS_PREPARED: usize = 2;
 
 /// Memory from the allocator, uninitialised or with the contents of an earlier use.
 ///
@@ -35,7 +39,7 @@ unsafe impl Send for MemoryBlock {}
 
 impl MemoryBlock {
     pub(crate) fn allocate(bytes: usize) -> Self {
-        let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { ALIGN };
+        let align = if bytes >= LARGEST_BYTES { HUGE_PAGE_BYTES } else { ALIGN };
         // Sizes are at most a key and a value, far below the limit of a layout.
         let layout = Layout::from_size_align(bytes.max(ALIGN), align)
             .unwrap_or_else(|_| handle_alloc_error(Layout::new::<u8>()));
@@ -119,10 +123,15 @@ impl Pool {
         lock(&self.free).clear();
     }
 
-    /// Puts a block with touched pages into the pool if the pool is empty. Call it on a background
+    /// Returns whether [`Pool::prepare`] would put a block into the pool.
+    pub fn wants_block(&self) -> bool {
+        lock(&self.free).len() < BLOCKS_PREPARED.min(self.blocks_max)
+    }
+
+    /// Puts a block with touched pages into the pool if the pool has few. Call it on a background
     /// thread, so that writers do not wait for page faults.
     pub fn prepare(&self) {
-        if self.blocks_max > 0 && lock(&self.free).is_empty() {
+        if self.wants_block() {
             let mut block = MemoryBlock::allocate(LARGEST_BYTES);
             block.touch();
             self.give(block);
@@ -161,10 +170,9 @@ mod tests {
         pool.give(MemoryBlock::allocate(LARGEST_BYTES));
         pool.clear();
         assert_eq!(pool.free_bytes(), 0);
-        // Repeated calls prepare one block.
-        pool.prepare();
-        pool.prepare();
-        assert_eq!(pool.free_bytes(), LARGEST_BYTES);
+        // Repeated calls prepare a few blocks.
+        (0..3).for_each(|_| pool.prepare());
+        assert_eq!(pool.free_bytes(), BLOCKS_PREPARED * LARGEST_BYTES);
         let none = Pool::new(0);
         none.prepare();
         assert_eq!(none.free_bytes(), 0);

@@ -5,8 +5,8 @@
 //! writing threads in nanoseconds per put. On a busy machine the CPU time shows contention better than
 //! the throughput does: without contention it is the same for any number of threads.
 //!
-//! With `single`, it also prints the largest CPU times of single puts, in microseconds. Measuring them
-//! takes two system calls per put.
+//! With `single`, it also prints the largest CPU times of single puts, in microseconds, and which puts took
+//! them. Measuring that takes two system calls per put.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "a benchmark removes its files")]
 
@@ -26,19 +26,22 @@ fn cpu_nanos() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// CPU times of single puts in nanoseconds, with the numbers of the puts.
+type Largest = Vec<(u64, u64)>;
+
 /// Puts random keys. Returns the CPU time, and the largest times of single puts.
-fn client(db: &Db, puts: u64, value: &[u8], is_single: bool, mut rng: Rng) -> (u64, Vec<u64>) {
-    let mut largest = vec![0; LARGEST];
+fn client(db: &Db, puts: u64, value: &[u8], is_single: bool, mut rng: Rng) -> (u64, Largest) {
+    let mut largest = vec![(0, 0); LARGEST];
     let start = cpu_nanos();
-    for _ in 0..puts {
+    for number in 0..puts {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&rng.bits().to_be_bytes());
         let before = if is_single { cpu_nanos() } else { 0 };
         db.put(key, value).unwrap();
         if is_single {
             let took = cpu_nanos() - before;
-            if took > largest[0] {
-                largest[0] = took;
+            if took > largest[0].0 {
+                largest[0] = (took, number);
                 largest.sort_unstable();
             }
         }
@@ -66,7 +69,7 @@ fn main() {
     let value = vec![1; number(value_bytes) as usize];
     let each = number(puts) / threads;
     let start = Instant::now();
-    let clients: Vec<(u64, Vec<u64>)> = std::thread::scope(|scope| {
+    let clients: Vec<(u64, Largest)> = std::thread::scope(|scope| {
         let (db, value) = (&db, &value);
         let clients: Vec<_> = (0..threads)
             .map(|thread| {
@@ -81,10 +84,10 @@ fn main() {
     let cpu: u64 = clients.iter().map(|(cpu, _)| cpu).sum();
     println!("{:.3} M/s, {:.1} ns of CPU per put", all / seconds / 1e6, cpu as f64 / all);
     if is_single {
-        let mut largest: Vec<u64> = clients.into_iter().flat_map(|(_, largest)| largest).collect();
+        let mut largest: Largest = clients.into_iter().flat_map(|(_, largest)| largest).collect();
         largest.sort_unstable_by(|a, b| b.cmp(a));
-        let micros: Vec<u64> = largest.iter().take(LARGEST).map(|nanos| nanos / 1000).collect();
-        println!("largest, in microseconds: {micros:?}");
+        let micros = largest.iter().take(LARGEST).map(|(nanos, put)| (nanos / 1000, *put));
+        println!("largest, in microseconds, and puts: {:?}", micros.collect::<Vec<_>>());
     }
     db.close().unwrap();
     std::fs::remove_dir_all(dir).unwrap();

@@ -148,7 +148,7 @@ fn current_stalls(engine: &Engine) -> Vec<CurrentStall> {
 
 fn memory_stats(engine: &Engine) -> MemoryStats {
     let trees = engine.trees();
-    let memtables: usize = trees.values().map(|tree| tree.state().memtable_bytes()).sum();
+    let memtables: usize = trees.values().map(|tree| tree.memtable_bytes()).sum();
     let ledger = &engine.context().ledger;
     let pool = engine.context().tables.buffer.bytes();
     let tables = ledger.tables.load(Ordering::Relaxed);

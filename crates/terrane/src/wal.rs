@@ -49,9 +49,12 @@ mod value_places;
 mod writer;
 mod zeroed;
 
-pub(crate) use ahead::{HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare};
+pub(crate) use ahead::{
+    EndedSegment, HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare,
+};
 pub(crate) use format::RecordKind;
 pub(crate) use log_notes::LogNotes;
+pub(crate) use next_segment::Ending;
 pub(crate) use notes::state_copy;
 pub(crate) use recover::{LogBatch, Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::{Next, SegmentReader};

@@ -166,7 +166,7 @@ impl Catalog {
     pub(crate) fn resize_cache(&self) -> usize {
         let Context { ledger, tables, pool, settings, .. } = &*self.context;
         let trees = self.trees();
-        let memtables: usize = trees.values().map(|tree| tree.state().memtable_bytes()).sum();
+        let memtables: usize = trees.values().map(|tree| tree.memtable_bytes()).sum();
         let total = memtables + pool.free_bytes();
         ledger.memtables.store(total, Ordering::Relaxed);
         let budget = settings.memory_budget_bytes();

@@ -6,6 +6,7 @@
 //! | `state` | what readers see: memtables and a version |
 //! | `memtables` | the configuration and the choice of memtables |
 //! | `covered` | tables that range tombstones cover |
+//! | `prepared` | the next memtable, created before it is needed |
 //! | `jobs` | the jobs in progress |
 //! | `value_segments` | segments of the log that are value files |
 //! | `retired` | replaced states that are still in use |
@@ -15,6 +16,7 @@
 mod covered;
 mod jobs;
 mod memtables;
+mod prepared;
 mod retired;
 mod state;
 mod usage;
@@ -35,6 +37,7 @@ use crate::merge::DamagedValues;
 use crate::types::{KeyspaceId, SeqNo};
 use crate::version::Version;
 use memtables::MemtableChoice;
+use prepared::NextMemtable;
 use retired::RetiredStates;
 use state::NextState;
 use usage::Usage;
@@ -77,6 +80,7 @@ pub(crate) struct Tree {
     reported_stall: Mutex<Option<WriteStall>>,
     /// The kind of memtable that was chosen, if the design leaves the kind open.
     choice: MemtableChoice,
+    next: NextMemtable,
     usage: Arc<Usage>,
     /// The largest sequence number of the tree, and ranges in which scans found nothing.
     dead: Arc<DeadRanges>,
@@ -125,6 +129,7 @@ impl Tree {
             paced_until_nanos: AtomicU64::new(0),
             opened_at: Instant::now(),
             choice: MemtableChoice::default(),
+            next: NextMemtable::default(),
             dead: Arc::default(),
             value_segments: ValueSegments::default(),
         })
@@ -135,12 +140,35 @@ impl Tree {
         &self.value_segments
     }
 
-    /// Creates an empty memtable to replace the active one. If the design leaves the kind open, the
-    /// operations of the tree since the last rotation determine it.
+    /// Returns true if the next memtable should be prepared now, and nobody was asked to do so yet.
+    pub(crate) fn wants_preparation(&self, filled: u64, limit: u64) -> bool {
+        filled >= limit / 4 * 3 && self.next.request()
+    }
+
+    /// Creates the memtable that will replace the active one. Takes as long as its memory needs to be
+    /// touched, so writers leave it to a background thread.
+    pub(crate) fn prepare_memtable(&self, pool: &Arc<Pool>) {
+        let design = self.design();
+        self.next.prepare(Arc::clone(&design), || self.create_memtable(&design, pool));
+    }
+
+    /// Returns the bytes of all memtables, and of the one that was prepared.
+    pub(crate) fn memtable_bytes(&self) -> usize {
+        self.state().memtable_bytes() + self.next.bytes()
+    }
+
+    /// Returns an empty memtable to replace the active one: the one that was prepared, or a new one if
+    /// there is none for the present design.
     pub(crate) fn next_memtable(&self, pool: &Arc<Pool>) -> Arc<Memtable> {
         let design = self.design();
+        self.next.take(&design).unwrap_or_else(|| self.create_memtable(&design, pool))
+    }
+
+    /// Creates an empty memtable. If the design leaves the kind open, the operations of the tree since
+    /// the last one was created determine it.
+    fn create_memtable(&self, design: &Design, pool: &Arc<Pool>) -> Arc<Memtable> {
         let active = Arc::clone(&self.state().active.memtable);
-        self.choice.next_memtable(&design, &active, pool, || self.take_operations(&active))
+        self.choice.next_memtable(design, &active, pool, || self.take_operations(&active))
     }
 
     /// Returns the counts of operations since `active` became the active memtable, and resets them.

@@ -9,6 +9,7 @@
 //! | `queue` | writers one after the other, as in LevelDB |
 //! | `slow_down` | delays writers to trees that fall behind |
 //! | `with_lock` | writes that take the writer lock |
+//! | `space` | the space of memtables that writers use without the lock |
 //! | `stall` | stops writers until a tree has space; replaces full memtables |
 
 mod delays;
@@ -16,6 +17,7 @@ mod in_window;
 mod insert;
 mod queue;
 mod slow_down;
+mod space;
 mod stall;
 mod target;
 mod with_lock;

@@ -215,6 +215,12 @@ impl ManifestState {
         changes
     }
 
+    /// Returns the size of all tables, in bytes.
+    pub(crate) fn table_bytes(&self) -> u64 {
+        let tables = self.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
+        tables.map(|table| table.info.size_bytes).sum()
+    }
+
     /// Returns the oldest log position that some keyspace still needs; `end` if the database has no
     /// keyspaces.
     pub(crate) fn log_needed_from(&self, end: Lsn) -> Lsn {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::zeroed::ZeroedEnd;
 use crate::error::{Error, Result};
-use crate::storage::{Preparer, Storage, Syncer};
+use crate::storage::{Preparer, Segment, Storage, Syncer};
 
 /// A request to create a spare segment file.
 #[derive(Debug)]
@@ -61,10 +61,19 @@ pub(crate) struct FreedSegments {
 /// Requests for the current segment.
 #[derive(Debug)]
 pub(crate) struct SegmentRequests {
+    /// A segment that ended. Dropping it takes long, because it is unmapped.
+    pub(crate) ended: Option<EndedSegment>,
     /// A request to prepare pages.
     pub(crate) pages: Option<WantedPages>,
     /// The header to be synced, unless another thread already has the request to sync it.
     pub(crate) header: Option<Arc<HeaderSync>>,
+}
+
+/// A segment to which nothing is written any more.
+#[derive(Debug)]
+pub(crate) struct EndedSegment {
+    pub(super) _segment: Box<dyn Segment>,
+    pub(super) _zeroed: Option<Arc<ZeroedEnd>>,
 }
 
 /// A request to prepare pages that will be written to soon, so that the writer does not take their

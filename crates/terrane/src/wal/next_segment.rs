@@ -3,32 +3,34 @@
 
 use std::sync::Arc;
 
-use super::ahead::HeaderSync;
+use super::ahead::{EndedSegment, HeaderSync};
 use super::format::{HEADER_BYTES, RecordKind, record_bytes};
 use super::segment::{ChainLink, Contents, CurrentSegment, Spare, begin, create_file};
-use super::writer::{FIRST_SEGMENT_BYTES, FullSegment, GROWTH, LogWriter};
+use super::writer::{FIRST_SEGMENT_BYTES, FullSegment, GROWTH, LogWriter, SPARES_MAX};
 use crate::error::Result;
 use crate::types::Lsn;
 
 /// Why a segment ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// It has no room for the next record.
     Full,
     /// Its oldest record reached the age at which its file must be removed.
     Aged,
+    /// It has no record that is needed, and is large for a small database.
+    Idle,
 }
 
 impl LogWriter {
     /// Ends the current segment early, unless it is empty, so that its file can be freed. Returns
     /// the header of the next segment, which must be durable before the file is freed.
-    pub(crate) fn end_segment(&mut self) -> Result<Option<Arc<HeaderSync>>> {
+    pub(crate) fn end_segment(&mut self, ending: Ending) -> Result<Option<Arc<HeaderSync>>> {
         if self.current.offset == HEADER_BYTES {
             // The record that was announced has not been appended.
             self.current.since_micros = None;
             return Ok(None);
         }
-        self.next_segment(record_bytes(0) as u64, Ending::Aged)?;
+        self.next_segment(record_bytes(0) as u64, ending)?;
         self.current.is_header_given = true;
         Ok(Some(Arc::clone(&self.current.header_sync)))
     }
@@ -41,6 +43,7 @@ impl LogWriter {
             // Few records arrived before the segment aged, so the next one may be shorter.
             Ending::Aged if offset < len / GROWTH => len / GROWTH,
             Ending::Aged => len,
+            Ending::Idle => FIRST_SEGMENT_BYTES,
         };
         len.max(FIRST_SEGMENT_BYTES).min(self.config.segment_bytes)
     }
@@ -105,9 +108,11 @@ impl LogWriter {
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
         let before = std::mem::replace(&mut self.current, next);
         self.spare_retry_at = 0;
+        self.spares_max = if ending == Ending::Idle { 0 } else { SPARES_MAX };
         // The segment is pushed before any further step can fail, because a segment missing from
         // `full` would never be freed.
-        let CurrentSegment { path, offset: bytes, .. } = before;
+        let CurrentSegment { path, offset: bytes, segment, zeroed, .. } = before;
+        self.current.before = Some(EndedSegment { _segment: segment, _zeroed: zeroed });
         self.full.push(FullSegment { path, end: base, bytes });
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::ahead::{HeaderSync, SegmentRequests, WantedPages};
+use super::ahead::{EndedSegment, HeaderSync, SegmentRequests, WantedPages};
 use super::format::{HEADER_BYTES, SegmentHeader, TERMINATOR_BYTES};
 use super::notes::{NOTES_OFFSET, Notes};
 use super::segment_file_name;
@@ -27,6 +27,8 @@ pub(super) struct CurrentSegment {
     /// True if a thread has the request to sync the header.
     pub(super) is_header_given: bool,
     pub(super) path: PathBuf,
+    /// The segment before this one, until a thread is asked to drop it.
+    pub(super) before: Option<EndedSegment>,
     pub(super) segment: Box<dyn Segment>,
     /// The zeros after the last record; `None` if only the owner of the lock appends.
     pub(super) zeroed: Option<Arc<ZeroedEnd>>,
@@ -61,7 +63,7 @@ impl CurrentSegment {
         let pages = pages.map(|preparer| WantedPages { preparer, zeroed, offset: from, len });
         let is_given = std::mem::replace(&mut self.is_header_given, true);
         let header = (!is_given).then(|| Arc::clone(&self.header_sync));
-        SegmentRequests { pages, header }
+        SegmentRequests { ended: self.before.take(), pages, header }
     }
 }
 
@@ -145,6 +147,7 @@ pub(super) fn begin(
         header_sync,
         is_header_given: false,
         path,
+        before: None,
         len: segment.len(),
         since_micros: None,
         segment,

@@ -3,15 +3,13 @@
 use std::path::PathBuf;
 
 use super::ahead::{FreedSegments, WantedClean, WantedSpare};
+use super::format::HEADER_BYTES;
 use super::next_segment::Ending;
 use super::segment::{Contents, Spare};
 use super::segment_file_name;
-use super::writer::{GROWTH, LogWriter};
+use super::writer::{FIRST_SEGMENT_BYTES, GROWTH, LogWriter, SPARES_MAX};
 use crate::storage::Segment;
 use crate::types::Lsn;
-
-/// The maximum number of freed segments that are kept for reuse.
-const SPARES_MAX: usize = 2;
 
 /// After a failed attempt to create a spare, this part of the segment is filled before the next one.
 const RETRY_PARTS: u64 = 8;
@@ -48,38 +46,73 @@ impl LogWriter {
 
     /// Returns a request for a file that becomes the next segment if the current segment ends
     /// early. Returns `None` if a spare exists or is being created.
-    pub(crate) fn wanted_to_end(&mut self) -> Option<WantedSpare> {
+    pub(crate) fn wanted_to_end(&mut self, ending: Ending) -> Option<WantedSpare> {
         let is_there = !self.spares.is_empty() || self.spare_is_wanted || self.being_cleaned > 0;
-        (!is_there).then(|| self.want(self.next_len(Ending::Aged)))
+        (!is_there).then(|| self.want(self.next_len(ending)))
+    }
+
+    /// Returns true if records are needed only from `needed` on, all records are before it, and the
+    /// files that the log keeps take more than `bytes_max`.
+    pub(crate) fn is_oversized(&self, needed: Lsn, bytes_max: u64) -> bool {
+        let spares =
+            (self.spares.len() + self.being_cleaned) as u64 + u64::from(self.spare_is_wanted);
+        let full: u64 = self.full.iter().map(|segment| segment.bytes).sum();
+        let kept = self.current.len + full + spares * self.config.segment_bytes;
+        self.end() <= needed && self.pins == 0 && kept > bytes_max
+    }
+
+    /// Returns true if the current segment is longer than the first segment of a log, and is in use.
+    pub(crate) fn is_long(&self) -> bool {
+        self.current.len > FIRST_SEGMENT_BYTES && self.current.offset > HEADER_BYTES
+    }
+
+    /// Keeps no spare files from now on, until the next segment is full.
+    pub(crate) fn keep_no_spares(&mut self) {
+        self.spares_max = 0;
     }
 
     fn want(&mut self, len: u64) -> WantedSpare {
         self.spare_is_wanted = true;
+        self.spares_max = SPARES_MAX;
         let path = self.environment.dir.join(segment_file_name(self.next_file));
         self.next_file += 1;
         WantedSpare { path, len }
     }
 
-    /// Takes the file created for [`LogWriter::wanted_spare`]; `None` if creating it failed.
-    pub(crate) fn give_spare(&mut self, made: Option<PathBuf>) {
+    /// Takes the file created for [`LogWriter::wanted_spare`] or [`LogWriter::wanted_to_end`]; `None` if
+    /// creating it failed. Returns it to be removed, if the log keeps no spares meanwhile.
+    #[must_use = "the file is not used"]
+    pub(crate) fn give_spare(&mut self, made: Option<PathBuf>) -> Option<PathBuf> {
         self.spare_is_wanted = false;
         if made.is_none() {
             // On a full disk every write would otherwise create a file and remove it again.
             self.spare_retry_at = self.current.offset + self.current.len / RETRY_PARTS;
         }
+        if self.spares.len() >= self.spares_max {
+            return made;
+        }
         self.spares.extend(made.map(|path| Spare { path, contents: Contents::Zeros }));
+        None
     }
 
-    /// Takes a freed file that was synced; `None` if the sync failed.
-    pub(crate) fn give_cleaned(&mut self, cleaned: Option<PathBuf>) {
+    /// Takes a freed file that was synced; `None` if the sync failed. Returns a file to be removed, if
+    /// there are enough spares meanwhile.
+    #[must_use = "the file is not used any more"]
+    pub(crate) fn give_cleaned(&mut self, cleaned: Option<PathBuf>) -> Option<PathBuf> {
         self.being_cleaned = self.being_cleaned.saturating_sub(1);
+        if self.spares.len() >= self.spares_max {
+            return cleaned;
+        }
         self.spares.extend(cleaned.map(|path| Spare { path, contents: Contents::Unknown }));
+        None
     }
 
     /// Frees the segments that end at or before `lsn`: their records are in durable tables. A few
     /// files of the configured length are kept for reuse; the others are to be removed.
     pub(crate) fn release(&mut self, lsn: Lsn) -> FreedSegments {
         let mut released = FreedSegments::default();
+        let surplus = self.spares.len().saturating_sub(self.spares_max);
+        released.removed.extend(self.spares.drain(..surplus).map(|spare| spare.path));
         let mut count = self.full.iter().take_while(|segment| segment.end <= lsn).count();
         // The segment that ended last stays until the current header is durable. Otherwise a crash
         // that loses the header would leave no log at all.
@@ -97,7 +130,7 @@ impl LogWriter {
             let is_usual = len.is_ok_and(|len| len == self.config.segment_bytes);
             let is_linked = self.linked.remove(&segment.path);
             let may_reuse = is_usual && self.config.reuses_files && !is_linked;
-            if may_reuse && self.spares.len() + self.being_cleaned < SPARES_MAX {
+            if may_reuse && self.spares.len() + self.being_cleaned < self.spares_max {
                 self.being_cleaned += 1;
                 released.reused.push(WantedClean { path: segment.path });
             } else {

@@ -97,7 +97,7 @@ impl Log {
 
     /// Ends the segment early; whether the next header becomes durable at once is random.
     fn end_segment(&mut self, rng: &mut Rng) {
-        let header = self.writer.end_segment().unwrap();
+        let header = self.writer.end_segment(Ending::Aged).unwrap();
         if let Some(header) = header.filter(|_| rng.percent(70)) {
             self.sync.sync_header(&header).unwrap();
         }
@@ -194,7 +194,7 @@ fn released_segments_are_used_again_and_never_resurrect_records() {
         for wanted in freed.reused {
             // Some files are synced late, and some syncs fail.
             let cleaned = rng.percent(80).then(|| wanted.make(&storage).unwrap());
-            log.writer.give_cleaned(cleaned);
+            let _surplus = log.writer.give_cleaned(cleaned);
         }
         for _ in 0..200 {
             ends.push(log.append(&mut rng));
@@ -225,17 +225,17 @@ fn a_segment_that_ends_early_can_go_and_an_empty_one_does_not_end() {
     log.writer.config.reuses_files = false;
     let first = log.writer.segment();
     log.writer.note_record(|| 9);
-    assert!(log.writer.end_segment().unwrap().is_none());
+    assert!(log.writer.end_segment(Ending::Aged).unwrap().is_none());
     assert_eq!((log.writer.segment(), log.writer.holds_since()), (first, None));
     let end = log.append(&mut rng);
     log.writer.note_record(|| 9);
     log.writer.note_record(|| 10);
     assert_eq!(log.writer.holds_since(), Some(9));
     // A background thread creates this file before it is needed.
-    let wanted = log.writer.wanted_to_end().unwrap();
-    assert!(log.writer.wanted_to_end().is_none());
-    log.writer.give_spare(Some(wanted.make(&storage, Path::new(DIR)).unwrap()));
-    let header = log.writer.end_segment().unwrap().unwrap();
+    let wanted = log.writer.wanted_to_end(Ending::Aged).unwrap();
+    assert!(log.writer.wanted_to_end(Ending::Aged).is_none());
+    let _surplus = log.writer.give_spare(Some(wanted.make(&storage, Path::new(DIR)).unwrap()));
+    let header = log.writer.end_segment(Ending::Aged).unwrap().unwrap();
     assert_eq!((log.writer.segment(), log.writer.holds_since()), (first + 1, None));
     let begins = log.writer.end();
     assert_eq!(log.writer.oldest_end(), Some(begins));
@@ -431,7 +431,7 @@ fn a_spare_that_could_not_be_created_is_not_wanted_by_every_write() {
         while log.segment() == segment {
             if log.wanted_spare().is_some() {
                 wanted += 1;
-                log.give_spare(None);
+                let _ = log.give_spare(None);
             }
             seq += 1;
             log.append(seq, &[&[7; 100]], false).unwrap();

@@ -33,6 +33,9 @@ pub(crate) struct LogConfig {
 pub(super) const FIRST_SEGMENT_BYTES: u64 = 4 << 20;
 pub(super) const GROWTH: u64 = 4;
 
+/// The maximum number of spare files.
+pub(super) const SPARES_MAX: usize = 2;
+
 /// The database around a log.
 pub(crate) struct LogEnvironment {
     pub(crate) storage: Arc<dyn Storage>,
@@ -63,6 +66,8 @@ pub(crate) struct LogWriter {
     /// The files of segments that have or may get second names as value files, and are not reused.
     pub(super) linked: BTreeSet<PathBuf>,
     pub(super) spares: Vec<Spare>,
+    /// The number of spares that are kept.
+    pub(super) spares_max: usize,
     /// The number of segments that become spares once they are synced.
     pub(super) being_cleaned: usize,
     /// The notes in the header of the current segment.
@@ -150,6 +155,7 @@ impl LogWriter {
             full,
             linked,
             spares: Vec::new(),
+            spares_max: SPARES_MAX,
             being_cleaned: 0,
             notes,
             pins: 0,

@@ -58,6 +58,7 @@ mod iterators;
 mod keyspaces;
 mod limits;
 mod lock_lost;
+mod log_files;
 mod merge_threads;
 mod open;
 mod open_files;

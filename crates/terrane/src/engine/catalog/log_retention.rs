@@ -22,7 +22,7 @@ use crate::engine::tree::Tree;
 use crate::error::Result;
 use crate::manifest::{Change, ManifestState};
 use crate::types::{KeyspaceId, Lsn};
-use crate::wal::LogWriter;
+use crate::wal::{Ending, LogWriter};
 
 /// If at most this number of trees are idle, an edit records their positions regardless of the
 /// cost.
@@ -31,6 +31,10 @@ const FEW_IDLE: usize = 8;
 /// If more trees are idle, an edit records their positions only if one of them is behind by this
 /// number of bytes for each further tree.
 const LOG_BYTES_PER_IDLE: u64 = 1 << 10;
+
+/// If no record of the log is needed, its files take at most one part in this many of the size of the
+/// tables, or else the log keeps only a short segment.
+const IDLE_SHARE: u64 = 16;
 
 /// How long to wait after a failure to free a segment.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
@@ -78,31 +82,53 @@ impl Catalog {
         if self.context.health.check_synced().is_err() {
             return;
         }
-        let needed = {
+        let (needed, bytes_max) = {
             let guard = self.lock_manifest();
             let Some(manifest) = guard.as_ref().filter(|manifest| !manifest.is_doubtful()) else {
                 return;
             };
-            manifest.state().log_needed_from(Lsn(0))
+            let state = manifest.state();
+            (state.log_needed_from(Lsn(0)), state.table_bytes() / IDLE_SHARE)
         };
         // The manifest is read first. A reader that takes its lock after this check reads this manifest
         // or a newer one, and needs nothing of the log before `needed`.
         if self.keep_log_for_readers() {
             return;
         }
-        let released = {
+        let is_long = |log: &LogWriter| log.end() <= needed && log.is_long();
+        if self.release_segments(needed, bytes_max)
+            && self.pipeline.end_segment_if(Ending::Idle, is_long)
+        {
+            // The current segment alone was large for the database. It is freed once the manifest
+            // says that no tree needs it, not even its last record, which only links it to the next.
+            if self.record_idle_positions().is_ok() {
+                self.release_log();
+            }
+        }
+    }
+
+    /// Frees the segments before `needed`, and all spare files if the log is idle and takes more than
+    /// `bytes_max`. Returns true in that case.
+    fn release_segments(&self, needed: Lsn, bytes_max: u64) -> bool {
+        let (is_oversized, released) = {
             let mut writer = self.pipeline.lock();
-            writer.log.as_mut().map(|log| log.release(needed)).unwrap_or_default()
+            let Some(log) = writer.log.as_mut() else { return false };
+            let is_oversized = log.is_oversized(needed, bytes_max);
+            if is_oversized {
+                log.keep_no_spares();
+            }
+            (is_oversized, log.release(needed))
         };
         self.remove_files(released.removed);
         self.pipeline.clean_segments(released.reused);
+        is_oversized
     }
 
     /// Ends the current segment of the log if its first record is too old.
     pub(crate) fn end_aged_segment(&self) {
         let is_due =
             |log: &LogWriter| self.time_to_segment_end(log).is_some_and(|left| left.is_zero());
-        self.pipeline.end_segment_if(is_due);
+        self.pipeline.end_segment_if(Ending::Aged, is_due);
     }
 
     /// Frees full segments whose records are all in tables, including segments that idle trees have

@@ -217,8 +217,10 @@ impl Drop for CallerGuard<'_> {
 /// Wakes the threads that drain FloDB memtables.
 #[derive(Debug, Default)]
 pub(crate) struct DrainSignal {
+    /// The threads that sleep and are not notified yet.
     asleep: AtomicUsize,
-    mutex: Mutex<()>,
+    /// The threads that are notified and have not woken yet.
+    notified: Mutex<usize>,
     work: Condvar,
 }
 
@@ -230,25 +232,50 @@ impl DrainSignal {
         // Sequentially consistent with the increment in `wait`: either this thread sees the
         // sleeper, or the sleeper sees the memtable that needs to be drained.
         if self.asleep.load(Ordering::SeqCst) > 0 {
-            drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
+            self.notify_one();
+        }
+    }
+
+    /// Notifies a thread that is not notified yet. Other writers find it notified, and make no system
+    /// call while it wakes.
+    #[cold]
+    fn notify_one(&self) {
+        let mut notified = self.lock();
+        // Relaxed: only changed with the lock.
+        if self.asleep.load(Ordering::Relaxed) > 0 {
+            self.asleep.fetch_sub(1, Ordering::Relaxed);
+            *notified += 1;
+            drop(notified);
             self.work.notify_one();
         }
     }
 
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.notified.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Wakes all threads.
     pub(crate) fn wake_all(&self) {
-        drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut notified = self.lock();
+        *notified += self.asleep.swap(0, Ordering::Relaxed);
+        drop(notified);
         self.work.notify_all();
     }
 
     /// Sleeps until there may be work, unless `has_work` holds.
     pub(crate) fn wait(&self, has_work: impl Fn() -> bool) {
-        let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notified = self.lock();
         self.asleep.fetch_add(1, Ordering::SeqCst);
         if !has_work() {
-            let waited = self.work.wait_timeout(guard, DRAIN_WAIT_MAX);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            let waited = self.work.wait_timeout(notified, DRAIN_WAIT_MAX);
+            notified = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        self.asleep.fetch_sub(1, Ordering::SeqCst);
+        // After a timeout, another thread may have been notified. It finds that out when it wakes, so
+        // the sum of both counts is the number of threads in this function.
+        if *notified > 0 {
+            *notified -= 1;
+        } else {
+            self.asleep.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }

@@ -6,6 +6,7 @@ use super::parts::Parts;
 use crate::engine::tree::Tree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::FlushReason;
+use crate::wal::Ending;
 
 impl Parts {
     /// Flushes all memtables, ends the log and releases the directory. Regardless of the result, no
@@ -69,7 +70,7 @@ impl Parts {
         let trees: Vec<Arc<Tree>> = self.catalog.trees().values().cloned().collect();
         let is_persistent = self.context.settings.delete_persistence_micros().is_some();
         if is_persistent {
-            self.pipeline.end_segment_if(|log| log.holds_since().is_some());
+            self.pipeline.end_segment_if(Ending::Aged, |log| log.holds_since().is_some());
         }
         for tree in trees {
             {

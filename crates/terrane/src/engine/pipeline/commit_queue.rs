@@ -32,12 +32,12 @@ use std::sync::PoisonError;
 #[cfg(loom)]
 use loom::sync::{
     Condvar, Mutex,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
+    atomic::{AtomicBool, AtomicU64, Ordering, fence},
 };
 #[cfg(not(loom))]
 use std::sync::{
     Condvar, Mutex,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
+    atomic::{AtomicBool, AtomicU64, Ordering, fence},
 };
 
 use terrane_memtable::Padded;
@@ -78,7 +78,8 @@ pub(crate) struct Span {
 pub(crate) struct CommitQueue {
     slots: Box<[Slot]>,
     reached: Padded<Reached>,
-    sleepers: AtomicUsize,
+    /// The smallest visible position that a sleeper waits for; `u64::MAX` if there is none.
+    wanted: AtomicU64,
     /// True once the queue is broken off. Setting it wakes all sleepers.
     is_broken: AtomicBool,
     mutex: Mutex<()>,
@@ -102,7 +103,7 @@ impl CommitQueue {
                 visible: AtomicU64::new(visible),
                 log_end: AtomicU64::new(0),
             }),
-            sleepers: AtomicUsize::new(0),
+            wanted: AtomicU64::new(u64::MAX),
             is_broken: AtomicBool::new(false),
             mutex: Mutex::new(()),
             moved: Condvar::new(),
@@ -194,17 +195,26 @@ impl CommitQueue {
             // Release pairs with the acquire in `log_end`: the records are seen complete.
             self.reached.log_end.store(log_end, Ordering::Release);
         }
-        // Sequentially consistent, like the load of `sleepers` and the fence in `sleep_until`: either
+        // Sequentially consistent, like the load of `wanted` and the fence in `sleep_until`: either
         // this sees the sleeper, or the sleeper sees the position published here. The exchange also
         // is a release, which pairs with the acquire in `visible`.
         self.reached.visible.swap(last, Ordering::SeqCst);
         // Loom treats sequentially consistent accesses as weaker, and needs a fence.
         #[cfg(loom)]
         fence(Ordering::SeqCst);
-        if self.sleepers.load(Ordering::SeqCst) > 0 {
-            drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
-            self.moved.notify_all();
+        if self.wanted.load(Ordering::SeqCst) <= last {
+            self.wake_sleepers();
         }
+    }
+
+    #[cold]
+    fn wake_sleepers(&self) {
+        let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        // A sleeper that has to sleep again states again what it waits for. Until then, no writer
+        // notifies it a second time. Relaxed: only changed with the mutex.
+        self.wanted.store(u64::MAX, Ordering::Relaxed);
+        drop(guard);
+        self.moved.notify_all();
     }
 
     /// Marks a write that is inserted before its predecessors are visible, and waits until it is
@@ -214,8 +224,8 @@ impl CommitQueue {
         let Span { first, last, log_end } = write;
         // The baton is passed over the write only if it is marked, so a writer that gets the baton
         // before it has marked its slot still has it.
-        let is_near = |queue: &Self| queue.visible() + SLOTS as u64 >= first;
-        if !is_near(self) && !self.wait_until(is_near) {
+        let near = first.saturating_sub(SLOTS as u64);
+        if !self.wait_visible(near) {
             return false;
         }
         if self.visible() == first - 1 {
@@ -229,7 +239,7 @@ impl CommitQueue {
         // A predecessor may have passed the baton before it could see the mark, so each check looks
         // for the baton as well. Nobody else advances over this write then: the predecessor has
         // looked at the slot already (invariant 1).
-        self.wait_until(|queue| {
+        self.wait_until(first - 1, |queue| {
             let visible = queue.visible();
             if visible == first - 1 {
                 queue.advance(write);
@@ -243,44 +253,44 @@ impl CommitQueue {
     #[inline]
     #[must_use = "a write may never become visible"]
     pub(crate) fn wait_visible(&self, seq: SeqNo) -> bool {
-        self.visible() >= seq || self.wait_until(|queue| queue.visible() >= seq)
+        self.visible() >= seq || self.wait_until(seq, |queue| queue.visible() >= seq)
     }
 
+    /// Waits until `is_reached` holds, which may be once the visible position has reached `seq`.
     #[cold]
-    fn wait_until(&self, is_reached: impl Fn(&Self) -> bool) -> bool {
+    fn wait_until(&self, seq: SeqNo, is_reached: impl Fn(&Self) -> bool) -> bool {
         for _ in 0..SPINS {
             if is_reached(self) {
                 return true;
             }
             std::hint::spin_loop();
         }
-        self.sleep_until(is_reached)
+        self.sleep_until(seq, is_reached)
     }
 
-    /// Sleeps until `is_reached` holds. Returns false if the queue is broken off before that. No
-    /// wakeup is lost: the writer that advances the position either sees the sleeper and notifies
-    /// it, or had advanced the position before the sleeper read it.
+    /// Sleeps until `is_reached` holds, which may be once the visible position has reached `seq`.
+    /// Returns false if the queue is broken off before that. No wakeup is lost: the writer that
+    /// advances the position either sees what the sleeper waits for and notifies it, or had advanced
+    /// the position before the sleeper read it.
     #[cold]
-    fn sleep_until(&self, is_reached: impl Fn(&Self) -> bool) -> bool {
-        // Relaxed: the fence orders the addition before the loads below.
-        self.sleepers.fetch_add(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        let is_done = loop {
+    fn sleep_until(&self, seq: SeqNo, is_reached: impl Fn(&Self) -> bool) -> bool {
+        loop {
             let seen = self.visible();
             // Checked without the mutex, which `advance` takes.
             if is_reached(self) {
-                break true;
+                return true;
             }
             let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
             if self.is_broken.load(Ordering::Relaxed) {
-                break false;
+                return false;
             }
+            // Relaxed: the fence orders this before the load below.
+            self.wanted.fetch_min(seq, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
             if self.visible() == seen {
                 drop(self.moved.wait(guard).unwrap_or_else(PoisonError::into_inner));
             }
-        };
-        self.sleepers.fetch_sub(1, Ordering::Relaxed);
-        is_done
+        }
     }
 }
 

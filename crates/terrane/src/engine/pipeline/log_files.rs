@@ -1,12 +1,16 @@
 //! Creates, cleans and ends segments of the log, and syncs it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{LogTask, Pipeline};
+use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
 use crate::types::{Lsn, SeqNo};
-use crate::wal::{HeaderSync, LogSync, LogWriter, SegmentRequests, WantedClean, WantedSpare};
+use crate::wal::{
+    Ending, HeaderSync, LogSync, LogWriter, SegmentRequests, WantedClean, WantedSpare,
+};
 
 impl Pipeline {
     /// Begins to accept writes, with sequence numbers from `next_seq`.
@@ -17,8 +21,8 @@ impl Pipeline {
     }
 
     /// Returns the sync state, which the log shares with its syncers.
-    pub(crate) fn log_sync(&self) -> std::sync::Arc<LogSync> {
-        std::sync::Arc::clone(&self.log_sync)
+    pub(crate) fn log_sync(&self) -> Arc<LogSync> {
+        Arc::clone(&self.log_sync)
     }
 
     /// Returns the end of the log.
@@ -73,7 +77,24 @@ impl Pipeline {
 
     /// Requests the preparations for the next writes to a segment from the log thread.
     pub(crate) fn prepare(&self, ahead: SegmentRequests) {
-        self.tasks.prepare(ahead);
+        if !self.context.is_inline() {
+            self.tasks.prepare(ahead);
+        }
+    }
+
+    /// Requests the next memtable of a tree from the log thread, if there is one.
+    pub(crate) fn prepare_memtable(&self, tree: &Arc<Tree>) {
+        if !self.context.is_inline() {
+            self.tasks.prepare_memtable(Arc::clone(tree));
+        }
+    }
+
+    /// Requests a block of memory for memtables from the log thread, if there is one and the pool has
+    /// few.
+    pub(crate) fn prepare_block(&self) {
+        if !self.context.is_inline() && self.context.pool.wants_block() {
+            self.tasks.prepare_block();
+        }
     }
 
     /// Requests a sync of the log within `interval`.
@@ -91,8 +112,15 @@ impl Pipeline {
 
     fn provide_spare(&self, spare: WantedSpare) {
         let made = spare.make(&*self.context.storage, &self.context.dir).ok();
-        if let Some(log) = &mut self.lock().log {
-            log.give_spare(made);
+        let surplus = self.lock().log.as_mut().and_then(|log| log.give_spare(made));
+        self.remove_surplus(surplus);
+    }
+
+    /// Removes a file that the log does not use.
+    fn remove_surplus(&self, surplus: Option<PathBuf>) {
+        if let Some(path) = surplus {
+            // If that fails, the next opening removes the file.
+            let _ = self.context.storage.remove(&path);
         }
     }
 
@@ -108,31 +136,39 @@ impl Pipeline {
     /// Cleans a segment, so that the log can reuse it.
     fn clean_segment(&self, segment: WantedClean) {
         let cleaned = segment.make(&*self.context.storage).ok();
-        if let Some(log) = &mut self.lock().log {
-            log.give_cleaned(cleaned);
-        }
+        let surplus = self.lock().log.as_mut().and_then(|log| log.give_cleaned(cleaned));
+        self.remove_surplus(surplus);
     }
 
     /// Ends the current segment if `is_due` holds for it. A failure is retried by a later call.
-    pub(crate) fn end_segment_if(&self, is_due: impl Fn(&LogWriter) -> bool) {
+    /// Returns true if the segment has ended.
+    pub(crate) fn end_segment_if(
+        &self,
+        ending: Ending,
+        is_due: impl Fn(&LogWriter) -> bool,
+    ) -> bool {
         let wanted = match &mut self.lock().log {
-            Some(log) if is_due(log) => log.wanted_to_end(),
-            _ => return,
+            Some(log) if is_due(log) => log.wanted_to_end(ending),
+            _ => return false,
         };
         // Created without the lock, which would stall writers.
         if let Some(spare) = wanted {
             self.provide_spare(spare);
         }
         let ended = match &mut self.lock().log {
-            Some(log) if is_due(log) && !self.is_broken() => log.end_segment(),
-            _ => return,
+            Some(log) if is_due(log) && !self.is_broken() => log.end_segment(ending),
+            _ => return false,
         };
         match ended {
-            Ok(None) => {}
-            Ok(Some(header)) => self.sync_header(&header),
+            Ok(None) => false,
+            Ok(Some(header)) => {
+                self.sync_header(&header);
+                true
+            }
             Err(error) => {
                 self.check_log(&error);
                 self.context.health.report_failure();
+                false
             }
         }
     }
@@ -148,12 +184,12 @@ impl Pipeline {
     pub(crate) fn run_log_thread(&self) {
         while let Some(task) = self.tasks.next(&self.context.signals) {
             match task {
-                LogTask::PreparePages(pages) => {
-                    pages.make();
-                    self.context.pool.prepare();
-                }
+                LogTask::PreparePages(pages) => pages.make(),
+                LogTask::PrepareBlock => self.context.pool.prepare(),
                 LogTask::SyncHeader(header) => self.sync_header(&header),
                 LogTask::Clean(segment) => self.clean_segment(segment),
+                LogTask::Drop(ended) => drop(ended),
+                LogTask::PrepareMemtable(tree) => tree.prepare_memtable(&self.context.pool),
                 // A failure fails the database, and writers find the failure there.
                 LogTask::Sync => drop(self.sync_log()),
             }

@@ -5,7 +5,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::engine::context::Signals;
-use crate::wal::{HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare};
+use crate::engine::tree::Tree;
+use crate::wal::{
+    EndedSegment, HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare,
+};
 
 /// Work that writers leave to the log thread and the flush thread.
 #[derive(Debug, Default)]
@@ -25,8 +28,14 @@ struct Queue {
     pages: Option<WantedPages>,
     /// The header of the current segment.
     header: Option<Arc<HeaderSync>>,
+    /// The segment that ended last.
+    ended: Option<EndedSegment>,
     /// Segments to be cleaned, so that the log can reuse them.
     unclean: Vec<WantedClean>,
+    /// Trees whose next memtable is to be created.
+    memtables: Vec<Arc<Tree>>,
+    /// A block of memory for memtables is to be prepared.
+    wants_block: bool,
     /// When the log must be synced next.
     sync_due: Option<Instant>,
 }
@@ -36,6 +45,9 @@ pub(crate) enum LogTask {
     PreparePages(WantedPages),
     SyncHeader(Arc<HeaderSync>),
     Clean(WantedClean),
+    Drop(EndedSegment),
+    PrepareMemtable(Arc<Tree>),
+    PrepareBlock,
     Sync,
 }
 
@@ -63,12 +75,28 @@ impl LogTasks {
     /// Requests the preparations for the next writes to a segment. Without a log thread they are not
     /// done in advance: writes fault the pages in, and the switch of segments syncs the header.
     pub(super) fn prepare(&self, ahead: SegmentRequests) {
+        let SegmentRequests { ended, pages, header } = ahead;
         let mut queue = self.lock();
-        queue.pages = ahead.pages;
-        if ahead.header.is_some() {
-            queue.header = ahead.header;
+        queue.pages = pages;
+        // An older one that the thread has not dropped yet is dropped here.
+        let older = ended.and_then(|ended| queue.ended.replace(ended));
+        if header.is_some() {
+            queue.header = header;
         }
         drop(queue);
+        self.changed.notify_all();
+        drop(older);
+    }
+
+    /// Requests the next memtable of a tree.
+    pub(super) fn prepare_memtable(&self, tree: Arc<Tree>) {
+        self.lock().memtables.push(tree);
+        self.changed.notify_all();
+    }
+
+    /// Requests a block of memory for memtables.
+    pub(super) fn prepare_block(&self) {
+        self.lock().wants_block = true;
         self.changed.notify_all();
     }
 
@@ -108,6 +136,15 @@ impl LogTasks {
             }
             if let Some(header) = queue.header.take() {
                 return Some(LogTask::SyncHeader(header));
+            }
+            if let Some(ended) = queue.ended.take() {
+                return Some(LogTask::Drop(ended));
+            }
+            if let Some(tree) = queue.memtables.pop() {
+                return Some(LogTask::PrepareMemtable(tree));
+            }
+            if std::mem::take(&mut queue.wants_block) {
+                return Some(LogTask::PrepareBlock);
             }
             let is_due = queue.sync_due.is_some_and(|due| due <= Instant::now());
             if !is_due && let Some(segment) = queue.unclean.pop() {

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use terrane_memtable::FrontLevel;
 use terrane_policy::{Admission, Pressure, StallCause};
 
+use super::Writer;
+use super::space::{ENTRY_BYTES, MEASURE_EVERY_BYTES, reservable};
 use super::target::WriteTarget;
-use super::{WriteSize, Writer};
 use crate::batch::Op;
 use crate::engine::catalog::Trees;
 use crate::engine::context::{BackgroundFailure, JobKind};
@@ -20,23 +21,8 @@ use crate::error::{Error, Result};
 use crate::event::{FlushReason, StallEffect};
 use crate::stats::Counter;
 
-/// How often memory is measured, in bytes written.
-const MEASURE_EVERY_BYTES: usize = 256 << 10;
-
 /// A stalled writer checks again at least this often, in case it misses a notification.
 const STALL_WAIT_MAX: Duration = Duration::from_millis(100);
-
-/// A memtable with less free space than this is measured at every write, with the writer lock. A
-/// memtable with more free space is measured less often, because a measurement takes a large part of
-/// the time of a write.
-const MEASURED_BELOW: u64 = 8 << 10;
-
-/// The least space that a thread may write before the next measurement, if any.
-const PORTION_BYTES_MIN: u64 = 1 << 10;
-
-/// The maximum space that an entry is assumed to need, until the next measurement, in addition to
-/// its key and value.
-const ENTRY_BYTES: u64 = 128;
 
 /// A tree that stops writers, and why.
 struct Stop {
@@ -45,52 +31,6 @@ struct Stop {
 }
 
 impl Writer {
-    /// Reserves space in the memtables of a write, without the writer lock, and loads the states of
-    /// its trees. Returns false if a tree may have no space, or the space is not known in advance.
-    #[inline]
-    pub(super) fn has_space(&self, target: &mut WriteTarget<'_>, size: WriteSize) -> bool {
-        let deletes_ranges = match target {
-            WriteTarget::One { op, .. } => matches!(op, Op::DeleteRange { .. }),
-            WriteTarget::Batch { batch, .. } => batch.deletes_ranges(),
-        };
-        if deletes_ranges || target.load(&self.catalog).is_err() {
-            return false;
-        }
-        let needed = size.user_bytes as u64 + size.operations * ENTRY_BYTES;
-        match target {
-            WriteTarget::One { tree, state, .. } => self.has_space_in(tree, state, needed),
-            WriteTarget::Batch { trees, .. } => {
-                trees.iter().all(|(tree, state)| self.has_space_in(tree, state, needed))
-            }
-        }
-    }
-
-    #[inline]
-    fn has_space_in(&self, tree: &Tree, state: &TreeState, needed: u64) -> bool {
-        let is_stopped = match state.admission {
-            Admission::Stop(pressure) => pressure.stops_at_once(),
-            Admission::Proceed | Admission::Delay(_) => false,
-        };
-        !is_stopped && (state.active.reserve(needed) || self.refill(tree, state, needed))
-    }
-
-    /// Measures a memtable and lets this thread write a part of its free space, which includes
-    /// `needed`. Returns false if there is too little, or if memory must be measured as a whole.
-    #[cold]
-    fn refill(&self, tree: &Tree, state: &TreeState, needed: u64) -> bool {
-        let mut pipeline = self.pipeline.lock_beside_writers();
-        let memtable = &state.active.memtable;
-        let (filled, limit) = (memtable.filled_bytes() as u64, self.memtable_bytes_max(tree));
-        let portion = reservable(limit.saturating_sub(filled), limit);
-        let wants_enabling = memtable.front_level().is_some_and(FrontLevel::wants_enabling);
-        if portion < needed || wants_enabling || !pipeline.grant_bytes(portion, MEASURE_EVERY_BYTES)
-        {
-            return false;
-        }
-        state.active.set_space(portion - needed);
-        true
-    }
-
     /// Waits with the writer lock until all trees of the write have space. The target then has the
     /// current state of its tree.
     pub(super) fn wait_for_space<'a>(
@@ -175,6 +115,7 @@ impl Writer {
         }
         let filled = tree_state.active.memtable.filled_bytes() as u64;
         let limit = self.memtable_bytes_max(tree);
+        self.request_memory(tree, filled, limit);
         if filled < limit {
             let front = tree_state.active.memtable.front_level();
             if let Some(front) = front.filter(|front| front.wants_enabling()) {
@@ -340,11 +281,4 @@ impl Writer {
 /// together need no more.
 fn deleted_range_bytes(state: &TreeState) -> u64 {
     state.active.memtable.range_tombstones().len() as u64 * 2 * size_of::<u64>() as u64
-}
-
-/// The part of the free space `left` that a thread may write before the next measurement. It is only
-/// a part, because other threads write as well, entries may need more space than is assumed, and the
-/// design may change to a smaller memtable.
-fn reservable(left: u64, limit: u64) -> u64 {
-    if left < MEASURED_BELOW { 0 } else { (left / 16).min(limit / 128).max(PORTION_BYTES_MIN) }
 }

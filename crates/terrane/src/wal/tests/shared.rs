@@ -7,7 +7,7 @@ use crate::error::{ErrorKind, Result};
 use crate::storage::{MemoryStorage, Storage};
 use crate::types::Lsn;
 use crate::wal::format::{HEADER_BYTES, record_bytes};
-use crate::wal::{Recovery, segment_file_number};
+use crate::wal::{Ending, Recovery, segment_file_number};
 
 /// A log with ten batches in its first segment and ten in its second, unless they share one.
 struct Fixture {
@@ -23,7 +23,7 @@ fn fixture(has_two_segments: bool) -> Fixture {
     let mut offsets = vec![HEADER_BYTES as usize];
     for seq in 1..=20 {
         if seq == 11 && has_two_segments {
-            log.writer.end_segment().unwrap();
+            log.writer.end_segment(Ending::Aged).unwrap();
         }
         let end = log.writer.append(seq, &[format!("batch {seq:03}").as_bytes()], false).unwrap();
         if seq <= 10 {

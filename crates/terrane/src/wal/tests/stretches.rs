@@ -37,10 +37,10 @@ fn reused_log(storage: &MemoryStorage, rng: &mut Rng) -> Log {
         while log.writer.current.offset < 30_000 {
             log.append(rng);
         }
-        log.writer.end_segment().unwrap();
+        log.writer.end_segment(Ending::Aged).unwrap();
         log.sync.sync(log.writer.end()).unwrap();
         for segment in log.writer.release(log.writer.end()).reused {
-            log.writer.give_cleaned(Some(segment.make(storage).unwrap()));
+            let _surplus = log.writer.give_cleaned(Some(segment.make(storage).unwrap()));
         }
     }
     log
@@ -204,7 +204,7 @@ fn stretches_and_appended_records_follow_each_other() {
                 let freed = log.writer.release(needed);
                 freed.removed.iter().for_each(|path| storage.remove(path).unwrap());
                 for wanted in freed.reused {
-                    log.writer.give_cleaned(Some(wanted.make(&storage).unwrap()));
+                    let _surplus = log.writer.give_cleaned(Some(wanted.make(&storage).unwrap()));
                 }
             }
         }

@@ -1,0 +1,61 @@
+//! The memtable that replaces the active one, created before it is needed.
+//!
+//! Creating a memtable may take long: a preallocated vector touches all its memory, and a hash table
+//! its buckets. A writer that replaces a full memtable must not pay for that. So a background thread
+//! creates the next memtable when the active one is mostly full.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use terrane_memtable::Memtable;
+use terrane_policy::Design;
+
+/// The next memtable of a tree.
+#[derive(Debug, Default)]
+pub(super) struct NextMemtable {
+    /// True from the request for the next memtable until it is taken.
+    is_requested: AtomicBool,
+    /// Held while the memtable is created, so that a writer that needs it waits for it.
+    next: Mutex<Option<Prepared>>,
+    bytes: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Prepared {
+    memtable: Arc<Memtable>,
+    /// The design that it was created for.
+    design: Arc<Design>,
+}
+
+impl NextMemtable {
+    /// Returns true if nobody has requested the next memtable yet.
+    pub(super) fn request(&self) -> bool {
+        // Relaxed, like all accesses here: the lock orders the memtable.
+        !self.is_requested.load(Ordering::Relaxed)
+            && !self.is_requested.swap(true, Ordering::Relaxed)
+    }
+
+    /// Creates the next memtable for `design`.
+    pub(super) fn prepare(&self, design: Arc<Design>, create: impl FnOnce() -> Arc<Memtable>) {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_current = next.as_ref().is_some_and(|next| Arc::ptr_eq(&next.design, &design));
+        if !is_current && self.is_requested.load(Ordering::Relaxed) {
+            let memtable = create();
+            self.bytes.store(memtable.memory().total_bytes(), Ordering::Relaxed);
+            *next = Some(Prepared { memtable, design });
+        }
+    }
+
+    /// Takes the memtable, if one was created for `design`. From now on, another one may be requested.
+    pub(super) fn take(&self, design: &Arc<Design>) -> Option<Arc<Memtable>> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_requested.store(false, Ordering::Relaxed);
+        self.bytes.store(0, Ordering::Relaxed);
+        next.take().filter(|next| Arc::ptr_eq(&next.design, design)).map(|next| next.memtable)
+    }
+
+    /// Returns the bytes that the memtable has taken from the allocator.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,96 @@
+//! The space of memtables that writers use without the writer lock.
+
+use std::sync::Arc;
+
+use terrane_memtable::FrontLevel;
+use terrane_policy::Admission;
+
+use super::target::WriteTarget;
+use super::{WriteSize, Writer};
+use crate::batch::Op;
+use crate::engine::tree::{Tree, TreeState};
+
+/// How often memory is measured, in bytes written.
+pub(super) const MEASURE_EVERY_BYTES: usize = 256 << 10;
+
+/// A memtable with less free space than this is measured at every write, with the writer lock. A
+/// memtable with more free space is measured less often, because a measurement takes a large part of
+/// the time of a write.
+const MEASURED_BELOW: u64 = 8 << 10;
+
+/// The least space that a thread may write before the next measurement, if any.
+const PORTION_BYTES_MIN: u64 = 1 << 10;
+
+/// A memtable of this size takes large blocks of memory soon.
+const LARGE_MEMTABLE_BYTES: u64 = 1 << 20;
+
+/// The maximum space that an entry is assumed to need, until the next measurement, in addition to
+/// its key and value.
+pub(super) const ENTRY_BYTES: u64 = 128;
+
+impl Writer {
+    /// Reserves space in the memtables of a write, without the writer lock, and loads the states of
+    /// its trees. Returns false if a tree may have no space, or the space is not known in advance.
+    #[inline]
+    pub(super) fn has_space(&self, target: &mut WriteTarget<'_>, size: WriteSize) -> bool {
+        let deletes_ranges = match target {
+            WriteTarget::One { op, .. } => matches!(op, Op::DeleteRange { .. }),
+            WriteTarget::Batch { batch, .. } => batch.deletes_ranges(),
+        };
+        if deletes_ranges || target.load(&self.catalog).is_err() {
+            return false;
+        }
+        let needed = size.user_bytes as u64 + size.operations * ENTRY_BYTES;
+        match target {
+            WriteTarget::One { tree, state, .. } => self.has_space_in(tree, state, needed),
+            WriteTarget::Batch { trees, .. } => {
+                trees.iter().all(|(tree, state)| self.has_space_in(tree, state, needed))
+            }
+        }
+    }
+
+    #[inline]
+    fn has_space_in(&self, tree: &Arc<Tree>, state: &TreeState, needed: u64) -> bool {
+        let is_stopped = match state.admission {
+            Admission::Stop(pressure) => pressure.stops_at_once(),
+            Admission::Proceed | Admission::Delay(_) => false,
+        };
+        !is_stopped && (state.active.reserve(needed) || self.refill(tree, state, needed))
+    }
+
+    /// Measures a memtable and lets this thread write a part of its free space, which includes
+    /// `needed`. Returns false if there is too little, or if memory must be measured as a whole.
+    #[cold]
+    fn refill(&self, tree: &Arc<Tree>, state: &TreeState, needed: u64) -> bool {
+        let mut pipeline = self.pipeline.lock_beside_writers();
+        let memtable = &state.active.memtable;
+        let (filled, limit) = (memtable.filled_bytes() as u64, self.memtable_bytes_max(tree));
+        self.request_memory(tree, filled, limit);
+        let portion = reservable(limit.saturating_sub(filled), limit);
+        let wants_enabling = memtable.front_level().is_some_and(FrontLevel::wants_enabling);
+        if portion < needed || wants_enabling || !pipeline.grant_bytes(portion, MEASURE_EVERY_BYTES)
+        {
+            return false;
+        }
+        state.active.set_space(portion - needed);
+        true
+    }
+
+    /// Requests the memory that writers need next: a block for a memtable that is large already, and
+    /// the next memtable of a tree once the active one is mostly full.
+    pub(super) fn request_memory(&self, tree: &Arc<Tree>, filled: u64, limit: u64) {
+        if filled > LARGE_MEMTABLE_BYTES {
+            self.pipeline.prepare_block();
+        }
+        if tree.wants_preparation(filled, limit) {
+            self.pipeline.prepare_memtable(tree);
+        }
+    }
+}
+
+/// The part of the free space `left` that a thread may write before the next measurement. It is only
+/// a part, because other threads write as well, entries may need more space than is assumed, and the
+/// design may change to a smaller memtable.
+pub(super) fn reservable(left: u64, limit: u64) -> u64 {
+    if left < MEASURED_BELOW { 0 } else { (left / 16).min(limit / 128).max(PORTION_BYTES_MIN) }
+}
