@@ -80,23 +80,25 @@ impl fmt::Display for Event {
                 write!(f, "writes are refused until the database is opened again: {error}")
             }
             Self::DeletesLate { keyspace, table, age_micros, threshold_micros } => {
-                let (age, threshold) = (time(*age_micros), time(*threshold_micros));
-                write!(
-                    f,
-                    "{keyspace}: a delete in table {table} is not persistent after {age}; \
-                     limit {threshold}"
-                )
+                let what = format_args!("a delete in table {table} is not persistent");
+                late(f, keyspace, what, (*age_micros, *threshold_micros))
             }
             Self::DeadValuesLate { keyspace, file, age_micros, threshold_micros } => {
-                let (age, threshold) = (time(*age_micros), time(*threshold_micros));
-                write!(
-                    f,
-                    "{keyspace}: a dead value is in value file {file} after {age}; \
-                     limit {threshold}"
-                )
+                let what = format_args!("a dead value is in value file {file}");
+                late(f, keyspace, what, (*age_micros, *threshold_micros))
             }
         }
     }
+}
+
+fn late(
+    f: &mut fmt::Formatter<'_>,
+    keyspace: &str,
+    what: fmt::Arguments<'_>,
+    (age_micros, threshold_micros): (u64, u64),
+) -> fmt::Result {
+    let (age, threshold) = (time(age_micros), time(threshold_micros));
+    write!(f, "{keyspace}: {what} after {age}; limit {threshold}")
 }
 
 impl Event {

@@ -98,7 +98,7 @@ impl<'a> ValueOutput<'a> {
                 Ok(Placed::Pointer { pointer, read: 0 })
             }
             EntryKind::Apart => {
-                let Some(value) = self.to_move(key, seq, value)? else {
+                let Some(value) = self.read_moving(key, seq, value)? else {
                     return Ok(Placed::Unchanged);
                 };
                 if values.is_apart(value.len() as u64) {
@@ -112,7 +112,7 @@ impl<'a> ValueOutput<'a> {
     }
 
     /// Reads a value apart that must move. Returns `None` if it stays.
-    fn to_move(&mut self, key: &[u8], seq: SeqNo, encoded: &[u8]) -> Result<Option<Value>> {
+    fn read_moving(&mut self, key: &[u8], seq: SeqNo, encoded: &[u8]) -> Result<Option<Value>> {
         let ValueOutputConfig { values, relocated, source, .. } = &self.config;
         let pointer = ValuePointer::decode(encoded).ok();
         let must_move =

@@ -325,7 +325,7 @@ fn a_collection_leaves_only_the_damaged_values_behind() {
     assert!(damaged.len() > 5, "{damaged:?}");
     let old = value_files(&storage);
     let db = options.open(DIR).unwrap();
-    let is_kept = |number: &u32| number % 3 == 0 || damaged.contains(number);
+    let is_kept = |number: &u32| number.is_multiple_of(3) || damaged.contains(number);
     for round in 2..6 {
         for number in (0..300).filter(|number| !is_kept(number)) {
             db.put(format!("{number:03}"), large(number, round)).unwrap();
