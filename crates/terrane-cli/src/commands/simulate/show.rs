@@ -128,17 +128,7 @@ fn phase(
         totals.most_runs
     )?;
     writeln!(out, "               {} up to {:.1}", curve(&runs), highest(&runs))?;
-    let stalled: Vec<String> =
-        causes(outcome).map(|(cause, time)| format!("{cause} {}", seconds(time))).collect();
-    let longest = outcome.longest_stall();
-    if stalled.is_empty() {
-        writeln!(out, "stalls         none")?;
-    } else {
-        writeln!(out, "stalls         {}; the longest {}", stalled.join(", "), seconds(longest))?;
-    }
-    if totals.delayed_seconds > 0.0 {
-        writeln!(out, "slowed down    {}", seconds(totals.delayed_seconds))?;
-    }
+    stalls(out, outcome)?;
     for (name, latencies) in [("latency", &outcome.latencies), ("processing", &outcome.processing)]
     {
         let quantiles = QUANTILES
@@ -152,6 +142,21 @@ fn phase(
     tree(out, setup, outcome)?;
     if let Some(why) = &outcome.stuck {
         writeln!(out, "ended early: {why}")?;
+    }
+    Ok(())
+}
+
+fn stalls(out: &mut dyn Write, outcome: &SimulationOutcome) -> Result<()> {
+    let stalled: Vec<String> =
+        causes(outcome).map(|(cause, time)| format!("{cause} {}", seconds(time))).collect();
+    let longest = outcome.longest_stall();
+    if stalled.is_empty() {
+        writeln!(out, "stalls         none")?;
+    } else {
+        writeln!(out, "stalls         {}; the longest {}", stalled.join(", "), seconds(longest))?;
+    }
+    if outcome.totals.delayed_seconds > 0.0 {
+        writeln!(out, "slowed down    {}", seconds(outcome.totals.delayed_seconds))?;
     }
     Ok(())
 }
