@@ -138,9 +138,28 @@ fn a_broken_queue_wakes_all_waiters() {
         let database = Database::new();
         let other = Arc::clone(&database);
         let writer = spawn(move || other.queue.finish(one(2)));
-        database.queue.break_off();
+        database.queue.break_off(1);
         assert!(!writer.join().unwrap());
         assert_eq!(database.queue.visible(), 0);
+    });
+}
+
+/// The last of three writes is abandoned. The writes before it become visible in every interleaving,
+/// and whoever waits for all of them sees that.
+#[test]
+fn writes_before_an_abandoned_one_are_waited_for() {
+    model(|| {
+        let database = Database::new();
+        let writers = [1, 2].map(|seq| {
+            let database = Arc::clone(&database);
+            spawn(move || assert!(database.queue.finish(one(seq))))
+        });
+        database.queue.break_off(3);
+        assert!(!database.queue.wait_done(3));
+        assert_eq!(database.queue.visible(), 2);
+        for writer in writers {
+            writer.join().unwrap();
+        }
     });
 }
 

@@ -121,12 +121,12 @@ impl PendingWrite<'_> {
 
 impl Drop for PendingWrite<'_> {
     fn drop(&mut self) {
-        if self.span.is_some() {
+        if let Some(span) = self.span {
             // The listener runs last, because it may use the database, and then waits for writes
             // that only end once the queue is broken off. The failure is recorded first, because a
             // writer that finds the queue broken must find the database failed as well.
             self.pipeline.context.health.record_failure(write_panicked());
-            self.pipeline.commits.break_off();
+            self.pipeline.commits.break_off(span.first);
             self.pipeline.context.health.report_failure();
         }
     }
@@ -308,7 +308,7 @@ impl Pipeline {
     pub(crate) fn while_writers_wait<T>(&self, action: impl FnOnce() -> T) -> T {
         let state = self.lock();
         // Writers that have released the lock do not need it again.
-        let _are_all_visible = self.commits.wait_visible(state.next_seq - 1);
+        let _are_all_visible = self.commits.wait_done(state.next_seq - 1);
         let result = action();
         drop(state);
         result

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use self::target::Target;
 use super::parts::Parts;
+use crate::engine::pipeline::write_panicked;
 use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
 use crate::manifest::{FileManifest, Manifest, ManifestState, RecoveredState};
@@ -57,6 +58,10 @@ impl Parts {
 
     fn cut(&self) -> Result<Cut> {
         let writer = self.pipeline.lock();
+        if self.pipeline.is_broken() {
+            // The log has a gap, and what is copied of it would end there.
+            return Err(write_panicked());
+        }
         let guard = self.catalog.lock_manifest();
         let manifest = guard.as_ref().ok_or(Error::ReadOnly)?;
         let trees = self.catalog.trees();

@@ -13,7 +13,7 @@
 //! because a predecessor may be waiting for a sync.
 //!
 //! A write that panics never finishes, so no later write becomes visible. The queue is then broken
-//! off, and the writers of later writes get an error.
+//! off there, and the writers of later writes get an error. Earlier writes go on.
 //!
 //! Invariants:
 //! 1. Only the writer of the sequence number `visible + 1` changes `visible`: another writer could
@@ -32,12 +32,12 @@ use std::sync::PoisonError;
 #[cfg(loom)]
 use loom::sync::{
     Condvar, Mutex,
-    atomic::{AtomicBool, AtomicU64, Ordering, fence},
+    atomic::{AtomicU64, Ordering, fence},
 };
 #[cfg(not(loom))]
 use std::sync::{
     Condvar, Mutex,
-    atomic::{AtomicBool, AtomicU64, Ordering, fence},
+    atomic::{AtomicU64, Ordering, fence},
 };
 
 use terrane_memtable::Padded;
@@ -80,8 +80,9 @@ pub(crate) struct CommitQueue {
     reached: Padded<Reached>,
     /// The smallest visible position that a sleeper waits for; `u64::MAX` if there is none.
     wanted: AtomicU64,
-    /// True once the queue is broken off. Setting it wakes all sleepers.
-    is_broken: AtomicBool,
+    /// The lowest sequence number at which the queue is broken off, which is never visible; `u64::MAX`
+    /// while it is whole. Lowering it wakes all sleepers.
+    broken_at: AtomicU64,
     mutex: Mutex<()>,
     moved: Condvar,
 }
@@ -104,7 +105,7 @@ impl CommitQueue {
                 log_end: AtomicU64::new(0),
             }),
             wanted: AtomicU64::new(u64::MAX),
-            is_broken: AtomicBool::new(false),
+            broken_at: AtomicU64::new(u64::MAX),
             mutex: Mutex::new(()),
             moved: Condvar::new(),
         }
@@ -139,11 +140,12 @@ impl CommitQueue {
         self.reached.visible.fetch_max(seq, Ordering::AcqRel);
     }
 
-    /// Records that a write will never be inserted. No later write becomes visible.
+    /// Records that the write whose first sequence number is `first` will never be inserted. No later
+    /// write becomes visible.
     #[cold]
-    pub(crate) fn break_off(&self) {
-        // Relaxed: a sleeper reads the flag with the mutex, which is taken here after the store.
-        self.is_broken.store(true, Ordering::Relaxed);
+    pub(crate) fn break_off(&self, first: SeqNo) {
+        // Relaxed: a sleeper reads it with the mutex, which is taken here after the store.
+        self.broken_at.fetch_min(first, Ordering::Relaxed);
         drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
         self.moved.notify_all();
     }
@@ -151,7 +153,7 @@ impl CommitQueue {
     /// Returns true if a write will never be inserted.
     pub(crate) fn is_broken(&self) -> bool {
         // Relaxed: the writer lock orders this load after the wait that failed.
-        self.is_broken.load(Ordering::Relaxed)
+        self.broken_at.load(Ordering::Relaxed) != u64::MAX
     }
 
     fn slot(&self, first: SeqNo) -> &Slot {
@@ -256,6 +258,20 @@ impl CommitQueue {
         self.visible() >= seq || self.wait_until(seq, |queue| queue.visible() >= seq)
     }
 
+    /// Waits until all writes up to `seq` are done: each is visible, or an earlier one broke off the
+    /// queue. Returns true if all are visible.
+    pub(crate) fn wait_done(&self, seq: SeqNo) -> bool {
+        loop {
+            if self.wait_visible(seq) {
+                return true;
+            }
+            // Relaxed: a stale value is a higher one, and then the wait fails as well.
+            if self.wait_visible(self.broken_at.load(Ordering::Relaxed) - 1) {
+                return false;
+            }
+        }
+    }
+
     /// Waits until `is_reached` holds, which may be once the visible position has reached `seq`.
     #[cold]
     fn wait_until(&self, seq: SeqNo, is_reached: impl Fn(&Self) -> bool) -> bool {
@@ -281,7 +297,7 @@ impl CommitQueue {
                 return true;
             }
             let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
-            if self.is_broken.load(Ordering::Relaxed) {
+            if self.broken_at.load(Ordering::Relaxed) <= seq {
                 return false;
             }
             // Relaxed: the fence orders this before the load below.
@@ -326,13 +342,34 @@ mod tests {
         let waiting = Arc::clone(&queue);
         let later = std::thread::spawn(move || waiting.finish(one(3)));
         std::thread::sleep(std::time::Duration::from_millis(5));
-        queue.break_off();
+        queue.break_off(2);
         assert!(!later.join().unwrap());
         assert!(queue.finish(one(1)), "writes before it succeed");
         assert_eq!(queue.visible(), 1);
         for seq in [4, SLOTS as u64, 5 * SLOTS as u64] {
             assert!(!queue.finish(one(seq)));
         }
+    }
+
+    /// A write before the one that panicked was not waited for, and could be acknowledged after the
+    /// database was closed.
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a writer is a thread of the caller")]
+    fn writes_before_one_that_is_never_inserted_are_waited_for() {
+        let queue = Arc::new(CommitQueue::new(0));
+        queue.break_off(5);
+        queue.break_off(3);
+        queue.break_off(4);
+        let all = [2, 9].map(|seq| {
+            let waiting = Arc::clone(&queue);
+            std::thread::spawn(move || (waiting.wait_done(seq), waiting.visible()))
+        });
+        let waiting = Arc::clone(&queue);
+        let second = std::thread::spawn(move || waiting.finish(one(2)));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert!(queue.finish(one(1)));
+        assert!(second.join().unwrap());
+        assert_eq!(all.map(|one| one.join().unwrap()), [(true, 2), (false, 2)]);
     }
 
     /// A batch with more operations than there are slots.

@@ -123,7 +123,7 @@ impl Pipeline {
         self.window.store(Some(window));
     }
 
-    /// Closes the open window, and waits until its writes are visible.
+    /// Closes the open window, and waits until its writes are done.
     pub(super) fn close_window(&self, state: &mut PipelineState) {
         if let Some(window) = state.window.open.take() {
             self.window.store(None);
@@ -141,8 +141,9 @@ impl Pipeline {
         }
         state.next_seq += used.operations;
         // If a write panicked, later ones never become visible. Then nothing is appended any more,
-        // because the log has a gap.
-        let is_complete = self.commits.wait_visible(state.next_seq - 1);
+        // because the log has a gap. Earlier ones are waited for: they are acknowledged, so the
+        // directory must not be released before they are in the log.
+        let is_complete = self.commits.wait_done(state.next_seq - 1);
         if let (Some(log), true) = (&mut state.log, is_complete) {
             log.set_complete();
         }
