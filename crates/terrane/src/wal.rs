@@ -58,7 +58,7 @@ pub(crate) use next_segment::Ending;
 pub(crate) use notes::state_copy;
 pub(crate) use recover::{LogBatch, Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::{Next, SegmentReader};
-pub(crate) use stretch::{LogStretch, RecordOps};
+pub(crate) use stretch::{LogStretch, PreparedRecord, RecordOps};
 pub(crate) use sync::LogSync;
 pub(crate) use value_places::{LogFile, SegmentPart, values_in_segment};
 pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter};

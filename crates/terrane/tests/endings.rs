@@ -2,9 +2,10 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads of their own")]
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use terrane::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Survival};
@@ -149,6 +150,46 @@ fn a_panic_of_the_flush_thread_fails_its_waiters() {
     assert!(db.close().is_err());
     let db = options.open("db").unwrap();
     assert_eq!(db.get("key").unwrap().unwrap(), "value");
+}
+
+/// Writes when its thread ends.
+struct WritesAtExit {
+    db: Db,
+    outcome: mpsc::Sender<bool>,
+}
+
+impl Drop for WritesAtExit {
+    fn drop(&mut self) {
+        let put = || self.db.put("last", "1").is_ok();
+        let outcome = catch_unwind(AssertUnwindSafe(put)).unwrap_or(false);
+        self.outcome.send(outcome).unwrap();
+    }
+}
+
+thread_local! {
+    static AT_EXIT: RefCell<Option<WritesAtExit>> = const { RefCell::new(None) };
+}
+
+/// The buffer of a thread for its records was gone, and the write panicked with its place in the log
+/// reserved. All later writes failed.
+#[test]
+fn the_destructor_of_a_thread_local_variable_writes() {
+    let options = Options::new().storage(Arc::new(MemoryStorage::new(1)));
+    let db = options.background(Background::Inline).open("db").unwrap();
+    let (outcome, outcomes) = mpsc::channel();
+    let of_thread = WritesAtExit { db: db.clone(), outcome };
+    let thread = std::thread::spawn(move || {
+        // Destructors run in the reverse order of the first use.
+        AT_EXIT.set(Some(of_thread));
+        AT_EXIT.with_borrow(|at_exit| {
+            let db = &at_exit.as_ref().unwrap().db;
+            (0..3).for_each(|_| db.put("first", "1").unwrap());
+        });
+    });
+    thread.join().unwrap();
+    assert!(outcomes.recv().unwrap());
+    db.put("later", "1").unwrap();
+    assert_eq!(db.iter().unwrap().count(), 3);
 }
 
 /// A clock that panics when it is asked for the nth time.

@@ -13,7 +13,7 @@
 //! 3. Only a storage whose writes cannot fail has stretches ([`crate::storage::RecordWriter`]): a
 //!    failed write would leave a gap before records that are acknowledged.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::format::{
@@ -61,6 +61,53 @@ impl RecordOps<'_> {
     }
 }
 
+thread_local! {
+    /// The buffer of the last record of this thread.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// A record that is encoded up to its header, which depends on its place. Encoded before the place is
+/// reserved, because all later writes wait for a writer that has reserved.
+#[derive(Debug)]
+pub(crate) struct PreparedRecord {
+    bytes: Vec<u8>,
+    payload_bytes: usize,
+}
+
+impl PreparedRecord {
+    #[inline]
+    pub(crate) fn of(ops: &RecordOps<'_>) -> Self {
+        // The destructor of another thread-local variable may write after this one is gone.
+        let mut bytes = BUFFER.try_with(Cell::take).unwrap_or_default();
+        bytes.clear();
+        bytes.resize(RECORD_HEADER_BYTES, 0);
+        match ops {
+            RecordOps::One(keyspace, op) => op.encode(*keyspace, &mut bytes),
+            RecordOps::Encoded(encoded) => bytes.extend_from_slice(encoded),
+        }
+        let payload_bytes = bytes.len() - RECORD_HEADER_BYTES;
+        bytes.resize(record_bytes(payload_bytes), 0);
+        debug_assert_eq!(bytes.len() as u64, ops.units() * STRETCH_UNIT);
+        Self { bytes, payload_bytes }
+    }
+
+    /// Returns the length of the record in units.
+    #[inline]
+    pub(crate) fn units(&self) -> u64 {
+        self.bytes.len() as u64 / STRETCH_UNIT
+    }
+}
+
+impl Drop for PreparedRecord {
+    #[inline]
+    fn drop(&mut self) {
+        if self.bytes.capacity() <= BUFFER_BYTES_KEPT {
+            let bytes = std::mem::take(&mut self.bytes);
+            let _ = BUFFER.try_with(|buffer| buffer.set(bytes));
+        }
+    }
+}
+
 /// A stretch of the current segment.
 #[derive(Debug)]
 pub(crate) struct LogStretch {
@@ -89,30 +136,14 @@ impl LogStretch {
     /// # Errors
     /// The storage failed although it said that it cannot.
     #[inline]
-    pub(crate) fn put(&self, before: u64, seq: SeqNo, ops: &RecordOps<'_>) -> Result<()> {
-        thread_local! {
-            static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-        }
+    pub(crate) fn put(&self, before: u64, seq: SeqNo, record: &mut PreparedRecord) -> Result<()> {
         let offset = self.offset + before * STRETCH_UNIT;
-        RECORD.with_borrow_mut(|record| {
-            record.clear();
-            record.resize(RECORD_HEADER_BYTES, 0);
-            match ops {
-                RecordOps::One(keyspace, op) => op.encode(*keyspace, record),
-                RecordOps::Encoded(encoded) => record.extend_from_slice(encoded),
-            }
-            let payload = &record[RECORD_HEADER_BYTES..];
-            let total = record_bytes(payload.len());
-            debug_assert_eq!(total as u64, ops.units() * STRETCH_UNIT);
-            let head = record_header(self.nonce, offset, RecordKind::Batch, seq, &[payload]);
-            record[..RECORD_HEADER_BYTES].copy_from_slice(&head);
-            record.resize(total, 0);
-            let written = self.writer.write_record(offset, record);
-            if record.capacity() > BUFFER_BYTES_KEPT {
-                *record = Vec::new();
-            }
-            written.map_err(|error| Error::internal(format!("a record was not written: {error}")))
-        })
+        let (head, rest) = record.bytes.split_at_mut(RECORD_HEADER_BYTES);
+        let payload = &rest[..record.payload_bytes];
+        let header = record_header(self.nonce, offset, RecordKind::Batch, seq, &[payload]);
+        head.copy_from_slice(&header);
+        let written = self.writer.write_record(offset, &record.bytes);
+        written.map_err(|error| Error::internal(format!("a record was not written: {error}")))
     }
 }
 

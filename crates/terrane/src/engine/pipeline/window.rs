@@ -24,7 +24,7 @@ use super::reservations::{Reservations, Reserved};
 use super::{PendingWrite, Pipeline, PipelineState};
 use crate::error::Result;
 use crate::types::{MAX_SEQ, SeqNo};
-use crate::wal::{LogStretch, LogWriter, RecordOps};
+use crate::wal::{LogStretch, LogWriter, PreparedRecord};
 
 pub(crate) use super::reservations::{OPERATIONS_MAX, UNITS_MAX};
 
@@ -78,9 +78,9 @@ impl Pipeline {
         &self,
         window: &Window,
         operations: u64,
-        record: Option<&RecordOps<'_>>,
+        record: Option<&PreparedRecord>,
     ) -> Option<(PendingWrite<'_>, Reserved)> {
-        let units = record.map_or(0, RecordOps::units);
+        let units = record.map_or(0, PreparedRecord::units);
         let before = window.reservations.reserve(Reserved { operations, units })?;
         let first = window.first + before.operations;
         let log_end = match &window.log {
@@ -100,7 +100,7 @@ impl Pipeline {
         window: &Window,
         before: Reserved,
         seq: SeqNo,
-        record: &RecordOps<'_>,
+        record: &mut PreparedRecord,
     ) -> Result<()> {
         window.log.as_ref().map_or(Ok(()), |stretch| stretch.put(before.units, seq, record))
     }

@@ -6,7 +6,7 @@ use super::{LogRequests, LoggedWrite, Write, WriteSize, Writer};
 use crate::durability::Durability;
 use crate::engine::pipeline::{OPERATIONS_MAX, Pipeline, UNITS_MAX, Window};
 use crate::error::Result;
-use crate::wal::RecordOps;
+use crate::wal::{PreparedRecord, RecordOps};
 
 /// How often a write tries another window after one was full or closed. After that it takes the
 /// lock, so that it makes progress.
@@ -42,6 +42,7 @@ impl Writer {
         if record.as_ref().is_some_and(|record| record.units() > UNITS_MAX) {
             return Ok(InWindow::NeedsLock);
         }
+        let mut prepared = None;
         for _ in 0..ATTEMPTS {
             let window = self.pipeline.window();
             let Some(window) = &*window else { return Ok(InWindow::Closed) };
@@ -54,7 +55,10 @@ impl Writer {
                 return Ok(InWindow::NeedsLock);
             }
             self.record_age(target);
-            if let Some(logged) = self.reserve(window, target, size, record.as_ref())? {
+            if is_logged && prepared.is_none() {
+                prepared = record.as_ref().map(PreparedRecord::of);
+            }
+            if let Some(logged) = self.reserve(window, target, size, prepared.as_mut())? {
                 return Ok(InWindow::Logged(logged));
             }
         }
@@ -67,9 +71,9 @@ impl Writer {
         window: &Window,
         target: &WriteTarget<'_>,
         size: WriteSize,
-        record: Option<&RecordOps<'_>>,
+        record: Option<&mut PreparedRecord>,
     ) -> Result<Option<LoggedWrite<'_>>> {
-        let reserved = self.pipeline.reserve(window, size.operations, record);
+        let reserved = self.pipeline.reserve(window, size.operations, record.as_deref());
         let Some((pending, before)) = reserved else { return Ok(None) };
         let (first, last) = pending.seqs();
         target.set_last_seq(last);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::wal::format::{RECORD_HEADER_BYTES, record_bytes};
-use crate::wal::stretch::{LogStretch, RecordOps};
+use crate::wal::stretch::{LogStretch, PreparedRecord, RecordOps};
 
 /// A record that a writer has reserved: where it begins, its sequence number and its operations.
 type Reserved = (u64, SeqNo, Vec<u8>);
@@ -80,7 +80,9 @@ fn records_that_a_killed_process_never_completed_end_the_log() {
         shuffle(&mut reserved, &mut rng);
         let (left_out, complete) = reserved.split_at(rng.index(4).min(reserved.len()));
         for (before, seq, payload) in complete {
-            stretch.put(*before, *seq, &RecordOps::Encoded(payload)).unwrap();
+            stretch
+                .put(*before, *seq, &mut PreparedRecord::of(&RecordOps::Encoded(payload)))
+                .unwrap();
         }
         for (before, _, payload) in left_out {
             if rng.percent(50) {
@@ -149,7 +151,9 @@ fn a_stretch_after_a_record_that_failed_lies_in_zeros() {
         let hole = rng.index(reserved.len());
         let (first, rest) = reserved.split_at(hole);
         for (before, seq, payload) in first.iter().chain(&rest[1..]) {
-            stretch.put(*before, *seq, &RecordOps::Encoded(payload)).unwrap();
+            stretch
+                .put(*before, *seq, &mut PreparedRecord::of(&RecordOps::Encoded(payload)))
+                .unwrap();
         }
         let found = recovered(&log, &storage)
             .unwrap_or_else(|error| panic!("seed {}: {error}", seed + round));
@@ -167,7 +171,7 @@ fn damage_before_records_of_a_stretch_is_reported() {
     let stretch = log.writer.open_stretch().unwrap();
     let (reserved, _) = reserve(&log, &stretch, 8, &mut rng);
     for (before, seq, payload) in &reserved {
-        stretch.put(*before, *seq, &RecordOps::Encoded(payload)).unwrap();
+        stretch.put(*before, *seq, &mut PreparedRecord::of(&RecordOps::Encoded(payload))).unwrap();
     }
     assert_eq!(recovered(&log, &storage).unwrap().len(), reserved.len());
     let at = log.writer.current.offset + reserved[3].0 * 8;
@@ -194,7 +198,9 @@ fn stretches_and_appended_records_follow_each_other() {
             log.written.extend(reserved.iter().map(|(_, seq, payload)| (*seq, payload.clone())));
             shuffle(&mut reserved, &mut rng);
             for (before, seq, payload) in &reserved {
-                stretch.put(*before, *seq, &RecordOps::Encoded(payload)).unwrap();
+                stretch
+                    .put(*before, *seq, &mut PreparedRecord::of(&RecordOps::Encoded(payload)))
+                    .unwrap();
             }
             log.writer.close_stretch(units);
             log.writer.set_complete();
