@@ -68,11 +68,13 @@ impl ActiveMemtable {
     /// Records the present time as that of the first entry, unless a time is recorded already. Returns
     /// true if this call recorded it.
     pub(crate) fn record_entry(&self, now_micros: impl FnOnce() -> u64) -> bool {
-        let is_first = self.since_micros.load(Ordering::Relaxed) == 0;
-        if is_first {
-            self.since_micros.store(now_micros().max(1), Ordering::Relaxed);
+        if self.since_micros.load(Ordering::Relaxed) != 0 {
+            return false;
         }
-        is_first
+        // Another thread may have recorded its entry since, at an earlier time.
+        let now = now_micros().max(1);
+        let (unknown, order) = (0, Ordering::Relaxed);
+        self.since_micros.compare_exchange(unknown, now, order, order).is_ok()
     }
 }
 
