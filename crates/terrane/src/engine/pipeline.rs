@@ -47,8 +47,8 @@ pub(crate) use window::{OPERATIONS_MAX, UNITS_MAX, Window};
 pub(crate) struct Pipeline {
     context: Arc<Context>,
     state: Padded<Mutex<PipelineState>>,
-    /// The open window, the same as in `state`.
-    window: ArcSwapOption<Window>,
+    /// The open window, the same as in `state`. Every write loads it.
+    window: Padded<ArcSwapOption<Window>>,
     /// Stalled writers wait here, with the lock of `state`, until a tree has space again.
     space: Condvar,
     commits: CommitQueue,
@@ -163,7 +163,7 @@ impl Pipeline {
                 window: WindowState::default(),
                 unmeasured_bytes: 0,
             })),
-            window: ArcSwapOption::empty(),
+            window: Padded(ArcSwapOption::empty()),
             space: Condvar::new(),
             commits: CommitQueue::new(last_seq),
             snapshots: Snapshots::default(),
@@ -189,6 +189,20 @@ impl Pipeline {
     pub(crate) fn lock_unless_open(&self) -> Option<MutexGuard<'_, PipelineState>> {
         let state = self.lock_beside_writers();
         (!state.window.is_open()).then_some(state)
+    }
+
+    /// Takes the writer lock and closes the window, unless another window than `full` is open by then:
+    /// when a window is full, only the first writer that finds it so closes it.
+    pub(crate) fn lock_unless_replaced(
+        &self,
+        full: &Arc<Window>,
+    ) -> Option<MutexGuard<'_, PipelineState>> {
+        let mut state = self.lock_beside_writers();
+        if state.window.is_open_beside(full) {
+            return None;
+        }
+        self.close_window(&mut state);
+        Some(state)
     }
 
     /// Returns true if a write panicked. The log then may have a gap, so nothing is appended to it.

@@ -158,6 +158,22 @@ fn the_first_time_that_is_recorded_for_a_memtable_is_kept() {
     assert_eq!((is_first, state.active.since_micros()), (false, Some(5)));
 }
 
+/// All writers that found a window full closed the window that the first of them had opened.
+#[test]
+fn only_a_window_that_is_full_is_closed() {
+    let db = open();
+    let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+    let pipeline = &keyspace.handle.engine.parts.pipeline;
+    db.put("key", "value").unwrap();
+    let full = Arc::clone(pipeline.window().as_ref().unwrap());
+    drop(pipeline.lock());
+    db.put("key", "value").unwrap();
+    assert!(pipeline.lock_unless_replaced(&full).is_none());
+    let open = Arc::clone(pipeline.window().as_ref().unwrap());
+    assert!(pipeline.lock_unless_replaced(&open).is_some());
+    assert!(pipeline.window().is_none());
+}
+
 /// A write panicked after it had reserved its place in a window. The listener was called first, so a
 /// listener that used the database waited for this write forever.
 #[test]

@@ -150,6 +150,7 @@ impl Writer {
             let lock = match self.log_in_window(&write, &mut target, size, durability)? {
                 InWindow::Logged(logged) => break logged,
                 InWindow::Closed => self.pipeline.lock_unless_open(),
+                InWindow::Full(window) => self.pipeline.lock_unless_replaced(&window),
                 InWindow::NeedsLock => Some(self.pipeline.lock()),
             };
             // Without the lock, another writer has opened a window.

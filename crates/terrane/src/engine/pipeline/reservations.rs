@@ -8,8 +8,8 @@
 //!
 //! Invariants:
 //! 1. The word only grows, until it is closed and after that. It does not overflow: a writer adds to a
-//!    word at most once after it is full or closed, and a reservation is at most
-//!    [`OPERATIONS_MAX`] and [`UNITS_MAX`], so that would take a million threads.
+//!    word at most once after it is full or closed, because it then takes the lock, and a reservation
+//!    is at most [`OPERATIONS_MAX`] and [`UNITS_MAX`], so that would take 200,000 threads.
 //! 2. Once a reservation has failed, the word exceeds a limit or is closed, and stays so
 //!    (invariant 1). So the reservations that succeed are the first ones in the order of the word.
 //! 3. Of the reservations that fail, one at most finds a word that is neither full nor closed. This
@@ -110,13 +110,27 @@ impl Reservations {
             return reserved;
         }
         // A reservation failed before, and its thread is about to store where.
+        let mut yields = 0;
         loop {
             match self.full_at.load(Ordering::Acquire) {
-                0 => yield_now(),
+                0 => wait(yields),
                 word => return Reserved::of(word),
             }
+            yields += 1;
         }
     }
+}
+
+/// Waits for a thread that was interrupted between two instructions.
+#[cold]
+fn wait(yields: u32) {
+    // A thread of lower priority might not run while this one only yields.
+    #[cfg(not(loom))]
+    if yields > 100 {
+        std::thread::sleep(std::time::Duration::from_micros(50));
+    }
+    let _ = yields;
+    yield_now();
 }
 
 #[cfg(all(test, not(loom)))]

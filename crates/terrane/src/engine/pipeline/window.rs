@@ -58,6 +58,11 @@ impl WindowState {
         self.open.is_some()
     }
 
+    /// Returns true if a window other than `other` is open.
+    pub(super) fn is_open_beside(&self, other: &Arc<Window>) -> bool {
+        self.open.as_ref().is_some_and(|open| !Arc::ptr_eq(open, other))
+    }
+
     /// Records a write that waits for a sync before it becomes visible.
     pub(super) fn await_sync(&mut self, last: SeqNo) {
         self.synced_last = last;

@@ -1,23 +1,23 @@
 //! Writes that take no lock: they reserve their sequence numbers and their place in the log in the open
 //! window.
 
+use std::sync::Arc;
+
 use super::target::WriteTarget;
 use super::{LogRequests, LoggedWrite, Write, WriteSize, Writer};
 use crate::durability::Durability;
 use crate::engine::pipeline::{OPERATIONS_MAX, Pipeline, UNITS_MAX, Window};
 use crate::error::Result;
-use crate::wal::{PreparedRecord, RecordOps};
-
-/// How often a write tries another window after one was full or closed. After that it takes the
-/// lock, so that it makes progress.
-const ATTEMPTS: u32 = 3;
+use crate::wal::PreparedRecord;
 
 /// The outcome of an attempt to write without the lock.
 pub(super) enum InWindow<'a> {
     Logged(LoggedWrite<'a>),
     /// No window is open.
     Closed,
-    /// The write must take the lock: a tree may have no space, or windows have no room for it.
+    /// This window is full or closed. Another one may have room.
+    Full(Arc<Window>),
+    /// The write must take the lock: a tree may have no space, or no window has room for it.
     NeedsLock,
 }
 
@@ -42,27 +42,22 @@ impl Writer {
         if record.as_ref().is_some_and(|record| record.units() > UNITS_MAX) {
             return Ok(InWindow::NeedsLock);
         }
-        let mut prepared = None;
-        for _ in 0..ATTEMPTS {
-            let window = self.pipeline.window();
-            let Some(window) = &*window else { return Ok(InWindow::Closed) };
-            // Everything below is loaded after the window, so it stays the same until the reservation:
-            // see `Window`. Closing marks the database closed before it closes the window to flush, so
-            // the flush includes every write that passes this check.
-            self.context.health.check_writable()?;
-            let has_log = window.is_logged() || !is_logged;
-            if !has_log || !self.has_space(target, size) {
-                return Ok(InWindow::NeedsLock);
-            }
-            self.record_age(target);
-            if is_logged && prepared.is_none() {
-                prepared = record.as_ref().map(PreparedRecord::of);
-            }
-            if let Some(logged) = self.reserve(window, target, size, prepared.as_mut())? {
-                return Ok(InWindow::Logged(logged));
-            }
+        let window = self.pipeline.window();
+        let Some(window) = &*window else { return Ok(InWindow::Closed) };
+        // Everything below is loaded after the window, so it stays the same until the reservation:
+        // see `Window`. Closing marks the database closed before it closes the window to flush, so
+        // the flush includes every write that passes this check.
+        self.context.health.check_writable()?;
+        let has_log = window.is_logged() || !is_logged;
+        if !has_log || !self.has_space(target, size) {
+            return Ok(InWindow::NeedsLock);
         }
-        Ok(InWindow::NeedsLock)
+        self.record_age(target);
+        let mut record = record.as_ref().map(PreparedRecord::of);
+        Ok(match self.reserve(window, target, size, record.as_mut())? {
+            Some(logged) => InWindow::Logged(logged),
+            None => InWindow::Full(Arc::clone(window)),
+        })
     }
 
     #[inline]
