@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::storage::{Fault, FaultStorage, MemoryStorage, Operation};
 #[cfg(not(invariants))]
 use crate::types::MAX_SEQ;
-use crate::{Background, Db, Design, ErrorKind, KeyspaceOptions, Options, Result};
+use crate::{Background, Db, Design, ErrorKind, KeyspaceOptions, Options, Result, WriteOptions};
 
 fn open() -> Db {
     let storage = Arc::new(MemoryStorage::new(1));
@@ -172,6 +172,26 @@ fn only_a_window_that_is_full_is_closed() {
     let open = Arc::clone(pipeline.window().as_ref().unwrap());
     assert!(pipeline.lock_unless_replaced(&open).is_some());
     assert!(pipeline.window().is_none());
+}
+
+/// Every write to a log without record writers opened a window, which the next write had to close.
+#[test]
+fn windows_without_a_place_in_the_log_are_opened_for_unlogged_writes_only() {
+    for has_record_writers in [true, false] {
+        let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
+        if !has_record_writers {
+            storage.hide_record_writers();
+        }
+        let options = Options::new().storage(Arc::new(storage));
+        let db = options.background(Background::Inline).open("db").unwrap();
+        let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+        let pipeline = &keyspace.handle.engine.parts.pipeline;
+        for durability in [Durability::Process, Durability::None, Durability::Process] {
+            db.put_with("key", "value", WriteOptions::new().durability(durability)).unwrap();
+            let is_unlogged = durability == Durability::None;
+            assert_eq!(pipeline.window().is_some(), has_record_writers || is_unlogged);
+        }
+    }
 }
 
 /// A write panicked after it had reserved its place in a window. The listener was called first, so a

@@ -110,16 +110,20 @@ impl Pipeline {
         window.log.as_ref().map_or(Ok(()), |stretch| stretch.put(before.units, seq, record))
     }
 
-    /// Opens a window, if that is possible now.
-    pub(crate) fn open_window(&self, state: &mut PipelineState) {
+    /// Opens a window, if that is possible now. `is_logged` says whether the last write was logged:
+    /// then the next one probably is as well, and would close a window that has no place in the log.
+    pub(crate) fn open_window(&self, state: &mut PipelineState, is_logged: bool) {
         let limit = Reservations::LIMIT_MAX;
         if state.window.open.is_some()
             || self.commits.visible() < state.window.synced_last
-            || MAX_SEQ - state.next_seq < limit.operations
+            || MAX_SEQ.saturating_sub(state.next_seq) < limit.operations
         {
             return;
         }
         let log = state.log.as_mut().and_then(LogWriter::open_stretch);
+        if log.is_none() && is_logged {
+            return;
+        }
         let units = log.as_ref().map_or(0, LogStretch::units).min(limit.units);
         let reservations = Reservations::new(Reserved { units, ..limit });
         let window = Arc::new(Window { first: state.next_seq, log, reservations });

@@ -36,7 +36,7 @@ impl Writer {
                     // The next write may be the first of the segment that is logged.
                     self.record_segment_age(log);
                 }
-                self.pipeline.open_window(&mut state);
+                self.pipeline.open_window(&mut state, logged.end.is_some());
             }
         }
         drop(state);
