@@ -109,10 +109,18 @@ pub(super) fn salvage_log(
         }
     }
     segments.sort_by_key(|segment| segment.header().segment);
+    let links = segments.iter().map(|segment| segment.header());
+    let links: Vec<(u64, Lsn)> =
+        links.map(|header| (header.previous, header.previous_end)).collect();
     for mut segment in segments {
         let path = segment.path().to_owned();
         let mut skipped = 0u64;
-        segment.salvage(&mut skipped, |lsn, record| {
+        // A recovery dropped the records beyond the end that the next segment states, and their
+        // sequence numbers were used again.
+        let number = segment.header().segment;
+        let next = links.iter().filter(|(previous, _)| *previous == number);
+        let end = next.map(|(_, previous_end)| *previous_end).max();
+        segment.salvage(end, &mut skipped, |lsn, record| {
             if record.kind != RecordKind::Batch {
                 return;
             }

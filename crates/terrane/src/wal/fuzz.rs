@@ -48,7 +48,7 @@ pub(crate) fn segment(bytes: &[u8]) {
                 assert!(records < STEPS_MAX, "reading a segment does not end");
             }
             let mut salvaged = 0;
-            if let Err(error) = reader.salvage(&mut 0, |_, _| salvaged += 1) {
+            if let Err(error) = reader.salvage(None, &mut 0, |_, _| salvaged += 1) {
                 check(&error);
             }
         }

@@ -197,15 +197,18 @@ impl SegmentReader {
         Ok(beyond)
     }
 
-    /// Visits every valid record, including those after damage. Adds the number of damaged stretches
-    /// between records to `skipped`.
+    /// Visits every valid record before `end`, the end of the segment if that is known, including those
+    /// after damage. Adds the number of damaged stretches between records to `skipped`.
     pub(crate) fn salvage(
         &mut self,
+        end: Option<Lsn>,
         skipped: &mut u64,
         mut visit: impl FnMut(Lsn, Record<'_>),
     ) -> Result<()> {
         let mut is_broken = false;
-        while self.offset + RECORD_HEADER_BYTES as u64 <= self.file_bytes {
+        while self.offset + RECORD_HEADER_BYTES as u64 <= self.file_bytes
+            && end.is_none_or(|end| self.lsn() < end)
+        {
             if self.skip_zeros()? {
                 continue;
             }

@@ -294,6 +294,46 @@ fn every_refused_directory_is_repaired() {
 }
 
 /// The entries of a table under the name of another went to the keyspace of that name.
+fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for file in fs::read_dir(from).unwrap() {
+        let path = file.unwrap().path();
+        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+    }
+}
+
+/// A killed process left a complete record after an incomplete one. The next opening dropped it and used
+/// its sequence number again, and repair then preferred the dropped record.
+#[test]
+fn records_that_an_opening_dropped_are_not_salvaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let db = Db::open(path("first")).unwrap();
+    for key in ["a", "b", "c"] {
+        db.put(key, "1").unwrap();
+    }
+    copy_dir(&path("first"), &path("killed"));
+    drop(db);
+    edit(&files(&path("killed"), ".log")[0], |bytes| {
+        // The record of `a` follows the header. The length and the kind of the next record are zeros
+        // until it is complete.
+        let len = u32::from_le_bytes(*bytes[512 + 8..].first_chunk().unwrap()) as usize;
+        let second = 512 + (24 + len).next_multiple_of(8);
+        bytes[second + 8..second + 16].fill(0);
+    });
+    let db = Db::open(path("killed")).unwrap();
+    assert_eq!(db.get("a").unwrap().unwrap(), "1");
+    assert!(db.get("b").unwrap().is_none() && db.get("c").unwrap().is_none());
+    db.put("c", "2").unwrap();
+    copy_dir(&path("killed"), &path("killed again"));
+    drop(db);
+    inspect::repair(path("killed again"), path("repaired")).unwrap();
+    let db = Db::open(path("repaired")).unwrap();
+    assert_eq!(db.get("a").unwrap().unwrap(), "1");
+    assert_eq!(db.get("c").unwrap().unwrap(), "2");
+    assert!(db.get("b").unwrap().is_none());
+}
+
 #[test]
 fn tables_under_names_of_others_keep_their_keyspace() {
     let original = Original::new();
