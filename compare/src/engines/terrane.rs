@@ -1,8 +1,8 @@
 //! Terrane, built from this source tree, with its defaults except for the settings of the
 //! comparison.
 //!
-//! Tables are memory-mapped, as LevelDB's are. One background thread flushes and the others
-//! compact; RocksDB divides its jobs in the same way.
+//! Tables are read through a buffer manager within the memory budget. One background thread flushes
+//! and the others compact; RocksDB divides its jobs in the same way.
 
 use std::path::Path;
 

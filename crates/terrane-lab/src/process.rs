@@ -11,7 +11,7 @@ pub fn reset_peak_memory() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// Returns the peak of resident memory in bytes, including resident pages of mapped tables.
+/// Returns the peak of resident memory in bytes.
 pub fn peak_memory_bytes() -> Option<u64> {
     peak_of(&fs::read_to_string("/proc/self/status").ok()?)
 }

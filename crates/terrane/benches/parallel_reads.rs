@@ -2,8 +2,8 @@
 //! -p terrane --bench parallel_reads [-- DIR]`.
 //!
 //! One line per measurement: `place operation read-threads median-micros (ratio to none)`. The tree
-//! is tiered, with 24 runs and no compactions. The places are mapped tables in memory, and tables
-//! read from the disk with direct I/O and a block cache that holds a hundredth of the data. Half of
+//! is tiered, with 24 runs and no compactions. The places are tables whose blocks are all in memory,
+//! and tables read from the disk with direct I/O and a hundredth of the blocks in memory. Half of
 //! the measurements use no filters, so that a get must search all runs. Each round measures every
 //! number of threads, so that changes in the speed of the machine affect all of them alike.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
