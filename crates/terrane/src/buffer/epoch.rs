@@ -73,7 +73,10 @@ pub(crate) fn pin() -> Guard {
     if depth == 0 {
         // Acquire: a reader in an epoch sees the slots that were emptied before it began. A stale
         // epoch is an earlier one, which only makes the evicting thread wait longer.
-        local.record.0.store(EPOCH.load(Ordering::Acquire), Ordering::Relaxed);
+        //
+        // Release: an evicting thread that loads this epoch, and not the 0 before it, reuses frames
+        // that this thread read before that 0.
+        local.record.0.store(EPOCH.load(Ordering::Acquire), Ordering::Release);
         // The record must be visible before slots are loaded.
         if IS_ASYMMETRIC.load(Ordering::Relaxed) {
             compiler_fence(Ordering::SeqCst);

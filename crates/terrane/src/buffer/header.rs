@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::memory::FRAME_ALIGN;
 
-/// The header of a frame.
+/// The header of a frame. It has the same size with addresses of 32 bits.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(32))]
 pub(super) struct Header {
     refs: AtomicU32,
     pub(super) len: u32,

@@ -79,8 +79,9 @@ impl Slot {
 
     /// Empties the slot. The pool is locked.
     pub(super) fn evict(&self, stamp: usize) {
-        // Relaxed: `epoch::advance` orders this before everything that follows from it.
-        self.0.store(without_provenance_mut(stamp << STAMP_SHIFT | ABSENT), Ordering::Relaxed);
+        // Release: a table that is being closed frees an empty slot without the lock, after this.
+        // `epoch::advance` orders this before everything else that follows from it.
+        self.0.store(without_provenance_mut(stamp << STAMP_SHIFT | ABSENT), Ordering::Release);
     }
 }
 
