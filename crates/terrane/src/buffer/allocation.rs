@@ -42,7 +42,7 @@ impl State {
     }
 
     /// Finds memory for a frame. Returns none if readers still use what was evicted, and the caller
-    /// is patient or the capacity is exceeded by far.
+    /// is patient or the capacity is exceeded by far; or if the pool is full and can evict nothing.
     pub(super) fn acquire(&mut self, bytes: usize, is_patient: bool) -> Option<(u32, u32)> {
         let class = class_of(bytes);
         if let Some(place) = class.and_then(|(class, _)| self.take_free(class, None)) {
@@ -63,6 +63,9 @@ impl State {
             }
             if let Some(place) = self.add_within_capacity(bytes, class) {
                 return Some(place);
+            }
+            if self.is_stuck {
+                return None;
             }
             if round == rounds || self.pending_bytes >= bytes {
                 // Enough was evicted. More would not be free earlier.

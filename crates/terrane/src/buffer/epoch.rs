@@ -110,15 +110,27 @@ pub(super) fn prepare() {
     PREPARED.call_once(|| IS_ASYMMETRIC.store(barrier::register(), Ordering::SeqCst));
 }
 
+/// The barrier failed, so no epoch began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BarrierFailed {
+    /// True if the system will refuse it from now on, for example because the process has installed
+    /// a filter of system calls.
+    pub(super) is_permanent: bool,
+}
+
 /// Begins an epoch. Whoever is pinned in this epoch or a later one sees all slots that the caller
-/// has emptied. Returns none if the barrier failed; the caller tries again later.
-pub(super) fn advance() -> Option<u64> {
+/// has emptied.
+pub(super) fn advance() -> Result<u64, BarrierFailed> {
     fence(Ordering::SeqCst);
-    if IS_ASYMMETRIC.load(Ordering::Relaxed) && !barrier::execute() {
-        return None;
+    #[cfg(test)]
+    if tests::BARRIER_FAILS.get() {
+        return Err(BarrierFailed { is_permanent: true });
+    }
+    if IS_ASYMMETRIC.load(Ordering::Relaxed) {
+        barrier::execute().map_err(|is_permanent| BarrierFailed { is_permanent })?;
     }
     fence(Ordering::SeqCst);
-    Some(EPOCH.fetch_add(1, Ordering::AcqRel) + 1)
+    Ok(EPOCH.fetch_add(1, Ordering::AcqRel) + 1)
 }
 
 /// Returns the earliest epoch in which a thread is pinned; `u64::MAX` if no thread is.
@@ -144,9 +156,14 @@ mod barrier {
         membarrier(REGISTER_PRIVATE_EXPEDITED)
     }
 
-    /// Makes every running thread of the process execute a full barrier.
-    pub(super) fn execute() -> bool {
-        membarrier(PRIVATE_EXPEDITED)
+    /// Makes every running thread of the process execute a full barrier. An error is true if it is
+    /// permanent.
+    pub(super) fn execute() -> Result<(), bool> {
+        if membarrier(PRIVATE_EXPEDITED) {
+            return Ok(());
+        }
+        let error = std::io::Error::last_os_error().raw_os_error();
+        Err(!matches!(error, Some(libc::ENOMEM | libc::EINTR | libc::EAGAIN)))
     }
 }
 
@@ -156,14 +173,19 @@ mod barrier {
         false
     }
 
-    pub(super) fn execute() -> bool {
-        true
+    pub(super) fn execute() -> Result<(), bool> {
+        Ok(())
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    thread_local! {
+        /// Makes the barriers of this thread fail.
+        pub(in crate::buffer) static BARRIER_FAILS: Cell<bool> = const { Cell::new(false) };
+    }
 
     #[test]
     fn a_pinned_reader_delays_reuse_and_nested_guards_count_once() {

@@ -86,6 +86,8 @@ pub(super) struct State {
     pub(super) retired: VecDeque<(u64, Vec<FramePtr>)>,
     /// The bytes of the frames of both.
     pub(super) pending_bytes: usize,
+    /// True if the pool can evict no more, because it cannot know when readers are done.
+    pub(super) is_stuck: bool,
 }
 
 // SAFETY: the pointers are to frames, which belong to no thread, and to slots, which are atomic. The
@@ -118,6 +120,7 @@ impl BufferPool {
             unlinked: Vec::new(),
             retired: VecDeque::new(),
             pending_bytes: 0,
+            is_stuck: false,
         };
         Self(Arc::new(Shared { state: Mutex::new(state), standalone: AtomicUsize::new(0) }))
     }
@@ -140,7 +143,11 @@ impl BufferPool {
                 // SAFETY: the frame was just created, with one reference.
                 return unsafe { BlockMut::new(frame, len) };
             }
+            let is_stuck = state.is_stuck;
             drop(state);
+            if is_stuck {
+                return self.standalone(len);
+            }
             // All free frames are still in use by readers.
             backoff.wait();
         }
@@ -307,10 +314,18 @@ impl State {
 
     /// Releases the frames that no reader uses any more.
     pub(super) fn reap(&mut self) {
-        if !self.unlinked.is_empty()
-            && let Some(epoch) = epoch::advance()
-        {
-            self.retired.push_back((epoch, std::mem::take(&mut self.unlinked)));
+        if !self.unlinked.is_empty() {
+            match epoch::advance() {
+                Ok(epoch) => self.retired.push_back((epoch, std::mem::take(&mut self.unlinked))),
+                Err(failed) if failed.is_permanent => {
+                    // Nobody will know when readers are done with these frames, so they stay.
+                    let frames = std::mem::take(&mut self.unlinked);
+                    let bytes: usize = frames.iter().map(|frame| self.bytes_of(*frame)).sum();
+                    self.pending_bytes -= bytes;
+                    self.is_stuck = true;
+                }
+                Err(_) => {}
+            }
         }
         if self.retired.is_empty() {
             return;

@@ -3,6 +3,7 @@
 
 use std::sync::{Barrier, PoisonError};
 
+use super::epoch::tests::BARRIER_FAILS;
 use super::tests::{LONG_PINS, without_long_pins};
 use super::*;
 
@@ -117,4 +118,24 @@ fn readers_that_keep_blocks_do_not_make_a_smaller_pool_evict_the_others() {
     let bytes = pool.bytes();
     assert!(bytes.allocated <= bytes.capacity, "{bytes:?}");
     assert!(resident(&slots, 0..hot) * 100 >= hot * 75, "{}", resident(&slots, 0..hot));
+}
+
+#[test]
+fn a_pool_whose_barriers_fail_stays_within_its_capacity_and_can_be_dropped() {
+    let _pins = without_long_pins();
+    let pool = BufferPool::new(9 << 20);
+    let slots = Slots::new(&pool, 10_000);
+    (0..3000).for_each(|block| fill(&pool, &slots, block, BLOCK));
+    BARRIER_FAILS.set(true);
+    (3000..9000).for_each(|block| fill(&pool, &slots, block, BLOCK));
+    let bytes = pool.bytes();
+    assert!(bytes.allocated <= bytes.capacity + bytes.capacity / 16, "{bytes:?}");
+    assert_eq!(bytes.standalone, 0);
+    assert!(resident(&slots, 0..9000) > 1500);
+    pool.set_capacity(1 << 20);
+    // Blocks have memory of their own from now on.
+    let block = pool.allocate(BLOCK).freeze();
+    assert!(pool.bytes().standalone > BLOCK);
+    drop((block, slots, pool));
+    BARRIER_FAILS.set(false);
 }

@@ -30,7 +30,7 @@ impl State {
     pub(super) fn shrink(&mut self) -> Shrinking {
         self.reap();
         let over = self.allocated.saturating_sub(self.capacity);
-        if over == 0 {
+        if over == 0 || self.is_stuck {
             return Shrinking::Ends;
         }
         if self.pending_bytes > 0 {
