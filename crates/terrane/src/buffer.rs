@@ -53,5 +53,5 @@ mod word;
 
 pub(crate) use epoch::pin;
 pub(crate) use frame::{BlockRef, BlockView};
-pub(crate) use pool::BufferPool;
+pub(crate) use pool::{BLOCK_LEN_MAX, BufferPool};
 pub(crate) use slots::{Priority, Slots};

@@ -13,6 +13,9 @@ use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
 use super::shrink::Shrinking;
 use super::word::{Slot, Word};
 
+/// The length of the longest block. Callers check lengths that they read from a file.
+pub(crate) const BLOCK_LEN_MAX: usize = u32::MAX as usize - 4096;
+
 /// Blocks in memory, at most `capacity` bytes.
 #[derive(Debug)]
 pub(crate) struct BufferPool(Arc<Shared>);
@@ -132,6 +135,7 @@ impl BufferPool {
     /// Allocates a block of `len` bytes with any contents. Evicts others to make room for it.
     pub(crate) fn allocate(&self, len: usize) -> BlockMut {
         debug_assert!(!epoch::is_pinned(), "a pinned reader must not wait");
+        let len = len.min(BLOCK_LEN_MAX);
         let bytes = HEADER_BYTES + len;
         let bytes = bytes + lead_of(bytes + FRAME_ALIGN);
         let mut backoff = Backoff::default();
@@ -155,6 +159,7 @@ impl BufferPool {
 
     /// Allocates a block outside of the pool, for a reader that reads each block once.
     pub(crate) fn standalone(&self, len: usize) -> BlockMut {
+        let len = len.min(BLOCK_LEN_MAX);
         let capacity = len.next_multiple_of(FRAME_ALIGN);
         let memory = Memory::small(HEADER_BYTES + capacity);
         // Relaxed: no other memory access depends on the sum.

@@ -16,7 +16,7 @@ use super::range_block;
 use super::reader::{TableEnvironment, TableFile};
 use super::slots::{INDEX_SLOT, data_slot};
 use super::stored::{self, TRAILER_BYTES};
-use crate::buffer::{Slots, pin};
+use crate::buffer::{BLOCK_LEN_MAX, Slots, pin};
 use crate::error::{Error, Result};
 use crate::memory_ledger::Charge;
 use crate::stats::Counter;
@@ -137,8 +137,13 @@ impl TableFile {
     /// Checks that a part is within the file. Its place may come from a damaged index, and its
     /// length is about to be allocated.
     pub(super) fn check_place(&self, offset: u64, len: usize) -> Result<()> {
-        if offset.checked_add(len as u64).is_none_or(|end| end > self.size_bytes) {
-            return Err(self.corrupt(offset, "table", "a part is outside of the file"));
+        let is_within = offset.checked_add(len as u64).is_some_and(|end| end <= self.size_bytes);
+        if !is_within || len > BLOCK_LEN_MAX {
+            return Err(self.corrupt(
+                offset,
+                "table",
+                "a part is outside of the file, or too long",
+            ));
         }
         Ok(())
     }

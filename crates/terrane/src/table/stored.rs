@@ -16,6 +16,7 @@ use terrane_policy::Compression;
 
 use crate::checksum::{checksum, checksum_of, place_seed};
 use crate::error::{Error, Result};
+use crate::types::MAX_VALUE_LEN;
 
 /// The length of the trailer of a block.
 pub(crate) const TRAILER_BYTES: usize = 9;
@@ -108,6 +109,9 @@ pub(crate) fn verify<'a>(
     }
 }
 
+/// The length of the longest block before compression: a block has at most one large value.
+const UNPACKED_LEN_MAX: usize = 2 * MAX_VALUE_LEN;
+
 /// Returns the length of a block before it was compressed. Checks the claimed length, because LZ4
 /// compresses by a factor of at most 255.
 pub(crate) fn unpacked_len(
@@ -119,7 +123,7 @@ pub(crate) fn unpacked_len(
     let corrupt = |detail: &str| Error::corruption(path, Some(offset), what, detail);
     let head = packed.first_chunk::<4>().ok_or_else(|| corrupt("it is too short"))?;
     let len = u32::from_le_bytes(*head) as usize;
-    if len > packed.len().saturating_mul(255) {
+    if len > packed.len().saturating_mul(255) || len > UNPACKED_LEN_MAX {
         return Err(corrupt("its uncompressed length is not possible"));
     }
     Ok(len)
@@ -180,6 +184,9 @@ mod tests {
             assert!(unpack(&packed).is_err());
         }
         assert!(unpack(&[1]).is_err());
+        // Frames cannot be this long.
+        let long = [&[0xff; 4][..], &vec![0; 17 << 20]].concat();
+        assert!(unpacked_len(&long, Path::new("t"), 0, "x").is_err());
     }
 
     #[test]
