@@ -15,6 +15,10 @@ pub(crate) struct MemoryLedger {
     pub(crate) memtables: AtomicUsize,
     /// Buffers of flushes and compactions.
     pub(crate) jobs: AtomicUsize,
+    /// The part of `tables` that the capacity of the buffer pool takes into account.
+    pub(crate) tables_counted: AtomicUsize,
+    /// The capacity that the buffer pool keeps in any case.
+    pub(crate) pool_bytes_min: AtomicUsize,
 }
 
 /// Bytes charged to a holder until this is dropped.

@@ -176,10 +176,12 @@ impl Catalog {
         // Blocks in the pool that are pinned count against its capacity.
         let others = (total + jobs + open + blocks.standalone) as u64;
         let space = budget.saturating_sub(others).max(budget / 16);
+        ledger.pool_bytes_min.store((budget / 16) as usize, Ordering::Relaxed);
         let (capacity, allocated) = (blocks.capacity as u64, blocks.allocated as u64);
         // The pool shrinks at once, because the memory is used elsewhere. It grows only if the gain
         // is worth the cost of resizing it.
         if space < capacity || space - capacity > budget / 64 || allocated > capacity {
+            ledger.tables_counted.store(open, Ordering::Relaxed);
             tables.buffer.set_capacity(space);
         }
         total

@@ -83,6 +83,7 @@ impl TableFile {
             + index.memory_bytes()
             + fragments.iter().map(fragment_bytes).sum::<usize>();
         let charge = Charge::new(&self.environment.ledger, |ledger| &ledger.tables, bytes);
+        self.environment.make_room_for_tables();
         let fragments = fragments.into();
         Ok(OpenTable { reader, footer, index, properties, fragments, slots, _charge: charge })
     }

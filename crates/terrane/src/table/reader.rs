@@ -52,6 +52,24 @@ pub(crate) struct TableEnvironment {
     pub(crate) opening_readers: OpeningReaders,
 }
 
+impl TableEnvironment {
+    /// Takes the memory of open tables from the buffer pool, once it is a sixty-fourth of it. Writes
+    /// and jobs divide the memory anew; a program that only reads opens tables without them.
+    pub(super) fn make_room_for_tables(&self) {
+        let ledger = &*self.ledger;
+        // Relaxed: no other memory access depends on the sums. Two threads may both take the memory,
+        // until it is divided anew.
+        let open = ledger.tables.load(Ordering::Relaxed);
+        let more = open.saturating_sub(ledger.tables_counted.load(Ordering::Relaxed));
+        let capacity = self.buffer.bytes().capacity;
+        if more > capacity / 64 {
+            ledger.tables_counted.store(open, Ordering::Relaxed);
+            let least = ledger.pool_bytes_min.load(Ordering::Relaxed).min(capacity);
+            self.buffer.set_capacity(capacity.saturating_sub(more).max(least) as u64);
+        }
+    }
+}
+
 /// The file of a table, and the environment that reads it.
 pub(super) struct TableFile {
     pub(super) id: TableFileId,
