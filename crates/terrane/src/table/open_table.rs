@@ -91,23 +91,24 @@ impl TableFile {
     /// Returns the layout of the index and the slots of the table, with those blocks that the job
     /// that wrote the table has put into memory.
     ///
-    /// An index that is read here does not get into its slot, because a compaction may have opened
-    /// the table.
+    /// An index that is read here, because it was evicted or never warmed, does not get into its slot:
+    /// a compaction may have opened the table.
     fn open_index(&self, reader: &TableReader, footer: &Footer) -> Result<(IndexLayout, Slots)> {
         let parse = |bytes: &[u8]| {
             IndexLayout::parse(bytes, self.size_bytes)
                 .map_err(|error| self.corrupt(footer.index.offset, "index", &error.to_string()))
         };
-        if let Some(slots) = self.environment.warm.take(self.id)
-            && let Some(index) = slots.peek(INDEX_SLOT, &pin()).map(|index| parse(&index))
-        {
-            let layout = index?;
-            if slots.len() == data_slot(layout.len()) {
-                return Ok((layout, slots));
-            }
-        }
-        let layout = parse(&self.read_part(reader, footer.index, "index")?)?;
-        let slots = Slots::new(&self.environment.buffer, data_slot(layout.len()));
+        let warm = self.environment.warm.take(self.id);
+        let resident = warm
+            .as_ref()
+            .and_then(|slots| slots.peek(INDEX_SLOT, &pin()).map(|index| parse(&index)));
+        let layout = match resident {
+            Some(layout) => layout?,
+            None => parse(&self.read_part(reader, footer.index, "index")?)?,
+        };
+        let count = data_slot(layout.len());
+        let slots = warm.filter(|slots| slots.len() == count);
+        let slots = slots.unwrap_or_else(|| Slots::new(&self.environment.buffer, count));
         Ok((layout, slots))
     }
 
@@ -155,6 +156,23 @@ impl TableFile {
         let mut buffer = vec![0; len];
         self.read_into(reader, offset, &mut buffer)?;
         Ok(buffer)
+    }
+
+    /// Reads all parts but the data blocks again, which readers find in memory, and verifies them.
+    pub(super) fn verify_parts(&self, opened: &OpenTable) -> Result<()> {
+        let (reader, footer) = (&opened.reader, &opened.footer);
+        let at = self.size_bytes.saturating_sub(FOOTER_BYTES as u64);
+        Footer::decode(&self.read(reader, at, FOOTER_BYTES)?, &self.path, self.size_bytes)?;
+        let parts = [
+            (footer.index, "index"),
+            (footer.filter, "filter"),
+            (footer.properties, "properties"),
+            (footer.range_tombstones, "range tombstones"),
+        ];
+        for (handle, what) in parts.into_iter().filter(|(handle, _)| !handle.is_none()) {
+            self.read_part(reader, handle, what)?;
+        }
+        Ok(())
     }
 
     /// Reads and verifies a part that stays in memory. Such parts are not compressed.

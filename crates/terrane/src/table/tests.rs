@@ -12,7 +12,7 @@ use terrane_testkit::{Rng, seed_from_env};
 
 use super::*;
 use crate::buffer::BufferPool;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::io_threads::IoThreads;
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
@@ -271,6 +271,45 @@ fn obsolete_tables_are_discarded_with_their_last_user() {
     assert!(storage.list(Path::new(".")).unwrap().is_empty());
 }
 
+#[test]
+fn damage_of_parts_that_are_in_memory_is_found() {
+    let storage = MemoryStorage::new(1);
+    let path = Path::new(".").join(ID.file_name());
+    let entries = random_entries(&mut Rng::new(2));
+    let config = TableConfig { filter_bits: 10.0, ..config(&mut Rng::new(2)) };
+    let finished = write(&storage, &entries, config);
+    let table = open(&storage, Access::Buffered, &finished);
+    table.verify().unwrap();
+    let good = storage.read(&path).unwrap();
+    let footer = table.opened().unwrap().footer;
+    for handle in [footer.filter, footer.index, footer.properties] {
+        let mut bad = good.clone();
+        bad[handle.offset as usize + handle.len as usize / 2] ^= 1;
+        storage.overwrite(&path, &bad).unwrap();
+        let error = table.verify().unwrap_err();
+        assert!(matches!(error, Error::Corruption(_)), "{error}");
+    }
+    storage.overwrite(&path, &good).unwrap();
+    table.verify().unwrap();
+}
+
+#[test]
+fn open_tables_take_their_memory_from_the_pool() {
+    let storage = MemoryStorage::new(1);
+    let entry = |number: u32| {
+        ((number.to_be_bytes().to_vec(), Reverse(1)), (EntryKind::Value, vec![7; 50]))
+    };
+    let entries: Entries = (0..5000).map(entry).collect();
+    let config = TableConfig { block_bytes: 1, ..config(&mut Rng::new(2)) };
+    let finished = write(&storage, &entries, config);
+    let table = open(&storage, Access::Buffered, &finished);
+    table.properties().unwrap();
+    let environment = &table.file.environment;
+    let open = environment.ledger.tables.load(std::sync::atomic::Ordering::Relaxed);
+    let capacity = environment.buffer.bytes().capacity;
+    assert!(open > 40_000 && capacity + open <= 1 << 20, "{open} {capacity}");
+}
+
 /// A key, its sequence number and its value.
 type Read = (Vec<u8>, SeqNo, Vec<u8>);
 
@@ -365,7 +404,7 @@ fn long_table(
 }
 
 /// Walks from the first entry, and compares with `entries` up to the end or the first error.
-fn walk_until_error(table: &Arc<Table>, entries: &Entries) -> (usize, Option<crate::Error>) {
+fn walk_until_error(table: &Arc<Table>, entries: &Entries) -> (usize, Option<Error>) {
     let mut cursor = TableCursor::new(Arc::clone(table));
     let mut moved = cursor.seek_first();
     for (count, entry) in entries.iter().enumerate() {
@@ -425,7 +464,7 @@ fn damage_surfaces_when_a_scan_reaches_it_and_not_when_it_is_read_ahead() {
             let before = entries.keys().filter(|(key, _)| *key < separator).count();
             assert_eq!(count, before, "block {number}");
             match error.unwrap() {
-                crate::Error::Corruption(error) => {
+                Error::Corruption(error) => {
                     assert_eq!((&*error.path, error.offset), (&*path, Some(place.start)));
                 }
                 other => panic!("{other}"),

@@ -7,12 +7,12 @@ use crate::types::{EntryKind, SeqNo};
 
 /// See [`Table::verify`].
 pub(super) fn verify(table: &Table) -> Result<()> {
+    table.file.verify_parts(table.opened()?)?;
     let properties = table.properties()?.clone();
     let wrong = |detail: &str| Error::corruption(table.path(), None, "table", detail);
     let mut entries = BlockCursor::default();
     let mut last: Option<(Vec<u8>, SeqNo)> = None;
     let (mut count, mut tombstones) = (0, 0);
-    // Probes the filter for every key, so that all of it is read.
     for number in 0..table.block_count()? {
         let offset = table.block_offset(number)?;
         let corrupt =
