@@ -30,7 +30,7 @@
 //! | `word`, `slots` | the word of a block; those of a table |
 //! | `chunk`, `pool`, `allocation` | which frames are free; the state under the lock; who gets which |
 //! | `eviction`, `shrink` | which blocks stay; which memory is given back |
-//! | `backoff` | waiting for readers |
+//! | `steps`, `backoff` | how much at once; waiting for readers |
 
 #![allow(unsafe_code, reason = "frames are shared without counting references")]
 
@@ -47,6 +47,7 @@ mod pool;
 mod pressure_tests;
 mod shrink;
 mod slots;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod word;

@@ -15,7 +15,7 @@ use super::chunk::{CLASSES, Chunk, class_of};
 use super::header::{self, FramePtr, HEADER_BYTES};
 use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
 use super::pool::{Shared, State, owner};
-use super::shrink::Shrinking;
+use super::steps::{BATCH_BYTES_MAX, Shrinking};
 
 /// Below this capacity all frames get memory of their own: chunks would be too large a part of it.
 const CHUNKED_BYTES_MIN: usize = 8 << 20;
@@ -24,9 +24,6 @@ const CHUNKED_BYTES_MIN: usize = 8 << 20;
 const HUGE_BYTES_MIN: usize = 64 << 20;
 
 const SMALL_CHUNK_BYTES: usize = 256 << 10;
-
-/// The most bytes that are evicted at once. A batch shares the cost of waiting for readers.
-pub(super) const BATCH_BYTES_MAX: usize = 256 << 10;
 
 /// How often an allocation evicts before it exceeds the capacity: enough to empty a huge page.
 const ROUNDS: usize = 16;

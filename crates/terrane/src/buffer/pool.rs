@@ -10,7 +10,7 @@ use super::epoch;
 use super::frame::{self, BlockMut};
 use super::header::{self, FramePtr, HEADER_BYTES, STANDALONE, place_of, size_of_frame};
 use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
-use super::shrink::Shrinking;
+use super::steps::Shrinking;
 use super::word::{Slot, Word};
 
 /// The length of the longest block. Callers check lengths that they read from a file.

@@ -4,26 +4,15 @@
 //! Cold blocks are therefore evicted first, wherever they are, and hot blocks move. Memory of a chunk
 //! of which a reader keeps one frame is not given back before the reader drops it.
 
-use super::allocation::BATCH_BYTES_MAX;
 use super::chunk::Chunk;
 use super::frame::{copy, pool_of};
 use super::pool::State;
+use super::steps::{BATCH_BYTES_MAX, Shrinking};
 use super::word::Slot;
 
 /// The number of chunks among which a sparse one is sought, and of those that are looked at.
 const CHUNKS_COMPARED: usize = 64;
 const CHUNKS_SEEN_MAX: usize = 4096;
-
-/// The result of a step of [`State::shrink`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shrinking {
-    /// There is more to do.
-    Goes,
-    /// Readers use what was evicted.
-    Waits,
-    /// The pool is within its capacity, or the rest is in use.
-    Ends,
-}
 
 impl State {
     /// Takes one step towards the capacity, if it is exceeded.

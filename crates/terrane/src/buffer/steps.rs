@@ -1,0 +1,15 @@
+//! The steps in which a pool evicts blocks and gives memory back.
+
+/// The most bytes that are evicted at once. A batch shares the cost of waiting for readers.
+pub(super) const BATCH_BYTES_MAX: usize = 256 << 10;
+
+/// The result of a step of `State::shrink`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shrinking {
+    /// There is more to do.
+    Goes,
+    /// Readers use what was evicted.
+    Waits,
+    /// The pool is within its capacity, or the rest is in use.
+    Ends,
+}
