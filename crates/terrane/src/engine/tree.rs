@@ -16,6 +16,7 @@
 mod covered;
 mod jobs;
 mod memtables;
+mod pace;
 mod prepared;
 mod retired;
 mod state;
@@ -37,6 +38,7 @@ use crate::merge::DamagedValues;
 use crate::types::{KeyspaceId, SeqNo};
 use crate::version::Version;
 use memtables::MemtableChoice;
+use pace::{Pace, nanos_per_write};
 use prepared::NextMemtable;
 use retired::RetiredStates;
 use state::NextState;
@@ -48,10 +50,6 @@ pub(crate) use jobs::{JobId, LateDeletes, TreeJobs};
 pub(crate) use memtables::{memtable_config, new_memtable};
 pub(crate) use state::{ActiveMemtable, ImmutableMemtable, TreeState, pressure_of};
 pub(crate) use value_segments::ValueSegment;
-
-/// If writers stay below the maximum rate, they may make up for at most this much of the unused
-/// rate later, as nanoseconds at that rate.
-const CATCH_UP_NANOS: u64 = 1_000_000;
 
 /// A tree of a database.
 #[derive(Debug)]
@@ -72,10 +70,7 @@ pub(crate) struct Tree {
     /// The next state counts the settled values again, although its version is the same.
     counts_values: AtomicBool,
     is_dropped: AtomicBool,
-    /// The time at which the writes so far would be done at the maximum rate, in nanoseconds since
-    /// `opened_at`.
-    paced_until_nanos: AtomicU64,
-    opened_at: Instant,
+    pace: Pace,
     /// The reported stall that has not ended yet.
     reported_stall: Mutex<Option<WriteStall>>,
     /// The kind of memtable that was chosen, if the design leaves the kind open.
@@ -126,8 +121,7 @@ impl Tree {
             counts_values: AtomicBool::new(false),
             is_dropped: AtomicBool::new(false),
             reported_stall: Mutex::new(None),
-            paced_until_nanos: AtomicU64::new(0),
-            opened_at: Instant::now(),
+            pace: Pace::new(),
             choice: MemtableChoice::default(),
             next: NextMemtable::default(),
             dead: Arc::default(),
@@ -363,14 +357,7 @@ impl Tree {
     /// this schedule.
     pub(crate) fn pace(&self, operations: u64) -> Duration {
         let cost = self.state().nanos_per_write.saturating_mul(operations);
-        let now = u64::try_from(self.opened_at.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let earliest = now.saturating_sub(CATCH_UP_NANOS);
-        let next = |until: u64| Some(until.max(earliest).saturating_add(cost));
-        // Relaxed: the number publishes no other memory.
-        let before =
-            self.paced_until_nanos.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-        let until = before.unwrap_or(0).max(earliest).saturating_add(cost);
-        Duration::from_nanos(until.saturating_sub(now))
+        self.pace.add(cost)
     }
 
     /// Returns the stall that was reported and is not resolved yet.
@@ -400,10 +387,4 @@ pub(crate) fn is_stall(
     pressure: &Pressure,
 ) -> bool {
     stall.as_ref().is_some_and(|stall| stall.effect == effect && stall.cause == pressure.cause)
-}
-
-/// Returns the time per operation at the maximum rate of a design, or 0 if the design has no
-/// maximum rate.
-fn nanos_per_write(design: &Design) -> u64 {
-    design.constraint.max_rate.map_or(0, |rate| 1_000_000_000 / u64::from(rate.max(1)))
 }

@@ -1,0 +1,42 @@
+//! The schedule of writers whose design has a maximum rate.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use terrane_policy::Design;
+
+/// If writers stay below the maximum rate, they may make up for at most this much of the unused
+/// rate later, as nanoseconds at that rate.
+const CATCH_UP_NANOS: u64 = 1_000_000;
+
+/// How far the schedule reaches.
+#[derive(Debug)]
+pub(super) struct Pace {
+    begun_at: Instant,
+    /// The end of the last scheduled operation, in nanoseconds since `begun_at`.
+    until_nanos: AtomicU64,
+}
+
+impl Pace {
+    pub(super) fn new() -> Self {
+        Self { begun_at: Instant::now(), until_nanos: AtomicU64::new(0) }
+    }
+
+    /// Adds operations that take `nanos` together at the maximum rate. Returns how far writers are
+    /// ahead of the schedule.
+    pub(super) fn add(&self, nanos: u64) -> Duration {
+        let now = u64::try_from(self.begun_at.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let earliest = now.saturating_sub(CATCH_UP_NANOS);
+        let next = |until: u64| Some(until.max(earliest).saturating_add(nanos));
+        // Relaxed: the number publishes no other memory.
+        let before = self.until_nanos.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        let until = before.unwrap_or(0).max(earliest).saturating_add(nanos);
+        Duration::from_nanos(until.saturating_sub(now))
+    }
+}
+
+/// Returns the time per operation at the maximum rate of a design, or 0 if the design has no
+/// maximum rate.
+pub(super) fn nanos_per_write(design: &Design) -> u64 {
+    design.constraint.max_rate.map_or(0, |rate| 1_000_000_000 / u64::from(rate.max(1)))
+}
