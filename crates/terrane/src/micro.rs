@@ -10,13 +10,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrane_memtable::{BTreeConfig, Config, Memtable, Pool};
-use terrane_policy::Compression;
+use terrane_policy::{Compression, Values};
 
 use crate::buffer::BufferPool;
 use crate::clock::SystemClock;
 use crate::cursor::{MergeCursor, RunCursor, Source};
 use crate::io_threads::IoThreads;
-use crate::merge::{DropRules, OlderTables, Output, OutputConfig, merge};
+use crate::merge::{
+    DropRules, LoggedValues, OlderTables, Output, OutputConfig, ValueOutputConfig, merge,
+};
 use crate::stats::Counters;
 use crate::storage::{Access, DiskStorage, MemoryStorage};
 use crate::table::{
@@ -24,6 +26,7 @@ use crate::table::{
     TableFileId,
 };
 use crate::types::{EntryKind, Lsn};
+use crate::value_pointer::ValueFileName;
 use crate::version::OpenRun;
 use crate::wal::{LogConfig, LogEnvironment, LogSync, LogWriter, Recovery};
 
@@ -78,7 +81,7 @@ pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
         database: 1,
         lock: None,
     };
-    let config = LogConfig { segment_bytes: 64 << 20, reuses_files: true };
+    let config = LogConfig { segment_bytes: 64 << 20, reuses_files: true, may_be_linked: false };
     let sync = Arc::new(LogSync::new(counters));
     let mut log = LogWriter::begin(environment, config, sync, &replayed, 0, Lsn(0))
         .expect("there is room for a log");
@@ -132,7 +135,7 @@ fn write(storage: &MemoryStorage, sources: Vec<Source>, number: u64) -> Finished
     input.seek_first().expect("memory does not fail");
     let id = TableFileId { number, writer: 1 };
     let mut next_table = || (id, Path::new(".").join(id.file_name()));
-    let mut output = Output::new(OutputConfig {
+    let config = OutputConfig {
         storage,
         table: TableConfig {
             block_bytes: 4096,
@@ -148,7 +151,19 @@ fn write(storage: &MemoryStorage, sources: Vec<Source>, number: u64) -> Finished
         next_table: &mut next_table,
         now_micros: 1,
         oldest_tombstone_micros: None,
-    });
+    };
+    let values = ValueOutputConfig {
+        values: Values::Inline,
+        source: Arc::default(),
+        relocated: Vec::new(),
+        logged: LoggedValues::default(),
+        next_file: Box::new(|| (ValueFileName { number: 1, writer: 1 }, PathBuf::from("1.val"))),
+        keyspace: 0,
+        access: Access::Buffered,
+        sync_bytes: 0,
+        now_micros: 1,
+    };
+    let mut output = Output::new(config, values);
     let rules = DropRules::new(Vec::new(), OlderTables::default());
     let made = merge(input, None, Vec::new(), rules, &mut output, &mut |_| Ok(()));
     made.ok().and_then(|mut tables| tables.pop()).expect("memory does not fail")

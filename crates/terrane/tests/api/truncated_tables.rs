@@ -1,6 +1,8 @@
 //! Files that are damaged while the database is open: every read ends in a typed error or in the
 //! right answer, and never in a signal.
 
+#![allow(clippy::disallowed_types, reason = "another program truncates the files")]
+
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
