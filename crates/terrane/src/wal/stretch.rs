@@ -4,10 +4,10 @@
 //! order of their sequence numbers, and copy their records there. Once all of them are done, the
 //! owner of the lock closes the stretch, and the log continues after the last part.
 //!
-//! 1. A stretch lies in zeros ([`super::zeroed`]), and the storage writes the second word of a record,
-//!    its length and kind, last. If the process dies, a part whose record is not complete is
-//!    therefore read as the end of the log. No later record was acknowledged, because writes are
-//!    acknowledged in order.
+//! 1. A stretch lies in zeros ([`super::zeroed`]) that end [`TERMINATOR_BYTES`] after it, and the
+//!    storage writes the second word of a record, its length and kind, last. If the process dies, a
+//!    part whose record is not complete is therefore read as the end of the log. No later record was
+//!    acknowledged, because writes are acknowledged in order.
 //! 2. A stretch is closed before another segment begins, so the segments before the newest one have
 //!    no such part.
 //! 3. Only a storage whose writes cannot fail has stretches ([`crate::storage::RecordWriter`]): a
@@ -166,10 +166,13 @@ impl LogWriter {
         if end < offset + STRETCH_BYTES_MIN {
             return None;
         }
-        if zeroed.end() < offset + STRETCH_BYTES_MIN {
+        if zeroed.end() < offset + STRETCH_BYTES_MIN + TERMINATOR_BYTES as u64 {
             zeroed.extend(offset + ZEROED_AT_ONCE);
         }
-        let end = end.min(zeroed.end());
+        let end = end.min(match zeroed.end() {
+            end if end < current.len => end.saturating_sub(TERMINATOR_BYTES as u64),
+            end => end,
+        });
         let units = end.saturating_sub(offset) / STRETCH_UNIT;
         (units * STRETCH_UNIT >= STRETCH_BYTES_MIN).then(|| LogStretch {
             writer: Arc::clone(zeroed.writer()),

@@ -1,7 +1,8 @@
 //! Writers that place records at the same time, and processes that die while they do.
 
 use super::*;
-use crate::wal::format::{RECORD_HEADER_BYTES, record_bytes};
+use crate::storage::Access;
+use crate::wal::format::{RECORD_HEADER_BYTES, TERMINATOR_BYTES, record_bytes};
 use crate::wal::stretch::{LogStretch, PreparedRecord, RecordOps};
 
 /// A record that a writer has reserved: where it begins, its sequence number and its operations.
@@ -106,6 +107,34 @@ fn records_that_a_killed_process_never_completed_end_the_log() {
         assert!(found.contains(&(end - 1)) || end == first, "seed {}", seed + round);
     }
     assert!(holes > 50);
+}
+
+/// The records of a stretch ended where the zeros did, and old records of the file followed them.
+#[test]
+fn zeros_follow_a_stretch_that_is_filled() {
+    let mut rng = Rng::new(seed_from_env(95));
+    let storage = MemoryStorage::new(1);
+    let mut log = Log::open(&storage, 256 << 10).unwrap();
+    log.append(&mut rng);
+    // What an earlier use of the file has left.
+    let current = &mut log.writer.current;
+    let end = current.offset + TERMINATOR_BYTES as u64;
+    current.segment.write(end, &vec![0xee; (current.len - end) as usize]).unwrap();
+    current.zeroed.as_ref().unwrap().move_back(end);
+    for _ in 0..3 {
+        let stretch = log.writer.open_stretch().unwrap();
+        let bytes = stretch.units() * 8;
+        let payload = vec![7; bytes as usize - RECORD_HEADER_BYTES];
+        let seq = log.written.len() as u64 + 1;
+        stretch.put(0, seq, &mut PreparedRecord::of(&RecordOps::Encoded(&payload))).unwrap();
+        log.written.push((seq, payload));
+        log.writer.close_stretch(stretch.units());
+        log.writer.set_complete();
+        let mut after = [1; TERMINATOR_BYTES];
+        let file = storage.open(&log.writer.current.path, Access::Buffered).unwrap();
+        file.read_at(log.writer.current.offset, &mut after).unwrap();
+        assert_eq!(after, [0; TERMINATOR_BYTES]);
+    }
 }
 
 /// A record failed after a part of it was written. A stretch was opened over that part, and the places
