@@ -109,7 +109,7 @@ pub(super) fn salvage_log(
         }
     }
     segments.sort_by_key(|segment| segment.header().segment);
-    let links = segments.iter().map(|segment| segment.header());
+    let links = segments.iter().map(SegmentReader::header);
     let links: Vec<(u64, Lsn)> =
         links.map(|header| (header.previous, header.previous_end)).collect();
     for mut segment in segments {
