@@ -42,7 +42,8 @@ pub(crate) fn compare(arguments: &Compare, interrupt: &Interrupt) -> Result<Endi
     // Dropping it removes the directory on every exit path.
     let folder = tempfile::Builder::new().prefix("terrane-compare-").tempdir_in(&base)?;
     let machine = Machine::here(folder.path());
-    let is_direct = is_direct(arguments);
+    let limit = groups_limit(arguments);
+    let is_direct = arguments.direct || limit.is_none() && arguments.memory_limit().is_some();
     let engines = engines_of(arguments, is_direct)?;
     let rows = arguments.rows()?;
     let baseline = arguments.baseline(&engines)?;
@@ -52,7 +53,7 @@ pub(crate) fn compare(arguments: &Compare, interrupt: &Interrupt) -> Result<Endi
         None => None,
     };
     let folder = folder.path();
-    let mut session = Session { arguments, interrupt, folder, machine, is_direct };
+    let mut session = Session { arguments, interrupt, folder, machine, limit, is_direct };
     let mut records = Vec::new();
     let mut ending = Ending::Complete;
     for (position, step) in plan.iter().enumerate() {
@@ -91,18 +92,17 @@ pub(crate) fn compare(arguments: &Compare, interrupt: &Interrupt) -> Result<Endi
     Ok(if interrupt.is_set() { Ending::Interrupted } else { ending })
 }
 
-/// Returns whether tables bypass the page cache: if the user wants that, or if memory is to be limited
-/// and cannot be.
-fn is_direct(arguments: &Compare) -> bool {
-    let Some(limit) = arguments.memory_limit() else { return arguments.direct };
+/// Returns the limit of control groups, if memory is to be limited and groups can be created.
+fn groups_limit(arguments: &Compare) -> Option<u64> {
+    let limit = arguments.memory_limit()?;
     match MemoryGroup::create(limit) {
-        Ok(_) => arguments.direct,
+        Ok(_) => Some(limit),
         Err(error) => {
             say(&format!(
                 "{error:#}\nTables bypass the page cache instead, so that their data is not in memory \
                  outside of the engine's cache.\n"
             ));
-            true
+            None
         }
     }
 }
@@ -163,6 +163,8 @@ struct Session<'a> {
     interrupt: &'a Interrupt,
     folder: &'a Path,
     machine: Machine,
+    /// The limit of the control groups; none if memory is not limited, or cannot be.
+    limit: Option<u64>,
     /// Whether tables bypass the page cache.
     is_direct: bool,
 }
@@ -173,12 +175,10 @@ impl Session<'_> {
         let dir = self.folder.join(format!("{position}-{}-{}", row.name, engine.name));
         std::fs::create_dir(&dir)?;
         let mut settings = self.arguments.settings(engine, row);
-        settings.is_direct |= self.is_direct;
+        settings.is_direct = self.is_direct;
+        settings.memory_limit_bytes = self.limit;
         // Removed after the child has ended and its files are gone.
-        let group = match settings.memory_limit_bytes {
-            Some(bytes) if !self.is_direct => Some(MemoryGroup::create(bytes)?),
-            _ => None,
-        };
+        let group = self.limit.map(MemoryGroup::create).transpose()?;
         let job = Job {
             engine: engine.name.into(),
             row: row.name.into(),

@@ -132,12 +132,9 @@ fn memory(record: &Record) -> String {
         true => " Tables bypass the page cache.",
         false => "",
     };
-    match record.settings.memory_limit_bytes {
-        Some(bytes) if !record.settings.is_direct => {
-            format!(" All memory, page cache included, is limited to {} MiB.", bytes >> 20)
-        }
-        _ => direct.into(),
-    }
+    record.settings.memory_limit_bytes.map_or(direct.into(), |bytes| {
+        format!(" All memory, page cache included, is limited to {} MiB.{direct}", bytes >> 20)
+    })
 }
 
 /// Returns the rows with so little data that they do not show what an LSM engine's compactions
