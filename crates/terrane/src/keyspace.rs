@@ -221,7 +221,7 @@ impl Keyspace {
     /// done. Afterwards the range has no overwritten or deleted values, except those that snapshots
     /// see. To remove such values from a value file, it moves the live values of the file, also those
     /// of keys outside of the range. A value that was deleted before stays if its file holds no live
-    /// value of the range.
+    /// value of the range, or if its file is the segment of the log that is being written.
     ///
     /// # Errors
     /// The disk is full, the operating system refused an operation, a table in the range cannot be
