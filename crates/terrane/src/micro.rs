@@ -10,15 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrane_memtable::{BTreeConfig, Config, Memtable, Pool};
-use terrane_policy::{Compression, Values};
+use terrane_policy::Compression;
 
 use crate::buffer::BufferPool;
 use crate::clock::SystemClock;
 use crate::cursor::{MergeCursor, RunCursor, Source};
 use crate::io_threads::IoThreads;
-use crate::merge::{
-    DropRules, LoggedValues, OlderTables, Output, OutputConfig, ValueOutputConfig, merge,
-};
+use crate::merge::{DropRules, OlderTables, Output, OutputConfig, ValueOutputConfig, merge};
 use crate::stats::Counters;
 use crate::storage::{Access, DiskStorage, MemoryStorage};
 use crate::table::{
@@ -26,7 +24,6 @@ use crate::table::{
     TableFileId,
 };
 use crate::types::{EntryKind, Lsn};
-use crate::value_pointer::ValueFileName;
 use crate::version::OpenRun;
 use crate::wal::{LogConfig, LogEnvironment, LogSync, LogWriter, Recovery};
 
@@ -152,18 +149,7 @@ fn write(storage: &MemoryStorage, sources: Vec<Source>, number: u64) -> Finished
         now_micros: 1,
         oldest_tombstone_micros: None,
     };
-    let values = ValueOutputConfig {
-        values: Values::Inline,
-        source: Arc::default(),
-        relocated: Vec::new(),
-        logged: LoggedValues::default(),
-        next_file: Box::new(|| (ValueFileName { number: 1, writer: 1 }, PathBuf::from("1.val"))),
-        keyspace: 0,
-        access: Access::Buffered,
-        sync_bytes: 0,
-        now_micros: 1,
-    };
-    let mut output = Output::new(config, values);
+    let mut output = Output::new(config, ValueOutputConfig::inline());
     let rules = DropRules::new(Vec::new(), OlderTables::default());
     let made = merge(input, None, Vec::new(), rules, &mut output, &mut |_| Ok(()));
     made.ok().and_then(|mut tables| tables.pop()).expect("memory does not fail")

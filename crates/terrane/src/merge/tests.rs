@@ -23,21 +23,6 @@ use crate::value_file::ValueFiles;
 use crate::value_pointer::ValueFileName;
 use crate::version::Version;
 
-/// Stores all values in tables.
-fn no_values<'a>() -> ValueOutputConfig<'a> {
-    ValueOutputConfig {
-        values: Values::Inline,
-        source: Arc::default(),
-        relocated: Vec::new(),
-        logged: LoggedValues::default(),
-        next_file: Box::new(|| (ValueFileName { number: 1, writer: 1 }, PathBuf::from("1.val"))),
-        keyspace: 0,
-        access: Access::Buffered,
-        sync_bytes: 0,
-        now_micros: 5,
-    }
-}
-
 fn environment(storage: &MemoryStorage) -> Arc<TableEnvironment> {
     Arc::new(TableEnvironment {
         storage: Arc::new(storage.clone()),
@@ -91,7 +76,7 @@ fn merge_memtable(
             now_micros: 5,
             oldest_tombstone_micros: None,
         },
-        no_values(),
+        ValueOutputConfig::inline(),
     );
     let rules = DropRules::new(snapshots.to_vec(), older);
     merge(input, None, memtable.range_tombstones().fragments(), rules, &mut output, &mut |_| Ok(()))
@@ -316,7 +301,7 @@ fn values_that_move_count_as_input() {
             Box::new(move || (name, PathBuf::from(name.file_name())));
         next_file
     };
-    let apart = ValueOutputConfig { values, next_file: named(1), ..no_values() };
+    let apart = ValueOutputConfig { values, next_file: named(1), ..ValueOutputConfig::inline() };
     let (table, mut files, calls) = run(Source::Memtable(memtable.cursor()), 2, apart);
     assert!((9..=21).contains(&calls), "{calls} calls");
     let environment = environment(&storage);
@@ -324,7 +309,8 @@ fn values_that_move_count_as_input() {
     let dir = Path::new("");
     let file = crate::value_file::ValueFile::new(file.name, file.size_bytes, dir, &environment);
     let source = Arc::new(ValueFiles::new(dir, BTreeMap::from([(1, file)])));
-    let inline = || ValueOutputConfig { source: Arc::clone(&source), ..no_values() };
+    let inline =
+        || ValueOutputConfig { source: Arc::clone(&source), ..ValueOutputConfig::inline() };
     let relocated = vec![terrane_policy::ValueFileId(1)];
     let moved = ValueOutputConfig { values, relocated, next_file: named(4), ..inline() };
     for (number, config) in [(3, moved), (5, inline())] {
@@ -344,7 +330,7 @@ fn a_stopped_merge_names_the_files_it_began() {
     let mut input = MergeCursor::new(vec![Source::Memtable(memtable.cursor())]);
     input.seek_first().unwrap();
     let mut next_table = || (TableFileId { number: 1, writer: 1 }, PathBuf::from("1"));
-    let mut output = one_table(&storage, &mut next_table, no_values());
+    let mut output = one_table(&storage, &mut next_table, ValueOutputConfig::inline());
     let rules = DropRules::new(vec![], OlderTables::default());
     let stopped = merge(input, None, vec![], rules, &mut output, &mut |_| Err(Error::Closed));
     assert!(matches!(stopped, Err(Error::Closed)));

@@ -39,6 +39,26 @@ pub(crate) struct ValueOutputConfig<'a> {
     pub(crate) now_micros: u64,
 }
 
+#[cfg(any(test, feature = "micro"))]
+impl ValueOutputConfig<'_> {
+    /// Stores all values in tables.
+    pub(crate) fn inline() -> Self {
+        Self {
+            values: Values::Inline,
+            source: Arc::default(),
+            relocated: Vec::new(),
+            logged: LoggedValues::default(),
+            next_file: Box::new(|| {
+                (ValueFileName { number: 1, writer: 1 }, PathBuf::from("1.val"))
+            }),
+            keyspace: 0,
+            access: Access::Buffered,
+            sync_bytes: 0,
+            now_micros: 1,
+        }
+    }
+}
+
 /// The value files that a merge writes.
 pub(super) struct ValueOutput<'a> {
     config: ValueOutputConfig<'a>,
