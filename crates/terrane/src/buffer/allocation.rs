@@ -38,7 +38,7 @@ impl State {
         }
     }
 
-    /// Finds memory for a frame. Returns none if readers still use what was evicted, and the caller
+    /// Finds memory for a frame. Returns none if readers still use the evicted blocks, and the caller
     /// is patient or the capacity is exceeded by far; or if the pool is full and can evict nothing.
     pub(super) fn acquire(&mut self, bytes: usize, is_patient: bool) -> Option<(u32, u32)> {
         let class = class_of(bytes);
@@ -68,7 +68,7 @@ impl State {
                 // Enough was evicted. More would not be free earlier.
                 break;
             }
-            // What was evicted before had another size.
+            // The blocks evicted before had another size.
             let is_emptied = round > 0 && self.pending_bytes == 0 && self.empty_chunk();
             if !is_emptied {
                 let wanted = (self.cached_bytes / 16).min(BATCH_BYTES_MAX).max(bytes);

@@ -96,7 +96,8 @@ mod mapped {
             }
             return Some(start);
         }
-        // The address is not aligned: maps twice as much, and unmaps what is around the aligned part.
+        // The address is not aligned: maps twice as much, and unmaps the parts before and after the
+        // aligned one.
         unmap(start, bytes);
         let start = map_anywhere(2 * bytes)?;
         let before = start.as_ptr().align_offset(HUGE_PAGE_BYTES);

@@ -1,4 +1,4 @@
-//! Under pressure, only what is cold is evicted: while a reader has lost its processor, while the pool
+//! Under pressure, only cold blocks are evicted: while a reader has lost its processor, while the pool
 //! is full of blocks that are used, and while it shrinks.
 
 use std::sync::{Barrier, PoisonError};

@@ -8,7 +8,7 @@ pub(super) const BATCH_BYTES_MAX: usize = 256 << 10;
 pub(super) enum Shrinking {
     /// There is more to do.
     Goes,
-    /// Readers use what was evicted.
+    /// Readers still use the evicted blocks.
     Waits,
     /// The pool is within its capacity, or the rest is in use.
     Ends,

@@ -104,7 +104,7 @@ impl RunCursor {
         self.entries.as_mut().map_or(Ok(()), |entries| entries.prefetch_entry(key, seq))
     }
 
-    /// Discards what was prefetched.
+    /// Discards the prefetched position.
     pub(crate) fn forget_prefetch(&mut self) {
         if let Some(entries) = &mut self.entries {
             entries.forget_prefetch();

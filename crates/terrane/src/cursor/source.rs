@@ -126,7 +126,7 @@ impl Source {
         }
     }
 
-    /// Discards what was prefetched.
+    /// Discards the prefetched position.
     pub(crate) fn forget_prefetch(&mut self) {
         if let Self::Run(cursor) = self {
             cursor.forget_prefetch();

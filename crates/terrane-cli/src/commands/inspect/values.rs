@@ -1,4 +1,4 @@
-//! `terrane inspect values`: the value files of a database, and what is live in them.
+//! `terrane inspect values`: the value files of a database, and their live values.
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
