@@ -4,7 +4,7 @@
 //! stays open, and a file that was closed is opened again by name when it is next read.
 //!
 //! 1. A file in use stays open, because whoever reads it holds a reference. For a moment each thread
-//!    may thus have one more file open than the limit.
+//!    may thus have one more file open than the limit; the threads of [`crate::io_threads`] count too.
 //! 2. A file can be opened again as long as its [`Table`](super::Table) exists, because a writer
 //!    removes the file only after the last user has dropped an obsolete table. In a read-only opening
 //!    another process removes files, so its files stay open, without a limit.

@@ -124,8 +124,10 @@ fn value(number: u64) -> String {
 const KEYS: u64 = 4000;
 const OPEN_FILES: usize = 8;
 const READERS: usize = 4;
-/// Readers, one writer, one flush thread, and the threads of compactions.
-const THREADS: usize = READERS + 2 + 4;
+/// The threads that read blocks for readers, of which each opens the file that it reads.
+const IO_THREADS: usize = 16;
+/// Readers, one writer, one flush thread, the threads of compactions, and those that read blocks.
+const THREADS: usize = READERS + 2 + 4 + IO_THREADS;
 
 fn read_randomly(db: &Db, seed: u64) {
     let mut rng = Rng::new(seed);
