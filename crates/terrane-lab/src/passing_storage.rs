@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane::storage::{
-    Access, Appender, DiskStorage, Lock, LockProbe, Mapping, RandomReader, Segment, Storage, Syncer,
+    Access, Appender, DiskStorage, Lock, LockProbe, RandomReader, Segment, Storage, Syncer,
 };
 
 /// The default storage without syncs.
@@ -36,10 +36,6 @@ impl Storage for PassingStorage {
 
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
         DiskStorage.open(path, access)
-    }
-
-    fn map(&self, path: &Path) -> io::Result<Mapping> {
-        DiskStorage.map(path)
     }
 
     fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {

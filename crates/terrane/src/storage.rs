@@ -22,6 +22,7 @@ mod disk_segment;
 mod fault;
 #[cfg(target_os = "linux")]
 mod mapped_segment;
+#[cfg(target_os = "linux")]
 mod mapping;
 mod memory;
 mod opening_readers;
@@ -36,7 +37,6 @@ pub(crate) use ancestors::sync_ancestors;
 pub(crate) use directory_lock::DirectoryLock;
 pub use disk::DiskStorage;
 pub use fault::{Fault, FaultStorage, Operation};
-pub use mapping::Mapping;
 pub use memory::{Crash, CrashPoint, MemoryStorage, Survival};
 pub(crate) use opening_readers::OpeningReaders;
 
@@ -71,18 +71,6 @@ pub trait Storage: Send + Sync + fmt::Debug {
 
     /// Opens a file for reads at any offset.
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>>;
-
-    /// Maps a whole file into memory for reading. The file must not be modified or truncated while
-    /// the mapping exists; removing its name is allowed.
-    ///
-    /// The engine does not call this: it reads tables through its buffer manager. By default, reads
-    /// the whole file into memory, which does not count against the memory budget.
-    fn map(&self, path: &Path) -> io::Result<Mapping> {
-        let len = usize::try_from(self.len(path)?).map_err(|_| io::ErrorKind::FileTooLarge)?;
-        let mut bytes = vec![0; len];
-        self.open(path, Access::Buffered)?.read_at(0, &mut bytes)?;
-        Ok(Mapping::of_bytes(bytes))
-    }
 
     /// Creates a segment of `len` zero bytes and allocates disk space for all of them. Fails if a
     /// file of this name exists.

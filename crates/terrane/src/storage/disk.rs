@@ -13,9 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(target_os = "linux")]
 use super::direct::{DirectAppender, DirectFile, DirectReader};
 use super::disk_lock::{self, DiskProbe};
-use super::{
-    Access, Appender, Lock, LockProbe, Mapping, RandomReader, Segment, Storage, disk_segment,
-};
+use super::{Access, Appender, Lock, LockProbe, RandomReader, Segment, Storage, disk_segment};
 
 /// The file system of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,10 +58,6 @@ impl Storage for DiskStorage {
             Access::Buffered => Ok(Arc::new(DiskReader(File::open(path)?))),
             Access::Direct => open_direct(path),
         }
-    }
-
-    fn map(&self, path: &Path) -> io::Result<Mapping> {
-        Mapping::of_file(&File::open(path)?)
     }
 
     fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {
@@ -275,8 +269,6 @@ mod tests {
         let mut file = DiskStorage.create(&path, Access::Buffered).unwrap();
         file.append(&bytes).unwrap();
         file.sync().unwrap();
-        let map = DiskStorage.map(&path).unwrap();
-        assert_eq!(&map[..], &bytes[..]);
         for access in [Access::Buffered, Access::Direct] {
             let reader = DiskStorage.open(&path, access).unwrap();
             for (offset, len) in [(0, 1), (0, 20_001), (4095, 2), (4096, 4096), (19_999, 2), (7, 0)]

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{
-    Access, Appender, Lock, LockProbe, Mapping, Preparer, RandomReader, RecordWriter, Segment,
-    Storage, Syncer,
+    Access, Appender, Lock, LockProbe, Preparer, RandomReader, RecordWriter, Segment, Storage,
+    Syncer,
 };
 
 /// An operation on a file or directory.
@@ -153,11 +153,6 @@ impl Storage for FaultStorage {
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
         self.check(Operation::Open, path)?;
         Ok(Arc::new(FaultyFile::new(self, path, self.inner.open(path, access)?)))
-    }
-
-    fn map(&self, path: &Path) -> io::Result<Mapping> {
-        self.check(Operation::Open, path)?;
-        self.inner.map(path)
     }
 
     fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {

@@ -1,96 +1,29 @@
-//! Files mapped into memory: segments of the log for writing, and whole files for users of
-//! [`Storage::map`](super::Storage::map). The engine does not read tables through maps.
+//! Segments of the log, mapped into memory for writing.
 //!
-//! A mapping shares the file's pages, so a shared slice of it is sound only while nobody changes
-//! the file:
+//! A [`WritableMapping`] is shared by the threads that write to it:
 //!
-//! 1. This process never changes a mapped file: only complete tables may be mapped, and the engine
-//!    never writes to a table again.
-//! 2. No other process of the engine changes it, because a process writes only to files that it
-//!    created itself under unused names. The database may be open for writing elsewhere while this
-//!    process has it open read-only; the writer may then remove the table, but the pages of a removed
-//!    file stay valid while it is mapped.
+//! 1. No reference into it exists, and all its memory is only stored to, with atomic stores. So
+//!    concurrent stores are no data race even if their ranges overlap.
 //!
-//! A [`WritableMapping`] is shared by the threads that write to it. No reference into it exists, and
-//! all its memory is only stored to, with atomic stores, so concurrent stores are no data race even
-//! if their ranges overlap (3).
-//!
-//! If another program truncates the file, reading the missing part raises SIGBUS and ends the
-//! process, which is why the engine reads tables with system calls.
-#![allow(unsafe_code, reason = "the compiler cannot check that a mapped file does not change")]
+//! Files are not mapped for reading, because reading a page that another program has truncated raises
+//! SIGBUS, which ends the process.
+#![allow(unsafe_code, reason = "the compiler cannot check that stores stay within a mapping")]
 #![allow(clippy::disallowed_types, reason = "a mapping needs a file")]
 
-use std::fmt;
 use std::fs::File;
 use std::io;
-use std::ops::Deref;
 use std::sync::Arc;
-#[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use memmap2::Mmap;
-#[cfg(target_os = "linux")]
 use memmap2::{MmapOptions, MmapRaw};
 
-/// The contents of a file, in memory.
-#[derive(Clone)]
-pub struct Mapping(Arc<Contents>);
-
-enum Contents {
-    Mapped(Mmap),
-    Heap(Arc<Vec<u8>>),
-}
-
-impl Mapping {
-    /// Maps all of a file.
-    pub(super) fn of_file(file: &File) -> io::Result<Self> {
-        if file.metadata()?.len() == 0 {
-            return Ok(Self::of_bytes(Vec::new()));
-        }
-        // SAFETY: the pages do not change while they are mapped. By the contract of `Storage::map`
-        // the caller maps only files that are not modified. The engine passes only tables, which
-        // are changed neither by this process (invariant 1) nor by another process of the engine
-        // (invariant 2).
-        let map = unsafe { Mmap::map(file) }?;
-        Ok(Self(Arc::new(Contents::Mapped(map))))
-    }
-
-    /// Creates a mapping of bytes that are in memory already: a `Vec<u8>`, or an `Arc<Vec<u8>>` that
-    /// the mapping shares. A [`Storage`](super::Storage) outside of this crate returns such
-    /// mappings.
-    pub fn of_bytes(bytes: impl Into<Arc<Vec<u8>>>) -> Self {
-        Self(Arc::new(Contents::Heap(bytes.into())))
-    }
-}
-
-impl Deref for Mapping {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        match &*self.0 {
-            Contents::Mapped(map) => map,
-            Contents::Heap(bytes) => bytes,
-        }
-    }
-}
-
-impl fmt::Debug for Mapping {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Mapping({} bytes)", self.len())
-    }
-}
-
 /// The first bytes of a file, mapped into memory for writing. It is never read, no reference into it
-/// exists, and all stores to it are atomic (3). Clones write to the same memory.
-#[cfg(target_os = "linux")]
+/// exists, and all stores to it are atomic (1). Clones write to the same memory.
 #[derive(Debug, Clone)]
 pub(super) struct WritableMapping(Arc<MmapRaw>);
 
-#[cfg(target_os = "linux")]
 const WORD: usize = size_of::<u64>();
 
-#[cfg(target_os = "linux")]
 impl WritableMapping {
     /// Maps the first `len` bytes of a file.
     pub(super) fn of_file(file: &File, len: u64) -> io::Result<Self> {
@@ -179,7 +112,7 @@ impl WritableMapping {
             // SAFETY: the index is below the length, as just checked, so the pointer stays within
             // the mapping, which `self.0` keeps alive.
             let to = unsafe { self.0.as_mut_ptr().add(start + at) };
-            // SAFETY: `to` is valid, and all accesses to the mapping are atomic stores (3).
+            // SAFETY: `to` is valid, and all accesses to the mapping are atomic stores (1).
             let to = unsafe { AtomicU8::from_ptr(to) };
             to.store(*byte, Ordering::Relaxed);
         }
@@ -194,7 +127,7 @@ impl WritableMapping {
         let to = unsafe { self.0.as_mut_ptr().add(start) };
         // SAFETY: the words end within the mapping, as just checked. They are aligned because a
         // mapping begins at a page and `start` is a multiple of the size of a word. All accesses to
-        // the mapping are atomic stores (3).
+        // the mapping are atomic stores (1).
         unsafe { std::slice::from_raw_parts(to.cast::<AtomicU64>(), count) }
     }
 

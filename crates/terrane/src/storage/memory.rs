@@ -8,8 +8,8 @@
 //! A directory is a name in its parent, and everything in a directory is lost with its name. The
 //! working directory, which is the empty path or `.`, and `/` always exist.
 //!
-//! A file takes memory while it has a name, would have a name after a crash, or is open. Mappings
-//! and crash images share its synced contents.
+//! A file takes memory while it has a name, would have a name after a crash, or is open. Crash images
+//! share its synced contents.
 //!
 //! If a capacity is set, writes that exceed it fail as on a full disk. Files with direct access
 //! refuse unaligned requests, as a device does.
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::direct::{DirectAppender, DirectReader};
-use super::{Access, Appender, Lock, LockProbe, Mapping, RandomReader, Segment, Storage};
+use super::{Access, Appender, Lock, LockProbe, RandomReader, Segment, Storage};
 pub use crash::{Crash, CrashPoint, Survival};
 use files::{HeldLock, MemoryAppender, MemoryProbe, MemoryReader, MemorySegment, SharedLock};
 use names::{Entry, NameChange, Names, normal};
@@ -274,10 +274,6 @@ impl Storage for MemoryStorage {
             return Ok(Arc::new(DirectReader::new(file, len)));
         }
         Ok(Arc::new(MemoryReader::new(self.clone(), file)))
-    }
-
-    fn map(&self, path: &Path) -> io::Result<Mapping> {
-        Ok(Mapping::of_bytes(self.lock_state().node(path)?.shared()))
     }
 
     fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {

@@ -5,9 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use terrane::storage::{
-    Access, Appender, Lock, Mapping, MemoryStorage, RandomReader, Segment, Storage,
-};
+use terrane::storage::{Access, Appender, Lock, MemoryStorage, RandomReader, Segment, Storage};
 use terrane::{Background, Options};
 
 use crate::support::{DIR, small_design};
@@ -43,9 +41,6 @@ impl Storage for HookedStorage {
     }
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
         self.inner.open(path, access)
-    }
-    fn map(&self, path: &Path) -> io::Result<Mapping> {
-        self.inner.map(path)
     }
     fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {
         self.inner.create_segment(path, len)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use terrane::storage::{
-    Access, Appender, DiskStorage, Lock, Mapping, MemoryStorage, RandomReader, Segment, Storage,
+    Access, Appender, DiskStorage, Lock, MemoryStorage, RandomReader, Segment, Storage,
 };
 use terrane::{Background, Db, Design, ErrorKind, Options, ReadMode};
 use terrane_testkit::{Rng, seed_from_env};
@@ -70,10 +70,6 @@ impl Storage for CountingStorage {
         let open = self.open.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(open, Ordering::SeqCst);
         Ok(Arc::new(CountedReader { inner, open: Arc::clone(&self.open) }))
-    }
-
-    fn map(&self, path: &Path) -> io::Result<Mapping> {
-        self.inner.map(path)
     }
 
     fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {

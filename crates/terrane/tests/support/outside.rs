@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use terrane::Clock;
-use terrane::storage::{Access, Appender, Lock, Mapping, RandomReader, Segment, Storage, Syncer};
+use terrane::storage::{Access, Appender, Lock, RandomReader, Segment, Storage, Syncer};
 use terrane_testkit::Rng;
 
 /// Files in a map, each behind a lock of its own.
@@ -72,10 +72,6 @@ impl Storage for MapStorage {
 
     fn open(&self, path: &Path, _access: Access) -> io::Result<Arc<dyn RandomReader>> {
         Ok(Arc::new(self.file(path)?))
-    }
-
-    fn map(&self, path: &Path) -> io::Result<Mapping> {
-        Ok(Mapping::of_bytes(self.file(path)?.0.read().unwrap().clone()))
     }
 
     fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {

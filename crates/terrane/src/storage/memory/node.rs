@@ -30,7 +30,7 @@ pub(super) struct Open {
 /// The contents of a file.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// Shared with the durable contents and with maps of the file until the next write.
+    /// Shared with the durable contents until the next write.
     data: Arc<Vec<u8>>,
     durable: Arc<Vec<u8>>,
     pending: Vec<Pending>,
@@ -52,11 +52,6 @@ impl Node {
 
     pub(super) fn data(&self) -> &[u8] {
         &self.data
-    }
-
-    /// A snapshot of the contents, which later writes do not change.
-    pub(super) fn shared(&self) -> Arc<Vec<u8>> {
-        Arc::clone(&self.data)
     }
 
     /// Returns a holder for a new open handle.

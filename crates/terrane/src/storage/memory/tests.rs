@@ -111,16 +111,17 @@ fn files_that_a_rename_replaced_are_gone() {
 }
 
 #[test]
-fn synced_contents_are_shared_and_mappings_do_not_change() {
+fn synced_contents_are_shared_until_the_next_write() {
     let storage = with_dir();
     let path = Path::new("db/file");
     let mut file = storage.create(path, Access::Buffered).unwrap();
     file.append(b"one").unwrap();
     file.sync().unwrap();
-    let map = storage.map(path).unwrap();
-    assert!(std::ptr::eq(&raw const *map, storage.lock_state().node(path).unwrap().data()));
+    let image = storage.crash_point();
     file.append(b" two").unwrap();
-    assert_eq!((&*map, &storage.read(path).unwrap()[..]), (&b"one"[..], &b"one two"[..]));
+    let synced = image.image(Crash::Process);
+    assert_eq!(synced.read(path).unwrap(), b"one");
+    assert_eq!(storage.read(path).unwrap(), b"one two");
 }
 
 #[test]
