@@ -7,7 +7,7 @@
 
 use crate::batch::{Op, Ops};
 use crate::types::KeyspaceId;
-use crate::{Design, manifest, table, wal};
+use crate::{Design, manifest, table, value_file, wal};
 use terrane_policy::TreeShape;
 
 /// A decoder to fuzz.
@@ -31,11 +31,7 @@ pub const TARGETS: &[Target] = &[
         seeds: || vec![wal::fuzz::good_segment()],
     },
     Target { name: "log_sealed", run: wal::fuzz::sealed_log, seeds: log_seeds },
-    Target {
-        name: "manifest_edit",
-        run: manifest::fuzz::edit,
-        seeds: || vec![manifest::fuzz::good_edit(), manifest::fuzz::good_change()],
-    },
+    Target { name: "manifest_edit", run: manifest::fuzz::edit, seeds: manifest::fuzz::good_edits },
     Target {
         name: "manifest_file",
         run: manifest::fuzz::file,
@@ -43,7 +39,11 @@ pub const TARGETS: &[Target] = &[
     },
     Target { name: "manifest_sealed", run: manifest::fuzz::sealed_file, seeds: manifest_seeds },
     Target { name: "shape", run: shape, seeds: shape_seeds },
-    Target { name: "table_block", run: table::fuzz::block, seeds: || part(3) },
+    Target {
+        name: "table_block",
+        run: table::fuzz::block,
+        seeds: || [part(3), vec![table::fuzz::block_with_values_apart()]].concat(),
+    },
     Target { name: "table_compressed", run: table::fuzz::compressed_block, seeds: || part(6) },
     Target { name: "table_file", run: table::fuzz::file, seeds: || vec![table::fuzz::good_file()] },
     Target { name: "table_filter", run: table::fuzz::filter, seeds: || part(4) },
@@ -55,6 +55,21 @@ pub const TARGETS: &[Target] = &[
         name: "table_sealed",
         run: table::fuzz::sealed_file,
         seeds: || vec![vec![0; 4], vec![200, 1, 1, 9]],
+    },
+    Target {
+        name: "value_file",
+        run: value_file::fuzz::file,
+        seeds: || vec![value_file::fuzz::good_file()],
+    },
+    Target {
+        name: "value_pointer",
+        run: value_file::fuzz::pointer,
+        seeds: value_file::fuzz::good_pointers,
+    },
+    Target {
+        name: "value_sealed",
+        run: value_file::fuzz::sealed_file,
+        seeds: value_file::fuzz::sealed_seeds,
     },
 ];
 
@@ -133,9 +148,11 @@ fn log_seeds() -> Vec<Vec<u8>> {
 }
 
 fn manifest_seeds() -> Vec<Vec<u8>> {
-    let edit = manifest::fuzz::good_edit();
-    let len = (edit.len() as u16).to_le_bytes();
-    vec![[&len[..], &[0], &edit].concat(), [&len[..], &[0x91], &edit].concat()]
+    let frame = |edit: &[u8], damage: u8| {
+        [&(edit.len() as u16).to_le_bytes()[..], &[damage], edit].concat()
+    };
+    let [good, values, ..] = &manifest::fuzz::good_edits()[..] else { return Vec::new() };
+    vec![frame(good, 0), frame(good, 0x91), [frame(values, 0), frame(values, 2)].concat()]
 }
 
 #[cfg(test)]

@@ -19,10 +19,13 @@
 //! | `file` | a file in use: reads its values, and removes it when it is obsolete |
 //! | `files` | the value files of a version |
 //! | `scan` | reads all records of a file |
+//! | `fuzz` | fuzz targets |
 
 mod file;
 mod files;
 mod format;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod scan;
 #[cfg(test)]
 mod tests;

@@ -3,14 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_policy::{KeyRange, RunId, TableId, TableInfo};
+use terrane_policy::{
+    KeyRange, RunId, TableId, TableInfo, ValueFileId, ValueFileInfo, ValueFileState, ValueRef,
+};
 
 use super::file::{manifest_file_name, put_frame};
-use super::{Change, Edit, ManifestState, TableRecord, read_manifest, replay};
+use super::{Change, Edit, ManifestState, TableRecord, ValueFileRecord, read_manifest, replay};
 use crate::error::{Error, ErrorKind};
 use crate::storage::{Access, MemoryStorage, Storage};
 use crate::table::TableFileId;
 use crate::types::{KeyspaceId, Lsn};
+use crate::value_pointer::ValueFileName;
 
 const NUMBER: u64 = 3;
 
@@ -89,8 +92,12 @@ fn record(number: u64) -> TableRecord {
     TableRecord { file: TableFileId { number, writer: 1 }, info, checksum: 5 }
 }
 
-/// A valid edit.
-pub(crate) fn good_edit() -> Vec<u8> {
+/// Valid edits: with tables, with values apart, and one for a state that has what it removes.
+pub(crate) fn good_edits() -> Vec<Vec<u8>> {
+    vec![good_edit(), edit_with_values_apart(), removing_edit()]
+}
+
+fn good_edit() -> Vec<u8> {
     let design = "leveling T=10".to_owned();
     let keyspace = KeyspaceId(0);
     let changes = vec![
@@ -106,8 +113,37 @@ pub(crate) fn good_edit() -> Vec<u8> {
     Edit { version: 1, epoch: 1, changes }.encode()
 }
 
-/// A valid edit, for a state that has the table and keyspace that it removes.
-pub(crate) fn good_change() -> Vec<u8> {
+fn edit_with_values_apart() -> Vec<u8> {
+    let keyspace = KeyspaceId(0);
+    let design = "leveling T=10; values=apart(1KiB)".to_owned();
+    let file = |number: u64, state: ValueFileState| {
+        let dead = Some(5);
+        let info = ValueFileInfo {
+            values: 9,
+            state,
+            oldest_dead_micros: dead,
+            ..ValueFileInfo::new(number, 900)
+        };
+        let name = ValueFileName { number, writer: 1 };
+        let is_segment = state != ValueFileState::Settled;
+        let record = ValueFileRecord { name, is_segment, size_bytes: 1000, info: Arc::new(info) };
+        Change::ValueFile { keyspace, file: record }
+    };
+    let used = |number| ValueRef { file: ValueFileId(number), bytes: 400, values: 4 };
+    let mut table = record(5);
+    Arc::make_mut(&mut table.info).value_refs = [used(3), used(4)].into();
+    let changes = vec![
+        Change::Keyspace { keyspace, name: "default".into(), design },
+        file(3, ValueFileState::Settled),
+        file(4, ValueFileState::Unflushed),
+        Change::AddTable { keyspace, level: 0, run: RunId(2), table },
+        Change::RemoveValueFile { keyspace, file: ValueFileId(6) },
+        Change::NextTable(7),
+    ];
+    Edit { version: 1, epoch: 1, changes }.encode()
+}
+
+fn removing_edit() -> Vec<u8> {
     let keyspace = KeyspaceId(0);
     let changes = vec![
         Change::Keyspace { keyspace, name: "a".into(), design: "tiering T=3".into() },

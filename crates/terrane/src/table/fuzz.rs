@@ -24,6 +24,7 @@ use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, MemoryStorage, Storage};
 use crate::types::{EntryKind, MAX_SEQ};
+use crate::value_pointer::ValuePointer;
 
 const ID: TableFileId = TableFileId { number: 7, writer: 0xabc };
 const DIR: &str = ".";
@@ -183,8 +184,11 @@ fn make_sample() -> Result<Sample> {
     let mut writer = TableWriter::create(&storage, &path, ID, config)?;
     for number in 0..30u64 {
         let key = format!("key{number:02}");
-        let kind = if number % 7 == 3 { EntryKind::Tombstone } else { EntryKind::Value };
-        let value = if kind == EntryKind::Value { vec![7; number as usize] } else { Vec::new() };
+        let (kind, value) = match number % 7 {
+            3 => (EntryKind::Tombstone, Vec::new()),
+            5 => (EntryKind::Apart, place(number)),
+            _ => (EntryKind::Value, vec![7; number as usize]),
+        };
         for seq in [100 + number, 40, 3].into_iter().take(1 + number as usize % 3) {
             writer.add(key.as_bytes(), seq, kind, &value)?;
         }
@@ -211,8 +215,9 @@ fn make_sample() -> Result<Sample> {
     Ok(Sample { bytes, info: finished.info, footer, sealed })
 }
 
-fn open(storage: &MemoryStorage, info: &Arc<TableInfo>, access: Access) -> Arc<Table> {
-    let environment = Arc::new(TableEnvironment {
+/// Returns what tables and value files in `storage` need to be read.
+pub(crate) fn environment(storage: &MemoryStorage, access: Access) -> Arc<TableEnvironment> {
+    Arc::new(TableEnvironment {
         storage: Arc::new(storage.clone()),
         access,
         buffer: BufferPool::new(1 << 16),
@@ -226,8 +231,11 @@ fn open(storage: &MemoryStorage, info: &Arc<TableInfo>, access: Access) -> Arc<T
         discard: |_, _| {},
         not_removed: std::sync::Mutex::default(),
         opening_readers: crate::storage::OpeningReaders::default(),
-    });
-    Table::new(ID, Arc::clone(info), Path::new(DIR), &environment)
+    })
+}
+
+fn open(storage: &MemoryStorage, info: &Arc<TableInfo>, access: Access) -> Arc<Table> {
+    Table::new(ID, Arc::clone(info), Path::new(DIR), &environment(storage, access))
 }
 
 /// Reads a file as a table through every read path.
@@ -294,6 +302,25 @@ fn check(outcome: Result<()>) {
         let kinds = [ErrorKind::Corruption, ErrorKind::Unsupported];
         assert!(kinds.contains(&error.kind()), "{error}");
     }
+}
+
+/// Returns the encoded place of a value.
+fn place(number: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    let (file, offset) = (number % 3 + 1, number << 12);
+    ValuePointer { file, offset, len: 1000, checksum: 3 }.encode(&mut out);
+    out
+}
+
+/// Returns a block with a value apart.
+pub(crate) fn block_with_values_apart() -> Vec<u8> {
+    let mut builder = BlockBuilder::default();
+    builder.add(b"key1", 9, EntryKind::Apart, &place(4));
+    builder.add(b"key1", 7, EntryKind::Value, b"value");
+    builder.add(b"key2", 8, EntryKind::Tombstone, b"");
+    let mut block = Vec::new();
+    builder.finish(&mut block);
+    block
 }
 
 /// Valid input for each decoder of a part: footer, properties, index, block, filter, range

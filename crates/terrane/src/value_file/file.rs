@@ -78,7 +78,9 @@ impl ValueFile {
         let slots = self.slots.get_or_init(|| Slots::new(&self.environment.buffer, count));
         let slot = (pointer.offset / SLOT_BYTES) as usize;
         let part = TAG_BYTES..TAG_BYTES + pointer.len as usize;
+        // A damaged pointer may have the right tag with another length.
         if let Some(block) = slots.get(slot, &pin())
+            && block.len() == part.end
             && block.get(..TAG_BYTES) == Some(&tag_of(pointer)[..])
         {
             return Ok(Value::of_block(block, part));

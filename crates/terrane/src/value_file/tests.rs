@@ -4,12 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::*;
-use crate::buffer::BufferPool;
 use crate::error::{ErrorKind, Result};
-use crate::memory_ledger::MemoryLedger;
-use crate::stats::{Counter, Counters};
-use crate::storage::{Access, MemoryStorage, OpeningReaders, Storage};
-use crate::table::{OpenFiles, TableEnvironment, WarmSlots};
+use crate::stats::Counter;
+use crate::storage::{Access, MemoryStorage, Storage};
+use crate::table::TableEnvironment;
 use crate::value_pointer::{ValueFileName, ValuePointer};
 
 const NAME: ValueFileName = ValueFileName { number: 7, writer: 0xabc };
@@ -19,21 +17,10 @@ fn path() -> PathBuf {
 }
 
 fn environment(storage: &MemoryStorage) -> Arc<TableEnvironment> {
-    Arc::new(TableEnvironment {
-        storage: Arc::new(storage.clone()),
-        access: Access::Buffered,
-        buffer: BufferPool::new(1 << 16),
-        warm: WarmSlots::default(),
-        io_threads: crate::io_threads::IoThreads::new(0),
-        open_files: OpenFiles::new(None),
-        ledger: Arc::new(MemoryLedger::default()),
-        counters: Arc::new(Counters::default()),
-        clock: Arc::new(crate::clock::SystemClock),
-        counts_accesses: std::sync::atomic::AtomicBool::new(false),
-        discard: |environment, path| environment.storage.remove(path).unwrap(),
-        not_removed: std::sync::Mutex::default(),
-        opening_readers: OpeningReaders::default(),
-    })
+    let mut environment = crate::table::fuzz::environment(storage, Access::Buffered);
+    let parts = Arc::get_mut(&mut environment).unwrap();
+    parts.discard = |environment, path| environment.storage.remove(path).unwrap();
+    environment
 }
 
 /// Writes a file with these values, and returns their pointers.
