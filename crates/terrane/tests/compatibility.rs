@@ -17,8 +17,11 @@ use terrane::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The version that this library writes.
-const NEWEST: u32 = 1;
+/// The newest golden database: 1 has all values in tables, 2 has values apart as well.
+const NEWEST: u32 = 2;
+
+/// The number of writes that are only in the log of each golden database.
+const LOGGED_WRITES: [u64; 2] = [2, 3];
 
 fn golden(version: u32) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}"))
@@ -75,18 +78,24 @@ fn make(version: u32) {
     let unlogged = WriteOptions::new().durability(Durability::None);
     db.put_with("large", large, unlogged).unwrap();
     db.compact_range::<&str>(..).unwrap();
+    let apart = put_values_apart(&db);
     let snapshot = db.snapshot();
-    for keyspace in [&db.keyspace("default", KeyspaceOptions::new()).unwrap(), &packed] {
+    let default = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+    for keyspace in [&default, &packed].into_iter().chain(&apart) {
         write_later(keyspace);
     }
     db.flush().unwrap();
     drop(snapshot);
+    let [linked, .., inline] = &apart;
+    inline.set_design("leveling; buffer=4KiB; table=2KiB".parse().unwrap()).unwrap();
+    check_files_of_values(&storage, DIR);
     // These writes stay in the log.
     let mut batch = WriteBatch::new();
     batch.put("", "the empty key").put("empty", "").delete("key 099").put_in(&packed, "log", "in");
     batch.delete_range_in(&packed, "key 09"..="key 095").delete_range("y"..);
     db.write_with(&batch, WriteOptions::new().durability(Durability::Sync)).unwrap();
     db.put("last", "write").unwrap();
+    linked.put("last", "write ".repeat(100)).unwrap();
     let text = contents(&db);
     let dir = golden(version);
     std::fs::create_dir_all(dir.join("db")).unwrap();
@@ -100,6 +109,45 @@ fn make(version: u32) {
         std::fs::write(dir.join("db").join(name), bytes).unwrap();
     }
     std::fs::write(dir.join("expected.txt"), text).unwrap();
+}
+
+/// Creates keyspaces with values apart: one takes its values from the log, one moves them to files when
+/// it flushes, and the design of one puts them back into tables later.
+fn put_values_apart(db: &Db) -> [Keyspace; 3] {
+    let small = "buffer=16KiB; table=2KiB; block=512B; values=apart";
+    let open = |name: &str, values: &str| {
+        let design = format!("1-leveling T=3 L0=2 base=8KiB; {small}{values}").parse().unwrap();
+        db.keyspace(name, KeyspaceOptions::new().design(design)).unwrap()
+    };
+    let keyspaces = [
+        open("values in the log", "(100,garbage=60%,space=2)"),
+        open("values in files", "(100,garbage=90%,space=4,file=8KiB)"),
+        open("values in tables", "(100,garbage=90%,space=4)"),
+    ];
+    for (keyspace, durability) in
+        keyspaces.iter().zip([Durability::Process, Durability::None, Durability::None])
+    {
+        for number in 0..150u32 {
+            let key = format!("key {:03}", number * 7 % 100);
+            // Every fourth value is small enough for the table.
+            let value = format!("value {number} ").repeat(if number % 4 == 0 { 3 } else { 60 });
+            keyspace.put_with(key, value, WriteOptions::new().durability(durability)).unwrap();
+        }
+        keyspace.put_with("empty", "", WriteOptions::new().durability(durability)).unwrap();
+        keyspace.flush().unwrap();
+    }
+    keyspaces
+}
+
+/// Checks that some value files are segments of the log, and some are not.
+fn check_files_of_values(storage: &MemoryStorage, dir: &str) {
+    let names = storage.list(Path::new(dir)).unwrap();
+    let values = names.iter().filter(|name| name.ends_with(".val"));
+    let magics: Vec<Vec<u8>> = values
+        .map(|name| storage.read(&Path::new(dir).join(name)).unwrap()[..8].to_vec())
+        .collect();
+    assert!(magics.iter().any(|magic| magic == b"TERRLOG\0"), "{names:?}");
+    assert!(magics.iter().any(|magic| magic == b"TERRVALS"), "{names:?}");
 }
 
 /// Writes versions of a key, deletes and range deletes in tables above the entries they hide.
@@ -135,15 +183,17 @@ fn databases_of_every_version_are_read_verified_and_written_to() {
             .unwrap()
             .map(|file| file.unwrap().metadata().unwrap().len())
             .sum();
-        assert!(bytes < 100_000, "v{version} takes {bytes} bytes");
+        // A segment of the log that is a value file keeps its length.
+        assert!(bytes < [100_000, 500_000][version as usize - 1], "v{version}: {bytes} bytes");
+        let logged = LOGGED_WRITES[version as usize - 1];
         assert_eq!(contents(&Db::open_read_only(dir.path()).unwrap()), expected, "v{version}");
         let verify = || inspect::verify(dir.path(), &mut |_| {}).unwrap();
         let found = verify();
         assert!(found.problems.is_empty(), "v{version}: {:?}", found.problems);
-        assert!(found.tables >= 4 && found.log_writes == 2, "v{version}: {found:?}");
+        assert!(found.tables >= 4 && found.log_writes == logged, "v{version}: {found:?}");
         let db = Db::open(dir.path()).unwrap();
         assert_eq!(contents(&db), expected, "v{version}");
-        assert_eq!(db.stats().replayed_writes, 2);
+        assert_eq!(db.stats().replayed_writes, logged);
         check_gets(&db, &expected);
         db.put("key 000", "of now").unwrap();
         db.delete_range("key 05".."key 06").unwrap();
