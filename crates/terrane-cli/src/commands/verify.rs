@@ -18,9 +18,9 @@ use terrane_lab::progress;
 /// Check all files of a database
 ///
 /// This checks the manifest, the order of runs and tables, the length and the checksums of every
-/// table, the order of its entries, its index and its filter, and the log. It changes nothing.
-/// The database may be in use; tables that it replaces during the check are skipped. The exit code
-/// is 4 if anything is wrong.
+/// table, the order of its entries, its index and its filter, every value that is stored apart, and
+/// the log. It changes nothing. The database may be in use; files that it replaces during the check
+/// are skipped. The exit code is 4 if anything is wrong.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct VerifyArgs {
     /// The directory of the database
@@ -41,6 +41,9 @@ struct JsonVerification {
     tables: u64,
     table_bytes: u64,
     entries: u64,
+    value_files: u64,
+    value_bytes: u64,
+    values: u64,
     log_writes: u64,
     problems: Vec<JsonProblem>,
 }
@@ -67,6 +70,9 @@ impl VerifyArgs {
                 tables: found.tables,
                 table_bytes: found.table_bytes,
                 entries: found.entries,
+                value_files: found.value_files,
+                value_bytes: found.value_bytes,
+                values: found.values,
                 log_writes: found.log_writes,
                 problems: found.problems.iter().map(JsonProblem::of).collect(),
             };
@@ -82,9 +88,23 @@ impl VerifyArgs {
             } else {
                 human::counted(found.problems.len() as u64, "problem")
             };
-            writeln!(out, "{verdict}: {tables} ({bytes}) with {entries}, {writes} in the log")?;
+            writeln!(
+                out,
+                "{verdict}: {tables} ({bytes}) with {entries}, {}{writes} in the log",
+                value_files(&found)
+            )?;
         }
         out.flush()?;
         Ok(if found.problems.is_empty() { Exit::Done } else { Exit::CorruptionFound })
     }
+}
+
+/// Returns the value files as part of a sentence; empty if there are none.
+fn value_files(found: &inspect::Verification) -> String {
+    if found.value_files == 0 {
+        return String::new();
+    }
+    let files = human::counted(found.value_files, "value file");
+    let (bytes, values) = (human::bytes(found.value_bytes), human::counted(found.values, "value"));
+    format!("{files} ({bytes}) with {values}, ")
 }

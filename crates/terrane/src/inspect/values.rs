@@ -89,8 +89,12 @@ impl DirectoryValues {
         let problem = |(_, lost): (u64, LostValues)| {
             let LostValues { count, first, first_key } = lost;
             let key = first_key.escape_ascii();
-            let what =
-                format!("{count} values cannot be read, the first that of key '{key}': {first}");
+            let what = match count {
+                1 => format!("the value of key '{key}' cannot be read: {first}"),
+                _ => {
+                    format!("{count} values cannot be read, the first that of key '{key}': {first}")
+                }
+            };
             Problem::new(&self.dir, what)
         };
         lost.into_iter().map(problem).collect()

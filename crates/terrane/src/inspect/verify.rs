@@ -111,26 +111,52 @@ fn verify_files(
     let related = consistency::check_manifest(&notes, &manifest, dir);
     found.problems.extend(related.err().map(|error| Problem::of(&error, dir)));
     let state = manifest.state;
-    verify_tables(dir, &state, &mut found, progress)?;
-    verify_value_files(dir, &state, &mut found);
+    let mut meter = Meter { progress, total_bytes: total_bytes(&state), done_bytes: 0 };
+    verify_tables(dir, &state, &mut found, &mut meter)?;
+    verify_value_files(dir, &state, &mut found, &mut meter);
     verify_log(dir, kept_boot, &mut found)?;
     Ok(found)
+}
+
+/// Reports how much of the files is done.
+pub(super) struct Meter<'a> {
+    progress: &'a mut dyn FnMut(Progress),
+    total_bytes: u64,
+    done_bytes: u64,
+}
+
+impl Meter<'_> {
+    pub(super) fn add(&mut self, bytes: u64) {
+        self.done_bytes += bytes;
+        let Self { done_bytes, total_bytes, .. } = *self;
+        (self.progress)(Progress { done_bytes, total_bytes });
+    }
+}
+
+/// Returns the bytes that are read to verify a table: the values to which it refers are read as well.
+fn bytes_to_read(table: &TableRecord) -> u64 {
+    table.info.size_bytes + table.info.value_bytes()
+}
+
+fn total_bytes(state: &ManifestState) -> u64 {
+    let keyspaces = || state.keyspaces.values();
+    let tables = keyspaces().flat_map(|keyspace| keyspace.tables.values()).map(bytes_to_read);
+    let files = keyspaces().flat_map(|keyspace| keyspace.value_files.values());
+    tables.chain(files.map(|file| file.size_bytes)).sum()
 }
 
 fn verify_tables(
     dir: &Path,
     state: &ManifestState,
     found: &mut Verification,
-    progress: &mut dyn FnMut(Progress),
+    meter: &mut Meter<'_>,
 ) -> Result<()> {
     let values = DirectoryValues::find(dir)?;
     let tables = || {
         let keyspaces = state.keyspaces.iter();
         keyspaces.flat_map(|(id, keyspace)| keyspace.tables.values().map(|table| (*id, table)))
     };
-    let total_bytes = tables().map(|(_, table)| table.info.size_bytes).sum();
     let environment = environment();
-    let mut done_bytes = 0;
     for (keyspace, record) in tables() {
         let table = Table::new(record.file, Arc::clone(&record.info), dir, &environment);
         let verified = consistency::check_table(&DiskStorage, dir, record)
@@ -138,8 +164,7 @@ fn verify_tables(
             .and_then(|()| verify_keyspace(&table, keyspace))
             .and_then(|()| verify_file(table.path(), record))
             .and_then(|()| verify_table_values(&table, &values));
-        done_bytes += record.info.size_bytes;
-        progress(Progress { done_bytes, total_bytes });
+        meter.add(bytes_to_read(record));
         match verified {
             Ok(()) => found.entries += record.info.entries,
             Err(_) if was_replaced(dir, record) => continue,

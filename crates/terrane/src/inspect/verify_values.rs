@@ -8,7 +8,7 @@ use terrane_policy::ValueRef;
 
 use super::problem::Problem;
 use super::values::DirectoryValues;
-use super::verify::Verification;
+use super::verify::{Meter, Verification};
 use crate::consistency;
 use crate::error::{Error, Result};
 use crate::manifest::{ManifestState, ValueFileRecord, load_shared, replay};
@@ -19,11 +19,18 @@ use crate::value_file::{VALUE_FILE_HEADER_BYTES, scan_value_file};
 use crate::value_pointer::{ValuePointer, record_bytes};
 
 /// Verifies the value files of all keyspaces.
-pub(super) fn verify_value_files(dir: &Path, state: &ManifestState, found: &mut Verification) {
+pub(super) fn verify_value_files(
+    dir: &Path,
+    state: &ManifestState,
+    found: &mut Verification,
+    meter: &mut Meter<'_>,
+) {
     for (keyspace, state) in &state.keyspaces {
         for record in state.value_files.values() {
             let path = dir.join(record.name.file_name());
-            match verify_value_file(dir, *keyspace, record) {
+            let verified = verify_value_file(dir, *keyspace, record);
+            meter.add(record.size_bytes);
+            match verified {
                 Ok(()) => found.values += record.info.values,
                 Err(_) if was_removed(dir, record) => continue,
                 Err(error) => found.problems.push(Problem::of(&error, &path)),

@@ -94,7 +94,7 @@ pub(super) const ALL: &[About] = &[
     about(
         "count",
         "[RANGE | prefix PREFIX]",
-        "the number of keys in a range; reads all of them",
+        "the number of keys in a range; reads all keys, but no values apart",
         "count prefix user:",
     ),
     about(

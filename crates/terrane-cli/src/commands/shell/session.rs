@@ -228,7 +228,7 @@ impl Session {
 
     fn count(&mut self, range: KeyBounds) -> Result<()> {
         let cancellable = self.cancellable();
-        let mut entries = self.keyspace.range(range)?;
+        let mut entries = self.keyspace.range(range)?.keys_only();
         let mut count = 0;
         while entries.advance()? {
             count += 1;
