@@ -19,7 +19,8 @@ pub(crate) fn run() -> StepResult {
     step("format", &mut cargo(["fmt", "--all", "--check"]))?;
     println!("==> house: cargo xtask house");
     house::run(Mode::Check)?;
-    let clippy = ["clippy", "--workspace", "--all-targets", "--features", "terrane/micro"];
+    let features = if has_c_compiler() { "terrane/micro,terrane/zstd" } else { "terrane/micro" };
+    let clippy = ["clippy", "--workspace", "--all-targets", "--features", features];
     step("clippy", cargo(clippy).args(["--", "--deny", "warnings"]))?;
     compare()?;
     minimum_rust()?;
@@ -67,12 +68,25 @@ fn has_minimum_rust() -> bool {
     runs() || (Command::new("rustup").args(install).output().is_ok() && runs())
 }
 
+/// Returns true if there is a C compiler, which the feature `zstd` needs. All other steps need only
+/// Rust.
+fn has_c_compiler() -> bool {
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let found = Command::new(compiler).arg("--version").output();
+    found.is_ok_and(|output| output.status.success())
+}
+
 /// Runs tests of the engine with internal errors turned into panics, and a check of the tree after
-/// every install. The build has a directory of its own, so that changed flags do not rebuild the
+/// every install. The feature `zstd` is tested here, and the build without it by the other tests. The build has a directory of its own, so that changed flags do not rebuild the
 /// others.
 fn invariants() -> StepResult {
     let test = ["test", "--package", "terrane"];
     let mut command = cargo(test.into_iter().chain(INVARIANT_TESTS.iter().copied()));
+    if has_c_compiler() {
+        command.args(["--features", "zstd"]);
+    } else {
+        println!("==> feature zstd SKIPPED: there is no C compiler; install one, or set CC");
+    }
     command
         .env("RUSTFLAGS", "--cfg invariants")
         .env("CARGO_TARGET_DIR", root().join("target/invariants"));

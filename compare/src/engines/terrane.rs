@@ -40,7 +40,7 @@ fn open(dir: &Path, settings: &Settings) -> Result<impl Store + use<>, StoreErro
 }
 
 /// Returns the design named by `TERRANE_DESIGN`, or else the default design, with the sizes of the
-/// comparison.
+/// comparison, and its compression unless the text has one.
 fn design(settings: &Settings) -> Result<Design, StoreError> {
     let text = std::env::var("TERRANE_DESIGN").unwrap_or_else(|_| "balanced".into());
     let mut design: Design = text.parse().map_err(StoreError::during("parse TERRANE_DESIGN"))?;
@@ -49,9 +49,11 @@ fn design(settings: &Settings) -> Result<Design, StoreError> {
     // The same number in every level, as in the other engines.
     design.filter_bits = PerLevel::all(f64::from(settings.filter_bits_per_key));
     design.filter_allocation = terrane::policy::FilterAllocation::Given;
-    design.compression = PerLevel::all(match settings.compression {
-        Compression::None => terrane::policy::Compression::None,
-        Compression::Lz4 => terrane::policy::Compression::Lz4,
-    });
+    if !text.contains("compression=") {
+        design.compression = PerLevel::all(match settings.compression {
+            Compression::None => terrane::policy::Compression::None,
+            Compression::Lz4 => terrane::policy::Compression::Lz4,
+        });
+    }
     Ok(design)
 }

@@ -46,6 +46,8 @@ pub enum Compression {
     None,
     /// LZ4 block format.
     Lz4,
+    /// Zstandard. Every build of the engine reads it, and a build with the feature `zstd` writes it.
+    Zstd,
 }
 
 /// All choices about one tree. To build a design, parse a text or call [`Design::new`], and set
@@ -150,6 +152,7 @@ impl fmt::Display for Compression {
         f.write_str(match self {
             Self::None => "none",
             Self::Lz4 => "lz4",
+            Self::Zstd => "zstd",
         })
     }
 }

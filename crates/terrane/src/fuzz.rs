@@ -44,7 +44,11 @@ pub const TARGETS: &[Target] = &[
         run: table::fuzz::block,
         seeds: || [part(3), vec![table::fuzz::block_with_values_apart()]].concat(),
     },
-    Target { name: "table_compressed", run: table::fuzz::compressed_block, seeds: || part(6) },
+    Target {
+        name: "table_compressed",
+        run: table::fuzz::compressed_block,
+        seeds: || [part(6), part(7)].concat(),
+    },
     Target { name: "table_file", run: table::fuzz::file, seeds: || vec![table::fuzz::good_file()] },
     Target { name: "table_filter", run: table::fuzz::filter, seeds: || part(4) },
     Target { name: "table_footer", run: table::fuzz::footer, seeds: || part(0) },

@@ -18,6 +18,7 @@
 //! |---|---|
 //! | `writer`, `sink` | write a table; the file behind it |
 //! | `block`, `filter`, `index`, `range_block`, `properties`, `footer`, `stored` | the parts |
+//! | `packing`, `zstd` | compressed blocks |
 //! | `reader`, `open_table`, `open_files`, `blocks`, `lookup` | lifecycle, opening, the files that are open, the read path, lookups |
 //! | `cursor`, `read_ahead` | scans; reading a whole table once |
 //! | `slots`, `warming` | which block is in which slot; keeps new blocks in memory |
@@ -36,6 +37,7 @@ mod lookup;
 mod micro;
 mod open_files;
 mod open_table;
+mod packing;
 mod properties;
 mod range_block;
 mod read_ahead;
@@ -50,6 +52,7 @@ mod tests;
 mod verify;
 mod warming;
 mod writer;
+mod zstd;
 
 pub(crate) use cursor::TableCursor;
 pub(crate) use filter::filter_hash;
@@ -58,6 +61,7 @@ pub(crate) use lookup::FoundVersion;
 #[cfg(feature = "micro")]
 pub(crate) use micro::{MicroBlock, MicroFilter};
 pub(crate) use open_files::{OpenFiles, TableReader};
+pub(crate) use packing::check_compression;
 pub(crate) use reader::{Table, TableEnvironment};
 pub(crate) use salvage::SalvageCursor;
 pub(crate) use sink::{SINK_BYTES, Sink};

@@ -18,7 +18,7 @@ fn catalogue_designs_print_and_parse_back() {
 fn settings_override_the_named_design() {
     let text = "leveling T=4 L0=2 base=1MiB; trigger=run-count; granularity=level; \
                 movement=round-robin+least-overlap; memtable=skiplist(branching=2,height=16); \
-                buffer=1MiB; filter=10,0.5,0; compression=none,lz4; delay=5; stop=9; buffers=2";
+                buffer=1MiB; filter=10,0.5,0; compression=none,lz4,zstd; delay=5; stop=9; buffers=2";
     let design: Design = text.parse().unwrap();
     assert_eq!(design.strategy.size_ratio, 4);
     assert_eq!(design.strategy.base_bytes, Some(1 << 20));
@@ -29,7 +29,8 @@ fn settings_override_the_named_design() {
     assert_eq!(design.filter_bits.get(1), 0.5);
     assert_eq!(design.filter_bits.get(9), 0.0);
     assert_eq!(design.compression.get(0), Compression::None);
-    assert_eq!(design.compression.get(5), Compression::Lz4);
+    assert_eq!(design.compression.get(1), Compression::Lz4);
+    assert_eq!(design.compression.get(5), Compression::Zstd);
     assert_eq!(design.to_string().parse(), Ok(design));
 }
 

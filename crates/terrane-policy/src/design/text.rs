@@ -56,7 +56,8 @@ impl FromStr for Compression {
         match text {
             "none" => Ok(Self::None),
             "lz4" => Ok(Self::Lz4),
-            _ => Err(ParseError::new("compression", text, "none or lz4")),
+            "zstd" => Ok(Self::Zstd),
+            _ => Err(ParseError::new("compression", text, "none, lz4 or zstd")),
         }
     }
 }

@@ -11,6 +11,7 @@ use super::footer::Handle;
 use super::index::Index;
 use super::open_files::TableReader;
 use super::open_table::OpenTable;
+use super::packing::{self, Packing};
 use super::reader::{Table, TableEnvironment, TableFile};
 use super::slots::{INDEX_SLOT, data_slot};
 use super::stored::{self, TRAILER_BYTES};
@@ -115,19 +116,14 @@ impl Table {
         let opened = self.opened()?;
         let TableEnvironment { buffer, counters, .. } = &*self.file.environment;
         counters.add_cache_miss(BlockKind::Data, self.file.level());
-        let (bytes, is_packed) =
-            stored::verify(stored, self.id(), offset, self.path(), "data block")?;
+        let (path, what) = (self.path(), "data block");
+        let (bytes, packing) = stored::verify(stored, self.id(), offset, path, what)?;
         if !buffer.has_room(stored.len()) {
-            return self.standalone_block(bytes, is_packed, offset);
+            return self.standalone_block(bytes, packing, offset);
         }
-        let mut block = buffer.allocate(match is_packed {
-            true => stored::unpacked_len(bytes, self.path(), offset, "data block")?,
-            false => bytes.len(),
-        });
-        match is_packed {
-            true => stored::decompress(bytes, &mut block, self.path(), offset, "data block")?,
-            false => block.copy_from_slice(bytes),
-        }
+        let len = packing::unpacked_len(bytes, packing, path, offset, what)?;
+        let mut block = buffer.allocate(len);
+        packing::unpack(bytes, packing, &mut block, path, offset, what)?;
         Ok(opened.slots.fill(data_slot(number), block.freeze(), Priority::Data))
     }
 
@@ -137,27 +133,22 @@ impl Table {
         let place = self.block_place(number)?;
         let len = place.end.saturating_sub(place.start) as usize;
         let stored = self.file.read(&self.opened()?.reader, place.start, len)?;
-        let (bytes, compressed) =
+        let (bytes, packing) =
             stored::verify(&stored, self.id(), place.start, self.path(), "data block")?;
-        self.standalone_block(bytes, compressed, place.start)
+        self.standalone_block(bytes, packing, place.start)
     }
 
     /// Copies a verified block to memory outside of the buffer pool, and decompresses it.
     pub(super) fn standalone_block(
         &self,
         bytes: &[u8],
-        is_packed: bool,
+        packing: Packing,
         offset: u64,
     ) -> Result<BlockRef> {
-        let buffer = &self.file.environment.buffer;
-        if !is_packed {
-            let mut block = buffer.standalone(bytes.len());
-            block.copy_from_slice(bytes);
-            return Ok(block.freeze());
-        }
-        let len = stored::unpacked_len(bytes, self.path(), offset, "data block")?;
-        let mut block = buffer.standalone(len);
-        stored::decompress(bytes, &mut block, self.path(), offset, "data block")?;
+        let (path, what) = (self.path(), "data block");
+        let len = packing::unpacked_len(bytes, packing, path, offset, what)?;
+        let mut block = self.file.environment.buffer.standalone(len);
+        packing::unpack(bytes, packing, &mut block, path, offset, what)?;
         Ok(block.freeze())
     }
 
@@ -269,8 +260,8 @@ impl TableFile {
         self.read_into(reader, offset, &mut stored)?;
         environment.counters.add(Counter::TableBytesRead, len as u64);
         let what = kind.name();
-        let (bytes, is_packed) = stored::verify(&stored, self.id, offset, &self.path, what)?;
-        if !is_packed {
+        let (bytes, packing) = stored::verify(&stored, self.id, offset, &self.path, what)?;
+        if packing == Packing::Plain {
             let len = bytes.len();
             stored.truncate(len);
             return Ok(stored.freeze());
@@ -278,9 +269,9 @@ impl TableFile {
         if kind != BlockKind::Data {
             return Err(self.corrupt(offset, what, "it must not be compressed"));
         }
-        let len = stored::unpacked_len(bytes, &self.path, offset, what)?;
+        let len = packing::unpacked_len(bytes, packing, &self.path, offset, what)?;
         let mut block = environment.buffer.allocate(len);
-        stored::decompress(bytes, &mut block, &self.path, offset, what)?;
+        packing::unpack(bytes, packing, &mut block, &self.path, offset, what)?;
         Ok(block.freeze())
     }
 }

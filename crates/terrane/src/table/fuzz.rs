@@ -11,6 +11,7 @@ use super::block::{Block, BlockBuilder, Layout};
 use super::filter::{self, Filter};
 use super::footer::{FOOTER_BYTES, Footer, Handle};
 use super::index::{Index, IndexBuilder, IndexLayout};
+use super::packing::{self, Packing};
 use super::properties::Properties;
 use super::stored::{self, TRAILER_BYTES, TableFileId};
 use super::{
@@ -31,6 +32,9 @@ const DIR: &str = ".";
 
 /// More entries than any fuzzer input can hold; a longer scan does not terminate.
 const STEPS_MAX: usize = 1 << 20;
+
+const COMPRESSIONS: [(Packing, Compression); 2] =
+    [(Packing::Lz4, Compression::Lz4), (Packing::Zstd, Compression::Zstd)];
 
 const KEYS: [&[u8]; 5] = [b"", b"key03", b"key1", b"key1\0", b"\xff\xff"];
 
@@ -105,14 +109,16 @@ pub(crate) fn range_tombstones(bytes: &[u8]) {
 }
 
 pub(crate) fn compressed_block(bytes: &[u8]) {
-    let unpack = |packed: &[u8]| {
-        let mut block = vec![0; stored::unpacked_len(packed, Path::new("t"), 0, "data block")?];
-        stored::decompress(packed, &mut block, Path::new("t"), 0, "data block").map(|()| block)
+    let (path, what) = (Path::new("t"), "data block");
+    let unpack = |packed: &[u8], packing: Packing| {
+        let mut block = vec![0; packing::unpacked_len(packed, packing, path, 0, what)?];
+        packing::unpack(packed, packing, &mut block, path, 0, what).map(|()| block)
     };
-    if let Ok(unpacked) = unpack(bytes) {
+    for (packing, compression) in COMPRESSIONS {
+        let Ok(unpacked) = unpack(bytes, packing) else { continue };
         assert!(unpacked.len() <= bytes.len() * 255);
-        if let Some(packed) = stored::compress(&unpacked, Compression::Lz4) {
-            assert_eq!(unpack(&packed).ok(), Some(unpacked));
+        if let Some((packed, packing)) = packing::compress(&unpacked, compression) {
+            assert_eq!(unpack(&packed, packing).ok(), Some(unpacked));
         }
     }
 }
@@ -148,8 +154,8 @@ pub(crate) fn sealed_file(bytes: &[u8]) {
         }
     }
     for place in &sample.sealed {
-        let flag = file[place.end] % 2 == 1;
-        let trailer = stored::trailer(&[&file[place.clone()]], flag, ID, place.start as u64);
+        let packing = Packing::of_tag(file[place.end] % 3).unwrap_or(Packing::Plain);
+        let trailer = stored::trailer(&[&file[place.clone()]], packing, ID, place.start as u64);
         file[place.end..place.end + TRAILER_BYTES].copy_from_slice(&trailer);
     }
     let at = file.len() - FOOTER_BYTES;
@@ -324,8 +330,8 @@ pub(crate) fn block_with_values_apart() -> Vec<u8> {
 }
 
 /// Valid input for each decoder of a part: footer, properties, index, block, filter, range
-/// tombstones, compressed block.
-pub(crate) fn parts() -> [Vec<u8>; 7] {
+/// tombstones, blocks compressed by LZ4 and by Zstandard.
+pub(crate) fn parts() -> [Vec<u8>; 8] {
     let sample = sample();
     let mut builder = BlockBuilder::default();
     let mut index = IndexBuilder::default();
@@ -346,7 +352,10 @@ pub(crate) fn parts() -> [Vec<u8>; 7] {
         block.clone(),
         filter::build(&hashes, 10.0).unwrap_or_default(),
         range_block::encode(&[fragment]),
-        stored::compress(&block.repeat(3), Compression::Lz4).unwrap_or_default(),
+        packing::compress(&block.repeat(3), Compression::Lz4)
+            .map(|(packed, _)| packed)
+            .unwrap_or_default(),
+        packing::ZSTD_SAMPLE.to_vec(),
     ]
 }
 

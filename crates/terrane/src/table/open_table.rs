@@ -11,6 +11,7 @@ use terrane_memtable::Fragment;
 use super::footer::{FOOTER_BYTES, Footer, Handle};
 use super::index::IndexLayout;
 use super::open_files::TableReader;
+use super::packing::Packing;
 use super::properties::Properties;
 use super::range_block;
 use super::reader::{TableEnvironment, TableFile};
@@ -185,9 +186,8 @@ impl TableFile {
         let len = handle.len as usize + TRAILER_BYTES;
         let mut stored = self.read(reader, handle.offset, len)?;
         self.environment.counters.add(Counter::TableBytesRead, len as u64);
-        let (bytes, compressed) =
-            stored::verify(&stored, self.id, handle.offset, &self.path, what)?;
-        if compressed {
+        let (bytes, packing) = stored::verify(&stored, self.id, handle.offset, &self.path, what)?;
+        if packing != Packing::Plain {
             return Err(self.corrupt(handle.offset, what, "it must not be compressed"));
         }
         let len = bytes.len();

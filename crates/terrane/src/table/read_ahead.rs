@@ -50,9 +50,9 @@ impl ReadAhead {
         let start = (place.start - self.window_start) as usize;
         let len = place.end.saturating_sub(place.start) as usize;
         let stored = self.window.get(start..start + len).unwrap_or_default();
-        let (bytes, is_packed) =
+        let (bytes, packing) =
             stored::verify(stored, table.id(), place.start, table.path(), "data block")?;
-        table.standalone_block(bytes, is_packed, place.start)
+        table.standalone_block(bytes, packing, place.start)
     }
 
     /// Fills the window with the bytes at `place` and with the bytes after them, up to one chunk.

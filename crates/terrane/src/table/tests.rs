@@ -50,11 +50,13 @@ fn random_entries(rng: &mut Rng) -> Entries {
     entries
 }
 
+const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::Lz4, Compression::Zstd];
+
 fn config(rng: &mut Rng) -> TableConfig {
     TableConfig {
         block_bytes: *rng.pick(&[1, 64, 300, 4096]),
         filter_bits: *rng.pick(&[0.0, 0.5, 10.0]),
-        compression: *rng.pick(&[Compression::None, Compression::Lz4]),
+        compression: *rng.pick(&COMPRESSIONS),
         keyspace: 3,
         sync_bytes: 0,
         access: Access::Buffered,
@@ -343,7 +345,7 @@ fn flipped_and_cut_tables_give_right_answers_or_errors() {
             (EntryKind::Value, value),
         );
     }
-    for compression in [Compression::None, Compression::Lz4] {
+    for compression in COMPRESSIONS {
         let config = TableConfig {
             block_bytes: 200,
             filter_bits: 10.0,
@@ -425,6 +427,8 @@ fn long_scans_read_ahead_whether_or_not_there_is_memory() {
         (Compression::Lz4, Access::Buffered, 0),
         (Compression::None, Access::Direct, 64 << 20),
         (Compression::Lz4, Access::Buffered, 64 << 20),
+        (Compression::Zstd, Access::Buffered, 0),
+        (Compression::Zstd, Access::Buffered, 64 << 20),
     ] {
         let storage = MemoryStorage::new(1);
         let (entries, _, table) = long_table(&storage, compression, access, capacity);

@@ -12,6 +12,7 @@ use super::block::BlockBuilder;
 use super::filter;
 use super::footer::{Footer, Handle};
 use super::index::IndexBuilder;
+use super::packing::{self, Packing};
 use super::properties::Properties;
 use super::range_block;
 use super::sink::Sink;
@@ -199,10 +200,9 @@ impl TableWriter {
         if let Some(warm) = &mut self.warm {
             warm.put_data(self.index.len() - 1, &[&block]);
         }
-        let packed = stored::compress(&block, self.config.compression);
-        let is_packed = packed.is_some();
-        let mut bytes = packed.unwrap_or(block);
-        stored::seal(&mut bytes, is_packed, self.id, self.sink.offset());
+        let packed = packing::compress(&block, self.config.compression);
+        let (mut bytes, packing) = packed.unwrap_or((block, Packing::Plain));
+        stored::seal(&mut bytes, packing, self.id, self.sink.offset());
         let written = self.sink.append(&bytes);
         self.scratch = bytes;
         written
@@ -223,7 +223,7 @@ impl TableWriter {
         if let Some(warm) = &mut self.warm {
             warm.put_data(self.index.len() - 1, &[head, value]);
         }
-        let trailer = stored::trailer(&[head, value], false, self.id, self.sink.offset());
+        let trailer = stored::trailer(&[head, value], Packing::Plain, self.id, self.sink.offset());
         for part in [&head[..], value, &trailer] {
             self.sink.append(part)?;
         }
@@ -286,7 +286,7 @@ impl TableWriter {
         if let Some((warm, slot)) = self.warm.as_mut().zip(slot) {
             warm.put_part(slot, &bytes);
         }
-        stored::seal(&mut bytes, false, self.id, offset);
+        stored::seal(&mut bytes, Packing::Plain, self.id, offset);
         self.sink.append(&bytes)?;
         Ok(Handle { offset, len })
     }

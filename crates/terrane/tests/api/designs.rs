@@ -129,6 +129,28 @@ fn filters_and_compression_follow_the_new_design() {
 }
 
 #[test]
+fn a_build_without_the_compressor_refuses_a_new_design_with_zstd() {
+    let (options, _) = in_memory();
+    let db = options.clone().design(small_design()).open(DIR).unwrap();
+    let design: Design = "leveling; buffer=4KiB; compression=zstd".parse().unwrap();
+    let outcomes = [
+        db.set_design(design.clone()),
+        db.keyspace("other", KeyspaceOptions::new().design(design.clone())).map(drop),
+        in_memory().0.design(design).open(DIR).map(drop),
+    ];
+    for outcome in outcomes {
+        assert_eq!(outcome.is_ok(), cfg!(feature = "zstd"));
+        if let Err(error) = outcome {
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+            assert!(error.to_string().contains("feature `zstd`"), "{error}");
+        }
+    }
+    write(&db, 0);
+    db.compact_range::<&str>(..).unwrap();
+    assert_eq!(pairs(db.iter().unwrap()).len(), 400);
+}
+
+#[test]
 fn a_design_that_makes_no_sense_is_refused_and_changes_nothing() {
     let (options, _) = in_memory();
     let db = options.design(small_design()).open(DIR).unwrap();

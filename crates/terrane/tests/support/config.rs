@@ -59,6 +59,11 @@ pub fn small_design(rng: &mut Rng) -> Design {
     }
 }
 
+const COMPRESSIONS: &[&str] = match cfg!(feature = "zstd") {
+    true => &["none", "lz4", "none,lz4", "zstd", "none,lz4,zstd"],
+    false => &["none", "lz4", "none,lz4"],
+};
+
 fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
     let mut design = (rng.pick(catalogue::ALL).design)();
     design.memtable = memtable.parse().unwrap();
@@ -74,7 +79,7 @@ fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
         design.filter_bits = rng.pick(&["10", "0", "0.5,10", "20,5,0"]).parse().unwrap();
         design.filter_allocation = FilterAllocation::Given;
     }
-    design.compression = rng.pick(&["none", "lz4", "none,lz4"]).parse().unwrap();
+    design.compression = rng.pick(COMPRESSIONS).parse().unwrap();
     if rng.percent(50) {
         let values = [
             "apart(32,file=1KiB)",

@@ -10,6 +10,7 @@ use crate::engine::tree::{ActiveMemtable, Tree, new_memtable};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::manifest::Change;
+use crate::table::check_compression;
 use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
 use crate::version::Version;
 
@@ -41,6 +42,7 @@ impl Catalog {
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
         let design = design.unwrap_or(&self.context.settings.design).clone();
         design.validate()?;
+        check_compression(&design)?;
         let id = KeyspaceId(manifest.state().next_keyspace);
         // The log may have been freed since, but not beyond the position up to which the other trees
         // are flushed. The new tree has no writes before it is in the catalog.
@@ -120,6 +122,9 @@ impl Catalog {
     pub(crate) fn set_design(&self, tree: &Arc<Tree>, design: Design) -> Result<()> {
         self.context.health.check_writable()?;
         design.validate()?;
+        if design.compression != tree.design().compression {
+            check_compression(&design)?;
+        }
         let mut guard = self.lock_manifest();
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
         if tree.is_dropped() {

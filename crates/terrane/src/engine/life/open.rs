@@ -12,6 +12,7 @@ use crate::error::{Error, IoFailure, Result};
 use crate::manifest::{self, Change, FileManifest, Manifest, ManifestState, ValueFileRecord};
 use crate::options::{OpenMode, Options, Settings};
 use crate::storage::{DirectoryLock, Storage, sync_ancestors};
+use crate::table::check_compression;
 use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
 use crate::wal::{LogNotes, Recovery};
 
@@ -123,6 +124,9 @@ pub(super) fn check_mode(mode: OpenMode, is_new: bool, dir: &Path) -> Result<()>
 /// Returns the values of all options. Refuses a design that differs from the stored one.
 pub(super) fn settings(options: &Options, state: &ManifestState, is_new: bool) -> Result<Settings> {
     let mut settings = options.or_stored(&state.options)?.settings()?;
+    if is_new {
+        check_compression(&settings.design)?;
+    }
     if let (false, Some(keyspace)) = (is_new, state.keyspaces.get(&DEFAULT_KEYSPACE)) {
         if let Some(requested) = options.given_design() {
             check_design(DEFAULT_NAME, &keyspace.design, requested)?;
