@@ -108,6 +108,9 @@ pub(super) struct IndexLayout {
     prefix: Range<usize>,
     /// The heads of blocks 0, [`SAMPLED`], 2 × [`SAMPLED`] and so on.
     samples: Box<[u64]>,
+    /// The blocks that begin with versions of the previous block's last key, in order: few, or none.
+    /// Whoever asks for such a block would otherwise load its offset from a line that nobody else reads.
+    continuing: Box<[u32]>,
 }
 
 /// The distance between two sampled heads. The heads between them fill two cache lines.
@@ -130,10 +133,15 @@ impl IndexLayout {
         let samples = heads.chunks(8 * SAMPLED).map(|heads| u64_at(heads, 0)).collect();
         let offsets = reader.position();
         let mut before = 0;
-        for _ in 0..=count {
-            let offset = reader.u64("block offset")? & !CONTINUES;
+        let mut continuing = Vec::new();
+        for index in 0..=count {
+            let word = reader.u64("block offset")?;
+            let offset = word & !CONTINUES;
             if offset < before || offset > end_max {
                 return Err(reader.error("block offset"));
+            }
+            if word & CONTINUES != 0 && index < count {
+                continuing.push(index as u32);
             }
             before = offset;
         }
@@ -147,7 +155,8 @@ impl IndexLayout {
             return Err(reader.error("index"));
         }
         let prefix = prefix_start..reader.position();
-        Ok(Self { count, offsets, rest_ends, head_lens, prefix, samples })
+        let continuing = continuing.into();
+        Ok(Self { count, offsets, rest_ends, head_lens, prefix, samples, continuing })
     }
 
     /// Returns the number of blocks.
@@ -155,9 +164,17 @@ impl IndexLayout {
         self.count
     }
 
-    /// Returns the bytes of the samples.
+    /// Returns the bytes outside of the index that describe it.
     pub(super) fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.samples)
+        size_of_val(&*self.samples) + size_of_val(&*self.continuing)
+    }
+
+    /// Returns true if block `index` exists and begins with versions of the last key of the block before
+    /// it.
+    #[inline]
+    pub(super) fn continues(&self, index: usize) -> bool {
+        !self.continuing.is_empty()
+            && u32::try_from(index).is_ok_and(|index| self.continuing.binary_search(&index).is_ok())
     }
 }
 
@@ -190,10 +207,6 @@ impl<'a> Index<'a> {
     pub(super) fn block(&self, index: usize) -> Range<u64> {
         let at = self.layout.offsets + index * 8;
         (self.u64_at(at) & !CONTINUES)..(self.u64_at(at + 8) & !CONTINUES)
-    }
-
-    fn continues(&self, index: usize) -> bool {
-        self.u64_at(self.layout.offsets + index * 8) & CONTINUES != 0
     }
 
     #[inline]
@@ -282,7 +295,7 @@ impl<'a> Index<'a> {
     fn search_in(&self, suffix: &[u8], group: Option<usize>) -> usize {
         let mut at = self.count_not_above(suffix, group);
         // Blocks that begin with exactly this key may continue it from an earlier block.
-        while at > 1 && self.continues(at - 1) && self.is_separator(at - 1, suffix) {
+        while at > 1 && self.layout.continues(at - 1) && self.is_separator(at - 1, suffix) {
             at -= 1;
         }
         at.saturating_sub(1)
@@ -292,8 +305,7 @@ impl<'a> Index<'a> {
     /// key of the previous block.
     pub(super) fn continues_in(&self, index: usize, key: &[u8]) -> bool {
         let prefix = self.bytes.get(self.layout.prefix.clone()).unwrap_or_default();
-        index < self.layout.count
-            && self.continues(index)
+        self.layout.continues(index)
             && key.strip_prefix(prefix).is_some_and(|suffix| self.is_separator(index, suffix))
     }
 

@@ -82,9 +82,7 @@ impl Table {
                 Err(self.file.corrupt(offset, "data block", &error.to_string()))
             })?;
             // Versions of one key may continue in the next block.
-            if found.is_some()
-                || !self.with_index_of(opened, |index| index.continues_in(number + 1, key))?
-            {
+            if found.is_some() || !self.continues_in(number + 1, key)? {
                 return Ok(found);
             }
             number += 1;
@@ -108,7 +106,11 @@ impl Table {
     /// Returns true if block `number` exists and may begin with versions of `key`, which is the
     /// last key of the previous block.
     pub(crate) fn continues_in(&self, number: usize, key: &[u8]) -> Result<bool> {
-        self.with_index(|_, index| index.continues_in(number, key))
+        let opened = self.opened()?;
+        if !opened.index.continues(number) {
+            return Ok(false);
+        }
+        self.with_index_of(opened, |index| index.continues_in(number, key))
     }
 
     /// Prefetches the part of the index that a search for `key` reads.
