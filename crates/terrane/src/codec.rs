@@ -51,11 +51,10 @@ impl fmt::Display for DecodeError {
 
 pub(crate) type Decoded<T> = Result<T, DecodeError>;
 
-/// Decodes a varint of at most eight bytes at the start of a word. Returns it with its length, without
-/// a branch per byte, because the lengths of sequence numbers cannot be predicted.
+/// Decodes a varint of at most eight bytes, from the low bytes of a word. Returns it with its length,
+/// without a branch per byte, because the lengths of sequence numbers cannot be predicted.
 #[inline(always)]
-fn short_varint(word: [u8; 8]) -> Option<(u64, usize)> {
-    let word = u64::from_le_bytes(word);
+pub(crate) fn short_varint(word: u64) -> Option<(u64, usize)> {
     let ends = !word & 0x8080_8080_8080_8080;
     // The bits up to the top bit of the last byte.
     let bits = (ends != 0).then(|| ends.trailing_zeros() + 1)?;
@@ -140,21 +139,6 @@ impl<'a> Reader<'a> {
             }
         }
         Err(self.error(what))
-    }
-
-    /// Does the same as [`Reader::varint`], for the inner loops of scans and lookups.
-    #[inline(always)]
-    pub(crate) fn hot_varint(&mut self, what: &'static str) -> Decoded<u64> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        if let Some(&byte) = rest.first().filter(|byte| **byte < 0x80) {
-            self.at += 1;
-            return Ok(u64::from(byte));
-        }
-        if let Some((value, len)) = rest.first_chunk().and_then(|word| short_varint(*word)) {
-            self.at += len;
-            return Ok(value);
-        }
-        self.varint(what)
     }
 
     /// Reads a varint of at most 32 bits.

@@ -119,7 +119,7 @@ impl MergeCursor {
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         self.order.clear();
         let sought = self
-            .prefetch(key, seq)
+            .prefetch(key)
             .and_then(|()| self.each(Direction::Forward, |source| source.seek(key, seq)));
         if sought.is_err() {
             // Clear the prefetched positions of sources that were not reached.
@@ -130,13 +130,13 @@ impl MergeCursor {
 
     /// Prefetches for all sources before the first of them is positioned, so that their cache misses
     /// overlap: first parts of indexes, then the starts of blocks, then entries.
-    fn prefetch(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+    fn prefetch(&mut self, key: &[u8]) -> Result<()> {
         if self.sources.len() < 2 {
             return Ok(());
         }
         self.sources.iter_mut().try_for_each(|source| source.prefetch_index(key))?;
         self.sources.iter_mut().try_for_each(|source| source.prefetch_block(key))?;
-        self.sources.iter_mut().try_for_each(|source| source.prefetch_entry(key, seq))
+        self.sources.iter_mut().try_for_each(|source| source.prefetch_entry(key))
     }
 
     /// Moves to the last entry of the keys before `key`; subsequent steps go backward.

@@ -98,10 +98,10 @@ impl RunCursor {
         self.entries.as_mut().map_or(Ok(()), |entries| entries.prefetch_block(key))
     }
 
-    /// Prefetches the first entry at or after `(key, seq)`, where [`RunCursor::prefetch_block`] was
-    /// called with the same key.
-    pub(crate) fn prefetch_entry(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        self.entries.as_mut().map_or(Ok(()), |entries| entries.prefetch_entry(key, seq))
+    /// Prefetches the first entry at or after `key`, where [`RunCursor::prefetch_block`] was called with
+    /// the same key.
+    pub(crate) fn prefetch_entry(&mut self, key: &[u8]) -> Result<()> {
+        self.entries.as_mut().map_or(Ok(()), |entries| entries.prefetch_entry(key))
     }
 
     /// Discards the prefetched position.

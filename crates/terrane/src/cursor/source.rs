@@ -117,12 +117,12 @@ impl Source {
         }
     }
 
-    /// Prefetches the first entry at or after `(key, seq)`, where [`Source::prefetch_block`] was
-    /// called with the same key.
-    pub(crate) fn prefetch_entry(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+    /// Prefetches the first entry at or after `key`, where [`Source::prefetch_block`] was called with the
+    /// same key.
+    pub(crate) fn prefetch_entry(&mut self, key: &[u8]) -> Result<()> {
         match self {
             Self::Memtable(_) => Ok(()),
-            Self::Run(cursor) => cursor.prefetch_entry(key, seq),
+            Self::Run(cursor) => cursor.prefetch_entry(key),
         }
     }
 

@@ -35,10 +35,12 @@ pub(crate) use cursor::BlockCursor;
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::ops::Range;
 
-use terrane_memtable::prefetch_lines;
+use terrane_memtable::{prefetch_line, prefetch_lines};
 
-use crate::codec::{DecodeError, Decoded, Reader};
+use crate::codec::{DecodeError, Decoded, Reader, short_varint};
 use crate::types::{EntryKind, MAX_KEY_LEN, MAX_SEQ, SeqNo};
+
+const LINE_BYTES: usize = 64;
 
 /// The number of cache lines of an entry to prefetch: its key and the start of its value.
 const ENTRY_LINES: usize = 3;
@@ -96,7 +98,7 @@ pub(crate) struct Block<'a> {
 }
 
 /// An entry of a block, its key in two parts.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RawEntry<'a> {
     pub(super) seq: SeqNo,
     pub(super) kind: EntryKind,
@@ -138,7 +140,14 @@ impl<'a> Block<'a> {
 
     #[inline]
     fn head(&self, index: usize) -> u32 {
-        head_at(self.heads(), index)
+        let at = self.layout.heads + index * HEAD_BYTES;
+        self.word(at).map_or(0, u32::from_le_bytes)
+    }
+
+    /// Returns the bytes from `at` on, as many as a number takes.
+    #[inline]
+    fn word<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        self.bytes.get(at..)?.first_chunk().copied()
     }
 
     #[inline]
@@ -147,26 +156,58 @@ impl<'a> Block<'a> {
             return Some(self.layout.entries.len());
         }
         if self.layout.wide {
-            let at = self.layout.offsets + index * 4;
-            let bytes = self.bytes.get(at..at + 4)?;
-            Some(u32::from_le_bytes(bytes.try_into().ok()?) as usize)
+            let offset = self.word(self.layout.offsets + index * 4);
+            offset.map(|offset| u32::from_le_bytes(offset) as usize)
         } else {
-            let at = self.layout.offsets + index * 2;
-            let bytes = self.bytes.get(at..at + 2)?;
-            Some(usize::from(u16::from_le_bytes(bytes.try_into().ok()?)))
+            let offset = self.word(self.layout.offsets + index * 2);
+            offset.map(|offset| usize::from(u16::from_le_bytes(offset)))
         }
-    }
-
-    /// Returns the entry at an index, which must be below [`Block::len`].
-    #[inline]
-    pub(super) fn entry(&self, index: usize) -> Decoded<RawEntry<'a>> {
-        self.hot_entry(index)
     }
 
     /// Does the same as [`Block::entry`], for the inner loop of scans.
     // Inlined, because the parts would otherwise travel through memory.
     #[inline(always)]
     fn hot_entry(&self, index: usize) -> Decoded<RawEntry<'a>> {
+        self.usual_entry(index).map_or_else(|| self.entry(index), Ok)
+    }
+
+    /// Returns the entry at an index if its offsets and lengths are short and it is not damaged.
+    ///
+    /// One load reads both offsets, and another one all that precedes the key, so that a scan has few
+    /// instructions per entry.
+    #[inline(always)]
+    pub(super) fn usual_entry(&self, index: usize) -> Option<RawEntry<'a>> {
+        let layout = self.layout;
+        if index >= layout.count || layout.wide {
+            return None;
+        }
+        // Behind the last offset are other bytes, but at least two, because an entry follows.
+        let pair = u32::from_le_bytes(self.word(layout.offsets + index * 2)?);
+        let start = layout.entries.start + (pair & 0xffff) as usize;
+        let end = match index + 1 == layout.count {
+            true => layout.entries.end,
+            false => layout.entries.start + (pair >> 16) as usize,
+        };
+        let word = u64::from_le_bytes(self.word(start)?);
+        let (packed, seq_len) = short_varint(word)?;
+        let suffix_len = (word.checked_shr(8 * seq_len as u32)? & 0xff) as usize;
+        if suffix_len >= 0x80 {
+            return None;
+        }
+        let rest_start = start + seq_len + 1;
+        let value_start = rest_start + suffix_len.saturating_sub(HEAD_BYTES);
+        let rest = self.bytes.get(rest_start..value_start)?;
+        let value = self.bytes.get(value_start..end)?;
+        let kind = kind_of(packed & ((1 << layout.kind_bits) - 1))?;
+        let seq = layout.base_seq + (packed >> layout.kind_bits);
+        let head = self.head(index);
+        let entry = RawEntry { seq, kind, head, suffix_len, rest, rest_start, value, value_start };
+        (seq <= MAX_SEQ).then_some(entry)
+    }
+
+    /// Returns the entry at an index, which must be below [`Block::len`].
+    #[inline(never)]
+    pub(super) fn entry(&self, index: usize) -> Decoded<RawEntry<'a>> {
         let bounds = (self.offset(index), self.offset(index + 1));
         let (Some(start), Some(end)) = bounds else {
             return Err(self.error("entry offset", self.layout.offsets));
@@ -175,16 +216,12 @@ impl<'a> Block<'a> {
         let bytes = self.bytes.get(base + start..base + end);
         let bytes = bytes.ok_or_else(|| self.error("entry offset", base + start))?;
         let mut reader = Reader::new(bytes);
-        let packed = reader.hot_varint("sequence number")?;
+        let packed = reader.varint("sequence number")?;
         let kind_bits = self.layout.kind_bits;
         let seq = self.layout.base_seq + (packed >> kind_bits);
-        let kind = match packed & ((1 << kind_bits) - 1) {
-            0 => EntryKind::Tombstone,
-            1 => EntryKind::Value,
-            2 => EntryKind::Apart,
-            _ => return Err(self.error("kind of an entry", base + start)),
-        };
-        let suffix_len = reader.hot_varint("key length")?.min(u64::from(u32::MAX)) as usize;
+        let kind = kind_of(packed & ((1 << kind_bits) - 1));
+        let kind = kind.ok_or_else(|| self.error("kind of an entry", base + start))?;
+        let suffix_len = reader.varint("key length")?.min(u64::from(u32::MAX)) as usize;
         let rest_start = base + start + reader.position();
         let rest = reader.bytes(suffix_len.saturating_sub(HEAD_BYTES), "key")?;
         let value_start = base + start + reader.position();
@@ -196,20 +233,26 @@ impl<'a> Block<'a> {
         Ok(RawEntry { seq, kind, head, suffix_len, rest, rest_start, value, value_start })
     }
 
-    /// Returns the index of the first entry at or after `(key, seq)`; [`Block::len`] if there is
-    /// none.
-    pub(super) fn search(&self, key: &[u8], seq: SeqNo) -> Decoded<usize> {
+    /// Returns the index of the first entry whose head is not below that of `key`. Reads no entry, so
+    /// that a caller can prefetch it.
+    #[inline]
+    pub(super) fn narrow(&self, key: &[u8]) -> usize {
         let prefix = self.prefix();
         let shared = prefix.len().min(key.len());
         match key[..shared].cmp(&prefix[..shared]) {
-            Less => return Ok(0),
-            Greater => return Ok(self.len()),
-            Equal if key.len() < prefix.len() => return Ok(0),
-            Equal => {}
+            Less => 0,
+            Greater => self.len(),
+            Equal if key.len() < prefix.len() => 0,
+            Equal => lower_bound(self.heads(), head_of_suffix(&key[shared..])),
         }
-        let suffix = &key[shared..];
+    }
+
+    /// Returns the index of the first entry at or after `(key, seq)`, [`Block::len`] if there is none,
+    /// where [`Block::narrow`] returned `low` for the same key.
+    #[inline]
+    pub(super) fn search_from(&self, mut low: usize, key: &[u8], seq: SeqNo) -> Decoded<usize> {
+        let Some(suffix) = key.strip_prefix(self.prefix()) else { return Ok(low) };
         let head = head_of_suffix(suffix);
-        let mut low = lower_bound(self.heads(), head);
         // Entries with the same head are ordered by the rest of the key.
         let has_head = |index| index < self.len() && self.head(index) == head;
         let mut high = match (has_head(low), has_head(low + 1)) {
@@ -221,7 +264,7 @@ impl<'a> Block<'a> {
         };
         while low < high {
             let middle = low.midpoint(high);
-            if self.entry(middle)?.compare(head, suffix, seq) == Less {
+            if self.hot_entry(middle)?.compare(head, suffix, seq) == Less {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -236,11 +279,13 @@ impl<'a> Block<'a> {
     /// The block is damaged, or its entries are out of order: then the search can end at an entry
     /// newer than `seq`, which a reader at `seq` must not see.
     pub(super) fn find(&self, key: &[u8], seq: SeqNo) -> Decoded<Option<RawEntry<'a>>> {
-        let index = self.search(key, seq)?;
+        let low = self.narrow(key);
+        self.prefetch_at(low);
+        let index = self.search_from(low, key, seq)?;
         if index == self.len() {
             return Ok(None);
         }
-        let entry = self.entry(index)?;
+        let entry = self.hot_entry(index)?;
         if !self.is_key(&entry, key) {
             return Ok(None);
         }
@@ -250,9 +295,9 @@ impl<'a> Block<'a> {
         Ok(Some(entry))
     }
 
-    /// Prefetches the first entry at or after `(key, seq)`.
-    pub(super) fn prefetch(&self, key: &[u8], seq: SeqNo) {
-        let start = self.search(key, seq).ok().and_then(|index| self.offset(index));
+    /// Prefetches the first entry at or after `key`, as far as heads tell.
+    pub(super) fn prefetch(&self, key: &[u8]) {
+        let start = self.offset(self.narrow(key));
         let entries = self.bytes.get(self.layout.entries.clone()).unwrap_or_default();
         prefetch_lines(
             start.and_then(|start| entries.get(start..)).unwrap_or_default(),
@@ -260,14 +305,18 @@ impl<'a> Block<'a> {
         );
     }
 
-    /// Prefetches the start of the entry at an index, if there is one.
+    /// Prefetches the entry at an index, if there is one: two cache lines, which a key and the start of
+    /// its value often share.
     #[inline]
     fn prefetch_at(&self, index: usize) {
         if index >= self.len() {
             return;
         }
-        let start = self.offset(index).map(|start| self.layout.entries.start + start);
-        prefetch_lines(start.and_then(|start| self.bytes.get(start..)).unwrap_or_default(), 1);
+        if let Some(start) = self.offset(index) {
+            let start = self.layout.entries.start + start;
+            prefetch_line(self.bytes.as_ptr().wrapping_add(start));
+            prefetch_line(self.bytes.as_ptr().wrapping_add(start + LINE_BYTES));
+        }
     }
 
     fn is_key(&self, entry: &RawEntry<'_>, key: &[u8]) -> bool {
@@ -275,12 +324,6 @@ impl<'a> Block<'a> {
         suffix.len() == entry.suffix_len
             && head_of_suffix(suffix) == entry.head
             && suffix.get(HEAD_BYTES..).unwrap_or_default() == entry.rest
-    }
-
-    /// Returns true if two entries have the same key.
-    #[inline]
-    fn same_key(&self, a: usize, b: usize) -> Decoded<bool> {
-        if self.head(a) == self.head(b) { self.same_rest(a, b) } else { Ok(false) }
     }
 
     /// Returns true if two entries with the same head have the same key.
@@ -302,6 +345,17 @@ impl RawEntry<'_> {
             .then_with(|| self.rest.cmp(rest))
             .then_with(|| self.suffix_len.cmp(&suffix.len()))
             .then_with(|| seq.cmp(&self.seq))
+    }
+}
+
+/// Returns the kind of an entry.
+#[inline]
+fn kind_of(bits: u64) -> Option<EntryKind> {
+    match bits {
+        0 => Some(EntryKind::Tombstone),
+        1 => Some(EntryKind::Value),
+        2 => Some(EntryKind::Apart),
+        _ => None,
     }
 }
 

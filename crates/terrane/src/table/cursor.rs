@@ -43,7 +43,7 @@ enum Prefetched {
     Index(Narrowed),
     /// The start of the block with this number.
     Block(usize),
-    /// The entry with this index, in the block that `entries` has.
+    /// The entry at which the search in the block that `entries` has begins.
     Entry(usize),
 }
 
@@ -136,14 +136,13 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Prefetches the first entry at or after `(key, seq)`, and records it for the next seek, if
+    /// Prefetches the first entry at or after `key`, and records it for the next seek, if
     /// [`TableCursor::prefetch_block`] was called with the same key.
-    pub(crate) fn prefetch_entry(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+    pub(crate) fn prefetch_entry(&mut self, key: &[u8]) -> Result<()> {
         if let Prefetched::Block(block) = std::mem::take(&mut self.prefetched)
             && self.load(block)?
         {
-            let found = self.entries.find(key, seq);
-            self.prefetched = Prefetched::Entry(found.or_else(|error| self.damaged(&error))?);
+            self.prefetched = Prefetched::Entry(self.entries.narrow(key));
         }
         Ok(())
     }
@@ -167,8 +166,8 @@ impl TableCursor {
         let mut block = match std::mem::take(&mut self.prefetched) {
             Prefetched::Block(block) => block,
             Prefetched::Nothing | Prefetched::Index(_) => self.table.block_of(key)?,
-            Prefetched::Entry(index) => {
-                self.step(|entries| entries.go_to(index))?;
+            Prefetched::Entry(low) => {
+                self.step(|entries| entries.seek_from(low, key, seq))?;
                 if self.is_valid() {
                     self.prefetch_next_block();
                     return Ok(());

@@ -80,11 +80,14 @@ pub(crate) fn block(bytes: &[u8]) {
             assert_eq!(bytes.get(entry.value_start..end), Some(entry.value));
             assert!(entry.seq <= MAX_SEQ);
         }
+        if let Some(usual) = block.usual_entry(number) {
+            assert_eq!(block.entry(number), Ok(usual));
+        }
     }
     for key in KEYS.into_iter().chain([bytes.get(..20).unwrap_or(bytes)]) {
         for seq in [0, 5, MAX_SEQ] {
-            block.prefetch(key, seq);
-            let found = block.search(key, seq);
+            block.prefetch(key);
+            let found = block.search_from(block.narrow(key), key, seq);
             assert!(found.is_err() || found.is_ok_and(|at| at <= block.len()));
             if let Ok(Some(entry)) = block.find(key, seq) {
                 assert!(entry.seq <= seq, "find returned an entry newer than the given number");
@@ -257,11 +260,7 @@ fn read_everything(bytes: &[u8], info: &Arc<TableInfo>) {
         for key in KEYS {
             check(table.may_contain(filter_hash(key)).map(|_| ()));
             check(table.get(key, MAX_SEQ).map(|_| ()));
-            check(
-                table
-                    .prefetch_block(key)
-                    .and_then(|block| table.prefetch_entry(block, key, MAX_SEQ)),
-            );
+            check(table.prefetch_block(key).and_then(|block| table.prefetch_entry(block, key)));
         }
         let mut cursor = TableCursor::new(Arc::clone(&table));
         let first = cursor.seek_first();

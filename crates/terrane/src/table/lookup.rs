@@ -157,15 +157,14 @@ impl Table {
         }
     }
 
-    /// Prefetches the first entry at or after `(key, seq)` in block `number`, if the block is in
-    /// memory.
-    pub(crate) fn prefetch_entry(&self, number: usize, key: &[u8], seq: SeqNo) -> Result<()> {
+    /// Prefetches the first entry at or after `key` in block `number`, if the block is in memory.
+    pub(crate) fn prefetch_entry(&self, number: usize, key: &[u8]) -> Result<()> {
         let opened = self.opened()?;
         // The lookup that follows reports damage.
         if let Some(block) = opened.slots.peek(data_slot(number), &pin())
             && let Ok(layout) = Layout::parse(&block)
         {
-            Block::new(&block, &layout).prefetch(key, seq);
+            Block::new(&block, &layout).prefetch(key);
         }
         Ok(())
     }

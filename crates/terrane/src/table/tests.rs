@@ -231,7 +231,7 @@ fn a_key_that_is_approached_and_not_sought_leads_no_other_seek_astray() {
             cursor.prefetch_block(key)?;
         }
         if steps > 2 {
-            cursor.prefetch_entry(key, 1)?;
+            cursor.prefetch_entry(key)?;
         }
         Ok(())
     }

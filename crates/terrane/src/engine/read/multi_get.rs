@@ -121,7 +121,7 @@ impl Reader {
         let _loaded = load_missing(&candidates);
         for candidate in &candidates {
             if let Some(block) = candidate.block {
-                candidate.table.prefetch_entry(block, pending[candidate.pending].key, seq)?;
+                candidate.table.prefetch_entry(block, pending[candidate.pending].key)?;
             }
         }
         let mut is_decided = vec![false; pending.len()];

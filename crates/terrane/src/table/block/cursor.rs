@@ -25,6 +25,8 @@ pub(crate) struct BlockCursor {
     index: usize,
     /// The key of the current entry. It always begins with the prefix of the block.
     key: KeyBuffer,
+    /// The first four bytes of the suffix of the key, as in the block.
+    head: u32,
     seq: SeqNo,
     kind: Option<EntryKind>,
     value: Range<usize>,
@@ -107,20 +109,27 @@ impl BlockCursor {
         self.go_to(last)
     }
 
-    /// Returns the index of the first entry at or after `(key, seq)`, and prefetches it and the
-    /// entries after it.
-    pub(crate) fn find(&self, key: &[u8], seq: SeqNo) -> Decoded<usize> {
-        let Some(block) = &self.block else { return Ok(0) };
+    /// Prefetches the first entries at or after `key`. Returns where [`BlockCursor::seek_from`] begins.
+    pub(crate) fn narrow(&self, key: &[u8]) -> usize {
+        let Some(block) = &self.block else { return 0 };
         let block = Block::new(block, &self.layout);
-        let index = block.search(key, seq)?;
-        (index..=index + ENTRIES_AHEAD).for_each(|index| block.prefetch_at(index));
-        Ok(index)
+        let low = block.narrow(key);
+        (low..=low + ENTRIES_AHEAD).for_each(|index| block.prefetch_at(index));
+        low
+    }
+
+    /// Moves to the first entry at or after `(key, seq)`, where [`BlockCursor::narrow`] returned `low`
+    /// for the same key.
+    pub(crate) fn seek_from(&mut self, low: usize, key: &[u8], seq: SeqNo) -> Decoded<()> {
+        let Some(block) = &self.block else { return Ok(()) };
+        let index = Block::new(block, &self.layout).search_from(low, key, seq)?;
+        self.go_to(index)
     }
 
     /// Moves to the first entry at or after `(key, seq)`.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Decoded<()> {
-        let index = self.find(key, seq)?;
-        self.go_to(index)
+        let low = self.narrow(key);
+        self.seek_from(low, key, seq)
     }
 
     #[inline]
@@ -133,9 +142,13 @@ impl BlockCursor {
     // travel through memory at each call.
     #[inline(always)]
     pub(crate) fn next_key(&mut self) -> Decoded<()> {
+        let head = self.head;
         let next = |block: Block<'_>, current: usize| {
             let mut index = current + 1;
-            while index < block.len() && block.same_key(current, index)? {
+            while index < block.len()
+                && block.head(index) == head
+                && block.same_rest(current, index)?
+            {
                 index += 1;
             }
             Ok(index)
@@ -176,6 +189,7 @@ impl BlockCursor {
         let entry = block.hot_entry(index)?;
         let rest = bytes.get(entry.rest_start..).unwrap_or_default();
         self.key.set_suffix(entry.head, entry.suffix_len, rest);
+        self.head = entry.head;
         self.index = index;
         self.seq = entry.seq;
         self.value = entry.value_start..entry.value_start + entry.value.len();

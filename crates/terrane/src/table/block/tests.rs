@@ -174,7 +174,7 @@ fn damaged_blocks_give_errors_or_entries_and_never_panic() {
         for index in 0..block.len().min(1000) {
             let _ = block.entry(index);
         }
-        let _ = block.search(b"p", 5);
+        let _ = block.search_from(block.narrow(b"p"), b"p", 5);
         let mut cursor = cursor(&bytes);
         let _ = cursor.seek_first();
         let _ = cursor.next();
