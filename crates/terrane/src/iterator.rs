@@ -27,7 +27,8 @@ pub struct Iter {
     start: Key,
     end: Option<Key>,
     front: Option<VisibleCursor>,
-    back: Option<VisibleCursor>,
+    /// In memory of its own, because few iterators go backward, and an iterator is moved.
+    back: Option<Box<VisibleCursor>>,
     /// Whether the front cursor is on an entry that was not returned yet.
     is_front_fresh: bool,
     /// Whether the back cursor is on an entry that was not returned, because the ends had met.
@@ -97,13 +98,15 @@ impl Iter {
         let key = key.as_ref().max(&self.start[..]);
         // If the seek fails, the iterator has ended.
         self.is_done = true;
-        self.front = Some(match self.front.take() {
-            Some(mut cursor) => {
-                cursor.seek(key)?;
-                cursor
+        match &mut self.front {
+            Some(cursor) => {
+                if let Err(error) = cursor.seek(key) {
+                    self.front = None;
+                    return Err(error);
+                }
             }
-            None => self.view.cursor_from(key, self.end.as_deref())?,
-        });
+            None => self.view.put_cursor_from(&mut self.front, key, self.end.as_deref())?,
+        }
         self.is_front_fresh = true;
         self.is_done = self.end.as_ref().is_some_and(|end| *end <= self.start);
         Ok(())
@@ -122,7 +125,7 @@ impl Iter {
         }
         self.is_done = true;
         match &mut self.front {
-            None => self.front = Some(self.view.cursor_from(&self.start, self.end.as_deref())?),
+            None => self.start()?,
             Some(_) if self.is_front_fresh => {}
             Some(cursor) => cursor.step()?,
         }
@@ -136,6 +139,12 @@ impl Iter {
         }
         self.is_done = false;
         Ok(true)
+    }
+
+    /// Moves the front to the first entry.
+    #[inline(never)]
+    fn start(&mut self) -> Result<()> {
+        self.view.put_cursor_from(&mut self.front, &self.start, self.end.as_deref())
     }
 
     /// Returns true if the front is before the end of the range and before the entries that the
@@ -209,7 +218,8 @@ impl Iter {
     fn step_back(&mut self) -> Result<()> {
         match &mut self.back {
             None => {
-                self.back = Some(self.view.cursor_before(self.end.as_deref(), &self.start)?);
+                let back = self.view.cursor_before(self.end.as_deref(), &self.start)?;
+                self.back = Some(Box::new(back));
                 Ok(())
             }
             Some(_) if self.is_back_fresh => Ok(()),

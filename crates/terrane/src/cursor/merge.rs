@@ -3,7 +3,7 @@
 //! Sources that are positioned on an entry are kept in an array sorted by that entry. After a step
 //! only the first source may have to move, and usually it does not: most entries of a tree are in
 //! its last level, so the next entry of the first source is usually the next entry overall. A step
-//! then costs one comparison of heads, and at most a binary search in the array.
+//! then costs one comparison of heads, and otherwise one for each source that comes before.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -47,9 +47,22 @@ thread_local! {
 
 impl MergeCursor {
     pub(crate) fn new(sources: impl IntoIterator<Item = Source>) -> Self {
-        let (mut all, order) = SPARE.try_with(Cell::take).unwrap_or_default();
-        all.extend(sources);
-        Self { sources: all, order, direction: Direction::Forward }
+        let mut merge = Self::empty();
+        sources.into_iter().for_each(|source| merge.add(source));
+        merge
+    }
+
+    /// Creates a cursor without sources.
+    pub(crate) fn empty() -> Self {
+        let (sources, order) = SPARE.try_with(Cell::take).unwrap_or_default();
+        Self { sources, order, direction: Direction::Forward }
+    }
+
+    /// Adds a source to a cursor that has no position.
+    // Inlined, so that the source is built in its place: it is large.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, source: Source) {
+        self.sources.push(source);
     }
 
     /// Creates a cursor over sources that are already positioned in `direction`.
@@ -219,6 +232,7 @@ impl MergeCursor {
     }
 
     /// Compares the entries of two sources in the current direction.
+    #[inline(never)]
     fn compare(&self, a: &Ranked, b: &Ranked) -> Ordering {
         let forward = a.head.cmp(&b.head).then_with(|| {
             let (Some(a), Some(b)) = (self.sources.get(a.source), self.sources.get(b.source))
@@ -249,7 +263,19 @@ impl MergeCursor {
         {
             self.skip_older_versions()?;
         }
-        self.step(Source::next_key)
+        // Written out, because `step` would not be inlined here, and this is the inner loop of scans.
+        let Some(source) = self.first_source() else { return Ok(()) };
+        if let Err(error) = source.next_key() {
+            self.order.clear();
+            return Err(error);
+        }
+        self.reorder();
+        Ok(())
+    }
+
+    #[inline]
+    fn first_source(&mut self) -> Option<&mut Source> {
+        self.sources.get_mut(self.order.first()?.source)
     }
 
     /// Moves the sources other than the first to the next key.
@@ -282,33 +308,35 @@ impl MergeCursor {
         self.step(Source::previous)
     }
 
-    #[inline(always)]
     fn step(&mut self, step: impl FnOnce(&mut Source) -> Result<()>) -> Result<()> {
-        let Some(first) = self.order.first_mut() else { return Ok(()) };
-        let index = first.source;
-        let Some(source) = self.sources.get_mut(index) else { return Ok(()) };
+        let Some(source) = self.first_source() else { return Ok(()) };
         if let Err(error) = step(source) {
             self.order.clear();
             return Err(error);
         }
-        if source.is_valid() {
-            first.head = source.head();
-            let first = *first;
-            // Usually the source stays first.
-            let stays = self.order.get(1).is_none_or(|next| self.is_before(&first, next));
-            if stays {
-                return Ok(());
-            }
-        }
-        self.reorder(index);
+        self.reorder();
         Ok(())
     }
 
-    /// Moves the first source to its place in the order, or removes it if it is exhausted.
-    #[inline(never)]
-    fn reorder(&mut self, first: usize) {
-        self.order.remove(0);
-        self.insert(first, 0);
+    /// Moves the first source, which has made a step, to its place in the order, or removes it if it is
+    /// exhausted. The search is linear, because the source usually stays among the first.
+    #[inline(always)]
+    fn reorder(&mut self) {
+        let Some(&first) = self.order.first() else { return };
+        let source = self.sources.get(first.source).filter(|source| source.is_valid());
+        let Some(source) = source else {
+            self.order.remove(0);
+            return;
+        };
+        let moved = Ranked { head: source.head(), ..first };
+        let mut at = 0;
+        while let Some(&next) = self.order.get(at + 1)
+            && !self.is_before(&moved, &next)
+        {
+            self.order[at] = next;
+            at += 1;
+        }
+        self.order[at] = moved;
     }
 }
 

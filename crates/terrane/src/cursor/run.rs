@@ -200,11 +200,10 @@ impl RunCursor {
     fn open(&mut self, index: usize) -> Option<&mut TableCursor> {
         let table = self.run.tables().get(index)?;
         if self.index != index || self.entries.is_none() {
-            let table = Arc::clone(table);
-            self.entries = Some(match self.read_bytes {
-                Some(bytes) => TableCursor::read_ahead(table, bytes, self.heat.clone()),
-                None => TableCursor::new(table),
-            });
+            let entries = self.entries.insert(TableCursor::new(Arc::clone(table)));
+            if let Some(bytes) = self.read_bytes {
+                entries.read_ahead(bytes, self.heat.clone());
+            }
             self.index = index;
         }
         self.entries.as_mut()

@@ -53,15 +53,10 @@ impl TableCursor {
         Self { table, block: 0, entries, prefetched, loading: None, window: None, ahead: None }
     }
 
-    /// Creates a cursor that reads the table once from front to back, about `chunk_bytes` at a
-    /// time, and bypasses the cache. It reports to `heat` which blocks are in the cache.
-    pub(crate) fn read_ahead(
-        table: Arc<Table>,
-        chunk_bytes: usize,
-        heat: Option<Arc<Heat>>,
-    ) -> Self {
-        let ahead = Some(Box::new(ReadAhead::new(chunk_bytes, heat)));
-        Self { ahead, ..Self::new(table) }
+    /// From now on reads the table once from front to back, about `chunk_bytes` at a time, and bypasses
+    /// the cache. Reports to `heat` which blocks are in the cache.
+    pub(crate) fn read_ahead(&mut self, chunk_bytes: usize, heat: Option<Arc<Heat>>) {
+        self.ahead = Some(Box::new(ReadAhead::new(chunk_bytes, heat)));
     }
 
     #[inline]

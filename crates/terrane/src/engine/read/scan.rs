@@ -42,15 +42,27 @@ impl Reader {
 }
 
 impl ReadView {
-    /// Returns a cursor on the first key at or after `key`. The caller needs no key from `end` on.
-    pub(crate) fn cursor_from(&self, key: &[u8], end: Option<&[u8]>) -> Result<VisibleCursor> {
+    /// Puts a cursor on the first key at or after `key` into `place`, which is empty after an error. The
+    /// caller needs no key from `end` on.
+    // A cursor is large, so it is not moved.
+    pub(crate) fn put_cursor_from(
+        &self,
+        place: &mut Option<VisibleCursor>,
+        key: &[u8],
+        end: Option<&[u8]>,
+    ) -> Result<()> {
+        *place = None;
         if let Some(pool) = self.pool_for_runs() {
             let start = Start::From(key.into(), self.seq);
-            return self.positioned(pool, start, Direction::Forward, end);
+            *place = Some(self.positioned(pool, start, Direction::Forward, end)?);
+            return Ok(());
         }
-        let mut cursor = self.cursor(Direction::Forward, end)?;
-        self.timed(|| cursor.seek(key))?;
-        Ok(cursor)
+        let cursor = place.insert(self.cursor(Direction::Forward, end)?);
+        let sought = self.timed(|| cursor.seek(key));
+        if sought.is_err() {
+            *place = None;
+        }
+        sought
     }
 
     /// Returns a cursor on the last key before `key`, or on the last key of the tree if `key` is
@@ -67,8 +79,9 @@ impl ReadView {
 
     /// Returns a cursor without a position.
     fn cursor(&self, direction: Direction, limit: Option<&[u8]>) -> Result<VisibleCursor> {
-        let sources = self.memtables(direction, limit).chain(self.runs().map(Source::Run));
-        let merge = MergeCursor::new(sources);
+        let mut merge = MergeCursor::empty();
+        self.memtables(direction, limit).for_each(|source| merge.add(source));
+        self.runs().for_each(|run| merge.add(Source::Run(run)));
         Ok(VisibleCursor::new(merge, self.seq, self.deleted()?, limit.map(Into::into)))
     }
 
@@ -179,7 +192,9 @@ mod tests {
         pipeline.rotate(&mut pipeline.lock(), tree, crate::event::FlushReason::Requested);
         db.put("k150", "there").unwrap();
         let late = ReadView { seq: pipeline.visible(), ..before };
-        assert!(!late.cursor_from(b"k", None).unwrap().is_valid(), "its state is the old one");
+        let mut cursor = None;
+        late.put_cursor_from(&mut cursor, b"k", None).unwrap();
+        assert!(!cursor.unwrap().is_valid(), "its state is the old one");
         assert!(!late.cursor_before(None, b"k").unwrap().is_valid());
         assert_eq!(db.iter().unwrap().count(), 1);
         assert_eq!(db.iter().unwrap().rev().count(), 1);
