@@ -51,4 +51,16 @@ pub(super) const ALL: &[Entry] = &[
         row: None,
         beyond: "a collection writes new pointers through the log instead of rewriting tables; level merge sorts blobs by key in the last levels",
     },
+    Entry {
+        name: "fjall",
+        about: "fjall's leveled compaction with blob files that are rewritten when a quarter is garbage",
+        source: "fjall 3.1, with key-value separation and its defaults",
+        design: || {
+            plain(
+                "1-leveling T=10 L0=4 base=256MiB; trigger=run-count,level-saturation; granularity=file; movement=least-overlap; memtable=skiplist; buffer=64MiB; table=64MiB; block=4KiB; filter=20,10; compression=none,none,lz4; delay=20; stop=30; buffers=4; values=apart(1KiB,garbage=25%,space=2,file=64MiB)",
+            )
+        },
+        row: None,
+        beyond: "only the oldest quarter of the files with garbage is collected at a time; compression of blobs",
+    },
 ];

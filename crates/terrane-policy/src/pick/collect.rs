@@ -202,10 +202,11 @@ fn victims(input: &PickContext<'_>, worth: Worth) -> Vec<Victim> {
     let Some(separation) = input.design.values.separation() else {
         return at_a_time(input, back_inline(usage));
     };
+    let settled = SettledValues::of(&usage);
     let mut files: Vec<ValueFileUsage> = usage.into_iter().filter(can_be_collected).collect();
     files.sort_by_key(|usage| (Reverse(garbage_share(usage)), usage.file.id));
     let overdue = overdue(input, &files);
-    let by_space = over_the_bound(separation, input.shape.settled_values(), &files);
+    let by_space = over_the_bound(separation, settled, &files);
     let mut by_share = at_a_time(input, over_the_limit(separation, &files));
     if worth == Worth::OwnJob && !is_worth_its_tables(input, &by_share) {
         by_share.clear();

@@ -96,6 +96,16 @@ pub struct SettledValues {
 }
 
 impl SettledValues {
+    /// Returns the sum of those among `usage`.
+    pub fn of(usage: &[ValueFileUsage]) -> Self {
+        let is_settled = |one: &&ValueFileUsage| one.file.state == ValueFileState::Settled;
+        let settled = usage.iter().filter(is_settled).filter(|one| !one.is_dead());
+        settled.fold(Self::default(), |sum, one| Self {
+            bytes: sum.bytes + one.file.bytes,
+            live_bytes: sum.live_bytes + one.live_bytes,
+        })
+    }
+
     /// Returns the bytes of the files over the bytes of live values, in percent; 100 if there are
     /// none.
     pub fn percent(&self) -> u64 {
@@ -148,13 +158,7 @@ impl TreeShape {
     /// Returns the bytes of all settled value files, and of the live values in them. It visits the
     /// references of all tables.
     pub fn settled_values(&self) -> SettledValues {
-        let usage = self.value_usage();
-        let is_settled = |one: &&ValueFileUsage| one.file.state == ValueFileState::Settled;
-        let settled = usage.iter().filter(is_settled).filter(|one| !one.is_dead());
-        settled.fold(SettledValues::default(), |sum, one| SettledValues {
-            bytes: sum.bytes + one.file.bytes,
-            live_bytes: sum.live_bytes + one.live_bytes,
-        })
+        SettledValues::of(&self.value_usage())
     }
 
     /// Bytes of all value files.
