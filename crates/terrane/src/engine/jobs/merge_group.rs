@@ -94,7 +94,8 @@ impl Compactor {
         let ranges = self.key_ranges(&runs, design.table_bytes)?;
         let budget = self.context.settings.memory_budget_bytes();
         let chunk_bytes = chunk_bytes(budget, runs.len() * ranges.len());
-        let bytes = (buffered_bytes(&runs, chunk_bytes) + output_bytes(&design)) * ranges.len();
+        let bytes =
+            (buffered_bytes(&runs, chunk_bytes, &design) + output_bytes(&design)) * ranges.len();
         let _charge = Charge::new(&self.context.ledger, |ledger| &ledger.jobs, bytes);
         // The cache releases memory before the job allocates it.
         self.catalog.resize_cache();

@@ -22,6 +22,10 @@ use crate::version::{OpenRun, Version};
 const CHUNK_BYTES_MAX: usize = 512 << 10;
 const CHUNK_BYTES_MIN: usize = 16 << 10;
 
+/// About the bytes of an index for each block of its table: 21 bytes, and the part of the key that
+/// distinguishes the block from the one before it.
+const INDEX_ENTRY_BYTES: usize = 32;
+
 /// What flushes and compactions need to read and write tables.
 #[derive(Debug, Clone)]
 pub(super) struct MergeIo {
@@ -155,9 +159,14 @@ pub(super) fn chunk_bytes(budget: u64, runs: usize) -> usize {
     share.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
 }
 
-/// Returns the size of the memory for the chunks that a merge of `runs` holds at a time.
-pub(super) fn buffered_bytes(runs: &[Arc<OpenRun>], chunk_bytes: usize) -> usize {
-    runs.iter().map(|run| chunk_bytes.min(largest_table_bytes(run))).sum()
+/// Returns the size of the memory for the chunks that a merge of `runs` holds at a time, and for the
+/// indexes of the tables that it reads.
+pub(super) fn buffered_bytes(runs: &[Arc<OpenRun>], chunk_bytes: usize, design: &Design) -> usize {
+    let of_table = |bytes: usize| {
+        let blocks = bytes / usize::try_from(design.block_bytes).unwrap_or(usize::MAX).max(1);
+        chunk_bytes.min(bytes) + blocks * INDEX_ENTRY_BYTES
+    };
+    runs.iter().map(|run| of_table(largest_table_bytes(run))).sum()
 }
 
 fn largest_table_bytes(run: &OpenRun) -> usize {

@@ -60,7 +60,8 @@ impl Flusher {
         let Self { context, pipeline, catalog, .. } = self;
         let finder = LoggedValueFinder { context, pipeline, catalog };
         let (logged, mut segments) = finder.find(tree, immutable, paths)?;
-        let memory = buffered_bytes(&runs, chunk_bytes) + output_bytes(&tree.design());
+        let design = tree.design();
+        let memory = buffered_bytes(&runs, chunk_bytes, &design) + output_bytes(&design);
         let memory = memory + logged.memory_bytes();
         let _charge = Charge::new(ledger, |ledger| &ledger.jobs, memory);
         self.catalog.resize_cache();
