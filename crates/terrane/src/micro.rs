@@ -15,13 +15,11 @@ use terrane_policy::Compression;
 use crate::buffer::BufferPool;
 use crate::clock::SystemClock;
 use crate::cursor::{MergeCursor, RunCursor, Source};
-use crate::io_threads::IoThreads;
 use crate::merge::{DropRules, OlderTables, Output, OutputConfig, ValueOutputConfig, merge};
 use crate::stats::Counters;
 use crate::storage::{Access, DiskStorage, MemoryStorage};
 use crate::table::{
-    FinishedTable, MicroBlock, MicroFilter, OpenFiles, Table, TableConfig, TableEnvironment,
-    TableFileId,
+    FinishedTable, MicroBlock, MicroFilter, Table, TableConfig, TableEnvironment, TableFileId,
 };
 use crate::types::{EntryKind, Lsn};
 use crate::version::OpenRun;
@@ -94,21 +92,9 @@ pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
 /// Merges [`ENTRIES_MERGED`] entries of two tables with alternating keys into one, in memory.
 pub fn merge_two() -> impl FnMut(u64) {
     let storage = MemoryStorage::new(1);
-    let environment = Arc::new(TableEnvironment {
-        storage: Arc::new(storage.clone()),
-        access: Access::Buffered,
-        buffer: BufferPool::new(1 << 20),
-        warm: crate::table::WarmSlots::default(),
-        io_threads: IoThreads::new(0),
-        open_files: OpenFiles::new(None),
-        ledger: Arc::default(),
-        counters: Arc::default(),
-        clock: Arc::new(SystemClock),
-        counts_accesses: std::sync::atomic::AtomicBool::new(false),
-        discard: |_, _| {},
-        not_removed: std::sync::Mutex::default(),
-        opening_readers: crate::storage::OpeningReaders::default(),
-    });
+    let buffer = BufferPool::new(1 << 20);
+    let environment = TableEnvironment::alone(Arc::new(storage.clone()), Access::Buffered, buffer);
+    let environment = Arc::new(environment);
     let pool = Pool::new(0);
     let runs = [1, 2].map(|part| {
         let memtable = Memtable::new(Config::BTree(BTreeConfig), &pool);

@@ -8,13 +8,8 @@ use terrane_policy::{KeyRange, TableId, TableInfo};
 use super::values::DirectoryValues;
 use crate::buffer::BufferPool;
 use crate::error::{Error, Result};
-use crate::io_threads::IoThreads;
-use crate::memory_ledger::MemoryLedger;
-use crate::stats::Counters;
-use crate::storage::{Access, DiskStorage, OpeningReaders, Storage};
-use crate::table::{
-    FOOTER_BYTES, Footer, OpenFiles, Table, TableCursor, TableEnvironment, TableFileId, WarmSlots,
-};
+use crate::storage::{Access, DiskStorage, Storage};
+use crate::table::{FOOTER_BYTES, Footer, Table, TableCursor, TableEnvironment, TableFileId};
 use crate::types::EntryKind;
 use crate::value::Value;
 
@@ -173,19 +168,6 @@ pub(super) fn open(path: &Path) -> Result<Arc<Table>> {
 
 /// Returns an environment that reads tables with system calls through a small cache.
 pub(super) fn environment() -> Arc<TableEnvironment> {
-    Arc::new(TableEnvironment {
-        storage: Arc::new(DiskStorage),
-        access: Access::Buffered,
-        buffer: BufferPool::new(8 << 20),
-        warm: WarmSlots::default(),
-        io_threads: IoThreads::new(0),
-        open_files: OpenFiles::new(None),
-        ledger: Arc::new(MemoryLedger::default()),
-        counters: Arc::new(Counters::default()),
-        clock: Arc::new(crate::clock::SystemClock),
-        counts_accesses: std::sync::atomic::AtomicBool::new(false),
-        discard: |_, _| {},
-        not_removed: std::sync::Mutex::default(),
-        opening_readers: OpeningReaders::default(),
-    })
+    let buffer = BufferPool::new(8 << 20);
+    Arc::new(TableEnvironment::alone(Arc::new(DiskStorage), Access::Buffered, buffer))
 }

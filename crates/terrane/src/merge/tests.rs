@@ -13,32 +13,16 @@ use super::*;
 use crate::buffer::BufferPool;
 use crate::cursor::{DeletedRanges, Source, VisibleCursor};
 use crate::error::Error;
-use crate::io_threads::IoThreads;
-use crate::memory_ledger::MemoryLedger;
-use crate::stats::Counters;
 use crate::storage::{Access, MemoryStorage, Storage};
-use crate::table::{OpenFiles, Table, TableConfig, TableEnvironment, TableFileId};
+use crate::table::{Table, TableConfig, TableEnvironment, TableFileId};
 use crate::types::EntryKind;
 use crate::value_file::ValueFiles;
 use crate::value_pointer::ValueFileName;
 use crate::version::Version;
 
 fn environment(storage: &MemoryStorage) -> Arc<TableEnvironment> {
-    Arc::new(TableEnvironment {
-        storage: Arc::new(storage.clone()),
-        access: Access::Buffered,
-        buffer: BufferPool::new(1 << 20),
-        warm: crate::table::WarmSlots::default(),
-        io_threads: IoThreads::new(0),
-        open_files: OpenFiles::new(None),
-        ledger: Arc::new(MemoryLedger::default()),
-        counters: Arc::new(Counters::default()),
-        clock: Arc::new(crate::clock::SystemClock),
-        counts_accesses: std::sync::atomic::AtomicBool::new(false),
-        discard: |_, _| {},
-        not_removed: std::sync::Mutex::default(),
-        opening_readers: crate::storage::OpeningReaders::default(),
-    })
+    let (storage, buffer) = (Arc::new(storage.clone()), BufferPool::new(1 << 20));
+    Arc::new(TableEnvironment::alone(storage, Access::Buffered, buffer))
 }
 
 /// Merges one memtable into tables of a few hundred bytes.

@@ -15,14 +15,11 @@ use super::packing::{self, Packing};
 use super::properties::Properties;
 use super::stored::{self, TRAILER_BYTES, TableFileId};
 use super::{
-    OpenFiles, SalvageCursor, Table, TableConfig, TableCursor, TableEnvironment, TableWriter,
-    WarmSlots, filter_hash, range_block,
+    SalvageCursor, Table, TableConfig, TableCursor, TableEnvironment, TableWriter, filter_hash,
+    range_block,
 };
 use crate::buffer::BufferPool;
 use crate::error::{Error, ErrorKind, Result};
-use crate::io_threads::IoThreads;
-use crate::memory_ledger::MemoryLedger;
-use crate::stats::Counters;
 use crate::storage::{Access, MemoryStorage, Storage};
 use crate::types::{EntryKind, MAX_SEQ};
 use crate::value_pointer::ValuePointer;
@@ -226,21 +223,8 @@ fn make_sample() -> Result<Sample> {
 
 /// Returns what tables and value files in `storage` need to be read.
 pub(crate) fn environment(storage: &MemoryStorage, access: Access) -> Arc<TableEnvironment> {
-    Arc::new(TableEnvironment {
-        storage: Arc::new(storage.clone()),
-        access,
-        buffer: BufferPool::new(1 << 16),
-        warm: WarmSlots::default(),
-        io_threads: IoThreads::new(0),
-        open_files: OpenFiles::new(None),
-        ledger: Arc::new(MemoryLedger::default()),
-        counters: Arc::new(Counters::default()),
-        clock: Arc::new(crate::clock::SystemClock),
-        counts_accesses: std::sync::atomic::AtomicBool::new(false),
-        discard: |_, _| {},
-        not_removed: std::sync::Mutex::default(),
-        opening_readers: crate::storage::OpeningReaders::default(),
-    })
+    let buffer = BufferPool::new(1 << 16);
+    Arc::new(TableEnvironment::alone(Arc::new(storage.clone()), access, buffer))
 }
 
 fn open(storage: &MemoryStorage, info: &Arc<TableInfo>, access: Access) -> Arc<Table> {

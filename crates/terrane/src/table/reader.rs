@@ -17,7 +17,7 @@ use super::properties::Properties;
 use super::slots::WarmSlots;
 use super::stored::TableFileId;
 use crate::buffer::BufferPool;
-use crate::clock::Clock;
+use crate::clock::{Clock, SystemClock};
 use crate::error::Result;
 use crate::io_threads::IoThreads;
 use crate::memory_ledger::MemoryLedger;
@@ -53,6 +53,26 @@ pub(crate) struct TableEnvironment {
 }
 
 impl TableEnvironment {
+    /// Returns an environment without a database: no limit on open files, no other threads, and
+    /// obsolete files stay.
+    pub(crate) fn alone(storage: Arc<dyn Storage>, access: Access, buffer: BufferPool) -> Self {
+        Self {
+            storage,
+            access,
+            buffer,
+            warm: WarmSlots::default(),
+            io_threads: IoThreads::new(0),
+            open_files: OpenFiles::new(None),
+            ledger: Arc::default(),
+            counters: Arc::default(),
+            clock: Arc::new(SystemClock),
+            counts_accesses: AtomicBool::new(false),
+            discard: |_, _| {},
+            not_removed: Mutex::default(),
+            opening_readers: OpeningReaders::default(),
+        }
+    }
+
     /// Takes the memory of open tables from the buffer pool, once it is a sixty-fourth of it. Writes
     /// and jobs divide the memory anew; a program that only reads opens tables without them.
     pub(super) fn make_room_for_tables(&self) {
