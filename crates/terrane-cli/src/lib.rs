@@ -28,6 +28,7 @@ mod engine_flags;
 mod events;
 mod exit;
 mod format_flag;
+mod measurement;
 mod open;
 mod output;
 mod picture;

@@ -9,11 +9,11 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use terrane_lab::experiments::{self, Experiment, ExperimentOptions};
 use terrane_lab::judge::ClaimOutcome;
-use terrane_lab::quantity::{count, count_in, number_in};
+use terrane_lab::quantity::{count_in, number_in};
 use terrane_lab::results::Results;
 
-use crate::commands::bench::claims::dent_program;
 use crate::exit::{Exit, usage};
+use crate::measurement::MeasurementArgs;
 use crate::output::write_document;
 
 /// The name that stands for all experiments.
@@ -26,26 +26,8 @@ pub(super) struct RunArgs {
     #[arg(required = true, value_name = "EXPERIMENT", value_parser = names())]
     experiments: Vec<String>,
 
-    /// Scale sizes by this factor
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = number_in(0.001..=100.0))]
-    scale: f64,
-
-    /// Rounds: operations count at their best, whole runs at their median
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = count_in::<usize>(1..=1000))]
-    rounds: usize,
-
-    /// Numbers of threads, separated by commas, for flodb and memtables
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2",
-          value_parser = count_in::<u32>(1..=1024))]
-    threads: Vec<u32>,
-
-    /// The seed of all random choices
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
-    seed: u64,
-
-    /// Dent's own program, built, to run in turns with ours
-    #[arg(long = "beside", value_name = "PROGRAM")]
-    dent_program: Option<PathBuf>,
+    #[command(flatten)]
+    measurement: MeasurementArgs,
 
     /// Hours of virtual time per simulated phase
     #[arg(long, value_name = "HOURS", default_value_t = 2.0, value_parser = number_in(0.01..=100.0))]
@@ -103,12 +85,13 @@ impl RunArgs {
     }
 
     fn options(&self) -> Result<ExperimentOptions> {
+        let measurement = &self.measurement;
         Ok(ExperimentOptions {
-            scale: self.scale,
-            rounds: self.rounds,
-            threads: self.threads.clone(),
-            seed: self.seed,
-            dent_program: self.dent_program.as_deref().map(dent_program).transpose()?,
+            scale: measurement.scale,
+            rounds: measurement.rounds,
+            threads: measurement.threads.clone(),
+            seed: measurement.seed,
+            dent_program: measurement.dent_program()?,
             phase_hours: self.hours,
             records: self.records,
         })
