@@ -258,7 +258,12 @@ fn cost(forecast: &Forecast, rate: Rate) -> String {
 
 /// Waits until the tree satisfies its design; returns false if the user cancels.
 fn converge(db: &Db, forecast: &Forecast) -> Result<bool> {
-    let before = db.stats().compaction_bytes_read;
+    // Values that move between value files and tables are not in tables that are read.
+    let moved = || {
+        let stats = db.stats();
+        stats.compaction_bytes_read.max(stats.compaction_bytes_written)
+    };
+    let before = moved();
     let bar = progress::bytes(forecast.bytes_rewritten, "rewriting");
     // If the user cancels, the wait ends when the database is closed.
     let waiting = {
@@ -270,7 +275,7 @@ fn converge(db: &Db, forecast: &Forecast) -> Result<bool> {
             bar.finish_and_clear();
             return Ok(false);
         }
-        let done = db.stats().compaction_bytes_read - before;
+        let done = moved() - before;
         bar.set_position(done.min(forecast.bytes_rewritten));
         std::thread::sleep(POLL_INTERVAL);
     }
