@@ -26,6 +26,7 @@ pub(crate) fn run() -> StepResult {
     minimum_rust()?;
     step("test", &mut cargo(["test", "--workspace"]))?;
     invariants()?;
+    fuzz_targets()?;
     let doc = ["doc", "--workspace", "--no-deps"];
     step("doc", cargo(doc).env("RUSTDOCFLAGS", "--deny warnings"))?;
     crate::checkers::loom()?;
@@ -74,6 +75,15 @@ fn has_c_compiler() -> bool {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let found = Command::new(compiler).arg("--version").output();
     found.is_ok_and(|output| output.status.success())
+}
+
+/// Compiles the bodies of the fuzz targets as fuzzers do. The fuzzers themselves need nightly.
+fn fuzz_targets() -> StepResult {
+    let mut command = cargo(["check", "--package", "terrane", "--lib"]);
+    command
+        .env("RUSTFLAGS", "--cfg fuzzing")
+        .env("CARGO_TARGET_DIR", root().join("target/fuzzing"));
+    step("fuzz targets", &mut command)
 }
 
 /// Runs tests of the engine with internal errors turned into panics, and a check of the tree after

@@ -245,7 +245,7 @@ impl<'a> Index<'a> {
 
     /// Returns the first block that may have versions of `key`. All versions of the key are in this
     /// block and in the following blocks that continue the key.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn search(&self, key: &[u8]) -> usize {
         self.search_with(key, |_, _| ())
     }
