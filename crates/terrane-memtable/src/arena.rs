@@ -97,7 +97,7 @@ impl Arena {
             let mut rest = bytes;
             while rest > 0 {
                 let mut block = arena.pool.take(rest.min(LARGEST_BYTES));
-                block.touch();
+                block.prepare();
                 rest -= rest.min(LARGEST_BYTES);
                 arena.capacity_bytes.fetch_add(block.len(), Ordering::Relaxed);
                 reserved.push(block);

@@ -17,10 +17,10 @@ pub(crate) const ALIGN: usize = 8;
 /// The size of the blocks that are kept, and the largest usual chunk of an arena.
 pub(crate) const LARGEST_BYTES: usize = 4 << 20;
 
-/// Blocks of at least [`LARGEST_BYTES`] are aligned for transparent huge pages of this size, and
-/// request them: a search touches a few random lines of a large structure, and with small pages each
-/// of them also misses the TLB. A smaller block is not prepared in advance, so its first writer takes
-/// the page faults, and one for a huge page may take milliseconds.
+/// Blocks of at least [`LARGEST_BYTES`] are aligned for transparent huge pages of this size, and those
+/// that are prepared request them: a search touches a few random lines of a large structure, and with
+/// small pages each of them also misses the TLB. A block that is not prepared has small pages, because
+/// its first writer takes the page faults, and one for a huge page may take milliseconds.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// How many blocks are prepared in advance.
@@ -32,6 +32,8 @@ const BLOCKS_PREPARED: usize = 2;
 pub(crate) struct MemoryBlock {
     start: NonNull<u8>,
     layout: Layout,
+    /// Its pages are touched, and huge if the system has any.
+    is_prepared: bool,
 }
 
 // SAFETY: a block owns its memory (invariant 1), which is not tied to a thread.
@@ -46,10 +48,23 @@ impl MemoryBlock {
         // SAFETY: the size of the layout is at least 8.
         let start = unsafe { alloc(layout) };
         let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
-        if align == HUGE_PAGE_BYTES {
+        if bytes > LARGEST_BYTES {
+            // It holds a value that is copied at once, and is not kept.
             advise_huge_pages(start, bytes);
         }
-        Self { start, layout }
+        Self { start, layout, is_prepared: false }
+    }
+
+    /// Makes the system provide the pages of the block now.
+    pub(crate) fn prepare(&mut self) {
+        if self.is_prepared {
+            return;
+        }
+        if self.len() >= LARGEST_BYTES {
+            advise_huge_pages(self.start, self.len());
+        }
+        self.touch();
+        self.is_prepared = true;
     }
 
     pub(crate) fn start(&self) -> NonNull<u8> {
@@ -60,8 +75,8 @@ impl MemoryBlock {
         self.layout.size()
     }
 
-    /// Writes to every page, so that the system provides it now.
-    pub(crate) fn touch(&mut self) {
+    /// Writes to every page.
+    fn touch(&mut self) {
         const PAGE_BYTES: usize = 4 << 10;
         for offset in (0..self.len()).step_by(PAGE_BYTES) {
             // SAFETY: the offset is below the size of the allocation (invariant 1).
@@ -132,9 +147,7 @@ impl Pool {
     /// thread, so that writers do not wait for page faults.
     pub fn prepare(&self) {
         if self.wants_block() {
-            let mut block = MemoryBlock::allocate(LARGEST_BYTES);
-            block.touch();
-            self.give(block);
+            self.give(MemoryBlock::allocate(LARGEST_BYTES));
         }
     }
 
@@ -143,12 +156,20 @@ impl Pool {
         kept.unwrap_or_else(|| MemoryBlock::allocate(bytes))
     }
 
-    pub(crate) fn give(&self, block: MemoryBlock) {
-        if block.len() == LARGEST_BYTES {
-            let mut free = lock(&self.free);
-            if free.len() < self.blocks_max {
-                free.push(block);
-            }
+    /// Keeps a block for reuse, if the pool has room for it. A block with small pages is replaced by
+    /// one that is prepared, so the caller is a background thread.
+    pub(crate) fn give(&self, mut block: MemoryBlock) {
+        if block.len() != LARGEST_BYTES || lock(&self.free).len() >= self.blocks_max {
+            return;
+        }
+        if !block.is_prepared {
+            drop(block);
+            block = MemoryBlock::allocate(LARGEST_BYTES);
+            block.prepare();
+        }
+        let mut free = lock(&self.free);
+        if free.len() < self.blocks_max {
+            free.push(block);
         }
     }
 }
@@ -160,7 +181,8 @@ mod tests {
     #[test]
     fn large_blocks_are_kept_up_to_the_bound() {
         let pool = Pool::new(2 * LARGEST_BYTES);
-        let blocks: Vec<MemoryBlock> = (0..3).map(|_| pool.take(LARGEST_BYTES)).collect();
+        let mut blocks: Vec<MemoryBlock> = (0..3).map(|_| pool.take(LARGEST_BYTES)).collect();
+        blocks.iter_mut().for_each(MemoryBlock::prepare);
         let first = blocks[0].start();
         blocks.into_iter().for_each(|block| pool.give(block));
         pool.give(MemoryBlock::allocate(100));
@@ -168,6 +190,7 @@ mod tests {
         pool.take(LARGEST_BYTES);
         assert_eq!(pool.take(LARGEST_BYTES).start(), first);
         pool.give(MemoryBlock::allocate(LARGEST_BYTES));
+        assert!(pool.take(LARGEST_BYTES).is_prepared, "a block with small pages is replaced");
         pool.clear();
         assert_eq!(pool.free_bytes(), 0);
         // Repeated calls prepare a few blocks.

@@ -29,7 +29,7 @@ use arc_swap::ArcSwapOption;
 use terrane_memtable::Padded;
 
 use crate::engine::context::Context;
-use crate::engine::tree::{ActiveMemtable, ImmutableMemtable, Tree};
+use crate::engine::tree::{ActiveMemtable, ImmutableMemtable, Preparation, Tree};
 use crate::error::{Error, Result};
 use crate::event::FlushReason;
 use crate::types::{Lsn, SeqNo};
@@ -332,7 +332,9 @@ impl Pipeline {
     /// immutable from now on and is flushed in the background.
     pub(crate) fn rotate(&self, state: &mut PipelineState, tree: &Arc<Tree>, reason: FlushReason) {
         let position = state.log.as_ref().map_or(Lsn(0), LogWriter::end);
-        let memtable = tree.next_memtable(&self.context.pool);
+        let preparation =
+            if self.context.is_inline() { Preparation::Never } else { Preparation::OnThread };
+        let memtable = tree.next_memtable(&self.context.pool, preparation);
         let last_seq = state.next_seq - 1;
         tree.replace(|mut next| {
             let active = Arc::new(ActiveMemtable::new(memtable, position));

@@ -48,6 +48,7 @@ use value_segments::ValueSegments;
 pub(crate) use covered::CoveredTables;
 pub(crate) use jobs::{JobId, LateDeletes, TreeJobs};
 pub(crate) use memtables::{memtable_config, new_memtable};
+pub(crate) use prepared::Preparation;
 pub(crate) use state::{ActiveMemtable, ImmutableMemtable, TreeState, pressure_of};
 pub(crate) use value_segments::ValueSegment;
 
@@ -152,10 +153,16 @@ impl Tree {
     }
 
     /// Returns an empty memtable to replace the active one: the one that was prepared, or a new one if
-    /// there is none for the present design.
-    pub(crate) fn next_memtable(&self, pool: &Arc<Pool>) -> Arc<Memtable> {
+    /// there is none for the present design. If a thread prepares memtables, the new one is not
+    /// preallocated, because touching its memory would take the writer too long.
+    pub(crate) fn next_memtable(
+        &self,
+        pool: &Arc<Pool>,
+        preparation: Preparation,
+    ) -> Arc<Memtable> {
         let design = self.design();
-        self.next.take(&design).unwrap_or_else(|| self.create_memtable(&design, pool))
+        let create = || self.create_memtable(&preparation.design_if_late(&design), pool);
+        self.next.take(&design).unwrap_or_else(create)
     }
 
     /// Creates an empty memtable. If the design leaves the kind open, the operations of the tree since

@@ -8,7 +8,29 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use terrane_memtable::Memtable;
-use terrane_policy::Design;
+use terrane_policy::{Design, MemtableKind};
+
+/// Who creates memtables in advance.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Preparation {
+    /// A background thread, unless it is late.
+    OnThread,
+    /// Nobody.
+    Never,
+}
+
+impl Preparation {
+    /// Returns the design of a memtable that a writer has to create.
+    pub(super) fn design_if_late(self, design: &Design) -> Design {
+        let mut design = design.clone();
+        if let (Self::OnThread, MemtableKind::Vector { prealloc_bytes, .. }) =
+            (self, &mut design.memtable)
+        {
+            *prealloc_bytes = 0;
+        }
+        design
+    }
+}
 
 /// The next memtable of a tree.
 #[derive(Debug, Default)]
