@@ -194,11 +194,6 @@ pub trait Segment: Send + fmt::Debug {
     fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {
         None
     }
-
-    /// Returns a handle that prepares pages for writing, if the storage benefits from that.
-    fn preparer(&self) -> Option<Arc<dyn Preparer>> {
-        None
-    }
 }
 
 /// Writes to a segment from several threads at the same time. The bytes survive the death of the
@@ -211,24 +206,29 @@ pub trait RecordWriter: Send + Sync + fmt::Debug {
     /// The record is shorter than 16 bytes, or not within the segment.
     fn write_record(&self, offset: u64, record: &[u8]) -> io::Result<()>;
 
-    /// Writes zeros.
+    /// Writes zeros, and prepares the range so that the next writes to it are fast.
     ///
     /// # Errors
-    /// The range is not within the segment.
+    /// The range is not within the segment, or the operating system failed. Then the range has its
+    /// former contents or zeros.
     fn write_zeros(&self, offset: u64, len: u64) -> io::Result<()>;
-}
-
-/// Prepares pages of a segment while its owner writes to it.
-pub trait Preparer: Send + Sync + fmt::Debug {
-    /// Faults in the pages of a range without changing their contents. Ignores bytes outside of the
-    /// segment.
-    fn prepare(&self, offset: u64, len: u64);
 }
 
 /// Makes writes to a segment durable.
 pub trait Syncer: Send + Sync + fmt::Debug {
     /// Returns once all bytes written before the call survive a power failure.
     fn sync(&self) -> io::Result<()>;
+
+    /// Returns once the first `len` bytes, as written before the call, survive a power failure. The
+    /// first eight bytes do not change during the call. Costs less than [`Self::sync`], which the
+    /// default calls, if other bytes are being written.
+    ///
+    /// # Errors
+    /// The operating system failed; as after a failed sync, any unsynced bytes may be lost.
+    fn sync_start(&self, len: u64) -> io::Result<()> {
+        let _ = len;
+        self.sync()
+    }
 }
 
 /// A lock on a database, held until it is dropped.

@@ -6,9 +6,9 @@ use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
 #[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 #[cfg(target_os = "linux")]
 use super::direct::{DirectAppender, DirectFile, DirectReader};
@@ -104,8 +104,12 @@ impl Storage for DiskStorage {
     }
 
     fn boot_id(&self) -> Option<u128> {
-        let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-        u128::from_str_radix(&text.trim().replace('-', ""), 16).ok()
+        // Read once, because it does not change while this process lives.
+        static BOOT_ID: OnceLock<Option<u128>> = OnceLock::new();
+        *BOOT_ID.get_or_init(|| {
+            let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+            u128::from_str_radix(&text.trim().replace('-', ""), 16).ok()
+        })
     }
 
     fn entropy(&self) -> u64 {

@@ -183,12 +183,15 @@ mod tests {
             segment.write(0, b"map").unwrap();
             segment.write_through(3, b"call").unwrap();
             segment.write(7, b"map").unwrap();
-            // Preparing pages does not change their contents.
-            if let Some(preparer) = segment.preparer() {
-                preparer.prepare(0, u64::MAX);
+            segment.syncer().sync_start(512).unwrap();
+            if let Some(writer) = segment.record_writer() {
+                segment.write(10, &[b'x'; 6000]).unwrap();
+                writer.write_zeros(10, 8182).unwrap();
+                assert!(writer.write_zeros(10, 8183).is_err());
             }
             let bytes = std::fs::read(&path).unwrap();
-            assert_eq!((bytes.len(), &bytes[..11]), (8192, &b"mapcallmap\0"[..]));
+            assert_eq!((bytes.len(), &bytes[..10]), (8192, &b"mapcallmap"[..]));
+            assert!(bytes[10..].iter().all(|byte| *byte == 0));
         }
     }
 

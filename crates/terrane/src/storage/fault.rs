@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{
-    Access, Appender, Lock, LockProbe, Preparer, RandomReader, RecordWriter, Segment, Storage,
-    Syncer,
+    Access, Appender, Lock, LockProbe, RandomReader, RecordWriter, Segment, Storage, Syncer,
 };
 
 /// An operation on a file or directory.
@@ -294,15 +293,16 @@ impl Segment for FaultyFile<Box<dyn Segment>> {
         let is_hidden = self.storage.hides_record_writers.load(Ordering::Relaxed);
         if is_hidden { None } else { self.file.record_writer() }
     }
-
-    fn preparer(&self) -> Option<Arc<dyn Preparer>> {
-        self.file.preparer()
-    }
 }
 
 impl Syncer for FaultyFile<Arc<dyn Syncer>> {
     fn sync(&self) -> io::Result<()> {
         self.storage.check(Operation::Sync, &self.path)?;
         self.file.sync()
+    }
+
+    fn sync_start(&self, len: u64) -> io::Result<()> {
+        self.storage.check(Operation::Sync, &self.path)?;
+        self.file.sync_start(len)
     }
 }

@@ -16,8 +16,8 @@ use std::io;
 use std::sync::Arc;
 
 use super::mapping::WritableMapping;
-use super::written_segment::WrittenSegment;
-use super::{Preparer, RecordWriter, Segment, Syncer};
+use super::written_segment::{SegmentFile, WrittenSegment};
+use super::{RecordWriter, Segment, Syncer};
 
 /// A file of fixed length, mapped to be written.
 #[derive(Debug)]
@@ -53,26 +53,31 @@ impl Segment for MappedSegment {
     }
 
     fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {
-        Some(Arc::new(self.map.clone()))
-    }
-
-    fn preparer(&self) -> Option<Arc<dyn Preparer>> {
-        Some(Arc::new(self.map.clone()))
+        let (map, file) = (self.map.clone(), Arc::clone(self.file.file()));
+        Some(Arc::new(MappedWriter { map, file }))
     }
 }
 
-impl Preparer for WritableMapping {
-    fn prepare(&self, offset: u64, len: u64) {
-        self.populate(offset, len);
-    }
+/// Writes records through the map.
+#[derive(Debug)]
+struct MappedWriter {
+    map: WritableMapping,
+    file: Arc<SegmentFile>,
 }
 
-impl RecordWriter for WritableMapping {
+impl RecordWriter for MappedWriter {
     fn write_record(&self, offset: u64, record: &[u8]) -> io::Result<()> {
-        self.write_record(offset, record)
+        self.map.write_record(offset, record)
     }
 
+    /// Zeros are written with system calls, because a fault in the map would read pages that are not
+    /// in memory from the disk, and takes a journal transaction for each page that was never written.
     fn write_zeros(&self, offset: u64, len: u64) -> io::Result<()> {
-        self.write_zeros(offset, len)
+        if offset.checked_add(len).is_none_or(|end| end > self.map.len() as u64) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        self.file.write_zeros(offset, len)?;
+        self.map.populate(offset, len);
+        Ok(())
     }
 }

@@ -28,7 +28,11 @@ impl WritableMapping {
     /// Maps the first `len` bytes of a file.
     pub(super) fn of_file(file: &File, len: u64) -> io::Result<Self> {
         let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
-        Ok(Self(Arc::new(MmapOptions::new().len(len).map_raw(file)?)))
+        let map = MmapOptions::new().len(len).map_raw(file)?;
+        // Only a hint: a fault provides one page, and not those after it, which takes milliseconds
+        // where the system reads megabytes ahead.
+        let _ = map.advise(memmap2::Advice::Random);
+        Ok(Self(Arc::new(map)))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -75,22 +79,6 @@ impl WritableMapping {
         // process can tell.
         if let [to] = self.words(start + WORD, 1) {
             to.store(u64::from_ne_bytes(*second), Ordering::Release);
-        }
-        Ok(())
-    }
-
-    /// Writes zeros.
-    ///
-    /// # Errors
-    /// The range is not within the mapping.
-    pub(super) fn write_zeros(&self, offset: u64, len: u64) -> io::Result<()> {
-        const ZEROS: [u8; 4096] = [0; 4096];
-        self.place(offset, len)?;
-        let mut done = 0;
-        while done < len {
-            let count = (len - done).min(ZEROS.len() as u64);
-            self.write(offset + done, &ZEROS[..count as usize])?;
-            done += count;
         }
         Ok(())
     }

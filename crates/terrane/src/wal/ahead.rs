@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::format::HEADER_BYTES;
 use super::zeroed::ZeroedEnd;
 use crate::error::{Error, Result};
-use crate::storage::{Preparer, Segment, Storage, Syncer};
+use crate::storage::{Segment, Storage, Syncer};
 
 /// A request to create a spare segment file.
 #[derive(Debug)]
@@ -61,8 +62,8 @@ pub(crate) struct FreedSegments {
 /// Requests for the current segment.
 #[derive(Debug)]
 pub(crate) struct SegmentRequests {
-    /// A segment that ended. Dropping it takes long, because it is unmapped.
-    pub(crate) ended: Option<EndedSegment>,
+    /// Segments that ended. Dropping them takes long, because they are unmapped.
+    pub(crate) ended: Vec<EndedSegment>,
     /// A request to prepare pages.
     pub(crate) pages: Option<WantedPages>,
     /// The header to be synced, unless another thread already has the request to sync it.
@@ -76,25 +77,18 @@ pub(crate) struct EndedSegment {
     pub(super) _zeroed: Option<Arc<ZeroedEnd>>,
 }
 
-/// A request to prepare pages that will be written to soon, so that the writer does not take their
-/// page faults, and to write zeros into them if they hold old records.
+/// A request to write zeros into pages that will be written to soon, which also prepares them, so that
+/// the writer does not take their page faults.
 #[derive(Debug)]
 pub(crate) struct WantedPages {
-    pub(super) preparer: Arc<dyn Preparer>,
-    pub(super) zeroed: Option<Arc<ZeroedEnd>>,
-    pub(super) offset: u64,
-    pub(super) len: u64,
+    pub(super) zeroed: Arc<ZeroedEnd>,
+    pub(super) end: u64,
 }
 
 impl WantedPages {
     /// Prepares the pages.
     pub(crate) fn make(self) {
-        let end = self.offset + self.len;
-        match self.zeroed {
-            // Zeros fault in the pages as well.
-            Some(zeroed) if zeroed.end() < end => zeroed.extend(end),
-            _ => self.preparer.prepare(self.offset, self.len),
-        }
+        self.zeroed.extend(self.end);
     }
 }
 
@@ -103,7 +97,7 @@ impl WantedPages {
 /// 1. The header becomes durable before the next segment begins and before the previous segment's
 ///    file is freed, so that the chain of segments is complete after every crash.
 /// 2. A segment whose header is lost has no acknowledged synced record, because a sync of a record
-///    syncs the whole file, header included.
+///    syncs the whole file, header included. The sync of a header need not sync records.
 #[derive(Debug)]
 pub(crate) struct HeaderSync {
     path: PathBuf,
@@ -119,7 +113,8 @@ impl HeaderSync {
     /// Makes the header durable. Only [`super::LogSync::sync_header`] calls this, which serializes
     /// syncs.
     pub(super) fn sync(&self) -> Result<()> {
-        self.syncer.sync().map_err(|error| Error::io("sync", &self.path, error))?;
+        let synced = self.syncer.sync_start(HEADER_BYTES);
+        synced.map_err(|error| Error::io("sync", &self.path, error))?;
         // Release: pairs with the load in `is_durable`, so that a thread that sees the flag frees
         // the previous segment only after the sync.
         self.is_durable.store(true, Ordering::Release);

@@ -9,6 +9,11 @@ use crate::error::{Error, Result};
 use crate::stats::Counter;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 
+/// How many zeros are written after a record that is about to be synced, unless zeros follow it
+/// already. The first write to a block of a new file makes the sync commit the journal of the file
+/// system, which takes longer than the sync itself; the zeros make one commit suffice for all of them.
+const SYNCED_AHEAD_BYTES: u64 = 256 << 10;
+
 /// Payloads up to this size are assembled in a buffer and written in one step.
 const COPIED_BYTES: usize = 16 << 10;
 
@@ -132,7 +137,12 @@ impl LogWriter {
         let before = self.scratch.len();
         let own = *offset + before as u64;
         if let Some(zeroed) = zeroed {
-            zeroed.move_behind((own + (total + TERMINATOR_BYTES) as u64).min(*len));
+            let end = (own + (total + TERMINATOR_BYTES) as u64).min(*len);
+            let is_in_zeros = end <= zeroed.end();
+            zeroed.move_behind(end);
+            if is_synced && !is_in_zeros {
+                zeroed.extend(end + SYNCED_AHEAD_BYTES);
+            }
         }
         let head = record_header(header.nonce, own, kind, seq, payload);
         self.scratch.extend_from_slice(&head);

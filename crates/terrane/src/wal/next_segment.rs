@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use super::ahead::{EndedSegment, HeaderSync};
 use super::format::{HEADER_BYTES, RecordKind, record_bytes};
-use super::segment::{ChainLink, Contents, CurrentSegment, Spare, begin, create_file};
+use super::segment::{ChainLink, CurrentSegment, begin, create_file};
 use super::writer::{FIRST_SEGMENT_BYTES, FullSegment, GROWTH, LogWriter, SPARES_MAX};
 use crate::error::Result;
 use crate::types::Lsn;
+
+/// How many segments that have ended stay mapped until a thread is asked to drop them.
+const ENDED_MAX: usize = 1;
 
 /// Why a segment ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,14 +61,13 @@ impl LogWriter {
         }
         self.sync_header()?;
         // The file is created first: if the disk is full, the log is unchanged.
-        let (path, contents, segment) = match self.take_spare(needed) {
+        let (path, segment) = match self.take_spare(needed) {
             Some(spare) => spare,
             None => {
                 let len = self.next_len(ending).max(needed);
                 let number = self.next_file;
                 self.next_file += 1;
-                let (path, segment) = create_file(&self.environment, number, len)?;
-                (path, Contents::Zeros, segment)
+                create_file(&self.environment, number, len)?
             }
         };
         // The header of the next segment is written before this segment's `Continued` record,
@@ -83,7 +85,7 @@ impl LogWriter {
         };
         let end = self.current.offset + record_bytes(0) as u64;
         self.notes.durable = self.sync.synced();
-        let begun = begin(&self.environment, path.clone(), segment, contents, place, self.notes);
+        let begun = begin(&self.environment, path.clone(), segment, place, self.notes);
         let begun = begun.and_then(|next| {
             self.write_record(RecordKind::Continued, 0, &[], false)?;
             Ok(next)
@@ -96,7 +98,7 @@ impl LogWriter {
                 // fit anymore, so another segment begins after both.
                 self.current.len = end;
                 // The next attempt takes the same file: on a full disk there may be many.
-                self.spares.push(Spare { path, contents: Contents::Unknown });
+                self.spares.push(path);
                 return Err(error);
             }
         };
@@ -111,8 +113,11 @@ impl LogWriter {
         self.spares_max = if ending == Ending::Idle { 0 } else { SPARES_MAX };
         // The segment is pushed before any further step can fail, because a segment missing from
         // `full` would never be freed.
-        let CurrentSegment { path, offset: bytes, segment, zeroed, .. } = before;
-        self.current.before = Some(EndedSegment { _segment: segment, _zeroed: zeroed });
+        let CurrentSegment { path, offset: bytes, segment, zeroed, before: mut ended, .. } = before;
+        // Without requests, as with `Sync` writes, nobody else would drop the segments before.
+        ended.drain(..ended.len().saturating_sub(ENDED_MAX));
+        ended.push(EndedSegment { _segment: segment, _zeroed: zeroed });
+        self.current.before = ended;
         self.full.push(FullSegment { path, end: base, bytes });
         Ok(())
     }

@@ -27,8 +27,8 @@ pub(super) struct CurrentSegment {
     /// True if a thread has the request to sync the header.
     pub(super) is_header_given: bool,
     pub(super) path: PathBuf,
-    /// The segment before this one, until a thread is asked to drop it.
-    pub(super) before: Option<EndedSegment>,
+    /// The segments before this one, until a thread is asked to drop them.
+    pub(super) before: Vec<EndedSegment>,
     pub(super) segment: Box<dyn Segment>,
     /// The zeros after the last record; `None` if only the owner of the lock appends.
     pub(super) zeroed: Option<Arc<ZeroedEnd>>,
@@ -39,8 +39,6 @@ pub(super) struct CurrentSegment {
     pub(super) since_micros: Option<u64>,
     /// The offset at which the next pages are requested.
     pub(super) ready_at: u64,
-    /// The offset up to which pages are prepared or requested.
-    ready: u64,
 }
 
 impl CurrentSegment {
@@ -53,34 +51,14 @@ impl CurrentSegment {
 
     #[cold]
     fn requests(&mut self) -> SegmentRequests {
-        let CurrentSegment { segment, zeroed, offset, len, ready_at, ready, .. } = self;
-        let from = (*ready).max(*offset);
-        *ready = (*offset + READY_BYTES).min(*len);
-        *ready_at = if *ready < *len { *offset + READY_BYTES / 2 } else { u64::MAX };
-        let len = ready.saturating_sub(from);
-        let zeroed = zeroed.clone();
-        let pages = segment.preparer();
-        let pages = pages.map(|preparer| WantedPages { preparer, zeroed, offset: from, len });
+        let CurrentSegment { zeroed, offset, len, ready_at, .. } = self;
+        let end = (*offset + READY_BYTES).min(*len);
+        *ready_at = if end < *len { *offset + READY_BYTES / 2 } else { u64::MAX };
+        let pages = zeroed.clone().map(|zeroed| WantedPages { zeroed, end });
         let is_given = std::mem::replace(&mut self.is_header_given, true);
         let header = (!is_given).then(|| Arc::clone(&self.header_sync));
-        SegmentRequests { ended: self.before.take(), pages, header }
+        SegmentRequests { ended: std::mem::take(&mut self.before), pages, header }
     }
-}
-
-/// What a file holds before it becomes a segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Contents {
-    /// Zeros, because the file is new.
-    Zeros,
-    /// Records of an earlier segment.
-    Unknown,
-}
-
-/// A file that can become the next segment.
-#[derive(Debug)]
-pub(super) struct Spare {
-    pub(super) path: PathBuf,
-    pub(super) contents: Contents,
 }
 
 /// The links of a segment in the chain.
@@ -114,7 +92,6 @@ pub(super) fn begin(
     environment: &LogEnvironment,
     path: PathBuf,
     mut segment: Box<dyn Segment>,
-    contents: Contents,
     place: ChainLink,
     notes: Notes,
 ) -> Result<CurrentSegment> {
@@ -134,26 +111,21 @@ pub(super) fn begin(
     bytes[NOTES_OFFSET as usize..][..notes.len()].copy_from_slice(&notes);
     bytes.extend_from_slice(&[0; TERMINATOR_BYTES]);
     segment.write(0, &bytes).map_err(|error| Error::io("write", &path, error))?;
-    let zeroed = segment.record_writer().map(|writer| {
-        let end = match contents {
-            Contents::Zeros => segment.len(),
-            Contents::Unknown => bytes.len() as u64,
-        };
-        Arc::new(ZeroedEnd::new(writer, segment.len(), end))
-    });
+    let zeroed = segment
+        .record_writer()
+        .map(|writer| Arc::new(ZeroedEnd::new(writer, segment.len(), bytes.len() as u64)));
     let header_sync = Arc::new(HeaderSync::new(path.clone(), segment.syncer()));
     Ok(CurrentSegment {
         header,
         header_sync,
         is_header_given: false,
         path,
-        before: None,
+        before: Vec::new(),
         len: segment.len(),
         since_micros: None,
         segment,
         zeroed,
         offset: HEADER_BYTES,
         ready_at: READY_FROM,
-        ready: 0,
     })
 }

@@ -2,9 +2,9 @@
 //!
 //! A writer that appends with the lock writes zeros after its record. A writer that does not hold the
 //! lock cannot, because the next record may be there already. So it places its record only where the
-//! segment holds zeros: a new file does everywhere, and in a reused file a background thread writes
-//! zeros ahead of the writers. A record that was never written, because its process died, is then
-//! read as zeros, and not as damage.
+//! segment is known to hold zeros: a background thread writes them ahead of the writers. A new file has
+//! zeros already, but writing them provides its pages. A record that was never written, because its
+//! process died, is then read as zeros, and not as damage.
 //!
 //! Invariants:
 //! 1. No record is placed at or beyond the end without the lock. Before a record is appended with the
@@ -67,8 +67,9 @@ impl ZeroedEnd {
         while self.end() < upto {
             let _zeroing = self.zeroing.lock().unwrap_or_else(PoisonError::into_inner);
             let end = self.end();
-            let count = upto.saturating_sub(end).min(STEP_BYTES);
-            // Cannot fail, because the range is within the segment. If it did, the end would stay.
+            // Up to a multiple of the step, so that the system can use large pages.
+            let count = upto.min((end / STEP_BYTES + 1) * STEP_BYTES).saturating_sub(end);
+            // If that fails, the end stays, and writers append with the lock.
             if count == 0 || self.writer.write_zeros(end, count).is_err() {
                 return;
             }

@@ -28,8 +28,8 @@ struct Queue {
     pages: Option<WantedPages>,
     /// The header of the current segment.
     header: Option<Arc<HeaderSync>>,
-    /// The segment that ended last.
-    ended: Option<EndedSegment>,
+    /// Segments that have ended and are to be unmapped.
+    ended: Vec<EndedSegment>,
     /// Segments to be cleaned, so that the log can reuse them.
     unclean: Vec<WantedClean>,
     /// Trees whose next memtable is to be created.
@@ -78,14 +78,12 @@ impl LogTasks {
         let SegmentRequests { ended, pages, header } = ahead;
         let mut queue = self.lock();
         queue.pages = pages;
-        // An older one that the thread has not dropped yet is dropped here.
-        let older = ended.and_then(|ended| queue.ended.replace(ended));
+        queue.ended.extend(ended);
         if header.is_some() {
             queue.header = header;
         }
         drop(queue);
         self.changed.notify_all();
-        drop(older);
     }
 
     /// Requests the next memtable of a tree.
@@ -137,7 +135,7 @@ impl LogTasks {
             if let Some(header) = queue.header.take() {
                 return Some(LogTask::SyncHeader(header));
             }
-            if let Some(ended) = queue.ended.take() {
+            if let Some(ended) = queue.ended.pop() {
                 return Some(LogTask::Drop(ended));
             }
             if let Some(tree) = queue.memtables.pop() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::MemoryStorage;
-use super::node::{NodeId, Open};
+use super::node::{Node, NodeId, Open};
 use crate::storage::direct::{ALIGN, DirectFile};
 use crate::storage::{Appender, Lock, LockProbe, RandomReader, RecordWriter, Segment, Syncer};
 
@@ -34,7 +34,7 @@ impl Appender for MemoryAppender {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.storage.sync_node(self.id, &self.path)
+        self.storage.sync_node(self.id, &self.path, Node::sync)
     }
 }
 
@@ -77,7 +77,7 @@ impl DirectFile for MemoryAppender {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.storage.sync_node(self.id, &self.path)
+        self.storage.sync_node(self.id, &self.path, Node::sync)
     }
 
     fn is_direct(&self) -> bool {
@@ -86,10 +86,10 @@ impl DirectFile for MemoryAppender {
 }
 
 impl MemoryStorage {
-    fn sync_node(&self, id: NodeId, path: &Path) -> io::Result<()> {
+    fn sync_node(&self, id: NodeId, path: &Path, sync: impl FnOnce(&mut Node)) -> io::Result<()> {
         let mut state = self.lock_state();
         state.record(&format!("sync {}", path.display()));
-        state.nodes.get_mut(&id).ok_or(io::ErrorKind::NotFound)?.sync();
+        sync(state.nodes.get_mut(&id).ok_or(io::ErrorKind::NotFound)?);
         Ok(())
     }
 }
@@ -153,7 +153,14 @@ impl RecordWriter for MemorySyncer {
     }
 
     fn write_zeros(&self, offset: u64, len: u64) -> io::Result<()> {
-        self.write(offset, &vec![0; len as usize])
+        let zeros = vec![0; len as usize];
+        let is_zero = {
+            let state = self.storage.lock_state();
+            let node = state.nodes.get(&self.id).ok_or(io::ErrorKind::NotFound)?;
+            node.data().get(offset as usize..).is_some_and(|data| data.starts_with(&zeros))
+        };
+        // Otherwise a crash image would choose among the same bytes.
+        if is_zero { Ok(()) } else { self.write(offset, &zeros) }
     }
 }
 
@@ -189,7 +196,11 @@ impl Segment for MemorySegment {
 
 impl Syncer for MemorySyncer {
     fn sync(&self) -> io::Result<()> {
-        self.storage.sync_node(self.id, &self.path)
+        self.storage.sync_node(self.id, &self.path, Node::sync)
+    }
+
+    fn sync_start(&self, len: u64) -> io::Result<()> {
+        self.storage.sync_node(self.id, &self.path, |node| node.sync_start(len as usize))
     }
 }
 

@@ -87,6 +87,24 @@ impl Node {
         }
     }
 
+    /// Makes the first `len` bytes durable.
+    pub(super) fn sync_start(&mut self, len: usize) {
+        if self.pending.iter().any(|pending| matches!(pending, Pending::Length(_))) {
+            return self.sync();
+        }
+        let durable = Arc::make_mut(&mut self.durable);
+        self.pending.retain_mut(|pending| {
+            let Pending::Write(write) = pending else { return true };
+            let within = len.saturating_sub(write.offset).min(write.bytes.len());
+            write.apply(durable, 0..within);
+            if within > 0 {
+                write.offset += within;
+                write.bytes = write.bytes[within..].into();
+            }
+            !write.bytes.is_empty()
+        });
+    }
+
     pub(super) fn freeze(&self) -> FrozenNode {
         FrozenNode { durable: Arc::clone(&self.durable), pending: self.pending.clone() }
     }
