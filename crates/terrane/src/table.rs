@@ -38,6 +38,7 @@ mod micro;
 mod open_files;
 mod open_table;
 mod packing;
+mod padding;
 mod properties;
 mod range_block;
 mod read_ahead;

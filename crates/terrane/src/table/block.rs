@@ -26,6 +26,7 @@
 mod builder;
 mod cursor;
 mod key_buffer;
+mod sizes;
 #[cfg(test)]
 mod tests;
 
@@ -48,6 +49,11 @@ const ENTRY_LINES: usize = 3;
 pub(super) const HEAD_BYTES: usize = 4;
 pub(super) const WIDE_OFFSETS: u32 = 1 << 31;
 pub(super) const WIDE_KINDS: u32 = 1 << 30;
+
+/// Returns the number of bits of a kind, and the flag that states it.
+fn kind_bits_of(has_apart: bool) -> (u32, u32) {
+    if has_apart { (2, WIDE_KINDS) } else { (1, 0) }
+}
 
 /// The offsets of a block's parts, kept with the bytes so that cursors need not parse again.
 #[derive(Debug, Clone, Default)]

@@ -14,11 +14,15 @@ use crate::checksum::checksum;
 use crate::codec::{Decoded, Reader};
 use crate::error::{Error, Result};
 
-/// The newest version of the table format.
-pub(crate) const TABLE_VERSION: u32 = 2;
+/// The versions of the table format. Earlier builds cannot read features that later ones add, so a
+/// table states the earliest version that has the features it uses.
+pub(crate) const PLAIN: u32 = 1;
+pub(crate) const WITH_VALUES_APART: u32 = 2;
+/// With or without values apart.
+pub(crate) const WITH_PADDING: u32 = 3;
 
-/// The version of tables without values apart, which earlier builds can read.
-const WITHOUT_VALUES_APART: u32 = 1;
+/// The newest version of the table format.
+pub(crate) const TABLE_VERSION: u32 = WITH_PADDING;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRTABL");
 const HANDLE_BYTES: usize = 12;
@@ -40,7 +44,7 @@ impl Handle {
 }
 
 /// The locations of a table's parts, and the table's identity.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Footer {
     pub(crate) filter: Handle,
     pub(crate) range_tombstones: Handle,
@@ -48,8 +52,22 @@ pub(crate) struct Footer {
     pub(crate) properties: Handle,
     pub(crate) number: u64,
     pub(crate) writer: u64,
-    /// True if the values of some entries are apart.
-    pub(crate) has_values_apart: bool,
+    pub(crate) version: u32,
+}
+
+impl Default for Footer {
+    fn default() -> Self {
+        let none = Handle::default();
+        Self {
+            filter: none,
+            range_tombstones: none,
+            index: none,
+            properties: none,
+            number: 0,
+            writer: 0,
+            version: PLAIN,
+        }
+    }
 }
 
 impl Footer {
@@ -61,8 +79,7 @@ impl Footer {
         }
         out.extend_from_slice(&self.number.to_le_bytes());
         out.extend_from_slice(&self.writer.to_le_bytes());
-        let version = if self.has_values_apart { TABLE_VERSION } else { WITHOUT_VALUES_APART };
-        out.extend_from_slice(&version.to_le_bytes());
+        out.extend_from_slice(&self.version.to_le_bytes());
         let sum = checksum(&out, MAGIC);
         out.extend_from_slice(&sum.to_le_bytes());
         out.extend_from_slice(&MAGIC.to_le_bytes());
@@ -74,7 +91,7 @@ impl Footer {
         let at = file_bytes.saturating_sub(FOOTER_BYTES as u64);
         let corrupt = |detail: &str| Error::corruption(path, Some(at), "table footer", detail);
         let mut reader = Reader::new(bytes);
-        let (footer, version, sum, magic) =
+        let (footer, sum, magic) =
             Self::read(&mut reader).map_err(|error| corrupt(&error.to_string()))?;
         if magic != MAGIC {
             return Err(corrupt("it is not a table, or it was truncated"));
@@ -83,9 +100,9 @@ impl Footer {
         if sum != checksum(summed, MAGIC) {
             return Err(corrupt("its checksum does not match"));
         }
-        if !(WITHOUT_VALUES_APART..=TABLE_VERSION).contains(&version) {
-            let path = path.into();
-            return Err(Error::Unsupported { path, found: version, supported: TABLE_VERSION });
+        if !(PLAIN..=TABLE_VERSION).contains(&footer.version) {
+            let (path, found) = (path.into(), footer.version);
+            return Err(Error::Unsupported { path, found, supported: TABLE_VERSION });
         }
         for handle in [footer.filter, footer.range_tombstones, footer.index, footer.properties] {
             let end = handle.offset.checked_add(u64::from(handle.len));
@@ -96,7 +113,7 @@ impl Footer {
         Ok(footer)
     }
 
-    fn read(reader: &mut Reader<'_>) -> Decoded<(Self, u32, u64, u64)> {
+    fn read(reader: &mut Reader<'_>) -> Decoded<(Self, u64, u64)> {
         let mut handle = || -> Decoded<Handle> {
             Ok(Handle { offset: reader.u64("handle")?, len: reader.u32("handle")? })
         };
@@ -105,10 +122,8 @@ impl Footer {
         let number = reader.u64("table number")?;
         let writer = reader.u64("writer")?;
         let version = reader.u32("version")?;
-        let has_values_apart = version > WITHOUT_VALUES_APART;
-        let footer =
-            Self { filter, range_tombstones, index, properties, number, writer, has_values_apart };
-        Ok((footer, version, reader.u64("checksum")?, reader.u64("magic")?))
+        let footer = Self { filter, range_tombstones, index, properties, number, writer, version };
+        Ok((footer, reader.u64("checksum")?, reader.u64("magic")?))
     }
 }
 
@@ -123,6 +138,7 @@ mod tests {
             index: Handle { offset: 3, len: 4 },
             number: 7,
             writer: 9,
+            version: WITH_PADDING,
             ..Footer::default()
         };
         let bytes = footer.encode();

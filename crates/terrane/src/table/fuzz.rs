@@ -12,6 +12,7 @@ use super::filter::{self, Filter};
 use super::footer::{FOOTER_BYTES, Footer, Handle};
 use super::index::{Index, IndexBuilder, IndexLayout};
 use super::packing::{self, Packing};
+use super::padding::PADDED;
 use super::properties::Properties;
 use super::stored::{self, TRAILER_BYTES, TableFileId};
 use super::{
@@ -154,8 +155,15 @@ pub(crate) fn sealed_file(bytes: &[u8]) {
         }
     }
     for place in &sample.sealed {
-        let packing = Packing::of_tag(file[place.end] % 3).unwrap_or(Packing::Plain);
-        let trailer = stored::trailer(&[&file[place.clone()]], packing, ID, place.start as u64);
+        let (tag, offset) = (file[place.end], place.start as u64);
+        let packing = Packing::of_tag(tag % 3).unwrap_or(Packing::Plain);
+        let trailer = if tag & PADDED == 0 {
+            stored::trailer(&[&file[place.clone()]], packing, ID, offset).to_vec()
+        } else {
+            let mut padded = file[place.clone()].to_vec();
+            stored::seal_padded(&mut padded, packing, ID, offset);
+            padded.split_off(place.len())
+        };
         file[place.end..place.end + TRAILER_BYTES].copy_from_slice(&trailer);
     }
     let at = file.len() - FOOTER_BYTES;

@@ -13,6 +13,7 @@
 use std::path::Path;
 
 use super::packing::Packing;
+use super::padding::{self, PADDED};
 use crate::checksum::{checksum, checksum_of, place_seed};
 use crate::error::{Error, Result};
 
@@ -69,6 +70,13 @@ pub(super) fn seal(block: &mut Vec<u8>, packing: Packing, id: TableFileId, offse
     block.extend_from_slice(&sum.to_le_bytes());
 }
 
+/// Appends the trailer to a block that was padded ([`padding`]).
+pub(super) fn seal_padded(block: &mut Vec<u8>, packing: Packing, id: TableFileId, offset: u64) {
+    block.push(packing as u8 | PADDED);
+    let sum = checksum(block, id.seed(offset));
+    block.extend_from_slice(&sum.to_le_bytes());
+}
+
 /// Verifies a block with its trailer, read from `offset`. Returns its bytes and how they
 /// are packed.
 pub(crate) fn verify<'a>(
@@ -84,8 +92,12 @@ pub(crate) fn verify<'a>(
     if sum != checksum(summed, id.seed(offset)).to_le_bytes() {
         return Err(corrupt("its checksum does not match"));
     }
-    let (tag, bytes) = summed.split_last().ok_or_else(|| corrupt("it is too short"))?;
-    let packing = Packing::of_tag(*tag).ok_or_else(|| corrupt("its compression is unknown"))?;
+    let (tag, mut bytes) = summed.split_last().ok_or_else(|| corrupt("it is too short"))?;
+    if tag & PADDED != 0 {
+        bytes = padding::strip(bytes).ok_or_else(|| corrupt("its padding is too long"))?;
+    }
+    let packing = Packing::of_tag(tag & !PADDED);
+    let packing = packing.ok_or_else(|| corrupt("its compression is unknown"))?;
     Ok((bytes, packing))
 }
 

@@ -130,6 +130,44 @@ fn tables_read_back_on_every_read_path() {
     }
 }
 
+#[test]
+fn blocks_of_small_entries_begin_with_pages_and_waste_little() {
+    let seed = seed_from_env(47);
+    for (block_bytes, value_len) in [(4096, 100), (4096, 20), (8192, 150), (4096, 700), (4000, 100)]
+    {
+        let mut rng = Rng::new(seed);
+        let mut entries = Entries::new();
+        for number in 0..3000u64 {
+            let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes().to_vec();
+            let value = (0..value_len).map(|_| rng.bits() as u8).collect();
+            entries.insert((key, Reverse(1 + rng.below(1 << 30))), (EntryKind::Value, value));
+        }
+        let config =
+            TableConfig { block_bytes, compression: Compression::None, ..config(&mut rng) };
+        let storage = MemoryStorage::new(1);
+        let finished = write(&storage, &entries, config);
+        let table = open(&storage, Access::Buffered, &finished);
+        table.verify().unwrap();
+        check_lookups(&table, &entries, &mut rng);
+        let count = table.block_count().unwrap();
+        let places: Vec<_> = (0..count).map(|number| table.block_place(number).unwrap()).collect();
+        let aligned = places.iter().filter(|place| place.start % 4096 == 0).count();
+        let data_bytes = places.last().unwrap().end;
+        let waste = |used: u64| data_bytes as f64 / used as f64;
+        let is_paged = block_bytes % 4096 == 0;
+        if is_paged && value_len < 200 {
+            assert_eq!(aligned, count, "{block_bytes} {value_len}");
+            assert!(places.iter().all(|place| place.end - place.start <= block_bytes as u64));
+        }
+        if !is_paged {
+            assert!(aligned < count / 10, "{aligned} of {count}");
+        }
+        // Entry, its place in the arrays, and the lengths; and, of each page, half of an entry.
+        let used = entries.len() as u64 * (8 + value_len as u64 + 9);
+        assert!(waste(used) < 1.05, "{block_bytes} {value_len}: {}", waste(used));
+    }
+}
+
 fn check_walks(table: &Arc<Table>, entries: &Entries) {
     let mut cursor = TableCursor::new(Arc::clone(table));
     cursor.seek_first().unwrap();

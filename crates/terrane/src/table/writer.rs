@@ -10,14 +10,15 @@ use terrane_policy::{Compression, KeyRange, TableId, TableInfo, ValueFileId, Val
 
 use super::block::BlockBuilder;
 use super::filter;
-use super::footer::{Footer, Handle};
+use super::footer::{Footer, Handle, PLAIN, WITH_PADDING, WITH_VALUES_APART};
 use super::index::IndexBuilder;
 use super::packing::{self, Packing};
+use super::padding;
 use super::properties::Properties;
 use super::range_block;
 use super::sink::Sink;
 use super::slots::{FILTER_SLOT, INDEX_SLOT};
-use super::stored::{self, TableFileId};
+use super::stored::{self, TRAILER_BYTES, TableFileId};
 use super::warming::{WarmTable, Warmer};
 use crate::error::{Error, Result};
 use crate::storage::{Access, Storage};
@@ -67,6 +68,8 @@ pub(crate) struct TableWriter {
     last_key: Vec<u8>,
     scratch: Vec<u8>,
     warm: Option<WarmTable>,
+    /// True if a block is padded.
+    has_padding: bool,
     /// The values apart, by value file.
     value_refs: BTreeMap<u64, ValueRef>,
 }
@@ -98,6 +101,7 @@ impl TableWriter {
             last_key: Vec::new(),
             scratch: Vec::new(),
             warm: None,
+            has_padding: false,
             value_refs: BTreeMap::new(),
         })
     }
@@ -148,13 +152,15 @@ impl TableWriter {
         if value.len() >= self.config.block_bytes / 2 {
             return self.add_large(key, seq, kind, value);
         }
-        let size = self.block.size() + BlockBuilder::entry_size(key, value);
-        if !self.block.is_empty() && size > self.config.block_bytes {
+        if !self.block.is_empty() {
+            // With its trailer, a block of whole pages is not longer than these.
+            let size_max = self.config.block_bytes.saturating_sub(TRAILER_BYTES);
+            if self.block.add_within(size_max, key, seq, kind, value) {
+                return Ok(());
+            }
             self.write_block()?;
         }
-        if self.block.is_empty() {
-            self.begin_block(key);
-        }
+        self.begin_block(key);
         self.block.add(key, seq, kind, value);
         Ok(())
     }
@@ -202,7 +208,14 @@ impl TableWriter {
         }
         let packed = packing::compress(&block, self.config.compression);
         let (mut bytes, packing) = packed.unwrap_or((block, Packing::Plain));
-        stored::seal(&mut bytes, packing, self.id, self.sink.offset());
+        let offset = self.sink.offset();
+        let pads = packing == Packing::Plain && padding::is_worthwhile(self.config.block_bytes);
+        if pads && padding::pad(&mut bytes, offset) {
+            self.has_padding = true;
+            stored::seal_padded(&mut bytes, packing, self.id, offset);
+        } else {
+            stored::seal(&mut bytes, packing, self.id, offset);
+        }
         let written = self.sink.append(&bytes);
         self.scratch = bytes;
         written
@@ -252,7 +265,11 @@ impl TableWriter {
         let mut footer = Footer {
             number: self.id.number,
             writer: self.id.writer,
-            has_values_apart: !self.value_refs.is_empty(),
+            version: match self.has_padding {
+                true => WITH_PADDING,
+                false if !self.value_refs.is_empty() => WITH_VALUES_APART,
+                false => PLAIN,
+            },
             ..Footer::default()
         };
         if let Some(bytes) = filter::build(&self.hashes, self.config.filter_bits) {

@@ -1,12 +1,9 @@
 //! Builds data blocks.
 
-use super::{HEAD_BYTES, WIDE_KINDS, WIDE_OFFSETS, head_of_suffix};
-use crate::codec::{put_varint, varint_len};
+use super::sizes::Sizes;
+use super::{HEAD_BYTES, WIDE_OFFSETS, head_of_suffix, kind_bits_of};
+use crate::codec::put_varint;
 use crate::types::{EntryKind, SeqNo};
-
-/// The header, and an entry's share of the arrays with narrow offsets.
-const HEADER_BYTES: usize = 8;
-const ARRAY_BYTES: usize = HEAD_BYTES + 2;
 
 /// Collects sorted entries and encodes them as a block.
 #[derive(Debug, Default)]
@@ -14,13 +11,7 @@ pub(crate) struct BlockBuilder {
     entries: Vec<Pending>,
     /// Keys and values, one after the other.
     bytes: Vec<u8>,
-    /// An upper bound of the size of the block.
-    size: usize,
-    smallest_seq: SeqNo,
-    /// The length of the prefix that all keys share.
-    prefix_len: usize,
-    /// True if the value of some entry is apart.
-    has_apart: bool,
+    sizes: Sizes,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -39,14 +30,7 @@ impl BlockBuilder {
 
     /// Returns an upper bound of the size of the block, in bytes.
     pub(crate) fn size(&self) -> usize {
-        self.size
-    }
-
-    /// Returns the maximum number of bytes that an entry adds.
-    pub(crate) fn entry_size(key: &[u8], value: &[u8]) -> usize {
-        // The difference between the sequence number and the base, together with the kind, has at
-        // most 58 bits. As a varint it takes at most 9 bytes.
-        ARRAY_BYTES + 9 + varint_len(key.len() as u64) + key.len() + value.len()
+        self.sizes.bound()
     }
 
     /// Returns the key added last.
@@ -56,24 +40,29 @@ impl BlockBuilder {
 
     /// Adds an entry after all others.
     pub(crate) fn add(&mut self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) {
-        match self.entries.first() {
-            None => {
-                self.prefix_len = key.len();
-                self.smallest_seq = seq;
-                self.size = HEADER_BYTES + 9;
-            }
-            Some(first) => {
-                let first = &self.key(first)[..self.prefix_len];
-                self.prefix_len = first.iter().zip(key).take_while(|(a, b)| a == b).count();
-                self.smallest_seq = self.smallest_seq.min(seq);
-            }
+        self.add_within(usize::MAX, key, seq, kind, value);
+    }
+
+    /// Does the same if the block then has at most `size_max` bytes; returns false otherwise.
+    pub(crate) fn add_within(
+        &mut self,
+        size_max: usize,
+        key: &[u8],
+        seq: SeqNo,
+        kind: EntryKind,
+        value: &[u8],
+    ) -> bool {
+        let first = self.entries.first().map(|entry| self.key(entry));
+        let sizes = self.sizes.with(first, (key, seq), kind, value.len());
+        if sizes.bound() > size_max {
+            return false;
         }
-        self.has_apart |= kind == EntryKind::Apart;
-        self.size += Self::entry_size(key, value);
+        self.sizes = sizes;
         let (key_len, value_len) = (key.len(), value.len());
         self.entries.push(Pending { start: self.bytes.len(), key_len, value_len, seq, kind });
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
+        true
     }
 
     fn key(&self, entry: &Pending) -> &[u8] {
@@ -87,21 +76,21 @@ impl BlockBuilder {
 
     /// Appends the block to `out` and starts over. At least one entry must have been added.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
-        // Offsets are below the size, which counts every byte of the entries.
-        let wide = self.size > usize::from(u16::MAX);
-        let (kind_bits, wide_kinds) = kind_bits(self.has_apart);
-        let shape = self.prefix_len as u32 | wide_kinds | if wide { WIDE_OFFSETS } else { 0 };
+        let Sizes { prefix_len, smallest_seq, has_apart, .. } = self.sizes;
+        let wide = self.sizes.is_wide();
+        let (kind_bits, wide_kinds) = kind_bits_of(has_apart);
+        let shape = prefix_len as u32 | wide_kinds | if wide { WIDE_OFFSETS } else { 0 };
         out.extend_from_slice(&(self.entries.len() as u32).to_le_bytes());
         out.extend_from_slice(&shape.to_le_bytes());
         for entry in &self.entries {
-            let suffix = &self.key(entry)[self.prefix_len..];
+            let suffix = &self.key(entry)[prefix_len..];
             out.extend_from_slice(&head_of_suffix(suffix).to_le_bytes());
         }
         let offsets = out.len();
         out.resize(offsets + self.entries.len() * if wide { 4 } else { 2 }, 0);
-        put_varint(out, self.smallest_seq);
+        put_varint(out, smallest_seq);
         if let Some(first) = self.entries.first() {
-            out.extend_from_slice(&self.key(first)[..self.prefix_len]);
+            out.extend_from_slice(&self.key(first)[..prefix_len]);
         }
         let start = out.len();
         for (index, entry) in self.entries.iter().enumerate() {
@@ -113,22 +102,21 @@ impl BlockBuilder {
                 let at = offsets + index * 2;
                 out[at..at + 2].copy_from_slice(&(offset as u16).to_le_bytes());
             }
-            let suffix = &self.key(entry)[self.prefix_len..];
-            let seq = entry.seq - self.smallest_seq;
+            let suffix = &self.key(entry)[prefix_len..];
+            let seq = entry.seq - smallest_seq;
             put_entry_head(out, seq << kind_bits | entry.kind as u64, suffix);
             out.extend_from_slice(self.value(entry));
         }
         self.entries.clear();
         self.bytes.clear();
-        self.size = 0;
-        self.has_apart = false;
+        self.sizes = Sizes::default();
     }
 
     /// Appends a block with one entry, except for the value of the entry, which the caller writes
     /// after it. A large value then need not be copied into a block first.
     pub(crate) fn single(key: &[u8], seq: SeqNo, kind: EntryKind, out: &mut Vec<u8>) {
         out.extend_from_slice(&1u32.to_le_bytes());
-        let (_, wide_kinds) = kind_bits(kind == EntryKind::Apart);
+        let (_, wide_kinds) = kind_bits_of(kind == EntryKind::Apart);
         out.extend_from_slice(&(key.len() as u32 | WIDE_OFFSETS | wide_kinds).to_le_bytes());
         out.extend_from_slice(&head_of_suffix(&[]).to_le_bytes());
         out.extend_from_slice(&0u32.to_le_bytes());
@@ -136,11 +124,6 @@ impl BlockBuilder {
         out.extend_from_slice(key);
         put_entry_head(out, kind as u64, &[]);
     }
-}
-
-/// Returns the number of bits of a kind, and the flag that states it.
-fn kind_bits(has_apart: bool) -> (u32, u32) {
-    if has_apart { (2, WIDE_KINDS) } else { (1, 0) }
 }
 
 /// Appends the part of an entry before its value.
