@@ -30,7 +30,7 @@
 //! | `word`, `slots` | the word of a block; those of a table |
 //! | `chunk`, `pool`, `allocation` | which frames are free; the state under the lock; who gets which |
 //! | `eviction`, `shrink` | which blocks stay; which memory is given back |
-//! | `steps`, `backoff` | how much at once; waiting for readers |
+//! | `locked`, `steps`, `backoff` | what is done without the lock; how much at once; waiting for readers |
 
 #![allow(unsafe_code, reason = "frames are shared without counting references")]
 
@@ -41,6 +41,7 @@ mod epoch;
 mod eviction;
 mod frame;
 mod header;
+mod locked;
 mod memory;
 mod pool;
 #[cfg(test)]

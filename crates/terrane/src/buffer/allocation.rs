@@ -15,7 +15,7 @@ use super::chunk::{CLASSES, Chunk, class_of};
 use super::header::{self, FramePtr, HEADER_BYTES};
 use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
 use super::pool::{Shared, State, owner};
-use super::steps::{BATCH_BYTES_MAX, Shrinking};
+use super::steps::{BATCH_BYTES_MAX, Missing, Shrinking};
 
 /// Below this capacity all frames get memory of their own: chunks would be too large a part of it.
 const CHUNKED_BYTES_MIN: usize = 8 << 20;
@@ -24,6 +24,12 @@ const CHUNKED_BYTES_MIN: usize = 8 << 20;
 const HUGE_BYTES_MIN: usize = 64 << 20;
 
 const SMALL_CHUNK_BYTES: usize = 256 << 10;
+
+/// From this size on, a frame with memory of its own has whole pages, which go back to the system
+/// when it is freed. The allocator would keep parts of them.
+const PAGES_MIN: usize = 128 << 10;
+
+const PAGE_BYTES: usize = 4096;
 
 /// How often an allocation evicts before it exceeds the capacity: enough to empty a huge page.
 const ROUNDS: usize = 16;
@@ -38,12 +44,23 @@ impl State {
         }
     }
 
-    /// Finds memory for a frame. Returns none if readers still use the evicted blocks, and the caller
-    /// is patient or the capacity is exceeded by far; or if the pool is full and can evict nothing.
-    pub(super) fn acquire(&mut self, bytes: usize, is_patient: bool) -> Option<(u32, u32)> {
+    /// Finds memory for a frame. Fails if readers still use the evicted blocks, and the caller is
+    /// patient or the capacity is exceeded by far; if the pool is full and can evict nothing; and if
+    /// it takes more memory than `memory`. The caller then calls it again with that memory.
+    pub(super) fn acquire(
+        &mut self,
+        bytes: usize,
+        is_patient: bool,
+        memory: &mut Option<Memory>,
+    ) -> Result<(u32, u32), Missing> {
         let class = class_of(bytes);
+        if memory.is_some()
+            && let Ok(Some(place)) = self.add_within_capacity(bytes, class, memory)
+        {
+            return Ok(place);
+        }
         if let Some(place) = class.and_then(|(class, _)| self.take_free(class, None)) {
-            return Some(place);
+            return Ok(place);
         }
         self.reap();
         for _ in 0..ROUNDS {
@@ -56,13 +73,13 @@ impl State {
         let rounds = if self.cached * 16 < self.places { 1 } else { ROUNDS };
         for round in 0..=rounds {
             if let Some(place) = class.and_then(|(class, _)| self.take_free(class, None)) {
-                return Some(place);
+                return Ok(place);
             }
-            if let Some(place) = self.add_within_capacity(bytes, class) {
-                return Some(place);
+            if let Some(place) = self.add_within_capacity(bytes, class, memory)? {
+                return Ok(place);
             }
             if self.is_stuck {
-                return None;
+                return Err(Missing::Readers);
             }
             if round == rounds || self.pending_bytes >= bytes {
                 // Enough was evicted. More would not be free earlier.
@@ -78,10 +95,10 @@ impl State {
         }
         let is_far = self.allocated > self.capacity + self.capacity / 16;
         if self.pending_bytes > 0 && (is_patient || is_far) {
-            return None;
+            return Err(Missing::Readers);
         }
         // Everything is in use: exceeds the capacity.
-        Some(self.add_single(bytes, class))
+        self.add_single(bytes, class, memory)
     }
 
     /// Adds a chunk, if the capacity allows.
@@ -89,7 +106,8 @@ impl State {
         &mut self,
         bytes: usize,
         class: Option<(usize, usize)>,
-    ) -> Option<(u32, u32)> {
+        memory: &mut Option<Memory>,
+    ) -> Result<Option<(u32, u32)>, Missing> {
         let room = self.capacity.saturating_sub(self.allocated);
         // A size gets a chunk once its frames would fill a quarter of one.
         let chunk = self.chunk_bytes().zip(class).filter(|(chunk, (class, frame))| {
@@ -97,33 +115,43 @@ impl State {
         });
         match chunk {
             Some((chunk_bytes, (class, frame_bytes))) => {
-                let fits = Chunk::bytes_with(chunk_bytes, frame_bytes) <= room;
-                let chunk = fits
-                    .then(|| Chunk::new(Memory::pages(chunk_bytes), frame_bytes, class, false))?;
+                if Chunk::bytes_with(chunk_bytes, frame_bytes) > room {
+                    return Ok(None);
+                }
+                let pages = take_pages(memory, chunk_bytes)?;
                 self.largest_chunk_bytes = self.largest_chunk_bytes.max(chunk_bytes);
-                let number = self.add_chunk(chunk);
+                let number = self.add_chunk(Chunk::new(pages, frame_bytes, class, false));
                 self.set_open(number);
-                self.take_free(class, None)
+                Ok(self.take_free(class, None))
             }
             None => {
-                let frame_bytes = bytes.next_multiple_of(FRAME_ALIGN);
+                let frame_bytes = single_bytes(bytes);
                 let fits = Chunk::bytes_with(frame_bytes, frame_bytes) <= room;
-                fits.then(|| self.add_single(bytes, class))
+                if fits { self.add_single(bytes, class, memory).map(Some) } else { Ok(None) }
             }
         }
     }
 
     /// Adds memory for a single frame.
-    fn add_single(&mut self, bytes: usize, class: Option<(usize, usize)>) -> (u32, u32) {
-        let bytes = bytes.next_multiple_of(FRAME_ALIGN);
+    fn add_single(
+        &mut self,
+        bytes: usize,
+        class: Option<(usize, usize)>,
+        memory: &mut Option<Memory>,
+    ) -> Result<(u32, u32), Missing> {
+        let bytes = single_bytes(bytes);
         let class = class.map_or(CLASSES, |(class, _)| class);
-        let mut chunk = Chunk::new(Memory::small(bytes), bytes, class, true);
+        let memory = match bytes {
+            PAGES_MIN.. => take_pages(memory, bytes)?,
+            _ => Memory::small(bytes),
+        };
+        let mut chunk = Chunk::new(memory, bytes, class, true);
         let place = chunk.take().unwrap_or_default();
         if let Some(sum) = self.single_bytes.get_mut(class) {
             *sum += bytes;
         }
         self.live_bytes += bytes;
-        (self.add_chunk(chunk), place)
+        Ok((self.add_chunk(chunk), place))
     }
 
     fn add_chunk(&mut self, chunk: Chunk) -> u32 {
@@ -154,6 +182,7 @@ impl State {
             if chunk.is_open {
                 self.open[chunk.class].retain(|open| *open != number);
             }
+            self.garbage.push(chunk.into_memory());
         }
     }
 
@@ -198,4 +227,14 @@ impl State {
         // header on. Its memory was zeroed once.
         unsafe { header::create(chunk.frame(place), capacity, (number, place), owner(pool)) }
     }
+}
+
+/// Returns the memory of a frame of `bytes` that has memory of its own.
+fn single_bytes(bytes: usize) -> usize {
+    bytes.next_multiple_of(if bytes >= PAGES_MIN { PAGE_BYTES } else { FRAME_ALIGN })
+}
+
+/// Takes mapped memory of this size from the caller.
+fn take_pages(memory: &mut Option<Memory>, bytes: usize) -> Result<Memory, Missing> {
+    memory.take_if(|memory| memory.bytes() == bytes).ok_or(Missing::Pages(bytes))
 }

@@ -104,6 +104,11 @@ impl Chunk {
         Self::bytes_with(self.memory.bytes(), self.frame_bytes)
     }
 
+    /// Returns the memory of a chunk without referenced frames.
+    pub(super) fn into_memory(self) -> Memory {
+        self.memory
+    }
+
     /// Takes a free frame.
     pub(super) fn take(&mut self) -> Option<u32> {
         let place = self.free.pop()?;

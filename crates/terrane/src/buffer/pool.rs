@@ -2,15 +2,16 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::backoff::Backoff;
 use super::chunk::{CLASSES, Chunk, lead_of};
 use super::epoch;
 use super::frame::{self, BlockMut};
 use super::header::{self, FramePtr, HEADER_BYTES, STANDALONE, place_of, size_of_frame};
+use super::locked::Locked;
 use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
-use super::steps::Shrinking;
+use super::steps::{Missing, Shrinking};
 use super::word::{Slot, Word};
 
 /// The length of the longest block. Callers check lengths that they read from a file.
@@ -91,6 +92,8 @@ pub(super) struct State {
     pub(super) pending_bytes: usize,
     /// True if the pool can evict no more, because it cannot know when readers are done.
     pub(super) is_stuck: bool,
+    /// Memory that is given back once the lock is released.
+    pub(super) garbage: Vec<Memory>,
 }
 
 // SAFETY: the pointers are to frames, which belong to no thread, and to slots, which are atomic. The
@@ -124,6 +127,7 @@ impl BufferPool {
             retired: VecDeque::new(),
             pending_bytes: 0,
             is_stuck: false,
+            garbage: Vec::new(),
         };
         Self(Arc::new(Shared { state: Mutex::new(state), standalone: AtomicUsize::new(0) }))
     }
@@ -139,21 +143,31 @@ impl BufferPool {
         let bytes = HEADER_BYTES + len;
         let bytes = bytes + lead_of(bytes + FRAME_ALIGN);
         let mut backoff = Backoff::default();
+        let mut memory = None;
         loop {
             let mut state = self.0.lock();
-            if let Some(place) = state.acquire(bytes, !backoff.is_long()) {
-                let frame = state.create(place, &self.0);
-                drop(state);
-                // SAFETY: the frame was just created, with one reference.
-                return unsafe { BlockMut::new(frame, len) };
+            match state.acquire(bytes, !backoff.is_long(), &mut memory) {
+                Ok(place) => {
+                    let frame = state.create(place, &self.0);
+                    drop(state);
+                    // SAFETY: the frame was just created, with one reference.
+                    return unsafe { BlockMut::new(frame, len) };
+                }
+                // Without the lock, because others would wait while the system clears the pages.
+                Err(Missing::Pages(bytes)) => {
+                    drop(state);
+                    memory = Some(Memory::populated(bytes));
+                }
+                Err(Missing::Readers) => {
+                    let is_stuck = state.is_stuck;
+                    drop(state);
+                    if is_stuck {
+                        return self.standalone(len);
+                    }
+                    // All free frames are still in use by readers.
+                    backoff.wait();
+                }
             }
-            let is_stuck = state.is_stuck;
-            drop(state);
-            if is_stuck {
-                return self.standalone(len);
-            }
-            // All free frames are still in use by readers.
-            backoff.wait();
         }
     }
 
@@ -230,8 +244,9 @@ pub(super) fn owner(pool: &Arc<Shared>) -> *const () {
 }
 
 impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> Locked<'_> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        Locked::new(state)
     }
 
     /// Frees a frame whose last reference was dropped.
