@@ -6,13 +6,14 @@
 //!    [`Slots::grow`] replaces under the lock.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use terrane_memtable::prefetch_line;
 
 use super::epoch::Guard;
 use super::frame::{BlockRef, BlockView};
-use super::header::retain;
+use super::header::{HEADER_BYTES, retain};
 use super::pool::{BufferPool, Shared};
 use super::word::{Slot, Word};
 
@@ -97,6 +98,20 @@ impl Slots {
         let start = frame.as_ptr().cast::<u8>();
         for line in 0..=lines {
             prefetch_line(start.wrapping_add(line * 64).cast_const());
+        }
+    }
+
+    /// Prefetches a part of the block of a slot, if it is in memory, and at most a line long.
+    #[inline]
+    pub(crate) fn prefetch_bytes(&self, slot: usize, bytes: Range<usize>) {
+        let Some(Word::Resident { frame, .. }) = self.slots.get(slot).map(Slot::load) else {
+            return;
+        };
+        let start = frame.as_ptr().cast::<u8>().wrapping_add(HEADER_BYTES + bytes.start);
+        // As in `prefetch_block`, the address need not be valid.
+        prefetch_line(start.cast_const());
+        if !start.addr().is_multiple_of(64) {
+            prefetch_line(start.wrapping_add(bytes.len()).cast_const());
         }
     }
 

@@ -10,7 +10,8 @@
 //! +---------+-----+-------------+--------+
 //! ```
 
-use terrane_memtable::prefetch_lines;
+use std::ops::Range;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec::{DecodeError, Decoded};
@@ -61,6 +62,13 @@ fn line_of(hash: u64, lines: usize) -> usize {
     ((u128::from(hash) * lines as u128) >> 64) as usize
 }
 
+/// Returns the bytes of the line for a key's hash in a filter of `len` bytes.
+#[inline]
+pub(super) fn line_within(len: usize, hash: u64) -> Range<usize> {
+    let start = line_of(hash, len / LINE_BYTES) * LINE_BYTES;
+    start..start + LINE_BYTES
+}
+
 /// Returns the bit positions within a line. They come from the part of the hash that does not
 /// select the line.
 #[inline]
@@ -87,16 +95,6 @@ impl<'a> Filter<'a> {
             return Err(bad);
         }
         Ok(Self { lines, probes })
-    }
-
-    /// Prefetches the line of a key's hash.
-    #[inline]
-    pub(crate) fn prefetch(&self, hash: u64) {
-        let start = line_of(hash, self.lines.len() / LINE_BYTES) * LINE_BYTES;
-        // A line of the filter need not be aligned to a line of the cache.
-        for at in [start, start + LINE_BYTES - 1] {
-            prefetch_lines(self.lines.get(at..).unwrap_or_default(), 1);
-        }
     }
 
     /// Returns true if the set may contain the key with this hash. There are no false negatives.

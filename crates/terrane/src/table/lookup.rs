@@ -5,7 +5,7 @@
 
 use super::block::{Block, Layout};
 use super::blocks::BLOCK_HEAD_LINES;
-use super::filter::Filter;
+use super::filter::{self, Filter};
 use super::index::{Index, Narrowed};
 use super::open_table::OpenTable;
 use super::reader::Table;
@@ -149,12 +149,8 @@ impl Table {
     /// Prefetches the line of the filter for the key of this hash, if the filter is in memory.
     pub(crate) fn prefetch_filter(&self, hash: u64) {
         let Some(opened) = self.opened_already() else { return };
-        // The lookup that follows reports damage.
-        if let Some(bytes) = opened.slots.peek(FILTER_SLOT, &pin())
-            && let Ok(filter) = Filter::parse(&bytes)
-        {
-            filter.prefetch(hash);
-        }
+        let line = filter::line_within(opened.footer.filter.len as usize, hash);
+        opened.slots.prefetch_bytes(FILTER_SLOT, line);
     }
 
     /// Prefetches the first entry at or after `key` in block `number`, if the block is in memory.
