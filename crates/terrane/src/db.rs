@@ -219,7 +219,7 @@ impl Db {
         self.default.multi_get(keys)
     }
 
-    /// Returns whether a key has a value.
+    /// Returns whether a key has a value. Reads no value that is stored apart from its key.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.

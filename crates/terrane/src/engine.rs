@@ -128,6 +128,11 @@ impl Engine {
         self.parts.reader.get(tree, key, seq)
     }
 
+    /// Returns whether `key` has a value as of `seq`, or now.
+    pub(crate) fn contains(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<bool> {
+        self.parts.reader.contains(tree, key, seq)
+    }
+
     /// Returns the values of several keys as of `seq`, or now, in the order of the keys.
     pub(crate) fn multi_get<K: AsRef<[u8]>>(
         &self,

@@ -146,12 +146,12 @@ impl Keyspace {
         self.handle.engine.multi_get(&self.tree, &keys, None)
     }
 
-    /// Returns whether a key has a value.
+    /// Returns whether a key has a value. Reads no value that is stored apart from its key.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.get(key).map(|value| value.is_some())
+        self.handle.engine.contains(&self.tree, key.as_ref(), None)
     }
 
     /// Returns an iterator over all keys and values, in order.

@@ -72,20 +72,21 @@ impl Snapshot {
         self.handle.engine.multi_get(&keyspace.tree, &keys, Some(self.held.seq()))
     }
 
-    /// Returns whether a key has a value.
+    /// Returns whether a key has a value. Reads no value that is stored apart from its key.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.get(key).map(|value| value.is_some())
+        self.handle.engine.contains(&self.default, key.as_ref(), Some(self.held.seq()))
     }
 
-    /// Returns whether a key of a keyspace has a value.
+    /// Returns whether a key of a keyspace has a value, as [`Self::contains`] does.
     ///
     /// # Errors
     /// A table could not be read, the database was closed, or the keyspace belongs to another database.
     pub fn contains_in(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.get_in(keyspace, key).map(|value| value.is_some())
+        keyspace.check_of(&self.handle)?;
+        self.handle.engine.contains(&keyspace.tree, key.as_ref(), Some(self.held.seq()))
     }
 
     /// Returns an iterator over all keys and values, in order.

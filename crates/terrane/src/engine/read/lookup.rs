@@ -23,27 +23,52 @@ use crate::version::OpenRun;
 impl Reader {
     /// Returns the value of `key` as of `seq`, or now.
     pub(crate) fn get(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
+        self.find_counted(tree, key, seq, value_of)
+    }
+
+    /// Returns whether `key` has a value as of `seq`, or now. Reads no value that is stored apart.
+    pub(crate) fn contains(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<bool> {
+        let exists = |_: &TreeState, _: &[u8], found: Option<FoundVersion>| {
+            Ok(found.filter(|found| found.kind != EntryKind::Tombstone).map(drop))
+        };
+        self.find_counted(tree, key, seq, exists).map(|found| found.is_some())
+    }
+
+    #[inline]
+    fn find_counted<T>(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        seq: Option<SeqNo>,
+        take: impl Fn(&TreeState, &[u8], Option<FoundVersion>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         self.context.health.check_open()?;
         self.context.counters.add(Counter::Gets, 1);
-        let value = self.find_retrying(tree, key, seq)?;
+        let value = self.find_retrying(tree, key, seq, take)?;
         if value.is_some() {
             self.context.counters.add(Counter::GetsFound, 1);
         }
         Ok(value)
     }
 
-    /// Returns the value of `key` as of `seq`, or now.
+    /// Takes what a lookup wants from the newest version of `key` as of `seq`, or now.
     #[inline]
-    fn find_retrying(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
+    fn find_retrying<T>(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        seq: Option<SeqNo>,
+        take: impl Fn(&TreeState, &[u8], Option<FoundVersion>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         // The state is loaded before the sequence number, so that it contains everything that is
         // visible at that number.
         let state = tree.state();
         let answer = self.find(&state, key, seq.unwrap_or_else(|| self.pipeline.visible()))?;
         match answer {
-            Answer::Decided(found) => value_of(&state, key, found),
+            Answer::Decided(found) => take(&state, key, found),
             Answer::Overwritten => {
                 drop(state);
-                self.find_held(tree, key, seq)
+                self.find_held(tree, key, seq, take)
             }
         }
     }
@@ -52,7 +77,13 @@ impl Reader {
     /// overwritten in place after the first lookup took its sequence number and before it found the
     /// key.
     #[cold]
-    fn find_held(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
+    fn find_held<T>(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        seq: Option<SeqNo>,
+        take: impl Fn(&TreeState, &[u8], Option<FoundVersion>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         self.context.counters.add(Counter::GetsRetried, 1);
         if seq.is_some() {
             return Err(Error::internal("a version of a held snapshot was overwritten"));
@@ -60,7 +91,7 @@ impl Reader {
         let held = self.pipeline.snapshot();
         let state = tree.state();
         match self.find(&state, key, held.seq)? {
-            Answer::Decided(found) => value_of(&state, key, found),
+            Answer::Decided(found) => take(&state, key, found),
             Answer::Overwritten => {
                 Err(Error::internal("a version of a held snapshot was overwritten"))
             }
