@@ -199,12 +199,13 @@ pub trait Segment: Send + fmt::Debug {
 /// Writes to a segment from several threads at the same time. The bytes survive the death of the
 /// process, and the handle may outlive its segment.
 pub trait RecordWriter: Send + Sync + fmt::Debug {
-    /// Writes a record at `offset`, which is a multiple of eight. Bytes 8 to 16 of the record are
-    /// written last, in one step: if the process dies before that, they are what they were.
+    /// Writes the parts of a record one after the other, at `offset`, which is a multiple of eight.
+    /// Bytes 8 to 16 of the record are written last, in one step: if the process dies before that, they
+    /// are what they were.
     ///
     /// # Errors
-    /// The record is shorter than 16 bytes, or not within the segment.
-    fn write_record(&self, offset: u64, record: &[u8]) -> io::Result<()>;
+    /// The first part is shorter than 16 bytes, or the record is not within the segment.
+    fn write_record(&self, offset: u64, record: &[&[u8]]) -> io::Result<()>;
 
     /// Writes zeros, and prepares the range so that the next writes to it are fast.
     ///

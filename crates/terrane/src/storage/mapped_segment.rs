@@ -66,7 +66,7 @@ struct MappedWriter {
 }
 
 impl RecordWriter for MappedWriter {
-    fn write_record(&self, offset: u64, record: &[u8]) -> io::Result<()> {
+    fn write_record(&self, offset: u64, record: &[&[u8]]) -> io::Result<()> {
         self.map.write_record(offset, record)
     }
 

@@ -60,12 +60,20 @@ impl WritableMapping {
         Ok(())
     }
 
-    /// Copies a record to `offset`, a multiple of eight, with its second word last.
+    /// Copies the parts of a record to `offset`, a multiple of eight, with its second word last.
     ///
     /// # Errors
-    /// The record has less than two words, or is not within the mapping.
-    pub(super) fn write_record(&self, offset: u64, record: &[u8]) -> io::Result<()> {
-        let start = self.place(offset, record.len() as u64)?;
+    /// The first part has less than two words, or the record is not within the mapping.
+    pub(super) fn write_record(&self, offset: u64, record: &[&[u8]]) -> io::Result<()> {
+        let Some((record, parts)) = record.split_first() else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let mut end = record.len() as u64;
+        for part in parts {
+            self.write(offset.saturating_add(end), part)?;
+            end += part.len() as u64;
+        }
+        let start = self.place(offset, end)?;
         let words = record.split_first_chunk::<WORD>();
         let words =
             words.and_then(|(first, rest)| Some((first, rest.split_first_chunk::<WORD>()?)));

@@ -35,6 +35,9 @@ const STRETCH_BYTES_MIN: u64 = 4 << 10;
 /// The bytes that the owner of the lock zeroes if no thread has zeroed enough in advance.
 const ZEROED_AT_ONCE: u64 = 64 << 10;
 
+/// From this length on, a value or an encoded batch is not copied into the encoded record.
+const REST_BYTES_MIN: usize = 2 << 10;
+
 /// Longer buffers are freed after use.
 const BUFFER_BYTES_KEPT: usize = 128 << 10;
 
@@ -50,7 +53,12 @@ impl RecordOps<'_> {
     /// Returns the length of the record in units.
     #[inline]
     pub(crate) fn units(&self) -> u64 {
-        record_bytes(self.encoded_len()) as u64 / STRETCH_UNIT
+        self.bytes() / STRETCH_UNIT
+    }
+
+    /// Returns the length of the record.
+    pub(crate) fn bytes(&self) -> u64 {
+        record_bytes(self.encoded_len()) as u64
     }
 
     fn encoded_len(&self) -> usize {
@@ -69,36 +77,52 @@ thread_local! {
 /// A record that is encoded up to its header, which depends on its place. Encoded before the place is
 /// reserved, because all later writes wait for a writer that has reserved.
 #[derive(Debug)]
-pub(crate) struct PreparedRecord {
+pub(crate) struct PreparedRecord<'a> {
+    /// The header, and the payload before `rest`. If that is empty, the padding follows.
     bytes: Vec<u8>,
+    /// The length of the payload in `bytes`.
     payload_bytes: usize,
+    /// The rest of the payload, if it is large. It is placed without a copy into `bytes`, and in zeros,
+    /// which are its padding.
+    rest: &'a [u8],
+    units: u64,
 }
 
-impl PreparedRecord {
+impl<'a> PreparedRecord<'a> {
     #[inline]
-    pub(crate) fn of(ops: &RecordOps<'_>) -> Self {
+    pub(crate) fn of(ops: &RecordOps<'a>) -> Self {
         // The destructor of another thread-local variable may write after this one is gone.
         let mut bytes = BUFFER.try_with(Cell::take).unwrap_or_default();
         bytes.clear();
         bytes.resize(RECORD_HEADER_BYTES, 0);
-        match ops {
-            RecordOps::One(keyspace, op) => op.encode(*keyspace, &mut bytes),
+        let mut rest = &[][..];
+        match *ops {
+            RecordOps::One(keyspace, &Op::Put { key, value }) if value.len() >= REST_BYTES_MIN => {
+                Op::encode_put_head(keyspace, key, value.len(), &mut bytes);
+                rest = value;
+            }
+            RecordOps::One(keyspace, op) => op.encode(keyspace, &mut bytes),
+            RecordOps::Encoded(encoded) if encoded.len() >= REST_BYTES_MIN => rest = encoded,
             RecordOps::Encoded(encoded) => bytes.extend_from_slice(encoded),
         }
         let payload_bytes = bytes.len() - RECORD_HEADER_BYTES;
-        bytes.resize(record_bytes(payload_bytes), 0);
-        debug_assert_eq!(bytes.len() as u64, ops.units() * STRETCH_UNIT);
-        Self { bytes, payload_bytes }
+        let total = record_bytes(payload_bytes + rest.len());
+        if rest.is_empty() {
+            bytes.resize(total, 0);
+        }
+        let units = total as u64 / STRETCH_UNIT;
+        debug_assert_eq!(units, ops.units());
+        Self { bytes, payload_bytes, rest, units }
     }
 
     /// Returns the length of the record in units.
     #[inline]
     pub(crate) fn units(&self) -> u64 {
-        self.bytes.len() as u64 / STRETCH_UNIT
+        self.units
     }
 }
 
-impl Drop for PreparedRecord {
+impl Drop for PreparedRecord<'_> {
     #[inline]
     fn drop(&mut self) {
         if self.bytes.capacity() <= BUFFER_BYTES_KEPT {
@@ -136,13 +160,19 @@ impl LogStretch {
     /// # Errors
     /// The storage failed although it said that it cannot.
     #[inline]
-    pub(crate) fn put(&self, before: u64, seq: SeqNo, record: &mut PreparedRecord) -> Result<()> {
+    pub(crate) fn put(
+        &self,
+        before: u64,
+        seq: SeqNo,
+        record: &mut PreparedRecord<'_>,
+    ) -> Result<()> {
         let offset = self.offset + before * STRETCH_UNIT;
-        let (head, rest) = record.bytes.split_at_mut(RECORD_HEADER_BYTES);
-        let payload = &rest[..record.payload_bytes];
-        let header = record_header(self.nonce, offset, RecordKind::Batch, seq, &[payload]);
+        let (head, payload) = record.bytes.split_at_mut(RECORD_HEADER_BYTES);
+        let parts = [&payload[..record.payload_bytes], record.rest];
+        let count = if record.rest.is_empty() { 1 } else { 2 };
+        let header = record_header(self.nonce, offset, RecordKind::Batch, seq, &parts[..count]);
         head.copy_from_slice(&header);
-        let written = self.writer.write_record(offset, &record.bytes);
+        let written = self.writer.write_record(offset, &[&record.bytes, record.rest][..count]);
         written.map_err(|error| Error::internal(format!("a record was not written: {error}")))
     }
 }

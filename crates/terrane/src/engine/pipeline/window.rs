@@ -83,7 +83,7 @@ impl Pipeline {
         &self,
         window: &Window,
         operations: u64,
-        record: Option<&PreparedRecord>,
+        record: Option<&PreparedRecord<'_>>,
     ) -> Option<(PendingWrite<'_>, Reserved)> {
         let units = record.map_or(0, PreparedRecord::units);
         let before = window.reservations.reserve(Reserved { operations, units })?;
@@ -105,7 +105,7 @@ impl Pipeline {
         window: &Window,
         before: Reserved,
         seq: SeqNo,
-        record: &mut PreparedRecord,
+        record: &mut PreparedRecord<'_>,
     ) -> Result<()> {
         window.log.as_ref().map_or(Ok(()), |stretch| stretch.put(before.units, seq, record))
     }

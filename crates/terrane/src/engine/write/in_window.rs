@@ -66,7 +66,7 @@ impl Writer {
         window: &Window,
         target: &WriteTarget<'_>,
         size: WriteSize,
-        record: Option<&mut PreparedRecord>,
+        record: Option<&mut PreparedRecord<'_>>,
     ) -> Result<Option<LoggedWrite<'_>>> {
         let reserved = self.pipeline.reserve(window, size.operations, record.as_deref());
         let Some((pending, before)) = reserved else { return Ok(None) };

@@ -148,8 +148,8 @@ impl MemorySyncer {
 }
 
 impl RecordWriter for MemorySyncer {
-    fn write_record(&self, offset: u64, record: &[u8]) -> io::Result<()> {
-        self.write(offset, record)
+    fn write_record(&self, offset: u64, record: &[&[u8]]) -> io::Result<()> {
+        self.write(offset, &record.concat())
     }
 
     fn write_zeros(&self, offset: u64, len: u64) -> io::Result<()> {
