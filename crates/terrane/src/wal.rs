@@ -60,7 +60,7 @@ pub(crate) use recover::{LogBatch, Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::{Next, SegmentReader};
 pub(crate) use stretch::{LogStretch, PreparedRecord, RecordOps};
 pub(crate) use sync::LogSync;
-pub(crate) use value_places::{LogFile, SegmentPart, values_in_segment};
+pub(crate) use value_places::{LogFile, SegmentPart, payload_at, values_in_segment};
 pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter};
 
 /// Returns the name of a log file. The number identifies the file, not the segment that the file

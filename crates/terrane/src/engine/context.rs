@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use terrane_memtable::Pool;
+use terrane_policy::Design;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -62,6 +63,14 @@ impl Context {
         }
         let found = format!("`{operation}`, which waits for background work");
         Err(Error::invalid("the call in an event listener", found, "one that does not wait"))
+    }
+
+    /// Returns the length from which on a flush under `design` may take values from the log, if it may.
+    /// With a deadline for deletes it may not, because files of the log must be gone in time.
+    pub(crate) fn logged_values_from(&self, design: &Design) -> Option<u64> {
+        let apart = design.values.separation();
+        let apart = apart.filter(|_| self.settings.delete_persistence_micros().is_none());
+        apart.map(|apart| apart.threshold_bytes)
     }
 
     /// Makes the names in the directory durable.

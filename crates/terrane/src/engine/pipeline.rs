@@ -336,8 +336,10 @@ impl Pipeline {
             if self.context.is_inline() { Preparation::Never } else { Preparation::OnThread };
         let memtable = tree.next_memtable(&self.context.pool, preparation);
         let last_seq = state.next_seq - 1;
+        let noted_from = self.context.logged_values_from(&tree.design());
         tree.replace(|mut next| {
-            let active = Arc::new(ActiveMemtable::new(memtable, position));
+            let active = ActiveMemtable::new(memtable, position).noting(noted_from);
+            let active = Arc::new(active);
             let before = std::mem::replace(&mut next.active, active);
             let immutable = ImmutableMemtable::new(&before, position, last_seq, reason);
             next.immutables.insert(0, Arc::new(immutable));

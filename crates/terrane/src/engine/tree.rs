@@ -3,6 +3,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `usage` | counts how the memtables are used |
+//! | `noted_values` | the places of large values in the log |
 //! | `state` | what readers see: memtables and a version |
 //! | `memtables` | the configuration and the choice of memtables |
 //! | `covered` | tables that range tombstones cover |
@@ -16,6 +17,7 @@
 mod covered;
 mod jobs;
 mod memtables;
+mod noted_values;
 mod pace;
 mod prepared;
 mod retired;
@@ -48,6 +50,7 @@ use value_segments::ValueSegments;
 pub(crate) use covered::CoveredTables;
 pub(crate) use jobs::{JobId, LateDeletes, TreeJobs};
 pub(crate) use memtables::{memtable_config, new_memtable};
+pub(crate) use noted_values::NotedValue;
 pub(crate) use prepared::Preparation;
 pub(crate) use state::{ActiveMemtable, ImmutableMemtable, TreeState, pressure_of};
 pub(crate) use value_segments::ValueSegment;

@@ -36,10 +36,10 @@ use crate::error::Result;
 use crate::options::WritePath;
 use crate::stats::Counter;
 use crate::types::{Lsn, SeqNo};
-use crate::wal::{LogWriter, SegmentRequests, WantedSpare};
+use crate::wal::{LogWriter, SegmentRequests, WantedSpare, payload_at};
 use delays::Delays;
 use in_window::InWindow;
-use insert::{InsertGroup, record_put};
+use insert::{InsertGroup, note_value, record_put};
 use queue::WriteQueue;
 use target::WriteTarget;
 
@@ -61,6 +61,8 @@ pub(crate) struct Writer {
 struct LoggedWrite<'a> {
     pending: PendingWrite<'a>,
     first: SeqNo,
+    /// Where its record begins; `None` if the write is not logged.
+    begin: Option<Lsn>,
     /// The end of the record of the write; `None` if the write is not logged.
     end: Option<Lsn>,
     requests: LogRequests,
@@ -158,7 +160,8 @@ impl Writer {
                 break self.log_with_lock(state, &write, &mut target, size, durability)?;
             }
         };
-        let LoggedWrite { pending, first, end, requests: LogRequests { ahead, spare } } = logged;
+        let LoggedWrite { pending, first, begin, end, requests } = logged;
+        let LogRequests { ahead, spare } = requests;
         if let Some(ahead) = ahead {
             self.pipeline.prepare(ahead);
         }
@@ -166,7 +169,7 @@ impl Writer {
         let synced = self.sync(end, durability);
         // 3. Insert into the memtables.
         if synced.is_ok() {
-            self.insert(&target, first);
+            self.insert(&target, first, begin);
         }
         // 4. Become visible. A write whose sync failed was not inserted, but must finish too,
         //    because later writes wait for its sequence numbers.
@@ -229,17 +232,22 @@ impl Writer {
         });
     }
 
-    /// Inserts the operations into their memtables.
-    fn insert(&self, target: &WriteTarget<'_>, first: SeqNo) {
+    /// Inserts the operations into their memtables. `begin` is where their record begins in the log.
+    fn insert(&self, target: &WriteTarget<'_>, first: SeqNo, begin: Option<Lsn>) {
         match target {
             WriteTarget::One { op, tree, state } => {
                 self.context.counters.add_some(Counter::Deletes, u64::from(op.is_delete()));
                 record_put(tree, op);
+                if let (Op::Put { value, .. }, Some(begin)) = (op, begin) {
+                    let within = op.encoded_len(tree.id) - value.len();
+                    note_value(&state.active, op, first, payload_at(begin, within));
+                }
                 self.insert_one(&state.active.memtable, op, first, first);
             }
             WriteTarget::Batch { batch, trees } => {
                 // The encoding is valid: `Write::check` has checked it.
-                let ops = batch.checked().map(Ops::new).into_iter().flatten().flatten();
+                let encoded = batch.checked().unwrap_or_default();
+                let ops = Ops::new(encoded).flatten();
                 let mut deletes = 0;
                 let mut group = InsertGroup::default();
                 for (seq, (keyspace, op)) in (first..).zip(ops) {
@@ -248,6 +256,11 @@ impl Writer {
                     if let Some((tree, state)) = found {
                         let memtable = &state.active.memtable;
                         record_put(tree, &op);
+                        if let (Op::Put { value, .. }, Some(begin)) = (&op, begin) {
+                            // The value is a part of the encoded batch.
+                            let within = value.as_ptr().addr() - encoded.as_ptr().addr();
+                            note_value(&state.active, &op, seq, payload_at(begin, within));
+                        }
                         if !group.take(memtable, &op, seq) {
                             self.insert_one(memtable, &op, seq, first);
                         }

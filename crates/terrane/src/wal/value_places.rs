@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::format::{RECORD_HEADER_BYTES, Record, RecordKind};
+use super::format::{HEADER_BYTES, RECORD_HEADER_BYTES, Record, RecordKind};
 use super::segment_reader::{Next, SegmentReader};
 use super::writer::LogWriter;
 use crate::batch::{Op, Ops};
@@ -15,8 +15,23 @@ use crate::types::{KeyspaceId, Lsn, SeqNo};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogFile {
     pub(crate) path: PathBuf,
+    /// The position of the first record.
+    pub(crate) base: Lsn,
     /// The end of the segment; `None` for the current one.
     pub(crate) end: Option<Lsn>,
+}
+
+impl LogFile {
+    /// Returns the offset in the file of a position in the log.
+    pub(crate) fn offset_of(&self, at: Lsn) -> u64 {
+        HEADER_BYTES + at.0.saturating_sub(self.base.0)
+    }
+}
+
+/// Returns the position of the bytes of a payload from `within` on, of the record at `begin`.
+#[inline]
+pub(crate) fn payload_at(begin: Lsn, within: usize) -> Lsn {
+    Lsn(begin.0 + (RECORD_HEADER_BYTES + within) as u64)
 }
 
 /// A large value in a record.
@@ -43,9 +58,16 @@ impl LogWriter {
     /// reused: they may get second names as value files.
     pub(crate) fn files_for_values(&mut self, begins: Lsn) -> Vec<LogFile> {
         let full = self.full.iter().filter(|segment| segment.end > begins);
-        let full =
-            full.map(|segment| LogFile { path: segment.path.clone(), end: Some(segment.end) });
-        let current = LogFile { path: self.current.path.clone(), end: None };
+        let full = full.map(|segment| LogFile {
+            path: segment.path.clone(),
+            base: Lsn(segment
+                .end
+                .0
+                .saturating_sub(segment.bytes - HEADER_BYTES.min(segment.bytes))),
+            end: Some(segment.end),
+        });
+        let base = self.current.header.base;
+        let current = LogFile { path: self.current.path.clone(), base, end: None };
         let files: Vec<LogFile> = full.chain([current]).collect();
         self.linked.extend(files.iter().map(|file| file.path.clone()));
         files

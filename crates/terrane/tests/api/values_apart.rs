@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation, Storage};
-use terrane::{Background, Db, Design, ErrorKind, Options, inspect};
+use terrane::storage::{Access, Fault, FaultStorage, MemoryStorage, Operation, Storage};
+use terrane::{Background, Db, Design, ErrorKind, KeyspaceOptions, Options, WriteBatch, inspect};
 
 use crate::support::{DIR, in_memory};
 
@@ -189,6 +189,12 @@ fn a_scan_of_keys_reads_no_values() {
         assert!(keys.value().is_empty() && keys.key().len() >= 3);
         count += 1;
     }
+    let snapshot = db.snapshot();
+    for number in 0..100 {
+        let key = format!("{number:03}");
+        assert!(db.contains(&key).unwrap() && snapshot.contains(&key).unwrap());
+    }
+    assert!(!db.contains("no such key").unwrap());
     assert_eq!((count, db.stats().value_bytes_read), (200, before));
     assert_eq!(db.range("010".."020").unwrap().count(), 20);
     assert_eq!(db.stats().value_bytes_read - before, 1000, "the value after the range is not read");
@@ -197,8 +203,7 @@ fn a_scan_of_keys_reads_no_values() {
 #[test]
 fn dropped_keyspaces_and_checkpoints() {
     let (db, options, storage) = open("apart(100)");
-    let other =
-        db.keyspace("other", terrane::KeyspaceOptions::new().design(design("apart(50)"))).unwrap();
+    let other = db.keyspace("other", KeyspaceOptions::new().design(design("apart(50)"))).unwrap();
     fill(&db, 50, 1);
     other.put("key", large(1, 1)).unwrap();
     db.flush().unwrap();
@@ -212,7 +217,7 @@ fn dropped_keyspaces_and_checkpoints() {
     check(&db, 50, 2);
     let copy = options.open("copy").unwrap();
     check(&copy, 50, 1);
-    let other = copy.keyspace("other", terrane::KeyspaceOptions::new()).unwrap();
+    let other = copy.keyspace("other", KeyspaceOptions::new()).unwrap();
     assert_eq!(other.get("key").unwrap().unwrap(), large(1, 1));
 }
 
@@ -477,4 +482,61 @@ fn verify_and_repair_report_lost_values() {
     }
     assert!((2..60).contains(&lost), "{lost}");
     assert_eq!(repaired.iter().unwrap().count(), 400 - lost);
+}
+
+/// The places of values are noted while they are written. A flush that reads the log to find them is as
+/// slow as one that writes them again.
+#[test]
+fn a_flush_takes_values_from_the_log_without_reading_it() {
+    let storage = MemoryStorage::new(1);
+    let fault = FaultStorage::new(Arc::new(storage.clone()));
+    let options = Options::new()
+        .storage(Arc::new(fault.clone()))
+        .background(Background::Inline)
+        .design(design("apart(100)"));
+    let db = options.clone().open(DIR).unwrap();
+    let other_options = KeyspaceOptions::new().design(design("apart(100)"));
+    let other = db.keyspace("other", other_options).unwrap();
+    fault.set(Some(Fault {
+        operation: Some(Operation::Read),
+        path_contains: ".log".into(),
+        after: 0,
+        is_permanent: true,
+        error: std::io::ErrorKind::Other,
+    }));
+    let long = |number: u32| format!("{:<3000}", format!("the long value {number}"));
+    for number in 0..100 {
+        db.put(format!("{number:03}"), large(number, 1)).unwrap();
+        db.put(format!("{number:03} long"), long(number)).unwrap();
+        let mut batch = WriteBatch::new();
+        batch.put(format!("{number:03} first"), large(number, 2));
+        batch.put_in(&other, format!("{number:03}"), long(number));
+        batch.put(format!("{number:03} last"), large(number, 3));
+        db.write(&batch).unwrap();
+    }
+    db.flush().unwrap();
+    other.flush().unwrap();
+    assert_eq!(fault.fired(), 0);
+    fault.set(None);
+    let starts = |name: &String| {
+        let file = storage.open(&Path::new(DIR).join(name), Access::Buffered).unwrap();
+        let mut start = [0; 7];
+        file.read_at(0, &mut start).unwrap();
+        start
+    };
+    assert!(value_files(&storage).iter().any(|name| starts(name) == *b"TERRLOG"));
+    let check = |db: &Db| {
+        let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
+        for number in 0..100 {
+            let get = |suffix: &str| db.get(format!("{number:03}{suffix}")).unwrap().unwrap();
+            assert_eq!(get(""), large(number, 1));
+            assert_eq!(get(" long"), long(number));
+            assert_eq!(get(" first"), large(number, 2));
+            assert_eq!(get(" last"), large(number, 3));
+            assert_eq!(other.get(format!("{number:03}")).unwrap().unwrap(), long(number));
+        }
+    };
+    check(&db);
+    db.close().unwrap();
+    check(&options.open(DIR).unwrap());
 }

@@ -53,7 +53,8 @@ impl Catalog {
         ];
         self.commit(manifest, changes)?;
         let memtable = new_memtable(&design, &self.context.pool, None);
-        let buffer = ActiveMemtable::new(memtable, position);
+        let noted_from = self.context.logged_values_from(&design);
+        let buffer = ActiveMemtable::new(memtable, position).noting(noted_from);
         let tree = Tree::new(id, name, design, Version::default(), buffer);
         if !self.context.is_inline() {
             tree.retired().keep();

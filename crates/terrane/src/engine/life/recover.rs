@@ -140,7 +140,23 @@ impl Parts {
         })?;
         consistency::check_end(state, &replayed, &context.dir)?;
         self.pipeline.set_visible(last_seq);
+        self.note_values();
         Ok((replayed, last_seq))
+    }
+
+    /// Notes the places of values from now on in the memtables to which nothing was replayed.
+    fn note_values(&self) {
+        for tree in self.catalog.trees().values() {
+            let noted_from = self.context.logged_values_from(&tree.design());
+            if noted_from.is_none() || !tree.state().active.memtable.is_empty() {
+                continue;
+            }
+            tree.replace(|mut state| {
+                let (memtable, begins) = (Arc::clone(&state.active.memtable), state.active.begins);
+                state.active = Arc::new(ActiveMemtable::new(memtable, begins).noting(noted_from));
+                state
+            });
+        }
     }
 
     /// Returns the tree of an operation, unless it was dropped or its tables have the operation.

@@ -23,7 +23,7 @@ use super::commit_queue::Span;
 use super::reservations::{Reservations, Reserved};
 use super::{PendingWrite, Pipeline, PipelineState};
 use crate::error::Result;
-use crate::types::{MAX_SEQ, SeqNo};
+use crate::types::{Lsn, MAX_SEQ, SeqNo};
 use crate::wal::{LogStretch, LogWriter, PreparedRecord};
 
 pub(crate) use super::reservations::{OPERATIONS_MAX, UNITS_MAX};
@@ -96,7 +96,8 @@ impl Pipeline {
         Some((PendingWrite { pipeline: self, span: Some(span) }, before))
     }
 
-    /// Copies the record of a write to its place.
+    /// Copies the record of a write to its place. Returns where it begins; `None` if the window has no
+    /// place in the log.
     ///
     /// # Errors
     /// The storage failed, although it said that it cannot.
@@ -106,8 +107,10 @@ impl Pipeline {
         before: Reserved,
         seq: SeqNo,
         record: &mut PreparedRecord<'_>,
-    ) -> Result<()> {
-        window.log.as_ref().map_or(Ok(()), |stretch| stretch.put(before.units, seq, record))
+    ) -> Result<Option<Lsn>> {
+        let Some(stretch) = &window.log else { return Ok(None) };
+        stretch.put(before.units, seq, record)?;
+        Ok(Some(stretch.position(before.units)))
     }
 
     /// Opens a window, if that is possible now. `is_logged` says whether the last write was logged:

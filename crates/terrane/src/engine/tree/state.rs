@@ -7,6 +7,7 @@ use std::time::Instant;
 use terrane_memtable::{Memtable, Padded};
 use terrane_policy::{Admission, Pressure, SettledValues};
 
+use super::noted_values::NotedValues;
 use super::usage::Usage;
 use crate::event::FlushReason;
 use crate::stats::stripe_of_thread;
@@ -23,6 +24,9 @@ pub(crate) struct ActiveMemtable {
     pub(crate) memtable: Arc<Memtable>,
     /// All entries of the memtable are at or after this position of the log.
     pub(crate) begins: Lsn,
+    /// The places of its large values in the log; `None` if the flush may not need them, or if the
+    /// memtable was replayed from the log.
+    noted: Option<Arc<NotedValues>>,
     /// When its first entry was written, in microseconds since the Unix epoch; 0 while unknown.
     since_micros: AtomicU64,
     /// The bytes that threads can write before the memtable must be measured again.
@@ -32,7 +36,19 @@ pub(crate) struct ActiveMemtable {
 impl ActiveMemtable {
     pub(crate) fn new(memtable: Arc<Memtable>, begins: Lsn) -> Self {
         let space = std::array::from_fn(|_| Padded::default());
-        Self { memtable, begins, since_micros: AtomicU64::new(0), space }
+        Self { memtable, begins, noted: None, since_micros: AtomicU64::new(0), space }
+    }
+
+    /// Notes the places of values of at least `threshold` bytes. The memtable is empty.
+    pub(crate) fn noting(mut self, threshold: Option<u64>) -> Self {
+        self.noted = threshold.map(|threshold| Arc::new(NotedValues::new(threshold)));
+        self
+    }
+
+    /// Returns where to note a value of `len` bytes, if anywhere.
+    #[inline]
+    pub(crate) fn noted_for(&self, len: usize) -> Option<&NotedValues> {
+        self.noted.as_deref().filter(|noted| len as u64 >= noted.threshold())
     }
 
     #[inline]
@@ -86,6 +102,8 @@ pub(crate) struct ImmutableMemtable {
     pub(crate) begins: Lsn,
     /// All entries of the memtable are before this position of the log.
     pub(crate) ends: Lsn,
+    /// The places of its large values in the log, if they were noted.
+    pub(crate) noted: Option<Arc<NotedValues>>,
     /// The largest sequence number of the memtable. Once this number is visible, all entries are
     /// inserted.
     pub(crate) last_seq: SeqNo,
@@ -105,7 +123,8 @@ impl ImmutableMemtable {
         reason: FlushReason,
     ) -> Self {
         let (memtable, since_micros) = (Arc::clone(&active.memtable), active.since_micros());
-        Self { memtable, begins: active.begins, ends, last_seq, since_micros, reason }
+        let noted = active.noted.clone();
+        Self { memtable, begins: active.begins, ends, noted, last_seq, since_micros, reason }
     }
 }
 
@@ -154,7 +173,11 @@ impl TreeState {
 
     /// Returns the number of bytes that the memtables have taken from the allocator.
     pub(crate) fn memtable_bytes(&self) -> usize {
-        self.memtables().map(|memtable| memtable.memory().total_bytes()).sum()
+        let memtables: usize =
+            self.memtables().map(|memtable| memtable.memory().total_bytes()).sum();
+        let noted = self.immutables.iter().filter_map(|immutable| immutable.noted.as_ref());
+        let noted = noted.chain(&self.active.noted).map(|noted| noted.memory_bytes());
+        memtables + noted.sum::<usize>()
     }
 
     /// The oldest log position that the active memtable needs; `None` if it is empty, or if there are

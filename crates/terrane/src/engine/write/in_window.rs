@@ -72,11 +72,12 @@ impl Writer {
         let Some((pending, before)) = reserved else { return Ok(None) };
         let (first, last) = pending.seqs();
         target.set_last_seq(last);
+        let mut begin = None;
         if let Some(record) = record {
-            Pipeline::place(window, before, first, record)?;
+            begin = Pipeline::place(window, before, first, record)?;
             // The memory that was prefetched before has arrived by now.
             target.prefetch_version();
         }
-        Ok(Some(LoggedWrite { pending, first, end: None, requests: LogRequests::default() }))
+        Ok(Some(LoggedWrite { pending, first, begin, end: None, requests: LogRequests::default() }))
     }
 }

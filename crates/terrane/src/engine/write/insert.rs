@@ -3,8 +3,9 @@
 use terrane_memtable::{Entry, InsertOutcome, Memtable};
 
 use crate::batch::Op;
-use crate::engine::tree::Tree;
-use crate::types::{EntryKind, SeqNo};
+use crate::engine::tree::{ActiveMemtable, NotedValue, Tree};
+use crate::table::filter_hash;
+use crate::types::{EntryKind, Lsn, SeqNo};
 
 /// The number of operations of a batch that are inserted together.
 const GROUP: usize = 24;
@@ -61,6 +62,17 @@ pub(super) fn record_put(tree: &Tree, op: &Op<'_>) {
     if let Op::Put { key, .. } = op {
         tree.dead().before_put(key);
         tree.usage().write(key);
+    }
+}
+
+/// Notes the place in the log of a large value, if a flush may need it.
+#[inline]
+pub(super) fn note_value(active: &ActiveMemtable, op: &Op<'_>, seq: SeqNo, at: Lsn) {
+    if let Op::Put { key, value } = *op
+        && let Some(noted) = active.noted_for(value.len())
+    {
+        let (key_len, len) = (key.len() as u32, value.len() as u32);
+        noted.add(NotedValue { seq, hash: filter_hash(key), at, len, key_len });
     }
 }
 

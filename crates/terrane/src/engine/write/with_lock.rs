@@ -8,7 +8,7 @@ use crate::durability::Durability;
 use crate::engine::pipeline::{Pipeline, PipelineState};
 use crate::error::{Error, Result};
 use crate::types::{Lsn, MAX_SEQ, SeqNo};
-use crate::wal::LogWriter;
+use crate::wal::{LogWriter, RecordOps};
 
 impl Writer {
     /// Waits for memtable space with the writer lock, assigns sequence numbers to a write, and appends
@@ -64,8 +64,8 @@ impl Writer {
         if let (Some(log), true) = (&mut state.log, durability != Durability::None) {
             self.record_segment_age(log);
         }
-        let end = match durability {
-            Durability::None => None,
+        let (begin, end) = match durability {
+            Durability::None => (None, None),
             _ => {
                 let is_synced = durability == Durability::Sync;
                 let appended = append(state.log.as_mut(), write, first, is_synced);
@@ -73,11 +73,11 @@ impl Writer {
                 // The memory that was prefetched before the append has arrived by now. Using it any
                 // earlier would wait for it with the lock held.
                 target.prefetch_version();
-                Some(end)
+                (record_begin(end, &write.record()?), Some(end))
             }
         };
         let pending = self.pipeline.enter(state, operations, end);
-        Ok(LoggedWrite { pending, first, end, requests: LogRequests::default() })
+        Ok(LoggedWrite { pending, first, begin, end, requests: LogRequests::default() })
     }
 
     /// Records the time of the first record of a log segment, if deletes have a deadline.
@@ -86,6 +86,11 @@ impl Writer {
             log.note_record(|| self.context.clock.now_micros());
         }
     }
+}
+
+/// Returns where a record begins that ends at `end`.
+fn record_begin(end: Lsn, record: &RecordOps<'_>) -> Option<Lsn> {
+    end.0.checked_sub(record.bytes()).map(Lsn)
 }
 
 fn append(

@@ -26,8 +26,8 @@ use terrane_policy::{ValueFileInfo, ValueFileState};
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::pipeline::Pipeline;
-use crate::engine::tree::{ImmutableMemtable, Tree, ValueSegment};
-use crate::error::Result;
+use crate::engine::tree::{ImmutableMemtable, NotedValue, Tree, ValueSegment};
+use crate::error::{Error, Result};
 use crate::manifest::ValueFileRecord;
 use crate::merge::{LOGGED_VALUES_MAX, LoggedValue, LoggedValues};
 use crate::storage::Storage;
@@ -91,10 +91,8 @@ impl LoggedValueFinder<'_> {
         let known = tree.value_segments().list();
         let design = tree.design();
         let separation = design.values.separation();
-        let threshold = separation.map(|apart| apart.threshold_bytes);
+        let threshold = self.context.logged_values_from(&design);
         let garbage_percent = separation.map_or(0, |apart| apart.garbage_percent);
-        let may_link = self.context.settings.delete_persistence_micros().is_none();
-        let threshold = threshold.filter(|_| may_link);
         if threshold.is_none() && known.is_empty() {
             return Ok(Default::default());
         }
@@ -104,7 +102,12 @@ impl LoggedValueFinder<'_> {
             log.map(|log| log.files_for_values(immutable.begins)).unwrap_or_default()
         };
         let scanned = match threshold {
-            Some(threshold) => self.scan(tree, immutable, threshold, &files, &known)?,
+            Some(threshold) => match &immutable.noted {
+                Some(noted) if noted.threshold() <= threshold => {
+                    self.take_noted(&noted.list(threshold), immutable, &files, &known)?
+                }
+                _ => self.scan(tree, immutable, threshold, &files, &known)?,
+            },
             None => Vec::new(),
         };
         let (mut names, mut values) = (Vec::new(), Vec::new());
@@ -129,6 +132,45 @@ impl LoggedValueFinder<'_> {
         Ok((LoggedValues::new(names, values), LoggedSegments { segments }))
     }
 
+    /// Divides the values that were noted by segment.
+    fn take_noted(
+        &self,
+        noted: &[NotedValue],
+        immutable: &ImmutableMemtable,
+        files: &[LogFile],
+        known: &[ValueSegment],
+    ) -> Result<Vec<ScannedSegment>> {
+        let mut found = Vec::new();
+        for file in files {
+            let end = file.end.map_or(immutable.ends, |end| end.min(immutable.ends));
+            let begin = file.base.max(immutable.begins);
+            let first = noted.partition_point(|value| value.at < begin);
+            let last = noted.partition_point(|value| value.at < end);
+            let noted = noted.get(first..last).unwrap_or_default();
+            if noted.is_empty() {
+                continue;
+            }
+            let bytes =
+                |value: &NotedValue| record_bytes(value.key_len as usize, value.len as usize);
+            let value_bytes = noted.iter().map(bytes).sum();
+            let values = noted.iter().map(|value| LoggedValue {
+                seq: value.seq,
+                hash: value.hash,
+                segment: 0,
+                len: value.len,
+                offset: file.offset_of(value.at),
+            });
+            let (file, values) = (file.clone(), values.collect());
+            let file_bytes = self.context.storage.len(&file.path);
+            let file_bytes = file_bytes.map_err(|error| Error::io("check", &file.path, error))?;
+            let part = SegmentPart { file_bytes, record_bytes: end.0 - begin.0 };
+            let known = known.iter().find(|segment| segment.path == file.path).cloned();
+            found.push(ScannedSegment { file, part, values, value_bytes, known });
+        }
+        Ok(found)
+    }
+
+    /// Reads the values of the log, if they were not noted.
     fn scan(
         &self,
         tree: &Tree,
