@@ -54,7 +54,7 @@ pub(crate) use ahead::{
 };
 pub(crate) use format::RecordKind;
 pub(crate) use log_notes::LogNotes;
-pub(crate) use next_segment::Ending;
+pub(crate) use next_segment::{EndedEarly, Ending};
 pub(crate) use notes::state_copy;
 pub(crate) use recover::{LogBatch, Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::{Next, SegmentReader};

@@ -104,12 +104,14 @@ impl Storage for DiskStorage {
     }
 
     fn boot_id(&self) -> Option<u128> {
-        // Read once, because it does not change while this process lives.
-        static BOOT_ID: OnceLock<Option<u128>> = OnceLock::new();
-        *BOOT_ID.get_or_init(|| {
-            let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-            u128::from_str_radix(&text.trim().replace('-', ""), 16).ok()
-        })
+        // Read once, because it does not change while this process lives. A failure may be temporary.
+        static BOOT_ID: OnceLock<u128> = OnceLock::new();
+        if let Some(id) = BOOT_ID.get() {
+            return Some(*id);
+        }
+        let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let id = u128::from_str_radix(&text.trim().replace('-', ""), 16).ok()?;
+        Some(*BOOT_ID.get_or_init(|| id))
     }
 
     fn entropy(&self) -> u64 {

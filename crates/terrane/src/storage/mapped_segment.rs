@@ -49,12 +49,31 @@ impl Segment for MappedSegment {
     }
 
     fn syncer(&self) -> Arc<dyn Syncer> {
-        self.file.syncer()
+        Arc::new(MappedSyncer(Arc::clone(self.file.file())))
     }
 
     fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {
         let (map, file) = (self.map.clone(), Arc::clone(self.file.file()));
         Some(Arc::new(MappedWriter { map, file }))
+    }
+}
+
+/// Syncs a mapped file.
+#[derive(Debug)]
+struct MappedSyncer(Arc<SegmentFile>);
+
+impl Syncer for MappedSyncer {
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync()
+    }
+
+    /// A sync of the whole file would also write back the pages that writers are about to fill. Each
+    /// of these pages would be write-protected for that, with an interrupt of all other processors, and
+    /// fault again.
+    fn sync_start(&self, len: u64) -> io::Result<()> {
+        /// The smallest page.
+        const PAGE_BYTES: u64 = 4 << 10;
+        if len <= PAGE_BYTES && self.0.sync_first_page()? { Ok(()) } else { self.sync() }
     }
 }
 

@@ -36,22 +36,23 @@ impl SegmentFile {
     }
 
     /// Makes the first page of the file durable, by a synchronous write of eight bytes that it has
-    /// already. Returns false if the system cannot do that.
+    /// already. Returns false if the system cannot do that. A file system that does not overwrite in
+    /// place may need space for that.
     #[cfg(target_os = "linux")]
-    fn sync_first_page(&self) -> io::Result<bool> {
+    pub(super) fn sync_first_page(&self) -> io::Result<bool> {
         use rustix::io::{Errno, ReadWriteFlags, pwritev2, retry_on_intr};
         let mut first = [0; 8];
         std::os::unix::fs::FileExt::read_exact_at(&self.0, &mut first, 0)?;
         let parts = [io::IoSlice::new(&first)];
         match retry_on_intr(|| pwritev2(&self.0, &parts, 0, ReadWriteFlags::DSYNC)) {
             Ok(count) => Ok(count == first.len()),
-            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(false),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::PERM) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn sync_first_page(&self) -> io::Result<bool> {
+    pub(super) fn sync_first_page(&self) -> io::Result<bool> {
         Ok(false)
     }
 }
@@ -109,14 +110,5 @@ impl Syncer for SegmentFile {
     fn sync(&self) -> io::Result<()> {
         // This includes the pages that were changed through a map of the file.
         self.0.sync_data()
-    }
-
-    /// A sync of the whole file would also write back the pages that writers are about to fill. Each
-    /// of these pages would be write-protected for that, with an interrupt of all other processors, and
-    /// fault again.
-    fn sync_start(&self, len: u64) -> io::Result<()> {
-        /// The smallest page.
-        const PAGE_BYTES: u64 = 4 << 10;
-        if len <= PAGE_BYTES && self.sync_first_page()? { Ok(()) } else { self.sync() }
     }
 }

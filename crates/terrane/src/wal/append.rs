@@ -12,7 +12,10 @@ use crate::types::{KeyspaceId, Lsn, SeqNo};
 /// How many zeros are written after a record that is about to be synced, unless zeros follow it
 /// already. The first write to a block of a new file makes the sync commit the journal of the file
 /// system, which takes longer than the sync itself; the zeros make one commit suffice for all of them.
+/// The device writes twice as much for that, which pays off for short records only, and not at all in
+/// a file that was a segment before.
 const SYNCED_AHEAD_BYTES: u64 = 256 << 10;
+const SYNCED_AHEAD_RECORD_MAX: usize = 64 << 10;
 
 /// Payloads up to this size are assembled in a buffer and written in one step.
 const COPIED_BYTES: usize = 16 << 10;
@@ -131,7 +134,8 @@ impl LogWriter {
     ) -> Result<usize> {
         let payload_bytes: usize = payload.iter().map(|part| part.len()).sum();
         let total = record_bytes(payload_bytes);
-        let CurrentSegment { header, segment, zeroed, offset, len, path, .. } = &mut self.current;
+        let CurrentSegment { header, segment, zeroed, offset, len, path, is_new, .. } =
+            &mut self.current;
         self.scratch.clear();
         self.scratch.append(&mut self.before);
         let before = self.scratch.len();
@@ -140,7 +144,7 @@ impl LogWriter {
             let end = (own + (total + TERMINATOR_BYTES) as u64).min(*len);
             let is_in_zeros = end <= zeroed.end();
             zeroed.move_behind(end);
-            if is_synced && !is_in_zeros {
+            if is_synced && *is_new && !is_in_zeros && total <= SYNCED_AHEAD_RECORD_MAX {
                 zeroed.extend(end + SYNCED_AHEAD_BYTES);
             }
         }

@@ -5,13 +5,10 @@ use std::sync::Arc;
 
 use super::ahead::{EndedSegment, HeaderSync};
 use super::format::{HEADER_BYTES, RecordKind, record_bytes};
-use super::segment::{ChainLink, CurrentSegment, begin, create_file};
+use super::segment::{ChainLink, CurrentSegment, Spare, begin, create_file};
 use super::writer::{FIRST_SEGMENT_BYTES, FullSegment, GROWTH, LogWriter, SPARES_MAX};
 use crate::error::Result;
 use crate::types::Lsn;
-
-/// How many segments that have ended stay mapped until a thread is asked to drop them.
-const ENDED_MAX: usize = 1;
 
 /// Why a segment ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,10 +21,18 @@ pub(crate) enum Ending {
     Idle,
 }
 
+/// What is left to do after a segment has ended early.
+#[derive(Debug)]
+pub(crate) struct EndedEarly {
+    pub(crate) header: Arc<HeaderSync>,
+    pub(crate) ended: Vec<EndedSegment>,
+}
+
 impl LogWriter {
     /// Ends the current segment early, unless it is empty, so that its file can be freed. Returns
-    /// the header of the next segment, which must be durable before the file is freed.
-    pub(crate) fn end_segment(&mut self, ending: Ending) -> Result<Option<Arc<HeaderSync>>> {
+    /// the header of the next segment, which must be durable before the file is freed, and the segments
+    /// to be dropped without the lock, because the space of a removed file is free only then.
+    pub(crate) fn end_segment(&mut self, ending: Ending) -> Result<Option<EndedEarly>> {
         if self.current.offset == HEADER_BYTES {
             // The record that was announced has not been appended.
             self.current.since_micros = None;
@@ -35,7 +40,8 @@ impl LogWriter {
         }
         self.next_segment(record_bytes(0) as u64, ending)?;
         self.current.is_header_given = true;
-        Ok(Some(Arc::clone(&self.current.header_sync)))
+        let ended = std::mem::take(&mut self.current.before);
+        Ok(Some(EndedEarly { header: Arc::clone(&self.current.header_sync), ended }))
     }
 
     /// Returns the length of the next segment if a new file must be created for it.
@@ -61,13 +67,14 @@ impl LogWriter {
         }
         self.sync_header()?;
         // The file is created first: if the disk is full, the log is unchanged.
-        let (path, segment) = match self.take_spare(needed) {
+        let (spare, segment) = match self.take_spare(needed) {
             Some(spare) => spare,
             None => {
                 let len = self.next_len(ending).max(needed);
                 let number = self.next_file;
                 self.next_file += 1;
-                create_file(&self.environment, number, len)?
+                let (path, segment) = create_file(&self.environment, number, len)?;
+                (Spare { path, is_new: true }, segment)
             }
         };
         // The header of the next segment is written before this segment's `Continued` record,
@@ -85,7 +92,7 @@ impl LogWriter {
         };
         let end = self.current.offset + record_bytes(0) as u64;
         self.notes.durable = self.sync.synced();
-        let begun = begin(&self.environment, path.clone(), segment, place, self.notes);
+        let begun = begin(&self.environment, spare.clone(), segment, place, self.notes);
         let begun = begun.and_then(|next| {
             self.write_record(RecordKind::Continued, 0, &[], false)?;
             Ok(next)
@@ -98,7 +105,7 @@ impl LogWriter {
                 // fit anymore, so another segment begins after both.
                 self.current.len = end;
                 // The next attempt takes the same file: on a full disk there may be many.
-                self.spares.push(path);
+                self.spares.push(spare);
                 return Err(error);
             }
         };
@@ -115,7 +122,7 @@ impl LogWriter {
         // `full` would never be freed.
         let CurrentSegment { path, offset: bytes, segment, zeroed, before: mut ended, .. } = before;
         // Without requests, as with `Sync` writes, nobody else would drop the segments before.
-        ended.drain(..ended.len().saturating_sub(ENDED_MAX));
+        ended.clear();
         ended.push(EndedSegment { _segment: segment, _zeroed: zeroed });
         self.current.before = ended;
         self.full.push(FullSegment { path, end: base, bytes });

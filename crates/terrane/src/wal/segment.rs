@@ -27,6 +27,8 @@ pub(super) struct CurrentSegment {
     /// True if a thread has the request to sync the header.
     pub(super) is_header_given: bool,
     pub(super) path: PathBuf,
+    /// See [`Spare::is_new`].
+    pub(super) is_new: bool,
     /// The segments before this one, until a thread is asked to drop them.
     pub(super) before: Vec<EndedSegment>,
     pub(super) segment: Box<dyn Segment>,
@@ -61,6 +63,15 @@ impl CurrentSegment {
     }
 }
 
+/// A file that can become the next segment.
+#[derive(Debug, Clone)]
+pub(super) struct Spare {
+    pub(super) path: PathBuf,
+    /// True if the file never was a segment, so the file system has yet to note that its blocks were
+    /// written.
+    pub(super) is_new: bool,
+}
+
 /// The links of a segment in the chain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChainLink {
@@ -90,7 +101,7 @@ pub(super) fn create_file(
 /// Writes the header that makes a new or reused file the next segment.
 pub(super) fn begin(
     environment: &LogEnvironment,
-    path: PathBuf,
+    Spare { path, is_new }: Spare,
     mut segment: Box<dyn Segment>,
     place: ChainLink,
     notes: Notes,
@@ -120,6 +131,7 @@ pub(super) fn begin(
         header_sync,
         is_header_given: false,
         path,
+        is_new,
         before: Vec::new(),
         len: segment.len(),
         since_micros: None,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::ahead::{FreedSegments, WantedClean, WantedSpare};
 use super::format::HEADER_BYTES;
 use super::next_segment::Ending;
+use super::segment::Spare;
 use super::segment_file_name;
 use super::writer::{FIRST_SEGMENT_BYTES, GROWTH, LogWriter, SPARES_MAX};
 use crate::storage::Segment;
@@ -14,14 +15,15 @@ use crate::types::Lsn;
 const RETRY_PARTS: u64 = 8;
 
 impl LogWriter {
-    pub(super) fn take_spare(&mut self, needed: u64) -> Option<(PathBuf, Box<dyn Segment>)> {
-        while let Some(path) = self.spares.pop() {
-            let segment = self.environment.storage.open_segment(&path);
+    pub(super) fn take_spare(&mut self, needed: u64) -> Option<(Spare, Box<dyn Segment>)> {
+        while let Some(spare) = self.spares.pop() {
+            let path = &spare.path;
+            let segment = self.environment.storage.open_segment(path);
             match segment {
-                Ok(segment) if segment.len() >= needed => return Some((path, segment)),
+                Ok(segment) if segment.len() >= needed => return Some((spare, segment)),
                 // The spare file is too short or missing, so the next spare is tried. If there is
                 // none, the caller creates a new file.
-                _ => drop(self.environment.storage.remove(&path)),
+                _ => drop(self.environment.storage.remove(path)),
             }
         }
         None
@@ -87,7 +89,7 @@ impl LogWriter {
         if self.spares.len() >= self.spares_max {
             return made;
         }
-        self.spares.extend(made);
+        self.spares.extend(made.map(|path| Spare { path, is_new: true }));
         None
     }
 
@@ -99,7 +101,7 @@ impl LogWriter {
         if self.spares.len() >= self.spares_max {
             return cleaned;
         }
-        self.spares.extend(cleaned);
+        self.spares.extend(cleaned.map(|path| Spare { path, is_new: false }));
         None
     }
 
@@ -108,7 +110,7 @@ impl LogWriter {
     pub(crate) fn release(&mut self, lsn: Lsn) -> FreedSegments {
         let mut released = FreedSegments::default();
         let surplus = self.spares.len().saturating_sub(self.spares_max);
-        released.removed.extend(self.spares.drain(..surplus));
+        released.removed.extend(self.spares.drain(..surplus).map(|spare| spare.path));
         let mut count = self.full.iter().take_while(|segment| segment.end <= lsn).count();
         // The segment that ended last stays until the current header is durable. Otherwise a crash
         // that loses the header would leave no log at all.

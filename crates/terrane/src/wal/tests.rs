@@ -97,9 +97,9 @@ impl Log {
 
     /// Ends the segment early; whether the next header becomes durable at once is random.
     fn end_segment(&mut self, rng: &mut Rng) {
-        let header = self.writer.end_segment(Ending::Aged).unwrap();
-        if let Some(header) = header.filter(|_| rng.percent(70)) {
-            self.sync.sync_header(&header).unwrap();
+        let ended = self.writer.end_segment(Ending::Aged).unwrap();
+        if let Some(ended) = ended.filter(|_| rng.percent(70)) {
+            self.sync.sync_header(&ended.header).unwrap();
         }
     }
 
@@ -235,7 +235,7 @@ fn a_segment_that_ends_early_can_go_and_an_empty_one_does_not_end() {
     let wanted = log.writer.wanted_to_end(Ending::Aged).unwrap();
     assert!(log.writer.wanted_to_end(Ending::Aged).is_none());
     let _surplus = log.writer.give_spare(Some(wanted.make(&storage, Path::new(DIR)).unwrap()));
-    let header = log.writer.end_segment(Ending::Aged).unwrap().unwrap();
+    let header = log.writer.end_segment(Ending::Aged).unwrap().unwrap().header;
     assert_eq!((log.writer.segment(), log.writer.holds_since()), (first + 1, None));
     let begins = log.writer.end();
     assert_eq!(log.writer.oldest_end(), Some(begins));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::ahead::SegmentRequests;
 use super::format::{HEADER_BYTES, RecordKind};
 use super::notes::{NOTES_OFFSET, Notes};
-use super::segment::{ChainLink, CurrentSegment, begin, create_file};
+use super::segment::{ChainLink, CurrentSegment, Spare, begin, create_file};
 use super::segment_file_number;
 use super::{LogSync, Replayed, ReplayedFile};
 use crate::clock::Clock;
@@ -66,7 +66,7 @@ pub(crate) struct LogWriter {
     /// The files of segments that have or may get second names as value files, and are not reused.
     pub(super) linked: BTreeSet<PathBuf>,
     /// The files that can become the next segment.
-    pub(super) spares: Vec<PathBuf>,
+    pub(super) spares: Vec<Spare>,
     /// The number of spares that are kept.
     pub(super) spares_max: usize,
     /// The number of segments that become spares once they are synced.
@@ -139,7 +139,8 @@ impl LogWriter {
         // sync its last record, that record may still be lost.
         let durable = if needs_sync { place.base } else { Lsn(0) };
         let notes = Notes { manifest_version: 0, durable };
-        let current = begin(&environment, path.clone(), segment, place, notes);
+        let file = Spare { path: path.clone(), is_new: true };
+        let current = begin(&environment, file, segment, place, notes);
         let current = current.inspect_err(|_| {
             // Every failed opening would leave a file.
             let _ = environment.storage.remove(&path);

@@ -9,7 +9,7 @@ use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
 use crate::types::{Lsn, SeqNo};
 use crate::wal::{
-    Ending, HeaderSync, LogSync, LogWriter, SegmentRequests, WantedClean, WantedSpare,
+    EndedEarly, Ending, HeaderSync, LogSync, LogWriter, SegmentRequests, WantedClean, WantedSpare,
 };
 
 impl Pipeline {
@@ -161,8 +161,9 @@ impl Pipeline {
         };
         match ended {
             Ok(None) => false,
-            Ok(Some(header)) => {
+            Ok(Some(EndedEarly { header, ended })) => {
                 self.sync_header(&header);
+                drop(ended);
                 true
             }
             Err(error) => {

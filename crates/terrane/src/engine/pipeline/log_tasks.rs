@@ -73,7 +73,7 @@ impl LogTasks {
     }
 
     /// Requests the preparations for the next writes to a segment. Without a log thread they are not
-    /// done in advance: writes fault the pages in, and the switch of segments syncs the header.
+    /// done in advance: writers write zeros in small steps, and the switch of segments syncs the header.
     pub(super) fn prepare(&self, ahead: SegmentRequests) {
         let SegmentRequests { ended, pages, header } = ahead;
         let mut queue = self.lock();
