@@ -19,8 +19,10 @@
 //! 4. A pinned reader never waits for I/O or for another reader, so (3) waits for microseconds.
 //! 5. The lock of the pool is taken by misses, by the last reference to a frame, and when a table is
 //!    closed. Slots change under this lock; only the two bits change without it.
-//! 6. Memory counts against the capacity when it is taken from the operating system, and until it is
-//!    given back. The pool exceeds its capacity only by blocks that are pinned.
+//! 6. Memory counts against the capacity from when it is added to the pool until it is taken out. Each
+//!    allocating thread may have one more chunk or frame that it maps or gives back without the lock.
+//!    The pool exceeds its capacity by blocks that are pinned, and by up to a sixteenth while readers
+//!    that lost their processor keep evicted frames from reuse.
 //!
 //! | module | one line |
 //! |---|---|

@@ -26,8 +26,9 @@ const HUGE_BYTES_MIN: usize = 64 << 20;
 const SMALL_CHUNK_BYTES: usize = 256 << 10;
 
 /// From this size on, a frame with memory of its own has whole pages, which go back to the system
-/// when it is freed. The allocator would keep parts of them.
-const PAGES_MIN: usize = 128 << 10;
+/// when it is freed. The allocator would keep parts of them. Smaller ones would be too many mappings
+/// for the system in a large pool.
+const PAGES_MIN: usize = 512 << 10;
 
 const PAGE_BYTES: usize = 4096;
 
@@ -54,12 +55,13 @@ impl State {
         memory: &mut Option<Memory>,
     ) -> Result<(u32, u32), Missing> {
         let class = class_of(bytes);
+        // Also if the caller has memory: another thread may have added a chunk meanwhile.
+        if let Some(place) = class.and_then(|(class, _)| self.take_free(class, None)) {
+            return Ok(place);
+        }
         if memory.is_some()
             && let Ok(Some(place)) = self.add_within_capacity(bytes, class, memory)
         {
-            return Ok(place);
-        }
-        if let Some(place) = class.and_then(|(class, _)| self.take_free(class, None)) {
             return Ok(place);
         }
         self.reap();
