@@ -17,11 +17,12 @@ use terrane::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The newest golden database: 1 has all values in tables, 2 has values apart as well.
-const NEWEST: u32 = 2;
+/// The newest golden database: 1 has all values in tables, 2 has values apart as well, and 3 has padded
+/// and compressed blocks.
+const NEWEST: u32 = 3;
 
 /// The number of writes that are only in the log of each golden database.
-const LOGGED_WRITES: [u64; 2] = [2, 3];
+const LOGGED_WRITES: [u64; 3] = [2, 3, 1];
 
 fn golden(version: u32) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}"))
@@ -48,17 +49,22 @@ fn contents(db: &Db) -> String {
     out
 }
 
-/// Creates a database with an example of everything that the formats can hold.
-fn make(version: u32) {
-    const DIR: &str = "db";
-    let storage = MemoryStorage::new(u64::from(version));
-    let clock = Arc::new(ManualClock::new(1_700_000_000_000_000));
-    let options = Options::new()
+const DIR: &str = "db";
+
+fn options(storage: &MemoryStorage) -> Options {
+    Options::new()
         .storage(Arc::new(storage.clone()))
-        .clock(clock)
+        .clock(Arc::new(ManualClock::new(1_700_000_000_000_000)))
         .background(Background::Inline)
         .compaction_threads(1)
-        .log_segment_bytes(64 << 10);
+        .log_segment_bytes(64 << 10)
+}
+
+/// Creates a database with an example of everything that the formats before version 3 of tables can
+/// hold.
+fn make(version: u32) {
+    let storage = MemoryStorage::new(u64::from(version));
+    let options = options(&storage);
     let small = "buffer=4KiB; table=2KiB; block=512B; filter=0.5,10";
     let plain = format!("1-leveling T=3 L0=2 base=4KiB; {small}").parse().unwrap();
     let packed = format!("tiering T=3; compression=none,lz4; memtable=skiplist; {small}");
@@ -96,7 +102,43 @@ fn make(version: u32) {
     db.write_with(&batch, WriteOptions::new().durability(Durability::Sync)).unwrap();
     db.put("last", "write").unwrap();
     linked.put("last", "write ".repeat(100)).unwrap();
-    let text = contents(&db);
+    save(&storage, version, &contents(&db));
+}
+
+/// Creates a database with padded blocks and blocks of every compression. Without the feature `zstd`
+/// the last one has blocks of LZ4.
+fn make_compressed(version: u32) {
+    let storage = MemoryStorage::new(u64::from(version));
+    let db = options(&storage).open(DIR).unwrap();
+    for compression in ["none", "lz4", "zstd"] {
+        let design = format!("leveling; compression={compression}; block=4KiB; filter=10");
+        let options = KeyspaceOptions::new().design(design.parse().unwrap());
+        let keyspace = db.keyspace(compression, options).unwrap();
+        for number in 0..300u32 {
+            let key = format!("record {:05}", number * 77 % 300);
+            keyspace.put(key, format!("number {number} of many ").repeat(2)).unwrap();
+        }
+        // After the others, because blocks behind it would not begin with pages.
+        keyspace.put("the long one", "abcd".repeat(2000)).unwrap();
+        keyspace.flush().unwrap();
+    }
+    db.put("key 055", "value in the default keyspace").unwrap();
+    db.flush().unwrap();
+    db.put("last", "write").unwrap();
+    let tables = storage.list(Path::new(DIR)).unwrap();
+    let tables = tables.iter().filter(|name| name.ends_with(".sst"));
+    let tables: Vec<_> =
+        tables.map(|name| storage.read(&Path::new(DIR).join(name)).unwrap()).collect();
+    let has =
+        |wanted: &[u8]| tables.iter().any(|bytes| bytes.windows(4).any(|four| four == wanted));
+    assert!(has(&[0x28, 0xb5, 0x2f, 0xfd]), "no frame of Zstandard; see the feature");
+    let versions: Vec<u8> = tables.iter().map(|bytes| bytes[bytes.len() - 20]).collect();
+    assert_eq!(versions.iter().filter(|version| **version == 3).count(), 2, "{versions:?}");
+    save(&storage, version, &contents(&db));
+}
+
+/// Writes a database to its directory.
+fn save(storage: &MemoryStorage, version: u32, text: &str) {
     let dir = golden(version);
     std::fs::create_dir_all(dir.join("db")).unwrap();
     for name in storage.list(Path::new(DIR)).unwrap() {
@@ -173,7 +215,7 @@ fn copy_of(version: u32) -> tempfile::TempDir {
 fn databases_of_every_version_are_read_verified_and_written_to() {
     for version in 1..=NEWEST {
         if std::env::var_os("TERRANE_REWRITE").is_some() && !golden(version).exists() {
-            make(version);
+            if version < 3 { make(version) } else { make_compressed(version) }
         }
         let expected = std::fs::read_to_string(golden(version).join("expected.txt")).unwrap();
         let dir = copy_of(version);
@@ -184,7 +226,10 @@ fn databases_of_every_version_are_read_verified_and_written_to() {
             .map(|file| file.unwrap().metadata().unwrap().len())
             .sum();
         // A segment of the log that is a value file keeps its length.
-        assert!(bytes < [100_000, 500_000][version as usize - 1], "v{version}: {bytes} bytes");
+        assert!(
+            bytes < [100_000, 500_000, 100_000][version as usize - 1],
+            "v{version}: {bytes} bytes"
+        );
         let logged = LOGGED_WRITES[version as usize - 1];
         assert_eq!(contents(&Db::open_read_only(dir.path()).unwrap()), expected, "v{version}");
         let verify = || inspect::verify(dir.path(), &mut |_| {}).unwrap();

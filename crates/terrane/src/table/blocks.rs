@@ -118,10 +118,10 @@ impl Table {
         counters.add_cache_miss(BlockKind::Data, self.file.level());
         let (path, what) = (self.path(), "data block");
         let (bytes, packing) = stored::verify(stored, self.id(), offset, path, what)?;
-        if !buffer.has_room(stored.len()) {
+        let len = packing::unpacked_len(bytes, packing, path, offset, what)?;
+        if !buffer.has_room(len) {
             return self.standalone_block(bytes, packing, offset);
         }
-        let len = packing::unpacked_len(bytes, packing, path, offset, what)?;
         let mut block = buffer.allocate(len);
         packing::unpack(bytes, packing, &mut block, path, offset, what)?;
         Ok(opened.slots.fill(data_slot(number), block.freeze(), Priority::Data))

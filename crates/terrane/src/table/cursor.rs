@@ -272,7 +272,8 @@ impl TableCursor {
     /// Starts to read a block that is not in memory, while the other runs of a seek do the same.
     fn start_loading(&mut self, number: usize) {
         let threads = self.table.io_threads();
-        if threads.helps() && !self.table.is_block_resident(number) {
+        // Jobs read past the pool.
+        if self.ahead.is_none() && threads.helps() && !self.table.is_block_resident(number) {
             let table = Arc::clone(&self.table);
             self.loading = Some((number, threads.start(move || table.block(number))));
         }

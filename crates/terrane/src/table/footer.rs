@@ -18,11 +18,11 @@ use crate::error::{Error, Result};
 /// table states the earliest version that has the features it uses.
 pub(crate) const PLAIN: u32 = 1;
 pub(crate) const WITH_VALUES_APART: u32 = 2;
-/// With or without values apart.
-pub(crate) const WITH_PADDING: u32 = 3;
+/// With padding or blocks of Zstandard, with or without values apart.
+pub(crate) const WITH_PADDING_OR_ZSTD: u32 = 3;
 
 /// The newest version of the table format.
-pub(crate) const TABLE_VERSION: u32 = WITH_PADDING;
+pub(crate) const TABLE_VERSION: u32 = WITH_PADDING_OR_ZSTD;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRTABL");
 const HANDLE_BYTES: usize = 12;
@@ -138,7 +138,7 @@ mod tests {
             index: Handle { offset: 3, len: 4 },
             number: 7,
             writer: 9,
-            version: WITH_PADDING,
+            version: WITH_PADDING_OR_ZSTD,
             ..Footer::default()
         };
         let bytes = footer.encode();

@@ -94,7 +94,7 @@ pub(crate) fn verify<'a>(
     }
     let (tag, mut bytes) = summed.split_last().ok_or_else(|| corrupt("it is too short"))?;
     if tag & PADDED != 0 {
-        bytes = padding::strip(bytes).ok_or_else(|| corrupt("its padding is too long"))?;
+        bytes = padding::strip(bytes).ok_or_else(|| corrupt("its padding is not possible"))?;
     }
     let packing = Packing::of_tag(tag & !PADDED);
     let packing = packing.ok_or_else(|| corrupt("its compression is unknown"))?;

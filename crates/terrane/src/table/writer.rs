@@ -10,7 +10,7 @@ use terrane_policy::{Compression, KeyRange, TableId, TableInfo, ValueFileId, Val
 
 use super::block::BlockBuilder;
 use super::filter;
-use super::footer::{Footer, Handle, PLAIN, WITH_PADDING, WITH_VALUES_APART};
+use super::footer::{Footer, Handle, PLAIN, WITH_PADDING_OR_ZSTD, WITH_VALUES_APART};
 use super::index::IndexBuilder;
 use super::packing::{self, Packing};
 use super::padding;
@@ -68,8 +68,8 @@ pub(crate) struct TableWriter {
     last_key: Vec<u8>,
     scratch: Vec<u8>,
     warm: Option<WarmTable>,
-    /// True if a block is padded.
-    has_padding: bool,
+    /// True if a block is padded or compressed by Zstandard.
+    has_padding_or_zstd: bool,
     /// The values apart, by value file.
     value_refs: BTreeMap<u64, ValueRef>,
 }
@@ -101,7 +101,7 @@ impl TableWriter {
             last_key: Vec::new(),
             scratch: Vec::new(),
             warm: None,
-            has_padding: false,
+            has_padding_or_zstd: false,
             value_refs: BTreeMap::new(),
         })
     }
@@ -209,9 +209,10 @@ impl TableWriter {
         let packed = packing::compress(&block, self.config.compression);
         let (mut bytes, packing) = packed.unwrap_or((block, Packing::Plain));
         let offset = self.sink.offset();
+        self.has_padding_or_zstd |= packing == Packing::Zstd;
         let pads = packing == Packing::Plain && padding::is_worthwhile(self.config.block_bytes);
         if pads && padding::pad(&mut bytes, offset) {
-            self.has_padding = true;
+            self.has_padding_or_zstd = true;
             stored::seal_padded(&mut bytes, packing, self.id, offset);
         } else {
             stored::seal(&mut bytes, packing, self.id, offset);
@@ -265,8 +266,8 @@ impl TableWriter {
         let mut footer = Footer {
             number: self.id.number,
             writer: self.id.writer,
-            version: match self.has_padding {
-                true => WITH_PADDING,
+            version: match self.has_padding_or_zstd {
+                true => WITH_PADDING_OR_ZSTD,
                 false if !self.value_refs.is_empty() => WITH_VALUES_APART,
                 false => PLAIN,
             },

@@ -41,7 +41,10 @@ mod with_rust {
         if block.len() > KEPT_LEN_MAX {
             return decompress_with(&mut FrameDecoder::new(), frame, block);
         }
-        DECODER.with_borrow_mut(|decoder| decompress_with(decoder, frame, block))
+        // The destructor of another thread-local variable may read after this one is gone.
+        DECODER
+            .try_with(|kept| decompress_with(&mut kept.borrow_mut(), frame, block))
+            .unwrap_or_else(|_| decompress_with(&mut FrameDecoder::new(), frame, block))
     }
 
     fn decompress_with(
@@ -57,7 +60,7 @@ mod with_rust {
 
 #[cfg(feature = "zstd")]
 mod with_c {
-    use std::cell::RefCell;
+    use std::cell::Cell;
 
     use zstd_safe::{CCtx, DCtx, compress_bound, get_error_name};
 
@@ -67,8 +70,8 @@ mod with_c {
     const LEVEL: i32 = 1;
 
     thread_local! {
-        static COMPRESSOR: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
-        static DECOMPRESSOR: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
+        static COMPRESSOR: Cell<Option<CCtx<'static>>> = const { Cell::new(None) };
+        static DECOMPRESSOR: Cell<Option<DCtx<'static>>> = const { Cell::new(None) };
     }
 
     /// Compresses a block to a frame after its length. Returns nothing if the library has no memory.
@@ -76,26 +79,24 @@ mod with_c {
         let len = u32::try_from(block.len()).ok()?;
         let mut packed = vec![0; 4 + compress_bound(block.len())];
         packed[..4].copy_from_slice(&len.to_le_bytes());
-        let written = COMPRESSOR.with_borrow_mut(|kept| {
-            let context = kept.take().or_else(CCtx::try_create);
-            let mut context = context?;
-            let written = context.compress(&mut packed[4..], block, LEVEL).ok();
-            *kept = (block.len() <= KEPT_LEN_MAX).then_some(context);
-            written
-        })?;
-        packed.truncate(4 + written);
+        // The destructor of another thread-local variable may run after this one is gone.
+        let kept = COMPRESSOR.try_with(Cell::take).ok().flatten();
+        let mut context = kept.or_else(CCtx::try_create)?;
+        let written = context.compress(&mut packed[4..], block, LEVEL).ok();
+        if block.len() <= KEPT_LEN_MAX {
+            let _ = COMPRESSOR.try_with(|kept| kept.set(Some(context)));
+        }
+        packed.truncate(4 + written?);
         Some(packed)
     }
 
     /// Decompresses a frame, and returns its length.
     pub(in crate::table) fn decompress(frame: &[u8], block: &mut [u8]) -> Result<usize, String> {
-        DECOMPRESSOR.with_borrow_mut(|kept| {
-            if kept.is_none() {
-                *kept = DCtx::try_create();
-            }
-            let context = kept.as_mut().ok_or("no memory for a decoder")?;
-            context.decompress(block, frame).map_err(|code| get_error_name(code).to_owned())
-        })
+        let kept = DECOMPRESSOR.try_with(Cell::take).ok().flatten();
+        let mut context = kept.or_else(DCtx::try_create).ok_or("no memory for a decoder")?;
+        let written = context.decompress(block, frame);
+        let _ = DECOMPRESSOR.try_with(|kept| kept.set(Some(context)));
+        written.map_err(|code| get_error_name(code).to_owned())
     }
 }
 
