@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use arc_swap::Guard;
 use terrane_memtable::Lookup;
 
 use super::Reader;
@@ -23,52 +24,46 @@ use crate::version::OpenRun;
 impl Reader {
     /// Returns the value of `key` as of `seq`, or now.
     pub(crate) fn get(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
-        self.find_counted(tree, key, seq, value_of)
+        let (state, found) = self.find_newest(tree, key, seq)?;
+        let value = value_of(&state, key, found)?;
+        self.count_found(value.is_some());
+        Ok(value)
     }
 
     /// Returns whether `key` has a value as of `seq`, or now. Reads no value that is stored apart.
     pub(crate) fn contains(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<bool> {
-        let exists = |_: &TreeState, _: &[u8], found: Option<FoundVersion>| {
-            Ok(found.filter(|found| found.kind != EntryKind::Tombstone).map(drop))
-        };
-        self.find_counted(tree, key, seq, exists).map(|found| found.is_some())
+        let (_, found) = self.find_newest(tree, key, seq)?;
+        let exists = found.is_some_and(|found| found.kind != EntryKind::Tombstone);
+        self.count_found(exists);
+        Ok(exists)
     }
 
     #[inline]
-    fn find_counted<T>(
-        &self,
-        tree: &Tree,
-        key: &[u8],
-        seq: Option<SeqNo>,
-        take: impl Fn(&TreeState, &[u8], Option<FoundVersion>) -> Result<Option<T>>,
-    ) -> Result<Option<T>> {
-        self.context.health.check_open()?;
-        self.context.counters.add(Counter::Gets, 1);
-        let value = self.find_retrying(tree, key, seq, take)?;
-        if value.is_some() {
+    fn count_found(&self, is_found: bool) {
+        if is_found {
             self.context.counters.add(Counter::GetsFound, 1);
         }
-        Ok(value)
     }
 
-    /// Takes what a lookup wants from the newest version of `key` as of `seq`, or now.
+    /// Returns the newest version of `key` as of `seq`, or now, and the state that has it.
     #[inline]
-    fn find_retrying<T>(
+    fn find_newest(
         &self,
         tree: &Tree,
         key: &[u8],
         seq: Option<SeqNo>,
-        take: impl Fn(&TreeState, &[u8], Option<FoundVersion>) -> Result<Option<T>>,
-    ) -> Result<Option<T>> {
+    ) -> Result<(Guard<Arc<TreeState>>, Option<FoundVersion>)> {
+        self.context.health.check_open()?;
+        self.context.counters.add(Counter::Gets, 1);
         // The state is loaded before the sequence number, so that it contains everything that is
         // visible at that number.
         let state = tree.state();
-        let answer = self.find(&state, key, seq.unwrap_or_else(|| self.pipeline.visible()))?;
-        match answer {
-            Answer::Decided(found) => take(&state, key, found),
+        match self.find(&state, key, seq.unwrap_or_else(|| self.pipeline.visible()))? {
+            Answer::Decided(found) => Ok((state, found)),
+            Answer::Overwritten if seq.is_some() => Err(overwritten()),
             Answer::Overwritten => {
                 drop(state);
-                self.find_held(tree, key, seq, take)
+                self.find_held(tree, key)
             }
         }
     }
@@ -77,24 +72,17 @@ impl Reader {
     /// overwritten in place after the first lookup took its sequence number and before it found the
     /// key.
     #[cold]
-    fn find_held<T>(
+    fn find_held(
         &self,
         tree: &Tree,
         key: &[u8],
-        seq: Option<SeqNo>,
-        take: impl Fn(&TreeState, &[u8], Option<FoundVersion>) -> Result<Option<T>>,
-    ) -> Result<Option<T>> {
+    ) -> Result<(Guard<Arc<TreeState>>, Option<FoundVersion>)> {
         self.context.counters.add(Counter::GetsRetried, 1);
-        if seq.is_some() {
-            return Err(Error::internal("a version of a held snapshot was overwritten"));
-        }
         let held = self.pipeline.snapshot();
         let state = tree.state();
         match self.find(&state, key, held.seq)? {
-            Answer::Decided(found) => take(&state, key, found),
-            Answer::Overwritten => {
-                Err(Error::internal("a version of a held snapshot was overwritten"))
-            }
+            Answer::Decided(found) => Ok((state, found)),
+            Answer::Overwritten => Err(overwritten()),
         }
     }
 
@@ -173,6 +161,11 @@ impl Reader {
         }
         Ok(found)
     }
+}
+
+#[cold]
+fn overwritten() -> Error {
+    Error::internal("a version of a held snapshot was overwritten")
 }
 
 /// Returns the value of a version of `key`, which may be stored apart; `None` for a tombstone.
