@@ -80,6 +80,7 @@ fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
         design.filter_allocation = FilterAllocation::Given;
     }
     design.compression = rng.pick(COMPRESSIONS).parse().unwrap();
+    design.filter_probes = *rng.pick(&[None, None, Some(1), Some(3), Some(16)]);
     if rng.percent(50) {
         let values = [
             "apart(32,file=1KiB)",
