@@ -50,6 +50,34 @@ fn fill(memtable: &Memtable, rng: &mut Rng, count: u64) -> Oracle {
     oracle
 }
 
+/// Inserts versions of a few keys in any order of their sequence numbers, as concurrent writers do:
+/// far from that order, or only a little. Calls `check` now and then.
+fn fill_out_of_order(
+    memtable: &Memtable,
+    rng: &mut Rng,
+    mut check: impl FnMut(&Oracle, &mut Rng),
+) -> Oracle {
+    let count = some(5000);
+    let mut seqs: Vec<SeqNo> = (1..=count).collect();
+    let nearest = *rng.pick(&[3, 100, count as usize]);
+    for at in 0..seqs.len() {
+        let other = rng.between(at as u64, (at + nearest).min(seqs.len()) as u64 - 1);
+        seqs.swap(at, other as usize);
+    }
+    let mut oracle = Oracle::new();
+    for (step, seq) in seqs.into_iter().enumerate() {
+        // One key is written seldom, so that its versions are far from each other.
+        let key = if step % 500 == 7 { vec![b'r'] } else { vec![b'k', rng.below(30) as u8] };
+        let value = seq.to_be_bytes();
+        memtable.insert(&key, seq, EntryKind::Value, &value);
+        oracle.insert((key, Reverse(seq)), (EntryKind::Value, value.to_vec()));
+        if rng.percent(2) {
+            check(&oracle, rng);
+        }
+    }
+    oracle
+}
+
 /// Like [`fill`], but inserts several entries at a time.
 fn fill_in_groups(memtable: &Memtable, rng: &mut Rng, count: u64) -> Oracle {
     let mut oracle = Oracle::new();
@@ -130,6 +158,33 @@ mod checks {
             assert_at(&cursor, oracle.range((key.clone(), Reverse(seq))..).next());
             cursor.seek_before(&key);
             assert_at(&cursor, oracle.range(..(key.clone(), Reverse(MAX_SEQ))).next_back());
+        }
+    }
+
+    /// A lookup finds the newest version of a key, not the last one that arrived.
+    pub(super) fn versions_that_arrive_out_of_order_are_found(config: Config) {
+        for round in 0..3 {
+            let mut rng = Rng::new(seed_from_env(20) + round);
+            let memtable = Memtable::new(config, &Pool::new(0));
+            let find = |oracle: &Oracle, rng: &mut Rng| {
+                let key =
+                    if rng.percent(20) { vec![b'r'] } else { vec![b'k', rng.below(30) as u8] };
+                let seq = if rng.percent(50) { MAX_SEQ } else { rng.below(some(5000)) };
+                let versions = (key.clone(), Reverse(seq))..=(key.clone(), Reverse(0));
+                let expected = oracle.range(versions).next().map(|((_, seq), _)| seq.0);
+                assert_eq!(memtable.get(&key, seq).map(|entry| entry.seq), expected, "{key:?}");
+            };
+            let oracle = fill_out_of_order(&memtable, &mut rng, find);
+            (0..some(1000)).for_each(|_| find(&oracle, &mut rng));
+            let mut cursor = memtable.cursor();
+            cursor.seek_first();
+            for entry in &oracle {
+                assert_at(&cursor, Some(entry));
+                cursor.next();
+            }
+            assert_at(&cursor, None);
+            memtable.freeze();
+            (0..some(1000)).for_each(|_| find(&oracle, &mut rng));
         }
     }
 
@@ -544,6 +599,7 @@ macro_rules! conformance {
 conformance! {
     gets_find_the_newest_version_not_above_a_seq
     cursors_walk_both_ways_and_seek
+    versions_that_arrive_out_of_order_are_found
     groups_are_there_as_if_they_came_one_by_one
     an_empty_memtable_has_nothing
     pinned_values_outlive_their_memtable

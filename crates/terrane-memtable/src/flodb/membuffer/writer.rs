@@ -143,9 +143,10 @@ impl<'a> BucketWriter<'a> {
                     }
                     newer = older_node;
                 }
-                Older::None => break Older::None,
-                // The version is older than the reclaimed ones (invariant 1).
-                Older::Reclaimed => return false,
+                // The version is older than the whole chain or than reclaimed versions. The lower
+                // level may have one that is newer than it, which a bucket refused because of its
+                // floor (invariant 1).
+                Older::None | Older::Reclaimed => return false,
             }
         };
         // SAFETY: chains consist of nodes of the lower level, which have versions.
