@@ -8,20 +8,28 @@
 //! | module | one line |
 //! |---|---|
 //! | [`claims`] | the files of claims |
+//! | `checks` | finds claims that cannot fail |
+//! | [`stated`] | what a paper states of a figure, as an interval |
 //! | [`expression`] | parses metrics, bounds and conditions |
+//! | [`figure`] | numbers with their rounds |
 //! | [`value`] | numbers, lists and texts |
 //! | `evaluate` | evaluates expressions over results |
+//! | `functions` | operators and functions |
 //! | [`template`] | text with expressions in it |
-//! | [`verdict`] | which claims hold |
+//! | [`verdict`] | judges claims |
 //! | `document` | results and verdicts as Markdown |
 
+mod checks;
 pub mod claims;
 mod document;
 mod evaluate;
 pub mod expression;
+pub mod figure;
+mod functions;
+pub mod stated;
 pub mod template;
 pub mod value;
 pub mod verdict;
 
-pub use claims::{Claim, ClaimFile, PaperValue};
-pub use verdict::{ClaimOutcome, ClaimVerdict};
+pub use claims::{Claim, ClaimFile};
+pub use verdict::{ClaimOutcome, ClaimVerdict, counted};

@@ -71,6 +71,7 @@ pub enum Compression {
 /// | `table` | `table_bytes` | bytes | 32MiB |
 /// | `block` | `block_bytes` | bytes | 4KiB |
 /// | `filter` | `filter_bits`, `filter_allocation` | bits per key, by level, or `monkey(10)` | 10 |
+/// | `probes` | `filter_probes` | bits that a key sets in a filter, or `auto` | `auto` |
 /// | `compression` | `compression` | by level | `none` |
 /// | `values` | `values` | [`Values`]: `inline` or `apart(1KiB)`, with the settings of a [`ValueSeparation`] | `inline` |
 /// | `delay`, `stop`, `buffers` | `constraint` | runs or `never`, buffers | 12, 24, 3 |
@@ -101,6 +102,9 @@ pub struct Design {
     pub filter_bits: PerLevel<f64>,
     /// Whether the bits are given for each level, or are an average that is allocated to levels.
     pub filter_allocation: FilterAllocation,
+    /// The number of bits that a key sets in a filter, 1 to 16; `None` for the number with the fewest
+    /// false positives at the bits per key.
+    pub filter_probes: Option<u8>,
     /// Compression of data blocks for each level.
     pub compression: PerLevel<Compression>,
     /// Where values are stored.
@@ -126,6 +130,7 @@ impl Design {
             block_bytes: 4 << 10,
             filter_bits: PerLevel::all(10.0),
             filter_allocation: FilterAllocation::Given,
+            filter_probes: None,
             compression: PerLevel::all(Compression::None),
             values: Values::Inline,
             constraint: Constraint {

@@ -16,17 +16,27 @@ const EAGERNESS: [&str; 5] =
 /// Enumerates all valid strategies by their four primitives.
 pub fn strategies() -> impl Iterator<Item = Strategy> {
     let bases = EAGERNESS.iter().filter_map(|text| text.parse::<Design>().ok());
-    let all_triggers = triggers();
-    let rules = movements();
+    let (sets, rules) = (trigger_sets(), movements());
     bases.flat_map(move |base| {
-        let (rules, all_triggers) = (rules.clone(), all_triggers.clone());
-        let sets = 1..1usize << all_triggers.len();
-        sets.flat_map(move |set| {
-            let chosen = all_triggers.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0);
-            let triggers: Vec<Trigger> = chosen.map(|(_, trigger)| trigger.clone()).collect();
-            with_triggers(&base.strategy, &triggers, &rules)
-        })
+        let (sets, rules) = (sets.clone(), rules.clone());
+        sets.into_iter().flat_map(move |triggers| with_triggers(&base.strategy, &triggers, &rules))
     })
+}
+
+/// Every set of triggers, with one size-tiered policy or none: two of them are never valid together.
+fn trigger_sets() -> Vec<Vec<Trigger>> {
+    let (policies, others): (Vec<Trigger>, Vec<Trigger>) =
+        triggers().into_iter().partition(|trigger| trigger.kind().is_size_tiered());
+    let sets = (0..1usize << others.len()).flat_map(|set| {
+        let chosen = others.iter().enumerate().filter(move |(at, _)| set & (1 << at) != 0);
+        let chosen: Vec<Trigger> = chosen.map(|(_, trigger)| trigger.clone()).collect();
+        let with_policies: Vec<Vec<Trigger>> = policies
+            .iter()
+            .map(|policy| [&chosen[..], std::slice::from_ref(policy)].concat())
+            .collect();
+        [chosen].into_iter().chain(with_policies)
+    });
+    sets.filter(|set| !set.is_empty()).collect()
 }
 
 /// Returns true if the strategy keeps the tree in shape: some trigger looks at the fullness of

@@ -26,7 +26,7 @@ pub use intake::Intake;
 pub(crate) use movement::rule::{MovementContext, TableChoice};
 pub use movement::{Movement, MovementInfo};
 pub use runs::{RunLimit, Runs};
-pub use size_tiered::{SizeRatio, SizeTiered, SizedRun};
+pub use size_tiered::{MergeCause, SizeRatio, SizeTiered, SizedMerge, SizedRun};
 pub(crate) use trigger::rule::{LevelContext, TableContext, TreeContext};
 pub use trigger::{Scope, Trigger, TriggerFinding, TriggerInfo, TriggerKind};
 

@@ -132,8 +132,8 @@ pub mod policy {
         TablePosition, TreeShape,
     };
     pub use terrane_policy::strategy::{
-        Eagerness, Granularity, Growth, Intake, Movement, MovementInfo, RunLimit, Runs, SizeRatio,
-        SizeTiered, SizedRun, Strategy, trigger,
+        Eagerness, Granularity, Growth, Intake, MergeCause, Movement, MovementInfo, RunLimit, Runs,
+        SizeRatio, SizeTiered, SizedMerge, SizedRun, Strategy, trigger,
     };
 }
 

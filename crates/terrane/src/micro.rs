@@ -123,6 +123,7 @@ fn write(storage: &MemoryStorage, sources: Vec<Source>, number: u64) -> Finished
         table: TableConfig {
             block_bytes: 4096,
             filter_bits: 10.0,
+            filter_probes: None,
             compression: Compression::None,
             keyspace: 0,
             sync_bytes: 0,

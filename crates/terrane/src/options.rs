@@ -111,16 +111,15 @@ options! {
     trade_off "A large compaction finishes sooner, but uses more processors and memory meanwhile.",
     takes_effect "when the database is opened";
 
-    /// Threads that search several runs in parallel for one get or for the start of one scan (Dent
-    /// §2.4.2, §2.6.2); with 0 each reader searches alone. Helps if several runs must be read from
-    /// a disk: with 24 runs in read mode `direct`, 4 threads speed up the start of scans by 2 to 3
-    /// times and gets without filters by 1.5 to 2 times. Gets with filters search only one run and
-    /// gain nothing (0.9 to 1.3 times). While reads are fast, readers search alone, because waking a
-    /// thread would take longer than the read. Measured with `cargo bench -p terrane --bench
-    /// parallel_reads` on two processors. `multi_get` does not use these threads.
+    /// The number of runs that one get reads at the same time, if their blocks are not in memory and
+    /// reads wait for a device (Dent §2.4.2); with 0 or 1 it reads run after run. Helps trees of many
+    /// runs with weak filters: a get that passes the filters of several runs would wait for each of
+    /// them in turn. Measured with `cargo bench -p terrane --bench parallel_reads`. Runs in memory are
+    /// searched one after the other in any case. Scans and `multi_get` overlap their reads without
+    /// this option.
     read_threads: usize as usize = 0,
     accepts "0 to 64" where |count| *count <= 64,
-    trade_off "Helps if tables are read from a slow disk; has no effect if they are in memory.",
+    trade_off "A get that has to read several runs waits less, but may read older runs in vain.",
     takes_effect "when the database is opened";
 
     /// The bytes per second that flushes and compactions together may write.

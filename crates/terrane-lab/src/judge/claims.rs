@@ -1,33 +1,24 @@
-//! The claims of papers as data: `claims/*.toml`, one file for an experiment.
-//!
-//! | key of a claim | meaning |
-//! |---|---|
-//! | `number` | the items of the papers' checklist, such as `S2-109` |
-//! | `figure` | where the paper says it |
-//! | `says` | the sentence of the paper, with its numbers |
-//! | `modes` | the modes in which it is measured: `published`, `ours`; empty if there is one |
-//! | `metric` | an expression, called `x` in the bound, or several with names |
-//! | `paper` | what the paper states for the metric: a number or `[low, high]` |
-//! | `bound` | the condition on the metric |
-//! | `tolerance` | the share by which the limits of the bound are relaxed |
-//! | `shown` | a template for the metric |
-//! | `explanation` | texts for a claim that fails, each printed if its condition `when` holds |
-//! | `hypothesis` | an explanation that no measurement of the same run can check |
+//! The claims of papers as data: `claims/*.toml`, one file for an experiment. `claims/README.md`
+//! describes the keys.
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use super::expression::{Expression, Selector};
-use super::template::Template;
-use crate::results::Metric;
+use super::expression::Expression;
+use super::stated::{Statement, StatementText};
+use super::template::{Format, Template};
 
-/// Names that the document writer defines in the introduction and the sections: the numbers of
-/// claims that hold and of claims that were checked.
-const OF_DOCUMENT: [&str; 2] = ["held", "checks"];
+/// The name that the document writer defines in the introduction and the sections: the verdicts,
+/// counted, as text.
+pub(super) const VERDICTS: &str = "verdicts";
 /// The mode of the judged claim, as text.
-const OF_CLAIM: &str = "mode";
+pub(super) const MODE: &str = "mode";
+/// The metric that is compared with the paper.
+pub(super) const METRIC: &str = "x";
+/// The figure of an explanation, in its bound and text.
+pub(super) const FIGURE: &str = "figure";
 
 /// One or several expressions, as text.
 #[derive(Debug, Deserialize)]
@@ -37,21 +28,30 @@ enum MetricText {
     Named(BTreeMap<String, String>),
 }
 
-/// The value that the paper states.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(untagged)]
-pub enum PaperValue {
-    /// A number.
-    Number(f64),
-    /// An interval.
-    Interval([f64; 2]),
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ExplanationText {
     text: String,
-    when: String,
+    figure: String,
+    bound: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NotComparableText {
+    reason: String,
+    #[serde(default)]
+    when: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ByDesignText {
+    reason: String,
+    #[serde(default)]
+    mode: Option<String>,
+    #[serde(default)]
+    metric: Option<MetricText>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -66,15 +66,22 @@ struct ClaimText {
     modes: Vec<String>,
     metric: MetricText,
     #[serde(default)]
-    paper: Option<PaperValue>,
-    bound: String,
+    paper: Option<StatementText>,
     #[serde(default)]
-    tolerance: f64,
+    tolerance: Option<f64>,
+    #[serde(default)]
+    unit: String,
+    #[serde(default)]
+    direction: Option<String>,
+    #[serde(default)]
+    can_fail: Option<String>,
     shown: String,
     #[serde(default)]
-    explanation: Vec<ExplanationText>,
+    not_comparable: Option<NotComparableText>,
     #[serde(default)]
-    hypothesis: Option<String>,
+    by_design: Option<ByDesignText>,
+    #[serde(default)]
+    explanation: Vec<ExplanationText>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -98,11 +105,44 @@ struct FileText {
     claim: Vec<ClaimText>,
 }
 
-/// A text that is printed if an expression holds.
+/// A condition with the text that it was read from.
+#[derive(Debug, Clone)]
+pub(super) struct Condition {
+    pub(super) text: String,
+    pub(super) expression: Expression,
+}
+
+/// An explanation, and the figure that would be different if it were wrong.
 #[derive(Debug, Clone)]
 pub(super) struct Explanation {
     pub(super) text: Template,
-    pub(super) when: Expression,
+    /// The figure, under the name `figure`.
+    pub(super) figure: BTreeMap<String, Expression>,
+    pub(super) bound: Condition,
+}
+
+/// Why the set-up cannot show what the paper saw.
+#[derive(Debug, Clone)]
+pub(super) struct NotComparable {
+    pub(super) reason: Template,
+    /// The measured condition that establishes the reason.
+    pub(super) when: Option<Expression>,
+}
+
+/// The same run without our improvement.
+#[derive(Debug, Clone)]
+pub(super) enum Ablation {
+    /// In another mode.
+    Mode(String),
+    /// With other expressions for the metrics of the claim.
+    Metric(BTreeMap<String, Expression>),
+}
+
+/// Why ours differs, and the ablation that proves it.
+#[derive(Debug, Clone)]
+pub(super) struct ByDesign {
+    pub(super) reason: Template,
+    pub(super) ablation: Ablation,
 }
 
 /// A claim of a paper.
@@ -116,14 +156,16 @@ pub struct Claim {
     pub says: String,
     /// The modes in which the claim is measured.
     pub modes: Vec<String>,
-    /// The value that the paper states for the metric.
-    pub paper: Option<PaperValue>,
+    /// What the paper states of the metric; `None` if it states only a direction.
+    pub paper: Option<Statement>,
     pub(super) metric: BTreeMap<String, Expression>,
-    pub(super) bound: Expression,
-    pub(super) tolerance: f64,
+    pub(super) unit: Format,
+    pub(super) direction: Option<Condition>,
+    pub(super) can_fail: Option<Expression>,
     pub(super) shown: Template,
+    pub(super) not_comparable: Option<NotComparable>,
+    pub(super) by_design: Option<ByDesign>,
     pub(super) explanations: Vec<Explanation>,
-    pub(super) hypothesis: Option<String>,
 }
 
 /// The claims of an experiment, and the prose around them.
@@ -148,30 +190,79 @@ fn expressions(texts: BTreeMap<String, String>) -> Result<BTreeMap<String, Expre
     parsed.collect()
 }
 
+fn condition(text: String, of: &str) -> Result<Condition> {
+    let expression = Expression::parse_bound(&text, of);
+    let expression = expression.with_context(|| format!("in '{text}'"))?;
+    Ok(Condition { text, expression })
+}
+
+impl MetricText {
+    fn parsed(self) -> Result<BTreeMap<String, Expression>> {
+        expressions(match self {
+            Self::One(text) => BTreeMap::from([(METRIC.to_owned(), text)]),
+            Self::Named(all) => all,
+        })
+    }
+}
+
+impl ExplanationText {
+    fn parsed(self) -> Result<Explanation> {
+        Ok(Explanation {
+            text: Template::parse(&self.text)?,
+            figure: expressions(BTreeMap::from([(FIGURE.to_owned(), self.figure)]))?,
+            bound: condition(self.bound, FIGURE)?,
+        })
+    }
+}
+
+impl NotComparableText {
+    fn parsed(self) -> Result<NotComparable> {
+        let when =
+            self.when.map(|when| Expression::parse(&when).with_context(|| format!("in '{when}'")));
+        Ok(NotComparable { reason: Template::parse(&self.reason)?, when: when.transpose()? })
+    }
+}
+
+impl ByDesignText {
+    fn parsed(self) -> Result<ByDesign> {
+        let ablation = match (self.mode, self.metric) {
+            (Some(mode), None) => Ablation::Mode(mode),
+            (None, Some(metric)) => Ablation::Metric(metric.parsed()?),
+            _ => bail!("by_design needs an ablation: either a mode or a metric"),
+        };
+        Ok(ByDesign { reason: Template::parse(&self.reason)?, ablation })
+    }
+}
+
 impl ClaimText {
     fn parsed(self) -> Result<Claim> {
-        let metric = match self.metric {
-            MetricText::One(text) => BTreeMap::from([("x".to_owned(), text)]),
-            MetricText::Named(all) => all,
-        };
-        let explanations = self.explanation.into_iter().map(|explanation| {
-            let when = Expression::parse(&explanation.when);
-            let when = when.with_context(|| format!("in '{}'", explanation.when))?;
-            Ok(Explanation { text: Template::parse(&explanation.text)?, when })
-        });
-        let bound = Expression::parse_bound(&self.bound);
+        ensure!(
+            self.paper.is_some() || self.direction.is_some(),
+            "neither 'paper' nor 'direction' says when the claim fails"
+        );
+        let metric = self.metric.parsed()?;
+        ensure!(
+            self.paper.is_none() || metric.contains_key(METRIC),
+            "'paper' needs a metric that is called x"
+        );
+        let paper = self.paper.map(|paper| Statement::parse(paper, self.tolerance));
+        let direction = self.direction.map(|text| condition(text, METRIC));
+        let can_fail = self.can_fail.map(|text| Expression::parse(&text));
+        let explanations = self.explanation.into_iter().map(ExplanationText::parsed);
         Ok(Claim {
             number: self.number,
             figure: self.figure,
             says: self.says,
             modes: self.modes,
-            paper: self.paper,
-            metric: expressions(metric)?,
-            bound: bound.with_context(|| format!("in the bound '{}'", self.bound))?,
-            tolerance: self.tolerance,
+            paper: paper.transpose()?,
+            metric,
+            unit: Format::parse(&self.unit)?,
+            direction: direction.transpose()?,
+            can_fail: can_fail.transpose()?,
             shown: Template::parse(&self.shown)?,
+            not_comparable: self.not_comparable.map(NotComparableText::parsed).transpose()?,
+            by_design: self.by_design.map(ByDesignText::parsed).transpose()?,
             explanations: explanations.collect::<Result<_>>()?,
-            hypothesis: self.hypothesis,
         })
     }
 }
@@ -200,66 +291,5 @@ impl ClaimFile {
             define: expressions(file.define)?,
             claims: claims.collect::<Result<_>>()?,
         })
-    }
-
-    /// Returns names that are neither metrics nor defined in the file, and sets that it does not
-    /// define.
-    #[must_use]
-    pub fn unknown_names(&self, metrics: &[&[Metric]]) -> Vec<String> {
-        let mut unknown = Vec::new();
-        self.introduction
-            .names(&mut |name, keys| self.check(metrics, None, name, keys, &mut unknown));
-        for (_, text) in &self.sections {
-            text.names(&mut |name, keys| self.check(metrics, None, name, keys, &mut unknown));
-        }
-        for expression in self.define.values() {
-            expression.names(&mut |name, keys| self.check(metrics, None, name, keys, &mut unknown));
-        }
-        for claim in &self.claims {
-            claim.names(&mut |name, keys| {
-                self.check(metrics, Some(claim), name, keys, &mut unknown);
-            });
-        }
-        unknown
-    }
-
-    fn check(
-        &self,
-        metrics: &[&[Metric]],
-        claim: Option<&Claim>,
-        name: &str,
-        selectors: &[Selector],
-        unknown: &mut Vec<String>,
-    ) {
-        let is_known = metrics.iter().copied().flatten().any(|metric| metric.name == name)
-            || self.define.contains_key(name)
-            || match claim {
-                Some(claim) => name == OF_CLAIM || claim.metric.contains_key(name),
-                None => OF_DOCUMENT.contains(&name),
-            };
-        if !is_known {
-            unknown.push(name.to_owned());
-        }
-        for selector in selectors {
-            match selector {
-                Selector::Set(set) if !self.sets.contains_key(set) => {
-                    unknown.push(format!("@{set}"));
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
-impl Claim {
-    /// Calls `visit` for every name in the expressions of the claim.
-    fn names(&self, visit: &mut dyn FnMut(&str, &[Selector])) {
-        self.metric.values().for_each(|expression| expression.names(visit));
-        self.bound.names(visit);
-        self.shown.names(visit);
-        for explanation in &self.explanations {
-            explanation.when.names(visit);
-            explanation.text.names(visit);
-        }
     }
 }

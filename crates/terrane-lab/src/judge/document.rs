@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::claims::ClaimFile;
+use super::claims::{ClaimFile, VERDICTS};
 use super::expression::Expression;
-use super::verdict::{ClaimOutcome, ClaimVerdict};
+use super::verdict::{ClaimOutcome, ClaimVerdict, counted};
 use crate::document;
 use crate::results::{Results, Table};
 
@@ -18,12 +18,8 @@ impl ClaimFile {
     #[must_use]
     pub fn document(&self, results: &Results) -> String {
         let verdicts = self.judge(results);
-        let held = verdicts.iter().filter(|one| one.outcome == ClaimOutcome::Holds).count();
-        let counts = [("held", held), ("checks", verdicts.len())];
-        let counts: BTreeMap<String, Expression> = counts
-            .into_iter()
-            .map(|(name, count)| (name.to_owned(), Expression::Number(count as f64)))
-            .collect();
+        let counts = Expression::Text(counted(verdicts.iter().map(|verdict| verdict.outcome)));
+        let counts = BTreeMap::from([(VERDICTS.to_owned(), counts)]);
         let scope = self.scope(results, &counts, None);
         let mut text =
             format!("# {}\n\n{}\n", self.title, self.introduction.fill(&scope).trim_end());
@@ -66,29 +62,29 @@ fn write_table(text: &mut String, table: &Table) {
 
 fn write_claims(text: &mut String, verdicts: &[ClaimVerdict]) {
     let has_modes = verdicts.iter().any(|verdict| verdict.mode.is_some());
-    text.push_str(match has_modes {
-        true => "\n## Claims\n\n| source | the paper says | mode | here | holds |\n|---|---|---|---|---|\n",
-        false => "\n## Claims\n\n| source | the paper says | here | holds |\n|---|---|---|---|\n",
-    });
+    let (mode, line) = if has_modes { (" mode |", "---|") } else { ("", "") };
+    let _ = writeln!(
+        text,
+        "\n## Claims\n\n| source | the paper says |{mode} its figure | here | verdict |\n\
+         |---|---|{line}---|---|---|"
+    );
     for verdict in verdicts {
-        let ClaimVerdict { source, says, mode, measured, outcome, .. } = verdict;
+        let ClaimVerdict { says, mode, stated, measured, outcome, notes, .. } = verdict;
         let mode = match mode {
             Some(mode) => format!("{mode} | "),
             None if has_modes => "| ".to_owned(),
             None => String::new(),
         };
-        let holds = match outcome {
-            ClaimOutcome::Holds => "yes",
-            ClaimOutcome::Fails => "**no**",
-            ClaimOutcome::NotMeasured => "not measured",
+        let stated = stated.as_deref().unwrap_or("");
+        let words = match outcome {
+            ClaimOutcome::Contradicted => format!("**{}**", outcome.words()),
+            _ => outcome.words().to_owned(),
         };
-        let mut reasons = verdict.explanations.clone();
-        reasons.extend(verdict.hypothesis.iter().map(|text| format!("hypothesis: {text}")));
-        let separator = if reasons.is_empty() { "" } else { "; " };
-        let reasons = reasons.join("; ");
+        let verdict_and_notes = [words].iter().chain(notes).cloned().collect::<Vec<_>>().join("; ");
+        let source = verdict.source();
         let _ = writeln!(
             text,
-            "| {source} | {says} | {mode}{measured} | {holds}{separator}{reasons} |"
+            "| {source} | {says} | {mode}{stated} | {measured} | {verdict_and_notes} |"
         );
     }
 }
@@ -104,7 +100,7 @@ mod tests {
     const CLAIMS: &str = r#"
 title = "Costs"
 introduction = """
-Measured on {machine}: {held:.0} of {checks:count} checks hold.
+Measured on {machine}. {verdicts}.
 """
 
 [[section]]
@@ -120,9 +116,11 @@ figure = "Fig. 1"
 says = "a is cheaper"
 modes = ["published", "ours"]
 metric = "cost[b] / cost[a]"
-bound = "> 1"
+paper = 3
+unit = "x"
+direction = "> 1"
 shown = "{x:x}"
-explanation = [{ text = "b is sorted", when = "cost[b] < 2" }]
+explanation = [{ text = "b is sorted", figure = "cost[b]", bound = "< 2" }]
 "#;
 
     #[test]
@@ -143,11 +141,13 @@ explanation = [{ text = "b is sorted", when = "cost[b] < 2" }]
         let document = ClaimFile::parse(CLAIMS).unwrap().document(&results);
         assert_eq!(
             document,
-            "# Costs\n\nMeasured on two cores: 1 of 2 checks hold.\n\n## Which one?\n\n\
+            "# Costs\n\nMeasured on two cores. 2 checks: 1 reproduced, 0 same direction, \
+             1 contradicted, 0 not comparable, 0 ours differs by design.\n\n## Which one?\n\n\
              The cheaper one costs 1.00.\n\n|  | cost |\n|---|---:|\n| a | 2 |\n| b | 1 |\n\n\
-             ## Claims\n\n| source | the paper says | mode | here | holds |\n|---|---|---|---|---|\n\
-             | Fig. 1 | a is cheaper | published | 3.00× | yes |\n\
-             | Fig. 1 | a is cheaper | ours | 0.50× | **no**; b is sorted |\n\n\
+             ## Claims\n\n| source | the paper says | mode | its figure | here | verdict |\n\
+             |---|---|---|---|---|---|\n\
+             | Fig. 1 | a is cheaper | published | 3.00× | 3.00× | reproduced |\n\
+             | Fig. 1 | a is cheaper | ours | 3.00× | 0.50× | **contradicted**; b is sorted |\n\n\
              ## Figures\n\n### Fig. 1: costs\n\n|  | cost |\n|---|---:|\n| a | 1 |\n"
         );
     }

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::expression::{Expression, Function, Operator, Selector};
-use super::value::{Labelled, NOT_MEASURED, Value, all, any, truth};
+use super::expression::Operator;
+use super::expression::{Expression, Function, Selector};
+use super::figure::{Figure, Truth, all, any};
+use super::functions::{binary, call, compared};
+use super::value::{Labelled, NOT_MEASURED, Value};
 use crate::results::{Measurement, Results};
 
 /// The maximum depth to which definitions may refer to each other.
@@ -24,84 +27,44 @@ pub(super) struct Scope<'a> {
 impl Scope<'_> {
     /// Evaluates an expression.
     pub(super) fn value(&self, expression: &Expression) -> Value {
-        let evaluation = Evaluation { scope: *self, tolerance: 0.0, depth: 0 };
-        evaluation.value(expression)
+        Evaluation { scope: *self, depth: 0 }.value(expression)
     }
 
-    /// Evaluates a bound whose limits are relaxed by a share of themselves; `None` if it depends on
-    /// something that was not measured.
-    pub(super) fn holds(&self, bound: &Expression, tolerance: f64) -> Option<bool> {
-        Evaluation { scope: *self, tolerance, depth: 0 }.value(bound).is_true()
+    /// Evaluates a condition.
+    pub(super) fn truth(&self, condition: &Expression) -> Truth {
+        self.value(condition).truth()
     }
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Evaluation<'a> {
     scope: Scope<'a>,
-    /// The share by which the right-hand sides of comparisons are relaxed.
-    tolerance: f64,
     depth: usize,
 }
 
 impl Evaluation<'_> {
     fn value(&self, expression: &Expression) -> Value {
         match expression {
-            Expression::Number(number) => Value::Number(*number),
-            Expression::Text(text) => Value::Text(text.clone()),
+            Expression::Number(number) => Value::Number(Figure::exact(*number)),
+            Expression::Text(text) => Value::text(text),
             Expression::List(all) => Value::List(self.flattened(all)),
             Expression::Name(name, selectors) => self.named(name, selectors),
-            Expression::Negate(inner) => self.value(inner).map(|number| -number),
-            Expression::Not(inner) => self
-                .value(inner)
-                .map(|number| if number.is_nan() { number } else { truth(number == 0.0) }),
+            Expression::Negate(inner) => self.value(inner).map(Figure::negated),
+            Expression::Not(inner) => self.value(inner).map(|figure| any(&[figure]).inverted()),
             Expression::In(inner, low, high) => {
                 let (inner, low, high) = (self.value(inner), self.value(low), self.value(high));
-                let low = low.map(|low| self.lowered(low));
-                let high = high.map(|high| self.raised(high));
-                let above = inner.clone().zip(low, compared(|one, low| one >= low));
-                let below = inner.zip(high, compared(|one, high| one <= high));
+                let above = compared(Operator::AtLeast, inner.clone(), low);
+                let below = compared(Operator::AtMost, inner, high);
                 above.zip(below, |above, below| all(&[above, below]))
             }
             Expression::Binary(operator, left, right) => {
-                self.binary(*operator, self.value(left), self.value(right))
+                binary(*operator, self.value(left), self.value(right))
             }
             Expression::Call(Function::Rounds, arguments) => self.rounds(&arguments[0]),
             Expression::Call(function, arguments) => {
                 let is_single_list = arguments.len() == 1;
                 call(*function, self.flattened(arguments), is_single_list)
             }
-        }
-    }
-
-    fn lowered(&self, limit: f64) -> f64 {
-        limit - self.tolerance * limit.abs()
-    }
-
-    fn raised(&self, limit: f64) -> f64 {
-        limit + self.tolerance * limit.abs()
-    }
-
-    fn binary(&self, operator: Operator, left: Value, right: Value) -> Value {
-        if let (Value::Text(left), Value::Text(right)) = (&left, &right) {
-            return match operator {
-                Operator::Equal => Value::Number(truth(left == right)),
-                Operator::Unequal => Value::Number(truth(left != right)),
-                _ => NOT_MEASURED,
-            };
-        }
-        match operator {
-            Operator::Or => left.zip(right, |left, right| any(&[left, right])),
-            Operator::And => left.zip(right, |left, right| all(&[left, right])),
-            Operator::Less => left.zip(right, compared(|one, limit| one < self.raised(limit))),
-            Operator::AtMost => left.zip(right, compared(|one, limit| one <= self.raised(limit))),
-            Operator::Greater => left.zip(right, compared(|one, limit| one > self.lowered(limit))),
-            Operator::AtLeast => left.zip(right, compared(|one, limit| one >= self.lowered(limit))),
-            Operator::Equal => left.zip(right, compared(|one, other| one == other)),
-            Operator::Unequal => left.zip(right, compared(|one, other| one != other)),
-            Operator::Add => left.zip(right, |left, right| left + right),
-            Operator::Subtract => left.zip(right, |left, right| left - right),
-            Operator::Multiply => left.zip(right, |left, right| left * right),
-            Operator::Divide => left.zip(right, |left, right| left / right),
         }
     }
 
@@ -115,23 +78,25 @@ impl Evaluation<'_> {
             if self.depth == DEPTH_MAX {
                 return NOT_MEASURED;
             }
-            let deeper = Self { depth: self.depth + 1, tolerance: 0.0, ..*self };
+            let deeper = Self { depth: self.depth + 1, ..*self };
             return deeper.value(definition);
         }
         if let Some(text) = self.text(name) {
-            return Value::Text(text.to_owned());
+            return Value::text(text);
         }
         let all = self.scope.results.measurements(name);
         let selected = self.selected(all, selectors);
         let number = |keys: &Vec<String>| {
             let found = all.iter().find(|measurement| measurement.keys == *keys);
-            found.map_or(f64::NAN, |measurement| measurement.value)
+            found.map_or(Figure::exact(f64::NAN), |measurement| {
+                Figure::with_rounds(measurement.value, &measurement.rounds)
+            })
         };
         match selected {
             Selected::One(keys) => Value::Number(number(&keys)),
             Selected::Many(all) => Value::List(
                 all.into_iter()
-                    .map(|(label, keys)| Labelled { label, value: number(&keys) })
+                    .map(|(label, keys)| Labelled { label, figure: number(&keys) })
                     .collect(),
             ),
         }
@@ -156,8 +121,8 @@ impl Evaluation<'_> {
         let Selected::One(keys) = self.selected(all, selectors) else { return NOT_MEASURED };
         let found = all.iter().find(|measurement| measurement.keys == keys);
         let rounds = found.map_or(&[][..], |measurement| &measurement.rounds);
-        let label = String::new;
-        Value::List(rounds.iter().map(|&value| Labelled { label: label(), value }).collect())
+        let round = |&value| Labelled { label: String::new(), figure: Figure::exact(value) };
+        Value::List(rounds.iter().map(round).collect())
     }
 
     fn selected(&self, all: &[Measurement], selectors: &[Selector]) -> Selected {
@@ -220,76 +185,6 @@ enum Selected {
     Many(Vec<(String, Vec<String>)>),
 }
 
-/// Turns a comparison into a function that returns 1 or 0.
-fn compared(compare: impl Fn(f64, f64) -> bool) -> impl Fn(f64, f64) -> f64 {
-    move |left, right| {
-        if left.is_nan() || right.is_nan() { f64::NAN } else { truth(compare(left, right)) }
-    }
-}
-
-/// Applies a function to all its arguments in one list.
-fn call(function: Function, list: Vec<Labelled>, is_single: bool) -> Value {
-    let numbers: Vec<f64> = list.iter().map(|one| one.value).collect();
-    let is_measured = !numbers.is_empty() && !numbers.iter().any(|number| number.is_nan());
-    let of_measured =
-        |number: &dyn Fn() -> f64| Value::Number(if is_measured { number() } else { f64::NAN });
-    let least = || numbers.iter().copied().fold(f64::INFINITY, f64::min);
-    let greatest = || numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let sum = || numbers.iter().sum::<f64>();
-    let each = |operation: fn(f64) -> f64| match (&list[..], is_single) {
-        ([one], true) if one.label.is_empty() => Value::Number(operation(one.value)),
-        _ => Value::List(list.clone()).map(operation),
-    };
-    match function {
-        Function::Min => of_measured(&least),
-        Function::Max => of_measured(&greatest),
-        Function::Sum => of_measured(&sum),
-        Function::Mean => of_measured(&|| sum() / numbers.len() as f64),
-        Function::Median => of_measured(&|| {
-            let mut sorted = numbers.clone();
-            sorted.sort_by(f64::total_cmp);
-            sorted[sorted.len() / 2]
-        }),
-        Function::Spread => of_measured(&|| greatest() / least()),
-        Function::Count => Value::Number(numbers.len() as f64),
-        Function::Steps => neighbours(&list, |before, after| after / before),
-        Function::Differences => neighbours(&list, |before, after| after - before),
-        Function::Abs => each(f64::abs),
-        Function::Sqrt => each(f64::sqrt),
-        Function::All => Value::Number(all(&numbers)),
-        Function::Any => Value::Number(any(&numbers)),
-        Function::Sorted => Value::List(sorted(list)),
-        Function::Order if is_measured => Value::Text(ordered(list).join(" < ")),
-        Function::Lowest if is_measured => {
-            Value::Text(ordered(list).into_iter().next().unwrap_or_default())
-        }
-        Function::Highest if is_measured => {
-            Value::Text(ordered(list).into_iter().next_back().unwrap_or_default())
-        }
-        Function::Order | Function::Lowest | Function::Highest | Function::Rounds => NOT_MEASURED,
-    }
-}
-
-/// Applies `operation` to each number and the number before it; the result has the label of the
-/// later number.
-fn neighbours(list: &[Labelled], operation: fn(f64, f64) -> f64) -> Value {
-    let pairs = list.windows(2).map(|pair| Labelled {
-        label: pair[1].label.clone(),
-        value: operation(pair[0].value, pair[1].value),
-    });
-    Value::List(pairs.collect())
-}
-
-fn sorted(mut list: Vec<Labelled>) -> Vec<Labelled> {
-    list.sort_by(|one, other| one.value.total_cmp(&other.value));
-    list
-}
-
-/// Returns the labels, ordered from the least number to the greatest.
-fn ordered(list: Vec<Labelled>) -> Vec<String> {
-    sorted(list).into_iter().map(|one| one.label).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,9 +229,13 @@ mod tests {
 
     fn number(text: &str) -> f64 {
         match value(text) {
-            Value::Number(number) => number,
+            Value::Number(figure) => figure.value,
             other => panic!("{text} is {other:?}"),
         }
+    }
+
+    fn numbers(text: &str) -> Vec<f64> {
+        value(text).figures().into_iter().map(|figure| figure.value).collect()
     }
 
     #[test]
@@ -354,28 +253,28 @@ mod tests {
     fn the_mode_is_the_first_key_where_it_is_left_out() {
         assert_eq!(number("pages[1]"), 2.0);
         assert_eq!(number("pages[published][1]"), 4.0);
-        assert_eq!(value("steps(pages[*])").numbers(), [2.0]);
-        assert_eq!(value("steps(pages[published][*])").numbers(), [0.8]);
-        assert_eq!(value("pages[*][1]").numbers(), [2.0, 4.0]);
-        assert_eq!(value("mode == 'ours'").is_true(), Some(true));
+        assert_eq!(numbers("steps(pages[*])"), [2.0]);
+        assert_eq!(numbers("steps(pages[published][*])"), [0.8]);
+        assert_eq!(numbers("pages[*][1]"), [2.0, 4.0]);
+        assert_eq!(value("mode == 'ours'").truth(), Truth::Yes);
     }
 
     #[test]
     fn operators_work_element_by_element() {
-        assert_eq!(value("moved[*] / moved[full] * 100").numbers()[0], 100.0);
-        assert_eq!(value("moved[@leveled] - [1, 2]").numbers(), [5.0, 1.0]);
-        assert_eq!(value("moved[*] > 2").numbers(), [1.0, 1.0, 0.0]);
-        assert_eq!(value("moved[*] in 2..3").is_true(), Some(false));
-        assert_eq!(value("moved[tier|lo+1] in 2..3").is_true(), Some(true));
-        assert_eq!(value("not moved[full] < 3 and moved[tier] == 2").is_true(), Some(true));
+        assert_eq!(numbers("moved[*] / moved[full] * 100")[0], 100.0);
+        assert_eq!(numbers("moved[@leveled] - [1, 2]"), [5.0, 1.0]);
+        assert_eq!(numbers("moved[*] > 2"), [1.0, 1.0, 0.0]);
+        assert_eq!(value("moved[*] in 2..3").truth(), Truth::No);
+        assert_eq!(value("moved[tier|lo+1] in 2..3").truth(), Truth::Yes);
+        assert_eq!(value("not moved[full] < 3 and moved[tier] == 2").truth(), Truth::Yes);
     }
 
     #[test]
     fn names_come_in_the_order_of_their_numbers() {
-        assert_eq!(value("order(moved[*])"), Value::Text("tier < lo+1 < full".into()));
-        assert_eq!(value("lowest(moved[*]) == winner").is_true(), Some(true));
-        assert_eq!(value("sorted(moved[*])").numbers(), [2.0, 3.0, 6.0]);
-        assert_eq!(value("highest(moved[*]) == 'full'").is_true(), Some(true));
+        assert_eq!(value("order(moved[*])"), Value::text("tier < lo+1 < full"));
+        assert_eq!(value("lowest(moved[*]) == winner").truth(), Truth::Yes);
+        assert_eq!(numbers("sorted(moved[*])"), [2.0, 3.0, 6.0]);
+        assert_eq!(value("highest(moved[*]) == 'full'").truth(), Truth::Yes);
     }
 
     #[test]
@@ -383,28 +282,26 @@ mod tests {
         assert!(number("moved[cold]").is_nan());
         assert!(number("unknown + 1").is_nan());
         assert!(number("endless").is_nan());
-        assert_eq!(value("moved[cold] > 1").is_true(), None);
-        assert_eq!(value("moved[full|cold] > 1").is_true(), None);
-        assert_eq!(value("moved[tier|cold] > 2").is_true(), Some(false));
-        assert_eq!(value("moved[cold] > 1 or moved[full] > 1").is_true(), Some(true));
-        assert_eq!(value("max(moved[full|cold]) > 1").is_true(), None);
-        assert_eq!(value("0 / 0 < 1").is_true(), None);
+        assert_eq!(value("moved[cold] > 1").truth(), Truth::NotMeasured);
+        assert_eq!(value("moved[full|cold] > 1").truth(), Truth::NotMeasured);
+        assert_eq!(value("moved[tier|cold] > 2").truth(), Truth::No);
+        assert_eq!(value("moved[cold] > 1 or moved[full] > 1").truth(), Truth::Yes);
+        assert_eq!(value("max(moved[full|cold]) > 1").truth(), Truth::NotMeasured);
+        assert_eq!(value("0 / 0 < 1").truth(), Truth::NotMeasured);
     }
 
     #[test]
-    fn bounds_are_relaxed_by_their_tolerance() {
-        let results = results();
-        let nothing = BTreeMap::new();
-        let sets = BTreeMap::new();
-        let scope =
-            Scope { results: &results, definitions: [&nothing; 2], sets: &sets, mode: None };
-        let holds = |text: &str, tolerance| {
-            scope.holds(&Expression::parse(text).unwrap(), tolerance).unwrap()
-        };
-        assert!(!holds("moved[tier] >= 2.1", 0.0));
-        assert!(holds("moved[tier] >= 2.1", 0.05));
-        assert!(holds("moved[tier] in 2.1..3", 0.05));
-        assert!(holds("moved[full] < 5.9", 0.05));
-        assert!(!holds("moved[full] < 5.9", 0.01));
+    fn comparisons_of_rounds_are_certain_or_undecided() {
+        // The rounds of `least` are 3, 1.5 and 2.
+        assert_eq!(value("least < 4 and least > 1").truth(), Truth::Yes);
+        assert_eq!(value("least < 1.4").truth(), Truth::No);
+        assert_eq!(value("least < 2").truth(), Truth::Undecided);
+        assert_eq!(value("moved[full] / least > 2").truth(), Truth::Undecided);
+        assert_eq!(value("moved[full] / least >= 2").truth(), Truth::Yes);
+        assert_eq!(value("not least < 2").truth(), Truth::Undecided);
+        assert_eq!(value("lowest(least, moved[full]) == ''").truth(), Truth::Yes);
+        assert_eq!(value("lowest(least, moved[tier|full]) == ''").truth(), Truth::Undecided);
+        assert_eq!(value("least in 1..3").truth(), Truth::Yes);
+        assert_eq!(value("max(least, 2) > 2.5").truth(), Truth::Undecided);
     }
 }

@@ -353,15 +353,15 @@ impl Expression {
         Ok(expression)
     }
 
-    /// Parses a bound: a condition, or the right-hand side of a comparison of the metric `x`, such
-    /// as `>= 2.5` and `in 0.8..1.25`.
+    /// Parses a bound: a condition, or the right-hand side of a comparison of the name `of`, such as
+    /// `>= 2.5` and `in 0.8..1.25`.
     ///
     /// # Errors
     /// If the text is not a bound; the error names the unexpected part.
-    pub fn parse_bound(text: &str) -> Result<Self> {
+    pub fn parse_bound(text: &str, of: &str) -> Result<Self> {
         let is_right_side =
             ["<", ">", "==", "!=", "in "].iter().any(|start| text.starts_with(start));
-        if is_right_side { Self::parse(&format!("x {text}")) } else { Self::parse(text) }
+        if is_right_side { Self::parse(&format!("{of} {text}")) } else { Self::parse(text) }
     }
 
     /// Calls `visit` for every name in the expression, with its selectors.
@@ -416,9 +416,9 @@ mod tests {
 
     #[test]
     fn bounds_may_leave_out_the_metric() {
-        assert_eq!(Expression::parse_bound(">= 2.5").unwrap(), parsed("x >= 2.5"));
-        assert_eq!(Expression::parse_bound("in 1..2").unwrap(), parsed("x in 1..2"));
-        assert_eq!(Expression::parse_bound("a > b").unwrap(), parsed("a > b"));
+        assert_eq!(Expression::parse_bound(">= 2.5", "x").unwrap(), parsed("x >= 2.5"));
+        assert_eq!(Expression::parse_bound("in 1..2", "x").unwrap(), parsed("x in 1..2"));
+        assert_eq!(Expression::parse_bound("a > b", "x").unwrap(), parsed("a > b"));
     }
 
     #[test]

@@ -33,8 +33,9 @@ enum Piece {
     Expression(Expression, Format),
 }
 
+/// How numbers are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Format {
+pub(super) struct Format {
     is_named: bool,
     unit: Unit,
 }
@@ -53,7 +54,7 @@ enum Unit {
 }
 
 impl Format {
-    fn parse(text: &str) -> Result<Self> {
+    pub(super) fn parse(text: &str) -> Result<Self> {
         let text = text.trim();
         let (is_named, unit) = match text.strip_prefix("named") {
             Some(rest) => (true, rest.trim()),
@@ -80,7 +81,7 @@ impl Format {
         Ok(Self { is_named, unit })
     }
 
-    fn number(self, number: f64) -> String {
+    pub(super) fn number(self, number: f64) -> String {
         if number.is_nan() {
             return "?".to_owned();
         }
@@ -100,12 +101,12 @@ impl Format {
 
     fn show(self, value: Value) -> String {
         match value {
-            Value::Text(text) => text,
-            Value::Number(number) => self.number(number),
+            Value::Text { text, .. } => text,
+            Value::Number(figure) => self.number(figure.value),
             Value::List(list) => {
                 let all = list.into_iter().map(|one| match self.is_named {
-                    true => format!("{} {}", one.label, self.number(one.value)),
-                    false => self.number(one.value),
+                    true => format!("{} {}", one.label, self.number(one.figure.value)),
+                    false => self.number(one.figure.value),
                 });
                 all.collect::<Vec<_>>().join(", ")
             }

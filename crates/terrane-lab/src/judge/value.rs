@@ -1,12 +1,14 @@
 //! The values of expressions.
 
+use super::figure::{Figure, Truth, all};
+
 /// A number with the keys of the measurement it comes from, such as `lo+1`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Labelled {
     /// The keys that were selected, joined by commas; empty for a literal.
     pub label: String,
-    /// The number; NaN if it was not measured.
-    pub value: f64,
+    /// The number.
+    pub figure: Figure,
 }
 
 /// A number, a list of numbers, or text. Truth is a number: 1, 0, or NaN where a number that it
@@ -14,66 +16,69 @@ pub struct Labelled {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// One number.
-    Number(f64),
+    Number(Figure),
     /// Numbers in the order in which they were selected.
     List(Vec<Labelled>),
     /// A text, such as the name of a strategy.
-    Text(String),
+    Text {
+        /// The text.
+        text: String,
+        /// True if every round gives the same text.
+        is_certain: bool,
+    },
 }
 
 /// The number that stands for a missing measurement.
-pub(super) const NOT_MEASURED: Value = Value::Number(f64::NAN);
-
-/// Returns truth as a number.
-pub(super) fn truth(is_true: bool) -> f64 {
-    f64::from(u8::from(is_true))
-}
+pub(super) const NOT_MEASURED: Value = Value::Number(Figure::exact(f64::NAN));
 
 impl Value {
+    /// Returns a text that does not depend on rounds.
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into(), is_certain: true }
+    }
+
     /// Returns the numbers; a text has none.
-    pub(super) fn numbers(&self) -> Vec<f64> {
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure> {
         match self {
-            Self::Number(number) => vec![*number],
-            Self::List(list) => list.iter().map(|one| one.value).collect(),
-            Self::Text(_) => Vec::new(),
+            Self::Number(figure) => vec![*figure],
+            Self::List(list) => list.iter().map(|one| one.figure).collect(),
+            Self::Text { .. } => Vec::new(),
         }
     }
 
     /// Returns the numbers with their labels.
     pub(super) fn labelled(self) -> Vec<Labelled> {
         match self {
-            Self::Number(value) => vec![Labelled { label: String::new(), value }],
+            Self::Number(figure) => vec![Labelled { label: String::new(), figure }],
             Self::List(list) => list,
-            Self::Text(_) => Vec::new(),
+            Self::Text { .. } => Vec::new(),
         }
     }
 
-    /// Returns true if no number is 0; `None` if no number is 0 but some were not measured.
-    pub(super) fn is_true(&self) -> Option<bool> {
-        let numbers = self.numbers();
-        match all(&numbers) {
-            truth if truth.is_nan() || numbers.is_empty() => None,
-            truth => Some(truth != 0.0),
-        }
+    /// Returns whether every number is a truth that holds.
+    pub(super) fn truth(&self) -> Truth {
+        let figures = self.figures();
+        if figures.is_empty() { Truth::NotMeasured } else { Truth::of(all(&figures)) }
     }
 
     /// Applies `operation` to each number.
-    pub(super) fn map(self, operation: impl Fn(f64) -> f64) -> Self {
+    pub(super) fn map(self, operation: impl Fn(Figure) -> Figure) -> Self {
         match self {
-            Self::Number(number) => Self::Number(operation(number)),
+            Self::Number(figure) => Self::Number(operation(figure)),
             Self::List(mut list) => {
                 for one in &mut list {
-                    one.value = operation(one.value);
+                    one.figure = operation(one.figure);
                 }
                 Self::List(list)
             }
-            Self::Text(_) => NOT_MEASURED,
+            Self::Text { .. } => NOT_MEASURED,
         }
     }
 
     /// Applies `operation` to pairs of numbers: a single number pairs with each number of a list,
     /// and two lists must have the same length.
-    pub(super) fn zip(self, other: Self, operation: impl Fn(f64, f64) -> f64) -> Self {
+    pub(super) fn zip(self, other: Self, operation: impl Fn(Figure, Figure) -> Figure) -> Self {
         match (self, other) {
             (one, Self::Number(other)) => one.map(|one| operation(one, other)),
             (Self::Number(one), other) => other.map(|other| operation(one, other)),
@@ -82,7 +87,7 @@ impl Value {
                 Self::List(
                     pairs
                         .map(|(one, other)| Labelled {
-                            value: operation(one.value, other.value),
+                            figure: operation(one.figure, other.figure),
                             label: if one.label.is_empty() { other.label } else { one.label },
                         })
                         .collect(),
@@ -90,27 +95,5 @@ impl Value {
             }
             _ => NOT_MEASURED,
         }
-    }
-}
-
-/// Returns 0 if a number is 0, else NaN if a number is NaN, else 1.
-pub(super) fn all(numbers: &[f64]) -> f64 {
-    if numbers.contains(&0.0) {
-        0.0
-    } else if numbers.iter().any(|number| number.is_nan()) {
-        f64::NAN
-    } else {
-        1.0
-    }
-}
-
-/// Returns 1 if a number is neither 0 nor NaN, else NaN if a number is NaN, else 0.
-pub(super) fn any(numbers: &[f64]) -> f64 {
-    if numbers.iter().any(|number| !number.is_nan() && *number != 0.0) {
-        1.0
-    } else if numbers.iter().any(|number| number.is_nan()) {
-        f64::NAN
-    } else {
-        0.0
     }
 }

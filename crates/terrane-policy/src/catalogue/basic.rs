@@ -58,9 +58,11 @@ pub(super) const ALL: &[Entry] = &[
         name: "dent",
         about: "the CS 265 tree: tiering by 10, buffer of 1000 pages, half a filter bit per key",
         source: "Dent §1, §2",
-        // b = 1000 pages of 4 KiB, fanout f = 10, r = 0.5 filter bits per entry.
+        // b = 1000 pages of 4 KiB, fanout f = 10, r = 0.5 filter bits per entry, three hash functions.
         design: || {
-            plain("tiering trigger=run-count; delay=20; stop=36; buffer=4000KiB; filter=0.5")
+            plain(
+                "tiering trigger=run-count; delay=20; stop=36; buffer=4000KiB; filter=0.5; probes=3",
+            )
         },
         row: None,
         beyond: "its tree has a fixed depth and refuses writes when full; here the tree grows",

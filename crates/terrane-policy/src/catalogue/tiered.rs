@@ -27,15 +27,15 @@ const SIZE_TIERED: &str = "tiering T=3 L0=3; granularity=run; movement=none; buf
 pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "rocksdb-tiering",
-        about: "runs gather and merge by number; all runs merge when the newer ones are twice the size of the oldest",
-        source: "RocksDB, universal compaction with its defaults: 4 runs, 200 % space amplification",
+        about: "the runs of the tree form one list and merge for space amplification, similar size or their number",
+        source: "RocksDB, universal compaction with its defaults: 4 runs, 200 % space amplification, 1 % size ratio; files older than 30 days are compacted",
         design: || {
             plain(&format!(
-                "{ROCKSDB}; trigger=file-staleness(30d)+space-amplification(200)+run-count"
+                "{ROCKSDB}; trigger=file-staleness(30d)+universal(runs=4,space=200,ratio=1,min=2)"
             ))
         },
         row: Some(ROCKSDB_ROW),
-        beyond: "a single list of runs, in which adjacent runs of similar size merge (size_ratio, min_merge_width); incremental compaction; RocksDB has filters only on request, here they have 10 bits",
+        beyond: "incremental compaction; sizes compensated for deletes; the newest runs of level 0, which newer versions leave out of a merge for space if it stays above its limit without them; here old files move alone, there all runs merge; RocksDB has filters only on request, here they have 10 bits",
     },
     Entry {
         name: "monkey-tiering",

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::shape::ValueFileId;
-use crate::strategy::{Movement, TriggerFinding, TriggerKind};
+use crate::strategy::{MergeCause, Movement, TriggerFinding, TriggerKind};
 use crate::units::format_micros;
 
 /// Why a compaction was picked.
@@ -22,6 +22,17 @@ pub enum Reason {
         threshold: u64,
         /// The rule that chose the table; `None` if the whole level or tree is compacted.
         movement: Option<Movement>,
+    },
+    /// A size-tiered policy merges adjacent runs.
+    SizeTiered {
+        /// The policy.
+        trigger: TriggerKind,
+        /// The number of runs that are merged.
+        merged: u64,
+        /// The number of runs of the tree.
+        of: u64,
+        /// Why it merges them.
+        cause: MergeCause,
     },
     /// The level holds more runs than its eagerness allows, as after a change of design.
     Repair {
@@ -69,7 +80,10 @@ impl Reason {
     pub(super) fn purges(self) -> bool {
         match self {
             Self::Manual { .. } => true,
-            Self::Repair { .. } | Self::Flush | Self::Collection { .. } => false,
+            Self::SizeTiered { .. }
+            | Self::Repair { .. }
+            | Self::Flush
+            | Self::Collection { .. } => false,
             Self::Triggered { trigger, .. } => trigger.info().drops_tombstones,
         }
     }
@@ -93,6 +107,9 @@ impl fmt::Display for Reason {
                 let finding = TriggerFinding { level, measured, threshold };
                 write!(f, "{trigger}: {}", (trigger.info().describe)(&finding))?;
                 movement.map_or(Ok(()), |rule| write!(f, "; table chosen by {rule}"))
+            }
+            Self::SizeTiered { trigger, merged, of, cause } => {
+                write!(f, "{trigger}: {cause}; merges {merged} of {of} runs")
             }
             Self::Repair { level, runs } => {
                 write!(f, "repair: level {level} holds {runs} runs and may hold one")

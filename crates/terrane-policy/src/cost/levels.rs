@@ -101,7 +101,8 @@ pub(super) fn levels(design: &Design, data: &DataProfile) -> Vec<LevelCosts> {
     }
     for level in &mut levels {
         level.filter_bits = design.filter_bits_at(level.level, last);
-        level.false_positive_rate = blocked_false_positive_rate(level.filter_bits);
+        level.false_positive_rate =
+            blocked_false_positive_rate(level.filter_bits, design.filter_probes);
     }
     levels
 }

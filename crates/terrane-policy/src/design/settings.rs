@@ -15,7 +15,7 @@ use crate::units::{self, format_bytes, parse_count};
 
 impl Design {
     /// All keys of settings.
-    pub const KEYS: [&'static str; 26] = [
+    pub const KEYS: [&'static str; 27] = [
         "T",
         "L0",
         "base",
@@ -31,6 +31,7 @@ impl Design {
         "table",
         "block",
         "filter",
+        "probes",
         "compression",
         "values",
         "intake",
@@ -77,8 +78,11 @@ impl Design {
             ("table", format_bytes(self.table_bytes)),
             ("block", format_bytes(self.block_bytes.into())),
             ("filter", self.filters_text()),
-            ("compression", self.compression.to_string()),
         ]);
+        if let Some(probes) = self.filter_probes {
+            settings.push(("probes", probes.to_string()));
+        }
+        settings.push(("compression", self.compression.to_string()));
         if self.values != Values::Inline {
             settings.push(("values", self.values.to_string()));
         }
@@ -210,6 +214,12 @@ fn set(design: &mut Design, key: &str, value: &str) -> Result<(), ParseError> {
         "filter" => {
             (design.filter_bits, design.filter_allocation) = FilterAllocation::parse(value)?;
         }
+        "probes" if value == "auto" => design.filter_probes = None,
+        "probes" => {
+            let probes = u8::try_from(number(key, value)?);
+            design.filter_probes =
+                Some(probes.map_err(|_| out_of_range(key, value, PROBES_ACCEPTED))?);
+        }
         "compression" => design.compression = value.parse()?,
         "values" => design.values = value.parse()?,
         "delay" => design.constraint.delay_runs = number_or_never(key, value)?,
@@ -258,6 +268,9 @@ fn lists<T: Display>(values: &PerLevel<Vec<T>>) -> String {
     });
     words.collect::<Vec<_>>().join(",")
 }
+
+/// What `probes` accepts, for error messages.
+pub(super) const PROBES_ACCEPTED: &str = "1 to 16, or auto";
 
 fn number(key: &str, value: &str) -> Result<u32, ParseError> {
     let count = parse_count(value).ok().and_then(|count| u32::try_from(count).ok());

@@ -1,6 +1,6 @@
 //! Checks that the choices of a design are valid, both individually and together.
 
-use super::settings::out_of_range;
+use super::settings::{PROBES_ACCEPTED, out_of_range};
 use super::{Design, FilterAllocation, FlushMode, Limit, NEVER, Stall, ValueSeparation, Violation};
 use crate::error::ParseError;
 use crate::units::format_bytes;
@@ -84,6 +84,9 @@ impl Design {
             self.filter_bits.values().iter().find(|bits| !(0.0..=64.0).contains(*bits))
         {
             return Err(out_of_range("filter", bits, "0 to 64 bits per key"));
+        }
+        if let Some(probes) = self.filter_probes.filter(|probes| !(1..=16).contains(probes)) {
+            return Err(out_of_range("probes", probes, PROBES_ACCEPTED));
         }
         let is_shared = self.filter_allocation == FilterAllocation::Monkey;
         if is_shared && self.filter_bits.values().len() > 1 {

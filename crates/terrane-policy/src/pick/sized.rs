@@ -8,7 +8,7 @@ use crate::admission::pressure::run_pressure;
 use crate::compaction::{Compaction, Input, Output, Placement, Reason};
 use crate::design::Violation;
 use crate::shape::Run;
-use crate::strategy::{SizedRun, Trigger};
+use crate::strategy::{MergeCause, SizedMerge, SizedRun, Trigger};
 
 /// All runs, the newest first, with their levels.
 fn runs<'a>(input: &PickContext<'a>) -> Vec<(usize, &'a Run)> {
@@ -28,7 +28,7 @@ pub(super) fn candidate(input: &PickContext<'_>) -> Option<CompactionCandidate> 
         .iter()
         .map(|(_, run)| SizedRun { bytes: run.size_bytes(), is_free: !is_taken(run) })
         .collect();
-    told(input, &all, policy.choose(&sized)?)
+    wanted(input, &all, policy.choose(&sized)?)
 }
 
 /// Writers must not stall because of runs that the policy would never merge. Then all runs that the
@@ -48,21 +48,31 @@ pub(super) fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     }
     let all = runs(input);
     let part = all.iter().take_while(|(_, run)| policy.merges_again(run.size_bytes())).count();
-    let mut relief = told(input, &all, 0..if part > 1 { part } else { all.len() })?;
+    let (runs, limit) = (u64::from(pressure.measured), u64::from(from));
+    let merge = SizedMerge {
+        runs: 0..if part > 1 { part } else { all.len() },
+        cause: MergeCause::Stall { runs, limit },
+    };
+    let mut relief = wanted(input, &all, merge)?;
     relief.rank = usize::MAX;
     Some(relief)
 }
 
-fn told(
+fn wanted(
     input: &PickContext<'_>,
     all: &[(usize, &Run)],
-    chosen: Range<usize>,
+    SizedMerge { runs, cause }: SizedMerge,
 ) -> Option<CompactionCandidate> {
-    let (level, _) = *all.get(chosen.clone())?.last().filter(|_| chosen.len() > 1)?;
+    let (level, _) = *all.get(runs.clone())?.last().filter(|_| runs.len() > 1)?;
     let sized = |(_, trigger): &(usize, &Trigger)| trigger.kind().is_size_tiered();
     let (rank, trigger) = ranked(input, level).find(sized)?;
-    let measure = (chosen.len() as u64, all.len() as u64);
-    Some(CompactionCandidate::triggered(trigger.kind(), level, rank, measure, Extent::Runs(chosen)))
+    let reason = Reason::SizeTiered {
+        trigger: trigger.kind(),
+        merged: runs.len() as u64,
+        of: all.len() as u64,
+        cause,
+    };
+    Some(CompactionCandidate { reason, level, rank, score: 1.0, extent: Extent::Runs(runs) })
 }
 
 /// Merges adjacent runs into the oldest of them.

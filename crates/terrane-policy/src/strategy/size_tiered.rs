@@ -7,13 +7,16 @@
 //!
 //! | text | merges | source |
 //! |---|---|---|
-//! | `prefix(1GiB,5,1.2)` | adjacent runs that reach 1 GiB together, or 5 of the newest | [`Prefix`](super::Prefix) |
-//! | `concurrent(3,10,1.2)` | 3 to 10 of the newest runs, as far back as sizes are similar | [`Concurrent`](super::Concurrent) |
+//! | `prefix(1GiB,5,1.2)` | adjacent runs that reach 1 GiB together, or 5 of the newest | [`Prefix`](super::trigger::Prefix) |
+//! | `concurrent(3,10,1.2)` | 3 to 10 of the newest runs, as far back as sizes are similar | [`Concurrent`](super::trigger::Concurrent) |
+//! | `universal(runs=4,space=200,ratio=1,min=2)` | for space amplification, for similar size, and for the number of runs | [`Universal`](super::trigger::Universal) |
 //!
 //! A policy sees [`SizedRun`]s and chooses which of them to merge; it knows nothing of trees.
 
 use std::fmt;
 use std::ops::Range;
+
+use crate::units::short_bytes;
 
 /// A run as a policy sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +27,86 @@ pub struct SizedRun {
     pub is_free: bool,
 }
 
+/// The runs that a policy merges, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SizedMerge {
+    /// At least two adjacent runs, none of which a running merge has taken.
+    pub runs: Range<usize>,
+    /// The reason.
+    pub cause: MergeCause,
+}
+
+/// Why a size-tiered policy merges runs: the measured value, and the limit that it reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MergeCause {
+    /// There are more runs than the policy allows, or as many as make a merge.
+    Count {
+        /// The number of runs.
+        runs: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The runs newer than the oldest hold so many percent of its bytes.
+    SpaceAmplification {
+        /// The percentage.
+        percent: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The oldest run of the merge is small enough, compared to its younger runs together.
+    SizeRatio {
+        /// Its bytes in percent of theirs.
+        percent: u64,
+        /// The largest percentage that may be merged.
+        limit: u64,
+    },
+    /// The runs reach a total size.
+    TotalSize {
+        /// Their bytes.
+        bytes: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// Writers would otherwise be delayed or stopped, and the policy would not merge anything.
+    Stall {
+        /// The number of runs that count.
+        runs: u64,
+        /// The number at which writers would wait.
+        limit: u64,
+    },
+}
+
+impl fmt::Display for MergeCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Count { runs, limit } => write!(f, "there are {runs} runs, limit {limit}"),
+            Self::SpaceAmplification { percent, limit } => {
+                write!(f, "newer runs hold {percent} % of the bytes of the oldest, limit {limit} %")
+            }
+            Self::SizeRatio { percent, limit } => write!(
+                f,
+                "the oldest of them holds {percent} % of the bytes of the others, limit {limit} %"
+            ),
+            Self::TotalSize { bytes, limit } => {
+                write!(f, "runs hold {} together, limit {}", short_bytes(bytes), short_bytes(limit))
+            }
+            Self::Stall { runs, limit } => {
+                write!(f, "writers would wait at {limit} runs, and there are {runs}")
+            }
+        }
+    }
+}
+
 /// A size-tiered policy.
 pub trait SizeTiered: fmt::Display {
     /// Chooses the runs to merge, from a list with the newest run first.
-    fn choose(&self, runs: &[SizedRun]) -> Option<Range<usize>>;
+    fn choose(&self, runs: &[SizedRun]) -> Option<SizedMerge>;
 
     /// Returns true if a run of this size will be merged again.
-    fn merges_again(&self, bytes: u64) -> bool;
+    fn merges_again(&self, _bytes: u64) -> bool {
+        true
+    }
 }
 
 /// How much larger the oldest run of a merge may be than all its younger runs together: 1.2 keeps a
@@ -50,6 +126,14 @@ impl SizeRatio {
         u128::from(oldest) * 100 <= u128::from(younger) * u128::from(self.percent)
     }
 
+    /// The cause of a merge whose oldest run the ratio allows.
+    pub(crate) fn cause(self, oldest: u64, younger: u64) -> MergeCause {
+        MergeCause::SizeRatio {
+            percent: percent_of(oldest, younger),
+            limit: u64::from(self.percent),
+        }
+    }
+
     /// Parses a ratio such as `1.2`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let ratio = text.parse::<f64>().ok().filter(|ratio| (0.01..=1000.0).contains(ratio))?;
@@ -67,8 +151,26 @@ pub(crate) fn bytes_of(runs: &[SizedRun]) -> u64 {
     runs.iter().fold(0, |sum, run| sum.saturating_add(run.bytes))
 }
 
+/// Returns `part` in percent of `whole`, rounded down.
+pub(crate) fn percent_of(part: u64, whole: u64) -> u64 {
+    let percent = u128::from(part) * 100 / u128::from(whole.max(1));
+    u64::try_from(percent).unwrap_or(u64::MAX)
+}
+
 /// Splits the arguments of a text and trims them; empty for none and for empty parentheses.
 pub(crate) fn arguments(given: Option<&str>) -> Vec<&str> {
     let given = given.filter(|text| !text.trim().is_empty());
     given.map_or(Vec::new(), |text| text.split(',').map(str::trim).collect())
+}
+
+/// Passes on the arguments of a text that are written as `key=value`; `None` if one is not, or if
+/// `set` refuses it.
+pub(crate) fn for_each_setting(
+    given: Option<&str>,
+    mut set: impl FnMut(&str, &str) -> Option<()>,
+) -> Option<()> {
+    arguments(given).into_iter().try_for_each(|argument| {
+        let (key, value) = argument.split_once('=')?;
+        set(key.trim(), value.trim())
+    })
 }

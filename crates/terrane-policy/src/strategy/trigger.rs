@@ -12,6 +12,7 @@
 //! | `read-triggered(16KiB)` | a table was read once per this many bytes of it, and older data lie below it | (vii), LevelDB's seek compaction |
 //! | `prefix(1GiB,5)` | adjacent runs reach a total size or a number; see `super::size_tiered` | AsterixDB |
 //! | `concurrent(3,10)` | enough of the newest runs are of similar size; see `super::size_tiered` | AsterixDB |
+//! | `universal(runs=4)` | runs grow by space amplification, size ratio or number; see `super::size_tiered` | RocksDB |
 //! | `manual` | never: only on request | |
 //!
 //! A trigger is a file that implements `TriggerRule`, and a line in the list below. Its kind, its
@@ -31,6 +32,7 @@ mod space_amplification;
 mod tests;
 mod tombstone_density;
 mod tombstone_ttl;
+mod universal;
 
 pub use concurrent::Concurrent;
 pub use file_count::FileCount;
@@ -44,6 +46,7 @@ pub use run_count::RunCount;
 pub use space_amplification::SpaceAmplification;
 pub use tombstone_density::TombstoneDensity;
 pub use tombstone_ttl::TombstoneTtl;
+pub use universal::Universal;
 
 use std::fmt;
 use std::str::FromStr;
@@ -124,6 +127,7 @@ triggers! {
     RunCount,
     Prefix,
     Concurrent,
+    Universal,
     Manual,
 }
 

@@ -65,21 +65,6 @@ impl MergeCursor {
         self.sources.push(source);
     }
 
-    /// Creates a cursor over sources that are already positioned in `direction`.
-    pub(crate) fn positioned(
-        sources: impl IntoIterator<Item = Source>,
-        direction: Direction,
-    ) -> Self {
-        let mut merge = Self::new(sources);
-        merge.direction = direction;
-        merge.rank();
-        merge
-    }
-
-    pub(super) fn direction(&self) -> Direction {
-        self.direction
-    }
-
     #[inline]
     pub(crate) fn is_valid(&self) -> bool {
         !self.order.is_empty()

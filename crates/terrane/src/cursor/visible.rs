@@ -7,7 +7,7 @@ use terrane_memtable::{Memtable, RangeTombstones};
 use terrane_policy::key_range::successor;
 
 use super::dead_ranges::DeadRanges;
-use super::merge::{Direction, MergeCursor};
+use super::merge::MergeCursor;
 use crate::error::Result;
 use crate::types::{EntryKind, SeqNo};
 use crate::value::{Key, Value};
@@ -125,24 +125,6 @@ impl VisibleCursor {
             is_valid: false,
             limit,
         }
-    }
-
-    /// Creates a cursor on the first visible key at or after the position of `merge`, in its
-    /// direction.
-    pub(crate) fn positioned(
-        merge: MergeCursor,
-        seq: SeqNo,
-        deleted: DeletedRanges,
-        limit: Option<Key>,
-    ) -> Result<Self> {
-        let is_forward = merge.direction() == Direction::Forward;
-        let mut cursor = Self { is_forward, ..Self::new(merge, seq, deleted, limit) };
-        if is_forward {
-            cursor.find_forward()?;
-        } else {
-            cursor.find_backward()?;
-        }
-        Ok(cursor)
     }
 
     #[inline]

@@ -44,6 +44,7 @@ fn merge_memtable(
     let table = TableConfig {
         block_bytes: 100,
         filter_bits: 10.0,
+        filter_probes: None,
         compression: Compression::None,
         keyspace: 0,
         sync_bytes: 0,
@@ -236,6 +237,7 @@ fn one_table<'a>(
     let table = TableConfig {
         block_bytes: 100,
         filter_bits: 0.0,
+        filter_probes: None,
         compression: Compression::None,
         keyspace: 0,
         sync_bytes: 0,

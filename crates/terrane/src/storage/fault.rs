@@ -6,8 +6,9 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::{
     Access, Appender, Lock, LockProbe, RandomReader, RecordWriter, Segment, Storage, Syncer,
@@ -60,6 +61,15 @@ pub struct FaultStorage {
     inner: Arc<dyn Storage>,
     plan: Arc<Mutex<FaultPlan>>,
     hides_record_writers: Arc<AtomicBool>,
+    device: Arc<SlowDevice>,
+}
+
+/// A device whose reads wait.
+#[derive(Debug, Default)]
+struct SlowDevice {
+    read_micros: AtomicU64,
+    reading: AtomicUsize,
+    most_reading: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -74,7 +84,24 @@ struct FaultPlan {
 impl FaultStorage {
     /// Wraps `inner` without a fault.
     pub fn new(inner: Arc<dyn Storage>) -> Self {
-        Self { inner, plan: Arc::default(), hides_record_writers: Arc::default() }
+        Self {
+            inner,
+            plan: Arc::default(),
+            hides_record_writers: Arc::default(),
+            device: Arc::default(),
+        }
+    }
+
+    /// Makes each read of a file wait for `delay` from now on, as on a device. Reads that overlap
+    /// wait at the same time.
+    pub fn delay_reads(&self, delay: Duration) {
+        let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
+        self.device.read_micros.store(micros, Ordering::Relaxed);
+    }
+
+    /// Returns the largest number of reads that waited at the same time since the last call.
+    pub fn take_most_reads_at_once(&self) -> usize {
+        self.device.most_reading.swap(0, Ordering::Relaxed)
     }
 
     /// Opens segments without [`RecordWriter`]s from now on, so that every write to the log can fail,
@@ -125,6 +152,19 @@ impl FaultStorage {
             return Err(fault.error.into());
         }
         Ok(())
+    }
+}
+
+impl SlowDevice {
+    // Relaxed everywhere: a setting and counts that order nothing.
+    fn wait(&self) {
+        let micros = self.read_micros.load(Ordering::Relaxed);
+        if micros > 0 {
+            let reading = self.reading.fetch_add(1, Ordering::Relaxed) + 1;
+            self.most_reading.fetch_max(reading, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_micros(micros));
+            self.reading.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -255,6 +295,7 @@ impl Appender for FaultyFile<Box<dyn Appender>> {
 impl RandomReader for FaultyFile<Arc<dyn RandomReader>> {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.storage.check(Operation::Read, &self.path)?;
+        self.storage.device.wait();
         self.file.read_at(offset, buffer)
     }
 

@@ -25,14 +25,15 @@ pub(crate) fn filter_hash(key: &[u8]) -> u64 {
     xxh3_64(key)
 }
 
-/// Builds the filter of a set of hashes; `None` for zero bits per key.
-pub(super) fn build(hashes: &[u64], bits_per_key: f64) -> Option<Vec<u8>> {
+/// Builds the filter of a set of hashes; `None` for zero bits per key. Each key sets `probes` bits, or
+/// the number with the fewest false positives.
+pub(super) fn build(hashes: &[u64], bits_per_key: f64, probes: Option<u8>) -> Option<Vec<u8>> {
     let wanted_bits = hashes.len() as f64 * bits_per_key;
     if wanted_bits < 1.0 {
         return None;
     }
     let lines = (wanted_bits / LINE_BITS).ceil().max(1.0) as usize;
-    let probes = probes_for(bits_per_key);
+    let probes = probes.unwrap_or_else(|| probes_for(bits_per_key));
     let mut filter = vec![0u8; lines * LINE_BYTES + 1];
     for &hash in hashes {
         let line = line_of(hash, lines);
@@ -115,9 +116,9 @@ mod tests {
     }
 
     /// Returns the share of absent keys that pass the filter.
-    fn false_positives(keys: u64, bits_per_key: f64) -> f64 {
+    fn false_positives(keys: u64, bits_per_key: f64, probes: Option<u8>) -> f64 {
         let hashes: Vec<u64> = (0..keys).map(hash).collect();
-        let bytes = build(&hashes, bits_per_key).unwrap();
+        let bytes = build(&hashes, bits_per_key, probes).unwrap();
         let filter = Filter::parse(&bytes).unwrap();
         assert!(hashes.iter().all(|&hash| filter.may_contain(hash)));
         let absent = 100_000;
@@ -130,16 +131,23 @@ mod tests {
         for (bits, expected) in
             [(0.5, 0.87), (2.0, 0.40), (5.0, 0.10), (10.0, 0.0125), (16.0, 0.0015)]
         {
-            let rate = false_positives(20_000, bits);
+            let rate = false_positives(20_000, bits, None);
             assert!(rate <= expected * 1.15, "{bits} bits: {rate}");
         }
     }
 
     #[test]
+    fn a_given_number_of_probes_is_used() {
+        let rate = false_positives(20_000, 0.5, Some(3));
+        assert!(rate > 0.98, "Dent's filters let 99 % through: {rate}");
+        assert_eq!(build(&[1, 2, 3], 10.0, Some(5)).unwrap().last(), Some(&5));
+    }
+
+    #[test]
     fn few_keys_and_few_bits_still_make_a_filter() {
-        assert!(build(&[], 10.0).is_none());
-        assert!(build(&[1], 0.0).is_none());
-        assert!(false_positives(3, 10.0) < 0.05);
+        assert!(build(&[], 10.0, None).is_none());
+        assert!(build(&[1], 0.0, None).is_none());
+        assert!(false_positives(3, 10.0, None) < 0.05);
     }
 
     #[test]

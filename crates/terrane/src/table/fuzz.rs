@@ -190,6 +190,7 @@ fn make_sample() -> Result<Sample> {
     let config = TableConfig {
         block_bytes: 200,
         filter_bits: 8.0,
+        filter_probes: None,
         compression: Compression::None,
         keyspace: 1,
         sync_bytes: 0,
@@ -341,7 +342,7 @@ pub(crate) fn parts() -> [Vec<u8>; 8] {
         Properties { entries: 3, end: Some(b"x".to_vec()), ..Properties::default() }.encode(),
         index.finish(2000),
         block.clone(),
-        filter::build(&hashes, 10.0).unwrap_or_default(),
+        filter::build(&hashes, 10.0, None).unwrap_or_default(),
         range_block::encode(&[fragment]),
         packing::compress(&block.repeat(3), Compression::Lz4)
             .map(|(packed, _)| packed)

@@ -9,7 +9,7 @@ use super::filter::{self, Filter};
 use super::index::{Index, Narrowed};
 use super::open_table::OpenTable;
 use super::reader::Table;
-use super::slots::{FILTER_SLOT, data_slot};
+use super::slots::{FILTER_SLOT, INDEX_SLOT, data_slot};
 use crate::buffer::{BlockView, pin};
 use crate::codec::Decoded;
 use crate::error::Result;
@@ -26,6 +26,24 @@ pub(crate) struct FoundVersion {
 }
 
 impl Table {
+    /// Returns true if the table may have a version of `key` at or below `seq`, by its range and its
+    /// filter.
+    #[inline]
+    pub(crate) fn may_have(&self, key: &[u8], hash: u64, seq: SeqNo) -> Result<bool> {
+        let info = self.info();
+        Ok(seq >= info.smallest_seq && *key >= *info.range.start && self.may_contain(hash)?)
+    }
+
+    /// Returns the number of the first data block that may have versions of `key`, if that block and
+    /// the index are in memory.
+    pub(crate) fn resident_block_of(&self, key: &[u8]) -> Result<Option<usize>> {
+        if self.opened_already().is_none() || !self.is_resident(INDEX_SLOT) {
+            return Ok(None);
+        }
+        let number = self.block_of(key)?;
+        Ok(self.is_block_resident(number).then_some(number))
+    }
+
     /// Returns true if the filter passes the key with this hash. Without a filter every key passes.
     #[inline]
     pub(crate) fn may_contain(&self, hash: u64) -> Result<bool> {

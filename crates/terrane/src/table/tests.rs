@@ -56,6 +56,7 @@ fn config(rng: &mut Rng) -> TableConfig {
     TableConfig {
         block_bytes: *rng.pick(&[1, 64, 300, 4096]),
         filter_bits: *rng.pick(&[0.0, 0.5, 10.0]),
+        filter_probes: None,
         compression: *rng.pick(&COMPRESSIONS),
         keyspace: 3,
         sync_bytes: 0,
@@ -218,6 +219,7 @@ fn range_tombstones_are_part_of_the_table_and_its_range() {
     let config = TableConfig {
         block_bytes: 4096,
         filter_bits: 10.0,
+        filter_probes: None,
         compression: Compression::None,
         keyspace: 0,
         sync_bytes: 0,
@@ -255,6 +257,7 @@ fn a_key_that_is_approached_and_not_sought_leads_no_other_seek_astray() {
     let config = TableConfig {
         block_bytes: 64,
         filter_bits: 0.0,
+        filter_probes: None,
         compression: Compression::None,
         keyspace: 0,
         sync_bytes: 0,
@@ -387,6 +390,7 @@ fn flipped_and_cut_tables_give_right_answers_or_errors() {
         let config = TableConfig {
             block_bytes: 200,
             filter_bits: 10.0,
+            filter_probes: None,
             compression,
             keyspace: 0,
             sync_bytes: 0,

@@ -33,6 +33,8 @@ const FILTER_ALIGN: u64 = 64;
 pub(crate) struct TableConfig {
     pub(crate) block_bytes: usize,
     pub(crate) filter_bits: f64,
+    /// The number of bits that a key sets in the filter; `None` for the best number.
+    pub(crate) filter_probes: Option<u8>,
     pub(crate) compression: Compression,
     /// The number of the keyspace, stored in the table so that repair can use it without a
     /// manifest.
@@ -273,7 +275,8 @@ impl TableWriter {
             },
             ..Footer::default()
         };
-        if let Some(bytes) = filter::build(&self.hashes, self.config.filter_bits) {
+        let TableConfig { filter_bits, filter_probes, .. } = self.config;
+        if let Some(bytes) = filter::build(&self.hashes, filter_bits, filter_probes) {
             let pad = self.sink.offset().next_multiple_of(FILTER_ALIGN) - self.sink.offset();
             self.sink.append(&[0; FILTER_ALIGN as usize][..pad as usize])?;
             footer.filter = self.write_part(bytes, Some(FILTER_SLOT))?;

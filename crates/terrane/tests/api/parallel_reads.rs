@@ -1,11 +1,12 @@
-//! Tests reads with helper threads: the answers stay the same, even if tables are damaged or the
-//! database is being closed.
+//! Tests gets that read several runs at the same time: the answers stay the same, even if tables are
+//! damaged or the database is being closed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation};
-use terrane::{Background, Db, ErrorKind, Options, ReadMode};
+use terrane::{Background, CacheWarming, Db, ErrorKind, Options, ReadMode};
 
 use crate::support::{DIR, fill, keys, value};
 
@@ -13,10 +14,21 @@ use crate::support::{DIR, fill, keys, value};
 const RUNS: &str = "tiering T=4 L0=40; buffer=1MiB; block=256B; filter=0; delay=60; stop=80";
 
 fn options(read_threads: usize) -> Options {
-    let storage = MemoryStorage::new(1);
+    options_of(&storage(), read_threads)
+}
+
+/// Returns files in memory, on a device whose reads wait.
+fn storage() -> FaultStorage {
+    let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
+    storage.delay_reads(Duration::from_micros(50));
+    storage
+}
+
+fn options_of(storage: &FaultStorage, read_threads: usize) -> Options {
     Options::new()
-        .storage(Arc::new(storage))
-        .background(Background::Inline)
+        .storage(Arc::new(storage.clone()))
+        .background(Background::Threads)
+        .cache_warming(CacheWarming::None)
         .read_threads(read_threads)
         .memory_budget(16 << 20)
         .log_segment_bytes(64 << 10)
@@ -40,7 +52,9 @@ fn ten_runs(options: &Options) -> Db {
 fn parallel_reads_respect_the_order_of_runs() {
     for read_mode in [ReadMode::Cached, ReadMode::Direct] {
         for threads in [0, 1, 2, 5] {
-            let db = ten_runs(&options(threads).read_mode(read_mode));
+            let storage = storage();
+            let db = ten_runs(&options_of(&storage, threads).read_mode(read_mode));
+            storage.take_most_reads_at_once();
             for number in 0..100 {
                 // The newest round that wrote the key, unless a later round deleted it.
                 let round = ((99 - number) / 5).min(9);
@@ -50,6 +64,10 @@ fn parallel_reads_respect_the_order_of_runs() {
                 assert_eq!(found.as_deref(), expected.as_ref().map(String::as_bytes), "{number}");
             }
             assert_eq!(db.get("0005").unwrap(), None);
+            // Reads of an earlier get may still run when the next one begins, so there is no upper
+            // bound for several threads.
+            let most = storage.take_most_reads_at_once();
+            assert_eq!(most > 1, threads > 1, "{most} reads at once by {threads}");
             let forward = keys(db.iter().unwrap());
             let mut backward = keys(db.iter().unwrap().rev());
             backward.reverse();
@@ -101,9 +119,8 @@ fn break_oldest(storage: &FaultStorage) {
 fn an_error_in_an_old_run_hides_no_newer_answer() {
     for threads in [0, 2] {
         for is_open_before in [false, true] {
-            let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
-            let options = options(threads).storage(Arc::new(storage.clone()));
-            let options = options.read_mode(ReadMode::Cached);
+            let storage = storage();
+            let options = options_of(&storage, threads).read_mode(ReadMode::Cached);
             let db = options.clone().design(RUNS.parse().unwrap()).open(DIR).unwrap();
             fill(&db, 100, 0);
             db.flush().unwrap();

@@ -13,7 +13,7 @@ use terrane::{
 use terrane_policy::design::FilterAllocation;
 use terrane_policy::flodb::ScanMode;
 use terrane_policy::strategy::{Eagerness, Granularity, Trigger};
-use terrane_policy::{FlushMode, MemtableKind, Stall, catalogue};
+use terrane_policy::{FlushMode, MemtableKind, Stall, TriggerKind, catalogue};
 use terrane_testkit::Rng;
 
 #[derive(Debug, Clone)]
@@ -80,6 +80,7 @@ fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
         design.filter_allocation = FilterAllocation::Given;
     }
     design.compression = rng.pick(COMPRESSIONS).parse().unwrap();
+    design.filter_probes = *rng.pick(&[None, None, Some(1), Some(3), Some(16)]);
     if rng.percent(50) {
         let values = [
             "apart(32,file=1KiB)",
@@ -104,9 +105,9 @@ fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
         design.strategy.triggers = any_triggers(rng).into();
     }
     if rng.percent(12) {
-        let policies =
-            ["prefix(16KiB,3)", "prefix(1MiB,2,3)", "concurrent(2,4)", "concurrent(3,10,2)"];
-        let policy: Trigger = rng.pick(&policies).parse().unwrap();
+        let policies = TriggerKind::ALL.iter().filter(|kind| kind.is_size_tiered());
+        let texts: Vec<&str> = policies.flat_map(|kind| kind.info().small).copied().collect();
+        let policy: Trigger = rng.pick(&texts).parse().unwrap();
         let deletes: Trigger = "tombstone-density(20)".parse().unwrap();
         design.strategy.eagerness = Eagerness::Tiering;
         design.strategy.triggers =

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use terrane_lab::experiments::{self, Experiment, ExperimentOptions};
-use terrane_lab::judge::ClaimOutcome;
+use terrane_lab::judge::counted;
 use terrane_lab::quantity::{count_in, number_in};
 use terrane_lab::results::Results;
 
@@ -110,9 +110,5 @@ fn store(dir: &Path, results: &Results, document: &str) -> Result<()> {
 
 /// Summarises the verdicts.
 fn verdict(results: &Results) -> Result<String> {
-    let verdicts = experiments::judge(results)?;
-    let count = |outcome| verdicts.iter().filter(|one| one.outcome == outcome).count();
-    let (holds, missing) = (count(ClaimOutcome::Holds), count(ClaimOutcome::NotMeasured));
-    let missing = if missing > 0 { format!(", {missing} not measured") } else { String::new() };
-    Ok(format!("{holds} of {} claims hold{missing}", verdicts.len()))
+    Ok(counted(experiments::judge(results)?.iter().map(|verdict| verdict.outcome)))
 }

@@ -69,7 +69,13 @@ fn size_tiered_policies_merge_neighbours_while_flushes_come() {
     let first = seed_from_env(300);
     for seed in first..first + 60 {
         let mut rng = Rng::new(seed);
-        let policy = *rng.pick(&["prefix(256KiB,4)", "concurrent(3,10)", "concurrent(2,4,2)"]);
+        let policy = *rng.pick(&[
+            "prefix(256KiB,4)",
+            "concurrent(3,10)",
+            "concurrent(2,4,2)",
+            "universal(runs=4)",
+            "universal(runs=8,space=50,ratio=20,min=3,max=6)",
+        ]);
         let text = format!(
             "tiering T=3 L0=3; granularity=run; movement=none; trigger={policy}; buffer=8KiB"
         );

@@ -8,11 +8,12 @@
 //! `size-ratio`; its `max-component-count` is a limit of runs here, as `global(30)`.)
 
 use std::fmt;
-use std::ops::Range;
 
-use super::rule::{Scope, TriggerInfo, TriggerRule, describe_merge, runs, wrong};
+use super::rule::{TriggerInfo, TriggerRule, sized_info, wrong};
 use crate::error::ParseError;
-use crate::strategy::size_tiered::{SizeRatio, SizeTiered, SizedRun, arguments, bytes_of};
+use crate::strategy::size_tiered::{
+    SizeRatio, SizeTiered, SizedMerge, SizedRun, arguments, bytes_of,
+};
 
 /// A number of the newest runs of similar size; merges run concurrently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,17 +23,12 @@ pub struct Concurrent {
     ratio: SizeRatio,
 }
 
-static INFO: TriggerInfo = TriggerInfo {
-    name: "concurrent",
-    scope: Scope::SizeTiered,
-    usual: "concurrent(3,10)",
-    small: &["concurrent(2,4)", "concurrent(3,10,0.5)"],
-    looks_at_time: false,
-    looks_at_accesses: false,
-    drops_tombstones: false,
-    quantity: runs,
-    describe: describe_merge,
-};
+static INFO: TriggerInfo = sized_info(
+    "concurrent",
+    "concurrent(3,10)",
+    &["concurrent(2,4)", "concurrent(3,10,0.5)"],
+    &["run-count"],
+);
 
 impl Concurrent {
     /// AsterixDB's defaults: 3 to 10 runs.
@@ -77,17 +73,16 @@ impl TriggerRule for Concurrent {
 }
 
 impl SizeTiered for Concurrent {
-    fn merges_again(&self, _bytes: u64) -> bool {
-        true
-    }
-
-    fn choose(&self, runs: &[SizedRun]) -> Option<Range<usize>> {
+    fn choose(&self, runs: &[SizedRun]) -> Option<SizedMerge> {
         let free = runs.iter().take_while(|run| run.is_free).count();
         let (least, most) = (self.least as usize, self.most as usize);
         (least - 1..free).rev().find_map(|oldest| {
             let newest = (oldest + 1).saturating_sub(most);
             let younger = bytes_of(&runs[newest..oldest]);
-            self.ratio.allows(runs[oldest].bytes, younger).then_some(newest..oldest + 1)
+            let own = runs[oldest].bytes;
+            let cause = self.ratio.cause(own, younger);
+            let merge = SizedMerge { runs: newest..oldest + 1, cause };
+            self.ratio.allows(own, younger).then_some(merge)
         })
     }
 }
@@ -100,13 +95,15 @@ impl fmt::Display for Concurrent {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
 
     /// Takes sizes with the newest run first; the sizes of runs that are being merged are negative.
     fn chosen(text: &str, newest_first: &[i64]) -> Option<Range<usize>> {
         let sized = |&bytes: &i64| SizedRun { bytes: bytes.unsigned_abs(), is_free: bytes > 0 };
         let runs: Vec<SizedRun> = newest_first.iter().map(sized).collect();
-        Concurrent::parse(Some(text), text).unwrap().choose(&runs)
+        Concurrent::parse(Some(text), text).unwrap().choose(&runs).map(|merge| merge.runs)
     }
 
     #[test]

@@ -18,6 +18,7 @@ static INFO: TriggerInfo = TriggerInfo {
     looks_at_time: false,
     looks_at_accesses: false,
     drops_tombstones: false,
+    consists_of: &[],
     quantity: tables,
     describe: |finding| level_holds(finding, tables),
 };

@@ -20,6 +20,7 @@ static INFO: TriggerInfo = TriggerInfo {
     looks_at_time: true,
     looks_at_accesses: false,
     drops_tombstones: false,
+    consists_of: &[],
     quantity: format_micros,
     describe: |found| {
         let (age, limit) = (format_micros(found.measured), format_micros(found.threshold));

@@ -15,6 +15,7 @@ static INFO: TriggerInfo = TriggerInfo {
     looks_at_time: false,
     looks_at_accesses: false,
     drops_tombstones: false,
+    consists_of: &[],
     quantity: |value| value.to_string(),
     describe: |finding| format!("level {}", finding.level),
 };

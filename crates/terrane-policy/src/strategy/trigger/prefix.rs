@@ -10,11 +10,12 @@
 //! ratio is a constant there.)
 
 use std::fmt;
-use std::ops::Range;
 
-use super::rule::{Scope, TriggerInfo, TriggerRule, describe_merge, runs, wrong};
+use super::rule::{TriggerInfo, TriggerRule, sized_info, wrong};
 use crate::error::ParseError;
-use crate::strategy::size_tiered::{SizeRatio, SizeTiered, SizedRun, arguments, bytes_of};
+use crate::strategy::size_tiered::{
+    MergeCause, SizeRatio, SizeTiered, SizedMerge, SizedRun, arguments, bytes_of,
+};
 use crate::units::{format_bytes, parse_bytes};
 
 /// Adjacent runs that exceed a size together, or many small ones; one merge at a time.
@@ -27,17 +28,12 @@ pub struct Prefix {
     ratio: SizeRatio,
 }
 
-static INFO: TriggerInfo = TriggerInfo {
-    name: "prefix",
-    scope: Scope::SizeTiered,
-    usual: "prefix(1GiB,5)",
-    small: &["prefix(64KiB,3)", "prefix(1MiB,2,5)"],
-    looks_at_time: false,
-    looks_at_accesses: false,
-    drops_tombstones: false,
-    quantity: runs,
-    describe: describe_merge,
-};
+static INFO: TriggerInfo = sized_info(
+    "prefix",
+    "prefix(1GiB,5)",
+    &["prefix(64KiB,3)", "prefix(1MiB,2,5)"],
+    &["run-count"],
+);
 
 impl TriggerRule for Prefix {
     fn info() -> &'static TriggerInfo {
@@ -79,7 +75,7 @@ impl SizeTiered for Prefix {
         bytes <= self.rests_from
     }
 
-    fn choose(&self, runs: &[SizedRun]) -> Option<Range<usize>> {
+    fn choose(&self, runs: &[SizedRun]) -> Option<SizedMerge> {
         if runs.iter().any(|run| !run.is_free) {
             return None;
         }
@@ -92,7 +88,7 @@ impl Prefix {
     const DEFAULT: Self = Self { rests_from: 1 << 30, tolerated: 5, ratio: SizeRatio::DEFAULT };
 
     /// The sequence whose oldest run is given, if it is to be merged.
-    fn from(&self, runs: &[SizedRun], oldest: usize) -> Option<Range<usize>> {
+    fn from(&self, runs: &[SizedRun], oldest: usize) -> Option<SizedMerge> {
         let own = runs[oldest].bytes;
         let rests = |run: &SizedRun| !self.merges_again(run.bytes);
         // Younger runs, up to the next one that rests.
@@ -105,11 +101,15 @@ impl Prefix {
             own.saturating_add(younger) > self.rests_from && self.ratio.allows(own, younger)
         };
         if let Some(from) = (newest..oldest).rev().find(is_large) {
-            return Some(from..oldest + 1);
+            let bytes = bytes_of(&runs[from..=oldest]);
+            let cause = MergeCause::TotalSize { bytes, limit: self.rests_from };
+            return Some(SizedMerge { runs: from..oldest + 1, cause });
         }
         let are_many = newest == 0 && oldest + 1 >= self.tolerated as usize;
         let fits = self.ratio.allows(own, bytes_of(&runs[..oldest]));
-        (are_many && fits).then_some(0..oldest + 1)
+        let (count, limit) = (oldest as u64 + 1, u64::from(self.tolerated));
+        let cause = MergeCause::Count { runs: count, limit };
+        (are_many && fits).then_some(SizedMerge { runs: 0..oldest + 1, cause })
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
         let newest_first = oldest_first.iter().rev();
         let runs: Vec<SizedRun> =
             newest_first.map(|&bytes| SizedRun { bytes, is_free: true }).collect();
-        let range = prefix.choose(&runs).unwrap_or(0..0);
+        let range = prefix.choose(&runs).map_or(0..0, |merge| merge.runs);
         runs[range].iter().rev().map(|run| run.bytes).collect()
     }
 
@@ -157,7 +157,8 @@ mod tests {
     fn one_merge_runs_at_a_time() {
         let prefix = Prefix::parse(Some("100B,2"), "").unwrap();
         let run = |is_free| SizedRun { bytes: 10, is_free };
-        assert_eq!(prefix.choose(&[run(true), run(true), run(true)]), Some(0..3));
-        assert_eq!(prefix.choose(&[run(true), run(true), run(false)]), None);
+        let chosen = |runs: &[SizedRun]| prefix.choose(runs).map(|merge| merge.runs);
+        assert_eq!(chosen(&[run(true), run(true), run(true)]), Some(0..3));
+        assert_eq!(chosen(&[run(true), run(true), run(false)]), None);
     }
 }

@@ -22,6 +22,7 @@ static INFO: TriggerInfo = TriggerInfo {
     looks_at_time: false,
     looks_at_accesses: true,
     drops_tombstones: false,
+    consists_of: &[],
     quantity: |value| format!("{value} reads"),
     describe: |found| {
         let (level, reads, limit) = (found.level, found.measured, found.threshold);

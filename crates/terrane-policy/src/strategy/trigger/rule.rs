@@ -54,6 +54,9 @@ pub struct TriggerInfo {
     /// Whether it fires in order to drop tombstones, and so rewrites a table in place if nothing
     /// older lies below it.
     pub drops_tombstones: bool,
+    /// The triggers of the compaction paper that the policy consists of, by their names here; empty
+    /// if it is one of them itself.
+    pub consists_of: &'static [&'static str],
     /// Prints a value with its unit.
     pub quantity: fn(u64) -> String,
     /// Prints a finding as part of a sentence.
@@ -196,7 +199,25 @@ pub(super) fn runs(value: u64) -> String {
     format!("{value} runs")
 }
 
-/// What a size-tiered policy found.
-pub(super) fn describe_merge(finding: &TriggerFinding) -> String {
-    format!("merges {} adjacent runs of {}", finding.measured, finding.threshold)
+/// The properties of a size-tiered policy. Its reasons are [`MergeCause`]s, with their own texts.
+///
+/// [`MergeCause`]: crate::strategy::MergeCause
+pub(super) const fn sized_info(
+    name: &'static str,
+    usual: &'static str,
+    small: &'static [&'static str],
+    consists_of: &'static [&'static str],
+) -> TriggerInfo {
+    TriggerInfo {
+        name,
+        scope: Scope::SizeTiered,
+        usual,
+        small,
+        looks_at_time: false,
+        looks_at_accesses: false,
+        drops_tombstones: false,
+        consists_of,
+        quantity: runs,
+        describe: |finding| runs(finding.measured),
+    }
 }

@@ -17,6 +17,7 @@ static INFO: TriggerInfo = TriggerInfo {
     looks_at_time: false,
     looks_at_accesses: false,
     drops_tombstones: false,
+    consists_of: &[],
     quantity: runs,
     describe: |finding| level_holds(finding, runs),
 };

@@ -19,6 +19,7 @@ static INFO: TriggerInfo = TriggerInfo {
     looks_at_time: false,
     looks_at_accesses: false,
     drops_tombstones: false,
+    consists_of: &[],
     quantity: percent,
     describe: |found| {
         let (held, limit) = (percent(found.measured), percent(found.threshold));

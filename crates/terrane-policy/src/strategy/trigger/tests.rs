@@ -14,11 +14,16 @@ fn triggers_print_as_they_parse() {
         "read-triggered(16KiB)",
         "prefix(1GiB,5,1.2)",
         "concurrent(3,10,1.2)",
+        "universal(runs=4,space=200,ratio=1,min=2)",
+        "universal(runs=9,space=25,ratio=0,min=3,max=8)",
         "manual",
     ] {
         assert_eq!(text.parse::<Trigger>().unwrap().to_string(), text);
     }
     assert_eq!("tombstone-density(5 %)".parse(), Ok(Trigger::from(TombstoneDensity(5))));
+    let defaults: Trigger = "universal".parse().unwrap();
+    assert_eq!(defaults.to_string(), "universal(runs=4,space=200,ratio=1,min=2)");
+    assert_eq!("universal( space=200%, ratio=1 % )".parse(), Ok(defaults));
 }
 
 #[test]
@@ -54,6 +59,12 @@ fn triggers_without_sense_are_refused() {
         "concurrent(1)",
         "concurrent(4,3)",
         "concurrent(3,10,nan)",
+        "universal(4)",
+        "universal(runs=1)",
+        "universal(runs=4,space=0)",
+        "universal(runs=4,min=1)",
+        "universal(runs=4,min=3,max=2)",
+        "universal(runs=4,width=2)",
     ] {
         assert!(text.parse::<Trigger>().is_err(), "{text}");
     }

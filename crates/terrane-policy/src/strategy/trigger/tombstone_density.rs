@@ -16,6 +16,7 @@ static INFO: TriggerInfo = TriggerInfo {
     looks_at_time: false,
     looks_at_accesses: false,
     drops_tombstones: true,
+    consists_of: &[],
     quantity: percent,
     describe: |found| {
         let (has, limit) = (percent(found.measured), percent(found.threshold));

@@ -60,6 +60,7 @@ impl MergeIo {
                 block_bytes: design.block_bytes as usize,
                 filter_bits: design
                     .filter_bits_at(level, tree.state().version.shape().last_level()),
+                filter_probes: design.filter_probes,
                 compression: design.compression.get(level),
                 keyspace: tree.id.0,
                 sync_bytes: settings.sync_bytes(),

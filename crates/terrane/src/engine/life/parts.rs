@@ -89,7 +89,7 @@ impl Parts {
         let trees: Trees = state.keyspaces.iter().map(open).collect();
         let pipeline = Arc::new(Pipeline::new(&context, state.last_seq));
         let catalog = Arc::new(Catalog::new(&context, &pipeline, trees, state, manifest));
-        let reader = Reader::new(&context, &pipeline)?;
+        let reader = Reader::new(&context, &pipeline);
         let jobs = Jobs::new(&context, &pipeline, &catalog);
         let writer = Writer::new(&context, &pipeline, &catalog, &jobs);
         let (lock, closing) = (Mutex::new(lock), Mutex::default());

@@ -7,12 +7,12 @@
 //! except when a filter gives a false positive.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use arc_swap::Guard;
 use terrane_memtable::Lookup;
 
 use super::Reader;
+use super::overlapped::Target;
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
 use crate::stats::Counter;
@@ -110,29 +110,23 @@ impl Reader {
         if runs.is_empty() {
             return Ok(None);
         }
-        let find_alone = || {
-            let later = runs.iter().skip(tables.len()).map(|run| run.table_for(key));
-            self.find_alone(tables.iter().copied().chain(later), (key, hash), seq)
-        };
-        let Some(pool) = &self.pool else { return find_alone() };
-        if pool.helps() {
-            return self.find_in_parallel(pool, state, key, seq);
+        let later = runs.iter().skip(tables.len()).map(|run| run.table_for(key));
+        let tables = tables.iter().copied().chain(later).flatten();
+        match self.context.settings.read_threads {
+            0 | 1 => self.find_alone(tables, (key, hash), seq),
+            runs_at_once => self.find_overlapped(tables, Target { key, hash, seq }, runs_at_once),
         }
-        let start = Instant::now();
-        let found = find_alone();
-        pool.record(start.elapsed());
-        found
     }
 
     /// Searches the tables of the runs one after the other.
     #[inline]
     fn find_alone<'a>(
         &self,
-        tables: impl Iterator<Item = Option<&'a Arc<Table>>>,
+        tables: impl Iterator<Item = &'a Arc<Table>>,
         (key, hash): (&[u8], u64),
         seq: SeqNo,
     ) -> Result<Option<FoundVersion>> {
-        for table in tables.flatten() {
+        for table in tables {
             let deleted = newest_deletion(table, key, seq)?;
             if let Some(found) = self.find_in_table(table, key, seq, hash)? {
                 return Ok((found.seq > deleted).then_some(found));
@@ -151,8 +145,7 @@ impl Reader {
         seq: SeqNo,
         hash: u64,
     ) -> Result<Option<FoundVersion>> {
-        let info = table.info();
-        if seq < info.smallest_seq || *key < *info.range.start || !table.may_contain(hash)? {
+        if !table.may_have(key, hash, seq)? {
             return Ok(None);
         }
         let found = table.get(key, seq)?;

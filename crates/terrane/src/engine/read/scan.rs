@@ -1,11 +1,8 @@
 //! Cursors over the memtables and tables that a reader sees.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::Reader;
-use super::parallel::{Start, position_runs};
-use super::pool::ReadPool;
 use crate::cursor::{
     DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Source, VisibleCursor,
 };
@@ -22,7 +19,6 @@ pub(crate) struct ReadView {
     /// The state contains every write up to this sequence number.
     known: SeqNo,
     seq: SeqNo,
-    pool: Option<Arc<ReadPool>>,
 }
 
 impl Reader {
@@ -37,7 +33,7 @@ impl Reader {
         let state = tree.state_arc();
         let seq = seq.unwrap_or_else(|| self.pipeline.visible());
         let dead = Arc::clone(tree.dead());
-        Ok(ReadView { state, dead, known, seq, pool: self.pool.clone() })
+        Ok(ReadView { state, dead, known, seq })
     }
 }
 
@@ -52,13 +48,8 @@ impl ReadView {
         end: Option<&[u8]>,
     ) -> Result<()> {
         *place = None;
-        if let Some(pool) = self.pool_for_runs() {
-            let start = Start::From(key.into(), self.seq);
-            *place = Some(self.positioned(pool, start, Direction::Forward, end)?);
-            return Ok(());
-        }
         let cursor = place.insert(self.cursor(Direction::Forward, end)?);
-        let sought = self.timed(|| cursor.seek(key));
+        let sought = cursor.seek(key);
         if sought.is_err() {
             *place = None;
         }
@@ -68,12 +59,8 @@ impl ReadView {
     /// Returns a cursor on the last key before `key`, or on the last key of the tree if `key` is
     /// `None`. The caller needs no key before `first`.
     pub(crate) fn cursor_before(&self, key: Option<&[u8]>, first: &[u8]) -> Result<VisibleCursor> {
-        if let Some(pool) = self.pool_for_runs() {
-            let start = key.map_or(Start::Last, |key| Start::Before(key.into()));
-            return self.positioned(pool, start, Direction::Backward, Some(first));
-        }
         let mut cursor = self.cursor(Direction::Backward, Some(first))?;
-        self.timed(|| cursor.seek_before(key))?;
+        cursor.seek_before(key)?;
         Ok(cursor)
     }
 
@@ -83,34 +70,6 @@ impl ReadView {
         self.memtables(direction, limit).for_each(|source| merge.add(source));
         self.runs().for_each(|run| merge.add(Source::Run(run)));
         Ok(VisibleCursor::new(merge, self.seq, self.deleted()?, limit.map(Into::into)))
-    }
-
-    /// Returns the pool if it can position several runs in parallel and reads are slow.
-    fn pool_for_runs(&self) -> Option<&ReadPool> {
-        self.pool.as_deref().filter(|pool| self.state.version.runs().len() > 1 && pool.helps())
-    }
-
-    /// If there is a pool, records in it the duration of a read by one thread.
-    fn timed(&self, read: impl FnOnce() -> Result<()>) -> Result<()> {
-        let Some(pool) = &self.pool else { return read() };
-        let start = Instant::now();
-        let done = read();
-        pool.record(start.elapsed());
-        done
-    }
-
-    fn positioned(
-        &self,
-        pool: &ReadPool,
-        start: Start,
-        direction: Direction,
-        limit: Option<&[u8]>,
-    ) -> Result<VisibleCursor> {
-        let mut sources: Vec<_> = self.memtables(direction, limit).collect();
-        sources.iter_mut().try_for_each(|source| start.position(source))?;
-        sources.extend(position_runs(pool, self.runs().collect(), start)?);
-        let merge = MergeCursor::positioned(sources, direction);
-        VisibleCursor::positioned(merge, self.seq, self.deleted()?, limit.map(Into::into))
     }
 
     /// Returns cursors over the memtables. The cursors move in `direction`, up to `limit`.

@@ -173,7 +173,8 @@ pub(super) fn record(
         .map(|one| one.candidate.name.as_str())
         .collect();
     results.record("winners", &[], winners.len() as f64);
-    results.record_text("winner_names", winners.join("; "));
+    let names = if winners.is_empty() { "none".to_owned() } else { winners.join(", ") };
+    results.record_text("winner_names", names);
     results.record_text("default_name", default.candidate.name.as_str());
     for (arrivals, rounds) in ARRIVALS.iter().zip(&default.rounds) {
         results.record("default_p99", &[arrivals], median(rounds, |one| one.p99));

@@ -1,0 +1,164 @@
+//! Point lookups that read several runs at the same time (Dent §2.4.2).
+//!
+//! The lookup searches the runs from new to old. If it reaches a run whose blocks are not in memory
+//! while reads wait for a device, it also gathers the next runs that may have the key, up to
+//! `read_threads` in all, and the I/O threads read them together. The newest answer wins.
+//!
+//! 1. The result is that of the serial search: it comes from the first run, from new to old, that has
+//!    a version of the key, a range tombstone over the key, or an error. An error in a run older than
+//!    the answer is dropped, because the serial search would not have read that run.
+//! 2. A run in memory is searched at once and never handed over, because that would take longer than
+//!    the search.
+//! 3. Counters may exceed those of the serial search, because runs older than the answer were read.
+
+use std::sync::Arc;
+
+use super::Reader;
+use super::lookup::newest_deletion;
+use crate::error::{Error, Result};
+use crate::stats::Counter;
+use crate::table::{FoundVersion, Table};
+use crate::types::SeqNo;
+
+/// A table whose filter admits the key.
+struct Candidate<'a> {
+    table: &'a Arc<Table>,
+    /// The block to search, if it is in memory.
+    resident: Option<usize>,
+    /// The newest range tombstone of the table that covers the key; 0 if there is none.
+    deleted: SeqNo,
+}
+
+/// The runs after a group.
+enum Rest {
+    /// They may have an answer.
+    Open,
+    /// They have none, because there are none, or because a range tombstone covers the key.
+    Nothing,
+    /// The next run cannot be read.
+    Failed(Error),
+}
+
+/// What a lookup searches for.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) hash: u64,
+    pub(super) seq: SeqNo,
+}
+
+impl Reader {
+    /// Searches tables of runs from new to old, like the serial search.
+    pub(super) fn find_overlapped<'a>(
+        &self,
+        mut tables: impl Iterator<Item = &'a Arc<Table>>,
+        target: Target<'_>,
+        runs_at_once: usize,
+    ) -> Result<Option<FoundVersion>> {
+        let mut group = Vec::with_capacity(runs_at_once);
+        loop {
+            group.clear();
+            let rest = gather(&mut tables, target, runs_at_once, &mut group);
+            if let Some(decided) = self.search(&group, target)? {
+                return Ok(decided);
+            }
+            match rest {
+                Rest::Open => {}
+                Rest::Nothing => return Ok(None),
+                Rest::Failed(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Searches a group. Returns none if its tables do not decide.
+    fn search(
+        &self,
+        group: &[Candidate<'_>],
+        target: Target<'_>,
+    ) -> Result<Option<Option<FoundVersion>>> {
+        let Some((first, others)) = group.split_first() else { return Ok(None) };
+        let threads = first.table.io_threads();
+        let shared: Option<Arc<[u8]>> = (!others.is_empty()).then(|| target.key.into());
+        let start = |other: &Candidate<'_>| {
+            let key = shared.as_ref().filter(|_| other.resident.is_none())?;
+            let (table, key, seq) = (Arc::clone(other.table), Arc::clone(key), target.seq);
+            Some(threads.start(move || table.get(&key, seq)))
+        };
+        let pending: Vec<_> = others.iter().map(start).collect();
+        let found = match first.resident {
+            Some(block) => first.table.get_from(Some(block), target.key, target.seq),
+            None => threads.read_alone(|| first.table.get(target.key, target.seq)),
+        };
+        if let Some(decided) = self.decide(first, found?) {
+            return Ok(Some(decided));
+        }
+        for (other, pending) in others.iter().zip(pending) {
+            let found = match pending {
+                Some(pending) => pending.wait().unwrap_or_else(|| Err(panicked())),
+                None => other.table.get_from(other.resident, target.key, target.seq),
+            };
+            if let Some(decided) = self.decide(other, found?) {
+                return Ok(Some(decided));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the answer of the lookup if the table decides it.
+    fn decide(
+        &self,
+        candidate: &Candidate<'_>,
+        found: Option<FoundVersion>,
+    ) -> Option<Option<FoundVersion>> {
+        if found.is_none() {
+            self.context.counters.add(Counter::FilterFalsePositives, 1);
+        }
+        let is_decided = found.is_some() || candidate.deleted > 0;
+        is_decided.then(|| found.filter(|found| found.seq > candidate.deleted))
+    }
+}
+
+#[cold]
+fn panicked() -> Error {
+    Error::internal("a search panicked in a thread that reads tables")
+}
+
+/// Collects tables that may have the key, from new to old: only the first one, if it is in memory or
+/// reads do not wait, and else up to `count`.
+fn gather<'a>(
+    tables: &mut impl Iterator<Item = &'a Arc<Table>>,
+    target: Target<'_>,
+    count: usize,
+    group: &mut Vec<Candidate<'a>>,
+) -> Rest {
+    for table in tables {
+        let (candidate, deleted) = match candidate(table, target) {
+            Ok(checked) => checked,
+            Err(error) => return Rest::Failed(error),
+        };
+        group.extend(candidate);
+        if deleted > 0 {
+            return Rest::Nothing;
+        }
+        let is_alone =
+            |first: &Candidate<'_>| first.resident.is_some() || !first.table.io_threads().helps();
+        if group.len() >= count || group.first().is_some_and(is_alone) {
+            return Rest::Open;
+        }
+    }
+    Rest::Nothing
+}
+
+/// Returns the table as a candidate if it may have a version of the key, and the newest range
+/// tombstone that covers the key.
+fn candidate<'a>(
+    table: &'a Arc<Table>,
+    target: Target<'_>,
+) -> Result<(Option<Candidate<'a>>, SeqNo)> {
+    let deleted = newest_deletion(table, target.key, target.seq)?;
+    if !table.may_have(target.key, target.hash, target.seq)? {
+        return Ok((None, deleted));
+    }
+    let resident = table.resident_block_of(target.key)?;
+    Ok((Some(Candidate { table, resident, deleted }), deleted))
+}
