@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use terrane::{Db, Design, Durability, Options};
+use terrane::{Db, Design, Durability, Options, ReadMode, WriteMode};
 use terrane_lab::cs265::{Cs265Session, FixedDepth, PAGE_ENTRIES};
 use terrane_lab::passing_storage::PassingStorage;
 use terrane_lab::quantity::{count_in, number_in};
 use terrane_lab::scratch::Scratch;
 use terrane_policy::catalogue;
+use terrane_policy::design::MemtableKind;
 
 use crate::exit::{self, Exit};
 use crate::open;
@@ -59,13 +60,22 @@ pub(crate) struct Cs265Args {
     #[arg(short, value_name = "DEPTH", default_value_t = 5, value_parser = count_in::<u32>(1..=u64::MAX))]
     depth: u32,
 
-    /// Threads that search the runs for each get and range, the caller included
+    /// Runs that a get reads at the same time, if they must be read from a disk
     #[arg(short, value_name = "THREADS", default_value_t = 4, value_parser = count_in::<u32>(1..=64))]
     threads: u32,
 
     /// Filter bits per key; may be a fraction [default: 0.5]
     #[arg(short = 'r', value_name = "BITS", value_parser = number_in(0.0..=64.0))]
     bits: Option<f64>,
+
+    /// The kind of buffer, with its settings, such as 'skiplist' or 'vector(query=scan)'
+    /// [default: that of the design `dent`]
+    #[arg(long, value_name = "KIND")]
+    memtable: Option<MemtableKind>,
+
+    /// Read and write the tables past the page cache, and keep few of their blocks in memory
+    #[arg(long)]
+    direct: bool,
 
     /// Keep the data in a database in this directory, created if it does not exist
     /// [default: a temporary one]
@@ -116,10 +126,19 @@ impl Cs265Args {
             }
             (None, None) => return Err(anyhow!("no directory for the database")),
         };
-        let has_settings = self.buffer.is_some() || self.fanout.is_some() || self.bits.is_some();
-        if has_settings || !open::is_database(path) {
+        let has_settings = self.buffer.is_some()
+            || self.fanout.is_some()
+            || self.bits.is_some()
+            || self.memtable.is_some();
+        if self.direct {
+            options = options.read_mode(ReadMode::Direct).write_mode(WriteMode::Direct);
+        }
+        if has_settings || self.direct || !open::is_database(path) {
             let design = self.design()?;
-            let budget_bytes = (design.buffer_bytes * 8).max(512 << 20);
+            let budget_bytes = match self.direct {
+                true => design.buffer_bytes * 4 + (2 << 20),
+                false => (design.buffer_bytes * 8).max(512 << 20),
+            };
             options = options.memory_budget(budget_bytes).design(design);
         }
         Ok(options.open(path)?)
@@ -140,6 +159,9 @@ impl Cs265Args {
             let limits = &mut design.constraint;
             limits.delay_runs = limits.delay_runs.max(2 * fanout);
             limits.stop_runs = limits.stop_runs.max(4 * fanout);
+        }
+        if let Some(kind) = self.memtable {
+            design.memtable = kind;
         }
         if let Some(bits) = self.bits {
             design.filter_bits = terrane_policy::design::PerLevel::all(bits);

@@ -9,10 +9,14 @@
 //! |---|---|
 //! | [`workload`] | commands and their answers |
 //! | [`talk`] | a program, timed |
+//! | [`threads`] | gets by the number of threads, from a disk and from memory |
+//! | [`models`] | the report's formulas against counted pages |
 //! | [`tables`] | metrics and tables |
 
+mod models;
 mod tables;
 mod talk;
+mod threads;
 mod workload;
 
 use std::fmt::Write as _;
@@ -33,7 +37,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "dent",
     paper: "Dent's report on his tree (CS 265)",
     about: "the tree of CS 265: our program and the report's",
-    cost: ExperimentCost { minutes: 4, disk_mib: 200 },
+    cost: ExperimentCost { minutes: 50, disk_mib: 2500 },
     figures: &["Table 1", "Fig. 2", "Fig. 3"],
     metrics: &[METRICS],
     claims: include_str!("../../claims/dent.toml"),
@@ -43,34 +47,66 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const METRICS: &[Metric] = &[
     Metric { name: "machine", about: "the machine and its load, as text" },
     Metric { name: "beside_option", about: "the option that named Dent's program, as text" },
-    Metric { name: "scale", about: "the factor by which workloads are scaled" },
-    Metric { name: "rounds", about: "rounds of Table 1" },
-    Metric { name: "gets_again", about: "how often our program repeats the gets" },
-    Metric { name: "put_ratio", about: "our puts a second over Dent's, by distribution" },
-    Metric { name: "get_ratio", about: "our gets a second over Dent's, by distribution" },
-    Metric { name: "put_rate", about: "our puts a second, by distribution" },
+    Metric { name: "scale", about: "the puts of each point as a share of ten million" },
+    Metric { name: "rounds", about: "rounds of the smaller half of Table 1" },
     Metric {
-        name: "put_cpu",
-        about: "our processor time for a put, microseconds, by distribution",
+        name: "put_ratio",
+        about: "our puts a second over Dent's, by multiple of the puts of a point and distribution",
     },
+    Metric { name: "get_ratio", about: "our gets a second over Dent's, likewise" },
+    Metric { name: "put_rate", about: "our puts a second, likewise" },
+    Metric { name: "put_cpu", about: "our processor time for a put in microseconds, likewise" },
+    Metric { name: "get_cpu", about: "our processor time for a get in microseconds, likewise" },
+    Metric { name: "put_cpu_ratio", about: "Dent's processor time for a put over ours, likewise" },
+    Metric { name: "get_cpu_ratio", about: "Dent's processor time for a get over ours, likewise" },
     Metric {
-        name: "get_cpu",
-        about: "our processor time for a get, microseconds, by distribution",
+        name: "buffer_put_rate",
+        about: "puts a second by buffer: `set` of Dent's program, and kinds of ours",
     },
     Metric {
         name: "fanout_put_cpu",
-        about: "our processor time for a put with a buffer of one page, by fanout",
+        about: "our processor time for a put, by pages of the buffer and fanout",
     },
     Metric { name: "bits_get_cpu", about: "our processor time for a get, by filter bits" },
+    Metric {
+        name: "bits_get_cpu_dent",
+        about: "the processor time of Dent's program for a get, by filter bits",
+    },
+    Metric {
+        name: "threads_get_micros",
+        about: "the time of one of our gets, by place of the data (disk, memory) and threads",
+    },
+    Metric { name: "threads_get_cpu", about: "its processor time, likewise" },
+    Metric {
+        name: "model_update",
+        about: "pages moved for a put over Dent's formula, by fanout and n/b",
+    },
+    Metric {
+        name: "model_lookup",
+        about: "pages read for a missing key over Dent's formula, by fanout and n/b",
+    },
+    Metric {
+        name: "model_range",
+        about: "pages read for a range over Dent's formula, by fanout and entries of the range",
+    },
+    Metric {
+        name: "model_extreme",
+        about: "pages written for a page, or runs read by a lookup, with the fanout n/b, by tree",
+    },
     Metric { name: "wrong_answers", about: "wrong answers of our program" },
 ];
 
-/// "A minimum workload size of 10,000,000 queries" (§4).
+/// "A minimum workload size of 10,000,000 queries" (§4): the puts of each point at scale 1.
 const PUTS: f64 = 10_000_000.0;
-const GETS: f64 = 500_000.0;
-/// The number of puts for each point of figures with many points.
-const POINT_PUTS: f64 = 2_500_000.0;
-const POINT_GETS: f64 = 300_000.0;
+
+/// Table 1 is measured with the puts of a point, and with ten times as many, which at scale 1 is the
+/// 100,000,000 of the report.
+const TABLE1_MULTIPLES: [u32; 2] = [1, 10];
+
+const GETS: f64 = 100_000.0;
+
+/// The gets of a point of Fig. 3; one of Dent's program reads 200 runs and takes two milliseconds.
+const POINT_GETS: f64 = 30_000.0;
 
 /// Table 1: for each key distribution, puts and gets per second.
 const TABLE1: [(KeyDistribution, f64, f64); 2] =
@@ -116,10 +152,14 @@ struct TreeParameters {
     pages: u32,
     fanout: u32,
     bits: f64,
+    threads: u32,
 }
 
 /// The defaults of Dent's program, and of Table 1.
-const DEFAULT: TreeParameters = TreeParameters { pages: 1000, fanout: 10, bits: 0.5 };
+const DEFAULT: TreeParameters = TreeParameters { pages: 1000, fanout: 10, bits: 0.5, threads: 4 };
+
+/// The tree of Fig. 3: no run is merged, so a get may have to search all of them.
+const MANY_RUNS: TreeParameters = TreeParameters { pages: 100, fanout: 1000, ..DEFAULT };
 
 impl TreeParameters {
     fn arguments(self, puts: u64) -> Vec<String> {
@@ -127,7 +167,7 @@ impl TreeParameters {
             ("-b", self.pages.to_string()),
             ("-f", self.fanout.to_string()),
             ("-d", self.depth(puts).to_string()),
-            ("-t", "4".to_owned()),
+            ("-t", self.threads.to_string()),
             ("-r", self.bits.to_string()),
         ];
         flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
@@ -158,10 +198,18 @@ struct ProgramPair {
     gets_over_dent: Option<f64>,
 }
 
+/// A row of Table 1.
+struct Table1Row {
+    multiple: u32,
+    keys: KeyDistribution,
+    pair: ProgramPair,
+}
+
 /// The measurements of the table and the figures.
 struct DentMeasurements {
-    /// The measurements for each row of [`TABLE1`].
-    table1: Vec<ProgramPair>,
+    table1: Vec<Table1Row>,
+    /// Our program with the buffers of [`OTHER_BUFFERS`], uniform puts.
+    buffers: Vec<ProgramRun>,
     /// The measurements for each point of [`FIG2`], with buffers of one page and of a thousand
     /// pages.
     fig2: Vec<[ProgramPair; 2]>,
@@ -169,9 +217,11 @@ struct DentMeasurements {
     fig3: Vec<ProgramPair>,
 }
 
-/// Our program repeats the gets this many times, because processor time has a resolution of a
-/// hundredth of a second.
-const GETS_AGAIN: usize = 20;
+/// The pages of the buffers of Fig. 2: of its caption, and of its text.
+const FIG2_PAGES: [u32; 2] = [1, 1000];
+
+/// Kinds of buffer besides that of the design `dent` (§2.1, §4.1).
+const OTHER_BUFFERS: [&str; 2] = ["skiplist", "vector(query=scan)"];
 
 /// The sizes of a run, and the program of the report.
 struct DentSizes {
@@ -186,6 +236,21 @@ impl DentSizes {
         ((whole * self.scale) as u64).max(1)
     }
 
+    /// Runs our program on a workload.
+    fn ours(
+        &self,
+        parameters: TreeParameters,
+        more: &[&str],
+        workload: &CommandWorkload,
+        dir: &Path,
+    ) -> Result<ProgramRun> {
+        let path = std::env::current_exe().context("cannot find the path of this program")?;
+        let mut arguments = vec!["cs265".to_owned()];
+        arguments.extend(parameters.arguments(workload.put_count));
+        arguments.extend(more.iter().map(|&argument| argument.to_owned()));
+        talk::run(&Program { path: &path, arguments, dir }, workload)
+    }
+
     /// Runs both programs on a workload in turns; for each program, the best of the rounds counts.
     fn point(
         &self,
@@ -194,19 +259,14 @@ impl DentSizes {
         rounds: usize,
         dir: &Path,
     ) -> Result<ProgramPair> {
-        let ours = std::env::current_exe().context("cannot find the path of this program")?;
-        let run = |path: &Path, first: Option<&str>, workload: &CommandWorkload| {
-            let mut arguments: Vec<String> = first.map(str::to_owned).into_iter().collect();
-            arguments.extend(parameters.arguments(workload.put_count));
-            talk::run(&Program { path, arguments, dir }, workload)
-        };
         let mut of_ours = Vec::new();
         let mut of_dent = Vec::new();
-        let longer = workload.with_gets_again(GETS_AGAIN);
         for _ in 0..rounds {
-            of_ours.push(run(&ours, Some("cs265"), &longer)?);
-            let of_dent_now = self.program.as_deref().map(|path| run(path, None, workload));
-            of_dent.extend(of_dent_now.transpose()?);
+            of_ours.push(self.ours(parameters, &[], workload, dir)?);
+            if let Some(path) = &self.program {
+                let arguments = parameters.arguments(workload.put_count);
+                of_dent.push(talk::run(&Program { path, arguments, dir }, workload)?);
+            }
         }
         let pairs = || of_ours.iter().zip(&of_dent);
         let puts = pairs().map(|(ours, dent)| ours.puts_per_second / dent.puts_per_second);
@@ -221,33 +281,51 @@ impl DentSizes {
         })
     }
 
+    fn table1(&self, dir: &Path) -> Result<Vec<Table1Row>> {
+        let mut rows = Vec::new();
+        for multiple in TABLE1_MULTIPLES {
+            let (puts, gets) = (self.count(PUTS * f64::from(multiple)), self.count(GETS));
+            // The larger half takes minutes a round, so it has only one.
+            let rounds = if multiple == 1 { self.rounds } else { 1 };
+            for (keys, ..) in TABLE1 {
+                let workload = CommandWorkload::new(keys, puts, gets, self.seed);
+                rows.push(Table1Row {
+                    multiple,
+                    keys,
+                    pair: self.point(DEFAULT, &workload, rounds, dir)?,
+                });
+            }
+        }
+        Ok(rows)
+    }
+
     fn measure(&self, dir: &Path) -> Result<DentMeasurements> {
         let spinner = progress::spinner("Table 1");
-        let mut table1 = Vec::new();
-        for (keys, ..) in TABLE1 {
-            let (puts, gets) = (self.count(PUTS), self.count(GETS));
-            let workload = CommandWorkload::new(keys, puts, gets, self.seed);
-            table1.push(self.point(DEFAULT, &workload, self.rounds, dir)?);
-        }
-        let puts = self.count(POINT_PUTS);
+        let table1 = self.table1(dir)?;
+        let puts = self.count(PUTS);
         let workload = CommandWorkload::new(KeyDistribution::Uniform, puts, 0, self.seed);
+        let mut buffers = Vec::new();
+        for kind in OTHER_BUFFERS {
+            spinner.set_message(format!("the buffer {kind}"));
+            buffers.push(self.ours(DEFAULT, &["--memtable", kind], &workload, dir)?);
+        }
         let mut fig2 = Vec::new();
         for (fanout, _) in FIG2 {
             spinner.set_message(format!("Fig. 2, fanout {fanout}"));
             let point =
                 |pages| self.point(TreeParameters { pages, fanout, ..DEFAULT }, &workload, 1, dir);
-            fig2.push([point(1)?, point(1000)?]);
+            let [caption, text] = FIG2_PAGES;
+            fig2.push([point(caption)?, point(text)?]);
         }
         let workload =
             CommandWorkload::new(KeyDistribution::Uniform, puts, self.count(POINT_GETS), self.seed);
         let mut fig3 = Vec::new();
         for (bits, _) in FIG3 {
             spinner.set_message(format!("Fig. 3, {bits} bits"));
-            let parameters = TreeParameters { pages: 100, fanout: 1000, bits };
-            fig3.push(self.point(parameters, &workload, 1, dir)?);
+            fig3.push(self.point(TreeParameters { bits, ..MANY_RUNS }, &workload, 1, dir)?);
         }
         spinner.finish_and_clear();
-        Ok(DentMeasurements { table1, fig2, fig3 })
+        Ok(DentMeasurements { table1, buffers, fig2, fig3 })
     }
 }
 
@@ -273,9 +351,9 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     results.record_text("beside_option", option);
     results.record("scale", &[], scale);
     results.record("rounds", &[], rounds as f64);
-    results.record("gets_again", &[], GETS_AGAIN as f64);
     tables::record(&sizes, &measured, results);
-    Ok(())
+    threads::measure(&sizes, scratch.path(), results)?;
+    models::measure(results)
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: None,
-        beyond: "its tree has a fixed depth and refuses writes when full; here the tree grows",
+        beyond: "its tree has a fixed depth and refuses writes when full; here the tree grows; with a fanout of 2 a level of its tree holds two runs, here one",
     },
     Entry {
         name: "o-neil",

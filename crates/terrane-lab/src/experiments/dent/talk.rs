@@ -2,7 +2,7 @@
 //!
 //! A run writes the puts to the program, then one get, whose answer shows that the puts are complete,
 //! then the gets. The time of the puts includes the start of the program. Both times include writing the
-//! commands, which takes a hundredth of the time of reading them.
+//! commands, which takes a fraction of the time of reading them.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ pub(super) fn run(program: &Program<'_>, workload: &CommandWorkload) -> Result<P
     let (mut input, output) = pipes.ok_or_else(|| anyhow!("{} has no pipes", failed()))?;
     let mut output = BufReader::with_capacity(1 << 20, output);
     let mut line = String::new();
-    let sent = input.write_all(workload.puts.as_bytes()).and_then(|()| input.write_all(b"g 0\n"));
+    let sent = workload.write_puts(&mut input).and_then(|()| input.write_all(b"g 0\n"));
     sent.and_then(|()| input.flush()).with_context(failed)?;
     ensure!(output.read_line(&mut line)? > 0, "{} ended", running.path.display());
     let puts = begin.elapsed();
@@ -87,7 +87,7 @@ pub(super) fn run(program: &Program<'_>, workload: &CommandWorkload) -> Result<P
     std::thread::scope(|scope| -> Result<()> {
         let writer = scope.spawn(move || {
             // The end of its input ends the program.
-            input.write_all(workload.gets.as_bytes())
+            input.write_all(&workload.gets)
         });
         for expected in &workload.answers {
             line.clear();

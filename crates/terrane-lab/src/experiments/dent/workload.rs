@@ -1,9 +1,13 @@
 //! Commands for both programs, and the right answers.
+//!
+//! The commands are generated while they are written, so that their number is not limited by memory:
+//! the same seed draws the same puts again. Only the keys that gets request are kept.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
+use std::io::{self, Write};
 
 /// Random numbers: SplitMix64.
+#[derive(Debug, Clone)]
 struct SplitMixStream(u64);
 
 impl SplitMixStream {
@@ -40,12 +44,30 @@ impl KeyDistribution {
     }
 }
 
+/// The puts of a workload, drawn from their seed.
+#[derive(Debug, Clone)]
+struct Puts {
+    keys: KeyDistribution,
+    random: SplitMixStream,
+    left: u64,
+}
+
+impl Iterator for Puts {
+    type Item = (i32, i32);
+
+    fn next(&mut self) -> Option<(i32, i32)> {
+        self.left = self.left.checked_sub(1)?;
+        let key = draw(self.keys, &mut self.random);
+        // The least number is Dent's tombstone.
+        Some((key, (self.random.bits() as i32).max(-i32::MAX)))
+    }
+}
+
 /// Commands, and the answers of the gets.
 pub(super) struct CommandWorkload {
-    /// The puts, a line each.
-    pub(super) puts: String,
+    puts: Puts,
     /// The gets, a line each; half of them request keys that were put.
-    pub(super) gets: String,
+    pub(super) gets: Vec<u8>,
     /// The answer to each get.
     pub(super) answers: Vec<Option<i32>>,
     pub(super) put_count: u64,
@@ -54,41 +76,90 @@ pub(super) struct CommandWorkload {
 impl CommandWorkload {
     /// Draws `puts` puts and `gets` gets.
     pub(super) fn new(keys: KeyDistribution, puts: u64, gets: u64, seed: u64) -> Self {
-        let mut random = SplitMixStream(seed);
-        let mut text = String::with_capacity(puts as usize * 24);
-        let mut all = Vec::with_capacity(puts as usize);
-        let mut map = HashMap::with_capacity(puts as usize);
-        for _ in 0..puts {
-            let key = draw(keys, &mut random);
-            // The least number is Dent's tombstone.
-            let value = (random.bits() as i32).max(-i32::MAX);
-            let _ = writeln!(text, "p {key} {value}");
-            map.insert(key, value);
-            all.push(key);
+        let all = Puts { keys, random: SplitMixStream(seed), left: puts };
+        let mut random = SplitMixStream(!seed);
+        // A get requests the key of a put, by its number, or a key drawn anew.
+        let requests: Vec<Result<u64, i32>> = (0..gets)
+            .map(|_| match random.bits().is_multiple_of(2) && puts > 0 {
+                true => Ok(random.bits() % puts),
+                false => Err(draw(keys, &mut random)),
+            })
+            .collect();
+        let requested = requested_keys(&requests, &all);
+        let mut values: HashMap<i32, Option<i32>> =
+            requested.iter().map(|&key| (key, None)).collect();
+        for (key, value) in all.clone() {
+            if let Some(newest) = values.get_mut(&key) {
+                *newest = Some(value);
+            }
         }
-        let mut get_text = String::with_capacity(gets as usize * 14);
-        let mut answers = Vec::with_capacity(gets as usize);
-        for _ in 0..gets {
-            let put = all.get((random.bits() % puts.max(1)) as usize);
-            let key = match (random.bits().is_multiple_of(2), put) {
-                (true, Some(put)) => *put,
-                _ => draw(keys, &mut random),
-            };
-            let _ = writeln!(get_text, "g {key}");
-            answers.push(map.get(&key).copied());
+        let mut text = Vec::with_capacity(requested.len() * 14);
+        for key in &requested {
+            text.extend_from_slice(b"g ");
+            push_number(&mut text, *key);
+            text.push(b'\n');
         }
-        Self { puts: text, gets: get_text, answers, put_count: puts }
+        let answers = requested.iter().map(|key| values.get(key).copied().flatten()).collect();
+        Self { puts: all, gets: text, answers, put_count: puts }
     }
 
-    /// Returns the same workload with all gets repeated `times` times.
-    pub(super) fn with_gets_again(&self, times: usize) -> Self {
-        Self {
-            puts: self.puts.clone(),
-            gets: self.gets.repeat(times),
-            answers: self.answers.repeat(times),
-            put_count: self.put_count,
+    /// Writes the puts, a line each.
+    pub(super) fn write_puts(&self, out: &mut impl Write) -> io::Result<()> {
+        const CHUNK: usize = 256 << 10;
+        let mut text = Vec::with_capacity(CHUNK + 64);
+        for (key, value) in self.puts.clone() {
+            text.extend_from_slice(b"p ");
+            push_number(&mut text, key);
+            text.push(b' ');
+            push_number(&mut text, value);
+            text.push(b'\n');
+            if text.len() >= CHUNK {
+                out.write_all(&text)?;
+                text.clear();
+            }
+        }
+        out.write_all(&text)
+    }
+}
+
+/// Returns the key of each request, in their order.
+fn requested_keys(requests: &[Result<u64, i32>], puts: &Puts) -> Vec<i32> {
+    let mut keys: Vec<i32> = requests.iter().map(|request| request.err().unwrap_or(0)).collect();
+    let mut wanted: Vec<(u64, usize)> = requests
+        .iter()
+        .enumerate()
+        .filter_map(|(at, request)| Some(((*request).ok()?, at)))
+        .collect();
+    wanted.sort_unstable();
+    let mut wanted = wanted.into_iter().peekable();
+    for (number, (key, _)) in (0..).zip(puts.clone()) {
+        while let Some((_, at)) = wanted.next_if(|(wanted, _)| *wanted == number) {
+            keys[at] = key;
+        }
+        if wanted.peek().is_none() {
+            break;
         }
     }
+    keys
+}
+
+/// Appends a number in decimal digits. Formatting would take longer than the program takes for a put.
+fn push_number(text: &mut Vec<u8>, number: i32) {
+    let mut digits = [0; 10];
+    let mut rest = number.unsigned_abs();
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        text.push(b'-');
+    }
+    text.extend_from_slice(&digits[start..]);
 }
 
 fn draw(keys: KeyDistribution, random: &mut SplitMixStream) -> i32 {
@@ -110,11 +181,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_of_the_gets_have_an_answer() {
+    fn numbers_are_written_as_they_are_read() {
+        for number in [0, 7, -7, 10, 1_234_567_890, i32::MAX, i32::MIN] {
+            let mut text = Vec::new();
+            push_number(&mut text, number);
+            assert_eq!(String::from_utf8(text).unwrap(), number.to_string());
+        }
+    }
+
+    #[test]
+    fn answers_are_those_of_a_map_and_half_of_the_gets_have_one() {
         for keys in [KeyDistribution::Uniform, KeyDistribution::Gaussian] {
             let workload = CommandWorkload::new(keys, 1000, 1000, 7);
-            assert_eq!(workload.puts.lines().count(), 1000);
-            assert_eq!(workload.gets.lines().count(), 1000);
+            let mut puts = Vec::new();
+            workload.write_puts(&mut puts).unwrap();
+            let mut map = HashMap::new();
+            for line in std::str::from_utf8(&puts).unwrap().lines() {
+                let mut words = line.split(' ').skip(1).map(|word| word.parse::<i32>().unwrap());
+                map.insert(words.next().unwrap(), words.next().unwrap());
+            }
+            assert!(map.len() > 990);
+            let gets = std::str::from_utf8(&workload.gets).unwrap();
+            assert_eq!(gets.lines().count(), 1000);
+            for (line, answer) in gets.lines().zip(&workload.answers) {
+                let key: i32 = line.strip_prefix("g ").unwrap().parse().unwrap();
+                assert_eq!(map.get(&key), answer.as_ref());
+            }
             let found = workload.answers.iter().flatten().count();
             assert!((430..570).contains(&found), "{found}");
         }
