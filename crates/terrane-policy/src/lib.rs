@@ -65,7 +65,7 @@ pub use flush::{FlushPlan, NewRunReason};
 pub use forecast::{Amplification, Forecast, forecast};
 pub use key_range::KeyRange;
 pub use pick::{Cursors, PickContext, manual, manual_collection, next_due_micros, pick, refilled};
-pub use scheduler::{ScheduledMerge, Scheduler, allocate};
+pub use scheduler::{ScheduledMerge, Scheduler, Turns, allocate};
 pub use shape::{
     AddedTable, Level, Run, RunId, SeqNo, SettledValues, ShapeEdit, TableId, TableInfo, TreeShape,
     ValueFileId, ValueFileInfo, ValueFileState, ValueFileUsage, ValueRef,

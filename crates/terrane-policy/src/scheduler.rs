@@ -10,25 +10,27 @@
 //!
 //! A scheduler is a file with a function of merges, and an entry of the list in `kind.rs`.
 //!
-//! The mechanism calls [`allocate`] whenever a merge is created, ends or has made some progress. It
-//! decides about the bandwidth of merges only: flushes take precedence over all of them.
+//! The mechanism offers the next merge of every tree to [`Turns::order`], which says which of them
+//! begins first, and calls [`Turns::shares`] whenever a merge begins, ends or has made some progress.
+//! Both decide about merges only: flushes take precedence over all of them.
 //!
-//! Trees that share a device share a scheduler as in AsterixDB: a *scheduled* merge has its thread
-//! and its open files, but only merges with a share *run*. With `greedy`, a tree runs as many merges
-//! as the scheduler says, and keeps its slot until one of its merges ends; a free slot goes to the
-//! tree with the most merges. A smaller merge displaces a larger one of its own tree at once.
+//! Trees that share a device share a scheduler as in AsterixDB: a *begun* merge has its thread and
+//! its open files, but only merges with a share *run*. With `greedy`, a tree runs as many merges as
+//! the scheduler says, and keeps its slot until one of its merges ends; a free slot goes to the tree
+//! with the most merges. A smaller merge displaces a larger one of its own tree at once. AsterixDB's
+//! rule alone starves a tree while another one always has more merges. [`Turns`] bounds the wait.
 
 mod kind;
 mod merge;
 mod model;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 pub use kind::Scheduler;
 pub use merge::SchedulerInfo;
 pub use model::{leveling_entries_per_second, tiering_entries_per_second, tolerated_flushes};
-
-use merge::MergeDemand;
+pub use turns::Turns;
 
 /// A merge that runs or could run, as a scheduler sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,28 +50,9 @@ pub struct ScheduledMerge {
     pub is_running: bool,
 }
 
-/// Returns the share of the bandwidth of each of `merges`, in the same order. Shares are not
-/// negative, and add up to 1 unless there are no merges. With `greedy`, at most `slots` trees run
-/// merges at the same time.
-///
-/// The trees of each scheduler together get a part of the bandwidth in proportion to their number.
+/// Returns the shares of merges of trees that have not waited for each other; see [`Turns::shares`].
 pub fn allocate(merges: &[ScheduledMerge], slots: usize) -> Vec<f64> {
-    let mut shares = vec![0.0; merges.len()];
-    let mut schedulers: Vec<Scheduler> = merges.iter().map(|merge| merge.scheduler).collect();
-    schedulers.sort_unstable();
-    schedulers.dedup();
-    let trees = count_trees(merges.iter());
-    for scheduler in schedulers {
-        let is_own = |merge: &&ScheduledMerge| merge.scheduler == scheduler;
-        let part = count_trees(merges.iter().filter(is_own)) as f64 / trees.max(1) as f64;
-        let own: Vec<usize> =
-            (0..merges.len()).filter(|&at| merges[at].scheduler == scheduler).collect();
-        let demands: Vec<MergeDemand> = own.iter().map(|&at| merges[at].demand()).collect();
-        for (&at, share) in own.iter().zip(scheduler.shares(&demands, slots)) {
-            shares[at] = part * share;
-        }
-    }
-    shares
+    Turns::default().shares(merges, slots)
 }
 
 fn count_trees<'a>(merges: impl Iterator<Item = &'a ScheduledMerge>) -> usize {
@@ -77,11 +60,4 @@ fn count_trees<'a>(merges: impl Iterator<Item = &'a ScheduledMerge>) -> usize {
     trees.sort_unstable();
     trees.dedup();
     trees.len()
-}
-
-impl ScheduledMerge {
-    fn demand(&self) -> MergeDemand {
-        let Self { id, tree, remaining_bytes, refilled, is_running, .. } = *self;
-        MergeDemand { id, tree, remaining_bytes, refilled, is_running }
-    }
 }

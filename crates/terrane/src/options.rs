@@ -97,7 +97,13 @@ options! {
     trade_off "Saves readers the first read after a compaction, but takes cache space; `all` pays if the cache has room for recently written data.",
     takes_effect "when the database is opened";
 
-    /// The number of compactions that may run at the same time. Flushes have their own thread.
+    /// The number of memtables that may be flushed at the same time, each of another keyspace.
+    flush_threads: usize as usize = 2,
+    accepts "1 to 16" where |count| (1..=16).contains(count),
+    trade_off "With more threads, a small memtable does not wait behind a large one of another keyspace, but flushes compete more with the application.",
+    takes_effect "when the database is opened";
+
+    /// The number of compactions that may run at the same time. Flushes have their own threads.
     compaction_threads: usize as usize = default_compaction_threads(),
     accepts "1 to 64" where |count| (1..=64).contains(count),
     trade_off "More threads keep up with more writes, but compete more with the application.",

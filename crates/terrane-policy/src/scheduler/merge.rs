@@ -14,6 +14,8 @@ pub(crate) struct MergeDemand {
     pub(crate) refilled: f64,
     /// Whether the merge had a share when shares were last allocated.
     pub(crate) is_running: bool,
+    /// By how much the tree is overdue; 0 if it is not overdue.
+    pub(crate) overdue: u32,
 }
 
 /// The properties of a scheduler. Each has a file, and a line in the list of [`super::Scheduler`].
@@ -29,6 +31,9 @@ pub struct SchedulerInfo {
     /// Whether the scheduler depends on [`refilled`](crate::scheduler::ScheduledMerge::refilled),
     /// which costs a look at the tree.
     pub looks_at_levels: bool,
+    /// A tree that was passed this number of times precedes the other trees; see
+    /// [`Turns`](crate::scheduler::Turns).
+    pub passes_max: u32,
     /// Whether shares change as merges progress, for an argument; otherwise they change only when a
     /// merge begins or ends.
     pub(crate) changes_with_progress: fn(u32) -> bool,

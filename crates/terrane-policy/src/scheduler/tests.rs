@@ -93,10 +93,15 @@ fn schedulers_print_as_they_parse() {
     }
 }
 
-/// Returns the times at which merges end, in rising order.
-fn ends(scheduler: &dyn Fn(&[ScheduledMerge]) -> Vec<f64>, merges: &[ScheduledMerge]) -> Vec<f64> {
-    let mut left: Vec<(ScheduledMerge, f64)> =
-        merges.iter().map(|merge| (*merge, merge.remaining_bytes as f64)).collect();
+/// Returns the times at which merges end, in rising order. When a merge ends, `created` may add
+/// another one.
+fn ends_of(
+    scheduler: &dyn Fn(&[ScheduledMerge]) -> Vec<f64>,
+    merges: &[ScheduledMerge],
+    created: &dyn Fn(&ScheduledMerge) -> Option<ScheduledMerge>,
+) -> Vec<f64> {
+    let entry = |merge: &ScheduledMerge| (*merge, merge.remaining_bytes as f64);
+    let mut left: Vec<(ScheduledMerge, f64)> = merges.iter().map(entry).collect();
     let (mut now, mut ends) = (0.0, Vec::new());
     while !left.is_empty() {
         let current: Vec<ScheduledMerge> = left
@@ -111,11 +116,18 @@ fn ends(scheduler: &dyn Fn(&[ScheduledMerge]) -> Vec<f64>, merges: &[ScheduledMe
             *bytes -= share * step;
             merge.is_running = *share > 0.0;
         }
-        let before = left.len();
-        left.retain(|(_, bytes)| *bytes > 1e-6);
-        ends.extend(std::iter::repeat_n(now, before - left.len()));
+        let (done, rest): (Vec<_>, Vec<_>) =
+            left.into_iter().partition(|(_, bytes)| *bytes <= 1e-6);
+        ends.extend(std::iter::repeat_n(now, done.len()));
+        left = rest;
+        left.extend(done.iter().filter_map(|(merge, _)| created(merge)).map(|new| entry(&new)));
     }
     ends
+}
+
+/// Returns the times at which merges end, in rising order.
+fn ends(scheduler: &dyn Fn(&[ScheduledMerge]) -> Vec<f64>, merges: &[ScheduledMerge]) -> Vec<f64> {
+    ends_of(scheduler, merges, &|_| None)
 }
 
 /// Theorem 2: for a given set of merges that each take the same number of runs, greedy completes the
@@ -158,15 +170,222 @@ fn greedy_has_the_fewest_runs_at_every_time_for_a_given_set_of_merges() {
 /// merge first completes the second one sooner.
 #[test]
 fn no_scheduler_is_best_at_all_times() {
-    const SMALL: f64 = 10.0;
-    const LARGE: f64 = 12.0;
-    const NEXT: f64 = 1.0;
-    let small_first = [SMALL, SMALL + LARGE];
-    let large_first = [LARGE, LARGE + NEXT];
-    assert!(small_first[0] < large_first[0] && large_first[1] < small_first[1]);
-    // A scheduler as good as both would have to complete all three merges by the second end, which
-    // takes longer.
-    assert!(SMALL + LARGE + NEXT > large_first[1]);
+    let created = |merge: &ScheduledMerge| {
+        let next = ScheduledMerge { id: 9, remaining_bytes: 10, is_running: false, ..*merge };
+        (merge.id == 7).then_some(next)
+    };
+    let play = |scheduler: &str, text: &str| {
+        let all = merges(scheduler, text);
+        ends_of(&|merges| allocate(merges, 1), &all, &created)
+    };
+    let mut played: Vec<(String, Vec<f64>)> = Vec::new();
+    for scheduler in ["single", "fair", "greedy", "greedy(2)", "gear"] {
+        // The order of creation matters to `single` only.
+        for text in ["1:1:100 7:1:120", "7:1:120 8:1:100"] {
+            played.push((format!("{scheduler}, {text}"), play(scheduler, text)));
+        }
+    }
+    // All divisions of the bandwidth that stay constant while both merges run.
+    for percent in 0..=100u32 {
+        let part = f64::from(percent) / 100.0;
+        let divided = |merges: &[ScheduledMerge]| match merges {
+            [one, _] if one.id == 1 => vec![part, 1.0 - part],
+            [_, next] if next.id == 9 => vec![0.0, 1.0],
+            _ => allocate(merges, 1),
+        };
+        let all = merges("greedy", "1:1:100 7:1:120");
+        played.push((format!("{percent} %"), ends_of(&divided, &all, &created)));
+    }
+    let best = |at: usize| played.iter().map(|(_, ends)| ends[at]).fold(f64::INFINITY, f64::min);
+    let (first, second) = (best(0), best(1));
+    let by = |name: &str| &played.iter().find(|(other, _)| other == name).unwrap().1[..2];
+    assert_eq!(by("greedy, 1:1:100 7:1:120"), [first, 220.0]);
+    assert_eq!(by("single, 7:1:120 8:1:100"), [120.0, 220.0]);
+    assert_eq!(by("0 %"), [120.0, second]);
+    for (name, ends) in &played {
+        assert_eq!(ends.len(), 3, "{name}");
+        assert!(ends[0] > first + 1e-6 || ends[1] > second + 1e-6, "{name} is best: {ends:?}");
+    }
+}
+
+/// Trees with merges that begin as threads and the scheduler allow, as the gate lets them.
+struct Trees {
+    scheduler: Scheduler,
+    slots: usize,
+    turns: Turns,
+    begun: Vec<(ScheduledMerge, f64)>,
+    next_id: u64,
+    /// For each tree, the sizes of the merges that it needs, the next one last.
+    needed: Vec<Vec<u64>>,
+    /// For each tree, the merges of others that ended since it needs a merge and has no share.
+    waited: Vec<u32>,
+}
+
+impl Trees {
+    fn merges(&self) -> Vec<ScheduledMerge> {
+        self.begun
+            .iter()
+            .map(|(merge, left)| ScheduledMerge { remaining_bytes: left.ceil() as u64, ..*merge })
+            .collect()
+    }
+
+    fn decide(&mut self) -> Vec<f64> {
+        let shares = self.turns.shares(&self.merges(), self.slots);
+        for ((merge, _), share) in self.begun.iter_mut().zip(&shares) {
+            merge.is_running = *share > 0.0;
+            if *share > 0.0 {
+                self.waited[merge.tree as usize] = 0;
+            }
+        }
+        shares
+    }
+
+    /// Begins the merges that would run at once.
+    fn begin(&mut self) {
+        loop {
+            let (id, scheduler) = (self.next_id, self.scheduler);
+            let next = self.needed.iter().zip(0..).filter_map(|(sizes, tree)| {
+                let remaining_bytes = *sizes.last()?;
+                let (refilled, is_running) = (0.0, false);
+                Some(ScheduledMerge { id, tree, scheduler, remaining_bytes, refilled, is_running })
+            });
+            let candidates: Vec<ScheduledMerge> = next.collect();
+            let begun = self.merges();
+            self.turns.note_waiting(candidates.iter().chain(&begun).map(|merge| merge.tree));
+            let takes = |at: &usize| {
+                let all = [&begun[..], &[candidates[*at]]].concat();
+                self.turns.shares(&all, self.slots).last().is_some_and(|share| *share > 0.0)
+            };
+            let Some(at) = self.turns.order(&candidates, &begun).into_iter().find(takes) else {
+                return;
+            };
+            let merge = candidates[at];
+            self.needed[merge.tree as usize].pop();
+            self.begun.push((merge, merge.remaining_bytes as f64));
+            self.next_id += 1;
+            self.decide();
+        }
+    }
+
+    /// Runs until a merge ends. Returns false if there is none.
+    fn run(&mut self) -> bool {
+        let shares = self.decide();
+        let sharing = self.begun.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
+        let times = sharing.map(|((_, left), share)| left / share);
+        let step = times.fold(f64::INFINITY, f64::min);
+        if !step.is_finite() {
+            return false;
+        }
+        for ((_, left), share) in self.begun.iter_mut().zip(&shares) {
+            *left -= share * step;
+        }
+        let at = self
+            .begun
+            .iter()
+            .zip(&shares)
+            .position(|((_, left), share)| *share > 0.0 && *left <= 1e-6);
+        let at = at.unwrap();
+        let tree = self.begun.remove(at).0.tree;
+        self.turns.note_end(tree);
+        for (merge, _) in self.begun.iter_mut().filter(|(merge, _)| merge.tree == tree) {
+            merge.is_running = false;
+        }
+        for other in (0..self.waited.len()).filter(|other| *other != tree as usize) {
+            let is_begun = self.begun.iter().any(|(merge, _)| merge.tree as usize == other);
+            let runs = self
+                .begun
+                .iter()
+                .any(|(merge, _)| merge.tree as usize == other && merge.is_running);
+            if (is_begun || !self.needed[other].is_empty()) && !runs {
+                self.waited[other] += 1;
+            }
+        }
+        true
+    }
+}
+
+/// Merges of trees that are busy at random times. No tree waits for more merges of others than the
+/// scheduler says, and some tree waits that long.
+#[test]
+fn no_tree_waits_for_more_merges_of_others_than_the_bound() {
+    for scheduler in ["single", "fair", "greedy", "greedy(2)", "gear"] {
+        let scheduler: Scheduler = scheduler.parse().unwrap();
+        let mut rng = terrane_testkit::Rng::new(terrane_testkit::seed_from_env(17));
+        let mut longest = 0;
+        for _ in 0..40 {
+            let count = rng.between(1, 6) as usize;
+            let mut trees = Trees {
+                scheduler,
+                slots: rng.between(1, 3) as usize,
+                turns: Turns::default(),
+                begun: Vec::new(),
+                next_id: 1,
+                needed: vec![Vec::new(); count],
+                waited: vec![0; count],
+            };
+            let busy: Vec<u64> = (0..count).map(|_| rng.between(5, 100)).collect();
+            for _ in 0..150 {
+                for (sizes, busy) in trees.needed.iter_mut().zip(&busy) {
+                    while sizes.len() < 4 && rng.percent(*busy) {
+                        let most = 1 << rng.between(1, 12);
+                        sizes.push(1 + rng.below(most));
+                    }
+                }
+                trees.begin();
+                if !trees.run() {
+                    continue;
+                }
+                let most = scheduler.merges_waited_max(count as u32);
+                let waited = *trees.waited.iter().max().unwrap();
+                assert!(waited <= most, "{scheduler}: {waited} merges, {count} trees");
+                longest = longest.max(waited.saturating_sub(most.saturating_sub(1)));
+            }
+        }
+        let shares_all = matches!(scheduler, Scheduler::Fair | Scheduler::Gear);
+        assert_eq!(longest > 0, !shares_all, "{scheduler}: the bound is not tight");
+    }
+}
+
+#[test]
+fn the_order_of_trees_follows_their_turns() {
+    let mut turns = Turns::default();
+    let waiting = merges("greedy", "1:1:10 2:2:10 3:3:10");
+    let begun = merges("greedy", "4:2:10");
+    turns.note_waiting([1, 2, 3]);
+    // The tree with the most merges goes first.
+    assert_eq!(turns.order(&waiting, &begun), [1, 0, 2]);
+    turns.note_end(2);
+    assert_eq!([1, 2, 3].map(|tree| turns.passed(tree)), [1, 0, 1]);
+    assert_eq!(turns.order(&waiting, &begun), [1, 0, 2]);
+    // Tree 3 waits no longer, and later again.
+    turns.note_waiting([1, 2]);
+    turns.note_waiting([1, 2, 3]);
+    turns.note_end(2);
+    assert_eq!([1, 2, 3].map(|tree| turns.passed(tree)), [2, 0, 1]);
+    assert_eq!(turns.order(&waiting, &begun), [0, 1, 2]);
+    // Other schedulers serve trees in the order in which they began to wait.
+    let waiting = merges("single", "1:1:10 2:2:10 3:3:10");
+    assert_eq!(turns.order(&waiting, &begun), [0, 2, 1]);
+}
+
+#[test]
+fn an_overdue_tree_takes_the_slot_of_a_running_one() {
+    let all = merges("greedy", "1:1:100* 2:1:5 3:2:500");
+    let mut turns = Turns::default();
+    turns.note_waiting([1, 2]);
+    turns.note_end(1);
+    assert_eq!(turns.shares(&all, 1), [0.0, 1.0, 0.0]);
+    turns.note_end(1);
+    assert_eq!(turns.shares(&all, 1), [0.0, 0.0, 1.0]);
+    assert_eq!(turns.shares(&all, 2), [0.0, 0.5, 0.5]);
+    turns.note_end(2);
+    assert_eq!(turns.shares(&all, 1), [0.0, 1.0, 0.0]);
+    assert_eq!(
+        ["greedy", "single"]
+            .map(|name| { name.parse::<Scheduler>().unwrap().merges_waited_max(3) }),
+        [3, 2]
+    );
+    assert_eq!(Scheduler::Fair.merges_waited_max(1), 0);
 }
 
 #[test]

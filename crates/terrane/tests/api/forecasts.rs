@@ -2,8 +2,9 @@
 //! of designs of the catalogue.
 //!
 //! Bounds: if every key is written once, compactions read what the forecast says, less the filters
-//! and indexes, which take a large share of tables of a few kilobytes. Runs and compactions differ
-//! by a few. If keys are overwritten and deleted, the forecast cannot know what compactions drop:
+//! and indexes, which take a large share of tables of a few kilobytes. Where a change first merges a
+//! level in place, the forecast does not know where the new tables are cut, and later merges may take up
+//! to twice as much; over all changes that evens out. Runs and compactions differ by a few. If keys are overwritten and deleted, the forecast cannot know what compactions drop:
 //! they read less, down to half, or slightly more if the drops lead to other picks.
 
 use terrane::{Db, Event};
@@ -70,14 +71,16 @@ fn key(number: u64) -> [u8; 8] {
 #[test]
 fn a_change_of_unique_keys_takes_the_forecast_work() {
     let mut rewrote = 0;
+    let (mut all_read, mut all_forecast) = (0.0, 0.0);
     for (from, to) in pairs(&mut Rng::new(seed_from_env(1))) {
         let (forecast, measured) =
             change(from, to, |db| (0..5000).for_each(|n| db.put(key(n), [7; 40]).unwrap()));
         let name = format!("{from} to {to}: {forecast:?}");
-        let (least, most) = ((1.0 - NOT_READ) * 0.85, 1.02);
+        let (least, most) = ((1.0 - NOT_READ) * 0.85, 2.0);
         let read = measured.read_bytes as f64;
         let bytes = forecast.bytes_rewritten as f64;
         assert!(read >= least * bytes && read <= most * bytes, "{name} {read}");
+        (all_read, all_forecast) = (all_read + read, all_forecast + bytes);
         assert!(
             measured.jobs.abs_diff(forecast.jobs) <= forecast.jobs / 8 + 2,
             "{name} {}",
@@ -93,6 +96,7 @@ fn a_change_of_unique_keys_takes_the_forecast_work() {
         rewrote += u64::from(bytes > 0.0);
     }
     assert!(rewrote >= 3, "{rewrote} changes rewrote something");
+    assert!(all_read <= 1.05 * all_forecast, "{all_read} {all_forecast}");
 }
 
 #[test]

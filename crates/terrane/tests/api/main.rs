@@ -51,6 +51,7 @@ mod dropped_tables;
 mod durability;
 mod errors;
 mod events;
+mod fairness;
 mod flushes;
 mod forecasts;
 mod history;

@@ -44,6 +44,8 @@ fn ten_runs(options: &Options) -> Db {
         }
         db.flush().unwrap();
     }
+    // From now on no thread of the database reads tables, to find those that the range covers.
+    db.wait_for_compactions().unwrap();
     assert_eq!(db.tree().shape.run_count(), 10);
     db
 }

@@ -28,6 +28,7 @@ pub struct Config {
     pub memory_budget: u64,
     pub log_segment_bytes: u64,
     pub log_bytes_max: u64,
+    pub flush_threads: usize,
     pub compaction_threads: usize,
     pub merge_threads: usize,
     pub io_budget: IoBudget,
@@ -172,6 +173,7 @@ impl Config {
             memory_budget: *rng.pick(&[1 << 20, 1 << 24]),
             log_segment_bytes: *rng.pick(&[64 << 10, 1 << 20]),
             log_bytes_max: *rng.pick(&[1 << 20, 1 << 30]),
+            flush_threads: rng.between(1, 3) as usize,
             compaction_threads: rng.between(1, 3) as usize,
             merge_threads: *rng.pick(&[1, 2, 5]),
             read_threads: *rng.pick(&[0, 0, 1, 3]),
@@ -201,6 +203,7 @@ impl Config {
             .memory_budget(self.memory_budget)
             .log_segment_bytes(self.log_segment_bytes)
             .log_bytes_max(self.log_bytes_max)
+            .flush_threads(self.flush_threads)
             .compaction_threads(self.compaction_threads)
             .merge_threads(self.merge_threads)
             .io_budget(self.io_budget)

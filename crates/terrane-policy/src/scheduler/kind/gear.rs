@@ -13,6 +13,7 @@ pub(super) static INFO: SchedulerInfo = SchedulerInfo {
     aliases: &["spring-and-gear"],
     most: 0,
     looks_at_levels: true,
+    passes_max: 1,
     changes_with_progress: |_| true,
     shares,
 };

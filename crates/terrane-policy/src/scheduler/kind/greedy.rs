@@ -1,13 +1,19 @@
 //! `greedy`, `greedy(2)`: the merges with the least input left, of a limited number of trees
 //! (performance-stability §5.1.4, Theorem 2).
 
+use std::cmp::Reverse;
+
 use crate::scheduler::merge::{MergeDemand, SchedulerInfo};
+
+/// The rule that the tree with the most merges goes first may pass a tree this many times.
+const PASSES_MAX: u32 = 2;
 
 pub(super) static INFO: SchedulerInfo = SchedulerInfo {
     name: "greedy",
     aliases: &[],
     most: 64,
     looks_at_levels: false,
+    passes_max: PASSES_MAX,
     changes_with_progress: |merges| merges > 1,
     shares,
 };
@@ -26,20 +32,34 @@ fn shares(merges: &[MergeDemand], most: u32, slots: usize) -> Vec<f64> {
     merges.iter().map(of).collect()
 }
 
-/// Returns the trees that have a slot: first the trees that already run merges, then the trees with
-/// the most merges.
+/// What decides whether a tree has a slot.
+struct Claim {
+    tree: u32,
+    overdue: u32,
+    runs: bool,
+    merges: usize,
+    first_id: u64,
+}
+
+/// Returns the trees that have a slot: first overdue trees, then trees that already run merges, then
+/// the trees with the most merges.
 fn running_trees(merges: &[MergeDemand], slots: usize) -> Vec<u32> {
-    let mut trees: Vec<(bool, usize, u64, u32)> = Vec::new();
+    let mut claims: Vec<Claim> = Vec::new();
     for merge in merges {
-        match trees.iter_mut().find(|entry| entry.3 == merge.tree) {
-            Some((runs, count, first, _)) => {
-                *runs |= merge.is_running;
-                *count += 1;
-                *first = (*first).min(merge.id);
+        let MergeDemand { id, tree, is_running, overdue, .. } = *merge;
+        match claims.iter_mut().find(|claim| claim.tree == tree) {
+            Some(claim) => {
+                claim.runs |= is_running;
+                claim.merges += 1;
+                claim.first_id = claim.first_id.min(id);
             }
-            None => trees.push((merge.is_running, 1, merge.id, merge.tree)),
+            None => {
+                claims.push(Claim { tree, overdue, runs: is_running, merges: 1, first_id: id });
+            }
         }
     }
-    trees.sort_by_key(|(runs, count, first, _)| (!runs, usize::MAX - count, *first));
-    trees.iter().take(slots).map(|entry| entry.3).collect()
+    claims.sort_by_key(|claim| {
+        (Reverse(claim.overdue), !claim.runs, Reverse(claim.merges), claim.first_id)
+    });
+    claims.iter().take(slots).map(|claim| claim.tree).collect()
 }

@@ -8,6 +8,7 @@ pub(super) static INFO: SchedulerInfo = SchedulerInfo {
     aliases: &[],
     most: 0,
     looks_at_levels: false,
+    passes_max: 1,
     changes_with_progress: |_| false,
     shares,
 };

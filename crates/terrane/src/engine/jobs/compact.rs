@@ -83,22 +83,38 @@ impl Compactor {
         }
     }
 
-    /// Picks a compaction that some tree needs and that may begin at once according to the gate.
+    /// Picks a compaction that some tree needs and that may begin at once according to the gate. If
+    /// there are several trees, policy decides from the next compactions of all of them which tree is
+    /// first.
     pub(crate) fn pick(&self) -> Option<CompactionJob<'_>> {
         let trees = self.catalog.trees();
-        trees.values().find_map(|tree| {
-            let mut jobs = tree.jobs();
+        if trees.len() == 1 {
+            return trees.values().find_map(|tree| self.try_begin(tree));
+        }
+        let needed = trees.values().filter_map(|tree| {
+            let jobs = tree.jobs();
             let compaction = self.picker.next_compaction(tree, &jobs)?;
-            let merge = self.picker.scheduler_view(tree, &jobs, &compaction);
-            let level = compaction.from_level();
-            if !self.gate.takes(&merge, level) {
-                return None;
-            }
-            jobs.cursors.advance(&compaction);
-            let (id, compaction) = self.begin(&mut jobs, compaction);
-            let pass = self.gate.enter(id, merge, level);
-            Some(CompactionJob { id, tree: Arc::clone(tree), compaction, pass })
-        })
+            Some((tree, self.picker.scheduler_view(tree, &jobs, &compaction)))
+        });
+        let (trees, candidates): (Vec<_>, Vec<_>) = needed.unzip();
+        let order = self.gate.order(&candidates).into_iter();
+        // The lock of the jobs was released, so the compaction is picked again.
+        order.filter_map(|at| trees.get(at)).find_map(|tree| self.try_begin(tree))
+    }
+
+    /// Begins the compaction that a tree needs next if the gate would let it run at once.
+    fn try_begin(&self, tree: &Arc<Tree>) -> Option<CompactionJob<'_>> {
+        let mut jobs = tree.jobs();
+        let compaction = self.picker.next_compaction(tree, &jobs)?;
+        let merge = self.picker.scheduler_view(tree, &jobs, &compaction);
+        let level = compaction.from_level();
+        if !self.gate.takes(&merge, level) {
+            return None;
+        }
+        jobs.cursors.advance(&compaction);
+        let (id, compaction) = self.begin(&mut jobs, compaction);
+        let pass = self.gate.enter(id, merge, level);
+        Some(CompactionJob { id, tree: Arc::clone(tree), compaction, pass })
     }
 
     /// Gives a compaction an id and registers it in the jobs of its tree. The caller then runs it.

@@ -10,12 +10,13 @@ mod logged_values;
 mod tables;
 mod target;
 
-use std::sync::Arc;
+use std::cmp::Reverse;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use terrane_policy::forecast::CompactionCost;
 use terrane_policy::memtable_choice::MemtableSelection;
-use terrane_policy::{RunId, TableInfo};
+use terrane_policy::{RunId, TableInfo, Turns};
 
 use super::gate::Gate;
 use super::merge_io::MergeIo;
@@ -33,6 +34,10 @@ use crate::table::FinishedTable;
 use crate::value_file::FinishedValueFile;
 use tables::WrittenTables;
 use target::FlushTarget;
+
+/// A tree that waits for a flush is passed by at most this many flushes of trees that are closer to
+/// stopping their writers, and then by one of each other tree.
+const PASSES_MAX: u32 = 2;
 
 /// The result of a flush.
 #[derive(Debug, Default)]
@@ -70,9 +75,15 @@ pub(crate) struct Flusher {
     io: MergeIo,
     picker: Arc<Picker>,
     gate: Arc<Gate>,
+    /// How often each waiting tree was passed by flushes of other trees.
+    turns: Mutex<Turns>,
 }
 
 impl Flusher {
+    fn lock_turns(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn new(
         context: &Arc<Context>,
         pipeline: &Arc<Pipeline>,
@@ -87,16 +98,27 @@ impl Flusher {
             io: MergeIo::new(context, catalog),
             picker: Arc::clone(picker),
             gate: Arc::clone(gate),
+            turns: Mutex::default(),
         }
     }
 
-    /// Of the trees that no thread is flushing, returns the tree with the largest number of
-    /// immutable memtables, and marks it as being flushed.
+    /// Of the trees that no thread is flushing, returns the tree to flush next, and marks it as being
+    /// flushed: a tree that was passed often, or else the tree that is closest to the number of
+    /// immutable memtables at which its writers stop.
     pub(super) fn pick(&self) -> Option<Arc<Tree>> {
         let trees = self.catalog.trees();
         let mut waiting: Vec<&Arc<Tree>> =
             trees.values().filter(|tree| !tree.state().immutables.is_empty()).collect();
-        waiting.sort_by_key(|tree| std::cmp::Reverse(tree.state().immutables.len()));
+        if waiting.len() > 1 {
+            let mut turns = self.lock_turns();
+            turns.note_waiting(waiting.iter().map(|tree| tree.id.0));
+            waiting.sort_by_cached_key(|tree| {
+                let stop_at = u64::from(tree.design().constraint.stop_buffers.max(1));
+                let fullness = tree.state().immutables.len() as u64 * 1000 / stop_at;
+                let passed = turns.passed(tree.id.0);
+                (Reverse(passed.saturating_sub(PASSES_MAX - 1)), Reverse(fullness))
+            });
+        }
         let begins = |tree: &&Arc<Tree>| {
             let mut jobs = tree.jobs();
             let is_free = !std::mem::replace(&mut jobs.is_flushing, true);
@@ -108,9 +130,15 @@ impl Flusher {
         waiting.into_iter().find(|tree| begins(tree)).cloned()
     }
 
+    /// Returns true if a memtable waits to be flushed, or is being flushed.
+    pub(super) fn is_any_due(&self) -> bool {
+        self.catalog.trees().values().any(|tree| !tree.state().immutables.is_empty())
+    }
+
     /// Flushes a tree that was picked.
     pub(super) fn run(&self, tree: &Arc<Tree>) -> Result<()> {
         let result = self.flush_oldest(tree);
+        self.lock_turns().note_end(tree.id.0);
         tree.jobs().is_flushing = false;
         self.context.signals.end_job();
         result

@@ -1,6 +1,7 @@
 //! Distributes bandwidth to flushes and merges, a chunk at a time.
 //!
-//! A merge calls the gate after each chunk; the call returns when the merge may continue. Policy
+//! When a thread is free, the gate says which tree may begin a merge first ([`Gate::order`]). A merge
+//! that has begun calls the gate after each chunk; the call returns when the merge may continue. Policy
 //! assigns a share to each merge ([`terrane_policy::scheduler`]), and decides again when a merge
 //! begins, ends or has progressed. A merge without a share pauses in the middle of a table until it
 //! has a share again. It holds its thread and its buffers meanwhile, but nothing that readers or
@@ -18,7 +19,7 @@ mod tests;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use terrane_policy::{ScheduledMerge, allocate};
+use terrane_policy::{ScheduledMerge, Turns};
 
 use crate::engine::tree::JobId;
 use crate::io_budget::IoBudget;
@@ -52,6 +53,7 @@ pub(super) struct Gate {
 struct State {
     bucket: Bucket,
     merges: Vec<Entry>,
+    turns: Turns,
     next_id: u64,
     /// The number of flushes that wait for the budget.
     flushes_waiting: usize,
@@ -100,6 +102,7 @@ impl Gate {
         let state = State {
             bucket: Bucket::new(budget, users, Instant::now()),
             merges: Vec::new(),
+            turns: Turns::default(),
             next_id: 1,
             flushes_waiting: 0,
             undecided_bytes: 0,
@@ -126,6 +129,16 @@ impl Gate {
         self.changed.notify_all();
     }
 
+    /// Returns the order in which to try to begin merges of different trees: their indexes. The trees
+    /// without a candidate or a begun merge need no merge.
+    pub(super) fn order(&self, candidates: &[ScheduledMerge]) -> Vec<usize> {
+        let mut state = self.lock();
+        let begun: Vec<ScheduledMerge> = state.merges.iter().map(|entry| entry.merge).collect();
+        let waiting = candidates.iter().chain(&begun).map(|merge| merge.tree);
+        state.turns.note_waiting(waiting);
+        state.turns.order(candidates, &begun)
+    }
+
     /// Returns true if a merge out of `level` would run at once if it began now. Beyond the number
     /// of slots, only one merge per level may begin, because a merge claims its tables when it
     /// begins, even if it has to wait.
@@ -138,7 +151,7 @@ impl Gate {
             return false;
         }
         merges.push(ScheduledMerge { id: state.next_id, is_running: false, ..*merge });
-        allocate(&merges, self.slots).last().is_some_and(|share| *share > 0.0)
+        state.turns.shares(&merges, self.slots).last().is_some_and(|share| *share > 0.0)
     }
 
     /// Assigns the id of a new job.
@@ -242,7 +255,7 @@ impl Pass<'_> {
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
         let mut state = self.gate.lock();
-        state.merges.retain(|entry| entry.merge.id != self.id);
+        state.remove(self.id);
         state.decide(self.gate.slots);
         drop(state);
         self.gate.changed.notify_all();
@@ -250,11 +263,21 @@ impl Drop for Pass<'_> {
 }
 
 impl State {
+    /// Removes a merge that has ended. Its tree loses its slot: the other merges of the tree run on
+    /// only if policy assigns them a slot again.
+    fn remove(&mut self, id: u64) {
+        let Some(at) = self.merges.iter().position(|entry| entry.merge.id == id) else { return };
+        let tree = self.merges.remove(at).merge.tree;
+        self.turns.note_end(tree);
+        let own = self.merges.iter_mut().filter(|entry| entry.merge.tree == tree);
+        own.for_each(|entry| entry.merge.is_running = false);
+    }
+
     /// Assigns the shares that policy decides now.
     fn decide(&mut self, slots: usize) {
         self.undecided_bytes = 0;
         let merges: Vec<ScheduledMerge> = self.merges.iter().map(|entry| entry.merge).collect();
-        let shares = allocate(&merges, slots);
+        let shares = self.turns.shares(&merges, slots);
         // A merge that gains a share starts at the virtual time of the other merges, because it has
         // no claim on bandwidth of the past.
         let now = self.virtual_time();

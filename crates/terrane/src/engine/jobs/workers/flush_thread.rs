@@ -1,4 +1,4 @@
-//! The flush thread, which also does other short work.
+//! The flush threads. The first one also does other short work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +17,14 @@ use crate::stats::Counter;
 const RETIRED_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Jobs {
-    pub(super) fn run_flush_thread(&self) {
+    pub(super) fn run_flush_thread(&self, number: usize) {
         let mut failures = 0;
         while !self.context.signals.is_stopping() {
             let seen = self.context.signals.changes();
             self.pipeline.make_spare();
-            self.rotate_aged_memtables();
+            if number == 0 {
+                self.rotate_aged_memtables();
+            }
             match self.flusher.pick() {
                 Some(tree) => {
                     let result = self.flusher.run(&tree);
@@ -30,8 +32,12 @@ impl Jobs {
                     self.catalog.drop_retired();
                     self.catalog.retry_removals();
                 }
+                // The other threads flush only: a failure stays until the flush has succeeded.
+                None if number > 0 => self.context.signals.wait_for_work(seen, None),
                 None => {
-                    self.context.health.clear_failure(JobKind::Flush);
+                    if !self.flusher.is_any_due() {
+                        self.context.health.clear_failure(JobKind::Flush);
+                    }
                     let retired = self.catalog.drop_retired().then_some(RETIRED_INTERVAL);
                     self.do_short_work(seen, retired, &mut failures);
                 }

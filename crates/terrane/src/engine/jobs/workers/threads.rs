@@ -53,7 +53,10 @@ impl Jobs {
             return Ok(());
         }
         self.catalog.keep_retired();
-        self.start_thread("terrane-flush".into(), Self::run_flush_thread)?;
+        for number in 0..self.context.settings.flush_threads {
+            let run = move |jobs: &Self| jobs.run_flush_thread(number);
+            self.start_thread(format!("terrane-flush-{number}"), run)?;
+        }
         self.start_thread("terrane-log".into(), |jobs| jobs.pipeline.run_log_thread())?;
         let count = self.context.settings.compaction_threads.max(COMPACTION_THREADS_MIN);
         for number in 0..count {
