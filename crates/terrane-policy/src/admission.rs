@@ -66,6 +66,12 @@ pub fn admit_with(
     answer
 }
 
+/// Returns the runs that the limit of a design counts over the number at which writers stop.
+pub fn share_of_limit(shape: &TreeShape, design: &Design) -> f64 {
+    let pressure = run_pressure(shape, design);
+    f64::from(pressure.measured) / f64::from(pressure.stop_at.max(1))
+}
+
 fn admit_under(pressure: Pressure) -> Admission {
     if pressure.measured >= pressure.stop_at {
         Admission::Stop(pressure)

@@ -76,7 +76,7 @@ pub enum Compression {
 /// | `values` | `values` | [`Values`]: `inline` or `apart(1KiB)`, with the settings of a [`ValueSeparation`] | `inline` |
 /// | `delay`, `stop`, `buffers` | `constraint` | runs or `never`, buffers | 12, 24, 3 |
 /// | `limit` | `constraint.limit` | [`Limit`]: `level0`, `local(2x)`, `global(2x)`, `global(50)` | `level0` |
-/// | `violation` | `constraint.violation` | `slow-down`, `stop` or `none` | `slow-down` |
+/// | `violation` | `constraint.violation` | `slow-down`, `stop` or `none` | `stop` |
 /// | `stall` | `constraint.stall` | `runs` or `full` | `runs` |
 /// | `max-rate` | `constraint.max_rate` | operations a second, or `none` | `none` |
 /// | `scheduler` | `scheduler` | a [`Scheduler`] | `fair` |
@@ -139,7 +139,7 @@ impl Design {
                 stop_buffers: 3,
                 stall: Stall::Runs,
                 limit: Limit::Level0,
-                violation: Violation::SlowDown,
+                violation: Violation::Stop,
                 max_rate: None,
             },
             scheduler: DEFAULT_SCHEDULER,

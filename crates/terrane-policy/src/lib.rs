@@ -54,7 +54,7 @@ mod text;
 pub mod units;
 
 pub use access::{TableAccess, TableAccesses};
-pub use admission::{Admission, Pressure, StallCause, admit, admit_with};
+pub use admission::{Admission, Pressure, StallCause, admit, admit_with, share_of_limit};
 pub use compaction::{CollectionCause, Compaction, Output, Placement, Reason};
 pub use design::{
     Bound, Compression, Constraint, Design, FlushMode, Limit, MemtableKind, OrderedView, Stall,

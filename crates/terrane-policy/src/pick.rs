@@ -34,6 +34,7 @@ mod collect;
 mod context;
 mod cursors;
 mod due;
+mod held;
 mod load;
 mod marked;
 mod movement;
@@ -68,16 +69,20 @@ pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
     candidate::sort(&mut candidates);
     let is_open = |one: &&CompactionCandidate| !load::is_blocked(input, &candidates, one);
     let first_of = |some: &[CompactionCandidate]| {
-        let merge = some.iter().filter(is_open).find_map(|candidate| act(input, candidate))?;
+        let merge = some.iter().filter(is_open).find_map(|candidate| {
+            let merge = act(input, candidate)?;
+            // A promise to delete does not wait.
+            let is_held = candidate.rank > 0 && held::is_held(input, &candidates, &merge);
+            (!is_held).then_some(merge)
+        })?;
         let relocated = collect::with_merge(input, &merge);
         Some(Compaction { relocated, ..merge })
     };
     // Delete persistence precedes everything else, for tombstones and for the values that they deleted.
     let promised = candidates.partition_point(|candidate| candidate.rank == 0);
-    let (promised, others) = candidates.split_at(promised);
-    first_of(promised)
+    first_of(&candidates[..promised])
         .or_else(|| collect::overdue_job(input))
-        .or_else(|| first_of(others))
+        .or_else(|| first_of(&candidates[promised..]))
         .or_else(|| collect::pick(input))
 }
 

@@ -9,6 +9,10 @@ use crate::shape::TreeShape;
 /// It corresponds to 4 MiB a second.
 const SLOWEST_NANOS_PER_BYTE: f64 = 240.0;
 
+/// A tree of fewer runs is taken for one of this many runs, so that a tree of one level may have a
+/// flushed run, and another one, while its run is merged.
+const GLOBAL_EXPECTED_MIN: u32 = 2;
+
 /// The number of runs beyond the limit at which writers stop even if their memtable has room.
 /// Flushes of memtables that were immutable when the limit was reached add fewer runs than this.
 const PENDING_FLUSHES_MAX: u32 = 4;
@@ -192,7 +196,8 @@ pub(crate) fn run_pressure(shape: &TreeShape, design: &Design) -> Pressure {
         }
         Limit::Global(bound) => {
             let last = shape.last_level();
-            let expected = (0..=last).map(|level| expected_runs(design, level, last)).sum();
+            let expected = (0..=last).map(|level| settled_runs(design, level, last)).sum::<u32>();
+            let expected = expected.max(GLOBAL_EXPECTED_MIN);
             let deeper = shape.run_count() - shape.level(0).runs.len();
             let runs = match design.flush {
                 FlushMode::New => count(shape.run_count()),
@@ -222,12 +227,20 @@ fn runs_that_merge(shape: &TreeShape, design: &Design) -> usize {
 
 /// Returns the maximum number of runs that a level has while merging keeps up: the number at which
 /// the level acts, or one for a single-run level.
-fn expected_runs(design: &Design, level: usize, last_level: usize) -> u32 {
+pub(crate) fn expected_runs(design: &Design, level: usize, last_level: usize) -> u32 {
     let allowed = design.strategy.runs_allowed(level, last_level);
     if level == 0 || allowed > 1 { allowed.saturating_add(1) } else { 1 }
 }
 
-/// Levels below level 0 may be at their bound, because writers add runs to level 0 only.
+/// As [`expected_runs`], but level 0 has none if every flush merges into level 1 at once: the paper
+/// counts L components for leveling, and a flushed one beyond them (performance-stability §5.1.1).
+fn settled_runs(design: &Design, level: usize, last_level: usize) -> u32 {
+    let passes_on = level == 0 && design.strategy.runs_allowed(0, last_level) == 0;
+    if passes_on { 0 } else { expected_runs(design, level, last_level) }
+}
+
+/// Levels below level 0 may be at their bound, because writers add runs to level 0 only, and merges
+/// that would exceed it wait.
 fn local(shape: &TreeShape, design: &Design, level: usize, bound: Bound) -> Pressure {
     let last = shape.last_level();
     let expected = expected_runs(design, level, last);
@@ -260,6 +273,6 @@ fn bounded(
     Pressure::new(cause, level, measured, threshold, stop_at)
 }
 
-pub(super) fn count(number: usize) -> u32 {
+pub(crate) fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

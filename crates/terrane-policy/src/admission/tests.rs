@@ -1,7 +1,8 @@
 use super::*;
+use crate::design::Constraint;
 
 fn design() -> Design {
-    "tiering L0=2 T=2; delay=3; stop=5; buffers=2".parse().unwrap()
+    "tiering L0=2 T=2; delay=3; stop=5; violation=slow-down; buffers=2".parse().unwrap()
 }
 
 fn with_runs(runs: u64) -> TreeShape {
@@ -50,14 +51,14 @@ fn the_violation_decides_what_happens_at_too_many_runs() {
 fn bounds_are_multiples_of_the_expected_runs_or_numbers() {
     // Three runs gather in level 0: the bound is twice that number.
     assert_eq!(
-        [4, 5, 6].map(|runs| verdict(runs, "limit=local(2x)")),
+        [4, 5, 6].map(|runs| verdict(runs, "limit=local(2x); violation=slow-down")),
         ["proceed", "delay", "stop"]
     );
     assert_eq!(
         [8, 9].map(|runs| verdict(runs, "limit=global(9); violation=stop")),
         ["proceed", "stop"]
     );
-    // One run in level 1, plus the incoming flush: two levels, four runs.
+    // At least two runs are expected, so four are too many.
     let design: Design = "leveling L0=1; limit=global; violation=stop".parse().unwrap();
     let tree = |level0: u64| {
         let runs: String =
@@ -67,7 +68,22 @@ fn bounds_are_multiples_of_the_expected_runs_or_numbers() {
     assert_eq!(admit(&tree(1), 0, &design), Admission::Proceed);
     let Admission::Stop(pressure) = admit(&tree(2), 0, &design) else { panic!() };
     assert_eq!(pressure.to_string(), "total-runs: 4 (delay at 4, stop at 4)");
-    let local: Design = "leveling L0=1; limit=local".parse().unwrap();
+    // Three levels of one run each: 2L is six, and the flushed run is one of them.
+    let deep = |level0: u64| {
+        let runs: String =
+            (0..level0).map(|at| format!("L0 r{}: {0}=a..=z:1\n", 90 - at)).collect();
+        let levels = (1..=3).map(|level| format!("L{level} r{0}: {0}=a..=z:1\n", 10 - level));
+        format!("{runs}{}", levels.collect::<String>()).parse::<TreeShape>().unwrap()
+    };
+    let verdicts = [2, 3].map(|level0| admit(&deep(level0), 0, &design));
+    assert_eq!(verdicts[0], Admission::Proceed);
+    assert!(matches!(verdicts[1], Admission::Stop(pressure) if pressure.stop_at == 6));
+    // Tiering: 2TL, with level 0 as the first of L levels.
+    let tiering: Design = "tiering T=3; limit=global; violation=stop".parse().unwrap();
+    let Admission::Proceed = admit(&deep(2), 0, &tiering) else { panic!() };
+    let Admission::Stop(pressure) = admit(&deep(21), 0, &tiering) else { panic!() };
+    assert_eq!(pressure.stop_at, 24);
+    let local: Design = "leveling L0=1; limit=local; violation=slow-down".parse().unwrap();
     // Two runs in level 1 are at the bound of that level, and one run in level 0 is below its bound.
     assert!(!matches!(admit(&tree(1), 0, &local), Admission::Stop(_)));
     let Admission::Stop(pressure) = admit(&tree(2), 0, &local) else { panic!() };
@@ -78,7 +94,9 @@ fn bounds_are_multiples_of_the_expected_runs_or_numbers() {
 fn writers_slow_down_as_a_level_of_one_run_fills_again() {
     // Run 2 of level 1 is being merged into level 2 while run 3 fills up.
     let design: Design =
-        "leveling L0=1 T=10; granularity=level; base=100B; limit=local(2x)".parse().unwrap();
+        "leveling L0=1 T=10; granularity=level; base=100B; limit=local(2x); violation=slow-down"
+            .parse()
+            .unwrap();
     let with = |newest: u64| {
         let tree = format!("L1 r3: 3=a..=z:{newest}B\nL1 r2: 2=a..=z:100B\n");
         admit(&tree.parse().unwrap(), 0, &design)
@@ -110,7 +128,9 @@ fn immutable_memtables_stop_writers_whatever_the_shape() {
 fn garbage_beyond_the_space_bound_slows_writers_down_and_stops_them() {
     let answer = |mib: u64, settings: &str| {
         let design: Design =
-            format!("tiering T=3; values=apart(1KiB,file=1MiB); {settings}").parse().unwrap();
+            format!("tiering T=3; values=apart(1KiB,file=1MiB); violation=slow-down; {settings}")
+                .parse()
+                .unwrap();
         let shape = format!("L1 r1: 1=a..=z:1KiB,values=3:100MiB/100\nV 3: {mib}MiB");
         admit(&shape.parse().unwrap(), 0, &design)
     };
@@ -134,7 +154,9 @@ fn garbage_beyond_the_space_bound_slows_writers_down_and_stops_them() {
 #[test]
 fn the_stricter_of_two_limits_holds() {
     let design: Design =
-        "tiering L0=2 T=2; delay=3; stop=5; values=apart(1KiB,file=1MiB)".parse().unwrap();
+        "tiering L0=2 T=2; delay=3; stop=5; violation=slow-down; values=apart(1KiB,file=1MiB)"
+            .parse()
+            .unwrap();
     let verdict = |runs: u64, mib: u64| {
         let runs = (1..=runs).map(|run| format!("L0 r{run}: {run}=a..=z:1,values=900:10MiB/1\n"));
         let shape = format!("{}V 900: {mib}MiB", runs.collect::<String>());
@@ -149,4 +171,13 @@ fn the_stricter_of_two_limits_holds() {
     assert_eq!(verdict(2, 32), "delay by value-space");
     assert_eq!(verdict(5, 50), "stop by level-0-runs");
     assert_eq!(verdict(3, 90), "stop by value-space");
+}
+
+#[test]
+fn the_default_stops_writers_and_never_delays_them() {
+    let design: Design = crate::catalogue::DEFAULT.parse().unwrap();
+    let Constraint { delay_runs, stop_runs, .. } = design.constraint;
+    assert_eq!(admit(&with_runs(delay_runs.into()), 0, &design), Admission::Proceed);
+    assert_eq!(admit(&with_runs(u64::from(stop_runs) - 1), 0, &design), Admission::Proceed);
+    assert!(matches!(admit(&with_runs(stop_runs.into()), 0, &design), Admission::Stop(_)));
 }

@@ -78,6 +78,30 @@ pub(super) const ALL: &[Entry] = &[
         beyond: "the rolling merge, which moves a little at every write; components that are B-trees written in multi-page blocks",
     },
     Entry {
+        name: "greedy-leveling",
+        about: "whole levels; the smallest merge first, at most twice as many runs as levels, writers at full speed until then",
+        source: "performance-stability §5.1.5, §5.2.1: greedy, a global limit of 2L, stop, two memtables of 128 MiB, T = 10",
+        design: || {
+            plain(
+                "leveling T=10; trigger=level-saturation; granularity=level; movement=none; intake=exact; buffer=128MiB; filter=1%; buffers=1; limit=global(2x); scheduler=greedy",
+            )
+        },
+        row: None,
+        beyond: "",
+    },
+    Entry {
+        name: "greedy-tiering",
+        about: "levels of T runs; the smallest merge first, at most twice as many runs as expected, writers at full speed until then",
+        source: "performance-stability §5.1.5, §5.2.1: greedy, a global limit of 2TL, stop, two memtables of 128 MiB, T = 3",
+        design: || {
+            plain(
+                "tiering T=3 L0=3; trigger=run-count; granularity=run; movement=none; intake=exact; buffer=128MiB; filter=1%; buffers=1; limit=global(2x); scheduler=greedy",
+            )
+        },
+        row: None,
+        beyond: "",
+    },
+    Entry {
         name: "moose",
         about: "each level has its own capacity and number of runs; small levels grow fastest",
         source: "Moose (SIGMOD 2024): capacities and runs as vectors",

@@ -5,8 +5,8 @@
 
 use super::entry::{Entry, Row, plain};
 
-const LEVELDB: &str = "T=10 L0=4 base=10MiB; trigger=run-count,level-saturation; granularity=file; buffer=4MiB; table=2MiB; block=4KiB; delay=8; stop=12; buffers=2";
-const ROCKSDB: &str = "T=10 L0=4 base=256MiB; granularity=file; movement=least-overlap; buffer=64MiB; table=64MiB; block=4KiB; delay=20; stop=36; buffers=2";
+const LEVELDB: &str = "T=10 L0=4 base=10MiB; trigger=run-count,level-saturation; granularity=file; buffer=4MiB; table=2MiB; block=4KiB; delay=8; stop=12; violation=slow-down; buffers=2";
+const ROCKSDB: &str = "T=10 L0=4 base=256MiB; granularity=file; movement=least-overlap; buffer=64MiB; table=64MiB; block=4KiB; delay=20; stop=36; violation=slow-down; buffers=2";
 
 const ONE_RUN_PER_LEVEL: &str = "leveling";
 const SATURATION: &str = "level-saturation";
@@ -188,7 +188,7 @@ pub(super) const ALL: &[Entry] = &[
         source: "X-Engine (SIGMOD 2019)",
         design: || {
             plain(
-                "hybrid T=10 L0=4 base=256MiB; runs=1; trigger=run-count,level-saturation; granularity=files(4); movement=most-tombstones+least-overlap; table=2MiB; block=16KiB; delay=20; stop=36",
+                "hybrid T=10 L0=4 base=256MiB; runs=1; trigger=run-count,level-saturation; granularity=files(4); movement=most-tombstones+least-overlap; table=2MiB; block=16KiB; delay=20; stop=36; violation=slow-down",
             )
         },
         row: Some(XENGINE_ROW),
@@ -200,7 +200,7 @@ pub(super) const ALL: &[Entry] = &[
         source: "Leaper (VLDB 2020), on X-Engine",
         design: || {
             plain(
-                "hybrid T=10 L0=4 base=256MiB; runs=1; trigger=run-count,level-saturation; granularity=files(4); movement=least-overlap; table=2MiB; block=16KiB; delay=20; stop=36",
+                "hybrid T=10 L0=4 base=256MiB; runs=1; trigger=run-count,level-saturation; granularity=files(4); movement=least-overlap; table=2MiB; block=16KiB; delay=20; stop=36; violation=slow-down",
             )
         },
         row: Some(XENGINE_ROW),
@@ -209,10 +209,10 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "asterixdb-leveling",
         about: "whole levels of one run merge when full",
-        source: "AsterixDB; filters of 1 % false positives; performance-stability §3.1",
+        source: "AsterixDB; performance-stability §3.1, §5.1.5: two memtables, filters of 1 % false positives, greedy, at most 2L runs",
         design: || {
             plain(
-                "leveling T=10; trigger=level-saturation; granularity=level; movement=none; buffer=128MiB; filter=9.6",
+                "leveling T=10; trigger=level-saturation; granularity=level; movement=none; buffer=128MiB; filter=1%; buffers=1; limit=global(2x); scheduler=greedy",
             )
         },
         row: Some(WHOLE_LEVELS),
@@ -234,7 +234,7 @@ pub(super) const ALL: &[Entry] = &[
         source: "bLSM (SIGMOD 2012) as performance-stability §4.2 measures it: ratio 10, at most two runs per level",
         design: || {
             plain(
-                "leveling T=10; trigger=level-saturation; granularity=level; movement=none; intake=exact; buffers=1; limit=local(2x); scheduler=gear",
+                "leveling T=10; trigger=level-saturation; granularity=level; movement=none; intake=exact; buffers=1; limit=local(2x); violation=slow-down; scheduler=gear",
             )
         },
         row: None,

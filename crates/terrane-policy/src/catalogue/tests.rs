@@ -126,3 +126,17 @@ fn every_system_of_table_1_has_a_design_within_its_row() {
     assert_eq!(others.count(), 0, "rows that are not in Table 1");
     assert_eq!(named.len(), 30);
 }
+
+/// What the performance-stability paper proposes (§5.1.5), and runs as AsterixDB.
+#[test]
+fn designs_of_the_stability_paper_have_its_scheduler_limit_and_memtables() {
+    for name in ["greedy-leveling", "greedy-tiering", "asterixdb-leveling", "asterixdb-tiering"] {
+        let design = (find(name).unwrap().design)();
+        let constraint = &design.constraint;
+        assert_eq!(design.scheduler.to_string(), "greedy", "{name}");
+        assert_eq!(constraint.limit.to_string(), "global(2x)", "{name}");
+        assert_eq!(constraint.violation.to_string(), "stop", "{name}");
+        // One memtable takes writes while another one is flushed.
+        assert_eq!((constraint.stop_buffers, design.buffer_bytes), (1, 128 << 20), "{name}");
+    }
+}

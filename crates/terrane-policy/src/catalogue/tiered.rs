@@ -17,12 +17,12 @@ const LAZY_ROW: Row = Row {
     movement: "least-overlap none",
 };
 
-const ROCKSDB: &str = "tiering T=4 L0=4; granularity=run; movement=none; buffer=64MiB; table=64MiB; delay=20; stop=36; buffers=2";
+const ROCKSDB: &str = "tiering T=4 L0=4; granularity=run; movement=none; buffer=64MiB; table=64MiB; delay=20; stop=36; violation=slow-down; buffers=2";
 
 const CASSANDRA: &str = "tiering T=4 L0=4; trigger=tombstone-ttl(10d)+file-staleness(30d)+run-count; granularity=run; movement=none; buffer=64MiB; table=160MiB; filter=1%; delay=32; stop=64";
 
 /// All runs form one list; writers stop at its limit and not earlier (performance-stability §5.1.2).
-const SIZE_TIERED: &str = "tiering T=3 L0=3; granularity=run; movement=none; buffer=128MiB; filter=9.6; buffers=2; violation=stop";
+const SIZE_TIERED: &str = "tiering T=3 L0=3; granularity=run; movement=none; buffer=128MiB; filter=1%; buffers=1; scheduler=greedy";
 
 pub(super) const ALL: &[Entry] = &[
     Entry {
@@ -92,7 +92,7 @@ pub(super) const ALL: &[Entry] = &[
         source: "PebblesDB (SOSP 2017): fragmented LSM tree",
         design: || {
             plain(
-                "hybrid T=10 L0=4; runs=T-1,last:1; trigger=level-saturation; granularity=files(4); movement=none; buffer=4MiB; table=2MiB; delay=8; stop=12",
+                "hybrid T=10 L0=4; runs=T-1,last:1; trigger=level-saturation; granularity=files(4); movement=none; buffer=4MiB; table=2MiB; delay=8; stop=12; violation=slow-down",
             )
         },
         row: Some(Row {
@@ -146,10 +146,10 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "asterixdb-tiering",
         about: "runs gather and merge by number",
-        source: "AsterixDB; performance-stability §3.1 with T = 3, filters of 1 % false positives",
+        source: "AsterixDB; performance-stability §3.1, §5.1.5 with T = 3: two memtables, filters of 1 % false positives, greedy, at most 2TL runs",
         design: || {
             plain(
-                "tiering T=3 L0=3; trigger=run-count; granularity=run; movement=none; buffer=128MiB; filter=9.6; delay=20; stop=36",
+                "tiering T=3 L0=3; trigger=run-count; granularity=run; movement=none; buffer=128MiB; filter=1%; buffers=1; limit=global(2x); scheduler=greedy",
             )
         },
         row: Some(RUNS),
@@ -167,11 +167,7 @@ pub(super) const ALL: &[Entry] = &[
         name: "asterixdb-concurrent",
         about: "3 to 10 of the newest runs merge, back to the oldest of similar size; merges run concurrently",
         source: "AsterixDB, concurrent merge policy, its default: 3 to 10 components, ratio 1.2, at most 30",
-        design: || {
-            plain(&format!(
-                "{SIZE_TIERED}; trigger=concurrent(3,10,1.2); limit=global(30); scheduler=greedy"
-            ))
-        },
+        design: || plain(&format!("{SIZE_TIERED}; trigger=concurrent(3,10,1.2); limit=global(30)")),
         row: None,
         beyond: "its current version also bounds the size of merged components (max-component-size, 1 TB)",
     },

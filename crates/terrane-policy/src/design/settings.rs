@@ -94,7 +94,7 @@ impl Design {
         if limits.limit != Limit::Level0 {
             settings.push(("limit", limits.limit.to_string()));
         }
-        if limits.violation != Violation::SlowDown {
+        if limits.violation != Violation::Stop {
             settings.push(("violation", limits.violation.to_string()));
         }
         if limits.stall != Stall::Runs {

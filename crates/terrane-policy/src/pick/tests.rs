@@ -100,3 +100,61 @@ fn dents_figure_1_needs_two_merges() {
     assert_eq!(job.tables().map(|table| table.id).collect::<Vec<_>>(), [TableId(3), TableId(2)]);
     assert_eq!((tree.shape.level(0).runs.len(), tree.shape.level(1).runs.len()), (0, 1));
 }
+
+/// The former contents of level 1, run 2, are being merged into level 2 while the level is full again.
+/// Under a global limit, flushed data goes on into run 3; under a local one it waits for run 2.
+#[test]
+fn a_merge_into_a_level_at_its_local_limit_waits() {
+    let tree = |bytes: u64, limit: &str| {
+        let design = format!("leveling T=10; granularity=level; base=100B; limit={limit}");
+        let runs = "L1 r2: 2=a..=z:100B\nL2 r1: 1=a..=z:500B";
+        let shape = format!("L0 r9: 9=a..=z:10B\nL1 r3: 3=a..=z:{bytes}B\n{runs}");
+        TestTree::new(shape.parse().unwrap(), design.parse().unwrap())
+    };
+    let down = |tree: &TestTree| {
+        let run = |level: usize, at: usize| &tree.shape.level(level).runs[at];
+        let input = |level, at| crate::compaction::Input {
+            level,
+            run: run(level, at).id,
+            tables: run(level, at).tables.clone(),
+        };
+        Compaction {
+            inputs: vec![input(1, 1), input(2, 0)],
+            output: crate::Output { level: 2, placement: crate::Placement::Join(run(2, 0).id) },
+            relocated: Vec::new(),
+            reason: Reason::Manual { level: 1 },
+        }
+    };
+    let picked = |bytes: u64, limit: &str, is_running: bool| {
+        let tree = tree(bytes, limit);
+        let running = if is_running { vec![down(&tree)] } else { Vec::new() };
+        tree.pick(&running).map(|job| (job.from_level(), job.output.level))
+    };
+    assert_eq!(picked(100, "global(9)", true), Some((0, 1)));
+    assert_eq!(picked(99, "local(2)", true), Some((0, 1)));
+    assert_eq!(picked(100, "local(2)", true), None);
+    assert_eq!(picked(100, "local(3)", true), Some((0, 1)));
+    assert_eq!(picked(100, "local(2); violation=none", true), Some((0, 1)));
+    // If nothing moves run 2 down, level 1 becomes one run first.
+    assert_eq!(picked(100, "local(2)", false), Some((1, 1)));
+}
+
+/// Level 1 gathers three runs and may hold six. A seventh waits until some of them have moved on.
+#[test]
+fn a_merge_that_adds_a_run_beyond_the_local_limit_waits() {
+    let picked = |runs: u64, limit: &str| {
+        let design = format!("tiering T=3; granularity=run; intake=exact; limit={limit}");
+        let level0: String = (0..3).map(|at| format!("L0 r{0}: {0}=a..=z:1B\n", 90 - at)).collect();
+        let level1: String =
+            (0..runs).map(|at| format!("L1 r{0}: {0}=a..=z:9B\n", 50 - at)).collect();
+        let shape = format!("{level0}{level1}").parse().unwrap();
+        let tree = TestTree::new(shape, design.parse().unwrap());
+        let first = tree.pick(&[]).unwrap();
+        // The level with more runs goes first; the other one may go as well.
+        assert_eq!(first.from_level(), usize::from(runs > 3));
+        tree.pick(&[first]).map(|job| job.from_level())
+    };
+    assert_eq!(picked(5, "local(2x)"), Some(0));
+    assert_eq!(picked(6, "local(2x)"), None);
+    assert_eq!(picked(6, "global(2x)"), Some(0));
+}
