@@ -34,7 +34,7 @@ pub(crate) struct MicroFilter(Vec<u8>);
 impl MicroFilter {
     pub(crate) fn new(keys: impl Iterator<Item = [u8; 16]>, bits_per_key: f64) -> Self {
         let hashes: Vec<u64> = keys.map(|key| filter_hash(&key)).collect();
-        Self(filter::build(&hashes, bits_per_key).unwrap_or_default())
+        Self(filter::build(&hashes, bits_per_key, None).unwrap_or_default())
     }
 
     pub(crate) fn may_hold(&self, key: &[u8]) -> bool {
