@@ -23,7 +23,8 @@ pub fn strategies() -> impl Iterator<Item = Strategy> {
     })
 }
 
-/// Every set of triggers, with one size-tiered policy or none: two of them are never valid together.
+/// Every set of triggers, with one size-tiered policy or none: two of them are never valid together,
+/// nor is one with a trigger on the fullness of levels.
 fn trigger_sets() -> Vec<Vec<Trigger>> {
     let (policies, others): (Vec<Trigger>, Vec<Trigger>) =
         triggers().into_iter().partition(|trigger| trigger.kind().is_size_tiered());

@@ -33,7 +33,7 @@ const SILK_ROW: Row = Row {
     movement: "round-robin",
 };
 
-const WHOLE_LEVELS: Row = Row {
+pub(super) const WHOLE_LEVELS: Row = Row {
     eagerness: ONE_RUN_PER_LEVEL,
     triggers: SATURATION,
     granularity: "level",
@@ -169,18 +169,6 @@ pub(super) const ALL: &[Entry] = &[
         },
         row: Some(CASSANDRA_ROW),
         beyond: "one shard per core; the backlog controller, which sets the share of time for compactions",
-    },
-    Entry {
-        name: "wiredtiger",
-        about: "whole levels of one run merge when full",
-        source: "WiredTiger's LSM trees, removed in 2024: chunks of 10 MiB, 16 filter bits per key",
-        design: || {
-            plain(
-                "leveling T=10; trigger=level-saturation; granularity=level; movement=none; buffer=10MiB; filter=16",
-            )
-        },
-        row: Some(WHOLE_LEVELS),
-        beyond: "its source merged up to merge_max adjacent chunks of similar generation, which is closer to tiering; chunks are B-trees",
     },
     Entry {
         name: "x-engine",

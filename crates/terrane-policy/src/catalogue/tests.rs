@@ -99,6 +99,9 @@ fn tier_is_rocksdbs_universal_compaction() {
     assert_eq!(policy(&strategy), policy(&system));
 }
 
+/// Systems whose row in Table 1 their own source contradicts; `beyond` says how.
+const NOT_AS_PRINTED: [&str; 1] = ["wiredtiger"];
+
 #[test]
 fn every_system_of_table_1_has_a_design_within_its_row() {
     let rows = table(1);
@@ -116,9 +119,9 @@ fn every_system_of_table_1_has_a_design_within_its_row() {
             let known =
                 [known.eagerness, known.triggers, known.granularity, known.movement].map(set);
             assert_eq!(known, printed, "{name}");
-            for (found, allowed) in primitives(&(entry.design)().strategy).iter().zip(&printed) {
-                assert!(found.is_subset(allowed), "{name}: {found:?} is not within {allowed:?}");
-            }
+            let found = primitives(&(entry.design)().strategy);
+            let is_within = found.iter().zip(&printed).all(|(one, row)| one.is_subset(row));
+            assert_eq!(is_within, !NOT_AS_PRINTED.contains(&name), "{name}: {found:?} {printed:?}");
             assert!(!entry.beyond.is_empty(), "{name} must list the features that it lacks");
         }
     }

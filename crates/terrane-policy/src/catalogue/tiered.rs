@@ -1,6 +1,7 @@
 //! Systems of the compaction paper's Table 1 that tier all or most of their levels.
 
 use super::entry::{Entry, Row, plain};
+use super::leveled::WHOLE_LEVELS;
 
 const RUNS: Row =
     Row { eagerness: "tiering", triggers: "run-count", granularity: "run", movement: "none" };
@@ -19,7 +20,9 @@ const LAZY_ROW: Row = Row {
 
 const ROCKSDB: &str = "tiering T=4 L0=4; granularity=run; movement=none; buffer=64MiB; table=64MiB; delay=20; stop=36; violation=slow-down; buffers=2";
 
-const CASSANDRA: &str = "tiering T=4 L0=4; trigger=tombstone-ttl(10d)+file-staleness(30d)+run-count; granularity=run; movement=none; buffer=64MiB; table=160MiB; filter=1%; delay=32; stop=64";
+/// The defaults of both systems, without the style of the buckets and the triggers before them.
+const CASSANDRA: &str = "tiering T=4 L0=4; granularity=run; movement=none; buffer=64MiB; table=160MiB; filter=1%; delay=32; stop=64; trigger=tombstone-ttl(10d)+file-staleness(30d)";
+const BUCKETS: &str = "min=4,max=32,low=0.5,high=1.5,small=50MiB";
 
 /// All runs form one list; writers stop at its limit and not earlier (performance-stability §5.1.2).
 const SIZE_TIERED: &str = "tiering T=3 L0=3; granularity=run; movement=none; buffer=128MiB; filter=1%; buffers=1; scheduler=greedy";
@@ -105,11 +108,11 @@ pub(super) const ALL: &[Entry] = &[
     },
     Entry {
         name: "cassandra-tiering",
-        about: "four runs merge into one; stale tables and expired tombstones are compacted earlier",
-        source: "Apache Cassandra, size-tiered compaction: min_threshold 4, 1 % false positives, gc_grace 10 days",
-        design: || plain(CASSANDRA),
+        about: "four to 32 adjacent runs of like size merge into one; stale tables and expired tombstones are compacted earlier",
+        source: "Apache Cassandra, size-tiered compaction: min_threshold 4, max_threshold 32, buckets from 0.5 to 1.5, min_sstable_size 50 MiB, 1 % false positives, gc_grace 10 days",
+        design: || plain(&format!("{CASSANDRA}+buckets(style=cassandra,{BUCKETS})")),
         row: Some(CASSANDRA_ROW),
-        beyond: "buckets of similar size instead of levels, up to 32 runs at a time; tombstones kept for gc_grace, here they are dropped as soon as possible; time windows (TWCS)",
+        beyond: "runs of a bucket that are not adjacent in age, because its cells have times; the choice of the bucket that is read most; tombstones kept for gc_grace, here they are dropped as soon as possible; time windows (TWCS)",
     },
     Entry {
         name: "cassandra-unified",
@@ -125,23 +128,23 @@ pub(super) const ALL: &[Entry] = &[
     },
     Entry {
         name: "scylladb-tiering",
-        about: "four runs merge into one; stale tables and expired tombstones are compacted earlier",
-        source: "ScyllaDB, size-tiered compaction: min_threshold 4, 1 % false positives, gc_grace 10 days",
-        design: || plain(CASSANDRA),
+        about: "two to 32 adjacent runs of like size merge into one, preferably four or more; stale tables and expired tombstones are compacted earlier",
+        source: "ScyllaDB, size-tiered compaction: as Cassandra's, with pairs of like size where no bucket has four runs",
+        design: || plain(&format!("{CASSANDRA}+buckets(style=scylladb,{BUCKETS})")),
         row: Some(CASSANDRA_ROW),
-        beyond: "buckets of similar size instead of levels; incremental compaction, which frees fragments of runs early and bounds space amplification",
+        beyond: "runs of a bucket that are not adjacent in age, because its cells have times; incremental compaction, which frees fragments of runs early and bounds space amplification; one shard per core",
     },
     Entry {
         name: "hbase",
-        about: "three runs merge into one",
-        source: "Apache HBase: at least 3 files, memstore of 128 MiB, blocks of 64 KiB, 1 % false positives, writers stop at 16 files",
+        about: "three to ten adjacent runs merge, none larger than 1.2 times the others together: as many as possible, of those the smallest",
+        source: "Apache HBase, exploring compaction: 3 to 10 files, ratio 1.2, memstore of 128 MiB, blocks of 64 KiB, 1 % false positives, writers stop at 16 files",
         design: || {
             plain(
-                "tiering T=3 L0=3; trigger=run-count; granularity=run; movement=none; buffer=128MiB; block=64KiB; filter=1%; stop=16",
+                "tiering T=3 L0=3; trigger=exploring(min=3,max=10,ratio=1.2,small=128MiB,stuck=16); granularity=run; movement=none; buffer=128MiB; block=64KiB; filter=1%; stop=16",
             )
         },
         row: Some(RUNS),
-        beyond: "choice of adjacent files by a size ratio of 1.2 (exploring compaction), periodic major compactions",
+        beyond: "another ratio off-peak; periodic major compactions; the older ratio-based policy, date-tiered and striped stores",
     },
     Entry {
         name: "asterixdb-tiering",
@@ -153,7 +156,7 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: Some(RUNS),
-        beyond: "its current merge policies go by size: asterixdb-prefix and asterixdb-concurrent; its binomial policy bounds the number of components",
+        beyond: "its merge policies go by size: asterixdb-prefix and asterixdb-concurrent; its binomial policy bounds the number of components",
     },
     Entry {
         name: "asterixdb-prefix",
@@ -165,11 +168,13 @@ pub(super) const ALL: &[Entry] = &[
     },
     Entry {
         name: "asterixdb-concurrent",
-        about: "3 to 10 of the newest runs merge, back to the oldest of similar size; merges run concurrently",
-        source: "AsterixDB, concurrent merge policy, its default: 3 to 10 components, ratio 1.2, at most 30",
-        design: || plain(&format!("{SIZE_TIERED}; trigger=concurrent(3,10,1.2); limit=global(30)")),
+        about: "3 to 10 of the newest runs merge, back to the oldest of similar size, up to 1 TiB; merges run concurrently",
+        source: "AsterixDB, size-bounded concurrent merge policy, its default: 3 to 10 components, ratio 1.2, at most 30, max-component-size 1 TB",
+        design: || {
+            plain(&format!("{SIZE_TIERED}; trigger=concurrent(3,10,1.2,1TiB); limit=global(30)"))
+        },
         row: None,
-        beyond: "its current version also bounds the size of merged components (max-component-size, 1 TB)",
+        beyond: "at 30 components its writers wait only if these can be merged",
     },
     Entry {
         name: "tarantool",
@@ -184,16 +189,29 @@ pub(super) const ALL: &[Entry] = &[
         beyond: "key ranges of 1 GiB with separate trees; a fractional size ratio; two runs per level are runs=2,last:1",
     },
     Entry {
+        name: "wiredtiger",
+        about: "seven to 15 adjacent runs that as many merges have made merge into one",
+        source: "WiredTiger's LSM trees, removed in 2024: chunks of 10 MiB, merge_max 15, merge_min half of it, chunk_max 5 GiB, 16 filter bits per key",
+        design: || {
+            // Three generations of nearly 15 runs each are in order.
+            plain(
+                "tiering T=7 L0=7; trigger=generations(chunk=10MiB,min=7,max=15,large=5GiB); granularity=run; movement=none; buffer=10MiB; filter=16; delay=45; stop=90; violation=slow-down",
+            )
+        },
+        row: Some(WHOLE_LEVELS),
+        beyond: "the paper's row says leveling, its source merged generations of chunks; merges of fewer runs and across generations after a time without merges; chunks are B-trees",
+    },
+    Entry {
         name: "accumulo",
-        about: "runs gather and merge by number and size; expired tombstones are compacted earlier",
-        source: "Apache Accumulo: compaction ratio 3, 15 files per tablet, filters only on request",
+        about: "small runs merge that hold more than three times the bytes of the largest of them; expired tombstones are compacted earlier",
+        source: "Apache Accumulo: compaction ratio 3, 10 files in a compaction, 15 files per tablet, filters only on request",
         design: || {
             plain(
-                "tiering T=3 L0=3; trigger=tombstone-ttl(10d)+level-saturation+run-count; granularity=run; movement=none; filter=0; delay=15; stop=30",
+                "tiering T=3 L0=3; trigger=tombstone-ttl(10d)+small-set(ratio=3,max=10); granularity=run; movement=none; filter=0; delay=15; stop=30",
             )
         },
         row: Some(Row { triggers: "level-saturation run-count tombstone-ttl", ..RUNS }),
-        beyond: "choice of files by the ratio of their sum to the largest; tablet splits; iterators that filter during compaction",
+        beyond: "small files that are not adjacent in age, because its keys have times; executors by the size of compactions; a lower ratio for tablets with too many files; tablet splits; iterators that filter during compaction",
     },
     Entry {
         name: "sifrdb",

@@ -16,24 +16,29 @@ fn runs<'a>(input: &PickContext<'a>) -> Vec<(usize, &'a Run)> {
     levels.flat_map(|(level, content)| content.runs.iter().map(move |run| (level, run))).collect()
 }
 
-/// The merge that the size-tiered policy of the design wants, if it has one.
-pub(super) fn candidate(input: &PickContext<'_>) -> Option<CompactionCandidate> {
-    let policy = input.design.strategy.size_tiered()?;
-    let all = runs(input);
+/// The runs as a policy sees them.
+fn sized(input: &PickContext<'_>, all: &[(usize, &Run)]) -> Vec<SizedRun> {
     let is_taken = |run: &Run| {
         let mut tables = run.tables.iter();
         tables.any(|table| input.in_progress.iter().any(|job| job.takes(table.id)))
     };
-    let sized: Vec<SizedRun> = all
-        .iter()
+    all.iter()
         .map(|(_, run)| SizedRun { bytes: run.size_bytes(), is_free: !is_taken(run) })
-        .collect();
-    wanted(input, &all, policy.choose(&sized)?)
+        .collect()
 }
 
-/// Writers must not stall because of runs that the policy would never merge. Then all runs that the
-/// policy still merges become one run. If the policy still merges fewer than two runs, all runs of
-/// the tree become one run.
+/// The merge that the size-tiered policy of the design wants, if it has one.
+pub(super) fn candidate(input: &PickContext<'_>) -> Option<CompactionCandidate> {
+    let policy = input.design.strategy.size_tiered()?;
+    let all = runs(input);
+    wanted(input, &all, policy.choose(&sized(input, &all))?)
+}
+
+/// Writers must not stall because of runs that the policy does not merge. Then the policy may choose
+/// by weaker rules ([`SizeTiered::relieve`]). If it does not, all runs that it still merges become
+/// one run, and if these are fewer than two, all runs of the tree do.
+///
+/// [`SizeTiered::relieve`]: crate::strategy::SizeTiered::relieve
 pub(super) fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     let policy = input.design.strategy.size_tiered()?;
     let pressure = run_pressure(input.shape, input.design);
@@ -47,13 +52,13 @@ pub(super) fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
         return None;
     }
     let all = runs(input);
-    let part = all.iter().take_while(|(_, run)| policy.merges_again(run.size_bytes())).count();
+    let chosen = policy.relieve(&sized(input, &all)).unwrap_or_else(|| {
+        let again = all.iter().take_while(|(_, run)| policy.merges_again(run.size_bytes())).count();
+        0..if again > 1 { again } else { all.len() }
+    });
     let (runs, limit) = (u64::from(pressure.measured), u64::from(from));
-    let merge = SizedMerge {
-        runs: 0..if part > 1 { part } else { all.len() },
-        cause: MergeCause::Stall { runs, limit },
-    };
-    let mut relief = wanted(input, &all, merge)?;
+    let cause = MergeCause::Stall { runs, limit };
+    let mut relief = wanted(input, &all, SizedMerge { runs: chosen, cause })?;
     relief.rank = usize::MAX;
     Some(relief)
 }

@@ -10,6 +10,10 @@
 //! | `prefix(1GiB,5,1.2)` | adjacent runs that reach 1 GiB together, or 5 of the newest | [`Prefix`](super::trigger::Prefix) |
 //! | `concurrent(3,10,1.2)` | 3 to 10 of the newest runs, as far back as sizes are similar | [`Concurrent`](super::trigger::Concurrent) |
 //! | `universal(runs=4,space=200,ratio=1,min=2)` | for space amplification, for similar size, and for the number of runs | [`Universal`](super::trigger::Universal) |
+//! | `buckets(min=4,max=32)` | runs of like size, once there are four | [`Buckets`](super::trigger::Buckets) |
+//! | `exploring(min=3,max=10)` | the adjacent runs that a merge gets rid of for the fewest bytes | [`Exploring`](super::trigger::Exploring) |
+//! | `small-set(ratio=3,max=10)` | small runs that hold three times the bytes of the largest of them | [`SmallSet`](super::trigger::SmallSet) |
+//! | `generations(min=7,max=15)` | runs that as many merges have made | [`Generations`](super::trigger::Generations) |
 //!
 //! A policy sees [`SizedRun`]s and chooses which of them to merge; it knows nothing of trees.
 
@@ -61,6 +65,34 @@ pub enum MergeCause {
         /// The largest percentage that may be merged.
         limit: u64,
     },
+    /// The runs are of similar size, and enough to be merged.
+    Similar {
+        /// The number of runs.
+        runs: u64,
+        /// The number that makes a merge.
+        limit: u64,
+    },
+    /// No run is too large, compared to all others of the merge together.
+    LargestRatio {
+        /// The bytes of the largest in percent of those of the others.
+        percent: u64,
+        /// The largest percentage that may be merged.
+        limit: u64,
+    },
+    /// The runs hold several times the bytes of the largest of them.
+    SumRatio {
+        /// Their bytes in percent of those of the largest.
+        percent: u64,
+        /// The percentage that they have to exceed.
+        limit: u64,
+    },
+    /// The runs are so small together that their ratio does not matter.
+    Small {
+        /// Their bytes.
+        bytes: u64,
+        /// The bytes from which the ratio matters.
+        limit: u64,
+    },
     /// The runs reach a total size.
     TotalSize {
         /// Their bytes.
@@ -88,6 +120,24 @@ impl fmt::Display for MergeCause {
                 f,
                 "the oldest of them holds {percent} % of the bytes of the others, limit {limit} %"
             ),
+            Self::Similar { runs, limit } => {
+                write!(f, "{runs} adjacent runs are of similar size, limit {limit}")
+            }
+            Self::LargestRatio { percent, limit } => write!(
+                f,
+                "the largest of them holds {percent} % of the bytes of the others, limit {limit} %"
+            ),
+            Self::SumRatio { percent, limit } => {
+                write!(f, "they hold {percent} % of the bytes of the largest, more than {limit} %")
+            }
+            Self::Small { bytes, limit } => {
+                write!(
+                    f,
+                    "runs hold {} together, less than {}",
+                    short_bytes(bytes),
+                    short_bytes(limit)
+                )
+            }
             Self::TotalSize { bytes, limit } => {
                 write!(f, "runs hold {} together, limit {}", short_bytes(bytes), short_bytes(limit))
             }
@@ -103,6 +153,12 @@ pub trait SizeTiered: fmt::Display {
     /// Chooses the runs to merge, from a list with the newest run first.
     fn choose(&self, runs: &[SizedRun]) -> Option<SizedMerge>;
 
+    /// Chooses the runs to merge when writers would otherwise wait, and [`SizeTiered::choose`] finds
+    /// none. If there are none here either, all runs that will be merged again become one.
+    fn relieve(&self, _runs: &[SizedRun]) -> Option<Range<usize>> {
+        None
+    }
+
     /// Returns true if a run of this size will be merged again.
     fn merges_again(&self, _bytes: u64) -> bool {
         true
@@ -111,7 +167,7 @@ pub trait SizeTiered: fmt::Display {
 
 /// How much larger the oldest run of a merge may be than all its younger runs together: 1.2 keeps a
 /// large run from being rewritten for little gain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SizeRatio {
     percent: u32,
 }
@@ -119,6 +175,26 @@ pub struct SizeRatio {
 impl SizeRatio {
     /// The usual ratio, 1.2.
     pub const DEFAULT: Self = Self { percent: 120 };
+
+    pub(crate) const ONE: Self = Self { percent: 100 };
+
+    pub(crate) const fn of_percent(percent: u32) -> Self {
+        Self { percent }
+    }
+
+    pub(crate) fn percent(self) -> u64 {
+        u64::from(self.percent)
+    }
+
+    /// Returns true if the ratio times `bytes` exceeds `other`.
+    pub(crate) fn exceeds(self, other: u64, bytes: u64) -> bool {
+        u128::from(other) * 100 < u128::from(bytes) * u128::from(self.percent)
+    }
+
+    /// Returns true if `sum` exceeds the ratio times `bytes`.
+    pub(crate) fn exceeded_by(self, sum: u64, bytes: u64) -> bool {
+        !self.allows(sum, bytes)
+    }
 
     /// Returns true if a run of `oldest` bytes may be merged with younger runs of `younger` bytes
     /// in all.
@@ -128,10 +204,7 @@ impl SizeRatio {
 
     /// The cause of a merge whose oldest run the ratio allows.
     pub(crate) fn cause(self, oldest: u64, younger: u64) -> MergeCause {
-        MergeCause::SizeRatio {
-            percent: percent_of(oldest, younger),
-            limit: u64::from(self.percent),
-        }
+        MergeCause::SizeRatio { percent: percent_of(oldest, younger), limit: self.percent() }
     }
 
     /// Parses a ratio such as `1.2`.
@@ -149,6 +222,16 @@ impl fmt::Display for SizeRatio {
 
 pub(crate) fn bytes_of(runs: &[SizedRun]) -> u64 {
     runs.iter().fold(0, |sum, run| sum.saturating_add(run.bytes))
+}
+
+/// Splits a list into its longest parts of equal values; parts of `None` are left out.
+pub(crate) fn stretches<T: PartialEq>(values: &[Option<T>]) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    let parts = values.chunk_by(|a, b| a == b).map(move |part| {
+        at += part.len();
+        (part[0].is_some(), at - part.len()..at)
+    });
+    parts.filter_map(|(is_kept, part)| is_kept.then_some(part))
 }
 
 /// Returns `part` in percent of `whole`, rounded down.
@@ -173,4 +256,23 @@ pub(crate) fn for_each_setting(
         let (key, value) = argument.split_once('=')?;
         set(key.trim(), value.trim())
     })
+}
+
+/// Runs of the policies' tests.
+#[cfg(test)]
+pub(crate) mod test {
+    use super::{SizeTiered, SizedRun};
+
+    /// Runs of these sizes; those of runs that are being merged are negative.
+    pub(crate) fn sized(sizes: &[i64]) -> Vec<SizedRun> {
+        let one = |&bytes: &i64| SizedRun { bytes: bytes.unsigned_abs(), is_free: bytes > 0 };
+        sizes.iter().map(one).collect()
+    }
+
+    /// The sizes of the runs that a policy merges, both with the newest run first.
+    pub(crate) fn sizes_of(policy: &dyn SizeTiered, newest_first: &[i64]) -> Vec<u64> {
+        let runs = sized(newest_first);
+        let chosen = policy.choose(&runs).map_or(0..0, |merge| merge.runs);
+        runs[chosen].iter().map(|run| run.bytes).collect()
+    }
 }

@@ -13,20 +13,28 @@
 //! | `prefix(1GiB,5)` | adjacent runs reach a total size or a number; see `super::size_tiered` | AsterixDB |
 //! | `concurrent(3,10)` | enough of the newest runs are of similar size; see `super::size_tiered` | AsterixDB |
 //! | `universal(runs=4)` | runs grow by space amplification, size ratio or number; see `super::size_tiered` | RocksDB |
+//! | `buckets(min=4,max=32)` | enough adjacent runs are of like size; see `super::size_tiered` | Cassandra, ScyllaDB |
+//! | `exploring(min=3,max=10)` | adjacent runs are of similar size; see `super::size_tiered` | HBase |
+//! | `small-set(ratio=3,max=10)` | small runs hold several times the bytes of the largest; see `super::size_tiered` | Accumulo |
+//! | `generations(min=7,max=15)` | enough adjacent runs are of one generation; see `super::size_tiered` | WiredTiger |
 //! | `manual` | never: only on request | |
 //!
 //! A trigger is a file that implements `TriggerRule`, and a line in the list below. Its kind, its
 //! text form, its place in [`crate::space`] and in the property tests follow from the line.
 
+mod buckets;
 mod concurrent;
+mod exploring;
 mod file_count;
 mod file_staleness;
+mod generations;
 mod level_saturation;
 mod manual;
 mod prefix;
 mod read_triggered;
 pub(crate) mod rule;
 mod run_count;
+mod small_set;
 mod space_amplification;
 #[cfg(test)]
 mod tests;
@@ -34,15 +42,19 @@ mod tombstone_density;
 mod tombstone_ttl;
 mod universal;
 
+pub use buckets::Buckets;
 pub use concurrent::Concurrent;
+pub use exploring::Exploring;
 pub use file_count::FileCount;
 pub use file_staleness::FileStaleness;
+pub use generations::Generations;
 pub use level_saturation::LevelSaturation;
 pub use manual::Manual;
 pub use prefix::Prefix;
 pub use read_triggered::ReadTriggered;
 pub use rule::{Scope, TriggerFinding, TriggerInfo};
 pub use run_count::RunCount;
+pub use small_set::SmallSet;
 pub use space_amplification::SpaceAmplification;
 pub use tombstone_density::TombstoneDensity;
 pub use tombstone_ttl::TombstoneTtl;
@@ -128,6 +140,10 @@ triggers! {
     Prefix,
     Concurrent,
     Universal,
+    Buckets,
+    Exploring,
+    SmallSet,
+    Generations,
     Manual,
 }
 

@@ -6,14 +6,21 @@
 //! those before it, than the ratio allows. A merge takes at most a given number of runs, and waits
 //! until it has a least number of them. (Parameters `min-` and `max-merge-component-count` and
 //! `size-ratio`; its `max-component-count` is a limit of runs here, as `global(30)`.)
+//!
+//! With a size, as in `concurrent(3,10,1.2,1TiB)`, it is AsterixDB's default policy,
+//! `SizeBoundedConcurrentMergePolicy`: the runs of a merge hold fewer bytes than that together, so
+//! larger runs rest. (`max-component-size`. The policy there merges one run more than
+//! `max-merge-component-count`.)
 
 use std::fmt;
+use std::ops::Range;
 
 use super::rule::{TriggerInfo, TriggerRule, sized_info, wrong};
 use crate::error::ParseError;
 use crate::strategy::size_tiered::{
     SizeRatio, SizeTiered, SizedMerge, SizedRun, arguments, bytes_of,
 };
+use crate::units::{format_bytes, parse_bytes};
 
 /// A number of the newest runs of similar size; merges run concurrently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,18 +28,20 @@ pub struct Concurrent {
     least: u32,
     most: u32,
     ratio: SizeRatio,
+    /// All merges hold fewer bytes.
+    bound: Option<u64>,
 }
 
 static INFO: TriggerInfo = sized_info(
     "concurrent",
     "concurrent(3,10)",
-    &["concurrent(2,4)", "concurrent(3,10,0.5)"],
+    &["concurrent(2,4)", "concurrent(3,10,0.5)", "concurrent(2,4,1.2,256KiB)"],
     &["run-count"],
 );
 
 impl Concurrent {
     /// AsterixDB's defaults: 3 to 10 runs.
-    const DEFAULT: Self = Self { least: 3, most: 10, ratio: SizeRatio::DEFAULT };
+    const DEFAULT: Self = Self { least: 3, most: 10, ratio: SizeRatio::DEFAULT, bound: None };
 }
 
 impl TriggerRule for Concurrent {
@@ -41,11 +50,15 @@ impl TriggerRule for Concurrent {
     }
 
     fn parse(given: Option<&str>, text: &str) -> Result<Self, ParseError> {
-        let bad =
-            || wrong(text, "2 to 1000 runs, as many or more, and a ratio: 'concurrent(3,10,1.2)'");
+        let bad = || {
+            wrong(
+                text,
+                "2 to 1000 runs, as many or more, a ratio and bytes: 'concurrent(3,10,1.2)', 'concurrent(3,10,1.2,1TiB)'",
+            )
+        };
         let mut concurrent = Self::DEFAULT;
         let all = arguments(given);
-        if all.len() > 3 {
+        if all.len() > 4 {
             return Err(bad());
         }
         if let Some(least) = all.first() {
@@ -58,13 +71,19 @@ impl TriggerRule for Concurrent {
         if let Some(ratio) = all.get(2) {
             concurrent.ratio = SizeRatio::parse(ratio).ok_or_else(bad)?;
         }
-        let Self { least, most, .. } = concurrent;
-        let is_fine = (2..=1000).contains(&least) && (least..=1000).contains(&most);
+        if let Some(bound) = all.get(3) {
+            concurrent.bound = Some(parse_bytes(bound).map_err(|_| bad())?);
+        }
+        let Self { least, most, bound, .. } = concurrent;
+        let is_fine =
+            (2..=1000).contains(&least) && (least..=1000).contains(&most) && bound != Some(0);
         is_fine.then_some(concurrent).ok_or_else(bad)
     }
 
     fn argument(&self) -> Option<String> {
-        Some(format!("{},{},{}", self.least, self.most, self.ratio))
+        let Self { least, most, ratio, bound } = self;
+        let bound = bound.map(|bytes| format!(",{}", format_bytes(bytes))).unwrap_or_default();
+        Some(format!("{least},{most},{ratio}{bound}"))
     }
 
     fn size_tiered(&self) -> Option<&dyn SizeTiered> {
@@ -73,13 +92,32 @@ impl TriggerRule for Concurrent {
 }
 
 impl SizeTiered for Concurrent {
+    fn merges_again(&self, bytes: u64) -> bool {
+        self.fits(bytes)
+    }
+
     fn choose(&self, runs: &[SizedRun]) -> Option<SizedMerge> {
+        self.of_at_least(self.least as usize, runs)
+    }
+
+    /// Any two runs that may be merged.
+    fn relieve(&self, runs: &[SizedRun]) -> Option<Range<usize>> {
+        self.of_at_least(2, runs).map(|merge| merge.runs)
+    }
+}
+
+impl Concurrent {
+    fn fits(&self, bytes: u64) -> bool {
+        self.bound.is_none_or(|bound| bytes < bound)
+    }
+
+    fn of_at_least(&self, least: usize, runs: &[SizedRun]) -> Option<SizedMerge> {
         let free = runs.iter().take_while(|run| run.is_free).count();
-        let (least, most) = (self.least as usize, self.most as usize);
         (least - 1..free).rev().find_map(|oldest| {
-            let newest = (oldest + 1).saturating_sub(most);
-            let younger = bytes_of(&runs[newest..oldest]);
-            let own = runs[oldest].bytes;
+            let most = (oldest + 1).saturating_sub(self.most as usize);
+            let fits = |newest: &usize| self.fits(bytes_of(&runs[*newest..=oldest]));
+            let newest = (most..=oldest + 1 - least).find(fits)?;
+            let (own, younger) = (runs[oldest].bytes, bytes_of(&runs[newest..oldest]));
             let cause = self.ratio.cause(own, younger);
             let merge = SizedMerge { runs: newest..oldest + 1, cause };
             self.ratio.allows(own, younger).then_some(merge)
@@ -95,8 +133,6 @@ impl fmt::Display for Concurrent {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::Range;
-
     use super::*;
 
     /// Takes sizes with the newest run first; the sizes of runs that are being merged are negative.
@@ -127,5 +163,37 @@ mod tests {
         assert_eq!(chosen("3,10", &[1, 1, 1, -9, -9, -9]), Some(0..3));
         // Runs older than a running merge wait for it.
         assert_eq!(chosen("3,10", &[1, 1, -9, 4, 4, 4, 4]), None);
+    }
+
+    /// The cases of AsterixDB's own unit tests of its size-bounded policy.
+    #[test]
+    fn no_merge_reaches_the_bound() {
+        const BOUND: &str = "3,5,1,30B";
+        assert_eq!(chosen(BOUND, &[1, 2, 3, 6]), Some(0..4));
+        assert_eq!(chosen(BOUND, &[1, 2]), None);
+        assert_eq!(chosen(BOUND, &[1, 2, 3, 7]), Some(0..3));
+        assert_eq!(chosen(BOUND, &[1, 2, 17, 20]), None);
+        assert_eq!(chosen(BOUND, &[3, 9, 11, 20]), Some(0..3));
+        assert_eq!(chosen(BOUND, &[15, 16, 15, 16]), None);
+        assert_eq!(chosen(BOUND, &[1, 2, 3, 4, -5, 6, 7, 100]), Some(0..4));
+        let rests = [1, 2, 3, 4, 29, 1, 2, 3, 4, 29, 1, 2, 3, 4, 29, 1, 2, 3, 4, 29];
+        assert_eq!(chosen(BOUND, &rests), Some(15..19));
+        // The bound is exclusive, and larger runs are not merged again.
+        assert_eq!(chosen("3,5,1,30B", &[10, 10, 10]), None);
+        assert_eq!(chosen("3,5,1,31B", &[10, 10, 10]), Some(0..3));
+        let policy = Concurrent::parse(Some(BOUND), BOUND).unwrap();
+        assert!(policy.merges_again(29) && !policy.merges_again(30));
+    }
+
+    #[test]
+    fn two_runs_relieve_writers_if_their_size_allows_it() {
+        let relieved = |text: &str, sizes: &[u64]| {
+            let runs: Vec<SizedRun> =
+                sizes.iter().map(|&bytes| SizedRun { bytes, is_free: true }).collect();
+            Concurrent::parse(Some(text), text).unwrap().relieve(&runs)
+        };
+        assert_eq!(relieved("3,5,1,30B", &[9, 20, 14, 14]), Some(2..4));
+        assert_eq!(relieved("3,5,1,30B", &[16, 16, 16]), None);
+        assert_eq!(relieved("3,5,1", &[1, 3, 9]), None);
     }
 }
