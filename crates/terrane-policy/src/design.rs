@@ -80,6 +80,7 @@ pub enum Compression {
 /// | `stall` | `constraint.stall` | `runs` or `full` | `runs` |
 /// | `max-rate` | `constraint.max_rate` | operations a second, or `none` | `none` |
 /// | `scheduler` | `scheduler` | a [`Scheduler`] | `fair` |
+/// | `tombstone-weight` | `strategy.tombstone_weight` | values | 0 |
 /// | `intake` | `strategy.intake` | `all` or `exact` | `all` |
 ///
 /// Settings that differ by level are lists with `,`; the last value applies to all deeper levels.

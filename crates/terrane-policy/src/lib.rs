@@ -71,5 +71,6 @@ pub use shape::{
     ValueFileId, ValueFileInfo, ValueFileState, ValueFileUsage, ValueRef,
 };
 pub use strategy::{
-    Eagerness, Granularity, Growth, Intake, Movement, Runs, Strategy, Trigger, TriggerKind,
+    Eagerness, Expansion, Granularity, Growth, Intake, Movement, Runs, Strategy, Trigger,
+    TriggerKind,
 };

@@ -34,6 +34,7 @@ mod collect;
 mod context;
 mod cursors;
 mod due;
+mod expand;
 mod held;
 mod load;
 mod marked;

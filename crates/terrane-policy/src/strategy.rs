@@ -18,9 +18,10 @@ mod runs;
 mod sense;
 mod size_tiered;
 pub mod trigger;
+mod weights;
 
 pub use eagerness::Eagerness;
-pub use granularity::Granularity;
+pub use granularity::{Expansion, Granularity};
 pub use growth::{Growth, bush_ratio};
 pub use intake::Intake;
 pub(crate) use movement::rule::{MovementContext, TableChoice};
@@ -29,6 +30,7 @@ pub use runs::{RunLimit, Runs};
 pub use size_tiered::{MergeCause, SizeRatio, SizeTiered, SizedMerge, SizedRun};
 pub(crate) use trigger::rule::{LevelContext, TableContext, TreeContext};
 pub use trigger::{Scope, Trigger, TriggerFinding, TriggerInfo, TriggerKind};
+pub(crate) use weights::Weights;
 
 use crate::allocation::ttl_deadlines;
 use crate::design::PerLevel;
@@ -49,6 +51,10 @@ pub struct Strategy {
     /// Capacity of level 1 in bytes; `None` if it is the ratio of level 1 times the capacity of
     /// level 0.
     pub base_bytes: Option<u64>,
+    /// How many values a tombstone counts for in the sizes of levels and tables, beyond half of the
+    /// entries of its table; 0 for its bytes alone. Levels with many tombstones are then full earlier
+    /// (RocksDB: 2).
+    pub tombstone_weight: u32,
     /// How many runs a level that gathers runs gives up at once.
     pub intake: Intake,
     /// What makes a level act, in order of precedence.
@@ -69,6 +75,7 @@ impl Strategy {
             growth: Growth::Fixed,
             level0_runs: eagerness.default_level0_runs(size_ratio),
             base_bytes: None,
+            tombstone_weight: 0,
             intake: Intake::All,
             triggers: PerLevel::all(vec![LevelSaturation.into(), RunCount.into()]),
             granularity: PerLevel::all(eagerness.default_granularity()),

@@ -5,8 +5,8 @@
 
 use super::entry::{Entry, Row, plain};
 
-const LEVELDB: &str = "T=10 L0=4 base=10MiB; trigger=run-count,level-saturation; granularity=file; buffer=4MiB; table=2MiB; block=4KiB; delay=8; stop=12; violation=slow-down; buffers=2";
-const ROCKSDB: &str = "T=10 L0=4 base=256MiB; granularity=file; movement=least-overlap; buffer=64MiB; table=64MiB; block=4KiB; delay=20; stop=36; violation=slow-down; buffers=2";
+const LEVELDB: &str = "T=10 L0=4 base=10MiB; trigger=run-count,level-saturation; granularity=file(expand=25); buffer=4MiB; table=2MiB; block=4KiB; delay=8; stop=12; violation=slow-down; buffers=2";
+const ROCKSDB: &str = "T=10 L0=4 base=256MiB; granularity=file(expand=50,move=4); movement=least-overlap; buffer=64MiB; table=64MiB; block=4KiB; delay=20; stop=36; violation=slow-down; buffers=2";
 
 const ONE_RUN_PER_LEVEL: &str = "leveling";
 const SATURATION: &str = "level-saturation";
@@ -63,11 +63,11 @@ pub(super) const ALL: &[Entry] = &[
         source: "RocksDB, level compaction with its defaults; files older than 30 days move",
         design: || {
             plain(&format!(
-                "1-leveling {ROCKSDB}; trigger=run-count,level-saturation+file-staleness(30d)"
+                "1-leveling {ROCKSDB}; trigger=run-count,level-saturation+file-staleness(30d); tombstone-weight=2"
             ))
         },
         row: Some(ROCKSDB_ROW),
-        beyond: "compactions within level 0, sizes compensated for deletes, limits on pending bytes; dynamic level bytes are growth=dynamic, subcompactions are the option merge_threads; RocksDB has filters only on request, here they have 10 bits",
+        beyond: "compactions within level 0, limits on pending bytes, ties of overlap by key; dynamic level bytes are growth=dynamic, subcompactions are the option merge_threads; RocksDB has filters only on request, here they have 10 bits",
     },
     Entry {
         name: "monkey-leveling",
@@ -85,9 +85,9 @@ pub(super) const ALL: &[Entry] = &[
         name: "leveldb",
         about: "flushes gather four at a time, then tables move down round-robin",
         source: "LevelDB with its defaults",
-        design: || plain(&format!("leveling {LEVELDB}; movement=round-robin; filter=0")),
+        design: || plain(&format!("leveling {LEVELDB}; movement=round-robin-within; filter=0")),
         row: Some(LEVELDB_ROW),
-        beyond: "flushes that go directly to level 2 if nothing overlaps; seek compaction is trigger=read-triggered(16KiB); tables are cut by their overlap with the grandparent here too",
+        beyond: "flushes that go directly to level 2 if nothing overlaps; seek compaction, which trigger=read-triggered(16KiB) resembles; tables are cut by their overlap with the grandparent here too",
     },
     Entry {
         name: "monkey-j",
@@ -232,7 +232,7 @@ pub(super) const ALL: &[Entry] = &[
         name: "clsm",
         about: "LevelDB's compactions, for concurrent writers",
         source: "cLSM (EuroSys 2015), on LevelDB",
-        design: || plain(&format!("leveling {LEVELDB}; movement=round-robin; filter=10")),
+        design: || plain(&format!("leveling {LEVELDB}; movement=round-robin-within; filter=10")),
         row: Some(BLSM_ROW),
         beyond: "its concurrency control of the memory component",
     },

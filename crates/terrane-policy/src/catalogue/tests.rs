@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::design::Design;
 use crate::strategy::Eagerness;
+use crate::strategy::Movement;
 use crate::strategy::Strategy;
 
 const TABLES: &str = include_str!("../../testdata/tables.txt");
@@ -32,8 +33,9 @@ fn primitives(strategy: &Strategy) -> [BTreeSet<String>; 4] {
     let triggers = triggers.map(str::to_owned);
     let granularity = strategy.granularity.at(1).to_string();
     let granularity = granularity.split('(').next().unwrap_or_default().to_owned();
-    let movement: BTreeSet<String> =
-        strategy.movement.at(1).iter().map(ToString::to_string).collect();
+    // The paper knows one round-robin.
+    let rule = |rule: &Movement| rule.to_string().trim_end_matches("-within").to_owned();
+    let movement: BTreeSet<String> = strategy.movement.at(1).iter().map(rule).collect();
     [
         set(&strategy.eagerness.to_string()),
         triggers.collect(),

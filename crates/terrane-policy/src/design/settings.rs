@@ -15,7 +15,7 @@ use crate::units::{self, format_bytes, parse_count};
 
 impl Design {
     /// All keys of settings.
-    pub const KEYS: [&'static str; 27] = [
+    pub const KEYS: [&'static str; 28] = [
         "T",
         "L0",
         "base",
@@ -34,6 +34,7 @@ impl Design {
         "probes",
         "compression",
         "values",
+        "tombstone-weight",
         "intake",
         "limit",
         "violation",
@@ -59,6 +60,9 @@ impl Design {
         }
         if strategy.growth != Growth::Fixed {
             settings.push(("growth", strategy.growth.to_string()));
+        }
+        if strategy.tombstone_weight != 0 {
+            settings.push(("tombstone-weight", strategy.tombstone_weight.to_string()));
         }
         if strategy.intake != Intake::All {
             settings.push(("intake", strategy.intake.to_string()));
@@ -231,6 +235,7 @@ fn set(design: &mut Design, key: &str, value: &str) -> Result<(), ParseError> {
         "max-rate" if value == "none" => design.constraint.max_rate = None,
         "max-rate" => design.constraint.max_rate = Some(number(key, value)?),
         "scheduler" => design.scheduler = value.parse()?,
+        "tombstone-weight" => strategy.tombstone_weight = number(key, value)?,
         "intake" => strategy.intake = value.parse()?,
         _ => {
             let keys = Design::KEYS.join(", ");

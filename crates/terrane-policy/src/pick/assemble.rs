@@ -1,14 +1,16 @@
 //! Assembles the inputs of a compaction once the acting level is known.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::candidate::Extent;
 use super::context::{PickContext, is_free};
+use super::expand;
 use super::movement;
 use crate::compaction::{Compaction, Input, Output, Placement, Reason};
 use crate::key_range::KeyRange;
 use crate::shape::{Run, TableInfo};
-use crate::strategy::Intake;
+use crate::strategy::{Expansion, Granularity, Intake};
 
 /// Moves the runs of a level, or their tables that share keys with `within`, into the next level.
 pub(super) fn move_runs(
@@ -52,7 +54,14 @@ pub(super) fn move_tables(
     reason: Reason,
 ) -> Option<Compaction> {
     let run = input.shape.level(level).runs.first()?;
+    let expansion = match input.design.strategy.granularity.at(level) {
+        Granularity::Expanded(expansion) => Some(*expansion),
+        _ => None,
+    };
     movement::find(input, level, run, extent, |at, rule| {
+        if let Some(expansion) = expansion {
+            return move_expanded(input, level, (run, at), expansion, reason.chosen_by(rule));
+        }
         // The tables after the chosen table; if too few tables follow it, the tables before it.
         let from = at.min(run.tables.len().saturating_sub(count));
         let tables = run.tables.iter().skip(from).take(count).cloned().collect();
@@ -60,6 +69,30 @@ pub(super) fn move_tables(
         let compaction = into_next_level(input, level, vec![one], true, reason.chosen_by(rule))?;
         is_free(input, &compaction).then_some(compaction)
     })
+}
+
+/// Moves a table of a single-run level into the next level, with others that cost little on the way;
+/// with the table alone if a running job is in the way of the others.
+fn move_expanded(
+    input: &PickContext<'_>,
+    level: usize,
+    (run, at): (&Run, usize),
+    expansion: Expansion,
+    reason: Reason,
+) -> Option<Compaction> {
+    let of = |tables: Range<usize>| {
+        let tables = run.tables.get(tables)?.to_vec();
+        let job = into_next_level(
+            input,
+            level,
+            vec![Input { level, run: run.id, tables }],
+            true,
+            reason,
+        )?;
+        is_free(input, &job).then_some(job)
+    };
+    let expanded = expand::tables(input, level, (run, at), expansion);
+    expanded.and_then(of).or_else(|| of(at..at + 1))
 }
 
 /// Moves some tables of a level that gathers runs, with all overlapping tables of the level, into

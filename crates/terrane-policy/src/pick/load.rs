@@ -8,7 +8,7 @@ use crate::compaction::Reason;
 use crate::design::FlushMode;
 use crate::shape::{Level, TableInfo};
 use crate::strategy::trigger::Manual;
-use crate::strategy::{Intake, LevelContext, Scope, Trigger, TriggerKind};
+use crate::strategy::{Intake, LevelContext, Scope, Trigger, TriggerKind, Weights};
 
 /// The contents of a level, without the tables that running jobs take away.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,9 +19,10 @@ struct LevelLoadTotals {
 }
 
 pub(super) fn candidates(input: &PickContext<'_>) -> Vec<CompactionCandidate> {
+    let weights = Weights::of(input.shape, input.design.strategy.tombstone_weight);
     let levels = input.shape.levels.iter().enumerate();
     let mut found: Vec<CompactionCandidate> =
-        levels.flat_map(|(level, content)| of_level(input, level, content)).collect();
+        levels.flat_map(|(level, content)| of_level(input, weights, level, content)).collect();
     found.extend(relief(input));
     found
 }
@@ -38,7 +39,7 @@ fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     }
     // Merging flushes leave one run, which counts as the memtables whose data it holds.
     let staying_runs = |level: usize| {
-        let load = staying(input, level, input.shape.level(level));
+        let load = staying(input, Weights::default(), level, input.shape.level(level));
         let buffers = load.bytes / input.design.buffer_bytes.max(1);
         let is_merged = level == 0 && input.design.flush == FlushMode::Merge;
         if is_merged { load.runs.max(buffers) } else { load.runs }
@@ -69,11 +70,16 @@ fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     })
 }
 
-fn of_level(input: &PickContext<'_>, level: usize, content: &Level) -> Vec<CompactionCandidate> {
+fn of_level(
+    input: &PickContext<'_>,
+    weights: Weights,
+    level: usize,
+    content: &Level,
+) -> Vec<CompactionCandidate> {
     let strategy = &input.design.strategy;
     let last = input.last_level();
     let triggers = strategy.triggers.at(level);
-    let load = staying(input, level, content);
+    let load = staying(input, weights, level, content);
     if triggers == &[Trigger::from(Manual)] || load.runs == 0 || strategy.size_tiered().is_some() {
         return Vec::new();
     }
@@ -151,7 +157,12 @@ pub(super) fn is_blocked(
         && all.iter().any(is_full)
 }
 
-fn staying(input: &PickContext<'_>, index: usize, level: &Level) -> LevelLoadTotals {
+fn staying(
+    input: &PickContext<'_>,
+    weights: Weights,
+    index: usize,
+    level: &Level,
+) -> LevelLoadTotals {
     let leaves = |table: &TableInfo| {
         let mut jobs = input.in_progress.iter();
         jobs.any(|job| job.output.level != index && job.takes(table.id))
@@ -159,7 +170,8 @@ fn staying(input: &PickContext<'_>, index: usize, level: &Level) -> LevelLoadTot
     let mut totals = LevelLoadTotals::default();
     for run in &level.runs {
         let stay = run.tables.iter().filter(|table| input.in_progress.is_empty() || !leaves(table));
-        let (count, bytes) = stay.fold((0, 0), |sum, table| (sum.0 + 1, sum.1 + table.size_bytes));
+        let (count, bytes) =
+            stay.fold((0, 0), |sum, table| (sum.0 + 1, sum.1 + weights.bytes(table)));
         totals.runs += u64::from(count > 0);
         totals.tables += count;
         totals.bytes += bytes;

@@ -16,6 +16,7 @@ mod most_tombstones;
 mod oldest;
 mod random;
 mod round_robin;
+mod round_robin_within;
 pub(crate) mod rule;
 
 pub use rule::MovementInfo;
@@ -76,6 +77,9 @@ macro_rules! movements {
 movements! {
     /// The table after the one moved last, in key order, around and around.
     RoundRobin => round_robin,
+    /// Like round-robin, but the turn begins within a table: with the one that holds the first keys
+    /// after those that moved last (LevelDB).
+    RoundRobinWithin => round_robin_within,
     /// Any table. Any table; the seed and the tables of the run decide which.
     Random { seed: u64 } => random,
     /// The table with the fewest overlapping bytes in the next level per byte of its own.

@@ -95,13 +95,23 @@ fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
     design.strategy.size_ratio = rng.between(2, 5) as u32;
     design.strategy.level0_runs = rng.between(1, 4) as u32;
     if rng.percent(50) {
-        let granularities = ["file", "files(3)", "level", "run", "level,file"];
+        let granularities = [
+            "file",
+            "files(3)",
+            "level",
+            "run",
+            "level,file",
+            "file(expand=25)",
+            "file(expand=8,move=4)",
+        ];
         design.strategy.granularity = rng.pick(&granularities).parse().unwrap();
     }
     if rng.percent(50) {
-        let rules = ["round-robin", "least-overlap", "random", "coldest", "oldest"];
+        let rules =
+            ["round-robin", "round-robin-within", "least-overlap", "random", "coldest", "oldest"];
         design.strategy.movement = vec![rng.pick(&rules).parse().unwrap()].into();
     }
+    design.strategy.tombstone_weight = if rng.percent(25) { 2 } else { 0 };
     if rng.percent(30) {
         design.strategy.triggers = any_triggers(rng).into();
     }

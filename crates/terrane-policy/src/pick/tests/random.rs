@@ -130,8 +130,18 @@ fn primitives(rng: &mut Rng, design: &mut Design) {
         strategy.base_bytes = None;
     }
     strategy.granularity = per_level(rng, |rng| {
-        rng.pick(&["level", "run", "file", "files(2)", "files(3)"]).parse().unwrap()
+        let texts = [
+            "level",
+            "run",
+            "file",
+            "files(2)",
+            "files(3)",
+            "file(expand=3)",
+            "file(expand=9,move=3)",
+        ];
+        rng.pick(&texts).parse().unwrap()
     });
+    strategy.tombstone_weight = if rng.percent(25) { 2 } else { 0 };
     strategy.intake = rng.pick(&["all", "exact"]).parse().unwrap();
     strategy.triggers = per_level(rng, triggers);
     strategy.movement = per_level(rng, movement);

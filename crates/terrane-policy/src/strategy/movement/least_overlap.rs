@@ -15,7 +15,7 @@ fn order(context: &MovementContext<'_>, choices: &mut Vec<TableChoice<'_>>) {
 }
 
 /// Sorts by overlap ratio: bytes of level `other` that share keys with a table, per byte of the
-/// table. For the next level these are the bytes that the move rewrites.
+/// table, or of its weight. For the next level these are the bytes that the move rewrites.
 pub(super) fn by_overlap(
     context: &MovementContext<'_>,
     other: usize,
@@ -25,7 +25,7 @@ pub(super) fn by_overlap(
     choices.sort_by_cached_key(|(_, table)| {
         let tables = runs.iter().flat_map(|run| run.overlapping(&table.range));
         let overlap: u64 = tables.map(|other| other.size_bytes).sum();
-        let ratio = overlap as f64 / table.size_bytes.max(1) as f64;
+        let ratio = overlap as f64 / context.weights.bytes(table).max(1) as f64;
         // The bits of floats that are not negative are ordered like the floats.
         ratio.to_bits()
     });

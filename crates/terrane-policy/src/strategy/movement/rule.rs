@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::access::TableAccesses;
 use crate::shape::{Run, TableInfo, TreeShape};
+use crate::strategy::Weights;
 
 /// A table of a run, with its index there.
 pub(crate) type TableChoice<'a> = (usize, &'a Arc<TableInfo>);
@@ -16,6 +17,10 @@ pub(crate) struct MovementContext<'a> {
     pub(crate) level: usize,
     /// The run that the table is chosen from.
     pub(crate) run: &'a Run,
+    /// The key at which the next turn starts; `None` for the first key.
+    pub(crate) cursor: Option<&'a Arc<[u8]>>,
+    /// What tables weigh.
+    pub(crate) weights: Weights,
     pub(crate) now_micros: u64,
     /// The argument of the rule; 0 for rules without one.
     pub(crate) seed: u64,

@@ -1,0 +1,32 @@
+//! Sizes in which tombstones count for more than their bytes.
+
+use crate::shape::{TableInfo, TreeShape};
+
+/// What a table weighs when a design gives tombstones a weight; its bytes otherwise.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Weights {
+    /// The bytes that a tombstone counts for, beyond the half of the entries of its table.
+    tombstone_bytes: u64,
+}
+
+impl Weights {
+    /// The weights of a tree, where a tombstone counts for `weight` values.
+    pub(crate) fn of(shape: &TreeShape, weight: u32) -> Self {
+        if weight == 0 {
+            return Self::default();
+        }
+        let (mut bytes, mut values) = (0u64, 0u64);
+        for table in shape.tables() {
+            bytes = bytes.saturating_add(table.size_bytes);
+            values = values.saturating_add(table.entries.saturating_sub(table.tombstones));
+        }
+        Self { tombstone_bytes: (bytes / values.max(1)).saturating_mul(weight.into()) }
+    }
+
+    /// As many tombstones as other entries are what a steady load of overwrites leaves behind, and
+    /// do not count.
+    pub(crate) fn bytes(self, table: &TableInfo) -> u64 {
+        let beyond = table.tombstones.saturating_mul(2).saturating_sub(table.entries);
+        table.size_bytes.saturating_add(beyond.saturating_mul(self.tombstone_bytes))
+    }
+}
