@@ -17,6 +17,7 @@
 //! | [`advice`] | which design suits a workload |
 //! | [`simulation`] | the simulator's constants, results, and comparison with the engine |
 //! | [`replay`] | files of operations, replayed |
+//! | [`recorded`] | decisions of other systems, compared with those of designs |
 //! | [`cs265`] | the command language of CS 265 |
 //! | [`entries`], [`literal`] | keys and values: file formats, literals |
 //! | [`document`] | tables in Markdown |
@@ -57,6 +58,7 @@ pub mod plot;
 pub mod process;
 pub mod progress;
 pub mod quantity;
+pub mod recorded;
 pub mod replay;
 pub mod results;
 pub mod scratch;

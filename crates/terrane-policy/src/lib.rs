@@ -20,6 +20,7 @@
 //! | [`flush`] | where a flush puts the entries of a memtable |
 //! | [`forecast`](mod@forecast) | what a design will do to a tree, simulated on shapes |
 //! | [`soundness`] | checks that a compaction never inverts recency |
+//! | [`recorded`] | decisions of other systems, compared with those of a design |
 //! | [`space`] | enumerates all valid strategies |
 //! | [`admission`] | when writers are delayed or stopped |
 //! | [`scheduler`] | how merges share the bandwidth |
@@ -45,6 +46,7 @@ pub mod key_range;
 pub mod memtable_choice;
 pub mod pick;
 mod recency;
+pub mod recorded;
 pub mod scheduler;
 pub mod shape;
 pub mod soundness;

@@ -20,6 +20,7 @@ mod text;
 mod values;
 
 pub use edit::{AddedTable, ShapeEdit, ShapeError};
+pub(crate) use text::unescape;
 pub use values::{
     SettledValues, ValueFileId, ValueFileInfo, ValueFileState, ValueFileUsage, ValueRef,
 };

@@ -3,6 +3,7 @@
 mod change;
 mod costs;
 mod overhead;
+mod recorded;
 mod space;
 
 use std::io::{self, Write};
@@ -81,6 +82,8 @@ enum DesignCommand {
         #[command(flatten)]
         costs: CostArgs,
     },
+    /// Compare the recorded decisions of other systems with those of a design
+    Recorded(recorded::RecordedArgs),
     /// Change the design of a database; compactions then reshape its tree
     Set(change::SetArgs),
 }
@@ -130,6 +133,7 @@ impl DesignArgs {
         match &self.command {
             DesignCommand::List { about } => self.list(*about)?,
             DesignCommand::Enumerate(args) => args.run(self.json)?,
+            DesignCommand::Recorded(args) => args.run(self.json)?,
             DesignCommand::Show { design: Some(text), toml, costs, .. } => {
                 costs.check()?;
                 let entry = catalogue::find(text.trim());

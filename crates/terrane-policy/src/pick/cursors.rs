@@ -34,6 +34,14 @@ impl Cursors {
         self.next.get(level).and_then(Option::as_ref)
     }
 
+    /// Sets the key at which the next turn starts in `level`; `None` for the first key.
+    pub(crate) fn set(&mut self, level: usize, next: Option<Arc<[u8]>>) {
+        if self.next.len() <= level {
+            self.next.resize(level + 1, None);
+        }
+        self.next[level] = next;
+    }
+
     /// Records how far `compaction` got in its level, if a rule chose its tables.
     pub fn advance(&mut self, compaction: &Compaction) {
         let Reason::Triggered { level, movement: Some(_), .. } = compaction.reason else { return };
@@ -41,10 +49,7 @@ impl Cursors {
         let ends = moved.filter_map(|input| input.tables.last()).map(|table| &table.range.end);
         // A missing end sorts after all others: the next round starts over.
         let Some(end) = ends.max_by_key(|end| (end.is_none(), end.as_deref())) else { return };
-        if self.next.len() <= level {
-            self.next.resize(level + 1, None);
-        }
-        self.next[level] = end.clone();
+        self.set(level, end.clone());
     }
 }
 

@@ -237,7 +237,8 @@ fn parse_range(text: &str) -> Result<KeyRange, ParseError> {
     })
 }
 
-fn unescape(text: &str) -> Result<Vec<u8>, ParseError> {
+/// Parses a key as [`escape`] prints it.
+pub(crate) fn unescape(text: &str) -> Result<Vec<u8>, ParseError> {
     let mut key = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
