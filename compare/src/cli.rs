@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::{Args, Parser, Subcommand};
 
 use crate::engines::{self, Engine};
+use crate::recording::RecordArguments;
 use crate::rows::{self, Row};
 use crate::settings::{Bytes, Compression, Durability, Settings};
 use crate::stability::StabilityArguments;
@@ -41,6 +42,7 @@ pub(crate) enum Command {
     /// The two-phase evaluation: how many writes a second each engine takes at most, and what they
     /// take at a share of that
     Stability(Box<StabilityArguments>),
+    Record(RecordArguments),
     /// One measurement; how this program calls itself
     #[command(hide = true)]
     Child {

@@ -22,6 +22,9 @@ mod rocksdb;
 mod terrane;
 
 pub(crate) use engine::{Budget, Engine, Storage};
+#[cfg(feature = "leveldb")]
+pub(crate) use leveldb::SmallTables;
+pub(crate) use lock_file::version_of;
 
 /// Every engine in this build, in the order of the tables.
 pub(crate) const ALL: &[Engine] = &[

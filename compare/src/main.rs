@@ -15,6 +15,7 @@
 //! | [`parent`], [`machine`] | runs the comparison; describes the machine |
 //! | [`memory_limit`] | limits the memory of a measurement |
 //! | [`statistics`], [`table`] | medians and ratios; Markdown |
+//! | [`recording`] | records the decisions of other systems |
 //! | [`stability`] | the two-phase evaluation of write stalls |
 
 mod child;
@@ -26,6 +27,7 @@ mod memory_limit;
 mod parent;
 mod process;
 mod record;
+mod recording;
 mod rows;
 mod settings;
 mod stability;
@@ -53,6 +55,9 @@ fn main() -> ExitCode {
         Some(Command::Stability(arguments)) => Interrupt::listen()
             .and_then(|interrupt| stability::compare(&arguments, &interrupt))
             .map(exit_code),
+        Some(Command::Record(arguments)) => {
+            recording::record(&arguments).map(|()| ExitCode::SUCCESS)
+        }
         Some(Command::Child { job }) => child(&job).map(|()| ExitCode::SUCCESS),
         Some(Command::StabilityChild { job }) => stability::child(&job).map(|()| ExitCode::SUCCESS),
     };

@@ -6,11 +6,13 @@
 mod database;
 mod ffi;
 
+use std::path::Path;
+
 use terrane_workload::{Direction, Store, StoreError};
 
 use super::engine::{Budget, Engine, SURVIVES_PROCESS, Storage};
 use super::idle::wait_until_idle;
-use crate::settings::Compression;
+use crate::settings::{Compression, Settings};
 use database::{Batch, Cursor, Database, WriteMode};
 
 pub(super) const ENGINE: Engine = Engine {
@@ -23,6 +25,45 @@ pub(super) const ENGINE: Engine = Engine {
     budget: Budget::Ignored,
     can_bypass_cache: false,
 };
+
+/// A database with tables of another size than LevelDB's default.
+pub(crate) struct SmallTables(LevelDb);
+
+impl SmallTables {
+    /// Opens a new database.
+    pub(crate) fn open(
+        dir: &Path,
+        settings: &Settings,
+        table_bytes: usize,
+    ) -> Result<Self, StoreError> {
+        Ok(Self(LevelDb { db: Database::open_with(dir, settings, Some(table_bytes))? }))
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &self.0
+    }
+
+    /// Returns the number and the size of all tables by level.
+    pub(crate) fn tables(&self) -> Vec<Vec<(u64, u64)>> {
+        let text = self.0.db.tables();
+        let mut levels: Vec<Vec<(u64, u64)>> = Vec::new();
+        for line in text.lines() {
+            if line.starts_with("--- level") {
+                levels.push(Vec::new());
+            } else if let Some((level, table)) = levels.last_mut().zip(listed(line)) {
+                level.push(table);
+            }
+        }
+        levels
+    }
+}
+
+/// The number and the size in a line such as ` 12:1058449['a' @ 7 : 1 .. 'z' @ 9 : 1]`.
+fn listed(line: &str) -> Option<(u64, u64)> {
+    let (number, rest) = line.split_once(':')?;
+    let bytes = rest.split('[').next()?;
+    Some((number.trim().parse().ok()?, bytes.parse().ok()?))
+}
 
 struct LevelDb {
     db: Database,

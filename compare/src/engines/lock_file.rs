@@ -3,7 +3,7 @@
 const LOCK_FILE: &str = include_str!("../../Cargo.lock");
 
 /// Returns the version of the crate `name`, or `unknown` if the lock file does not list the crate.
-pub(super) fn version_of(name: &str) -> &'static str {
+pub(crate) fn version_of(name: &str) -> &'static str {
     version_in(LOCK_FILE, name).unwrap_or("unknown")
 }
 

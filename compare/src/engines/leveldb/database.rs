@@ -46,8 +46,21 @@ unsafe impl Sync for Database {}
 impl Database {
     /// Creates a database in `dir`.
     pub(super) fn open(dir: &Path, settings: &Settings) -> Result<Self, StoreError> {
+        Self::open_with(dir, settings, None)
+    }
+
+    /// Creates a database in `dir`, with tables of another size than LevelDB's default.
+    pub(super) fn open_with(
+        dir: &Path,
+        settings: &Settings,
+        table_bytes: Option<usize>,
+    ) -> Result<Self, StoreError> {
         let name = CString::new(dir.as_os_str().as_bytes()).map_err(StoreError::during("open"))?;
         let options = Options::new(settings)?;
+        if let Some(bytes) = table_bytes {
+            // SAFETY: invariant 1.
+            unsafe { ffi::leveldb_options_set_max_file_size(options.options.as_ptr(), bytes) };
+        }
         let mut error = null_mut();
         // SAFETY: invariant 1 for the options; the name ends in a zero byte; the error is null.
         let db = unsafe { ffi::leveldb_open(options.options.as_ptr(), name.as_ptr(), &mut error) };
@@ -122,6 +135,17 @@ impl Database {
         // SAFETY: invariant 1.
         let cursor = unsafe { ffi::leveldb_create_iterator(self.db.as_ptr(), self.read.as_ptr()) };
         Cursor { cursor, database: PhantomData }
+    }
+
+    /// Returns the library's list of its tables, for people.
+    pub(super) fn tables(&self) -> String {
+        let name = c"leveldb.sstables".as_ptr();
+        // SAFETY: invariant 1; the name ends in a zero byte.
+        let text = unsafe { ffi::leveldb_property_value(self.db.as_ptr(), name) };
+        let Some(text) = NonNull::new(text).map(Allocated) else { return String::new() };
+        // SAFETY: the library returned a text that ends in a zero byte, valid until the drop below.
+        let text = unsafe { std::ffi::CStr::from_ptr(text.0.as_ptr()) };
+        text.to_string_lossy().into_owned()
     }
 
     /// Flushes the memtable. The library has no call for this, but compacting a range without keys

@@ -69,6 +69,10 @@ unsafe extern "C" {
         vallen: *mut usize,
         errptr: *mut *mut c_char,
     ) -> *mut c_char;
+    pub(super) fn leveldb_property_value(
+        db: *mut leveldb_t,
+        propname: *const c_char,
+    ) -> *mut c_char;
     pub(super) fn leveldb_compact_range(
         db: *mut leveldb_t,
         start_key: *const c_char,
@@ -127,6 +131,7 @@ unsafe extern "C" {
         cache: *mut leveldb_cache_t,
     );
     pub(super) fn leveldb_options_set_block_size(options: *mut leveldb_options_t, bytes: usize);
+    pub(super) fn leveldb_options_set_max_file_size(options: *mut leveldb_options_t, bytes: usize);
     pub(super) fn leveldb_options_set_compression(options: *mut leveldb_options_t, kind: c_int);
 
     pub(super) fn leveldb_filterpolicy_create_bloom(
