@@ -256,6 +256,28 @@ impl Load {
         best
     }
 
+    /// Runs every kind `rounds` times in alternation and returns the operations of each round, by
+    /// kind.
+    pub fn rounds_of_series(
+        &self,
+        kinds: &[MemtableKind],
+        queries: &Queries,
+        rounds: usize,
+    ) -> Vec<Vec<Series>> {
+        in_turns(kinds, rounds, |kind| self.series(kind, queries))
+    }
+
+    /// Runs every kind `rounds` times in alternation and returns the total time of each round, by
+    /// kind.
+    pub fn rounds_of_totals(
+        &self,
+        kinds: &[MemtableKind],
+        queries: &Queries,
+        rounds: usize,
+    ) -> Vec<Vec<f64>> {
+        in_turns(kinds, rounds, |kind| self.total(kind, queries))
+    }
+
     /// Runs every kind `rounds` times in alternation and returns the least total time of each.
     pub fn best_totals(
         &self,
@@ -263,14 +285,24 @@ impl Load {
         queries: &Queries,
         rounds: usize,
     ) -> Vec<f64> {
-        let mut best = vec![f64::INFINITY; kinds.len()];
-        for _ in 0..rounds.max(1) {
-            for (best, kind) in best.iter_mut().zip(kinds) {
-                *best = best.min(self.total(*kind, queries));
-            }
-        }
-        best
+        let all = self.rounds_of_totals(kinds, queries, rounds);
+        all.iter().map(|rounds| rounds.iter().copied().fold(f64::INFINITY, f64::min)).collect()
     }
+}
+
+/// Measures every kind `rounds` times, at least once, in alternation.
+fn in_turns<T>(
+    kinds: &[MemtableKind],
+    rounds: usize,
+    mut measure: impl FnMut(MemtableKind) -> T,
+) -> Vec<Vec<T>> {
+    let mut all: Vec<Vec<T>> = kinds.iter().map(|_| Vec::new()).collect();
+    for _ in 0..rounds.max(1) {
+        for (rounds, kind) in all.iter_mut().zip(kinds) {
+            rounds.push(measure(*kind));
+        }
+    }
+    all
 }
 
 impl Series {

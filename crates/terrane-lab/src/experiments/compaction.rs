@@ -42,6 +42,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     cost: ExperimentCost { minutes: 10, disk_mib: 100 },
     figures: &["Fig. 4", "Fig. 5", "Fig. 6", "Fig. 7", "Fig. 8", "Fig. 9 to 14"],
     metrics: &[METRICS],
+    timed: &["nanos_per_byte", "lookup_micros", "interleaved_micros", "range_micros"],
     claims: include_str!("../../claims/compaction.toml"),
     run,
 };

@@ -40,6 +40,15 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     cost: ExperimentCost { minutes: 50, disk_mib: 2500 },
     figures: &["Table 1", "Fig. 2", "Fig. 3"],
     metrics: &[METRICS],
+    timed: &[
+        "put_ratio",
+        "get_ratio",
+        "put_rate",
+        "put_cpu",
+        "get_cpu",
+        "fanout_put_cpu",
+        "bits_get_cpu",
+    ],
     claims: include_str!("../../claims/dent.toml"),
     run,
 };

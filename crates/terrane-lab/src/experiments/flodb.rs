@@ -39,6 +39,18 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     cost: ExperimentCost { minutes: 8, disk_mib: 300 },
     figures: &["Fig. 3 to 5", "Fig. 7 to 17"],
     metrics: &[METRICS],
+    timed: &[
+        "structure_insert",
+        "structure_walk",
+        "structure_mops",
+        "drain_nanos",
+        "tree_rate",
+        "scan_keys",
+        "scan_operations",
+        "burst_rate",
+        "skew_rate",
+        "alone_mops",
+    ],
     claims: include_str!("../../claims/flodb.toml"),
     run,
 };
@@ -163,9 +175,24 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     ] {
         results.record(metric, &[], value);
     }
-    structures::measure(&sizes, results);
-    draining::measure(&sizes, results);
-    workloads::measure(&sizes, scratch.path(), results)?;
-    scans::measure(&sizes, scratch.path(), results)?;
-    memory::measure(&sizes, scratch.path(), results)
+    let dir = scratch.path();
+    options.part(results, "structures", "Fig. 3 to 5, 7", |results| {
+        structures::measure(&sizes, results);
+        Ok(())
+    })?;
+    options.part(results, "draining", "Fig. 8", |results| {
+        draining::measure(&sizes, results);
+        Ok(())
+    })?;
+    options.part(results, "operations", "Fig. 9 to 12", |results| {
+        workloads::measure(&sizes, dir, results)
+    })?;
+    options
+        .part(results, "scans", "Fig. 13, 14", |results| scans::measure(&sizes, dir, results))?;
+    options.part(results, "bursts", "Fig. 15", |results| memory::burst(&sizes, dir, results))?;
+    options.part(results, "skew", "Fig. 16", |results| memory::skew(&sizes, dir, results))?;
+    options.part(results, "ablation", "Fig. 17", |results| {
+        memory::ablation(&sizes, results);
+        Ok(())
+    })
 }

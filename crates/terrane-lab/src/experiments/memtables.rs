@@ -47,6 +47,18 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     cost: ExperimentCost { minutes: 7, disk_mib: 400 },
     figures: &["Fig. 1 to 6"],
     metrics: &[METRICS],
+    timed: &[
+        "insert_nanos",
+        "longest_insert",
+        "mixed_nanos",
+        "lookup_nanos",
+        "vector_growth",
+        "grid_nanos",
+        "bucket_nanos",
+        "range_nanos",
+        "mix_nanos",
+        "nine_insert",
+    ],
     claims: include_str!("../../claims/memtables.toml"),
     run,
 };
@@ -179,14 +191,33 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     ] {
         results.record(metric, &[], value);
     }
-    let insertion = insertion::measure(&sizes, results);
-    lookup::measure(&sizes, &insertion, results);
-    footprint::measure(&sizes, results);
-    range::measure(&sizes, results);
-    flushing::measure(&sizes, scratch.path(), results)?;
-    flush_choices::measure(&sizes, scratch.path(), results)?;
-    logged::measure(&sizes, scratch.path(), results)?;
-    nine::measure(&sizes, results);
-    sweeps::measure(&sizes, &options.threads, results);
-    phases::measure(&sizes, results)
+    let dir = scratch.path();
+    options.part(results, "inserts and lookups", "§3.4 Fig. 1, 2b, 4", |results| {
+        let insertion = insertion::measure(&sizes, results);
+        lookup::measure(&sizes, &insertion, results);
+        Ok(())
+    })?;
+    options.part(results, "memory", "Fig. 3", |results| {
+        footprint::measure(&sizes, results);
+        Ok(())
+    })?;
+    options.part(results, "ranges", "Fig. 2a, 5", |results| {
+        range::measure(&sizes, results);
+        Ok(())
+    })?;
+    options
+        .part(results, "flushes", "Fig. 6", |results| flushing::measure(&sizes, dir, results))?;
+    options.part(results, "flushes that merge", "§3.5", |results| {
+        flush_choices::measure(&sizes, dir, results)
+    })?;
+    options.part(results, "log", "§3.1", |results| logged::measure(&sizes, dir, results))?;
+    options.part(results, "nine buffers", "", |results| {
+        nine::measure(&sizes, results);
+        Ok(())
+    })?;
+    options.part(results, "sweeps", "", |results| {
+        sweeps::measure(&sizes, &options.threads, results);
+        Ok(())
+    })?;
+    options.part(results, "auto", "", |results| phases::measure(&sizes, results))
 }

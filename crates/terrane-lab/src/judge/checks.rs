@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::claims::{Ablation, Claim, ClaimFile, FIGURE, METRIC, MODE, VERDICTS};
 use super::expression::{Expression, Function, Operator, Selector};
-use crate::results::Metric;
+use crate::results::{Metric, Results};
 
 /// The depth to which definitions are followed.
 const DEPTH_MAX: usize = 16;
@@ -49,11 +49,33 @@ impl ClaimFile {
         problems
     }
 
+    /// Returns the names in an expression that are neither metrics nor defined in the file, and the
+    /// sets that are not defined.
+    #[must_use]
+    pub fn unknown_names(&self, expression: &Expression, metrics: &[&[Metric]]) -> Vec<String> {
+        let mut unknown = Vec::new();
+        expression.names(&mut |name, keys| {
+            if !is_metric(metrics, name) && !self.define.contains_key(name) {
+                unknown.push(name.to_owned());
+            }
+            for key in keys {
+                match key {
+                    Selector::Set(set) if !self.sets.contains_key(set) => {
+                        unknown.push(format!("@{set}"));
+                    }
+                    _ => {}
+                }
+            }
+        });
+        unknown
+    }
+
     /// Returns the reasons why a claim or an explanation of it cannot fail.
     fn weaknesses(&self, claim: &Claim, metrics: &[&[Metric]]) -> Vec<String> {
         let measured = |expression: &Expression, claim: &Claim| {
             let mut found = BTreeSet::new();
-            self.measured(expression, claim, metrics, 0, &mut found);
+            let is_metric = |name: &str| name == FIGURE || is_metric(metrics, name);
+            self.measured(expression, claim, &is_metric, 0, &mut found);
             found
         };
         let mut found = Vec::new();
@@ -101,12 +123,23 @@ impl ClaimFile {
         found
     }
 
+    /// Returns the metrics of one round that the verdict on a claim depends on.
+    pub(super) fn of_one_round(&self, claim: &Claim, results: &Results) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let direction = claim.direction.iter().map(|direction| &direction.expression);
+        for expression in direction.chain(claim.metric.values()) {
+            let is_metric = |name: &str| results.is_of_one_round(name);
+            self.measured(expression, claim, &is_metric, 0, &mut found);
+        }
+        found
+    }
+
     /// Collects the metrics that an expression depends on.
     fn measured(
         &self,
         expression: &Expression,
         claim: &Claim,
-        metrics: &[&[Metric]],
+        is_metric: &dyn Fn(&str) -> bool,
         depth: usize,
         found: &mut BTreeSet<String>,
     ) {
@@ -114,11 +147,9 @@ impl ClaimFile {
         expression.names(&mut |name, _| names.push(name.to_owned()));
         for name in names {
             let definition = claim.metric.get(&name).or_else(|| self.define.get(&name));
-            if name == FIGURE {
-                found.insert(name);
-            } else if let Some(definition) = definition.filter(|_| depth < DEPTH_MAX) {
-                self.measured(definition, claim, metrics, depth + 1, found);
-            } else if is_metric(metrics, &name) {
+            if let Some(definition) = definition.filter(|_| depth < DEPTH_MAX) {
+                self.measured(definition, claim, is_metric, depth + 1, found);
+            } else if is_metric(&name) {
                 found.insert(name);
             }
         }

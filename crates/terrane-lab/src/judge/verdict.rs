@@ -147,6 +147,17 @@ impl ClaimFile {
         Scope { results, definitions: [own, &self.define], sets: &self.sets, mode }
     }
 
+    /// Evaluates an expression over results, with the definitions and sets of the file.
+    #[must_use]
+    pub fn values(
+        &self,
+        results: &Results,
+        expression: &Expression,
+        mode: Option<&str>,
+    ) -> Vec<Labelled> {
+        self.scope(results, &BTreeMap::new(), mode).value(expression).labelled()
+    }
+
     /// Judges every claim in each of its modes.
     #[must_use]
     pub fn judge(&self, results: &Results) -> Vec<ClaimVerdict> {
@@ -166,6 +177,9 @@ impl ClaimFile {
         if !matches!(outcome, ClaimOutcome::Reproduced | ClaimOutcome::NotMeasured) {
             let explained = claim.explanations.iter();
             notes.extend(explained.map(|one| self.explained(one, claim, &scope)));
+        }
+        if outcome != ClaimOutcome::NotMeasured && !self.of_one_round(claim, results).is_empty() {
+            notes.push("timed in one round".to_owned());
         }
         let judged = |one: Labelled| {
             let Figure { value, low, high } = one.figure;

@@ -64,13 +64,15 @@ pub(super) fn measure(sizes: &FloDbSizes, results: &mut Results) {
         let kinds = [kind("single", DrainInsert::Single), kind("multi", DrainInsert::Multi)];
         let mut rows = Vec::new();
         for neighbours in NEIGHBOURS {
-            let best = sizes
-                .best(&kinds, |kind| Ok::<_, Infallible>([-drain(sizes, kind.kind, neighbours)]))
+            let rounds = sizes
+                .rounds(&kinds, |kind| Ok::<_, Infallible>([drain(sizes, kind.kind, neighbours)]))
                 .unwrap_or_default();
-            let [single, multi] = [0, 1].map(|at| best.get(at).map_or(f64::NAN, |[nanos]| -nanos));
             let key = neighbours.to_string();
-            results.record("drain_nanos", &[mode.name(), &key, "single"], single);
-            results.record("drain_nanos", &[mode.name(), &key, "multi"], multi);
+            let [single, multi] = [(0, "single"), (1, "multi")].map(|(at, insert)| {
+                let rounds = rounds.get(at).map_or_else(Vec::new, |rounds| rounds.of(0));
+                results.record_least("drain_nanos", &[mode.name(), &key, insert], &rounds);
+                rounds.into_iter().fold(f64::INFINITY, f64::min)
+            });
             rows.push(vec![key, nanos(single), nanos(multi), ratio(single / multi)]);
         }
         results.table(

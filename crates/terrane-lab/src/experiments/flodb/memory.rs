@@ -24,18 +24,22 @@ const BURST_METRICS: [&str; 5] =
 const SKEW_METRICS: [&str; 5] =
     ["skew_rate", "skew_background", "skew_draining", "skew_stalled", "skew_in_membuffer"];
 
-pub(super) fn measure(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> Result<()> {
+/// Measures Fig. 15.
+pub(super) fn burst(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> Result<()> {
     let threads = sizes.threads_max();
     let title =
         format!("Fig. 15: a burst of writes, thousand operations a second, {threads} threads");
-    by_memory(sizes, dir, (BURST, BURST_METRICS), title, results)?;
+    by_memory(sizes, dir, (BURST, BURST_METRICS), title, results)
+}
+
+/// Measures Fig. 16.
+pub(super) fn skew(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> Result<()> {
     let title = format!(
         "Fig. 16: 98 % of operations on 2 % of keys, which are neighbours, half lookups, thousand \
-         operations a second, {threads} threads"
+         operations a second, {} threads",
+        sizes.threads_max()
     );
-    by_memory(sizes, dir, (SKEWED, SKEW_METRICS), title, results)?;
-    ablation(sizes, results);
-    Ok(())
+    by_memory(sizes, dir, (SKEWED, SKEW_METRICS), title, results)
 }
 
 fn headers(kinds: &[NamedMemtable]) -> Vec<&'static str> {
@@ -54,7 +58,7 @@ fn by_memory(
     let kinds = keyed.map(|KeyedMemtable { memtable, .. }| memtable);
     let mut rows = Vec::new();
     for (size, bytes) in MEMORY_KEYS.into_iter().zip(sizes.memory_bytes()) {
-        let best = sizes.best(&kinds, |kind| {
+        let rounds = sizes.rounds(&kinds, |kind| {
             let dir = dir.join("flodb");
             let db = open(&dir, kind.kind, bytes)?;
             if mix.is_skewed {
@@ -71,12 +75,12 @@ fn by_memory(
                 run.in_membuffer,
             ])
         })?;
-        for (KeyedMemtable { key, .. }, values) in keyed.iter().zip(&best) {
-            for (metric, value) in metrics.iter().zip(values) {
-                results.record(metric, &[key, size], *value);
+        for (KeyedMemtable { key, .. }, rounds) in keyed.iter().zip(&rounds) {
+            for (at, metric) in metrics.iter().enumerate() {
+                rounds.record(results, metric, &[key, size], at);
             }
         }
-        let cells = best.iter().map(|[operations, ..]| format!("{operations:.0}"));
+        let cells = rounds.iter().map(|rounds| format!("{:.0}", rounds.best()[0]));
         rows.push(std::iter::once(mib(bytes) + " MiB").chain(cells).collect());
     }
     results.table(title, &headers(&kinds), rows);
@@ -84,30 +88,32 @@ fn by_memory(
 }
 
 /// Measures the ablation of Fig. 17.
-fn ablation(sizes: &FloDbSizes, results: &mut Results) {
+pub(super) fn ablation(sizes: &FloDbSizes, results: &mut Results) {
     for mode in BufferMode::ALL {
         let kinds = ablations(mode);
         let mut rows = Vec::new();
         for (number, threads) in sizes.threads.iter().enumerate() {
             let is_last = number + 1 == sizes.threads.len();
             for (size, bytes) in MEMORY_KEYS.into_iter().zip(sizes.memory_bytes()) {
-                let best = sizes
-                    .best(&kinds, |kind| {
+                let rounds = sizes
+                    .rounds(&kinds, |kind| {
                         Ok::<_, Infallible>(alone::write(sizes, kind.kind, bytes, *threads))
                     })
                     .unwrap_or_default();
-                for (kind, [mops, share]) in kinds.iter().zip(&best) {
+                for (kind, rounds) in kinds.iter().zip(&rounds) {
                     let keys = [mode.name(), kind.name, size];
                     if is_last {
-                        results.record("alone_mops", &keys, *mops);
-                        results.record("alone_in_membuffer", &keys, *share);
+                        rounds.record(results, "alone_mops", &keys, 0);
+                        rounds.record(results, "alone_in_membuffer", &keys, 1);
                     }
                     if number == 0 && !is_last {
-                        results.record("fewest_in_membuffer", &keys, *share);
+                        rounds.record(results, "fewest_in_membuffer", &keys, 1);
                     }
                 }
-                let cells =
-                    best.iter().map(|[mops, share]| format!("{mops:.2}, {:.0} %", share * 100.0));
+                let cells = rounds.iter().map(|rounds| {
+                    let [mops, share] = rounds.best();
+                    format!("{mops:.2}, {:.0} %", share * 100.0)
+                });
                 let name = format!("{} MiB, {threads} threads", mib(bytes));
                 rows.push(std::iter::once(name).chain(cells).collect());
             }

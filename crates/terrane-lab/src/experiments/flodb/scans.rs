@@ -50,12 +50,14 @@ pub(super) fn measure(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> 
     ];
     let named = kinds.map(|(_, _, name, kind)| NamedMemtable { name, kind });
     let threads = sizes.threads_max();
-    let best = sizes.best(&named, |kind| all(sizes, dir, kind.kind, threads))?;
+    let rounds = sizes.rounds(&named, |kind| all(sizes, dir, kind.kind, threads))?;
     let mut rows = Vec::new();
-    for ((key, scan, name, _), all) in kinds.iter().zip(&best) {
-        for (share, values) in SHARES.iter().zip(all.chunks(METRICS.len())) {
-            for (metric, value) in METRICS.iter().zip(values) {
-                results.record(metric, &[key, scan, &share.to_string()], *value);
+    for ((key, scan, name, _), all) in kinds.iter().zip(&rounds) {
+        let best = all.best();
+        for ((number, share), values) in SHARES.iter().enumerate().zip(best.chunks(METRICS.len())) {
+            for (at, metric) in METRICS.iter().enumerate() {
+                let keys = [*key, scan, &share.to_string()];
+                all.record(results, metric, &keys, number * METRICS.len() + at);
             }
             let cells = values[..SHOWN].iter().map(|value| format!("{value:.0}"));
             let name = format!("{name}, {share} % scans");

@@ -9,6 +9,7 @@ use terrane_policy::flodb::{DrainInsert, FloDb, LowerLevel, ScanMode};
 
 use crate::experiments::memtables::BufferMode;
 pub(super) use crate::experiments::memtables::NamedMemtable;
+use crate::results::Results;
 
 /// Bytes of a value (§5.1).
 pub(super) const VALUE_BYTES: usize = 256;
@@ -65,22 +66,43 @@ impl FloDbSizes {
         self.threads.iter().copied().max().unwrap_or(1)
     }
 
-    /// Returns the best measurement of several rounds, in which the kinds take turns.
-    pub(super) fn best<const N: usize, E>(
+    /// Returns the measurements of several rounds, in which the kinds take turns.
+    pub(super) fn rounds<const N: usize, E>(
         &self,
         kinds: &[NamedMemtable],
         mut measure: impl FnMut(&NamedMemtable) -> Result<[f64; N], E>,
-    ) -> Result<Vec<[f64; N]>, E> {
-        let mut best = vec![[f64::NEG_INFINITY; N]; kinds.len()];
+    ) -> Result<Vec<KindRounds<N>>, E> {
+        let mut all: Vec<_> = kinds.iter().map(|_| KindRounds { rounds: Vec::new() }).collect();
         for _ in 0..self.rounds.max(1) {
-            for (best, kind) in best.iter_mut().zip(kinds) {
-                let measured = measure(kind)?;
-                if measured.first() > best.first() {
-                    *best = measured;
-                }
+            for (one, kind) in all.iter_mut().zip(kinds) {
+                one.rounds.push(measure(kind)?);
             }
         }
-        Ok(best)
+        Ok(all)
+    }
+}
+
+/// The measurements of a memtable in each round.
+#[derive(Debug, Clone)]
+pub(super) struct KindRounds<const N: usize> {
+    rounds: Vec<[f64; N]>,
+}
+
+impl<const N: usize> KindRounds<N> {
+    /// Returns the round with the greatest first measurement.
+    pub(super) fn best(&self) -> [f64; N] {
+        let best = self.rounds.iter().max_by(|one, other| one[0].total_cmp(&other[0]));
+        best.copied().unwrap_or([f64::NAN; N])
+    }
+
+    /// Returns one measurement of every round.
+    pub(super) fn of(&self, at: usize) -> Vec<f64> {
+        self.rounds.iter().map(|round| round[at]).collect()
+    }
+
+    /// Records one measurement: of the best round, and of all.
+    pub(super) fn record(&self, results: &mut Results, metric: &str, keys: &[&str], at: usize) {
+        results.record_rounds(metric, keys, self.best()[at], &self.of(at));
     }
 }
 

@@ -9,7 +9,7 @@ use terrane_policy::MemtableKind;
 
 use super::alone;
 use super::sizes::{
-    FloDbSizes, LIST, MEMORY_KEYS, NamedMemtable, VALUE_BYTES, hash_table, mib, spread,
+    FloDbSizes, KindRounds, LIST, MEMORY_KEYS, NamedMemtable, VALUE_BYTES, hash_table, mib, spread,
 };
 use crate::experiments::memtables::{BufferMode, hash_linked_list};
 use crate::human::nanos;
@@ -79,15 +79,17 @@ fn by_memory(sizes: &FloDbSizes, results: &mut Results) {
             // A prefix of 8 bytes distinguishes all keys.
             let hashed = ("hash table", hash_linked_list(mode, 8, buckets));
             let kinds = [ordered, hashed].map(|(name, kind)| NamedMemtable { name, kind });
-            let best = sizes.best(&kinds, |kind| {
+            let rounds = sizes.rounds(&kinds, |kind| {
                 let OperationTimes { insert, lookup, walk } = latency(sizes, kind.kind, bytes);
                 Ok::<_, Infallible>([-insert, -lookup, -walk])
             });
-            let best = best.unwrap_or_default();
-            for ((key, kind), times) in ["ordered", "hash table"].iter().zip(&kinds).zip(&best) {
-                let [insert, lookup, walk] = times.map(|time| -time);
-                results.record("structure_insert", &[mode.name(), size, key], insert);
-                results.record("structure_walk", &[mode.name(), size, key], walk);
+            let rounds = rounds.unwrap_or_default();
+            for ((key, kind), rounds) in ["ordered", "hash table"].iter().zip(&kinds).zip(&rounds) {
+                let times = |at| rounds.of(at).into_iter().map(|time| -time).collect::<Vec<_>>();
+                let keys = [mode.name(), size, key];
+                results.record_least("structure_insert", &keys, &times(0));
+                results.record_least("structure_walk", &keys, &times(2));
+                let [insert, lookup, walk] = rounds.best().map(|time| -time);
                 let name = format!("{}, {} MiB", kind.name, mib(bytes));
                 rows.push(vec![name, nanos(insert), nanos(lookup), nanos(walk)]);
             }
@@ -110,23 +112,23 @@ fn by_entries(sizes: &FloDbSizes, results: &mut Results) {
     let entries = [32_000, 1_000_000].map(|entries| sizes.scaled(entries));
     results.record("few_entries", &[], entries[0] as f64);
     let mut rows = Vec::new();
-    let mut first: Option<Vec<[f64; 1]>> = None;
+    let mut first: Option<Vec<KindRounds<1>>> = None;
     let mut last = Vec::new();
     for entries in entries {
         for threads in &sizes.threads {
-            let best = sizes.best(&kinds, |kind| {
+            let rounds = sizes.rounds(&kinds, |kind| {
                 Ok::<_, Infallible>([alone::mix(sizes, kind.kind, entries, *threads)])
             });
-            last = best.unwrap_or_default();
+            last = rounds.unwrap_or_default();
             first.get_or_insert_with(|| last.clone());
-            let cells = last.iter().map(|[mops]| format!("{mops:.2}"));
+            let cells = last.iter().map(|rounds| format!("{:.2}", rounds.best()[0]));
             let name = format!("{entries} entries, {threads} threads");
             rows.push(std::iter::once(name).chain(cells).collect());
         }
     }
     for (key, rates) in [("first", first.unwrap_or_default()), ("last", last)] {
-        for (kind, [mops]) in kinds.iter().zip(rates) {
-            results.record("structure_mops", &[key, kind.name], mops);
+        for (kind, rounds) in kinds.iter().zip(rates) {
+            rounds.record(results, "structure_mops", &[key, kind.name], 0);
         }
     }
     results.table(

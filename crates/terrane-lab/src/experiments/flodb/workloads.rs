@@ -38,22 +38,22 @@ pub(super) fn measure(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> 
     let mut rows = Vec::new();
     let mut most = Vec::new();
     for threads in &sizes.threads {
-        let best = sizes.best(&kinds, |kind| all(sizes, dir, kind, *threads))?;
+        let rounds = sizes.rounds(&kinds, |kind| all(sizes, dir, kind, *threads))?;
         for (at, (_, title, _)) in FIGURES.iter().enumerate() {
-            let cells = best.iter().map(|all| format!("{:.0}", all[at * METRICS.len()]));
+            let cells = rounds.iter().map(|all| format!("{:.0}", all.best()[at * METRICS.len()]));
             rows.push(
                 std::iter::once(format!("{title}, {threads} threads")).chain(cells).collect(),
             );
         }
-        most = best;
+        most = rounds;
     }
     let headers: Vec<&str> =
         std::iter::once("").chain(kinds.iter().map(|kind| kind.name)).collect();
     results.table("Fig. 9 to 12: thousand operations a second, on a tree", &headers, rows);
     for (KeyedMemtable { key, .. }, all) in keyed.iter().zip(&most) {
-        for ((figure, ..), values) in FIGURES.iter().zip(all.chunks(METRICS.len())) {
-            for (metric, value) in METRICS.iter().zip(values) {
-                results.record(metric, &[key, figure], *value);
+        for (number, (figure, ..)) in FIGURES.iter().enumerate() {
+            for (at, metric) in METRICS.iter().enumerate() {
+                all.record(results, metric, &[key, figure], number * METRICS.len() + at);
             }
         }
     }

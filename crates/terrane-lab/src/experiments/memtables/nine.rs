@@ -165,18 +165,17 @@ pub(super) fn measure(sizes: &BufferSizes, results: &mut Results) {
         ),
         ("", "`btree`", few, ours(MemtableKind::BTree)),
     ];
-    let mut best: Vec<Option<BufferCosts>> = vec![None; rows.len()];
+    let mut all: Vec<Vec<BufferCosts>> = vec![Vec::new(); rows.len()];
     for _ in 0..sizes.rounds.min(2) {
-        for (best, (_, _, count, make)) in best.iter_mut().zip(&rows) {
-            let row = measure_one(make, load, &sorted, *count);
-            *best = Some(best.map_or(row, |best| best.lower(row)));
+        for (rounds, (_, _, count, make)) in all.iter_mut().zip(&rows) {
+            rounds.push(measure_one(make, load, &sorted, *count));
         }
     }
-    for ((theirs, ..), costs) in rows.iter().zip(&best) {
-        if let Some(costs) = costs.filter(|_| !theirs.is_empty()) {
-            results.record("nine_insert", &[theirs], costs.insert);
-        }
+    for ((theirs, ..), rounds) in rows.iter().zip(&all).filter(|((name, ..), _)| !name.is_empty()) {
+        let inserts: Vec<f64> = rounds.iter().map(|costs| costs.insert).collect();
+        results.record_least("nine_insert", &[theirs], &inserts);
     }
+    let best = all.into_iter().map(|rounds| rounds.into_iter().reduce(BufferCosts::lower));
     let cells = rows.iter().zip(best).map(|((theirs, ours, count, _), row)| {
         let names = [(*theirs).to_owned(), (*ours).to_owned(), count.to_string()];
         names.into_iter().chain(row.into_iter().flat_map(BufferCosts::cells)).collect()

@@ -154,3 +154,8 @@ pub(super) fn of<T: Copy>(kinds: &[NamedMemtable], values: &[T], name: &str) -> 
     let at = kinds.iter().position(|kind| kind.name == name)?;
     values.get(at).copied()
 }
+
+/// Returns the least time of all rounds.
+pub(super) fn least(rounds: &[f64]) -> f64 {
+    rounds.iter().copied().fold(f64::INFINITY, f64::min)
+}

@@ -23,6 +23,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     cost: ExperimentCost { minutes: 1, disk_mib: 0 },
     figures: &["Fig. 1", "Fig. 6 to 12", "Fig. 13, 14", "Fig. 15 to 18"],
     metrics: &[&phase::METRICS, &figures::METRICS, METRICS],
+    timed: &[],
     claims: include_str!("../../../claims/stability-simulated.toml"),
     run,
 };

@@ -161,3 +161,17 @@ fn verdicts_are_counted_in_words() {
          1 ours differs by design"
     );
 }
+
+#[test]
+fn times_of_one_round_are_marked() {
+    let claim = "metric = 'nanos[slow] / moved[full]'\nshown = '{x:x}'\ndirection = '> 1'\n";
+    let notes = |rounds: &[f64], timed: &[&str]| {
+        let mut results = results(1.0, 1.0);
+        results.timed = timed.iter().map(|&name| name.to_owned()).collect();
+        results.record_rounds("nanos", &["slow"], 3.0, rounds);
+        judged(claim, &results).notes
+    };
+    assert_eq!(notes(&[3.0], &["nanos"]), ["timed in one round"]);
+    assert_eq!(notes(&[3.0, 3.5], &["nanos"]), [""; 0]);
+    assert_eq!(notes(&[], &["runs"]), [""; 0]);
+}
