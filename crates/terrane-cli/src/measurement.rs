@@ -11,9 +11,10 @@ use crate::exit::usage;
 /// How a paper's claims are measured.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct MeasurementArgs {
-    /// Scale sizes by this factor
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = number_in(0.001..=100.0))]
-    pub(crate) scale: f64,
+    /// Sizes as a share of the paper's, where 1 means the paper's [default: a share that `experiment
+    /// list` shows]
+    #[arg(long, value_name = "SHARE", value_parser = number_in(0.000_01..=16.0))]
+    pub(crate) scale: Option<f64>,
 
     /// Rounds: operations count at their best, whole runs at their median
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = count_in::<usize>(1..=1000))]

@@ -310,7 +310,7 @@ fn the_claims_of_a_paper_become_a_document() {
 
 #[test]
 fn the_claims_of_flodb_become_a_document() {
-    let claims = ["bench", "claims", "flodb", "--scale", "0.005", "--rounds", "1"];
+    let claims = ["bench", "claims", "flodb", "--scale", "0.0006", "--rounds", "1"];
     let document = done(&[&claims[..], &["--threads", "2"]].concat(), "");
     for figure in 3..=17 {
         // Fig. 6 is a drawing.
@@ -345,7 +345,7 @@ fn dents_tree_is_measured_without_his_program_too() {
 
 #[test]
 fn the_claims_on_compaction_become_a_document() {
-    let arguments = ["bench", "claims", "compaction", "--scale", "0.001", "--rounds", "1"];
+    let arguments = ["bench", "claims", "compaction", "--scale", "0.00002", "--rounds", "1"];
     let document = done(&arguments, "");
     for number in 98..=111 {
         assert!(document.contains(&format!(" S2-{number} ")), "S2-{number}: {document}");
@@ -401,7 +401,7 @@ fn cost_constants_are_measured_and_used() {
 
 #[test]
 fn the_claims_on_stability_are_measured_too() {
-    let arguments = ["bench", "claims", "stability", "--scale", "0.004", "--rounds", "1"];
+    let arguments = ["bench", "claims", "stability", "--scale", "0.00013", "--rounds", "1"];
     let document = done(&arguments, "");
     for row in ["Fig. 1,", "Fig. 6a", "Fig. 7a", "Fig. 8", "Fig. 9", "Fig. 10a", "Fig. 11"] {
         assert!(document.contains(&format!("\n| {row}")), "{row}: {document}");
@@ -470,7 +470,7 @@ fn experiments_store_results_from_which_a_document_is_rendered_again() {
     let out = out.to_str().unwrap();
     let list = done(&["experiment", "list"], "");
     assert!(list.contains("compaction: ") && list.contains(" claims"), "{list}");
-    let small = ["experiment", "run", "compaction", "--scale", "0.001", "--rounds", "1"];
+    let small = ["experiment", "run", "compaction", "--scale", "0.00002", "--rounds", "1"];
     done(&[&small[..], &["--out", out]].concat(), "");
     let document = std::fs::read_to_string(format!("{out}/compaction.md")).unwrap();
     assert!(document.contains("## Claims"), "{document}");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::experiments::{self, ExperimentOptions};
+use crate::experiments::{self, Experiment, ExperimentOptions};
 
 /// A paper whose claims are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +36,8 @@ impl Paper {
 /// The options of a measurement of claims.
 #[derive(Debug, Clone)]
 pub struct ClaimsOptions {
-    /// The factor by which sizes are scaled.
-    pub scale: f64,
+    /// Sizes as a share of the paper's; `None` for the experiment's own.
+    pub scale: Option<f64>,
     /// Rounds: operations count at the best of them, whole runs at their median.
     pub rounds: usize,
     /// Numbers of threads, for [`Paper::Flodb`] and [`Paper::Memtables`].
@@ -55,15 +55,16 @@ pub struct ClaimsOptions {
 /// If a database or a program fails.
 pub fn document(paper: Paper, options: &ClaimsOptions) -> Result<String> {
     let ClaimsOptions { scale, rounds, ref threads, seed, ref beside } = *options;
+    let experiment = found(paper.experiment())?;
     let options = ExperimentOptions {
-        scale,
+        scale: scale.unwrap_or(experiment.default_scale),
         rounds,
         threads: threads.clone(),
         seed,
         dent_program: beside.clone(),
         ..ExperimentOptions::default()
     };
-    write(paper.experiment(), &options)
+    write(experiment, &options)
 }
 
 /// Simulates the claims on stability at the paper's scale, and returns the document, in Markdown:
@@ -74,11 +75,13 @@ pub fn document(paper: Paper, options: &ClaimsOptions) -> Result<String> {
 /// If a design cannot be parsed.
 pub fn simulated(hours: f64, records: u64) -> Result<String> {
     let options = ExperimentOptions { phase_hours: hours, records, ..ExperimentOptions::default() };
-    write("stability-simulated", &options)
+    write(found("stability-simulated")?, &options)
 }
 
-fn write(experiment: &str, options: &ExperimentOptions) -> Result<String> {
-    let experiment = experiments::find(experiment)
-        .with_context(|| format!("unknown experiment '{experiment}'"))?;
+fn found(name: &str) -> Result<&'static Experiment> {
+    experiments::find(name).with_context(|| format!("unknown experiment '{name}'"))
+}
+
+fn write(experiment: &Experiment, options: &ExperimentOptions) -> Result<String> {
     experiments::document(&experiment.run(options)?)
 }

@@ -1,16 +1,19 @@
 //! An experiment: its options, its metrics, and the claims that it checks.
 
+use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 
 use crate::judge::ClaimFile;
 use crate::results::{Metric, Results};
+use crate::{place, program, progress};
 
 /// Sizes and repetitions of an experiment.
 #[derive(Debug, Clone)]
 pub struct ExperimentOptions {
-    /// The factor by which sizes are scaled.
+    /// Sizes as a share of the paper's: 1 means the paper's.
     pub scale: f64,
     /// Rounds: operations count at the best of them, whole runs at their median.
     pub rounds: usize,
@@ -24,6 +27,10 @@ pub struct ExperimentOptions {
     pub phase_hours: f64,
     /// The number of simulated records.
     pub records: u64,
+    /// The only figure that is needed, such as `4e`; parts of an experiment without it are skipped.
+    pub figure: Option<String>,
+    /// The file that keeps the parts that have been measured, so that an interrupted run resumes.
+    pub checkpoint: Option<PathBuf>,
 }
 
 impl Default for ExperimentOptions {
@@ -36,7 +43,71 @@ impl Default for ExperimentOptions {
             dent_program: None,
             phase_hours: 2.0,
             records: 100_000_000,
+            figure: None,
+            checkpoint: None,
         }
+    }
+}
+
+/// The parts that were measured before an interruption, and the setting that they depend on.
+#[derive(Serialize, Deserialize)]
+struct Checkpoint {
+    setting: String,
+    results: Results,
+}
+
+impl ExperimentOptions {
+    /// Measures a part of an experiment, unless another figure was asked for or an earlier run
+    /// measured it; `place` names its figures: `Fig. 4a to 4d`.
+    ///
+    /// # Errors
+    /// If the part fails, or its results cannot be kept.
+    pub(crate) fn part(
+        &self,
+        results: &mut Results,
+        name: &str,
+        place: &str,
+        measure: impl FnOnce(&mut Results) -> Result<()>,
+    ) -> Result<()> {
+        if self.figure.as_ref().is_some_and(|figure| !place::includes(place, figure)) {
+            return Ok(());
+        }
+        if results.parts.iter().any(|done| done == name) {
+            progress::line(&format!("{name}: measured before the interruption"));
+            return Ok(());
+        }
+        measure(results)?;
+        results.parts.push(name.to_owned());
+        self.checkpoint.as_ref().map_or(Ok(()), |path| {
+            let checkpoint = Checkpoint { setting: self.setting(), results: results.clone() };
+            let text = serde_json::to_string(&checkpoint)?;
+            let next = path.with_extension("new");
+            let write = fs::write(&next, text).and_then(|()| fs::rename(&next, path));
+            write.with_context(|| format!("cannot write {}", path.display()))
+        })
+    }
+
+    /// Describes everything that measurements depend on: the program and the options.
+    fn setting(&self) -> String {
+        let options = Self { checkpoint: None, ..self.clone() };
+        format!("{} {options:?}", program::hash())
+    }
+
+    /// Returns the results of an interrupted run of the same program with the same options.
+    fn interrupted(&self, experiment: &str) -> Option<Results> {
+        let text = fs::read(self.checkpoint.as_ref()?).ok()?;
+        let checkpoint: Checkpoint = serde_json::from_slice(&text).ok()?;
+        if checkpoint.results.experiment != experiment {
+            return None;
+        }
+        if checkpoint.setting != self.setting() {
+            progress::line(&format!(
+                "{experiment}: the interrupted run had other options or another program; all parts \
+                 are measured again"
+            ));
+            return None;
+        }
+        Some(checkpoint.results)
     }
 }
 
@@ -59,10 +130,16 @@ pub struct Experiment {
     pub about: &'static str,
     /// The time and the disk space that the experiment needs.
     pub cost: ExperimentCost,
+    /// The sizes that the experiment has unless told otherwise, as a share of the paper's.
+    pub default_scale: f64,
+    /// What the scale is a share of.
+    pub scale_of: &'static str,
     /// The figures and tables of the paper that the experiment reproduces.
     pub figures: &'static [&'static str],
     /// The metrics that the experiment records.
     pub metrics: &'static [&'static [Metric]],
+    /// The metrics that are timed, hence differ from round to round.
+    pub timed: &'static [&'static str],
     pub(crate) claims: &'static str,
     pub(crate) run: fn(&ExperimentOptions, &mut Results) -> Result<()>,
 }
@@ -74,6 +151,10 @@ impl Experiment {
     /// If a database or a program fails.
     pub fn run(&self, options: &ExperimentOptions) -> Result<Results> {
         let mut results = Results::new(self.name, self.metrics);
+        if let Some(before) = options.interrupted(self.name) {
+            results.resume(before);
+        }
+        results.timed = self.timed.iter().map(|&name| name.to_owned()).collect();
         (self.run)(options, &mut results)?;
         Ok(results)
     }
@@ -84,5 +165,73 @@ impl Experiment {
     /// If the file of claims is malformed.
     pub fn claims(&self) -> Result<ClaimFile> {
         ClaimFile::parse(self.claims).with_context(|| format!("in the claims of {}", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const METRICS: &[&[Metric]] = &[&[Metric { name: "moved", about: "" }]];
+
+    fn experiment(run: fn(&ExperimentOptions, &mut Results) -> Result<()>) -> Experiment {
+        Experiment {
+            name: "test",
+            paper: "",
+            about: "",
+            cost: ExperimentCost { minutes: 1, disk_mib: 0 },
+            default_scale: 1.0,
+            scale_of: "",
+            figures: &[],
+            metrics: METRICS,
+            timed: &[],
+            claims: "",
+            run,
+        }
+    }
+
+    fn two_parts(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
+        options.part(results, "first", "Fig. 4a to 4d", |results| {
+            results.record("moved", &["first"], results.measurements("moved").len() as f64);
+            Ok(())
+        })?;
+        options.part(results, "second", "Fig. 5", |results| {
+            anyhow::ensure!(options.seed > 1 || results.parts.len() > 1, "interrupted");
+            results.record("moved", &["second"], 2.0);
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn parts_of_other_figures_are_skipped() {
+        let figure = |figure: &str| {
+            let figure = Some(figure.to_owned());
+            let options = ExperimentOptions { figure, seed: 2, ..ExperimentOptions::default() };
+            experiment(two_parts).run(&options).unwrap().parts
+        };
+        assert_eq!(figure("4c"), ["first"]);
+        assert_eq!(figure("5"), ["second"]);
+        assert!(figure("6").is_empty());
+    }
+
+    #[test]
+    fn an_interrupted_run_resumes_with_the_same_options_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let checkpoint = Some(dir.path().join("test.parts"));
+        let options = ExperimentOptions { checkpoint, ..ExperimentOptions::default() };
+        let failed = experiment(two_parts).run(&options).unwrap_err();
+        assert_eq!(failed.to_string(), "interrupted");
+        let resumed = |options: &ExperimentOptions| {
+            fn third(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
+                let before = results.parts.len() as f64;
+                options.part(results, "first", "", |_| Ok(()))?;
+                results.record("moved", &["before"], before);
+                Ok(())
+            }
+            let results = experiment(third).run(options).unwrap();
+            results.measurements("moved").last().unwrap().value
+        };
+        assert_eq!(resumed(&options), 1.0);
+        assert_eq!(resumed(&ExperimentOptions { seed: 9, ..options }), 0.0);
     }
 }

@@ -63,14 +63,34 @@ pub fn document(results: &Results) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::papers::PaperFile;
 
     #[test]
     fn claims_parse_name_only_recorded_metrics_and_can_fail() {
         for experiment in ALL {
             let claims = experiment.claims().unwrap();
             assert!(!claims.claims.is_empty(), "{}", experiment.name);
+            for timed in experiment.timed {
+                let all = experiment.metrics.iter().copied().flatten();
+                assert!(all.into_iter().any(|metric| metric.name == *timed), "{timed}");
+            }
             let problems = claims.problems(experiment.metrics);
             assert!(problems.is_empty(), "{}:\n{}", experiment.name, problems.join("\n"));
+        }
+    }
+
+    #[test]
+    fn figures_of_papers_name_only_recorded_metrics() {
+        for experiment in ALL {
+            let file = PaperFile::of(experiment.name).unwrap();
+            assert!(!file.figures.is_empty(), "{}", experiment.name);
+            let claims = experiment.claims().unwrap();
+            for figure in &file.figures {
+                for expression in figure.expressions() {
+                    let unknown = claims.unknown_names(expression, experiment.metrics);
+                    assert!(unknown.is_empty(), "{}: {unknown:?}", figure.title());
+                }
+            }
         }
     }
 

@@ -11,6 +11,8 @@
 //! | `bench` | workloads on designs, compared |
 //! | [`results`] | the measurements of an experiment |
 //! | [`judge`] | the claims as data, and the verdicts on them |
+//! | [`papers`] | the papers' figures: published points, and ours on the same axes |
+//! | [`report`] | the page, plots and data of measured experiments |
 //! | [`memtable`] | operations on one memtable, timed |
 //! | [`stability`] | the two-phase evaluation: the rate of writes that a design sustains |
 //! | [`sweep`] | many experiments from a plan, resumable |
@@ -27,7 +29,8 @@
 //! | [`near`] | suggestions for misspelt words |
 //! | [`lines`], [`toml_file`] | input files |
 //! | [`plot`], [`sparkline`] | curves: SVG plots and sparklines |
-//! | [`machine`], [`process`] | the machine, and the resource usage of processes |
+//! | [`machine`], [`process`], [`program`] | the machine, the resource usage of processes, and the identity of this program |
+//! | [`place`] | places in papers: figures and spans of them |
 //! | [`passing_storage`] | files that need not survive a crash |
 //! | [`progress`] | progress of long work, on standard error |
 //! | [`interrupt`], [`scratch`] | Ctrl-C, and temporary directories |
@@ -53,13 +56,17 @@ pub mod machine;
 pub mod memtable;
 pub mod named_design;
 pub mod near;
+pub mod papers;
 pub mod passing_storage;
+pub mod place;
 pub mod plot;
 pub mod process;
+pub mod program;
 pub mod progress;
 pub mod quantity;
 pub mod recorded;
 pub mod replay;
+pub mod report;
 pub mod results;
 pub mod scratch;
 pub mod simulation;

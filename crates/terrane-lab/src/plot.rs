@@ -4,9 +4,11 @@
 //! a problem such as a stall. It uses no external styles, so that it renders the same alone and
 //! embedded in a page.
 
+mod panel;
 mod scale;
 mod svg;
 
+pub use panel::{Panel, PanelAxis, PanelPoint, PanelSeries};
 pub use scale::Scale;
 pub use svg::escaped;
 

@@ -53,6 +53,12 @@ pub struct Results {
     texts: BTreeMap<String, String>,
     /// The tables, in the order of the document.
     pub tables: Vec<Table>,
+    /// The parts of the experiment that were measured completely.
+    #[serde(default)]
+    pub parts: Vec<String>,
+    /// The metrics that are timed, hence differ from round to round.
+    #[serde(default)]
+    pub timed: Vec<String>,
     #[serde(skip)]
     declared: Option<&'static [&'static [Metric]]>,
 }
@@ -66,8 +72,16 @@ impl Results {
             measurements: BTreeMap::new(),
             texts: BTreeMap::new(),
             tables: Vec::new(),
+            parts: Vec::new(),
+            timed: Vec::new(),
             declared: Some(declared),
         }
+    }
+
+    /// Takes over the measurements of an interrupted run.
+    pub(crate) fn resume(&mut self, before: Self) {
+        let declared = self.declared;
+        *self = Self { declared, ..before };
     }
 
     fn check_declared(&self, name: &str) {
@@ -82,7 +96,8 @@ impl Results {
         );
     }
 
-    /// Records a number; a number that is not finite counts as not measured.
+    /// Records a number; a number that is not finite counts as not measured. It replaces an earlier
+    /// number with the same keys.
     pub fn record(&mut self, name: &str, keys: &[&str], value: f64) {
         self.record_rounds(name, keys, value, &[]);
     }
@@ -91,10 +106,20 @@ impl Results {
     pub fn record_rounds(&mut self, name: &str, keys: &[&str], value: f64, rounds: &[f64]) {
         self.check_declared(name);
         if value.is_finite() {
-            let keys = keys.iter().map(|&key| key.to_owned()).collect();
+            let keys: Vec<String> = keys.iter().map(|&key| key.to_owned()).collect();
             let all = self.measurements.entry(name.to_owned()).or_default();
-            all.push(Measurement { keys, value, rounds: rounds.to_vec() });
+            let measurement = Measurement { keys, value, rounds: rounds.to_vec() };
+            match all.iter_mut().find(|one| one.keys == measurement.keys) {
+                Some(before) => *before = measurement,
+                None => all.push(measurement),
+            }
         }
+    }
+
+    /// Records the least of the rounds, for times, and all rounds.
+    pub fn record_least(&mut self, name: &str, keys: &[&str], rounds: &[f64]) {
+        let least = rounds.iter().copied().reduce(f64::min);
+        self.record_rounds(name, keys, least.unwrap_or(f64::NAN), rounds);
     }
 
     /// Records a text, such as the name of the best candidate.
@@ -139,10 +164,22 @@ impl Results {
         }
     }
 
+    /// Returns the names of the metrics that have measurements.
+    pub fn measured(&self) -> impl Iterator<Item = &str> {
+        self.measurements.keys().map(String::as_str)
+    }
+
     /// Returns all measurements of a metric in recording order.
     #[must_use]
     pub fn measurements(&self, name: &str) -> &[Measurement] {
         self.measurements.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns true if the metric is timed and a measurement of it has a single round.
+    #[must_use]
+    pub fn is_of_one_round(&self, name: &str) -> bool {
+        let is_timed = self.timed.iter().any(|timed| timed == name);
+        is_timed && self.measurements(name).iter().any(|one| one.rounds.len() < 2)
     }
 
     /// Returns a recorded text.

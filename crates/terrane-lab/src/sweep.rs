@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::{human, interrupt, progress};
+use crate::{human, interrupt, program, progress};
 
 /// Operations per second that are assumed until an experiment of the sweep has completed.
 const OPERATIONS_PER_SECOND: f64 = 200_000.0;
@@ -64,6 +64,9 @@ impl SweepOptions<'_> {
         let mut results = ResultsFile::open(self.out)?;
         let due = self.due(experiments, results.lines());
         let all = experiments.len() * self.rounds as usize;
+        if let Some(of_others) = of_other_programs(results.lines()) {
+            progress::line(&of_others);
+        }
         progress::line(&format!(
             "{} of {} left, about {}",
             due.len(),
@@ -106,6 +109,27 @@ impl SweepOptions<'_> {
     pub fn estimate(&self, due: &[RoundExperiment<'_>], done: &[ResultLine]) -> f64 {
         estimate(due, done, self.player) / f64::from(self.jobs)
     }
+}
+
+/// Returns the results of the program that measured last, and the number of the others.
+pub fn of_last_program(mut done: Vec<ResultLine>) -> (Vec<ResultLine>, usize) {
+    let all = done.len();
+    let last = done.last().map(|line| line.program.clone());
+    done.retain(|line| Some(&line.program) == last.as_ref());
+    let others = all - done.len();
+    (done, others)
+}
+
+/// Says how many results another program measured, if any.
+pub fn of_other_programs(done: &[ResultLine]) -> Option<String> {
+    let others = done.iter().filter(|line| line.program != program::hash()).count();
+    (others > 0).then(|| {
+        format!(
+            "{} of another program are kept, and measured again with this one ({})",
+            human::counted(others as u64, "result"),
+            program::hash()
+        )
+    })
 }
 
 /// Runs experiments, each in its own database below `path`, and returns the number of wrong answers.

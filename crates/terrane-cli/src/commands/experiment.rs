@@ -23,6 +23,7 @@ Examples:
   terrane experiment list
   terrane experiment run compaction --output docs/compaction.md
   terrane experiment run all --scale 0.1 --rounds 1 --out results
+  terrane experiment run compaction --figure 4e --out results
   terrane experiment report results/compaction.json";
 
 /// Reproduce the papers' experiments and check their claims

@@ -46,6 +46,9 @@ impl SweepArgs {
         let options = self.options(out);
         let done = sweep::read(out)?;
         let due = options.due(experiments, &done);
+        if let Some(of_others) = sweep::of_other_programs(&done) {
+            let _ = writeln!(io::stderr(), "{of_others}");
+        }
         let mut out = output::stdout();
         for (round, one) in &due {
             writeln!(out, "{} round {round}: {}", one.key(*round), one.name())?;

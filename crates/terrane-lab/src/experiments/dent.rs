@@ -38,6 +38,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     paper: "Dent's report on his tree (CS 265)",
     about: "the tree of CS 265: our program and the report's",
     cost: ExperimentCost { minutes: 50, disk_mib: 2500 },
+    default_scale: 1.0,
+    scale_of: "the report's least workload, 10 million puts",
     figures: &["Table 1", "Fig. 2", "Fig. 3"],
     metrics: &[METRICS],
     timed: &[

@@ -45,6 +45,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     paper: "Anatomy of the LSM Memory Buffer (DBTest 2024)",
     about: "memtables: inserts, lookups, ranges, memory, flushes",
     cost: ExperimentCost { minutes: 7, disk_mib: 400 },
+    default_scale: 1.0,
+    scale_of: "entries of the paper's memtables and trees",
     figures: &["Fig. 1 to 6"],
     metrics: &[METRICS],
     timed: &[
@@ -65,7 +67,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 
 const METRICS: &[Metric] = &[
     Metric { name: "machine", about: "the machine, as text" },
-    Metric { name: "scale", about: "the factor by which sizes are scaled" },
+    Metric { name: "scale", about: "sizes as a share of the paper's" },
     Metric { name: "rounds", about: "rounds, of which operations count at their best" },
     Metric { name: "seed", about: "the seed of all random choices" },
     Metric { name: "entries", about: "entries of a memtable" },

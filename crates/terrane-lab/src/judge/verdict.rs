@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::claims::{Ablation, Claim, ClaimFile, Condition, Explanation, FIGURE, METRIC};
 use super::evaluate::Scope;
@@ -25,7 +25,7 @@ use super::value::Labelled;
 use crate::results::Results;
 
 /// The verdict on a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimOutcome {
     /// The figures are in the interval that the paper states.

@@ -44,6 +44,12 @@ impl Axis {
         }
     }
 
+    /// Returns a logarithmic axis from just below `low` to just above `high`.
+    pub(super) fn powers(low: f64, high: f64) -> Self {
+        let margin = (high / low).powf(0.04).max(1.05);
+        Self { scale: Scale::Logarithmic, low: low / margin, high: high * margin }
+    }
+
     /// Returns an axis from `low` to `high`.
     pub(super) fn exactly(low: f64, high: f64) -> Self {
         Self { scale: Scale::Linear, low, high: if high > low { high } else { low + 1.0 } }

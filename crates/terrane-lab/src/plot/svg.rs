@@ -13,7 +13,8 @@ const TOP: f64 = 58.0;
 const BOTTOM: f64 = 46.0;
 
 /// The palette of Okabe and Ito, which colour-blind readers can distinguish.
-const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+pub(super) const COLOURS: [&str; 6] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
 /// Escapes text for XML and HTML.
 pub fn escaped(text: &str) -> String {

@@ -18,6 +18,7 @@ use crate::bench::BenchRun;
 use crate::error::usage;
 use crate::json::SCHEMA;
 use crate::near::did_you_mean;
+use crate::program;
 use crate::quantity::{self, KEY_BYTES_MAX, RECORDS_MAX};
 use crate::spec;
 
@@ -129,7 +130,8 @@ impl SweepExperiment {
             SweepWork::Engine(_) => Player::Engine,
             SweepWork::Simulator(_) => Player::Simulator,
         };
-        let mut text = format!("{VERSION}\n{}\n{round}\n", player.name());
+        let program = program::hash();
+        let mut text = format!("{VERSION} {program}\n{}\n{round}\n", player.name());
         for (name, value) in &self.parameters {
             text.push_str(&format!("{name}={value}\n"));
         }
@@ -169,6 +171,7 @@ impl SweepExperiment {
             schema: SCHEMA,
             key: self.key(round),
             engine: VERSION.to_owned(),
+            program: program::hash().to_owned(),
             by: by.name().to_owned(),
             round,
             parameters: self.parameters.clone(),

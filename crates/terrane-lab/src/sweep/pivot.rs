@@ -270,6 +270,7 @@ mod tests {
             schema: 1,
             key: "k".into(),
             engine: "0".into(),
+            program: String::new(),
             by: "engine".into(),
             round: 2,
             parameters: BTreeMap::new(),

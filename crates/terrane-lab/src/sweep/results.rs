@@ -21,11 +21,14 @@ const FILE: &str = "results.jsonl";
 pub struct ResultLine {
     /// The version of the schema.
     pub schema: u32,
-    /// The key of the experiment; experiments that differ in parameters, round or version have
-    /// different keys.
+    /// The key of the experiment; experiments that differ in parameters, round or program have
+    /// different keys, so that changed code is measured again.
     pub key: String,
     /// The version of the engine.
     pub engine: String,
+    /// The hash of the program; empty in results of earlier versions.
+    #[serde(default)]
+    pub program: String,
     /// `engine` or `simulator`.
     pub by: String,
     /// The round, from 1.
@@ -124,6 +127,7 @@ mod tests {
             schema: 1,
             key: key.into(),
             engine: "0".into(),
+            program: String::new(),
             by: "engine".into(),
             round: 1,
             parameters: BTreeMap::from([("T".into(), "4".into())]),

@@ -31,6 +31,8 @@ struct JsonExperiment<'a> {
     claims: usize,
     minutes: u32,
     disk_mib: u32,
+    default_scale: f64,
+    scale_of: &'a str,
 }
 
 impl ListArgs {
@@ -51,7 +53,8 @@ impl ListArgs {
 
 impl<'a> JsonExperiment<'a> {
     fn of(experiment: &Experiment, claims: usize) -> JsonExperiment<'a> {
-        let Experiment { name, paper, about, cost, figures, .. } = *experiment;
+        let Experiment { name, paper, about, cost, figures, default_scale, scale_of, .. } =
+            *experiment;
         let ExperimentCost { minutes, disk_mib } = cost;
         JsonExperiment {
             schema: SCHEMA,
@@ -62,15 +65,22 @@ impl<'a> JsonExperiment<'a> {
             claims,
             minutes,
             disk_mib,
+            default_scale,
+            scale_of,
         }
     }
 }
 
 fn print(out: &mut dyn Write, experiment: &Experiment, claims: usize) -> io::Result<()> {
-    let Experiment { name, paper, about, cost, figures, .. } = experiment;
+    let Experiment { name, paper, about, cost, figures, default_scale, scale_of, .. } = experiment;
     writeln!(out, "{}: {about}", Paint::stdout().bold(name))?;
     writeln!(out, "  {paper}")?;
     writeln!(out, "  {}; {}", figures.join(", "), human::counted(claims as u64, "claim"))?;
+    let scale = match *default_scale {
+        scale if scale < 1.0 => format!("{scale:.4} (1/{:.0})", 1.0 / scale),
+        scale => scale.to_string(),
+    };
+    writeln!(out, "  default scale {scale}, a share of {scale_of}")?;
     let disk = match cost.disk_mib {
         0 => "no disk space".to_owned(),
         mib => format!("{} of disk space", human::bytes(u64::from(mib) << 20)),

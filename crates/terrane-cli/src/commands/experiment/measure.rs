@@ -9,7 +9,9 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use terrane_lab::experiments::{self, Experiment, ExperimentOptions};
 use terrane_lab::judge::counted;
+use terrane_lab::papers::PaperFile;
 use terrane_lab::quantity::{count_in, number_in};
+use terrane_lab::report::{self, Environment};
 use terrane_lab::results::Results;
 
 use crate::exit::{Exit, usage};
@@ -42,9 +44,17 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "out")]
     output: Option<PathBuf>,
 
-    /// Write EXPERIMENT.json, the results, and EXPERIMENT.md, the document, to a directory
+    /// Write report.html to a directory, with an SVG for each figure, CSV, environment.json, and of
+    /// each experiment its results (EXPERIMENT.json) and its document (EXPERIMENT.md)
+    ///
+    /// An interrupted run keeps the parts that it measured there; the same command resumes it.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+
+    /// Measure and report one figure of the paper, such as 4e or "Table 1"; an experiment without
+    /// separate parts is measured whole
+    #[arg(long, value_name = "FIGURE", requires = "out")]
+    figure: Option<String>,
 }
 
 fn names() -> PossibleValuesParser {
@@ -63,8 +73,14 @@ impl RunArgs {
         if let Some(dir) = &self.out {
             fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
         }
-        let options = self.options()?;
-        for experiment in chosen {
+        if let Some(figure) = &self.figure {
+            check_figure(&chosen, figure)?;
+        }
+        let mut options = self.options()?;
+        let mut all = Vec::new();
+        for experiment in &chosen {
+            options.scale = self.measurement.scale.unwrap_or(experiment.default_scale);
+            options.checkpoint = self.out.as_ref().map(|dir| checkpoint(dir, experiment));
             let results = experiment
                 .run(&options)
                 .with_context(|| format!("experiment {} failed", experiment.name))?;
@@ -74,6 +90,17 @@ impl RunArgs {
                 None => write_document(self.output.as_deref(), &document)?,
             }
             let _ = writeln!(io::stderr(), "{}: {}", experiment.name, verdict(&results)?);
+            all.push(results);
+        }
+        if let Some(dir) = &self.out {
+            options.scale = self.measurement.scale.unwrap_or(chosen[0].default_scale);
+            let environment = Environment::now(&options, command_line());
+            let page = report::write(dir, &all, &environment, self.figure.as_deref())?;
+            let _ = writeln!(io::stderr(), "report: {}", page.display());
+            // All is measured and written: the next run begins anew.
+            for experiment in &chosen {
+                let _ = fs::remove_file(checkpoint(dir, experiment));
+            }
         }
         Ok(Exit::Done)
     }
@@ -87,15 +114,47 @@ impl RunArgs {
     fn options(&self) -> Result<ExperimentOptions> {
         let measurement = &self.measurement;
         Ok(ExperimentOptions {
-            scale: measurement.scale,
+            scale: measurement.scale.unwrap_or(1.0),
             rounds: measurement.rounds,
             threads: measurement.threads.clone(),
             seed: measurement.seed,
             dent_program: measurement.dent_program()?,
             phase_hours: self.hours,
             records: self.records,
+            figure: self.figure.clone(),
+            checkpoint: None,
         })
     }
+}
+
+/// Returns the command line of this process, for the report.
+pub(super) fn command_line() -> String {
+    let mut words = std::env::args();
+    let program = words.next().unwrap_or_default();
+    let program = Path::new(&program)
+        .file_name()
+        .map_or(program.clone(), |name| name.to_string_lossy().into_owned());
+    std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the file that keeps the measured parts of an interrupted experiment.
+fn checkpoint(dir: &Path, experiment: &Experiment) -> PathBuf {
+    dir.join(format!("{}.parts", experiment.name))
+}
+
+/// Fails if no chosen experiment has a figure.
+fn check_figure(chosen: &[&Experiment], figure: &str) -> Result<()> {
+    let mut known = Vec::new();
+    for experiment in chosen {
+        for one in PaperFile::of(experiment.name)?.figures {
+            known.push(one.number().to_owned());
+        }
+    }
+    if known.iter().any(|one| one == figure) {
+        return Ok(());
+    }
+    let known = known.join(", ");
+    Err(usage(format!("no figure '{figure}' among those of the experiments: {known}")))
 }
 
 /// Writes the results and the document of an experiment into a directory.

@@ -1,14 +1,16 @@
 //! `terrane experiment report`: renders documents from stored results.
 
-use std::fs::File;
-use std::io::BufReader;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
 use terrane_lab::experiments;
+use terrane_lab::report::{self, Environment};
 use terrane_lab::results::Results;
 
+use super::measure::command_line;
 use crate::exit::{Exit, usage};
 use crate::output::write_document;
 
@@ -20,8 +22,16 @@ pub(super) struct ReportArgs {
     results: Vec<PathBuf>,
 
     /// Write the document of the only file here [default: to standard output]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "out")]
     output: Option<PathBuf>,
+
+    /// Write report.html and its figures to a directory instead of documents
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Report one figure of the paper, such as 4e
+    #[arg(long, value_name = "FIGURE", requires = "out")]
+    figure: Option<String>,
 }
 
 impl ReportArgs {
@@ -29,6 +39,9 @@ impl ReportArgs {
     pub(super) fn run(&self) -> Result<Exit> {
         if self.output.is_some() && self.results.len() > 1 {
             return Err(usage("--output takes the results of one experiment"));
+        }
+        if let Some(dir) = &self.out {
+            return self.page(dir);
         }
         for path in &self.results {
             let document = experiments::document(&read(path)?)
@@ -39,7 +52,25 @@ impl ReportArgs {
     }
 }
 
-fn read(path: &Path) -> Result<Results> {
+impl ReportArgs {
+    /// Writes the page. The setting is the one that the run left next to its results, if any.
+    fn page(&self, dir: &Path) -> Result<Exit> {
+        let all: Vec<Results> =
+            self.results.iter().map(|path| read(path)).collect::<Result<_>>()?;
+        let stored = self.results[0].with_file_name("environment.json");
+        let stored = fs::read(stored).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let environment = stored.unwrap_or_else(|| {
+            let machine = all.iter().find_map(|results| results.text_of("machine"));
+            Environment::of_results(machine, command_line())
+        });
+        let page = report::write(dir, &all, &environment, self.figure.as_deref())?;
+        let _ = writeln!(io::stderr(), "report: {}", page.display());
+        Ok(Exit::Done)
+    }
+}
+
+/// Reads stored results.
+pub(super) fn read(path: &Path) -> Result<Results> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     serde_json::from_reader(BufReader::new(file))
         .with_context(|| format!("{} does not hold results of an experiment", path.display()))

@@ -54,7 +54,14 @@ pub(super) struct ShowArgs {
 impl ShowArgs {
     /// Prints the metric.
     pub(super) fn run(&self) -> Result<Exit> {
-        let results = sweep::read(&self.dir)?;
+        let (results, others) = sweep::of_last_program(sweep::read(&self.dir)?);
+        if others > 0 {
+            let _ = writeln!(
+                io::stderr(),
+                "note: {} of other programs are left out",
+                human::counted(others as u64, "result")
+            );
+        }
         if results.is_empty() {
             let dir = self.dir.display();
             anyhow::bail!("{dir} holds no results; name the directory given to `sweep --out`");

@@ -21,6 +21,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: "On Performance Stability in LSM-based Storage Systems (VLDB 2019)",
     about: "write stalls and merge schedulers at the paper's sizes, in the simulator",
     cost: ExperimentCost { minutes: 1, disk_mib: 0 },
+    default_scale: 1.0,
+    scale_of: "the paper's sizes and times; --hours and --records change them",
     figures: &["Fig. 1", "Fig. 6 to 12", "Fig. 13, 14", "Fig. 15 to 18"],
     metrics: &[&phase::METRICS, &figures::METRICS, METRICS],
     timed: &[],
