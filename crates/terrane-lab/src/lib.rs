@@ -12,6 +12,7 @@
 //! | [`results`] | the measurements of an experiment |
 //! | [`judge`] | the claims as data, and the verdicts on them |
 //! | [`papers`] | the papers' figures: published points, and ours on the same axes |
+//! | [`checklist`] | the items of the papers and their states: `docs/papers.md` |
 //! | [`report`] | the page, plots and data of measured experiments |
 //! | [`memtable`] | operations on one memtable, timed |
 //! | [`stability`] | the two-phase evaluation: the rate of writes that a design sustains |
@@ -39,6 +40,7 @@
 
 pub mod advice;
 pub mod bench;
+pub mod checklist;
 pub mod claims;
 pub mod cs265;
 pub mod document;

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`list`] | the experiments |
 //! | [`measure`] | `run`: measures, and writes results and documents |
-//! | [`report`] | renders documents from stored results |
+//! | [`papers`] | the items of the papers with their states |
+//! | [`report`] | renders documents and pages from stored results |
 
 mod list;
 mod measure;
+mod papers;
 mod report;
 
 use anyhow::Result;
@@ -16,13 +18,14 @@ use clap::{Args, Subcommand};
 use crate::exit::Exit;
 use list::ListArgs;
 use measure::RunArgs;
+use papers::PapersArgs;
 use report::ReportArgs;
 
 const EXAMPLES: &str = "\
 Examples:
   terrane experiment list
   terrane experiment run compaction --output docs/compaction.md
-  terrane experiment run all --scale 0.1 --rounds 1 --out results
+  terrane experiment run memtables dent --scale 0.1 --rounds 1 --out results
   terrane experiment run compaction --figure 4e --out results
   terrane experiment report results/compaction.json";
 
@@ -39,6 +42,7 @@ enum ExperimentCommand {
     List(ListArgs),
     Run(RunArgs),
     Report(ReportArgs),
+    Papers(PapersArgs),
 }
 
 impl ExperimentArgs {
@@ -48,6 +52,7 @@ impl ExperimentArgs {
             ExperimentCommand::List(args) => args.run(),
             ExperimentCommand::Run(args) => args.run(),
             ExperimentCommand::Report(args) => args.run(),
+            ExperimentCommand::Papers(args) => args.run(),
         }
     }
 }
