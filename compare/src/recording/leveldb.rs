@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use terrane_policy::recorded::Trace;
+use terrane_policy::recorded::{Event, Trace};
 
 use super::assemble::{self, Facts};
 use super::load::{Operation, key};
@@ -45,7 +45,8 @@ pub(super) fn run(recording: &Recording, dir: &Path) -> Result<Trace> {
     let rests = load(&db, recording, dir)?;
     drop(db);
     let facts = Facts { rests, ..Facts::default() };
-    let trace = assemble::events(&manifest::read(dir)?, &facts);
+    let mut trace = assemble::events(&manifest::read(dir)?, &facts);
+    give_reasons(&mut trace);
     Ok(Trace {
         system: by_name("leveldb").map_or_else(String::new, |one| (one.version)()),
         options: recording.options.clone(),
@@ -53,6 +54,37 @@ pub(super) fn run(recording: &Recording, dir: &Path) -> Result<Trace> {
         design: recording.design.clone(),
         ..trace
     })
+}
+
+/// Names the reason of each compaction, which LevelDB does not record: it compacts a level that is over
+/// its limit, and if there is none, tables that many lookups have read in vain.
+fn give_reasons(trace: &mut Trace) {
+    let mut levels: Vec<Vec<(u64, u64)>> = Vec::new();
+    let add = |levels: &mut Vec<Vec<(u64, u64)>>, level: usize, table: (u64, u64)| {
+        levels.resize_with(levels.len().max(level + 2), Vec::new);
+        levels[level].push(table);
+    };
+    for event in &mut trace.events {
+        match event {
+            Event::Flush { level, table } => {
+                add(&mut levels, *level, (table.id.0, table.size_bytes));
+            }
+            Event::Compaction(compaction) => {
+                let by_size = is_over_limit(&levels);
+                compaction.reason = if by_size { "size" } else { "seeks" }.to_owned();
+                let taken: BTreeSet<u64> = compaction.input_ids().map(|id| id.0).collect();
+                let mut moved: Vec<(u64, u64)> = Vec::new();
+                for tables in &mut levels {
+                    moved.extend(tables.extract_if(.., |(number, _)| taken.contains(number)));
+                }
+                if let Some(outputs) = &compaction.outputs {
+                    moved = outputs.iter().map(|one| (one.id.0, one.size_bytes)).collect();
+                }
+                moved.into_iter().for_each(|table| add(&mut levels, compaction.level, table));
+            }
+            Event::Rest | Event::Base(_) => {}
+        }
+    }
 }
 
 fn load(db: &SmallTables, recording: &Recording, dir: &Path) -> Result<BTreeSet<usize>> {

@@ -190,6 +190,11 @@ pub fn page(all: &[Replayed]) -> String {
         let _ = writeln!(text, "| {} | {} |", difference.name(), difference.rule());
     }
     text.push_str(
+        "\nBy the reason that the system has for the compaction. LevelDB records none: `seeks` is a\n\
+         compaction while no level is over its limit.\n\n",
+    );
+    text.push_str(&reasons(all));
+    text.push_str(
         "\n## Settings\n\n| recording | system | options | design |\n|---|---|---|---|\n",
     );
     for one in all {
@@ -235,6 +240,30 @@ fn counts(all: &[Replayed]) -> String {
         std::iter::once(one.name.clone()).chain(found.iter().map(count)).collect()
     });
     table(&headers, &rows.collect::<Vec<_>>())
+}
+
+/// The differences by system and by its own reason.
+fn reasons(all: &[Replayed]) -> String {
+    let mut counts: BTreeMap<(&str, &str, Difference), usize> = BTreeMap::new();
+    for one in all {
+        for decision in &one.decisions {
+            let Some((difference, Event::Compaction(made))) =
+                decision.difference.zip(Some(&decision.system))
+            else {
+                continue;
+            };
+            let system = one.trace.system.as_str();
+            let reason = match made.reason.as_str() {
+                "-" if made.outputs.is_none() => "move without rewriting",
+                reason => reason,
+            };
+            *counts.entry((system, reason, difference)).or_default() += 1;
+        }
+    }
+    let rows = counts.into_iter().map(|((system, reason, difference), count)| {
+        vec![format!("{system}: {reason}"), difference.name().to_owned(), count.to_string()]
+    });
+    table(&["system's reason", "difference", "compactions"], &rows.collect::<Vec<_>>())
 }
 
 #[cfg(test)]
