@@ -176,6 +176,7 @@ fn kill_many_times(durability: Durability, kills: u64) {
     let design = format!("{tree}; memtable={memtable}; buffer=32KiB; table=32KiB; block=512");
     let design: Design = format!("{design}; values={values}").parse().unwrap();
     let small = Options::new().design(design).durability(durability).log_segment_bytes(256 << 10);
+    let small = small.flush_threads(1 + (seed % 3) as usize);
     small.open(&path).unwrap().close().unwrap();
     let mut acknowledged: Vec<Option<u64>> = vec![None; THREADS as usize];
     let mut writes = 0;

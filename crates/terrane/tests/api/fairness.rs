@@ -19,13 +19,12 @@ fn design(scheduler: &str) -> String {
     )
 }
 
-/// Opens three keyspaces. The events of all jobs are listed: the keyspace, whether it was a merge,
-/// and whether it began.
-fn open(
-    options: Options,
-    scheduler: &str,
-) -> (terrane::Db, Vec<Keyspace>, Arc<Mutex<Vec<(String, bool, bool)>>>) {
-    let jobs: Arc<Mutex<Vec<(String, bool, bool)>>> = Arc::default();
+/// The events of all jobs: the keyspace, whether it was a merge, and whether it began.
+type JobList = Arc<Mutex<Vec<(String, bool, bool)>>>;
+
+/// Opens three keyspaces, and lists the events of their jobs.
+fn open(options: Options, scheduler: &str) -> (terrane::Db, Vec<Keyspace>, JobList) {
+    let jobs = JobList::default();
     let list = Arc::clone(&jobs);
     let options = options.on_event(move |event| {
         let job = match &event.event {

@@ -109,6 +109,7 @@ impl Database<'_> {
         let mut options = options()
             .write_mode(*rng.pick(&[WriteMode::Buffered, WriteMode::Buffered, WriteMode::Direct]))
             .write_path(*rng.pick(&[WritePath::Concurrent, WritePath::Queue]))
+            .flush_threads(rng.between(1, 3) as usize)
             .merge_threads(*rng.pick(&[1, 3]));
         if is_new {
             options = options.design(design(rng));

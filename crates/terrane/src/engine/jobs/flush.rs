@@ -11,6 +11,7 @@ mod tables;
 mod target;
 
 use std::cmp::Reverse;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -77,6 +78,8 @@ pub(crate) struct Flusher {
     gate: Arc<Gate>,
     /// How often each waiting tree was passed by flushes of other trees.
     turns: Mutex<Turns>,
+    /// The number of trees that were picked and are being flushed.
+    running: AtomicUsize,
 }
 
 impl Flusher {
@@ -99,6 +102,7 @@ impl Flusher {
             picker: Arc::clone(picker),
             gate: Arc::clone(gate),
             turns: Mutex::default(),
+            running: AtomicUsize::new(0),
         }
     }
 
@@ -127,7 +131,18 @@ impl Flusher {
             }
             is_free
         };
-        waiting.into_iter().find(|tree| begins(tree)).cloned()
+        let picked = waiting.iter().find(|tree| begins(tree)).map(|tree| Arc::clone(tree))?;
+        // Relaxed: the count is a hint. Threads that wait for it are woken after it has changed.
+        self.running.fetch_add(1, Ordering::Relaxed);
+        if waiting.len() > 1 {
+            self.context.signals.wake();
+        }
+        Some(picked)
+    }
+
+    /// Returns the number of trees that are being flushed.
+    pub(super) fn running(&self) -> usize {
+        self.running.load(Ordering::Relaxed)
     }
 
     /// Returns true if a memtable waits to be flushed, or is being flushed.
@@ -139,6 +154,7 @@ impl Flusher {
     pub(super) fn run(&self, tree: &Arc<Tree>) -> Result<()> {
         let result = self.flush_oldest(tree);
         self.lock_turns().note_end(tree.id.0);
+        self.running.fetch_sub(1, Ordering::Relaxed);
         tree.jobs().is_flushing = false;
         self.context.signals.end_job();
         result

@@ -17,11 +17,17 @@ use crate::stats::Counter;
 const RETIRED_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Jobs {
+    /// Flushes. Each thread looks for a tree only while all threads before it are busy, so that the
+    /// flushes of one tree reuse the memory of one thread.
     pub(super) fn run_flush_thread(&self, number: usize) {
         let mut failures = 0;
         while !self.context.signals.is_stopping() {
             let seen = self.context.signals.changes();
             self.pipeline.make_spare();
+            if self.flusher.running() < number {
+                self.context.signals.wait_for_work(seen, None);
+                continue;
+            }
             if number == 0 {
                 self.rotate_aged_memtables();
             }
