@@ -20,6 +20,8 @@
 //! amplification merges all runs into the oldest, and size-tiered policies merge adjacent runs into
 //! their oldest.
 //!
+//! Under a local limit, merges into a level at its limit wait; see `held`.
+//!
 //! Merges relocate values of files with much garbage on their way. If no compaction can run, or dead
 //! values are overdue, such files may be collected by a job of their own; see `collect`.
 //!

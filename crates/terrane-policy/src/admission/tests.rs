@@ -181,3 +181,143 @@ fn the_default_stops_writers_and_never_delays_them() {
     assert_eq!(admit(&with_runs(u64::from(stop_runs) - 1), 0, &design), Admission::Proceed);
     assert!(matches!(admit(&with_runs(stop_runs.into()), 0, &design), Admission::Stop(_)));
 }
+
+fn pressure(cause: StallCause, measured: u32) -> Pressure {
+    Pressure::new(cause, Some(2), measured, 4, 8)
+}
+
+/// Flushes that were requested when the limit was reached may add three runs.
+#[test]
+fn stops_take_effect_at_once_only_if_pending_flushes_did_not_cause_them() {
+    let at_once = |cause| [8, 11, 12].map(|measured| pressure(cause, measured).stops_at_once());
+    for cause in StallCause::ALL {
+        let expected = match cause {
+            StallCause::CompactionsDue => [true; 3],
+            StallCause::ImmutableMemtables | StallCause::ValueSpace => [false; 3],
+            _ => [false, false, true],
+        };
+        assert_eq!(at_once(cause), expected, "{cause}");
+    }
+}
+
+#[test]
+fn delays_grow_with_the_square_of_the_way_to_the_stop() {
+    let delay = |measured, newest_percent| {
+        let pressure = pressure(StallCause::LevelRuns, measured);
+        Pressure { newest_percent, ..pressure }.delay_nanos_per_byte()
+    };
+    let near = |delay: f64, expected: f64| assert!((delay - expected).abs() < 1e-9, "{delay}");
+    // One of five steps, three of them, all.
+    near(delay(4, None), 9.6);
+    near(delay(6, None), 86.4);
+    near(delay(8, None), 240.0);
+    near(delay(9, None), 240.0);
+    // The fill of a level is a part of a step.
+    near(delay(4, Some(0)), 0.0);
+    near(delay(5, Some(50)), 240.0 * 0.375 * 0.375);
+}
+
+#[test]
+fn every_cause_has_a_name_and_says_what_ends_its_stall() {
+    let texts = StallCause::ALL.map(|cause| {
+        let pressure = pressure(cause, 8);
+        (cause.to_string(), pressure.to_string(), pressure.until())
+    });
+    let text = |texts: [&str; 3]| texts.map(str::to_owned).into();
+    let expected: [(String, String, String); 6] = [
+        text([
+            "level-0-runs",
+            "level-0-runs: 8 (delay at 4, stop at 8)",
+            "level 2 holds fewer than 4 runs",
+        ]),
+        text([
+            "level-runs",
+            "level-runs: 8 in level 2 (delay at 4, stop at 8)",
+            "level 2 holds fewer than 4 runs",
+        ]),
+        text([
+            "total-runs",
+            "total-runs: 8 (delay at 4, stop at 8)",
+            "all levels hold fewer than 4 runs",
+        ]),
+        text([
+            "immutable-memtables",
+            "immutable-memtables: 8 (delay at 4, stop at 8)",
+            "fewer than 4 memtables wait to be flushed",
+        ]),
+        text([
+            "compactions-due",
+            "compactions-due: level 2 needs a compaction",
+            "level 2 needs no compaction",
+        ]),
+        text([
+            "value-space",
+            "value-space: 8 % of the live values (delay at 4 %, stop at 8 %)",
+            "value files take less than 4 % of the bytes of live values",
+        ]),
+    ];
+    assert_eq!(texts, expected);
+}
+
+fn tree(runs: &[(usize, u64)]) -> TreeShape {
+    let mut number = 100;
+    let mut lines = String::new();
+    for (level, bytes) in runs {
+        number -= 1;
+        lines += &format!("L{level} r{number}: {number}=a..=z:{bytes}B\n");
+    }
+    lines.parse().unwrap()
+}
+
+#[test]
+fn a_local_limit_goes_by_the_level_that_is_closest_to_its_own() {
+    let design: Design = "tiering T=3 L0=3; limit=local(2x); violation=slow-down".parse().unwrap();
+    let worst = |runs: &[(usize, u64)]| match admit(&tree(runs), 0, &design) {
+        Admission::Proceed => None,
+        Admission::Delay(pressure) | Admission::Stop(pressure) => {
+            // Only a level of one run goes by how full its newest run is.
+            assert_eq!(pressure.newest_percent, None);
+            Some((pressure.level.unwrap(), pressure.measured, pressure.stop_at))
+        }
+    };
+    // Level 0 may hold five runs, and the others six.
+    assert_eq!(worst(&[(0, 1); 4]), None);
+    assert_eq!(worst(&[[(0, 1); 5], [(1, 9); 5]].concat()), Some((0, 5, 6)));
+    assert_eq!(worst(&[vec![(0, 1); 5], vec![(1, 9); 6]].concat()), Some((1, 6, 7)));
+    assert_eq!(worst(&[vec![(0, 1); 6], vec![(1, 9); 6]].concat()), Some((0, 6, 6)));
+    // Of two levels of one run, the fuller one.
+    let leveled: Design = "leveling T=10 L0=1; granularity=level; base=100B; limit=local(2x); \
+                           violation=slow-down"
+        .parse()
+        .unwrap();
+    let shape = tree(&[(1, 10), (1, 100), (2, 900), (2, 1000)]);
+    let Admission::Delay(pressure) = admit(&shape, 0, &leveled) else { panic!() };
+    assert_eq!((pressure.level, pressure.newest_percent), (Some(2), Some(90)));
+    let flushed = tree(&[(0, 10), (0, 10), (1, 10)]);
+    let Admission::Stop(pressure) = admit(&flushed, 0, &leveled) else { panic!() };
+    assert_eq!((pressure.level, pressure.newest_percent), (Some(0), None));
+}
+
+#[test]
+fn runs_that_merge_no_more_do_not_count_and_merging_flushes_count_memtables() {
+    let share = |design: &str, runs: &[(usize, u64)]| {
+        share_of_limit(&tree(runs), &design.parse::<Design>().unwrap())
+    };
+    let near = |share: f64, expected: f64| assert!((share - expected).abs() < 1e-9, "{share}");
+    near(share("balanced", &[(0, 1); 6]), 0.25);
+    near(
+        share("tiering T=3 L0=3; limit=global(2x)", &[vec![(0, 1); 3], vec![(1, 9); 6]].concat()),
+        0.75,
+    );
+    let sized = "tiering; granularity=run; movement=none; trigger=prefix(1KiB,5,1.2); \
+                 buffer=1KiB; delay=10; stop=20";
+    near(share(sized, &[vec![(0, 5000); 7], vec![(0, 10); 5]].concat()), 0.25);
+    // A run of three memtables counts as three.
+    let merging = "1-leveling L0=4 base=1MiB; flush=merge; buffer=1KiB; table=1KiB";
+    near(share(merging, &[(0, 3072)]), 3.0 / 24.0);
+    near(share(merging, &[(0, 100), (0, 100)]), 2.0 / 24.0);
+    let merging = format!("{merging}; limit=global(10)");
+    near(share(&merging, &[(0, 3072), (1, 9), (2, 9)]), 0.5);
+    let merging = merging.replace("global(10)", "local(8)");
+    near(share(&merging, &[(0, 3072), (1, 9)]), 3.0 / 8.0);
+}

@@ -72,7 +72,7 @@ impl FromStr for Stall {
 pub enum Limit {
     /// The runs of level 0, which have limits of their own, as in LevelDB and RocksDB.
     Level0,
-    /// The runs of each level separately, as in bLSM.
+    /// The runs of each level separately, as in bLSM. Merges into a level at its limit wait.
     Local(Bound),
     /// The runs of all levels together.
     Global(Bound),

@@ -54,6 +54,7 @@ fn greedy_runs_the_merges_with_the_least_input_left() {
 fn greedy_over_several_trees_keeps_slots_until_a_merge_ends() {
     // The tree with the only slot keeps it even if another tree has more and smaller merges.
     assert_eq!(running("greedy", "1:1:100* 2:2:10 3:2:20", 1), [1]);
+    assert_eq!(running("greedy", "1:1:100 2:1:10* 3:2:5 4:2:5 5:2:5", 1), [2]);
     // A smaller merge of the same tree displaces its running merge at once.
     assert_eq!(running("greedy", "1:1:100* 2:2:10 3:2:20 4:1:50", 1), [4]);
     // A free slot goes to the tree with the most merges, and there to the smallest merge.
@@ -389,10 +390,20 @@ fn an_overdue_tree_takes_the_slot_of_a_running_one() {
 }
 
 #[test]
+fn shares_change_with_progress_if_a_scheduler_says_so() {
+    let changes = |text: &str| text.parse::<Scheduler>().unwrap().changes_with_progress();
+    // The smallest merge of a tree stays the smallest one.
+    let all = ["single", "fair", "greedy", "greedy(2)", "gear"];
+    assert_eq!(all.map(changes), [false, false, false, true, true]);
+}
+
+#[test]
 fn sustainable_rates_match_the_paper() {
     // §5.1.3: with ratio 10, a merge into level 5 of 5 requires that 4000 flushes are tolerated.
-    let rate = leveling_entries_per_second(1.0, 10, 5);
-    assert!((tolerated_flushes(rate, 1.0, 10, 5) - 4000.0).abs() < 1e-9);
+    let rate = leveling_entries_per_second(100.0, 10, 5);
+    assert!((rate - 4.0).abs() < 1e-9);
+    assert!((tolerated_flushes(rate, 100.0, 10, 5) - 4000.0).abs() < 1e-9);
+    assert!((tiering_entries_per_second(100.0, 4) - 25.0).abs() < 1e-9);
     let rate = tiering_entries_per_second(1.0, 3);
     assert!((tolerated_flushes(rate, 1.0, 4, 3) - 64.0 / 3.0).abs() < 1e-9);
 }
