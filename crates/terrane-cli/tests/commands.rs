@@ -409,7 +409,7 @@ fn the_claims_on_stability_are_measured_too() {
     for row in ["Fig. 12a", "Fig. 13", "Fig. 15", "Fig. 16", "Fig. 17", "Fig. 18a", "default"] {
         assert!(document.contains(&format!("\n| {row}")), "{row}: {document}");
     }
-    for row in ["two, eager, running", "fair, level0, slow-down (default)", "leveling, 10"] {
+    for row in ["two, eager, running", "fair, level0, stop (default)", "leveling, 10"] {
         assert!(document.contains(&format!("\n| {row}")), "{row}: {document}");
     }
     assert!(!document.contains("NaN"), "{document}");

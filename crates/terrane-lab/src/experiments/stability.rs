@@ -10,6 +10,7 @@
 //! | [`plan`] | phases, and how their arrivals depend on other phases |
 //! | [`scale`] | the paper's designs and numbers, at a scale |
 //! | [`figures`] | the phases of the paper's figures, and their tables |
+//! | [`size_tiered`] | size-tiered merges, of the extended version |
 //! | [`phase`] | the measurements of a phase, their metrics and their row in a table |
 //! | [`measured`] | databases with an I/O budget, in parallel |
 //! | [`simulated`] | the simulator, at the paper's sizes |
@@ -20,6 +21,7 @@ mod phase;
 mod plan;
 mod scale;
 mod simulated;
+mod size_tiered;
 
 pub(super) use measured::EXPERIMENT as MEASURED;
 pub(super) use simulated::EXPERIMENT as SIMULATED;

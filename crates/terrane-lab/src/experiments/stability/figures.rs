@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use super::plan::{PhasePlan, PlannedArrival, PlayedPhases, UTILIZATION};
 use super::scale::StabilityScale;
+use super::size_tiered;
 use crate::human;
 use crate::results::{Metric, Results};
 
@@ -35,7 +36,7 @@ const MOVEMENTS: [(&str, &str); 2] =
 const TABLE_MEBIBYTES: u32 = 64;
 
 /// The metrics of the figures, in addition to those of every phase.
-pub(super) const METRICS: [Metric; 5] = [
+pub(super) const METRICS: [Metric; 6] = [
     Metric { name: "authors_rate", about: "writes a second of the authors, scaled, by subject" },
     Metric {
         name: "authors_p99",
@@ -50,6 +51,7 @@ pub(super) const METRICS: [Metric; 5] = [
         name: "slow_share",
         about: "Fig. 1: share of the time afterwards below half of that rate",
     },
+    Metric { name: "collapses", about: "Fig. 1: how often the rate fell below half of it" },
 ];
 
 fn with(design: &str, scheduler: &str) -> String {
@@ -72,6 +74,7 @@ pub(super) fn plan(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
     plan.extend(full(scale));
     plan.extend(ratios(scale));
     plan.extend(partitioned(scale));
+    plan.extend(size_tiered::plan(scale));
     plan
 }
 
@@ -179,6 +182,7 @@ pub(super) fn record(
     production_table(scale, played, results)?;
     partitioned_table(scale, played, results)?;
     shape_table(played, results)?;
+    size_tiered::table(played, results)?;
     table_sizes(scale, played, results)
 }
 
@@ -278,8 +282,9 @@ fn production_table(
     results: &mut Results,
 ) -> Result<()> {
     let until = EARLY_SECONDS / PAPER_SECONDS * scale.seconds();
-    let (early, slow) = played.get("rocksdb", "testing")?.collapse(until);
+    let (early, slow, collapses) = played.get("rocksdb", "testing")?.collapse(until);
     results.record("early_rate", &[], early);
+    results.record("collapses", &[], collapses as f64);
     results.record("slow_share", &[], slow);
     let rows = [("RocksDB".to_owned(), "rocksdb".to_owned(), "testing")];
     played.table("Fig. 1: RocksDB's tree, as fast as it takes writes", "", &rows, results)

@@ -11,11 +11,15 @@
 //! | [`stage`] | phases that run at the same time |
 //! | [`simulator`] | the same sizes in the simulator |
 //! | [`queries`] | queries of a reader next to the writers (Fig. 13, 14) |
+//! | [`forces`] | syncs of tables while they are written, and queries |
 //! | [`indexes`] | secondary indexes, of the extended version |
+//! | [`contest`] | which of several candidates is best, by paired rounds |
 //! | [`defaults`] | the scheduler and the limit of the default design |
 
+mod contest;
 mod database;
 mod defaults;
+mod forces;
 mod indexes;
 mod queries;
 mod simulator;
@@ -62,8 +66,14 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         "upper_share",
         "tree_bytes",
         "query_rate",
+        "query_p99",
+        "longest",
+        "limit_share",
         "early_rate",
         "slow_share",
+        "collapses",
+        "force_rate",
+        "force_p99",
     ],
     claims: include_str!("../../../claims/stability.toml"),
     run,
@@ -90,21 +100,25 @@ const METRICS: &[Metric] = &[
     Metric { name: "phases", about: "phases that ran" },
     Metric { name: "eager_cause", about: "the longest stall cause with eager indexes, as text" },
     Metric { name: "lazy_cause", about: "the longest stall cause with lazy indexes, as text" },
+    Metric {
+        name: "force_rate",
+        about: "queries a second next to merges, by whether tables are synced as they are written",
+    },
+    Metric { name: "force_p99", about: "99th percentile of their latencies, seconds" },
     Metric { name: "default_p99", about: "p99 of the default design, seconds, by arrivals" },
     Metric { name: "default_p99_9", about: "p99.9 of the default design, seconds, by arrivals" },
     Metric {
-        name: "default_slowest",
-        about: "share of the slowest second of the default design, by arrivals",
+        name: "default_longest",
+        about: "longest latency of the default design, seconds, by arrivals",
     },
     Metric {
         name: "default_name",
         about: "scheduler, limit and violation of the default design, as text",
     },
-    Metric {
-        name: "winners",
-        about: "schedulers and limits that beat those of the default design",
-    },
-    Metric { name: "winner_names", about: "their names, as text" },
+    Metric { name: "default_rank", about: "rank of the default design in the contest for it" },
+    Metric { name: "default_beats", about: "candidates that it beats" },
+    Metric { name: "candidates", about: "candidates of the contest" },
+    Metric { name: "winner_names", about: "the winners of the contest, as text" },
 ];
 
 fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
@@ -130,6 +144,7 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     let mut plan = figures::plan(&sizes);
     plan.extend(queries::plan(&sizes));
     plan.extend(indexes::plan(&sizes));
+    plan.extend(forces::plan(&sizes));
     plan.extend(defaults::plan(&sizes)?);
     let spinner = progress::spinner("stability claims");
     let mut player = ParallelPlayer::new(&sizes, scratch.path(), &spinner);
@@ -139,6 +154,7 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     figures::record(&sizes, &played, results)?;
     queries::table(&played, results)?;
     indexes::record(&played, results)?;
+    forces::record(&sizes, &played, results)?;
     defaults::record(&sizes, &played, results)?;
     spinner.finish_and_clear();
     Ok(())

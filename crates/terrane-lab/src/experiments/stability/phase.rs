@@ -16,6 +16,7 @@ pub(super) struct PhaseMeasurement {
     pub(super) p50: f64,
     pub(super) p99: f64,
     pub(super) p99_9: f64,
+    pub(super) longest: f64,
     /// The 99th percentile without the time in the queue.
     pub(super) processing_p99: f64,
     /// The time for which the engine stopped or delayed a writer.
@@ -28,6 +29,8 @@ pub(super) struct PhaseMeasurement {
     /// The mean and the maximum number of runs.
     pub(super) runs: f64,
     pub(super) most_runs: u64,
+    /// The counted runs over the number at which writers stop, at most.
+    pub(super) limit_share: f64,
     /// Writes per second in windows of equal length.
     pub(super) curve: Vec<f64>,
     pub(super) window_seconds: f64,
@@ -45,17 +48,19 @@ pub(super) struct PhaseMeasurement {
     pub(super) merges: Vec<u64>,
     /// The longest stall cause, for a subject whose claims name it.
     pub(super) main_cause: String,
-    /// Queries per second, and the median latency of queries.
+    /// Queries per second, and the median and the 99th percentile of their latencies.
     pub(super) query_rate: Option<f64>,
     pub(super) query_p50: Option<f64>,
+    pub(super) query_p99: Option<f64>,
 }
 
 /// The metrics of every phase, by subject and phase.
-pub(super) const METRICS: [Metric; 17] = [
+pub(super) const METRICS: [Metric; 20] = [
     Metric { name: "rate", about: "writes a second after the warm-up" },
     Metric { name: "p50", about: "latency of writes from their arrival, median, seconds" },
     Metric { name: "p99", about: "the same, 99th percentile" },
     Metric { name: "p99_9", about: "the same, 99.9th percentile" },
+    Metric { name: "longest", about: "the longest of them" },
     Metric { name: "processing_p99", about: "the 99th percentile without the time in the queue" },
     Metric { name: "stopped", about: "seconds for which the engine stopped a writer" },
     Metric { name: "stopped_by_runs", about: "the same, without delays" },
@@ -63,6 +68,7 @@ pub(super) const METRICS: [Metric; 17] = [
     Metric { name: "first_stall", about: "when the first stall of more than a second began" },
     Metric { name: "runs", about: "mean number of runs" },
     Metric { name: "most_runs", about: "greatest number of runs" },
+    Metric { name: "limit_share", about: "greatest number of runs over the limit on them" },
     Metric {
         name: "variation",
         about: "standard deviation of the rates of windows over their mean",
@@ -74,6 +80,7 @@ pub(super) const METRICS: [Metric; 17] = [
     },
     Metric { name: "tree_bytes", about: "mean bytes of the tree" },
     Metric { name: "query_rate", about: "queries a second of a reader" },
+    Metric { name: "query_p99", about: "latency of queries, 99th percentile, seconds" },
     Metric { name: "merged_into_last", about: "merges out of the last level but one" },
 ];
 
@@ -105,15 +112,18 @@ impl PhaseMeasurement {
         self.level_bytes.get(level).copied().unwrap_or(0.0)
     }
 
-    /// Returns the mean rate until `until` seconds, and the share of the windows after it with less
-    /// than half of that rate.
-    pub(super) fn collapse(&self, until: f64) -> (f64, f64) {
+    /// Returns the mean rate until `until` seconds, the share of the windows after it with less than
+    /// half of that rate, and the number of times that the rate falls below half of it.
+    pub(super) fn collapse(&self, until: f64) -> (f64, f64, usize) {
         let is_early = |at: usize| (at as f64) * self.window_seconds < until;
         let count = (0..self.curve.len()).take_while(|at| is_early(*at)).count();
         let (early, late) = self.curve.split_at(count);
         let first = early.iter().sum::<f64>() / early.len().max(1) as f64;
-        let slow = late.iter().filter(|rate| **rate < 0.5 * first).count();
-        (first, slow as f64 / late.len().max(1) as f64)
+        let is_slow = |rate: &f64| *rate < 0.5 * first;
+        let slow = late.iter().filter(|rate| is_slow(rate)).count();
+        let before = std::iter::once(&first).chain(late);
+        let falls = before.zip(late).filter(|(before, rate)| !is_slow(before) && is_slow(rate));
+        (first, slow as f64 / late.len().max(1) as f64, falls.count())
     }
 
     /// Records the metrics of the phase.
@@ -124,6 +134,7 @@ impl PhaseMeasurement {
             ("p50", self.p50),
             ("p99", self.p99),
             ("p99_9", self.p99_9),
+            ("longest", self.longest),
             ("processing_p99", self.processing_p99),
             ("stopped", self.stopped),
             ("stopped_by_runs", self.stopped_by_runs),
@@ -131,11 +142,13 @@ impl PhaseMeasurement {
             ("first_stall", self.first_stall.unwrap_or(f64::NAN)),
             ("runs", self.runs),
             ("most_runs", self.most_runs as f64),
+            ("limit_share", self.limit_share),
             ("variation", self.variation),
             ("level_1_bytes", self.level(1)),
             ("upper_share", self.upper_share()),
             ("tree_bytes", self.tree_bytes),
             ("query_rate", self.query_rate.unwrap_or(f64::NAN)),
+            ("query_p99", self.query_p99.unwrap_or(f64::NAN)),
             ("merged_into_last", merged.map_or(f64::NAN, |merges| *merges as f64)),
         ] {
             results.record(metric, &[subject, phase], value);
@@ -169,7 +182,7 @@ mod tests {
             window_seconds: 10.0,
             ..PhaseMeasurement::default()
         };
-        assert_eq!(phase.collapse(15.0), (12.0, 0.5));
+        assert_eq!(phase.collapse(15.0), (12.0, 0.5, 2));
         assert_eq!(PhaseMeasurement::variation_of(&[9.0, 1.0, 3.0], 10.0, 10.0), 0.5);
         phase.level_bytes = vec![1.0, 2.0, 10.0, 0.0];
         assert!((phase.upper_share() - 0.3).abs() < 1e-9);

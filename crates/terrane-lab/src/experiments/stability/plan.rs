@@ -24,6 +24,8 @@ pub(super) enum Stage {
     Queries,
     /// Repetitions of running phases.
     Round(usize),
+    /// One phase on a disk of its own.
+    Disk(usize),
 }
 
 /// How writes arrive; each share is relative to the rate of a testing phase, which is named by its
@@ -36,6 +38,15 @@ pub(super) enum PlannedArrival {
     Share { of: String, share: f64 },
     /// Two shares in alternation, each for a share of the length of a full phase.
     Burst { of: String, low: f64, low_length: f64, high: f64, high_length: f64 },
+}
+
+/// A disk whose writes and reads matter: tables are synced, and read past the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PhaseDisk {
+    /// Bytes between two syncs of a table; 0 for a sync at its end only.
+    pub(super) sync_bytes: u64,
+    /// Bytes that flushes and merges write per second.
+    pub(super) budget: u64,
 }
 
 /// A phase of one design.
@@ -55,6 +66,8 @@ pub(super) struct PhasePlan {
     pub(super) is_skewed: bool,
     pub(super) query: Option<Query>,
     pub(super) indexes: Option<Indexes>,
+    /// The disk; `None` if nothing is synced, so that phases can run side by side.
+    pub(super) disk: Option<PhaseDisk>,
     /// The length as a share of a full phase.
     pub(super) length: f64,
     /// True if the first sixth of the phase is left out of the rate.
@@ -75,6 +88,7 @@ impl PhasePlan {
             is_skewed: false,
             query: None,
             indexes: None,
+            disk: None,
             length: 1.0,
             has_warm_up: true,
         }
@@ -117,6 +131,7 @@ pub(super) struct ResolvedPhase {
     pub(super) is_skewed: bool,
     pub(super) query: Option<Query>,
     pub(super) indexes: Option<Indexes>,
+    pub(super) disk: Option<PhaseDisk>,
     pub(super) length: f64,
     pub(super) has_warm_up: bool,
 }
@@ -180,6 +195,7 @@ impl PlayedPhases {
             is_skewed: plan.is_skewed,
             query: plan.query,
             indexes: plan.indexes,
+            disk: plan.disk,
             length: plan.length,
             has_warm_up: plan.has_warm_up,
         })

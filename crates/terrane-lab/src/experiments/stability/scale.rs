@@ -29,12 +29,18 @@ pub(super) const TABLE_SIZES: [TableSize; 5] = [
     },
 ];
 
+/// Size-tiered merges without their policy, with AsterixDB's limit of fifty runs.
+pub(super) const SIZE_TIERED: &str =
+    "tiering T=3 L0=3; granularity=run; movement=none; limit=global(50)";
+
 /// The paper's designs and numbers at some scale.
 pub(super) trait StabilityScale {
     /// Returns the design of full tiering with a ratio.
     fn tiering(&self, ratio: u32) -> String;
     /// Returns the design of full leveling with a ratio.
     fn leveling(&self, ratio: u32) -> String;
+    /// Returns the design of size-tiered merges of 2 to `most` runs.
+    fn size_tiered(&self, most: u32) -> String;
     /// Full leveling whose last level is nearly full, because the ratio of level 1 to level 0
     /// differs (§5.2.3).
     fn filled_leveling(&self, ratio: u32) -> String;

@@ -5,15 +5,15 @@ mod sizes;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use terrane_policy::share_of_limit;
 use terrane_sim::{Arrival, Simulation, SimulationOutcome, Skew};
 
 use super::figures;
 use super::phase::{self, PhaseMeasurement};
-use super::plan::{Arrivals, PhasePlan, PhasePlayer, PlayedPhases, ResolvedPhase, Stage, play};
+use super::plan::{Arrivals, PhasePlayer, ResolvedPhase, Stage, play};
 use super::scale::StabilityScale;
 use crate::experiment::{Experiment, ExperimentCost, ExperimentOptions};
 use crate::results::{Metric, Results};
-use figures::POLICIES;
 use sizes::SimulatedSizes;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -23,7 +23,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     cost: ExperimentCost { minutes: 1, disk_mib: 0 },
     default_scale: 1.0,
     scale_of: "the paper's sizes and times; --hours and --records change them",
-    figures: &["Fig. 1", "Fig. 6 to 12", "Fig. 13, 14", "Fig. 15 to 18"],
+    figures: &["Fig. 1", "Fig. 6 to 12", "Fig. 15 to 18"],
     metrics: &[&phase::METRICS, &figures::METRICS, METRICS],
     timed: &[],
     claims: include_str!("../../../claims/stability-simulated.toml"),
@@ -35,52 +35,13 @@ const METRICS: &[Metric] = &[
     Metric { name: "records", about: "records of the tree" },
 ];
 
-/// A filter passes one missing key of a hundred (§3.1).
-const FALSE_POSITIVES: f64 = 0.01;
-
 fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     let sizes = SimulatedSizes { hours: options.phase_hours, records: options.records as f64 };
     results.record("hours", &[], sizes.hours);
     results.record("records", &[], sizes.records);
-    let mut plan = figures::plan(&sizes);
-    plan.extend(six_runs(&sizes));
+    let plan = figures::plan(&sizes);
     let played = play(&plan, &mut Player { sizes: &sizes })?;
     figures::record(&sizes, &played, results)?;
-    let rows = ["fair", "greedy"]
-        .map(|scheduler| (scheduler.to_owned(), format!("leveling six {scheduler}"), "running"));
-    played.table("Fig. 9: the same with six runs at most", "", &rows, results)?;
-    queries_table(&played, results)
-}
-
-/// Returns phases with the paper's limit of twice the number of levels, not counting flushed runs
-/// as a level (§5.1.1).
-fn six_runs(sizes: &SimulatedSizes) -> Vec<PhasePlan> {
-    let [_, leveling] = figures::full_merges(sizes);
-    let design = |scheduler| format!("{leveling}; limit=global(6); scheduler={scheduler}");
-    let mut plan = vec![PhasePlan::testing("leveling six", design("fair"))];
-    plan.extend(["fair", "greedy"].map(|scheduler| {
-        PhasePlan::running(format!("leveling six {scheduler}"), design(scheduler), "leveling six")
-    }));
-    plan
-}
-
-/// Adds the table of Fig. 13 and 14: what queries read, computed from the mean shape of the tree. A
-/// point lookup reads one block, plus the blocks that filters fail to exclude; a short scan reads
-/// one block for each run; a long scan reads all tables.
-fn queries_table(played: &PlayedPhases, results: &mut Results) -> Result<()> {
-    let mut rows = Vec::new();
-    for policy in POLICIES {
-        let costs = |scheduler: &str| -> Result<[f64; 3]> {
-            let PhaseMeasurement { runs, tree_bytes, .. } =
-                *played.get(&format!("{policy} {scheduler}"), "running")?;
-            Ok([1.0 + FALSE_POSITIVES * (runs - 1.0), runs, tree_bytes])
-        };
-        let (fair, greedy) = (costs("fair")?, costs("greedy")?);
-        let gains = [0, 1, 2].map(|kind| format!("{:.3}×", fair[kind] / greedy[kind]));
-        rows.push(std::iter::once(policy.to_owned()).chain(gains).collect());
-    }
-    let title = "Fig. 13, 14: queries under greedy over those under fair, by what they read";
-    results.table(title, &["", "point", "short scan", "long scan"], rows);
     Ok(())
 }
 
@@ -113,9 +74,13 @@ impl PhasePlayer for Player<'_> {
                         high_seconds: high_length * self.sizes.seconds(),
                     },
                 };
-                let outcome = Simulation::new(&setup, tree).run(seconds).0;
+                let (outcome, tree) = Simulation::new(&setup, tree).run(seconds);
                 let warm_up = if phase.has_warm_up { self.sizes.warm_up() } else { 0.0 };
-                Ok(measurement(&outcome, warm_up))
+                // The limit depends on the number of levels only, which a phase does not change.
+                let now = share_of_limit(tree.shape(), &setup.design);
+                let runs = tree.shape().run_count().max(1) as f64;
+                let limit_share = outcome.totals.most_runs as f64 * now / runs;
+                Ok(PhaseMeasurement { limit_share, ..measurement(&outcome, warm_up) })
             })
             .collect()
     }
@@ -138,6 +103,7 @@ fn measurement(outcome: &SimulationOutcome, warm_up: f64) -> PhaseMeasurement {
         p50: outcome.latencies.quantile(0.5),
         p99: outcome.latencies.quantile(0.99),
         p99_9: outcome.latencies.quantile(0.999),
+        longest: outcome.latencies.quantile(1.0),
         processing_p99: outcome.processing.quantile(0.99),
         stopped: outcome.stalled_seconds(None),
         stopped_by_runs: outcome.stalled_seconds(None),

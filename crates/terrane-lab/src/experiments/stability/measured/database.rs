@@ -1,14 +1,15 @@
 //! A database before, during and after its phase.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use terrane::{Db, Design, IoBudget, Options};
+use terrane::storage::DiskStorage;
+use terrane::{Db, Design, IoBudget, Options, ReadMode};
 use terrane_policy::strategy::Intake;
-use terrane_policy::{Eagerness, Limit, Scheduler, Violation};
+use terrane_policy::{Eagerness, Limit, Scheduler, Violation, share_of_limit};
 use terrane_workload::stability::{
     Clock, Load, PhaseOptions, PhaseReport, Query, ReaderReport, Schedule, Watch, Window, run_phase,
 };
@@ -16,7 +17,7 @@ use terrane_workload::{Glance, IndexedStore, Indexes, Store, TerraneStore};
 
 use super::sizes::{KEY_BYTES, RECORD_BYTES, StabilitySizes, time};
 use crate::experiments::stability::phase::PhaseMeasurement;
-use crate::experiments::stability::plan::{Arrivals, ResolvedPhase};
+use crate::experiments::stability::plan::{Arrivals, PhaseDisk, ResolvedPhase};
 use crate::experiments::stability::scale::StabilityScale;
 use crate::passing_storage::PassingStorage;
 
@@ -66,6 +67,13 @@ pub(super) fn options() -> Options {
     options.log_segment_bytes(LOG_SEGMENT_BYTES).storage(Arc::new(PassingStorage))
 }
 
+/// The options of a phase: files that are synced and read from the disk, if it has one.
+fn options_on(disk: Option<PhaseDisk>) -> Options {
+    let Some(PhaseDisk { sync_bytes, .. }) = disk else { return options() };
+    let options = options().sync_bytes(sync_bytes).read_mode(ReadMode::Direct);
+    options.storage(Arc::new(DiskStorage))
+}
+
 /// Returns the records of a database, with secondary indexes if there are any.
 pub(super) fn store_of(
     db: &Db,
@@ -90,7 +98,7 @@ impl PhaseDatabase {
         sizes: &StabilitySizes,
         dir: &Path,
     ) -> Result<Self> {
-        let db = options().open(dir)?;
+        let db = options_on(phase.disk).open(dir)?;
         let (base, design) = (base_design(phase, sizes)?, parsed(phase)?);
         let store: Box<dyn Store> = match phase.indexes {
             None => {
@@ -104,7 +112,8 @@ impl PhaseDatabase {
             }
         };
         store.settle()?;
-        db.set_io_budget(IoBudget::Total(sizes.budget()))?;
+        let budget = phase.disk.map_or(sizes.budget(), |disk| disk.budget);
+        db.set_io_budget(IoBudget::Total(budget))?;
         Ok(Self { store, db })
     }
 
@@ -131,37 +140,41 @@ impl PhaseDatabase {
             query: phase.query.unwrap_or(Query::Point),
             run: sizes.run(phase.is_skewed),
         };
-        let levels = LevelSizes { db: &self.db, sums: RefCell::default() };
+        let levels = LevelSizes { db: &self.db, sums: RefCell::default(), share: Cell::new(0.0) };
         let report = run_phase(&*self.store, &options, clock, &levels)?;
-        let level_bytes = levels.means();
+        let shapes = (levels.means(), levels.share.get());
         drop(self.store);
         self.db.close()?;
-        Ok(measurement(&report, level_bytes))
+        Ok(measurement(&report, shapes))
     }
 }
 
-/// Samples the sizes of levels in the second half of a phase.
+/// Samples the sizes of levels in the second half of a phase, and the runs over their limit in all of
+/// it.
 struct LevelSizes<'a> {
     db: &'a Db,
     /// The number of samples, and the sums of bytes.
     sums: RefCell<(u32, Vec<f64>)>,
+    /// The greatest number of counted runs over their limit.
+    share: Cell<f64>,
 }
 
 impl LevelSizes<'_> {
-    fn means(self) -> Vec<f64> {
-        let (count, sums) = self.sums.into_inner();
-        sums.into_iter().map(|sum| sum / f64::from(count.max(1))).collect()
+    fn means(&self) -> Vec<f64> {
+        let (count, sums) = &*self.sums.borrow();
+        sums.iter().map(|sum| sum / f64::from((*count).max(1))).collect()
     }
 }
 
 impl Watch for LevelSizes<'_> {
     fn look(&self, elapsed: Duration, total: Duration, _glance: &Glance) {
+        let shape = self.db.tree().shape;
+        self.share.set(self.share.get().max(share_of_limit(&shape, &self.db.design())));
         if elapsed < total / 2 {
             return;
         }
         let (count, sums) = &mut *self.sums.borrow_mut();
         *count += 1;
-        let shape = self.db.tree().shape;
         sums.resize(sums.len().max(shape.levels.len()), 0.0);
         for (sum, level) in sums.iter_mut().zip(&shape.levels) {
             *sum += level.size_bytes() as f64;
@@ -175,7 +188,10 @@ fn main_cause(report: &PhaseReport) -> &str {
     stalled.max_by_key(|stall| stall.micros).map_or("nothing", |stall| &stall.cause)
 }
 
-fn measurement(report: &PhaseReport, level_bytes: Vec<f64>) -> PhaseMeasurement {
+fn measurement(
+    report: &PhaseReport,
+    (level_bytes, limit_share): (Vec<f64>, f64),
+) -> PhaseMeasurement {
     let write = |percent| report.write.percentile_micros(percent) / 1e6;
     let window_seconds = (report.seconds + report.warm_up_seconds) / WINDOWS;
     let windows = report.timeline.windows(window_seconds);
@@ -192,6 +208,7 @@ fn measurement(report: &PhaseReport, level_bytes: Vec<f64>) -> PhaseMeasurement 
         p50: write(50.0),
         p99: write(99.0),
         p99_9: write(99.9),
+        longest: report.write.max_micros() / 1e6,
         processing_p99: report.processing.percentile_micros(99.0) / 1e6,
         stopped: counters.stall_micros.unwrap_or(0) as f64 / 1e6 / f64::from(report.writers),
         stopped_by_runs: by_runs as f64 / 1e6,
@@ -199,6 +216,7 @@ fn measurement(report: &PhaseReport, level_bytes: Vec<f64>) -> PhaseMeasurement 
         first_stall: None,
         runs: report.mean_components(0.0, 1.0).unwrap_or(0.0),
         most_runs: most_runs.unwrap_or(0),
+        limit_share,
         variation: PhaseMeasurement::variation_of(&curve, window_seconds, report.warm_up_seconds),
         curve,
         window_seconds,
@@ -211,5 +229,6 @@ fn measurement(report: &PhaseReport, level_bytes: Vec<f64>) -> PhaseMeasurement 
         main_cause: main_cause(report).to_owned(),
         query_rate: readers.map(ReaderReport::per_second),
         query_p50: readers.map(|readers| readers.latency.percentile_micros(50.0) / 1e6),
+        query_p99: readers.map(|readers| readers.latency.percentile_micros(99.0) / 1e6),
     }
 }

@@ -1,12 +1,12 @@
-//! Compares the scheduler and the limit of the default design with all others.
+//! A contest for the scheduler, the limit and the violation of the default design.
 //!
-//! All candidates run concurrently under the same arrivals, in several rounds. A candidate beats
-//! another if each of its rounds is better than every round of the other by more than a tenth;
-//! smaller differences are noise.
+//! All candidates run concurrently under the same arrivals, in several rounds; see
+//! [`super::contest`] for how the winner is found.
 
 use anyhow::{Context, Result};
 use terrane::Design;
 
+use super::contest::{Contestant, Standing, standings};
 use super::sizes::StabilitySizes;
 use crate::experiments::stability::phase::PhaseMeasurement;
 use crate::experiments::stability::plan::{
@@ -25,14 +25,13 @@ const SCHEDULERS: [&str; 4] = ["single", "fair", "greedy", "gear"];
 const LIMITS: [&str; 3] = ["level0", "local(2x)", "global(2x)"];
 const VIOLATIONS: [&str; 2] = ["slow-down", "stop"];
 
+/// The maximum number of winners that are named.
+const NAMES_MAX: usize = 4;
+
 /// The subject of the testing phase.
 const SUBJECT: &str = "default";
 /// Phases of a round by their arrivals.
 const ARRIVALS: [&str; 2] = ["constant", "bursts"];
-
-/// Smaller differences are noise: a share, and seconds of a latency.
-const NOISE_SHARE: f64 = 0.1;
-const NOISE_SECONDS: f64 = 0.02;
 
 /// Returns the default design with the sizes of the other designs: a table is half a memtable, and
 /// level 1 holds four memtables.
@@ -111,37 +110,23 @@ struct PlayedCandidate<'a> {
 /// A measurement of a round; lower is better.
 type Metric = fn(&PhaseMeasurement) -> f64;
 
-/// Returns true if `one` is better in every round, by more than noise.
-fn beats(
-    one: &[&PhaseMeasurement],
-    other: &[&PhaseMeasurement],
-    metric: Metric,
-    least: f64,
-) -> bool {
-    let worst = one.iter().copied().map(metric).fold(f64::NEG_INFINITY, f64::max);
-    let best = other.iter().copied().map(metric).fold(f64::INFINITY, f64::min);
-    !one.is_empty() && worst < best - (best.abs() * NOISE_SHARE).max(least)
-}
-
-/// Latencies and the slowest second, and the costs of improving them, each with its noise.
-const GOALS: [(Metric, f64); 3] = [
-    (|measured| measured.p99, NOISE_SECONDS),
-    (|measured| measured.p99_9, NOISE_SECONDS),
-    (|measured| -measured.slowest_second, 0.0),
+/// What decides: the tail of latencies, the rate of writes, the runs that reads search, and the cost
+/// of writes.
+const METRICS: [Metric; 6] = [
+    |measured| measured.p99,
+    |measured| measured.p99_9,
+    |measured| measured.longest,
+    |measured| -measured.rate,
+    |measured| measured.runs,
+    |measured| measured.write_amplification,
 ];
-const COSTS: [(Metric, f64); 2] =
-    [(|measured| measured.write_amplification, 0.0), (|measured| measured.runs, 0.1)];
 
-/// Returns true if `one` is better in a goal, and worse in no goal and no cost.
-fn wins(one: &PlayedCandidate<'_>, other: &PlayedCandidate<'_>) -> bool {
-    let any =
-        |one: &PlayedCandidate<'_>, other: &PlayedCandidate<'_>, metrics: &[(Metric, f64)]| {
-            let pairs = one.rounds.iter().zip(&other.rounds);
-            pairs.into_iter().any(|(one, other)| {
-                metrics.iter().any(|(metric, least)| beats(one, other, *metric, *least))
-            })
-        };
-    any(one, other, &GOALS) && !any(other, one, &GOALS) && !any(other, one, &COSTS)
+impl PlayedCandidate<'_> {
+    fn contestant(&self) -> Contestant {
+        let of = |metric: &Metric| self.rounds.iter().flatten().map(|one| metric(one)).collect();
+        let observations = METRICS.iter().map(of).collect();
+        Contestant { name: self.candidate.name.clone(), observations }
+    }
 }
 
 fn median(rounds: &[&PhaseMeasurement], metric: Metric) -> f64 {
@@ -150,7 +135,7 @@ fn median(rounds: &[&PhaseMeasurement], metric: Metric) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Records the default design and the candidates that beat it, and adds the table of all.
+/// Records the winner and the rank of the default design, and adds the table of all candidates.
 pub(super) fn record(
     sizes: &StabilitySizes,
     played: &PlayedPhases,
@@ -165,53 +150,69 @@ pub(super) fn record(
         let rounds = [of(ARRIVALS[0])?, of(ARRIVALS[1])?];
         all.push(PlayedCandidate { candidate, rounds });
     }
-    let default = all.iter().find(|one| one.candidate.is_default);
+    let contestants: Vec<Contestant> = all.iter().map(PlayedCandidate::contestant).collect();
+    let standings = standings(&contestants);
+    let default = all.iter().position(|one| one.candidate.is_default);
     let default = default.context("the default design is not among the candidates")?;
-    let winners: Vec<&str> = all
-        .iter()
-        .filter(|one| wins(one, default))
-        .map(|one| one.candidate.name.as_str())
-        .collect();
-    results.record("winners", &[], winners.len() as f64);
-    let names = if winners.is_empty() { "none".to_owned() } else { winners.join(", ") };
-    results.record_text("winner_names", names);
-    results.record_text("default_name", default.candidate.name.as_str());
-    for (arrivals, rounds) in ARRIVALS.iter().zip(&default.rounds) {
+    let best = standings.iter().map(Standing::score).max().unwrap_or(0);
+    let own = standings[default].score();
+    let is_best = |standing: &Standing| standing.score() == best;
+    let winners = contestants.iter().zip(&standings).filter(|(_, standing)| is_best(standing));
+    let names: Vec<&str> = winners.map(|(one, _)| one.name.as_str()).collect();
+    let rank = 1 + standings.iter().filter(|standing| standing.score() > own).count();
+    results.record("default_rank", &[], rank as f64);
+    results.record("candidates", &[], all.len() as f64);
+    let winners = if names.len() > NAMES_MAX {
+        format!("{} candidates that do not differ", names.len())
+    } else {
+        names.join("; ")
+    };
+    results.record_text("winner_names", winners);
+    results.record("default_beats", &[], standings[default].beats as f64);
+    results.record_text("default_name", all[default].candidate.name.as_str());
+    for (arrivals, rounds) in ARRIVALS.iter().zip(&all[default].rounds) {
         results.record("default_p99", &[arrivals], median(rounds, |one| one.p99));
         results.record("default_p99_9", &[arrivals], median(rounds, |one| one.p99_9));
-        results.record("default_slowest", &[arrivals], median(rounds, |one| one.slowest_second));
+        results.record("default_longest", &[arrivals], median(rounds, |one| one.longest));
     }
     let headers = [
         "scheduler, limit, violation",
+        "beats, beaten by",
         "p99",
         "p99.9",
-        "slowest second",
+        "max",
         "p99, bursts",
         "p99.9, bursts",
-        "slowest second, bursts",
+        "max, bursts",
+        "writes/s",
         "write amp",
         "runs",
     ];
-    let title = "The default design with other schedulers and limits, at 95 % and in bursts";
-    results.table(title, &headers, all.iter().map(row).collect());
+    let title = "The contest for the default design, at 95 % and in bursts";
+    let mut rows: Vec<(i64, Vec<String>)> = all
+        .iter()
+        .zip(&standings)
+        .map(|(one, standing)| (-standing.score(), row(one, standing)))
+        .collect();
+    rows.sort_by_key(|(score, _)| *score);
+    results.table(title, &headers, rows.into_iter().map(|(_, row)| row).collect());
     Ok(())
 }
 
-fn row(one: &PlayedCandidate<'_>) -> Vec<String> {
+fn row(one: &PlayedCandidate<'_>, standing: &Standing) -> Vec<String> {
     let [constant, bursts] = &one.rounds;
     let time = |rounds: &[&PhaseMeasurement], metric| human::seconds(median(rounds, metric));
-    let share = |rounds: &[&PhaseMeasurement]| {
-        format!("{:.0} %", median(rounds, |one| one.slowest_second) * 100.0)
-    };
     let mark = if one.candidate.is_default { " (default)" } else { "" };
     vec![
         format!("{}{mark}", one.candidate.name),
+        format!("{}, {}", standing.beats, standing.beaten_by),
         time(constant, |one| one.p99),
         time(constant, |one| one.p99_9),
-        share(constant),
+        time(constant, |one| one.longest),
         time(bursts, |one| one.p99),
         time(bursts, |one| one.p99_9),
-        share(bursts),
+        time(bursts, |one| one.longest),
+        human::number(median(constant, |one| one.rate)),
         human::number(median(constant, |one| one.write_amplification)),
         format!("{:.1}", median(constant, |one| one.runs)),
     ]

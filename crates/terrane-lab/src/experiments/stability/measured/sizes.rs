@@ -8,7 +8,7 @@ use terrane_workload::{Distribution, RunOptions, ValueSize};
 use super::simulator;
 use crate::experiments::stability::phase::PhaseMeasurement;
 use crate::experiments::stability::plan::PhasePlan;
-use crate::experiments::stability::scale::{StabilityScale, TABLE_SIZES, TableSize};
+use crate::experiments::stability::scale::{SIZE_TIERED, StabilityScale, TABLE_SIZES, TableSize};
 
 /// The paper's sizes (§3.1).
 const PAPER_BUFFER_BYTES: f64 = 134_217_728.0;
@@ -119,6 +119,10 @@ impl StabilityScale for StabilitySizes {
         )
     }
 
+    fn size_tiered(&self, most: u32) -> String {
+        format!("{SIZE_TIERED}; trigger=concurrent(2,{most},1.2); {}", self.buffers())
+    }
+
     fn filled_leveling(&self, ratio: u32) -> String {
         let mut base = self.data_bytes() * 1.05;
         while base > self.buffer_bytes() as f64 * f64::from(ratio) * 1.5 {
@@ -142,7 +146,7 @@ impl StabilityScale for StabilitySizes {
         let [base, memtable] = [256.0, 64.0].map(|paper| self.mebibytes(paper));
         let design = format!(
             "1-leveling T=10; granularity=level,file; L0=4; base={base}; buffer={memtable}; \
-             buffers=1; table={memtable}; delay=20; stop=36",
+             buffers=1; table={memtable}; delay=20; stop=36; violation=slow-down",
         );
         PhasePlan::testing(subject, design)
     }
@@ -151,7 +155,7 @@ impl StabilityScale for StabilitySizes {
     fn blsm(&self) -> String {
         format!(
             "leveling T=10; granularity=level; intake=exact; buffer={}; buffers=1; \
-             limit=local(2x); scheduler=gear",
+             limit=local(2x); violation=slow-down; scheduler=gear",
             self.mebibytes(1024.0)
         )
     }

@@ -70,6 +70,7 @@ impl PhasePlayer for ParallelPlayer<'_> {
             Stage::Running => "running phases".to_owned(),
             Stage::Queries => "queries".to_owned(),
             Stage::Round(round) => format!("the default design, round {}", round + 1),
+            Stage::Disk(number) => format!("phase {} on a disk", number + 1),
         };
         self.spinner.set_message(format!("{name}: {} databases", phases.len()));
         let mut bases: Vec<BaseTree> = Vec::new();

@@ -9,7 +9,7 @@ use terrane_sim::{
 
 use crate::experiments::stability::phase::PhaseMeasurement;
 use crate::experiments::stability::plan::PhasePlan;
-use crate::experiments::stability::scale::{StabilityScale, TABLE_SIZES, TableSize};
+use crate::experiments::stability::scale::{SIZE_TIERED, StabilityScale, TABLE_SIZES, TableSize};
 
 /// Two memtables in all experiments except bLSM's: one takes writes while the other is flushed.
 const BUFFERS: &str = "buffer=128MiB; buffers=1; violation=stop";
@@ -66,6 +66,10 @@ impl StabilityScale for SimulatedSizes {
         format!("leveling T={ratio}; granularity=level; intake=exact; limit=global(2x); {BUFFERS}")
     }
 
+    fn size_tiered(&self, most: u32) -> String {
+        format!("{SIZE_TIERED}; trigger=concurrent(2,{most},1.2); {BUFFERS}")
+    }
+
     fn filled_leveling(&self, ratio: u32) -> String {
         let buffer = 128.0 * f64::from(1 << 20);
         let mut base = self.records * 1050.0 * 1.02;
@@ -86,7 +90,7 @@ impl StabilityScale for SimulatedSizes {
 
     fn production(&self, subject: &str) -> PhasePlan {
         let design = "1-leveling T=10; granularity=level,file; L0=4; base=256MiB; buffer=64MiB; \
-                      buffers=1; table=64MiB; delay=20; stop=36";
+                      buffers=1; table=64MiB; delay=20; stop=36; violation=slow-down";
         PhasePlan { has_warm_up: false, ..PhasePlan::testing(subject, design) }
     }
 
