@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`constants`] | a file with the costs of entries and bytes |
 //! | [`calibrate`] | measures the constants with the engine |
+//! | [`mix`] | a mix of operations as the load of a simulation |
 //! | [`validate`] | compares the simulator with the engine: `docs/simulator.md` |
 //! | [`report`] | the result of a simulation as JSON |
 
 pub mod calibrate;
 pub mod constants;
+pub mod mix;
 pub mod report;
 pub mod validate;

@@ -1,15 +1,22 @@
 //! The popularity of keys, and the number of distinct keys in runs.
 //!
 //! Keys form groups of similar popularity, each spread evenly over the key space. The content of a
-//! run is, per group, the expected share of its keys that the run contains. Runs of updates are
-//! independent, so a merge contains the share `1 - Π (1 - share)` of a group. Runs of a load in
-//! random order are disjoint, so their shares add up.
+//! run is, per group, the expected number of its entries and of the tombstones among them, and the
+//! share of the group's keys that its writes hit. Runs of updates are independent, so a merge keeps
+//! the share `Π (1 - hit)` of an older run, over all newer ones. A load in random order and inserts
+//! write keys that no older run has: they add entries and hit nothing.
+//!
+//! A range delete erases a share of the key space at a random place: of an older run, a merge keeps
+//! `1 - erased`. If deleted keys do not return, tombstones are never overwritten, and the number of
+//! keys to choose from shrinks with every delete.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use terrane_policy::ParseError;
+
+use crate::mix::WriteMix;
 
 /// In a skewed distribution, the upper rank of each group is this many times the upper rank of the
 /// previous group.
@@ -60,54 +67,149 @@ struct KeyGroup {
 /// All keys of a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Population {
+    /// The number of keys to choose from. It changes with inserts and with deletes of keys that do
+    /// not return.
+    live: f64,
     records: f64,
     groups: Arc<[KeyGroup]>,
+    /// True if all keys are equally likely, inserted keys included. Otherwise, inserted keys are in
+    /// the last group, and no write hits them again.
+    is_uniform: bool,
 }
 
-/// For each group, the share of the keys of a range that a run is expected to contain.
+/// The expected content of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Content {
-    /// The share written by the load, the same for all groups.
-    loaded: f64,
-    /// The share written by updates, by group.
-    updated: Arc<[f64]>,
+    groups: Arc<[GroupContent]>,
+    /// The share of the key space that range deletes of the run erased from older runs.
+    erased: f64,
+    /// The number of range tombstones.
+    range_tombstones: f64,
+    /// True if writes never hit a key after its tombstone.
+    is_final: bool,
+}
+
+/// The part of a run in one group of keys. Numbers are those of a run over the whole key space.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct GroupContent {
+    /// The share of the older keys that the run's writes hit.
+    hit: f64,
+    /// Entries, tombstones included.
+    entries: f64,
+    /// Tombstones.
+    tombstones: f64,
 }
 
 impl Population {
     /// Returns a population of `records` keys.
     pub fn new(records: f64, skew: Skew) -> Self {
         let records = records.max(1.0);
+        let is_uniform = skew == Skew::Uniform;
         let groups = match skew {
             Skew::Uniform => vec![KeyGroup { keys: records, probability: 1.0 / records }],
             Skew::Zipf(theta) => zipf(records, theta),
         };
-        Self { records, groups: groups.into() }
+        Self { live: records, records, groups: groups.into(), is_uniform }
     }
 
-    /// Returns the number of keys.
+    /// Returns a population with a group for inserted keys, which is empty at first. A uniform
+    /// population needs none.
+    #[must_use]
+    pub fn with_inserts(mut self) -> Self {
+        if !self.is_uniform {
+            let groups = self.groups.iter().copied();
+            self.groups = groups.chain([KeyGroup { keys: 0.0, probability: 0.0 }]).collect();
+        }
+        self
+    }
+
+    /// Returns the number of keys that were loaded.
     pub fn records(&self) -> f64 {
         self.records
     }
 
+    /// Returns the number of keys that exist or may be written again.
+    pub fn live(&self) -> f64 {
+        self.live
+    }
+
     /// Returns the content of a memtable after `writes` updates.
     pub fn after_updates(&self, writes: f64) -> Content {
-        let share = |group: &KeyGroup| {
-            -f64::exp_m1(writes * f64::ln_1p(-group.probability.min(0.999_999_9)))
+        self.after_writes(writes, &WriteMix::default())
+    }
+
+    /// Returns the content of a memtable after `writes` writes of several kinds.
+    pub fn after_writes(&self, writes: f64, mix: &WriteMix) -> Content {
+        let hitting = writes * (1.0 - mix.inserts - mix.range_deletes).max(0.0);
+        let tombstones = if hitting > 0.0 { writes * mix.deletes / hitting } else { 0.0 };
+        // How often a range delete covers a given key.
+        let covered = writes * mix.range_deletes * mix.range_width;
+        let last = self.groups.len() - 1;
+        let group = |(at, group): (usize, &KeyGroup)| {
+            let (keys, probability) = match self.is_uniform {
+                true => (self.live, 1.0 / self.live),
+                false => (group.keys, group.probability),
+            };
+            let times = -hitting * f64::ln_1p(-probability.min(0.999_999_9));
+            let hit = -f64::exp_m1(-times);
+            // The share of keys whose last event is a write, not a range delete.
+            let left = match covered > 0.0 && times > 0.0 {
+                true => times / (times + covered) * -f64::exp_m1(-(times + covered)),
+                false => hit,
+            };
+            let updated = left * keys;
+            let new = if at == last { writes * mix.inserts } else { 0.0 };
+            let new = new * if covered > 0.0 { -f64::exp_m1(-covered) / covered } else { 1.0 };
+            // A key that does not return has one tombstone for each of its deletes.
+            let dead = match mix.deleted_return {
+                true => updated * tombstones,
+                false => (hitting * tombstones * self.share_of(group)).min(updated),
+            };
+            GroupContent { hit, entries: updated + new, tombstones: dead }
         };
-        Content { loaded: 0.0, updated: self.groups.iter().map(share).collect() }
+        Content {
+            groups: self.groups.iter().enumerate().map(group).collect(),
+            erased: -f64::exp_m1(-covered),
+            range_tombstones: writes * mix.range_deletes,
+            is_final: !mix.deleted_return,
+        }
+    }
+
+    /// Returns the share of writes that go to a group.
+    fn share_of(&self, group: &KeyGroup) -> f64 {
+        if self.is_uniform { 1.0 } else { group.keys * group.probability }
+    }
+
+    /// Changes the number of keys by writes of several kinds.
+    pub(crate) fn grow(&mut self, writes: f64, mix: &WriteMix) {
+        self.live += writes * mix.inserts;
+        if !mix.deleted_return {
+            self.live -= writes * mix.deletes;
+            self.live *= f64::exp(-writes * mix.range_deletes * mix.range_width);
+        }
+        // An operation that needs a key inserts one if there is none.
+        self.live = self.live.max(1.0);
     }
 
     /// Returns the content of a memtable after `writes` writes of a load in random order.
     pub fn after_load(&self, writes: f64) -> Content {
-        let loaded = (writes / self.records).min(1.0);
-        Content { loaded, updated: self.groups.iter().map(|_| 0.0).collect() }
+        let share = (writes / self.records).min(1.0);
+        let group = |group: &KeyGroup| GroupContent {
+            entries: share * group.keys,
+            ..GroupContent::default()
+        };
+        Content {
+            groups: self.groups.iter().map(group).collect(),
+            erased: 0.0,
+            range_tombstones: 0.0,
+            is_final: false,
+        }
     }
 
-    /// Returns how many entries a run is expected to have in a fraction `width` of the key space.
+    /// Returns how many entries a run is expected to have in a fraction `width` of the key space,
+    /// tombstones included.
     pub fn entries(&self, content: &Content, width: f64) -> f64 {
-        let groups = self.groups.iter().zip(&*content.updated);
-        let present = |updated: f64| 1.0 - (1.0 - content.loaded) * (1.0 - updated);
-        width * groups.map(|(group, updated)| group.keys * present(*updated)).sum::<f64>()
+        width * content.groups.iter().map(|group| group.entries).sum::<f64>()
     }
 
     /// Returns the number of groups of keys.
@@ -115,33 +217,40 @@ impl Population {
         self.groups.len()
     }
 
-    /// Returns how many entries of each group a run is expected to have.
-    pub(crate) fn entries_by_group(&self, content: &Content) -> Vec<f64> {
-        let present = |updated: f64| 1.0 - (1.0 - content.loaded) * (1.0 - updated);
-        let groups = self.groups.iter().zip(&*content.updated);
-        groups.map(|(group, updated)| group.keys * present(*updated)).collect()
+    /// Returns how many values of each group a run is expected to have.
+    pub(crate) fn values_by_group(&self, content: &Content) -> Vec<f64> {
+        content.groups.iter().map(|group| group.entries - group.tombstones).collect()
     }
 
     /// Reduces the share of each group that is left of older runs by what a run overwrites of it. A
     /// load overwrites nothing.
     pub(crate) fn overwrite(&self, left: &mut [f64], newer: &Content) {
-        left.iter_mut().zip(&*newer.updated).for_each(|(left, updated)| *left *= 1.0 - updated);
+        let kept = 1.0 - newer.erased;
+        left.iter_mut().zip(&*newer.groups).for_each(|(left, group)| {
+            *left *= (1.0 - group.hit) * kept;
+        });
     }
 
-    /// Returns the content of a merge of runs.
+    /// Returns the content of a merge of runs, the newest first.
     pub fn union<'a>(&self, contents: impl IntoIterator<Item = &'a Content>) -> Content {
-        let mut loaded = 0.0;
-        let mut missing = vec![1.0; self.groups.len()];
+        let mut merged =
+            Content { groups: Arc::default(), erased: 0.0, range_tombstones: 0.0, is_final: false };
+        let mut groups = vec![GroupContent::default(); self.groups.len()];
         for content in contents {
-            loaded += content.loaded;
-            for (missing, updated) in missing.iter_mut().zip(&*content.updated) {
-                *missing *= 1.0 - updated;
+            let kept = 1.0 - merged.erased;
+            for (sum, older) in groups.iter_mut().zip(&*content.groups) {
+                let left = (1.0 - sum.hit) * kept;
+                let left_dead = if content.is_final { kept } else { left };
+                let dead = older.tombstones * left_dead;
+                sum.entries += (older.entries - older.tombstones) * left + dead;
+                sum.tombstones += dead;
+                sum.hit = 1.0 - (1.0 - sum.hit) * (1.0 - older.hit);
             }
+            merged.erased = 1.0 - kept * (1.0 - content.erased);
+            merged.range_tombstones += content.range_tombstones;
+            merged.is_final |= content.is_final;
         }
-        Content {
-            loaded: f64::min(loaded, 1.0),
-            updated: missing.into_iter().map(|missing| 1.0 - missing).collect(),
-        }
+        Content { groups: groups.into(), ..merged }
     }
 
     /// Returns the content of adjacent ranges taken together, from the content and width of each.
@@ -149,15 +258,54 @@ impl Population {
         let total: f64 = parts.iter().map(|(_, width)| width).sum();
         let weight =
             |width: f64| if total > 0.0 { width / total } else { 1.0 / parts.len() as f64 };
-        let mut updated = vec![0.0; self.groups.len()];
-        let mut loaded = 0.0;
+        let mut groups = vec![GroupContent::default(); self.groups.len()];
+        let (mut erased, mut range_tombstones, mut is_final) = (0.0, 0.0, false);
         for (content, width) in parts {
-            loaded += content.loaded * weight(*width);
-            for (sum, share) in updated.iter_mut().zip(&*content.updated) {
-                *sum += share * weight(*width);
+            let weight = weight(*width);
+            erased += content.erased * weight;
+            range_tombstones += content.range_tombstones * weight;
+            is_final |= content.is_final;
+            for (sum, part) in groups.iter_mut().zip(&*content.groups) {
+                sum.hit += part.hit * weight;
+                sum.entries += part.entries * weight;
+                sum.tombstones += part.tombstones * weight;
             }
         }
-        Content { loaded, updated: updated.into() }
+        Content { groups: groups.into(), erased, range_tombstones, is_final }
+    }
+}
+
+impl Content {
+    /// Returns the expected number of tombstones in a fraction `width` of the key space.
+    pub fn tombstones(&self, width: f64) -> f64 {
+        width * self.groups.iter().map(|group| group.tombstones).sum::<f64>()
+    }
+
+    /// Returns the expected number of range tombstones in a fraction `width` of the key space.
+    pub fn range_tombstones(&self, width: f64) -> f64 {
+        width * self.range_tombstones
+    }
+
+    /// Returns true if the run has tombstones.
+    pub fn has_tombstones(&self) -> bool {
+        self.range_tombstones > 0.0 || self.groups.iter().any(|group| group.tombstones > 0.0)
+    }
+
+    /// Returns the content without its tombstones: the result of a merge below which nothing is
+    /// older.
+    #[must_use]
+    pub fn without_tombstones(&self) -> Self {
+        let group = |group: &GroupContent| GroupContent {
+            entries: group.entries - group.tombstones,
+            tombstones: 0.0,
+            ..*group
+        };
+        Self {
+            groups: self.groups.iter().map(group).collect(),
+            erased: 0.0,
+            range_tombstones: 0.0,
+            is_final: self.is_final,
+        }
     }
 }
 
@@ -226,6 +374,57 @@ mod tests {
         // Skewed writes hit fewer distinct keys.
         let skewed = Population::new(100.0, Skew::Zipf(1.0));
         assert!(skewed.entries(&skewed.after_updates(100.0), 1.0) < expected);
+    }
+
+    #[test]
+    fn tombstones_hide_older_entries_until_nothing_is_older() {
+        let keys = Population::new(1e6, Skew::Uniform);
+        let everything = keys.after_load(1e6);
+        // Every key is deleted about once per million deletes.
+        let deletes = WriteMix { deletes: 1.0, ..WriteMix::default() };
+        let newer = keys.after_writes(1e6, &deletes);
+        assert!((newer.tombstones(1.0) - keys.entries(&newer, 1.0)).abs() < 1e-6);
+        let merged = keys.union([&newer, &everything]);
+        let left = (-1f64).exp() * 1e6;
+        assert!((keys.entries(&merged, 1.0) - 1e6).abs() < 1.0);
+        let settled = merged.without_tombstones();
+        assert!((keys.entries(&settled, 1.0) - left).abs() < 1.0);
+        assert!(merged.has_tombstones() && !settled.has_tombstones());
+        // The other way round, the load is newer and hides nothing.
+        let wrong = keys.union([&everything, &newer]);
+        assert!(keys.entries(&wrong, 1.0) > 1.6e6);
+    }
+
+    #[test]
+    fn keys_deleted_for_good_shrink_the_choice_and_inserts_grow_it() {
+        let mut keys = Population::new(1000.0, Skew::Uniform);
+        let mix = WriteMix { deletes: 0.5, deleted_return: false, ..WriteMix::default() };
+        let content = keys.after_writes(400.0, &mix);
+        assert!((content.tombstones(1.0) - 200.0).abs() < 1e-9);
+        keys.grow(400.0, &mix);
+        assert_eq!(keys.live(), 800.0);
+        let inserts = WriteMix { inserts: 1.0, ..mix };
+        let new = keys.after_writes(300.0, &WriteMix { deletes: 0.0, ..inserts });
+        assert!((keys.entries(&new, 1.0) - 300.0).abs() < 1e-9);
+        keys.grow(300.0, &WriteMix { deletes: 0.0, ..inserts });
+        assert_eq!(keys.live(), 1100.0);
+        // Inserts hit nothing: no older entry is dropped.
+        let both = keys.union([&new, &content]);
+        let sum = keys.entries(&new, 1.0) + keys.entries(&content, 1.0);
+        assert!((keys.entries(&both, 1.0) - sum).abs() < 1e-9);
+    }
+
+    #[test]
+    fn range_deletes_erase_their_share_of_older_entries() {
+        let keys = Population::new(1e5, Skew::Uniform);
+        let mix = WriteMix { range_deletes: 1.0, range_width: 0.01, ..WriteMix::default() };
+        let ranges = keys.after_writes(100.0, &mix);
+        assert_eq!(keys.entries(&ranges, 1.0), 0.0);
+        let merged = keys.union([&ranges, &keys.after_load(1e5)]);
+        let left = (-1f64).exp() * 1e5;
+        assert!((keys.entries(&merged, 1.0) - left).abs() < 1.0);
+        assert_eq!(merged.range_tombstones(1.0), 100.0);
+        assert_eq!(merged.without_tombstones().range_tombstones(1.0), 0.0);
     }
 
     #[test]

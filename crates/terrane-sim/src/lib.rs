@@ -10,33 +10,39 @@
 //! |---|---|
 //! | [`keys`] | popularity of keys, and the number of distinct keys in runs |
 //! | [`machine`] | costs of bytes and entries |
+//! | [`mix`] | kinds of writes |
 //! | [`workload`] | records and arrival times |
 //! | [`tree`] | flushes and compactions of a tree of expected contents |
 //! | [`start`] | initial trees |
 //! | [`simulation`] | the event loop |
 //! | [`latency`] | latencies, from curves of arrivals and departures |
 //! | [`outcome`] | results |
+//! | [`unplayed`] | what of a setup is not simulated |
 //! | [`phases`] | the two-phase test: the maximum rate, and latencies just below it |
 //!
-//! Not modelled: deletes, reads that change decisions, snapshots, compression, several trees.
+//! [`unplayed`] lists what a simulation leaves out of a setup.
 #![forbid(unsafe_code)]
 
 pub mod keys;
 pub mod latency;
 pub mod machine;
+pub mod mix;
 pub mod outcome;
 pub mod phases;
 pub mod simulation;
 pub mod start;
 pub mod tree;
+pub mod unplayed;
 pub mod workload;
 
 pub use keys::{Content, Population, Skew};
 pub use latency::Latencies;
 pub use machine::{Device, MachineCosts, MachineModel};
+pub use mix::WriteMix;
 pub use outcome::{SimulationOutcome, SimulationWindow, StallPeriod, Totals};
 pub use phases::{RateVerdict, TwoPhases, two_phases};
 pub use simulation::{Simulation, SimulationSetup};
 pub use start::{InitialTree, initial_tree};
 pub use tree::SimulatedTree;
-pub use workload::{Arrival, WriteLoad};
+pub use unplayed::unplayed;
+pub use workload::{Arrival, ReadLoad, WriteLoad};

@@ -5,6 +5,8 @@
 pub struct MachineModel {
     /// The limit on bytes per second that flushes and merges write together; `None` is unlimited.
     pub budget: Option<f64>,
+    /// True if reads from the device count against the budget as well.
+    pub budget_includes_reads: bool,
     /// The device that stores the tables.
     pub device: Device,
     /// Processor times and overheads per entry.
@@ -39,12 +41,16 @@ pub struct MachineCosts {
     pub memtable_entry_bytes: f64,
     /// The bytes per entry of a table in addition to key and value, filter and index included.
     pub table_entry_bytes: f64,
+    /// The bytes per tombstone of a table in addition to its key; below zero if keys are compressed
+    /// by more than that.
+    pub table_tombstone_bytes: f64,
 }
 
 impl Default for MachineModel {
     fn default() -> Self {
         Self {
             budget: None,
+            budget_includes_reads: false,
             device: Device {
                 bytes_per_second: 500e6,
                 request_seconds: 100e-6,
@@ -57,6 +63,7 @@ impl Default for MachineModel {
                 merge_seconds: 0.6e-6,
                 memtable_entry_bytes: 40.0,
                 table_entry_bytes: 13.0,
+                table_tombstone_bytes: 0.0,
             },
             slots: 2,
         }
@@ -97,17 +104,42 @@ impl JobCost {
     }
 }
 
+/// What reads take of a device.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct DeviceReads {
+    pub(crate) requests_per_second: f64,
+    pub(crate) bytes_per_second: f64,
+}
+
+/// The share of the device that reads leave to flushes and merges at least: the device serves
+/// requests in turn, so that many reads delay each other as well.
+const DEVICE_LEFT_MIN: f64 = 0.05;
+
+impl Device {
+    /// Returns the share of the device's time that reads leave.
+    fn left_by(&self, reads: &DeviceReads) -> f64 {
+        let request = self.request_seconds / f64::from(self.concurrency.max(1));
+        let busy =
+            reads.requests_per_second * request + reads.bytes_per_second / self.bytes_per_second;
+        (1.0 - busy).max(DEVICE_LEFT_MIN)
+    }
+}
+
 impl MachineModel {
     /// Returns the fractions of a flush and of merges completed per second. The flush goes first;
-    /// the merges have shares of the remaining bandwidth.
+    /// the merges have shares of the remaining bandwidth. Reads go before both.
     pub(crate) fn rates(
         &self,
         flush: Option<&JobCost>,
         merges: &[(JobCost, f64)],
+        reads: DeviceReads,
     ) -> (f64, Vec<f64>) {
         let budget = self.budget.unwrap_or(f64::INFINITY);
-        let device = self.device.bytes_per_second;
-        let stream = self.device.stream();
+        let read = if self.budget_includes_reads { reads.bytes_per_second } else { 0.0 };
+        let budget = (budget - read).max(budget * DEVICE_LEFT_MIN);
+        let left_by_reads = self.device.left_by(&reads);
+        let device = self.device.bytes_per_second * left_by_reads;
+        let stream = self.device.stream() * left_by_reads;
         let flushed = flush.map_or(0.0, |work| work.rate(1.0, budget, stream));
         let (taken, moved) = flush.map_or((0.0, 0.0), |work| {
             (work.written_bytes * flushed, work.moved_bytes() * flushed)
@@ -143,11 +175,41 @@ mod tests {
             ..MachineModel::default()
         };
         let work = |written| JobCost { written_bytes: written, ..JobCost::default() };
-        let (_, merges) = machine.rates(None, &[(work(100.0), 0.25), (work(100.0), 0.75)]);
+        let (_, merges) = machine.rates(
+            None,
+            &[(work(100.0), 0.25), (work(100.0), 0.75)],
+            DeviceReads::default(),
+        );
         assert_eq!(merges, [0.25, 0.75]);
         let slow = JobCost { written_bytes: 60.0, processor_seconds: 1.0, ..JobCost::default() };
-        let (flush, merges) = machine.rates(Some(&slow), &[(work(100.0), 1.0), (work(1.0), 0.0)]);
+        let (flush, merges) = machine.rates(
+            Some(&slow),
+            &[(work(100.0), 1.0), (work(1.0), 0.0)],
+            DeviceReads::default(),
+        );
         assert_eq!((flush, merges), (1.0, vec![0.4, 0.0]));
+    }
+
+    #[test]
+    fn reads_take_their_part_of_the_device_and_of_a_shared_budget() {
+        let mut machine = MachineModel {
+            device: Device {
+                bytes_per_second: 100.0,
+                request_seconds: 0.1,
+                request_bytes: 1e9,
+                concurrency: 1,
+            },
+            ..MachineModel::default()
+        };
+        let work = JobCost { written_bytes: 100.0, ..JobCost::default() };
+        // Half of the time goes to requests, and a quarter to the bytes.
+        let reads = DeviceReads { requests_per_second: 5.0, bytes_per_second: 25.0 };
+        let rate = |machine: &MachineModel| machine.rates(None, &[(work, 1.0)], reads).1[0];
+        assert!((rate(&machine) - 0.25).abs() < 1e-6, "{}", rate(&machine));
+        machine.budget = Some(35.0);
+        assert!((rate(&machine) - 0.25).abs() < 1e-6);
+        machine.budget_includes_reads = true;
+        assert!((rate(&machine) - 0.10).abs() < 1e-6, "{}", rate(&machine));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! picks compactions until one would get no share of the bandwidth.
 
 mod merging;
+mod reading;
 mod setup;
 mod writers;
 
@@ -74,6 +75,8 @@ pub struct Simulation<'a> {
     is_undecided: bool,
     decide_at: f64,
     look_at: f64,
+    /// Reads from the device that come with each write, in the present tree.
+    requests_per_write: f64,
     /// Arrivals over time.
     arrived: ArrivalCurve,
     /// The number of completed writes.
@@ -120,6 +123,7 @@ impl<'a> Simulation<'a> {
             is_undecided: false,
             decide_at: f64::INFINITY,
             look_at: f64::INFINITY,
+            requests_per_write: 0.0,
             arrived: ArrivalCurve::default(),
             departed: 0.0,
             blocked: None,
@@ -149,7 +153,7 @@ impl<'a> Simulation<'a> {
         loop {
             self.settle();
             let pace = self.pace();
-            let (flush, merges) = self.rates();
+            let (flush, merges) = self.rates(&pace);
             if self.is_over(&pace) {
                 return;
             }
@@ -186,6 +190,7 @@ impl<'a> Simulation<'a> {
     fn settle(&mut self) {
         if self.has_changed {
             self.schedule();
+            self.requests_per_write = self.reads_per_write();
             self.admission = admit(self.tree.shape(), self.immutable.len(), &self.setup.design);
         }
         let is_last = self.goal == StopAt::Loaded && self.left_to_load() < 0.5;
@@ -211,26 +216,14 @@ impl<'a> Simulation<'a> {
         self.window.most_runs = self.window.most_runs.max(runs);
     }
 
-    /// Returns the number of writes that fill a memtable.
-    fn buffer_writes(&self) -> f64 {
-        let SimulationSetup { design, workload, machine, .. } = self.setup;
-        let entry = workload.record_bytes + machine.costs.memtable_entry_bytes;
-        (design.buffer_bytes as f64 / entry).max(1.0)
-    }
-
-    fn left_to_load(&self) -> f64 {
-        self.setup.workload.records - self.departed
-    }
-
     fn begin_flush(&mut self) {
         if self.flushing.is_some() {
             return;
         }
         let Some(&writes) = self.immutable.front() else { return };
-        let keys = self.tree.keys();
         let content = match self.goal {
-            StopAt::Loaded => keys.after_load(writes),
-            StopAt::Time(_) => keys.after_updates(writes),
+            StopAt::Loaded => self.tree.keys().after_load(writes),
+            StopAt::Time(_) => self.tree.write(writes, &self.setup.workload.mix),
         };
         let bytes = self.tree.size_of(&content).0 + self.tree.value_bytes_of(&content);
         let processor_seconds = writes * self.setup.machine.costs.flush_seconds;
@@ -250,7 +243,7 @@ impl<'a> Simulation<'a> {
     /// Returns the merge with level 0 that policy plans for a flush of `writes` writes, if any.
     fn flush_merge(&mut self, writes: f64) -> Option<Compaction> {
         // Like the engine, count all versions in the memtable, not distinct keys.
-        let bytes = writes * self.setup.workload.record_bytes;
+        let bytes = writes * self.bytes_per_write();
         let accesses = TableAccesses::default();
         let in_progress = self.taken();
         let input = self.input(&accesses, &in_progress);
@@ -265,10 +258,12 @@ impl<'a> Simulation<'a> {
         Some(merge)
     }
 
-    fn rates(&self) -> (f64, Vec<f64>) {
+    fn rates(&self, pace: &WriterRates) -> (f64, Vec<f64>) {
+        let reads = self.device_reads(pace.made);
         let work: Vec<(JobCost, f64)> =
             self.merges.iter().map(|merge| (merge.begun.work, merge.share)).collect();
-        self.setup.machine.rates(self.flushing.as_ref().map(|flush| &flush.work), &work)
+        let flush = self.flushing.as_ref().map(|flush| &flush.work);
+        self.setup.machine.rates(flush, &work, reads)
     }
 
     /// Returns the time to the next event.

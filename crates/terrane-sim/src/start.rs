@@ -57,7 +57,10 @@ impl FromStr for InitialTree {
 /// Returns the initial tree of a simulation. The fill of a settled tree's levels depends on `seed`.
 pub fn initial_tree(setup: &SimulationSetup, start: InitialTree, seed: u64) -> SimulatedTree {
     let workload = &setup.workload;
-    let keys = Population::new(workload.records, workload.skew);
+    let mut keys = Population::new(workload.records, workload.skew);
+    if workload.mix.inserts > 0.0 {
+        keys = keys.with_inserts();
+    }
     let costs = &setup.machine.costs;
     let sizes = (workload.key_bytes, workload.record_bytes);
     let empty = SimulatedTree::new(&setup.design, keys, sizes, costs, setup.tables_max);

@@ -19,6 +19,7 @@ use terrane_policy::{
 
 use crate::keys::{Content, Population};
 use crate::machine::{JobCost, MachineCosts};
+use crate::mix::WriteMix;
 use cut::ContentRange;
 use values::{ValueCounts, ValueSizes};
 
@@ -33,6 +34,10 @@ pub struct SimulatedTree {
     keys: Population,
     /// The bytes of an entry in a table.
     entry_bytes: f64,
+    /// The bytes of a tombstone in a table.
+    tombstone_bytes: f64,
+    /// The bytes of a range tombstone in a table.
+    range_tombstone_bytes: f64,
     /// The sizes of values apart; `None` if the design stores the values of these records inline.
     values: Option<ValueSizes>,
     /// The maximum size of a table; `u64::MAX` if a run is one table.
@@ -78,6 +83,11 @@ fn width(start: u64, end: u64) -> f64 {
     end.saturating_sub(start) as f64 / END as f64
 }
 
+/// Returns when the oldest tombstone of some tables was flushed, in microseconds.
+fn oldest_tombstone(tables: &[Arc<TableInfo>]) -> u64 {
+    tables.iter().filter_map(|table| table.oldest_tombstone_micros).min().unwrap_or(u64::MAX)
+}
+
 /// Returns true if compactions of a design always take whole runs, so that the boundaries of tables
 /// do not matter.
 fn takes_whole_runs(design: &Design) -> bool {
@@ -103,6 +113,7 @@ impl SimulatedTree {
             None => (None, record_bytes),
         };
         let entry_bytes = in_table + costs.table_entry_bytes;
+        let tombstone_bytes = (key_bytes + costs.table_tombstone_bytes).max(1.0);
         let data = keys.records() * entry_bytes;
         let least = (data / tables_max.max(1) as f64) as u64;
         let table_bytes =
@@ -112,6 +123,8 @@ impl SimulatedTree {
             contents: BTreeMap::new(),
             keys,
             entry_bytes,
+            tombstone_bytes,
+            range_tombstone_bytes: tombstone_bytes + key_bytes,
             values,
             table_bytes,
             next_table: 1,
@@ -129,6 +142,13 @@ impl SimulatedTree {
         &self.keys
     }
 
+    /// Returns the content of a memtable after `writes` writes, which may change the number of keys.
+    pub(crate) fn write(&mut self, writes: f64, mix: &WriteMix) -> Content {
+        let content = self.keys.after_writes(writes, mix);
+        self.keys.grow(writes, mix);
+        content
+    }
+
     /// Returns the maximum size of a table; `None` if a run is one table.
     pub fn table_bytes(&self) -> Option<u64> {
         (self.table_bytes < u64::MAX).then_some(self.table_bytes)
@@ -136,13 +156,21 @@ impl SimulatedTree {
 
     /// Returns the bytes and entries of a run with this content.
     pub(crate) fn size_of(&self, content: &Content) -> (f64, f64) {
-        let entries = self.keys.entries(content, 1.0);
-        (entries * self.entry_bytes, entries)
+        (self.bytes_of(content, 1.0), self.keys.entries(content, 1.0))
+    }
+
+    /// Returns the bytes of tables with this content in a part of the key space.
+    fn bytes_of(&self, content: &Content, width: f64) -> f64 {
+        let tombstones = content.tombstones(width);
+        (self.keys.entries(content, width) - tombstones) * self.entry_bytes
+            + tombstones * self.tombstone_bytes
+            + content.range_tombstones(width) * self.range_tombstone_bytes
     }
 
     /// Returns the bytes of values apart that a flush of this content writes to value files.
     pub(crate) fn value_bytes_of(&self, content: &Content) -> f64 {
-        self.values.map_or(0.0, |sizes| self.keys.entries(content, 1.0) * sizes.record)
+        let values = self.keys.entries(content, 1.0) - content.tombstones(1.0);
+        self.values.map_or(0.0, |sizes| values * sizes.record)
     }
 
     /// Adds a run to a level, newer than its other runs.
@@ -158,13 +186,13 @@ impl SimulatedTree {
         self.write_values(&mut pieces, micros);
         let run = RunId(self.take_run());
         for piece in pieces {
-            self.put(level, run, piece, [seqs.0, seqs.1, micros, 0]);
+            self.put(level, run, piece, [seqs.0, seqs.1, micros, micros]);
         }
     }
 
     /// Returns the range of all keys with data that no table holds yet.
     fn new_data(&self, content: &Content) -> ContentRange {
-        let fresh = self.values.map(|_| self.keys.entries_by_group(content)).unwrap_or_default();
+        let fresh = self.values.map(|_| self.keys.values_by_group(content)).unwrap_or_default();
         let values = ValueCounts::default();
         ContentRange { start: 0, end: END, content: content.clone(), values, fresh }
     }
@@ -184,14 +212,18 @@ impl SimulatedTree {
         level: usize,
         run: RunId,
         piece: ContentRange,
-        [from, upto, micros, _]: [u64; 4],
+        [from, upto, micros, oldest_tombstone]: [u64; 4],
     ) {
-        let entries = self.keys.entries(&piece.content, width(piece.start, piece.end));
-        let bytes = (entries * self.entry_bytes).round() as u64;
+        let part = width(piece.start, piece.end);
+        let entries = self.keys.entries(&piece.content, part);
+        let bytes = self.bytes_of(&piece.content, part).round() as u64;
         let mut table =
             TableInfo::new(self.take_table(), range(piece.start, piece.end), bytes.max(1));
         table.value_refs = self.refs_of(&piece.values);
         table.entries = entries.round() as u64;
+        table.tombstones = piece.content.tombstones(part).round() as u64;
+        table.range_tombstones = piece.content.range_tombstones(part).round() as u64;
+        table.oldest_tombstone_micros = table.has_tombstones().then_some(oldest_tombstone);
         (table.smallest_seq, table.largest_seq, table.created_micros) = (from, upto, micros);
         let content = TableContent { entries: piece.content, values: piece.values };
         self.contents.insert(table.id, content);
@@ -245,6 +277,7 @@ impl SimulatedTree {
                         tables.iter().map(|table| table.smallest_seq).min().unwrap_or(0),
                         tables.iter().map(|table| table.largest_seq).max().unwrap_or(0),
                     );
+                    let oldest = oldest_tombstone(&tables);
                     for table in &tables {
                         begun.input_bytes += table.size_bytes as f64;
                         begun.work.processor_seconds += table.entries as f64 * costs.merge_seconds;
@@ -256,9 +289,8 @@ impl SimulatedTree {
                     begun.work.written_bytes += relocated;
                     for piece in pieces {
                         let part = width(piece.start, piece.end);
-                        begun.work.written_bytes +=
-                            self.keys.entries(&piece.content, part) * self.entry_bytes;
-                        begun.made.push((piece, [seqs.0, seqs.1, 0, 0]));
+                        begun.work.written_bytes += self.bytes_of(&piece.content, part);
+                        begun.made.push((piece, [seqs.0, seqs.1, 0, oldest]));
                     }
                 }
             }
@@ -281,15 +313,15 @@ impl SimulatedTree {
         let from = taken.iter().map(|table| table.smallest_seq).min().unwrap_or(seqs.0);
         let read_bytes = taken.iter().map(|table| table.size_bytes as f64).sum();
         let entries: f64 = taken.iter().map(|table| table.entries as f64).sum();
-        let bytes = |piece: &ContentRange| {
-            self.keys.entries(&piece.content, width(piece.start, piece.end)) * self.entry_bytes
-        };
+        let bytes =
+            |piece: &ContentRange| self.bytes_of(&piece.content, width(piece.start, piece.end));
+        let oldest = oldest_tombstone(&taken);
         let work = JobCost {
             read_bytes,
             written_bytes: pieces.iter().map(bytes).sum::<f64>() + self.fresh_bytes(&pieces),
             processor_seconds: entries * costs.merge_seconds,
         };
-        let made = pieces.into_iter().map(|piece| (piece, [from.min(seqs.0), seqs.1, 0, 0]));
+        let made = pieces.into_iter().map(|piece| (piece, [from.min(seqs.0), seqs.1, 0, oldest]));
         PlannedCompaction {
             compaction: merge,
             work,
@@ -332,8 +364,8 @@ impl SimulatedTree {
         }
         let (mut pieces, seqs): (Vec<ContentRange>, Vec<[u64; 4]>) = begun.made.into_iter().unzip();
         self.write_values(&mut pieces, micros);
-        for (piece, [from, upto, _, _]) in pieces.into_iter().zip(seqs) {
-            self.put(level, run, piece, [from, upto, micros, 0]);
+        for (piece, [from, upto, _, oldest]) in pieces.into_iter().zip(seqs) {
+            self.put(level, run, piece, [from, upto, micros, oldest.min(micros)]);
         }
         self.remove_dead_value_files();
         if check { self.shape.check() } else { Ok(()) }

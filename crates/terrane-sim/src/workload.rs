@@ -6,6 +6,7 @@ use std::str::FromStr;
 use terrane_policy::ParseError;
 
 use crate::keys::Skew;
+use crate::mix::WriteMix;
 
 /// The writes of a simulation.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +23,32 @@ pub struct WriteLoad {
     pub arrival: Arrival,
     /// The number of concurrent writers.
     pub writers: u32,
+    /// The shares of kinds of writes.
+    pub mix: WriteMix,
+    /// Reads that come with the writes.
+    pub reads: ReadLoad,
+}
+
+/// Reads, in proportion to writes, that share the device with flushes and merges.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ReadLoad {
+    /// Lookups of existing keys per write.
+    pub gets: f64,
+    /// Lookups of missing keys per write.
+    pub missing: f64,
+    /// Scans per write.
+    pub scans: f64,
+    /// The entries that a scan reads.
+    pub scan_entries: f64,
+    /// The share of blocks that are not in memory.
+    pub cold: f64,
+}
+
+impl WriteLoad {
+    /// Returns the mean bytes of keys and values of a write.
+    pub fn bytes_per_write(&self) -> f64 {
+        self.mix.bytes(self.key_bytes, self.record_bytes)
+    }
 }
 
 /// The arrival process of writes.

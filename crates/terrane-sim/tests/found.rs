@@ -5,7 +5,8 @@
 use std::fmt::Write as _;
 
 use terrane_sim::{
-    Arrival, InitialTree, MachineModel, SimulationSetup, Skew, WriteLoad, initial_tree, two_phases,
+    Arrival, InitialTree, MachineModel, ReadLoad, SimulationSetup, Skew, WriteLoad, WriteMix,
+    initial_tree, two_phases,
 };
 use terrane_testkit::datadriven::Case;
 
@@ -22,6 +23,8 @@ fn answer(case: &Case) -> String {
         skew: given("keys").map_or(Skew::Uniform, |text| text.parse().unwrap()),
         arrival: Arrival::Closed,
         writers: 1,
+        mix: WriteMix::default(),
+        reads: ReadLoad::default(),
     };
     let mut text = String::new();
     for line in case.input.lines() {

@@ -7,8 +7,8 @@ use terrane_policy::scheduler::{
 };
 use terrane_policy::{Design, PickContext, Violation, pick};
 use terrane_sim::{
-    Arrival, InitialTree, MachineModel, Simulation, SimulationOutcome, SimulationSetup, Skew,
-    WriteLoad, initial_tree, phases,
+    Arrival, InitialTree, MachineModel, ReadLoad, Simulation, SimulationOutcome, SimulationSetup,
+    Skew, WriteLoad, WriteMix, initial_tree, phases,
 };
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -63,6 +63,17 @@ fn random_design(rng: &mut Rng) -> String {
     )
 }
 
+fn random_mix(rng: &mut Rng) -> WriteMix {
+    let share = |rng: &mut Rng| f64::from(*rng.pick(&[0u32, 0, 0, 20])) / 100.0;
+    WriteMix {
+        inserts: share(rng),
+        deletes: share(rng),
+        range_deletes: if rng.percent(20) { 0.001 } else { 0.0 },
+        range_width: 0.01,
+        deleted_return: rng.percent(50),
+    }
+}
+
 fn random_setup(rng: &mut Rng) -> SimulationSetup {
     // Random settings may contradict each other; then draw again.
     let design: Design = loop {
@@ -83,6 +94,14 @@ fn random_setup(rng: &mut Rng) -> SimulationSetup {
         skew,
         arrival,
         writers: rng.between(1, 8) as u32,
+        mix: random_mix(rng),
+        reads: ReadLoad {
+            gets: rng.below(3) as f64,
+            scans: 0.1,
+            scan_entries: 10.0,
+            cold: rng.below(2) as f64,
+            ..ReadLoad::default()
+        },
     };
     let mut setup =
         SimulationSetup::new(design, workload, machine(rng.between(1, 40) as f64 * 1e6));
@@ -147,6 +166,8 @@ fn a_known_stall_gives_the_latency_that_arithmetic_gives() {
             skew: Skew::Uniform,
             arrival: Arrival::Constant(1024.0),
             writers: 1,
+            mix: WriteMix::default(),
+            reads: ReadLoad::default(),
         },
         machine(1e12),
     );
@@ -234,6 +255,8 @@ fn no_schedule_of_writes_makes_any_of_them_earlier() {
             skew: Skew::Uniform,
             arrival: Arrival::Closed,
             writers: 1,
+            mix: WriteMix::default(),
+            reads: ReadLoad::default(),
         };
         let mut setup = SimulationSetup::new(design.parse().unwrap(), workload, machine(1e12));
         setup.machine.costs.write_seconds = 20e-6;
@@ -285,6 +308,8 @@ fn rates_are_near_the_formulas() {
             skew: Skew::Uniform,
             arrival: Arrival::Closed,
             writers: 1,
+            mix: WriteMix::default(),
+            reads: ReadLoad::default(),
         };
         let mut setup = SimulationSetup::new(design.parse().unwrap(), workload, machine(1e8));
         setup.machine.costs.table_entry_bytes = 0.0;
@@ -329,6 +354,8 @@ fn one_merge_at_a_time_accumulates_as_many_runs_as_the_formula_says() {
             skew: Skew::Uniform,
             arrival: Arrival::Constant(rate),
             writers: 1,
+            mix: WriteMix::default(),
+            reads: ReadLoad::default(),
         };
         let mut setup = SimulationSetup::new(design.parse().unwrap(), workload, machine(budget));
         setup.machine.costs.table_entry_bytes = 0.0;

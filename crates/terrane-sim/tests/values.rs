@@ -4,8 +4,8 @@
 use terrane_policy::ValueSeparation;
 use terrane_policy::cost::{DataProfile, ValueFileCosts, costs};
 use terrane_sim::{
-    Arrival, InitialTree, MachineModel, Simulation, SimulationSetup, SimulationWindow, Skew,
-    WriteLoad, initial_tree,
+    Arrival, InitialTree, MachineModel, ReadLoad, Simulation, SimulationSetup, SimulationWindow,
+    Skew, WriteLoad, WriteMix, initial_tree,
 };
 
 const RECORD_BYTES: f64 = 16_400.0;
@@ -23,6 +23,8 @@ fn setup(values: &str, skew: Skew) -> SimulationSetup {
         skew,
         arrival: Arrival::Constant(RATE),
         writers: 1,
+        mix: WriteMix::default(),
+        reads: ReadLoad::default(),
     };
     let mut machine = MachineModel::default();
     machine.device.bytes_per_second = 1e12;

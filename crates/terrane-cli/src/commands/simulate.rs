@@ -40,7 +40,7 @@ impl SimulateArgs {
         let machine = self.machine()?;
         let mut out = output::stdout();
         for (number, design) in self.designs()?.into_iter().enumerate() {
-            let mut setup = SimulationSetup::new(design, self.workload(), machine);
+            let mut setup = SimulationSetup::new(design, self.workload()?, machine);
             setup.window_seconds = (seconds / 240.0).clamp(0.001, 30.0);
             setup.tables_max = self.tables_max;
             let tree = initial_tree(&setup, self.start, self.seed);

@@ -6,8 +6,8 @@
 use terrane::Design;
 use terrane_policy::advice::DesignCosts;
 use terrane_sim::{
-    Arrival, Device, InitialTree, MachineModel, Population, SimulatedTree, Simulation,
-    SimulationOutcome, SimulationSetup, SimulationWindow, Skew, WriteLoad, initial_tree,
+    Arrival, Device, InitialTree, MachineModel, Population, ReadLoad, SimulatedTree, Simulation,
+    SimulationOutcome, SimulationSetup, SimulationWindow, Skew, WriteLoad, WriteMix, initial_tree,
 };
 
 /// Bounds on the number of buffers to simulate. Within these bounds, the updates write each record
@@ -70,6 +70,8 @@ impl Scenario {
             skew: self.skew,
             arrival,
             writers: 1,
+            mix: WriteMix::default(),
+            reads: ReadLoad::default(),
         };
         SimulationSetup {
             tables_max: TABLES_MAX,

@@ -35,6 +35,9 @@ pub fn scattered(number: u64, count: u64) -> u64 {
     u64::try_from(place).unwrap_or(number)
 }
 
+/// The number of tombstones whose mean size is measured.
+const TOMBSTONES_MAX: u64 = 20_000;
+
 /// The durations of a round of writes, flushes and one full merge.
 struct CalibrationRound {
     put_seconds: f64,
@@ -42,6 +45,8 @@ struct CalibrationRound {
     /// Entries of the first immutable memtable.
     buffer_entries: f64,
     buffer_bytes: f64,
+    /// The mean bytes of a tombstone in a table.
+    tombstone_bytes: f64,
 }
 
 /// Measures the constants of this machine.
@@ -84,6 +89,7 @@ pub fn measure(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<Ma
             table_entry_bytes: (stats.table_bytes as f64 / stats.table_entries.max(1) as f64
                 - record)
                 .max(0.0),
+            table_tombstone_bytes: in_memory.tombstone_bytes - KEY_BYTES as f64,
         },
         ..MachineModel::default()
     })
@@ -115,9 +121,25 @@ fn round(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<Calibrat
     db.flush()?;
     db.compact_range::<&[u8]>(..)?;
     let stats = db.stats();
+    let tombstone_bytes = tombstone_bytes(&db, count.min(TOMBSTONES_MAX), count)?;
     db.close()?;
     let buffer_entries = oldest.max(1) as f64;
-    Ok(CalibrationRound { put_seconds, stats, buffer_entries, buffer_bytes: buffer_bytes as f64 })
+    let buffer_bytes = buffer_bytes as f64;
+    Ok(CalibrationRound { put_seconds, stats, buffer_entries, buffer_bytes, tombstone_bytes })
+}
+
+/// Deletes some keys, and returns the mean bytes of their tombstones in the flushed tables.
+fn tombstone_bytes(db: &Db, deletes: u64, count: u64) -> Result<f64> {
+    let before = db.stats().flush_bytes_written;
+    for number in 0..deletes {
+        db.delete(key(scattered(number, count), count))?;
+        if number % 64 == 63 {
+            while db.run_background_job()? {}
+        }
+    }
+    db.flush()?;
+    let written = db.stats().flush_bytes_written - before;
+    Ok(written as f64 / deletes.max(1) as f64)
 }
 
 /// Opens a database without background threads.

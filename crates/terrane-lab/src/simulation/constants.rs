@@ -23,6 +23,9 @@ struct ConstantsFile {
     merge_micros_per_entry: f64,
     memtable_bytes_per_entry: f64,
     table_bytes_per_entry: f64,
+    /// In addition to the key; may be negative.
+    #[serde(default)]
+    table_bytes_per_tombstone: f64,
 }
 
 /// Reads the constants from a file.
@@ -42,7 +45,9 @@ pub fn read(path: &Path) -> Result<MachineModel> {
         file.table_bytes_per_entry,
     ];
     let is_fine = |number: &f64| number.is_finite() && *number >= 0.0;
-    if !numbers.iter().all(|number| is_fine(number) && *number > 0.0) || !costs.iter().all(is_fine)
+    if !numbers.iter().all(|number| is_fine(number) && *number > 0.0)
+        || !costs.iter().all(is_fine)
+        || !file.table_bytes_per_tombstone.is_finite()
     {
         return Err(usage(format!(
             "{}: constants must be positive, and request_micros and the per-entry costs may be zero",
@@ -62,6 +67,7 @@ pub fn read(path: &Path) -> Result<MachineModel> {
             merge_seconds: file.merge_micros_per_entry / 1e6,
             memtable_entry_bytes: file.memtable_bytes_per_entry,
             table_entry_bytes: file.table_bytes_per_entry,
+            table_tombstone_bytes: file.table_bytes_per_tombstone,
         },
         ..MachineModel::default()
     })
@@ -81,6 +87,7 @@ pub fn write(machine: &MachineModel, what: &str) -> Result<String> {
         merge_micros_per_entry: round(costs.merge_seconds * 1e6),
         memtable_bytes_per_entry: round(costs.memtable_entry_bytes),
         table_bytes_per_entry: round(costs.table_entry_bytes),
+        table_bytes_per_tombstone: round(costs.table_tombstone_bytes),
     };
     let mut text = String::new();
     writeln!(text, "# {what}")?;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use terrane_policy::StallCause;
 use terrane_sim::{
     Arrival, InitialTree, Latencies, RateVerdict, SimulatedTree, SimulationOutcome,
-    SimulationSetup, SimulationWindow, TwoPhases,
+    SimulationSetup, SimulationWindow, TwoPhases, unplayed,
 };
 
 use crate::json::SCHEMA;
@@ -87,6 +87,8 @@ pub struct JsonSimulation {
     arrival_writes_per_second: Option<f64>,
     is_sustainable: Option<bool>,
     phases: Vec<JsonPhase>,
+    /// What of the design and the workload is not simulated.
+    not_simulated: Vec<String>,
 }
 
 fn json_window(window: &SimulationWindow) -> JsonWindow {
@@ -176,6 +178,7 @@ impl JsonSimulation {
             arrival_writes_per_second: None,
             is_sustainable: None,
             phases,
+            not_simulated: unplayed(simulated.setup),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use terrane_policy::{Admission, StallCause};
 
-use super::{SOON, Simulation, StopAt};
+use super::{SOON, Simulation, SimulationSetup, StopAt};
 use crate::outcome::StallPeriod;
 use crate::workload::Arrival;
 
@@ -58,6 +58,25 @@ impl ArrivalCurve {
 }
 
 impl Simulation<'_> {
+    /// Returns the number of writes that fill a memtable.
+    pub(super) fn buffer_writes(&self) -> f64 {
+        let SimulationSetup { design, machine, .. } = self.setup;
+        let entry = self.bytes_per_write() + machine.costs.memtable_entry_bytes;
+        (design.buffer_bytes as f64 / entry).max(1.0)
+    }
+
+    /// Returns the mean bytes of keys and values of a write; a load only writes records.
+    pub(super) fn bytes_per_write(&self) -> f64 {
+        match self.goal {
+            StopAt::Loaded => self.setup.workload.record_bytes,
+            StopAt::Time(_) => self.setup.workload.bytes_per_write(),
+        }
+    }
+
+    pub(super) fn left_to_load(&self) -> f64 {
+        self.setup.workload.records - self.departed
+    }
+
     /// Computes the present rates.
     pub(super) fn pace(&mut self) -> WriterRates {
         let workload = &self.setup.workload;
@@ -77,7 +96,7 @@ impl Simulation<'_> {
                 pace.blocked = Some((pressure.cause, pressure.measured));
             }
             Admission::Delay(pressure) => {
-                pace.delay = workload.record_bytes * pressure.delay_nanos_per_byte() * 1e-9;
+                pace.delay = self.bytes_per_write() * pressure.delay_nanos_per_byte() * 1e-9;
                 pace.service += pace.delay;
             }
             _ => {}
@@ -142,9 +161,10 @@ impl Simulation<'_> {
         if count <= 0.0 {
             return;
         }
+        let bytes = count * self.bytes_per_write();
         let totals = &mut self.outcome.totals;
         totals.writes += count;
-        totals.user_bytes += count * self.setup.workload.record_bytes;
+        totals.user_bytes += bytes;
         totals.delayed_seconds += count * pace.delay;
         self.active += count;
         let (slow, took) = self.take_waiting(count);

@@ -1,12 +1,12 @@
 //! The output of a merge: the union of its inputs, cut into tables as in the engine.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrane_policy::compaction::Input;
 use terrane_policy::{Compaction, TableId, TableInfo};
 
 use super::values::ValueCounts;
-use super::{END, SimulatedTree, TableContent, bounds, width};
+use super::{END, SimulatedTree, TableContent, bounds, range, width};
 use crate::keys::Content;
 
 /// The maximum overlap of a table with the level below it, in tables of its size (LevelDB's
@@ -76,15 +76,18 @@ impl SimulatedTree {
     ) -> Vec<ContentRange> {
         let mut cuts: Vec<u64> = Vec::new();
         let mut sources: Vec<Source<'_>> = Vec::new();
-        let age = |id: TableId| {
-            let has = |input: &Input| input.tables.iter().any(|table| table.id == id);
-            job.inputs.iter().position(has).unwrap_or(usize::MAX)
-        };
+        let ages: BTreeMap<TableId, usize> = job
+            .inputs
+            .iter()
+            .enumerate()
+            .flat_map(|(age, input)| input.tables.iter().map(move |table| (table.id, age)))
+            .collect();
         for table in tables {
             let (start, end) = bounds(&table.range);
             cuts.extend([start, end]);
             let Some(content) = self.contents.get(&table.id) else { continue };
-            let age = if self.values.is_some() { age(table.id) } else { 0 };
+            // The memtable is newer than all tables.
+            let age = ages.get(&table.id).map_or(usize::MAX, |age| age + 1);
             let table = Some(content);
             sources.push(Source { start, end, age, content: &content.entries, table });
         }
@@ -105,12 +108,22 @@ impl SimulatedTree {
                 active.push(*source);
             }
             if !active.is_empty() {
+                active.sort_by_key(|source| source.age);
                 let content = self.keys.union(active.iter().map(|source| source.content));
-                let (values, fresh) = self.values_left(job, &mut active, width(start, end));
+                let content = self.droppable(job, content, start, end);
+                let (values, fresh) = self.values_left(job, &active, width(start, end));
                 pieces.push(ContentRange { start, end, content, values, fresh });
             }
         }
         pieces
+    }
+
+    /// Returns the content of a merge, without its tombstones if no table below is older.
+    fn droppable(&self, job: &Compaction, content: Content, start: u64, end: u64) -> Content {
+        if content.has_tombstones() && job.is_bottom(&range(start, end), &self.shape) {
+            return content.without_tombstones();
+        }
+        content
     }
 
     /// Returns where the values are that a merge of overlapping sources leaves in a range of this
@@ -118,14 +131,13 @@ impl SimulatedTree {
     fn values_left(
         &self,
         job: &Compaction,
-        sources: &mut [Source<'_>],
+        sources: &[Source<'_>],
         part: f64,
     ) -> (ValueCounts, Vec<f64>) {
         let (mut values, mut fresh) = (ValueCounts::default(), Vec::new());
         if self.values.is_none() {
             return (values, fresh);
         }
-        sources.sort_by_key(|source| source.age);
         // The share of each group that no newer source has overwritten.
         let mut kept = vec![1.0; self.keys.groups()];
         for source in sources.iter() {
@@ -135,7 +147,7 @@ impl SimulatedTree {
                     values.add(&table.values, part, Some(&kept));
                 }
                 None => {
-                    let all = self.keys.entries_by_group(source.content);
+                    let all = self.keys.values_by_group(source.content);
                     fresh =
                         all.iter().zip(&kept).map(|(count, kept)| count * part * kept).collect();
                 }
@@ -200,7 +212,7 @@ impl SimulatedTree {
     }
 
     fn bytes(&self, content: &Content, start: u64, end: u64) -> f64 {
-        self.keys.entries(content, width(start, end)) * self.entry_bytes
+        self.bytes_of(content, width(start, end))
     }
 
     /// Finishes a table. A remainder of less than one entry joins the previous table.

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use terrane::Design;
-use terrane_sim::{Arrival, InitialTree, MachineModel, Skew, WriteLoad};
+use terrane_sim::{Arrival, InitialTree, MachineModel, ReadLoad, Skew, WriteLoad, WriteMix};
+use terrane_workload::OperationMix;
 
 use super::calibrate::CalibrateArgs;
 use super::claims::ClaimsArgs;
 use super::validate::ValidateArgs;
+use terrane_lab::error::usage;
 use terrane_lab::quantity::{
     RECORD_BYTES_MAX, RECORDS_MAX, bytes_in, count, count_in, number_in, rate,
 };
 use terrane_lab::simulation::constants;
+use terrane_lab::simulation::mix::MixLoad;
 use terrane_lab::spec;
 
 const EXAMPLES: &str = "\
@@ -74,6 +77,27 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=4096))]
     pub(super) writers: u32,
 
+    /// The operations, such as `update=40,insert=10,delete=10,get=40`; reads come in proportion to
+    /// the writes and share the device with merges [default: updates]
+    #[arg(long, value_name = "MIX")]
+    pub(super) mix: Option<OperationMix>,
+
+    /// Updates also write deleted records again; by default, they choose existing ones
+    #[arg(long, requires = "mix")]
+    pub(super) deleted_return: bool,
+
+    /// The share of writes that deletes a range of keys
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = number_in(0.0..=1.0))]
+    pub(super) range_deletes: f64,
+
+    /// The share of the key space that a range delete covers
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0001, value_parser = number_in(0.0..=1.0))]
+    pub(super) range_width: f64,
+
+    /// The share of blocks that reads take from the device, not from memory
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, requires = "mix", value_parser = number_in(0.0..=1.0))]
+    pub(super) cold: f64,
+
     /// Find the maximum rate, with the fair scheduler and exact intake, then run the design at a
     /// share of it
     #[arg(long)]
@@ -130,15 +154,27 @@ impl SimulateArgs {
         texts.into_iter().map(spec::parse).collect()
     }
 
-    pub(super) fn workload(&self) -> WriteLoad {
-        WriteLoad {
+    pub(super) fn workload(&self) -> Result<WriteLoad> {
+        let (mut mix, mut reads) = (WriteMix::default(), ReadLoad::default());
+        if let Some(given) = &self.mix {
+            let load = MixLoad::of(given, self.records, self.cold)?;
+            (mix, reads) = (load.writes, load.reads);
+            mix.deleted_return = self.deleted_return;
+        }
+        (mix.range_deletes, mix.range_width) = (self.range_deletes, self.range_width);
+        if mix.inserts + mix.deletes + mix.range_deletes > 1.0 {
+            return Err(usage("inserts, deletes and --range-deletes exceed all writes"));
+        }
+        Ok(WriteLoad {
             records: self.records as f64,
             key_bytes: self.key_size.min(self.record_size) as f64,
             record_bytes: self.record_size as f64,
             skew: self.keys,
             arrival: self.arrival,
             writers: self.writers,
-        }
+            mix,
+            reads,
+        })
     }
 
     pub(super) fn machine(&self) -> Result<MachineModel> {

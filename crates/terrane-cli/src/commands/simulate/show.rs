@@ -7,7 +7,7 @@ use terrane_lab::human::{self, seconds};
 use terrane_lab::json::write_line;
 use terrane_lab::simulation::report::{JsonSimulation, QUANTILES, SimulatedDesign, causes};
 use terrane_lab::sparkline::{sparkline, squeezed};
-use terrane_sim::{RateVerdict, SimulationOutcome, SimulationSetup, TwoPhases};
+use terrane_sim::{RateVerdict, SimulationOutcome, SimulationSetup, TwoPhases, unplayed};
 
 /// The width of a curve, in columns.
 const COLUMNS: usize = 60;
@@ -80,6 +80,9 @@ fn head(out: &mut dyn Write, simulated: &SimulatedDesign<'_>) -> Result<()> {
     if let Some(bytes) = tree.table_bytes().filter(|bytes| *bytes > setup.design.table_bytes) {
         let (used, requested) = (human::bytes(bytes), human::bytes(setup.design.table_bytes));
         writeln!(out, "tables are simulated at {used} instead of {requested}; see --tables-max")?;
+    }
+    for note in unplayed(setup) {
+        writeln!(out, "not simulated: {note}")?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use terrane::{Db, Design};
-use terrane_sim::Skew;
+use terrane_sim::{Skew, WriteMix};
 
 use super::ValidationPlan;
 use crate::simulation::calibrate::{KEY_BYTES, key, open, scattered};
@@ -64,16 +64,86 @@ impl RecordChooser {
     }
 }
 
+/// Writes of several kinds in the proportions of a mix.
+struct MixedWriter {
+    chooser: RecordChooser,
+    mix: WriteMix,
+    /// The number of keys that the load spread over the key space.
+    records: u64,
+    /// The existing keys, if deleted keys do not return.
+    live: Option<Vec<u64>>,
+    /// The number of the next inserted key.
+    next: u64,
+}
+
+impl MixedWriter {
+    fn new(plan: &ValidationPlan) -> Self {
+        let keeps_live = plan.mix.inserts > 0.0 || !plan.mix.deleted_return;
+        Self {
+            chooser: RecordChooser::new(plan.records, plan.skew, plan.seed),
+            mix: plan.mix,
+            records: plan.records,
+            live: keeps_live.then(|| (0..plan.records).collect()),
+            next: plan.records,
+        }
+    }
+
+    fn chance(&mut self) -> f64 {
+        (self.chooser.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Returns the key of a record. Inserted keys are between the loaded ones.
+    fn key(&self, number: u64) -> [u8; KEY_BYTES] {
+        if number < self.records {
+            return key(number, self.records);
+        }
+        let mut new = [b'+'; KEY_BYTES];
+        new[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+        new
+    }
+
+    fn write(&mut self, db: &Db, value: &[u8]) -> Result<()> {
+        let kind = if self.mix == WriteMix::default() { 1.0 } else { self.chance() };
+        let WriteMix { inserts, deletes, range_deletes, range_width, .. } = self.mix;
+        if kind < range_deletes {
+            let width = (range_width * 2f64.powi(64)) as u64;
+            let start = self.chooser.bits() % (u64::MAX - width);
+            let ends = [start, start + width].map(u64::to_be_bytes);
+            return Ok(db.delete_range(ends[0]..ends[1])?);
+        }
+        let is_insert = kind < range_deletes + inserts;
+        if is_insert || self.live.as_ref().is_some_and(Vec::is_empty) {
+            let new = self.next;
+            self.next += 1;
+            self.live.iter_mut().for_each(|live| live.push(new));
+            return Ok(db.put(self.key(new), value)?);
+        }
+        let at = self.chooser.next();
+        let at = match &self.live {
+            Some(live) => (self.chooser.bits() % live.len() as u64) as usize,
+            None => at as usize,
+        };
+        let number = self.live.as_ref().map_or(at as u64, |live| live[at]);
+        if kind < range_deletes + inserts + deletes {
+            if let Some(live) = self.live.as_mut().filter(|_| !self.mix.deleted_return) {
+                live.swap_remove(at);
+            }
+            return Ok(db.delete(self.key(number))?);
+        }
+        Ok(db.put(self.key(number), value)?)
+    }
+}
+
 /// Loads a tree and updates it; all due work completes before the next write.
 pub(super) fn at_once(plan: &ValidationPlan, design: &Design) -> Result<TreeMeasurement> {
     let db = open(design.clone(), None, MEMORY)?;
     load(&db, plan)?;
     let before = db.stats();
     let value = value(plan);
-    let mut chooser = RecordChooser::new(plan.records, plan.skew, plan.seed);
+    let mut writer = MixedWriter::new(plan);
     let (mut runs, mut looks, mut most_runs) = (0, 0, 0);
     for number in 0..plan.writes {
-        db.put(key(chooser.next(), plan.records), &value)?;
+        writer.write(&db, &value)?;
         if number % 32 == 31 {
             while db.run_background_job()? {}
         }

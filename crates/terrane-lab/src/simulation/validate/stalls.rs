@@ -13,7 +13,7 @@ use anyhow::Result;
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, IoBudget, Options};
 use terrane_sim::{
-    Arrival, InitialTree, MachineModel, Simulation, SimulationOutcome, Skew, initial_tree,
+    Arrival, InitialTree, MachineModel, Simulation, SimulationOutcome, Skew, WriteMix, initial_tree,
 };
 
 use super::measured::{RecordChooser, load, value};
@@ -166,13 +166,19 @@ impl StallComparison {
 /// Compares all designs.
 pub(super) fn compare(designs: &[&'static str], seed: u64) -> Result<StallComparison> {
     let costs = calibrate::measure(RECORDS, RECORD_BYTES, None)?.costs;
-    let machine =
-        MachineModel { costs, device: fast_device(), budget: Some(BUDGET as f64), slots: 1 };
+    let machine = MachineModel {
+        costs,
+        device: fast_device(),
+        budget: Some(BUDGET as f64),
+        slots: 1,
+        ..MachineModel::default()
+    };
     let plan = ValidationPlan {
         records: RECORDS,
         writes: 0,
         record_bytes: RECORD_BYTES,
         skew: Skew::Uniform,
+        mix: WriteMix::default(),
         seed,
     };
     let mut rows = Vec::new();

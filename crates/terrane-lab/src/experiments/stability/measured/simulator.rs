@@ -3,7 +3,8 @@
 use anyhow::Result;
 use terrane::Design;
 use terrane_sim::{
-    Arrival, InitialTree, MachineModel, Simulation, SimulationSetup, Skew, WriteLoad, initial_tree,
+    Arrival, InitialTree, MachineModel, ReadLoad, Simulation, SimulationSetup, Skew, WriteLoad,
+    WriteMix, initial_tree,
 };
 
 use super::sizes::{RECORD_BYTES, StabilitySizes};
@@ -23,6 +24,8 @@ pub(super) fn greatest_rate(sizes: &StabilitySizes, design: &str) -> Result<f64>
         skew: Skew::Uniform,
         arrival: Arrival::Closed,
         writers: 1,
+        mix: WriteMix::default(),
+        reads: ReadLoad::default(),
     };
     let setup = SimulationSetup {
         window_seconds: sizes.seconds() / 60.0,

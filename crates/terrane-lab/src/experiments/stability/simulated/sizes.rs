@@ -3,8 +3,8 @@
 use anyhow::Result;
 use terrane::Design;
 use terrane_sim::{
-    Arrival, InitialTree, MachineModel, SimulatedTree, SimulationSetup, Skew, WriteLoad,
-    initial_tree,
+    Arrival, InitialTree, MachineModel, ReadLoad, SimulatedTree, SimulationSetup, Skew, WriteLoad,
+    WriteMix, initial_tree,
 };
 
 use crate::experiments::stability::phase::PhaseMeasurement;
@@ -38,6 +38,8 @@ impl SimulatedSizes {
             skew: Skew::Uniform,
             arrival: Arrival::Closed,
             writers: 1,
+            mix: WriteMix::default(),
+            reads: ReadLoad::default(),
         };
         let window_seconds = (self.seconds() / 60.0).min(30.0);
         Ok(SimulationSetup { window_seconds, ..SimulationSetup::new(design, workload, machine) })

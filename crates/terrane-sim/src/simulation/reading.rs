@@ -1,0 +1,41 @@
+//! Reads that share the device with flushes and merges.
+//!
+//! Reads arrive in proportion to writes. A lookup reads the blocks that the filters of the design
+//! let through, a scan a block of each run and then the blocks of its entries; the share of them
+//! that is not in memory comes from the device, one request each. Their latencies are not simulated.
+
+use terrane_policy::advice::DesignCosts;
+
+use super::{Simulation, StopAt};
+use crate::machine::DeviceReads;
+
+impl Simulation<'_> {
+    /// Computes the requests that the reads of one write make in the present tree.
+    pub(super) fn reads_per_write(&self) -> f64 {
+        let workload = &self.setup.workload;
+        let reads = &workload.reads;
+        if reads.cold <= 0.0 || self.goal == StopAt::Loaded {
+            return 0.0;
+        }
+        let design = &self.setup.design;
+        let levels = &self.tree.shape().levels;
+        let levels: Vec<(f64, f64)> = levels
+            .iter()
+            .map(|level| (level.runs.len() as f64, level.size_bytes() as f64))
+            .collect();
+        let (found, missing, runs) = DesignCosts::of_levels(design, &levels);
+        let value = (workload.record_bytes - workload.key_bytes).max(0.0);
+        let apart = if design.values.is_apart(value as u64) { 1.0 } else { 0.0 };
+        let in_table = if apart > 0.0 { workload.key_bytes } else { workload.record_bytes };
+        let entries_per_block = (f64::from(design.block_bytes) / in_table).max(1.0);
+        let scan = runs + reads.scan_entries * (1.0 / entries_per_block + apart);
+        reads.cold * (reads.gets * (found + apart) + reads.missing * missing + reads.scans * scan)
+    }
+
+    /// Returns what reads take of the device while this many writes complete each second.
+    pub(super) fn device_reads(&self, writes_per_second: f64) -> DeviceReads {
+        let requests_per_second = self.requests_per_write * writes_per_second;
+        let block = f64::from(self.setup.design.block_bytes);
+        DeviceReads { requests_per_second, bytes_per_second: requests_per_second * block }
+    }
+}
