@@ -6,11 +6,13 @@
 //! | [`calibrate`] | measures the simulator's constants with the engine |
 //! | [`show`] | prints the results |
 //! | [`validate`] | compares the simulator with the engine: `docs/simulator.md` |
+//! | [`map`] | which share of the maximum holds, for many designs |
 //! | [`claims`] | the claims of the stability paper, at its scale |
 
 mod arguments;
 mod calibrate;
 mod claims;
+mod map;
 mod show;
 mod validate;
 
@@ -33,6 +35,7 @@ impl SimulateArgs {
             Some(SimulateCommand::Claims(args)) => return args.run(),
             Some(SimulateCommand::Calibrate(args)) => return args.run(),
             Some(SimulateCommand::Validate(args)) => return args.run(),
+            Some(SimulateCommand::Map(args)) => return args.run(),
             None => {}
         }
         check_data(self.records as f64, self.record_size as f64)?;

@@ -1,5 +1,6 @@
-//! Measures the costs of entries and bytes with the engine.
+//! Measures the costs of entries with the engine, and the device.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,8 +8,9 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, Durability, Options, Stats};
-use terrane_sim::{Device, MachineCosts, MachineModel};
+use terrane_sim::{MachineCosts, MachineModel};
 
+use super::device;
 use crate::scratch::Scratch;
 
 /// A prime: its multiples modulo a count that it does not divide are a pseudo-random permutation.
@@ -49,9 +51,8 @@ struct CalibrationRound {
     tombstone_bytes: f64,
 }
 
-/// Measures the constants of this machine.
+/// Measures the constants of this machine, and the device of `dir`.
 pub fn measure(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<MachineModel> {
-    let in_memory = round(count, record_bytes, None)?;
     let scratch = match dir {
         Some(dir) => {
             let made = tempfile::Builder::new().prefix("terrane-calibrate-").tempdir_in(dir);
@@ -61,37 +62,35 @@ pub fn measure(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<Ma
         }
         None => Scratch::temporary("terrane-calibrate-")?,
     };
-    let on_disk = round(count, record_bytes, Some(scratch.path()))?;
+    let device = device::measure(scratch.path())?;
+    if !device.is_direct {
+        let _ = writeln!(
+            std::io::stderr(),
+            "note: the file system refuses direct I/O, so reads may come from memory"
+        );
+    }
+    let on_disk = round(count, record_bytes, Some(&scratch.path().join("db")))?;
+    let put_seconds = on_disk.put_seconds / on_disk.stats.writes.max(1) as f64;
+    let costs = MachineCosts { write_seconds: put_seconds, ..costs(count, record_bytes)? };
+    Ok(MachineModel { device: device.device, costs, ..MachineModel::default() })
+}
+
+/// Measures the costs of entries in memory.
+pub fn costs(count: u64, record_bytes: usize) -> Result<MachineCosts> {
+    let in_memory = round(count, record_bytes, None)?;
     let CalibrationRound { stats, .. } = &in_memory;
     let entries = stats.writes.max(1) as f64;
     let flush_seconds = stats.flush_micros as f64 / 1e6 / entries;
     let merge_seconds = stats.compaction_times.sum_micros() as f64 / 1e6 / entries;
-    let took =
-        |stats: &Stats| (stats.flush_micros + stats.compaction_times.sum_micros()) as f64 / 1e6;
-    let moved = |stats: &Stats| {
-        stats.flush_bytes_written + stats.compaction_bytes_read + stats.compaction_bytes_written
-    };
-    // The device time is the time beyond that of the same work in memory.
-    let waited = (took(&on_disk.stats) - took(stats)).max(0.02 * took(&on_disk.stats));
     let record = record_bytes as f64;
-    Ok(MachineModel {
-        device: Device {
-            bytes_per_second: moved(&on_disk.stats) as f64 / waited,
-            request_seconds: 0.0,
-            ..MachineModel::default().device
-        },
-        costs: MachineCosts {
-            write_seconds: on_disk.put_seconds / entries,
-            flush_seconds,
-            merge_seconds,
-            memtable_entry_bytes: (in_memory.buffer_bytes / in_memory.buffer_entries - record)
-                .max(0.0),
-            table_entry_bytes: (stats.table_bytes as f64 / stats.table_entries.max(1) as f64
-                - record)
-                .max(0.0),
-            table_tombstone_bytes: in_memory.tombstone_bytes - KEY_BYTES as f64,
-        },
-        ..MachineModel::default()
+    Ok(MachineCosts {
+        write_seconds: in_memory.put_seconds / entries,
+        flush_seconds,
+        merge_seconds,
+        memtable_entry_bytes: (in_memory.buffer_bytes / in_memory.buffer_entries - record).max(0.0),
+        table_entry_bytes: (stats.table_bytes as f64 / stats.table_entries.max(1) as f64 - record)
+            .max(0.0),
+        table_tombstone_bytes: in_memory.tombstone_bytes - KEY_BYTES as f64,
     })
 }
 

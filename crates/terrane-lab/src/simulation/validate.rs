@@ -109,9 +109,9 @@ impl ValidationOptions {
             mix: case.mix,
             seed: self.seed,
         };
-        let constants = calibrate::measure(records.min(100_000), case.record_bytes, None)?;
+        let costs = calibrate::costs(records.min(100_000), case.record_bytes)?;
         let engine = measured::at_once(&plan, &design)?;
-        let simulated = simulated(&plan, &design, &constants);
+        let simulated = simulated(&plan, &design, costs);
         Ok(ComparedTree { engine, simulated })
     }
 
@@ -175,8 +175,8 @@ fn setup(
 }
 
 /// Simulates the workload on a machine that takes no time.
-fn simulated(plan: &ValidationPlan, design: &Design, constants: &MachineModel) -> TreeMeasurement {
-    let costs = MachineCosts { flush_seconds: 0.0, merge_seconds: 0.0, ..constants.costs };
+fn simulated(plan: &ValidationPlan, design: &Design, costs: MachineCosts) -> TreeMeasurement {
+    let costs = MachineCosts { flush_seconds: 0.0, merge_seconds: 0.0, ..costs };
     let machine =
         MachineModel { device: fast_device(), costs, slots: 1, ..MachineModel::default() };
     // At this rate all due work completes before the next memtable is full.
@@ -270,8 +270,10 @@ workload never uses, such as triggers on tombstones without deletes, the output 
 `--tables-max` is simulated with larger tables, and the output says so.
 
 `terrane simulate validate --output docs/simulator.md` writes this page, and fails if engine and simulator
-differ by more than the limits stated below. `terrane simulate calibrate` measures the costs of writes,
-flushes and merges on a machine. [stability-simulated.md](stability-simulated.md) has the paper's experiments.
+differ by more than the limits stated below. `terrane simulate calibrate` measures the costs of writes, flushes and
+merges, and for about ten seconds the device of a directory: synced writes and reads in several sizes and by several
+threads, all past the page cache, of which medians count. `terrane simulate map` simulates ratios, depths, schedulers
+and limits at shares of their maximum. [stability-simulated.md](stability-simulated.md) has the paper's experiments.
 ";
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use terrane_workload::OperationMix;
 
 use super::calibrate::CalibrateArgs;
 use super::claims::ClaimsArgs;
+use super::map::MapArgs;
 use super::validate::ValidateArgs;
 use terrane_lab::error::usage;
 use terrane_lab::quantity::{
@@ -144,6 +145,7 @@ pub(super) enum SimulateCommand {
     Claims(ClaimsArgs),
     Calibrate(CalibrateArgs),
     Validate(ValidateArgs),
+    Map(MapArgs),
 }
 
 impl SimulateArgs {

@@ -11,7 +11,11 @@ use terrane_lab::simulation::constants;
 use crate::exit::Exit;
 use crate::output::write_document;
 
-/// Measure the costs of writes, flushes and merges for `terrane simulate --constants`
+/// Measure the costs of writes, flushes and merges, and the device, for `terrane simulate --constants`
+///
+/// The device is measured for about ten seconds, past the page cache, in a file of up to 256 MiB:
+/// bandwidth, cost of a request, and how many requests it serves at a time. The engine then writes and
+/// merges records, on that device and in memory.
 #[derive(Debug, Clone, Args)]
 pub(super) struct CalibrateArgs {
     /// Bytes of a key and its value

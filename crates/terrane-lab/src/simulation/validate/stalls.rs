@@ -165,7 +165,7 @@ impl StallComparison {
 
 /// Compares all designs.
 pub(super) fn compare(designs: &[&'static str], seed: u64) -> Result<StallComparison> {
-    let costs = calibrate::measure(RECORDS, RECORD_BYTES, None)?.costs;
+    let costs = calibrate::costs(RECORDS, RECORD_BYTES)?;
     let machine = MachineModel {
         costs,
         device: fast_device(),
