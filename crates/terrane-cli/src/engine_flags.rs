@@ -25,6 +25,12 @@ impl EngineFlags {
         }
         Ok(options)
     }
+
+    /// Returns the text of an option, if it was given.
+    pub(crate) fn given(&self, option: &str) -> Option<&str> {
+        let mut given = self.given.iter().rev();
+        given.find(|(name, _)| *name == option).map(|(_, value)| value.as_str())
+    }
 }
 
 fn flags() -> impl Iterator<Item = OptionInfo> {

@@ -12,6 +12,8 @@
 //! | `meter` | progress |
 //! | `evaluation` | the results of a design |
 //! | `advice`, `cautions` | remedies; reasons to doubt the verdict |
+//! | `fit` | the simulator's constants from the counters of the run |
+//! | `outlook` | the run replayed and continued in the simulator |
 //! | [`words`] | sentences about the results |
 //! | `json` | the output of `--json` |
 //! | `plots`, [`page`] | plots, and the HTML page that embeds them |
@@ -19,8 +21,10 @@
 mod advice;
 mod cautions;
 mod evaluation;
+mod fit;
 mod json;
 mod meter;
+mod outlook;
 pub mod page;
 mod plan;
 mod plots;
@@ -32,6 +36,7 @@ pub mod words;
 pub use advice::Suggestion;
 pub use evaluation::{DesignEvaluation, MapCalibration, stalls_by_cause};
 pub use json::JsonEvaluation;
+pub use outlook::{Conclusion, Horizon, Outlook, Prediction, Residual};
 pub use plan::{StabilityOptions, StabilityPlan};
 
 use std::io;
@@ -43,6 +48,7 @@ use terrane_workload::stability::{Watch, evaluate};
 use crate::error::usage;
 use crate::interrupt;
 use crate::named_design::NamedDesign;
+use crate::progress;
 use crate::scratch::Scratch;
 use meter::PhaseMeter;
 use subject::{LoadedDatabase, MapSubject};
@@ -88,11 +94,15 @@ pub fn calibrate(plan: &StabilityPlan) -> Result<MapCalibration> {
 pub fn measure(plan: &StabilityPlan, design: &NamedDesign, dir: &Path) -> Result<DesignEvaluation> {
     let mut database = LoadedDatabase::load(design, &plan.engine, dir, plan)?;
     let report = evaluate(&mut database, &plan.phases, &watched(&design.name))?;
+    let counted = database.counted();
     database.close()?;
     // Removing the database gives the next design the same free space.
     interrupt::wait_if_ending();
     interrupt::remove(dir);
-    Ok(DesignEvaluation::of(design, report, &plan.criteria))
+    let spinner = progress::spinner("simulating 30 days");
+    let outlook = Outlook::of(plan, &design.design, &report, &counted);
+    spinner.finish_and_clear();
+    Ok(DesignEvaluation { outlook, ..DesignEvaluation::of(design, report, &plan.criteria) })
 }
 
 fn watched<'n>(name: &'n str) -> impl Fn(&'static str) -> Box<dyn Watch> + use<'n> {

@@ -42,7 +42,7 @@ pub use mix::WriteMix;
 pub use outcome::{SimulationOutcome, SimulationWindow, StallPeriod, Totals};
 pub use phases::{RateVerdict, TwoPhases, two_phases};
 pub use simulation::{Simulation, SimulationSetup};
-pub use start::{InitialTree, initial_tree};
+pub use start::{InitialTree, initial_tree, tree_like};
 pub use tree::SimulatedTree;
 pub use unplayed::unplayed;
 pub use workload::{Arrival, ReadLoad, WriteLoad};

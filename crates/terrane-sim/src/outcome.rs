@@ -55,6 +55,8 @@ pub struct Totals {
     pub collected_bytes: f64,
     /// Bytes written by merges.
     pub merge_bytes: f64,
+    /// How long completed merges took, in seconds, summed over merges.
+    pub merge_seconds: f64,
     /// How long admission delayed writers, in seconds, summed over all writers.
     pub delayed_seconds: f64,
     /// The integral of the number of runs over time, in run-seconds.
@@ -93,6 +95,8 @@ pub struct StallPeriod {
     pub cause: StallCause,
     /// The number of runs or memtables that exceeded the limit.
     pub measured: u32,
+    /// The source and the target level of the largest merge in progress when it started.
+    pub merging: Option<(usize, usize)>,
     /// The start, in seconds.
     pub from: f64,
     /// The end, in seconds.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use terrane_policy::{ParseError, Scheduler};
+use terrane_policy::{ParseError, Scheduler, TreeShape};
 
 use crate::keys::{Content, Population};
 use crate::simulation::{Simulation, SimulationSetup};
@@ -52,6 +52,25 @@ impl FromStr for InitialTree {
             _ => Err(ParseError::new("start", text, "empty, loaded, settled or auto")),
         }
     }
+}
+
+/// Returns a tree with the runs of a real one, each with its number of entries. The oldest run is
+/// taken for loaded records, the others for updates.
+pub fn tree_like(setup: &SimulationSetup, shape: &TreeShape) -> SimulatedTree {
+    let mut tree = initial_tree(setup, InitialTree::Empty, 0);
+    let mut is_oldest = true;
+    for (level, content) in shape.levels.iter().enumerate().rev() {
+        for run in content.runs.iter().rev() {
+            let entries = run.tables.iter().map(|table| table.entries as f64).sum::<f64>();
+            let content = match is_oldest {
+                true => tree.keys().after_load(entries),
+                false => holding(tree.keys(), entries),
+            };
+            is_oldest = false;
+            tree.add_run(level, &content, (0, 0), 0);
+        }
+    }
+    tree
 }
 
 /// Returns the initial tree of a simulation. The fill of a settled tree's levels depends on `seed`.

@@ -73,6 +73,18 @@ pub enum Arrival {
 }
 
 impl Arrival {
+    /// Returns the process with all rates multiplied by a factor; a closed loop stays closed.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        match *self {
+            Self::Closed => Self::Closed,
+            Self::Constant(rate) => Self::Constant(rate * factor),
+            Self::Burst { low, low_seconds, high, high_seconds } => {
+                Self::Burst { low: low * factor, low_seconds, high: high * factor, high_seconds }
+            }
+        }
+    }
+
     /// Returns the arrival rate at time `now`, `None` for a closed loop, and the time of its next
     /// change.
     pub(crate) fn at(&self, now: f64) -> (Option<f64>, f64) {

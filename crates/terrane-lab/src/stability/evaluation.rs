@@ -4,6 +4,7 @@ use terrane_workload::stability::{Criteria, PhaseReport, TwoPhaseReport, Verdict
 
 use super::advice::{self, Suggestion};
 use super::cautions;
+use super::outlook::{Conclusion, Outlook};
 use crate::named_design::NamedDesign;
 
 /// The results of one design.
@@ -27,6 +28,8 @@ pub struct DesignEvaluation {
     pub advice: Vec<Suggestion>,
     /// Reasons to doubt the verdict.
     pub cautions: Vec<String>,
+    /// What the simulator says of a longer run.
+    pub outlook: Outlook,
 }
 
 /// The results of the in-memory map.
@@ -69,6 +72,17 @@ impl DesignEvaluation {
             stalls,
             advice,
             cautions,
+            outlook: Outlook::Withheld("nothing was simulated".to_owned()),
+        }
+    }
+
+    /// Returns the verdict of both halves, the measurement and the simulator.
+    pub fn conclusion(&self) -> Conclusion {
+        match (self.verdict.is_sustainable(), &self.outlook) {
+            (false, _) => Conclusion::Unsustainable,
+            (true, Outlook::Withheld(_)) => Conclusion::Unknown,
+            (true, Outlook::Played(played)) if played.holds() => Conclusion::Sustainable,
+            (true, Outlook::Played(_)) => Conclusion::Unsustainable,
         }
     }
 

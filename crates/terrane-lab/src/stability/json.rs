@@ -6,6 +6,7 @@ use terrane_workload::Latency;
 use terrane_workload::stability::{PhaseReport, ReaderReport, Verdict};
 
 use super::evaluation::{DesignEvaluation, MapCalibration};
+use super::outlook::{Conclusion, Horizon, Outlook, Prediction};
 use super::plan::StabilityPlan;
 use crate::json::SCHEMA;
 
@@ -39,6 +40,66 @@ pub struct JsonEvaluation<'a> {
     mem: Option<JsonCalibration>,
     /// The secondary indexes of the records.
     indexes: Option<String>,
+    /// The verdict of the measurement and the simulator: `sustainable`, `unsustainable` or
+    /// `unknown`.
+    conclusion: &'static str,
+    /// The run replayed and continued in the simulator; `None` if it knows nothing.
+    outlook: Option<JsonOutlook>,
+    /// Why the simulator knows nothing.
+    outlook_withheld: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonOutlook {
+    /// Measured and simulated.
+    write_amplification: [f64; 2],
+    runs: [f64; 2],
+    held_share: [f64; 2],
+    writes_per_second: [f64; 2],
+    horizons: Vec<JsonHorizon>,
+    /// The rate that holds for a day.
+    sustainable_writes_per_second: f64,
+    not_simulated: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonHorizon {
+    seconds: f64,
+    holds: bool,
+    p99_micros: f64,
+    longest_stall_seconds: f64,
+    first_stall_seconds: Option<f64>,
+    first_stall_cause: Option<String>,
+    /// The source and the target level of the largest merge at that time.
+    first_stall_merging: Option<[usize; 2]>,
+}
+
+impl JsonOutlook {
+    fn of(played: &Prediction) -> Self {
+        let pair = |(measured, simulated): (f64, f64)| [rounded(measured), rounded(simulated)];
+        let horizon = |one: &Horizon| JsonHorizon {
+            seconds: rounded(one.seconds),
+            holds: one.holds,
+            p99_micros: rounded(one.p99 * 1e6),
+            longest_stall_seconds: rounded(one.longest_stall),
+            first_stall_seconds: one.first_stall.map(|stall| rounded(stall.from)),
+            first_stall_cause: one.first_stall.map(|stall| stall.cause.to_string()),
+            first_stall_merging: one
+                .first_stall
+                .and_then(|stall| stall.merging)
+                .map(|(from, to)| [from, to]),
+        };
+        let residual = &played.residual;
+        Self {
+            write_amplification: pair(residual.write_amplification),
+            runs: pair(residual.runs),
+            held_share: pair(residual.held),
+            writes_per_second: pair(residual.rate),
+            horizons: played.horizons.iter().map(horizon).collect(),
+            sustainable_writes_per_second: rounded(played.sustainable),
+            not_simulated: played.notes.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -264,6 +325,19 @@ impl<'a> JsonEvaluation<'a> {
                 running: JsonPhase::of(&one.report.running),
             }),
             indexes: plan.indexes.map(|indexes| indexes.to_string()),
+            conclusion: match evaluation.conclusion() {
+                Conclusion::Sustainable => "sustainable",
+                Conclusion::Unsustainable => "unsustainable",
+                Conclusion::Unknown => "unknown",
+            },
+            outlook: match &evaluation.outlook {
+                Outlook::Played(played) => Some(JsonOutlook::of(played)),
+                Outlook::Withheld(_) => None,
+            },
+            outlook_withheld: match &evaluation.outlook {
+                Outlook::Played(_) => None,
+                Outlook::Withheld(reason) => Some(reason),
+            },
         }
     }
 }

@@ -7,9 +7,10 @@ use anyhow::{Context, Result};
 
 use super::evaluation::{DesignEvaluation, MapCalibration};
 use super::json::JsonEvaluation;
+use super::outlook::Conclusion;
 use super::plan::StabilityPlan;
 use super::plots;
-use super::words::{all_micros, arrivals, facts, headline, micros};
+use super::words::{all_micros, arrivals, facts, headline, micros, outlook};
 use crate::human;
 use crate::json;
 use crate::machine::Machine;
@@ -20,7 +21,7 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:900px;margin:2em auto;padding:
 h1{font-size:1.4em}h2{font-size:1.15em;margin-top:2.2em}
 table{border-collapse:collapse;margin:1em 0}th,td{padding:.2em .9em;text-align:right;border-bottom:1px solid #ddd}
 th:first-child,td:first-child{text-align:left}code{font-size:.9em}
-.yes{color:#006b4a;font-weight:600}.no{color:#a63c00;font-weight:600}svg{width:100%;height:auto}
+.yes{color:#006b4a;font-weight:600}.no{color:#a63c00;font-weight:600}.unknown{color:#555;font-weight:600}svg{width:100%;height:auto}
 small{color:#666}";
 
 const DEFINITIONS: &str = "\
@@ -53,6 +54,13 @@ pub fn write(
     };
     let mut body = introduction(plan, machine, evaluations);
     let mut lines = Vec::new();
+    if evaluations.len() > 1 {
+        for (name, plot) in plots::overlaid(evaluations) {
+            let svg = plot.svg();
+            put(&format!("all-{name}.svg"), &svg)?;
+            body.push_str(&svg);
+        }
+    }
     for evaluation in evaluations {
         json::write_line(&mut lines, &JsonEvaluation::of(evaluation, calibration, plan))?;
         body.push_str(&section(evaluation, calibration));
@@ -124,16 +132,20 @@ fn overview(evaluations: &[DesignEvaluation]) -> String {
 }
 
 fn verdict_word(evaluation: &DesignEvaluation) -> &'static str {
-    if evaluation.verdict.is_sustainable() {
-        "<span class=\"yes\">sustainable</span>"
-    } else {
-        "<span class=\"no\">not sustainable</span>"
+    match evaluation.conclusion() {
+        Conclusion::Sustainable => "<span class=\"yes\">sustainable</span>",
+        Conclusion::Unsustainable => "<span class=\"no\">not sustainable</span>",
+        Conclusion::Unknown => "<span class=\"unknown\">no verdict</span>",
     }
 }
 
 fn section(evaluation: &DesignEvaluation, calibration: Option<&MapCalibration>) -> String {
     let (testing, running) = (&evaluation.report.testing, &evaluation.report.running);
-    let class = if evaluation.verdict.is_sustainable() { "yes" } else { "no" };
+    let class = match evaluation.conclusion() {
+        Conclusion::Sustainable => "yes",
+        Conclusion::Unsustainable => "no",
+        Conclusion::Unknown => "unknown",
+    };
     let mut text = format!(
         "<h2>{}</h2>\n<p><code>{}</code></p>\n<p class=\"{class}\">{}</p>\n<ul>\n",
         escaped(&evaluation.name),
@@ -159,7 +171,7 @@ fn section(evaluation: &DesignEvaluation, calibration: Option<&MapCalibration>) 
         human::number(running.offered_per_second()),
         human::number(running.per_second()),
     );
-    for (word, fact) in facts(evaluation, calibration) {
+    for (word, fact) in facts(evaluation, calibration).into_iter().chain(outlook(evaluation)) {
         text += &format!("<li>{word}: {}</li>\n", escaped(&fact));
     }
     text += "</ul>\n";

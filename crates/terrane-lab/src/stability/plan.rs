@@ -33,6 +33,8 @@ pub struct StabilityOptions {
     pub calibrates: bool,
     /// Options of the engine, except the design.
     pub engine: Options,
+    /// The number of threads that merge.
+    pub merge_threads: usize,
 }
 
 /// A checked evaluation.
@@ -52,6 +54,8 @@ pub struct StabilityPlan {
     pub budget: Option<IoBudget>,
     /// True if an in-memory map is also evaluated.
     pub calibrates: bool,
+    /// The number of threads that merge.
+    pub merge_threads: usize,
 }
 
 impl StabilityPlan {
@@ -84,6 +88,7 @@ impl StabilityPlan {
             engine: options.engine,
             budget: options.budget,
             calibrates: options.calibrates,
+            merge_threads: options.merge_threads,
         })
     }
 

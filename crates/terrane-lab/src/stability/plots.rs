@@ -1,13 +1,23 @@
-//! The plots of an evaluation: throughput and sorted runs over time, latency by percentile.
+//! The plots of an evaluation: throughput and sorted runs over time, latency by percentile, the
+//! simulator's continuation, and all designs in one plot.
+//!
+//! The axes are those of the running phase: what the testing phase has beyond them is cut off, and
+//! the legend says so. Limits on the number of runs are lines of their own.
 
+use terrane::Design;
+use terrane_policy::design::{Bound, Limit, NEVER, Violation};
 use terrane_workload::stability::{PhaseReport, Window};
 
 use super::evaluation::{DesignEvaluation, MapCalibration};
+use super::outlook::Outlook;
 use super::words::all_micros;
 use crate::plot::{Curve, Plot, Scale, Stroke};
 
 /// The maximum number of points of a curve over time.
 const POINTS_MAX: f64 = 400.0;
+
+/// Values of the testing phase above this multiple of the running phase are cut off.
+const TESTING_MAX: f64 = 1.5;
 
 /// Returns the plots of one design, each with a word for its file name.
 pub(super) fn of(
@@ -21,6 +31,7 @@ pub(super) fn of(
         ("longest", longest(running)),
     ];
     plots.extend(components(evaluation).map(|plot| ("runs", plot)));
+    plots.extend(continued(evaluation).map(|plot| ("simulated", plot)));
     plots.extend(queries(running).map(|plot| ("queries", plot)));
     plots
 }
@@ -44,8 +55,118 @@ fn curve(name: &str, stroke: Stroke, points: Vec<(f64, f64)>) -> Curve {
     Curve { name: name.to_owned(), points, stroke }
 }
 
+/// Cuts points off above `highest`; returns whether any was.
+fn cut_off(points: &mut [(f64, f64)], highest: f64) -> bool {
+    let mut is_cut = false;
+    for (_, value) in points.iter_mut().filter(|(_, value)| *value > highest) {
+        *value = highest;
+        is_cut = true;
+    }
+    is_cut
+}
+
+/// Returns the highest value.
+fn highest(points: &[(f64, f64)]) -> f64 {
+    points.iter().map(|(_, value)| *value).fold(0.0, f64::max)
+}
+
+/// Returns the testing phase as a reference for the running phase, without what would flatten it.
+fn reference(mut testing: Vec<(f64, f64)>, running: &[(f64, f64)]) -> Curve {
+    let limit = TESTING_MAX * highest(running);
+    let end = running.last().map_or(0.0, |(seconds, _)| *seconds);
+    testing.retain(|(seconds, _)| *seconds <= end.max(1.0));
+    let is_cut = limit > 0.0 && cut_off(&mut testing, limit);
+    curve(if is_cut { "testing, cut off" } else { "testing" }, Stroke::Dashed, testing)
+}
+
+/// Returns the limits on level 0 as lines from the start to the end of a plot.
+fn limits(design: &str, end: f64) -> Vec<Curve> {
+    let Ok(design) = design.parse::<Design>() else { return Vec::new() };
+    let constraint = design.constraint;
+    let line = |name: &str, runs: u32| {
+        let points = vec![(0.0, f64::from(runs)), (end, f64::from(runs))];
+        (runs < NEVER).then(|| curve(&format!("{name} at {runs}"), Stroke::Dashed, points))
+    };
+    match (constraint.limit, constraint.violation) {
+        (_, Violation::None) => Vec::new(),
+        (Limit::Level0, Violation::Stop) => {
+            line("level 0 stops", constraint.stop_runs).into_iter().collect()
+        }
+        (Limit::Level0, _) => {
+            let lines = [
+                line("level 0 delays", constraint.delay_runs),
+                line("level 0 stops", constraint.stop_runs),
+            ];
+            lines.into_iter().flatten().collect()
+        }
+        (Limit::Global(Bound::Runs(runs)), _) => line("stop", runs).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the runs of the longest simulated time.
+fn continued(evaluation: &DesignEvaluation) -> Option<Plot> {
+    let Outlook::Played(played) = &evaluation.outlook else { return None };
+    let horizon = played.horizons.last()?;
+    let hours: Vec<(f64, f64)> =
+        horizon.runs.iter().map(|(seconds, runs)| (seconds / 3600.0, *runs)).collect();
+    let end = horizon.seconds / 3600.0;
+    let stall = horizon.first_stall.filter(|_| !horizon.holds);
+    let mut curves = vec![curve("simulated", Stroke::Solid, hours)];
+    curves.extend(limits(&evaluation.design, end));
+    Some(Plot {
+        title: format!("Sorted runs over {}, simulated, {}", horizon.name, evaluation.name),
+        x_label: "hours since the start of the running phase".into(),
+        y_label: "runs".into(),
+        y_scale: Scale::Linear,
+        x_names: Vec::new(),
+        curves,
+        bands: stall
+            .map(|stall| {
+                (stall.from / 3600.0, (stall.until / 3600.0).max(stall.from / 3600.0 + end / 200.0))
+            })
+            .into_iter()
+            .collect(),
+    })
+}
+
+/// Returns the running phases of several designs, over each other.
+pub(super) fn overlaid(evaluations: &[DesignEvaluation]) -> Vec<(&'static str, Plot)> {
+    let plot = |title: &str, y_label: &str, curves| Plot {
+        title: format!("{title}, running phases"),
+        x_label: "seconds since the start of the phase".into(),
+        y_label: y_label.into(),
+        y_scale: Scale::Linear,
+        x_names: Vec::new(),
+        curves,
+        bands: Vec::new(),
+    };
+    let curves = |points: &dyn Fn(&PhaseReport) -> Vec<(f64, f64)>| {
+        let of =
+            |one: &DesignEvaluation| curve(&one.name, Stroke::Solid, points(&one.report.running));
+        evaluations.iter().map(of).collect::<Vec<Curve>>()
+    };
+    vec![
+        (
+            "throughput",
+            plot(
+                "Writes",
+                "writes per second",
+                curves(&|phase| over_time(phase, Window::per_second)),
+            ),
+        ),
+        ("runs", plot("Sorted runs", "runs", curves(&runs_over_time))),
+    ]
+}
+
+fn runs_over_time(phase: &PhaseReport) -> Vec<(f64, f64)> {
+    let samples = phase.samples.iter();
+    samples.filter_map(|sample| Some((sample.seconds, sample.glance.components? as f64))).collect()
+}
+
 fn throughput(evaluation: &DesignEvaluation) -> Plot {
     let (testing, running) = (&evaluation.report.testing, &evaluation.report.running);
+    let writes = over_time(running, Window::per_second);
     Plot {
         title: format!("Writes over time, {}", evaluation.name),
         x_label: "seconds since the start of the phase".into(),
@@ -53,8 +174,8 @@ fn throughput(evaluation: &DesignEvaluation) -> Plot {
         y_scale: Scale::Linear,
         x_names: Vec::new(),
         curves: vec![
-            curve("running", Stroke::Solid, over_time(running, Window::per_second)),
-            curve("testing", Stroke::Dashed, over_time(testing, Window::per_second)),
+            curve("running", Stroke::Solid, writes.clone()),
+            reference(over_time(testing, Window::per_second), &writes),
         ],
         bands: bands(running),
     }
@@ -103,23 +224,18 @@ fn latency(running: &PhaseReport, calibration: Option<&MapCalibration>) -> Plot 
 }
 
 fn components(evaluation: &DesignEvaluation) -> Option<Plot> {
-    let points = |phase: &PhaseReport| -> Vec<(f64, f64)> {
-        let samples = phase.samples.iter();
-        samples
-            .filter_map(|sample| Some((sample.seconds, sample.glance.components? as f64)))
-            .collect()
-    };
-    let running = points(&evaluation.report.running);
-    (!running.is_empty()).then(|| Plot {
+    let running = runs_over_time(&evaluation.report.running);
+    let end = running.last().map_or(0.0, |(seconds, _)| *seconds);
+    let testing = reference(runs_over_time(&evaluation.report.testing), &running);
+    let mut curves = vec![curve("running", Stroke::Solid, running), testing];
+    curves.extend(limits(&evaluation.design, end));
+    (end > 0.0).then(|| Plot {
         title: "Sorted runs over time".into(),
         x_label: "seconds since the start of the phase".into(),
         y_label: "runs".into(),
         y_scale: Scale::Linear,
         x_names: Vec::new(),
-        curves: vec![
-            curve("running", Stroke::Solid, running),
-            curve("testing", Stroke::Dashed, points(&evaluation.report.testing)),
-        ],
+        curves,
         bands: bands(&evaluation.report.running),
     })
 }
@@ -139,4 +255,31 @@ fn queries(running: &PhaseReport) -> Option<Plot> {
         curves: vec![curve("queries", Stroke::Solid, windows.iter().map(point).collect())],
         bands: bands(running),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spikes_of_the_testing_phase_do_not_flatten_the_running_phase() {
+        let running = vec![(0.0, 100.0), (30.0, 90.0)];
+        let reference = reference(vec![(0.0, 80.0), (10.0, 5000.0), (90.0, 70.0)], &running);
+        assert_eq!(reference.points, [(0.0, 80.0), (10.0, 150.0)]);
+        assert!(reference.name.contains("cut off"));
+    }
+
+    #[test]
+    fn limits_are_lines() {
+        let names = |design: &str| {
+            limits(design, 10.0).into_iter().map(|line| line.name).collect::<Vec<_>>()
+        };
+        let both = names("balanced; limit=level0; violation=slow-down; delay=12; stop=24");
+        assert_eq!(both, ["level 0 delays at 12", "level 0 stops at 24"]);
+        assert_eq!(
+            names("balanced; limit=level0; violation=stop; delay=8; stop=9"),
+            ["level 0 stops at 9"]
+        );
+        assert_eq!(names("balanced; violation=none"), [""; 0]);
+    }
 }

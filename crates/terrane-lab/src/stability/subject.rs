@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use anyhow::Result;
-use terrane::{Db, Design, IoBudget, OpenMode, Options};
+use terrane::{Db, Design, IoBudget, OpenMode, Options, Stats};
+use terrane_policy::TreeShape;
 use terrane_workload::stability::Subject;
 use terrane_workload::{
     IndexedStore, MemStore, Progress, RunError, RunOptions, Silent, Store, StoreError,
     TerraneStore, Workload, run,
 };
 
+use super::fit::CountedRun;
 use super::meter::LoadMeter;
 use super::plan::StabilityPlan;
 use crate::named_design::NamedDesign;
@@ -55,6 +57,10 @@ pub(super) struct LoadedDatabase {
     design: Design,
     /// The write rate limit of flushes and merges during the phases.
     budget: Option<IoBudget>,
+    /// The engine's counters when the testing phase started.
+    before_testing: Stats,
+    /// The counters and the tree when the running phase started.
+    before_running: (Stats, TreeShape),
 }
 
 impl LoadedDatabase {
@@ -71,7 +77,25 @@ impl LoadedDatabase {
         let records = records(db, plan, &testing)?;
         let label = format!("loading {}", design.name);
         load(records.store(), &plan.phases.run, &LoadMeter::new(label))?;
-        Ok(Self { records, design: design.design.clone(), budget: plan.budget })
+        Ok(Self {
+            records,
+            design: design.design.clone(),
+            budget: plan.budget,
+            before_testing: Stats::default(),
+            before_running: (Stats::default(), TreeShape::default()),
+        })
+    }
+
+    /// Returns what the engine counted in both phases, once they are over.
+    pub(super) fn counted(&self) -> CountedRun {
+        let (before_running, shape) = self.before_running.clone();
+        CountedRun {
+            before_testing: self.before_testing.clone(),
+            before_running,
+            after: self.db().stats(),
+            shape,
+            budget: self.db().io_budget(),
+        }
     }
 
     /// Closes the database.
@@ -102,12 +126,14 @@ impl LoadedDatabase {
 impl Subject for LoadedDatabase {
     fn for_testing(&mut self) -> Result<&dyn Store, RunError> {
         self.settle()?;
+        self.before_testing = self.db().stats();
         Ok(self.records.store())
     }
 
     fn for_running(&mut self) -> Result<&dyn Store, RunError> {
         self.records.set_design(&self.design)?;
         self.settle()?;
+        self.before_running = (self.db().stats(), TreeShape::clone(&self.db().tree().shape));
         Ok(self.records.store())
     }
 }

@@ -8,6 +8,7 @@ use terrane_workload::stability::{
 };
 
 use super::evaluation::{DesignEvaluation, MapCalibration};
+use super::outlook::{Conclusion, Outlook, Prediction, Residual};
 use crate::human;
 
 /// The maximum number of stalls to list individually.
@@ -152,14 +153,80 @@ pub fn causes(stalls: &[(String, u64)]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the verdict as a sentence.
+/// Returns the verdict of both halves as a sentence.
 pub fn headline(evaluation: &DesignEvaluation) -> String {
     let running = &evaluation.report.running;
     let rate = human::number(running.offered_per_second());
     let p99_9 = micros(running.write.percentile_micros(99.9));
-    if evaluation.verdict.is_sustainable() {
-        format!("sustainable: {rate} writes/s, 99.9 % of them within {p99_9}")
-    } else {
-        format!("NOT sustainable: {rate} writes/s, 99.9 % of them within {p99_9}")
+    let time = human::duration(Duration::from_secs_f64(running.seconds.max(0.0)));
+    let held = if evaluation.verdict.is_sustainable() { "held" } else { "did not hold" };
+    let measured = format!("{rate} writes/s {held} for {time} as measured, 99.9 % within {p99_9}");
+    let word = match evaluation.conclusion() {
+        Conclusion::Sustainable => "sustainable",
+        Conclusion::Unsustainable => "NOT sustainable",
+        Conclusion::Unknown => "no verdict",
+    };
+    match &evaluation.outlook {
+        Outlook::Withheld(reason) => format!("{word}: {measured}; {reason}"),
+        Outlook::Played(played) => format!("{word}: {measured}; {}", foretold(played)),
     }
+}
+
+/// Describes what the simulator says of the run's future.
+fn foretold(played: &Prediction) -> String {
+    let sustainable = human::number(played.sustainable);
+    let sustained = Prediction::SUSTAINED;
+    match (played.failing(), played.horizons.last()) {
+        (Some(failing), _) => {
+            let how = match failing.first_stall {
+                Some(stall) => {
+                    let at = human::duration(Duration::from_secs_f64(stall.from));
+                    let merging = stall.merging.map_or_else(String::new, |(from, to)| {
+                        format!(" while level {from} merges into {to}")
+                    });
+                    format!("stalls after {at}{merging}")
+                }
+                None => format!("p99 {} in {}", micros(failing.p99 * 1e6), failing.name),
+            };
+            format!("simulated, it {how}; {sustainable} writes/s hold for {sustained}")
+        }
+        (None, Some(last)) => format!(
+            "simulated, it holds for {}, and {sustainable} writes/s for {sustained}",
+            last.name
+        ),
+        (None, None) => "too long to simulate".to_owned(),
+    }
+}
+
+/// Returns the findings of the simulator, each with its label.
+pub fn outlook(evaluation: &DesignEvaluation) -> Vec<(&'static str, String)> {
+    let Outlook::Played(played) = &evaluation.outlook else { return Vec::new() };
+    let Residual { write_amplification, runs, held, rate } = played.residual;
+    let pair = |(measured, replayed): (f64, f64)| format!("{measured:.2} / {replayed:.2}");
+    let percent = |(measured, replayed): (f64, f64)| {
+        format!("{:.1} % / {:.1} %", measured * 100.0, replayed * 100.0)
+    };
+    let rates = format!("{} / {}", human::number(rate.0), human::number(rate.1));
+    let mut lines = vec![(
+        "replayed",
+        format!(
+            "measured / simulated: write amplification of tables {}, runs {}, writers waited {}, \
+             writes/s {rates}",
+            pair(write_amplification),
+            pair(runs),
+            percent(held)
+        ),
+    )];
+    lines.extend(played.horizons.iter().map(|horizon| {
+        let holds = if horizon.holds { "holds" } else { "does NOT hold" };
+        let longest = human::duration(Duration::from_secs_f64(horizon.longest_stall));
+        let text = format!(
+            "{}: {holds}, p99 {}, longest stall {longest}",
+            horizon.name,
+            micros(horizon.p99 * 1e6)
+        );
+        ("simulated", text)
+    }));
+    lines.extend(played.notes.iter().map(|note| ("simulated", note.clone())));
+    lines
 }

@@ -29,6 +29,7 @@ pub(super) struct RunningMerge {
     pub(super) done: f64,
     pub(super) share: f64,
     id: u64,
+    began: f64,
     /// The source level.
     level: usize,
     refilled: f64,
@@ -74,7 +75,9 @@ impl Simulation<'_> {
             self.in_progress.push(begun.compaction.clone());
             let id = self.next_merge;
             self.next_merge += 1;
-            self.merges.push(RunningMerge { begun, done: 0.0, share: 0.0, id, level, refilled });
+            let began = self.now;
+            let merge = RunningMerge { begun, done: 0.0, share: 0.0, id, began, level, refilled };
+            self.merges.push(merge);
             self.is_undecided = true;
         }
     }
@@ -133,6 +136,13 @@ impl Simulation<'_> {
         allocate(&merges, slots).last().is_some_and(|share| *share > 0.0)
     }
 
+    /// Returns the source and the target level of the largest merge in progress.
+    pub(super) fn largest_merge(&self) -> Option<(usize, usize)> {
+        let bytes = |merge: &RunningMerge| merge.begun.input_bytes;
+        let largest = self.merges.iter().max_by(|a, b| bytes(a).total_cmp(&bytes(b)))?;
+        Some((largest.level, largest.begun.compaction.output.level))
+    }
+
     fn as_merges(&self) -> Vec<ScheduledMerge> {
         let merge = |merging: &RunningMerge| ScheduledMerge {
             id: merging.id,
@@ -176,6 +186,7 @@ impl Simulation<'_> {
             let merge = self.merges.remove(at);
             self.in_progress.remove(at);
             self.outcome.totals.merges += 1;
+            self.outcome.totals.merge_seconds += self.now - merge.began;
             if matches!(merge.begun.compaction.reason, Reason::Collection { .. }) {
                 self.outcome.totals.collections += 1;
             }

@@ -147,7 +147,9 @@ impl Simulation<'_> {
                 }
                 let from = period.map_or(self.now, |period| period.from);
                 let until = self.now + step;
-                self.blocked = Some((since, StallPeriod { cause, measured, from, until }));
+                let merging = period.map_or_else(|| self.largest_merge(), |period| period.merging);
+                let period = StallPeriod { cause, measured, merging, from, until };
+                self.blocked = Some((since, period));
                 self.window.stalled_seconds += step;
             }
             (None, Some(_)) => self.unblock(),

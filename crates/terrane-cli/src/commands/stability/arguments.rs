@@ -169,7 +169,19 @@ impl StabilityArgs {
             budget: self.budget,
             calibrates: self.calibrate,
             engine: self.engine.options()?,
+            merge_threads: self.merge_threads(),
         })
+    }
+}
+
+impl StabilityArgs {
+    /// Returns the number of threads that merge: the flag, or the engine's default.
+    fn merge_threads(&self) -> usize {
+        let table = terrane::Options::table();
+        let default = table.iter().find(|info| info.name == "compaction_threads");
+        let given = self.engine.given("compaction_threads");
+        let text = given.or(default.map(|info| info.default.as_ref()));
+        text.and_then(|text| text.parse().ok()).unwrap_or(1)
     }
 }
 

@@ -10,8 +10,12 @@ use crate::terminal::Paint;
 use terrane_lab::human;
 use terrane_lab::machine::Machine;
 use terrane_lab::sparkline::{sparkline, squeezed};
-use terrane_lab::stability::words::{all_micros, arrivals, causes, facts, headline, micros};
-use terrane_lab::stability::{DesignEvaluation, MapCalibration, StabilityPlan, stalls_by_cause};
+use terrane_lab::stability::words::{
+    all_micros, arrivals, causes, facts, headline, micros, outlook,
+};
+use terrane_lab::stability::{
+    Conclusion, DesignEvaluation, MapCalibration, StabilityPlan, stalls_by_cause,
+};
 
 /// The width of a curve, in characters.
 const COLUMNS: usize = 60;
@@ -108,7 +112,7 @@ pub(super) fn evaluation(
     components_curve(out, running)?;
     writeln!(out)?;
     percentiles(out, running, calibration)?;
-    for (word, text) in facts(evaluation, calibration) {
+    for (word, text) in facts(evaluation, calibration).into_iter().chain(outlook(evaluation)) {
         writeln!(out, "{word:<10} {text}")?;
     }
     verdict(out, evaluation, calibration, paint)
@@ -195,8 +199,10 @@ fn verdict(
     paint: Paint,
 ) -> io::Result<()> {
     let headline = headline(evaluation);
-    let is_sustainable = evaluation.verdict.is_sustainable();
-    let painted = if is_sustainable { paint.bold(&headline) } else { paint.red(&headline) };
+    let painted = match evaluation.conclusion() {
+        Conclusion::Unsustainable => paint.red(&headline),
+        Conclusion::Sustainable | Conclusion::Unknown => paint.bold(&headline),
+    };
     writeln!(out, "\n{painted}")?;
     for finding in &evaluation.verdict.findings {
         let mark = if finding.is_met() { "met " } else { "NOT " };
@@ -238,7 +244,12 @@ pub(super) fn overview(out: &mut impl Write, evaluations: &[DesignEvaluation]) -
         let or_dash = |value: Option<f64>| value.map_or("-".to_owned(), human::number);
         table.add_row([
             evaluation.name.clone(),
-            if evaluation.verdict.is_sustainable() { "yes" } else { "NO" }.to_owned(),
+            match evaluation.conclusion() {
+                Conclusion::Sustainable => "yes",
+                Conclusion::Unsustainable => "NO",
+                Conclusion::Unknown => "unknown",
+            }
+            .to_owned(),
             human::number(testing.per_second()),
             human::number(running.offered_per_second()),
             at(50.0),
