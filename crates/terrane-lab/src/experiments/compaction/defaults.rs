@@ -12,8 +12,8 @@ use anyhow::Result;
 use terrane::Design;
 use terrane_workload::Distribution;
 
-use super::sizes::{CompactionSizes, KeySet};
-use super::tree::{LoadPlan, LoadedTree};
+use super::sizes::{CompactionSizes, KeySet, in_parallel};
+use super::tree::{LoadPlan, LoadedTree, Mix};
 use crate::results::Results;
 
 /// Name, strategy, capacity of level 1 in buffers, and tables per buffer of each candidate; the
@@ -39,6 +39,9 @@ const CANDIDATES: &[(&str, &str, Option<u64>, u64)] = &[
     ("lazy leveling, T=4", "lazy-leveling T=4", None, 2),
     ("tiering, T=4", "tiering T=4", None, 2),
 ];
+
+/// The scale is at most this, because larger trees cost proportionally more and rank alike.
+const SCALE_MAX: f64 = 1.0 / 64.0;
 
 /// Costs whose ratio is at most this count as equal.
 const ALIKE: f64 = 1.05;
@@ -68,11 +71,14 @@ const COSTS: [&str; 11] = [
 const FILES: &str = "files at the end for a buffer of data";
 
 pub(super) fn measure(sizes: &CompactionSizes, dir: &Path, results: &mut Results) -> Result<()> {
+    let sizes = &sizes.at_most(SCALE_MAX);
+    results.record("default_entries", &[], 2.0 * sizes.entries() as f64);
     let keys = KeySet::new(sizes, Distribution::Uniform, 2 * sizes.entries());
-    let mut all = Vec::new();
-    for &(name, spec, base, tables) in CANDIDATES {
-        all.push(DesignCosts { name, costs: costs(sizes, &keys, dir, (spec, base, tables))? });
-    }
+    let workers = CompactionSizes::workers(keys.sorted.len());
+    let all = in_parallel(workers, CANDIDATES.to_vec(), |(name, spec, base, tables)| {
+        let dir = dir.join(format!("default-{}", name.replace(' ', "-")));
+        Ok(DesignCosts { name, costs: costs(sizes, &keys, &dir, (spec, base, tables))? })
+    })?;
     let rows = all.iter().map(|one| {
         let cells = one.costs.iter().map(|cost| format!("{cost:.2}"));
         std::iter::once(one.name.to_owned()).chain(cells).collect()
@@ -119,16 +125,18 @@ fn costs(
     // Levels that gather runs hold more runs, so writers must stall at a larger number of runs.
     (design.constraint.delay_runs, design.constraint.stop_runs) = (20, 36);
     design.validate()?;
-    let loaded = LoadedTree::load(sizes, keys, &LoadPlan::inserts(design.clone()), dir)?;
-    let found = loaded.look_up(0, Distribution::Uniform)?;
+    let operations = keys.sorted.len();
+    let mix = |updates, is_skewed| Mix { operations, updates, is_skewed, deletes_percent: 0 };
+    let load_mix = |mix| LoadedTree::load(sizes, keys, LoadPlan::new(design.clone(), mix), dir);
+    let loaded = load_mix(mix(0, false))?;
+    let mut reader = loaded.reader(sizes.cache_bytes())?;
+    let found = reader.look_up(0, Distribution::Uniform, operations / 20)?;
     // One lookup in a hundred reads a block, so distinguishing designs takes many lookups.
-    let often = 20 * sizes.lookups();
-    let missing = loaded.look_up_often(100, Distribution::Uniform, often)?;
+    let missing = reader.look_up(100, Distribution::Uniform, operations)?;
+    drop(reader);
     let load = loaded.close()?;
-    let updates = LoadPlan { updates: 4, ..LoadPlan::inserts(design) };
-    let updated = LoadedTree::load(sizes, keys, &updates, dir)?.close()?;
-    let skewed = LoadPlan { is_skewed: true, ..updates };
-    let skewed = LoadedTree::load(sizes, keys, &skewed, dir)?.close()?;
+    let updated = load_mix(mix(4, false))?.close()?;
+    let skewed = load_mix(mix(4, true))?.close()?;
     let buffer = sizes.buffer_bytes() as f64;
     Ok([
         load.write_amplification(),
@@ -139,7 +147,7 @@ fn costs(
         found.blocks,
         1000.0 * missing.blocks,
         load.filter_bits,
-        load.largest_job().max(updated.largest_job()) / buffer,
+        load.job_percentile(100).max(updated.job_percentile(100)) / buffer,
         load.tables_made as f64 / (load.user_bytes as f64 / buffer),
         load.files as f64 / (load.user_bytes as f64 / buffer),
     ])

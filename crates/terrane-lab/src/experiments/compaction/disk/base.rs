@@ -1,0 +1,300 @@
+//! Loads, lookups and ranges on disk with the default set-up: Fig. 4 and 5, O4 to O14.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Result;
+use terrane::CacheWarming;
+use terrane_workload::Distribution;
+
+use super::super::axes::{LOOKUPS_PERCENT, NORMAL, ZIPF};
+use super::super::reads::{EMPTY_PERCENTS, SELECTIVITIES};
+use super::super::recording::headers;
+use super::super::setting::Setting;
+use super::super::sizes::{CompactionSizes, KeySet, OF_EACH_KIND, WITHOUT_DELETES};
+use super::super::tree::{ReadCost, Reader};
+use super::record;
+use super::recorded::{Rounds, shown};
+use super::run::{DiskLoad, Timed};
+use crate::results::{Metric, Results};
+
+/// Reads during the second half of a load.
+const MOMENTS: usize = 4;
+/// Lookups at each moment and for each share of missing keys, after a third as many to warm the
+/// cache.
+const LOOKUPS: usize = 1200;
+const RANGES: usize = 40;
+const DRAWN: [(&str, Distribution); 3] =
+    [("uniform", Distribution::Uniform), ("zipf", ZIPF), ("normal", NORMAL)];
+const INGESTED: [(&str, Distribution); 2] = [("zipf", ZIPF), ("normal", NORMAL)];
+
+pub(in super::super) const METRICS: &[Metric] = &[
+    Metric { name: "disk_axes_scale", about: "the scale of the loads on disk along the axes" },
+    Metric { name: "disk_refused", about: "tables that could not be read or written directly" },
+    Metric {
+        name: "disk_lookup",
+        about: "mean time of a lookup on disk in µs, by percent of missing keys and strategy",
+    },
+    Metric { name: "disk_lookup_p90", about: "its 90th percentile" },
+    Metric {
+        name: "disk_range",
+        about: "mean time of a range on disk in µs, by its parts of 100,000 of all entries and strategy",
+    },
+    Metric {
+        name: "disk_drawn",
+        about: "mean time of a lookup on disk in µs, by distribution of lookups, percent of missing keys and strategy",
+    },
+    Metric { name: "disk_ingested", about: "the same, by distribution of inserts" },
+    Metric {
+        name: "disk_between",
+        about: "mean time in µs of a lookup between writes, by existing or missing keys and strategy",
+    },
+    Metric { name: "disk_between_cold", about: "the same when compactions do not warm the cache" },
+    Metric {
+        name: "disk_after",
+        about: "the same after all writes, with a cache of the same size",
+    },
+    Metric { name: "disk_cache", about: "mean bytes of the cache between writes, by strategy" },
+    Metric {
+        name: "disk_total",
+        about: "seconds of a load and its lookups, by serial or mixed and strategy",
+    },
+];
+
+/// The rounds of each metric, by its keys.
+type All = BTreeMap<(&'static str, Vec<String>), Vec<f64>>;
+
+fn add(all: &mut All, metric: &'static str, keys: &[&str], value: f64) {
+    let keys = keys.iter().map(|&key| key.to_owned()).collect();
+    all.entry((metric, keys)).or_default().push(value);
+}
+
+pub(super) fn measure(sizes: &CompactionSizes, dir: &Path, results: &mut Results) -> Result<()> {
+    let setting = Setting::base(sizes);
+    let keys = KeySet::new(sizes, Distribution::Uniform, setting.entries);
+    let mut all = All::new();
+    let mut loads: BTreeMap<(&str, &str), Vec<Timed>> = BTreeMap::new();
+    for _ in 0..sizes.rounds {
+        for &strategy in sizes.strategies(WITHOUT_DELETES) {
+            let mixed = Setting { lookups_percent: LOOKUPS_PERCENT, ..setting.clone() };
+            let mixed = DiskLoad::new(sizes, &keys, &mixed, strategy, dir)?.run()?.close()?;
+            between("disk_between", strategy, &mixed, &mut all);
+            add(&mut all, "disk_cache", &[strategy], mixed.cache_bytes);
+            let serial = serial(sizes, &setting, &keys, (strategy, &mixed), dir, &mut all)?;
+            add(&mut all, "disk_refused", &[], mixed.refused + serial.refused);
+            loads.entry(("interleaved", strategy)).or_default().push(mixed);
+            loads.entry(("inserts", strategy)).or_default().push(serial);
+            if OF_EACH_KIND.contains(&strategy) {
+                let mixed = Setting { lookups_percent: LOOKUPS_PERCENT, ..setting.clone() };
+                let cold = (strategy, CacheWarming::None);
+                let cold =
+                    DiskLoad::with_warming(sizes, &keys, &mixed, cold, dir)?.run()?.close()?;
+                between("disk_between_cold", strategy, &cold, &mut all);
+            }
+        }
+    }
+    ingested(sizes, &setting, dir, &mut all)?;
+    for ((value, strategy), timed) in &loads {
+        record(results, ("load", value, strategy), timed);
+    }
+    for ((metric, keys), rounds) in &all {
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        rounds.iter().copied().collect::<Rounds>().record(results, metric, &keys);
+    }
+    load_tables(&loads, results);
+    tables(sizes.strategies(WITHOUT_DELETES), &all, results);
+    Ok(())
+}
+
+fn between(metric: &'static str, strategy: &str, mixed: &Timed, all: &mut All) {
+    add(all, metric, &["existing", strategy], mixed.existing.mean_micros());
+    add(all, metric, &["missing", strategy], mixed.missing.mean_micros());
+}
+
+/// Loads a tree without lookups between the writes, and reads it at several moments of its second
+/// half and at its end. The lookups at the end have as much cache as those of the mixed load.
+fn serial(
+    sizes: &CompactionSizes,
+    setting: &Setting,
+    keys: &KeySet,
+    (strategy, mixed): (&str, &Timed),
+    dir: &Path,
+    all: &mut All,
+) -> Result<Timed> {
+    let mut load = DiskLoad::new(sizes, keys, setting, strategy, dir)?;
+    let mut moments: Vec<Vec<ReadCost>> = Vec::new();
+    for moment in 1..=MOMENTS {
+        let written = setting.entries / 2 + setting.entries / 2 * moment / MOMENTS;
+        load.write(written)?;
+        load.settle()?;
+        // The cache is the same part of the data at every moment, if the engine allows one so small.
+        let mut reader =
+            load.reader(setting.cache_bytes * written as u64 / setting.entries as u64)?;
+        let look_up = |empty: &usize| warm(sizes, &mut reader, *empty, Distribution::Uniform);
+        moments.push(EMPTY_PERCENTS.iter().map(look_up).collect::<Result<Vec<_>>>()?);
+    }
+    for (at, empty) in EMPTY_PERCENTS.iter().enumerate() {
+        let costs: Vec<ReadCost> = moments.iter().map(|moment| moment[at].clone()).collect();
+        let latency = ReadCost::mean(&costs).latency;
+        let empty = empty.to_string();
+        add(all, "disk_lookup", &[&empty, strategy], latency.mean_micros());
+        add(all, "disk_lookup_p90", &[&empty, strategy], latency.percentile_micros(90.0));
+    }
+    load.write(usize::MAX)?;
+    load.settle()?;
+    let mut reader = load.reader(setting.cache_bytes)?;
+    for parts in SELECTIVITIES {
+        let cost = reader.scan(setting.entries * parts / 100_000, sizes.reads(RANGES))?;
+        add(all, "disk_range", &[&parts.to_string(), strategy], cost.latency.mean_micros());
+    }
+    for (name, distribution) in DRAWN {
+        for empty in [0, 80] {
+            let cost = warm(sizes, &mut reader, empty, distribution)?;
+            let keys = [name, &empty.to_string(), strategy];
+            add(all, "disk_drawn", &keys, cost.latency.mean_micros());
+        }
+    }
+    let mut reader = load.reader(mixed.cache_bytes as u64)?;
+    let existing = warm(sizes, &mut reader, 0, Distribution::Uniform)?.latency.mean_micros();
+    let missing = warm(sizes, &mut reader, 100, Distribution::Uniform)?.latency.mean_micros();
+    add(all, "disk_after", &["existing", strategy], existing);
+    add(all, "disk_after", &["missing", strategy], missing);
+    drop(reader);
+    let timed = load.close()?;
+    let micros =
+        mixed.existing.samples() as f64 * existing + mixed.missing.samples() as f64 * missing;
+    add(all, "disk_total", &["serial", strategy], timed.seconds + micros / 1e6);
+    add(all, "disk_total", &["mixed", strategy], mixed.seconds);
+    Ok(timed)
+}
+
+/// Looks keys up, after a third as many lookups that warm the cache.
+fn warm(
+    sizes: &CompactionSizes,
+    reader: &mut Reader<'_>,
+    empty: usize,
+    distribution: Distribution,
+) -> Result<ReadCost> {
+    let count = sizes.reads(LOOKUPS);
+    reader.look_up(empty, distribution, count / 3)?;
+    reader.look_up(empty, distribution, count)
+}
+
+/// Lookups after inserts by other distributions (Fig. 6c, 6g).
+fn ingested(sizes: &CompactionSizes, setting: &Setting, dir: &Path, all: &mut All) -> Result<()> {
+    for (name, distribution) in INGESTED {
+        let keys = KeySet::new(sizes, distribution, setting.entries);
+        for _ in 0..sizes.rounds {
+            for strategy in sizes.strategies(WITHOUT_DELETES) {
+                let load = DiskLoad::new(sizes, &keys, setting, strategy, dir)?.run()?;
+                let mut reader = load.reader(setting.cache_bytes)?;
+                for empty in EMPTY_PERCENTS {
+                    let cost = warm(sizes, &mut reader, empty, Distribution::Uniform)?;
+                    let keys = [name, &empty.to_string(), strategy];
+                    add(all, "disk_ingested", &keys, cost.latency.mean_micros());
+                }
+                drop(reader);
+                load.close()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn load_tables(loads: &BTreeMap<(&str, &str), Vec<Timed>>, results: &mut Results) {
+    let columns = [
+        "s",
+        "compaction µs: mean / P50 / P90 / P99 / P100",
+        "processor time of it",
+        "write µs: mean / P99 / P100",
+        "stalled s",
+    ];
+    for (value, title) in [
+        ("inserts", "Unique inserts, uniform, on disk (Fig. 4c, 4d, 9a, 9b)"),
+        ("interleaved", "The same with lookups among the inserts, on disk (Fig. 5)"),
+    ] {
+        let rows = WITHOUT_DELETES.iter().filter_map(|strategy| {
+            let timed = loads.get(&(value, *strategy))?;
+            let of = |compute: &dyn Fn(&Timed) -> f64| {
+                shown(&timed.iter().map(compute).collect::<Vec<_>>())
+            };
+            let job = |percent: f64| {
+                of(&|timed: &Timed| timed.compactions.percentile_micros(percent) as f64)
+            };
+            let jobs = [of(&|timed| timed.compactions.mean_micros()), job(50.0), job(90.0)];
+            let jobs = jobs.into_iter().chain([job(99.0), job(100.0)]).collect::<Vec<_>>();
+            let writes = [
+                of(&|timed| timed.writes.mean_micros()),
+                of(&|timed| timed.writes.percentile_micros(99.0)),
+                of(&|timed| timed.writes.max_micros()),
+            ];
+            let share = |timed: &Timed| {
+                100.0 * timed.cpu_micros / (timed.compactions.sum_micros() as f64).max(1.0)
+            };
+            Some(vec![
+                (*strategy).to_owned(),
+                of(&|timed| timed.seconds),
+                jobs.join(" / "),
+                format!("{} %", of(&share)),
+                writes.join(" / "),
+                of(&|timed| timed.stalled),
+            ])
+        });
+        let headers: Vec<&str> = std::iter::once("strategy").chain(columns).collect();
+        results.table(title, &headers, rows.collect());
+    }
+}
+
+fn tables(strategies: &[&str], all: &All, results: &mut Results) {
+    let cell = |metric: &'static str, keys: &[&str]| {
+        let keys = keys.iter().map(|&key| key.to_owned()).collect();
+        all.get(&(metric, keys)).map_or_else(String::new, |rounds| shown(rounds))
+    };
+    let shares = EMPTY_PERCENTS.map(|empty| format!("α={:.1}", empty as f64 / 100.0));
+    let rows = strategies.iter().map(|strategy| {
+        let cells = EMPTY_PERCENTS.map(|empty| {
+            let empty = empty.to_string();
+            let of = |metric| cell(metric, &[&empty, strategy]);
+            format!("{}, {}", of("disk_lookup"), of("disk_lookup_p90"))
+        });
+        std::iter::once((*strategy).to_owned()).chain(cells).collect()
+    });
+    let title = "µs of a lookup on disk, mean and P90 (Fig. 4e, 4h)";
+    results.table(title, &headers("strategy", &shares), rows.collect());
+    let parts = SELECTIVITIES.map(|parts| format!("{} %", parts as f64 / 1000.0));
+    let rows = strategies.iter().map(|strategy| {
+        let cells = SELECTIVITIES.map(|parts| cell("disk_range", &[&parts.to_string(), strategy]));
+        std::iter::once((*strategy).to_owned()).chain(cells).collect()
+    });
+    let title = "µs of a range on disk, by its share of all entries (Fig. 4g)";
+    results.table(title, &headers("strategy", &parts), rows.collect());
+    let rows = strategies.iter().map(|strategy| {
+        let pair = |metric| {
+            let of = |kind| cell(metric, &[kind, strategy]);
+            format!("{}, {}", of("existing"), of("missing"))
+        };
+        let total = |kind| cell("disk_total", &[kind, strategy]);
+        let cells = [pair("disk_between"), pair("disk_between_cold"), pair("disk_after")];
+        let cells = cells.into_iter().chain([total("mixed"), total("serial")]);
+        std::iter::once((*strategy).to_owned()).chain(cells).collect()
+    });
+    let columns = [
+        "strategy",
+        "between writes, existing and missing keys: µs",
+        "the same without warming",
+        "after all writes",
+        "all: s",
+        "one after the other: s",
+    ];
+    let title = "Lookups between writes and after them, on disk (Fig. 5e, 5f)";
+    results.table(title, &columns, rows.collect());
+    for (name, _) in INGESTED {
+        let rows = strategies.iter().map(|strategy| {
+            let cells = EMPTY_PERCENTS
+                .map(|empty| cell("disk_ingested", &[name, &empty.to_string(), strategy]));
+            std::iter::once((*strategy).to_owned()).chain(cells).collect()
+        });
+        let title = format!("µs of a lookup on disk after {name} inserts (Fig. 6c, 6g)");
+        results.table(title, &headers("strategy", &shares), rows.collect());
+    }
+}
