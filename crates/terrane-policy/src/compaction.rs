@@ -251,7 +251,7 @@ mod tests {
             inputs,
             output,
             relocated: Vec::new(),
-            reason: Reason::Repair { level: 0, runs: 0 },
+            reason: Reason::Repair { level: 0, runs: 2, allowed: 1 },
         }
     }
 

@@ -58,7 +58,7 @@ use crate::compaction::{Compaction, Reason};
 use crate::key_range::KeyRange;
 pub(crate) use assemble::closed_under_overlap;
 use assemble::{merge_in_place, move_column, move_oldest_runs, move_runs, move_tables};
-use candidate::{CompactionCandidate, Extent};
+use candidate::{CompactionCandidate, Extent, PROMISED};
 
 /// Returns the next compaction; `None` if the tree satisfies its design or all necessary jobs are
 /// running.
@@ -82,7 +82,7 @@ pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
         Some(Compaction { relocated, ..merge })
     };
     // Delete persistence precedes everything else, for tombstones and for the values that they deleted.
-    let promised = candidates.partition_point(|candidate| candidate.rank == 0);
+    let promised = candidates.partition_point(|candidate| candidate.rank == PROMISED);
     first_of(&candidates[..promised])
         .or_else(|| collect::overdue_job(input))
         .or_else(|| first_of(&candidates[promised..]))

@@ -96,6 +96,41 @@ fn movements() -> Vec<Vec<Movement>> {
     last.iter().flat_map(|last| -> Vec<Vec<Movement>> { with(last) }).collect()
 }
 
+/// Returns the text of a design that has this strategy of the space, and defaults otherwise.
+pub fn text_of(strategy: &Strategy) -> String {
+    let runs = match &strategy.eagerness {
+        Eagerness::Hybrid(runs) => format!(" runs={runs}"),
+        _ => String::new(),
+    };
+    let or_none =
+        |words: Vec<String>| if words.is_empty() { "none".into() } else { words.join("+") };
+    let triggers = strategy.triggers.at(0).iter().map(ToString::to_string).collect();
+    let movement = strategy.movement.at(0).iter().map(ToString::to_string).collect();
+    format!(
+        "{}{runs}; trigger={}; granularity={}; movement={}",
+        strategy.eagerness,
+        or_none(triggers),
+        strategy.granularity,
+        or_none(movement)
+    )
+}
+
+/// Returns the names of all values of the four primitives, without their settings.
+pub fn words() -> Vec<&'static str> {
+    let triggers = TriggerKind::ALL.iter().map(|kind| kind.name());
+    let movement = Movement::ALL.iter().map(|rule| rule.info().name);
+    let granularity = ["level", "run", "file", "files", "none"];
+    eagerness_names().chain(triggers).chain(granularity).chain(movement).collect()
+}
+
+/// Returns true if a primitive of the strategy has this name.
+pub fn has_word(strategy: &Strategy, word: &str) -> bool {
+    strategy.words().iter().flat_map(|list| list.split('+')).any(|value| {
+        let name = value.split('(').next().unwrap_or(value);
+        value == word || name == word
+    })
+}
+
 /// The names of all eagerness values.
 pub fn eagerness_names() -> impl Iterator<Item = &'static str> {
     Eagerness::NAMED.iter().map(|(_, name)| *name).chain(["hybrid"])
@@ -124,5 +159,26 @@ mod tests {
             let strategy = name.parse::<Design>().unwrap().strategy;
             assert!(all.contains(&words(&strategy)), "{name}: {:?}", words(&strategy));
         }
+    }
+
+    #[test]
+    fn texts_of_strategies_are_designs() {
+        for strategy in strategies().step_by(53) {
+            let text = text_of(&strategy);
+            let design: Design = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(design.strategy, strategy, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_those_of_strategies() {
+        let known = words();
+        for strategy in strategies().step_by(997) {
+            assert!(known.iter().filter(|word| has_word(&strategy, word)).count() >= 4);
+        }
+        let lazy: Strategy = "lazy-leveling".parse::<Design>().unwrap().strategy;
+        assert!(has_word(&lazy, "lazy-leveling") && !has_word(&lazy, "leveling"));
+        let four = "leveling granularity=files(4); movement=random(7)".parse::<Design>().unwrap();
+        assert!(has_word(&four.strategy, "files") && has_word(&four.strategy, "random"));
     }
 }

@@ -10,4 +10,4 @@ pub use bytes::{format_bytes, parse_bytes};
 pub use count::parse_count;
 pub use duration::{format_micros, parse_micros};
 pub(crate) use number::parse_ratio_percent;
-pub use short::short_bytes;
+pub use short::{short_bytes, short_micros};

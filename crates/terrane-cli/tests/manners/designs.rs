@@ -40,6 +40,13 @@ fn the_design_space_is_listed_counted_and_changed_with_a_notice() {
     assert!(total.replace(',', "").parse::<u64>().unwrap() > 10_000, "{counted}");
     let some = done(&["design", "enumerate", "random", "--list", "--limit", "3"], "");
     assert_eq!(some.lines().filter(|line| line.contains("random")).count(), 3);
+    // Words are whole names, and a limit lists.
+    let leveling = done(&["design", "enumerate", "leveling", "--limit", "3"], "");
+    assert_eq!(leveling.lines().filter(|line| line.starts_with("leveling; ")).count(), 3);
+    done(&["design", "show", leveling.lines().next().unwrap()], "");
+    let counted = done(&["design", "enumerate", "leveling"], "");
+    assert!(counted.contains(" 0 lazy-leveling"), "{counted}");
+    assert_eq!(run_to_end(&["design", "enumerate", "levelling"], "").0, 2);
     let dir = tempfile::tempdir().unwrap();
     let (db, file) = (path(dir.path(), "db"), path(dir.path(), "mine.toml"));
     done(&["shell", &db, "--design", "tiering T=4", "-c", "put a 1"], "");

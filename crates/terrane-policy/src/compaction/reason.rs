@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::shape::ValueFileId;
 use crate::strategy::{MergeCause, Movement, TriggerFinding, TriggerKind};
-use crate::units::format_micros;
+use crate::units::short_micros;
 
 /// Why a compaction was picked.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,12 +34,46 @@ pub enum Reason {
         /// Why it merges them.
         cause: MergeCause,
     },
+    /// The level keeps no run, so that flushes move on as soon as they have written one.
+    Passing {
+        /// The trigger on the fullness of the level, by which it is full with any run.
+        trigger: TriggerKind,
+        /// The level.
+        level: usize,
+        /// Runs found.
+        runs: u64,
+    },
     /// The level holds more runs than its eagerness allows, as after a change of design.
     Repair {
         /// The level.
         level: usize,
         /// Runs found.
         runs: u64,
+        /// Runs allowed.
+        allowed: u64,
+    },
+    /// Writers would be delayed or stopped because of runs that no trigger would merge.
+    Stall {
+        /// The level that is compacted.
+        level: usize,
+        /// The number of runs that count.
+        runs: u64,
+        /// The number at which writers wait.
+        limit: u64,
+        /// The rule that chose the table; `None` if the whole level is compacted.
+        movement: Option<Movement>,
+    },
+    /// A tombstone has been in its level for its share of the time within which deletes must become
+    /// persistent.
+    Persistence {
+        /// The level that acts.
+        level: usize,
+        /// The age of the oldest such tombstone, in microseconds.
+        age_micros: u64,
+        /// The age at which tombstones must leave the level, in microseconds.
+        limit_micros: u64,
+        /// The rule that chose the table; `None` if the whole level is compacted.
+        movement: Option<Movement>,
     },
     /// A caller requested the compaction.
     Manual {
@@ -80,8 +114,11 @@ impl Reason {
     pub(super) fn purges(self) -> bool {
         match self {
             Self::Manual { .. } => true,
+            Self::Persistence { .. } => true,
             Self::SizeTiered { .. }
+            | Self::Passing { .. }
             | Self::Repair { .. }
+            | Self::Stall { .. }
             | Self::Flush
             | Self::Collection { .. } => false,
             Self::Triggered { trigger, .. } => trigger.info().drops_tombstones,
@@ -94,7 +131,23 @@ impl Reason {
             Self::Triggered { trigger, level, measured, threshold, .. } => {
                 Self::Triggered { trigger, level, measured, threshold, movement: Some(rule) }
             }
+            Self::Persistence { level, age_micros, limit_micros, .. } => {
+                Self::Persistence { level, age_micros, limit_micros, movement: Some(rule) }
+            }
+            Self::Stall { level, runs, limit, .. } => {
+                Self::Stall { level, runs, limit, movement: Some(rule) }
+            }
             other => other,
+        }
+    }
+
+    /// Returns the level from which a rule chose tables; `None` if everything there is compacted.
+    pub(crate) fn chosen_level(self) -> Option<usize> {
+        match self {
+            Self::Triggered { level, movement: Some(_), .. }
+            | Self::Stall { level, movement: Some(_), .. }
+            | Self::Persistence { level, movement: Some(_), .. } => Some(level),
+            _ => None,
         }
     }
 }
@@ -106,13 +159,29 @@ impl fmt::Display for Reason {
                 let (level, measured, threshold) = (*level, *measured, *threshold);
                 let finding = TriggerFinding { level, measured, threshold };
                 write!(f, "{trigger}: {}", (trigger.info().describe)(&finding))?;
-                movement.map_or(Ok(()), |rule| write!(f, "; table chosen by {rule}"))
+                by_rule(f, *movement)
             }
             Self::SizeTiered { trigger, merged, of, cause } => {
                 write!(f, "{trigger}: {cause}; merges {merged} of {of} runs")
             }
-            Self::Repair { level, runs } => {
-                write!(f, "repair: level {level} holds {runs} runs and may hold one")
+            Self::Passing { trigger, level, runs } => {
+                let runs =
+                    if *runs == 1 { "1 run moves".into() } else { format!("{runs} runs move") };
+                write!(f, "{trigger}: level {level} keeps no run, so its {runs} on")
+            }
+            Self::Repair { level, runs, allowed } => {
+                write!(f, "repair: level {level} holds {runs} runs, limit {allowed}")
+            }
+            Self::Stall { level, runs, limit, movement } => {
+                write!(f, "stall: writers would wait at {limit} runs, and there are {runs}; ")?;
+                write!(f, "level {level} is compacted")?;
+                by_rule(f, *movement)
+            }
+            Self::Persistence { level, age_micros, limit_micros, movement } => {
+                let (age, limit) = (short_micros(*age_micros), short_micros(*limit_micros));
+                write!(f, "delete-persistence: a tombstone of level {level} is {age} old, ")?;
+                write!(f, "limit {limit}")?;
+                by_rule(f, *movement)
             }
             Self::Manual { level } => write!(f, "manual: level {level} is compacted on request"),
             Self::Flush => f.write_str("flush: the memtable is merged with level 0"),
@@ -130,7 +199,7 @@ impl fmt::Display for Reason {
                         "value files take {measured} % of the bytes of live values, limit {threshold} %"
                     ),
                     CollectionCause::Age => {
-                        let (age, limit) = (format_micros(*measured), format_micros(*threshold));
+                        let (age, limit) = (short_micros(*measured), short_micros(*threshold));
                         write!(f, "a dead value of file {file} is {age} old, limit {limit}")
                     }
                     CollectionCause::Inline => {
@@ -140,4 +209,8 @@ impl fmt::Display for Reason {
             }
         }
     }
+}
+
+fn by_rule(f: &mut fmt::Formatter<'_>, movement: Option<Movement>) -> fmt::Result {
+    movement.map_or(Ok(()), |rule| write!(f, "; table chosen by {rule}"))
 }

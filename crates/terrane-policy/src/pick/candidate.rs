@@ -8,6 +8,9 @@ use crate::compaction::Reason;
 use crate::shape::{Run, TableInfo};
 use crate::strategy::{Trigger, TriggerKind};
 
+/// The precedence of delete persistence. The triggers of a design begin at 1.
+pub(super) const PROMISED: usize = 0;
+
 /// The data that a candidate would compact.
 #[derive(Debug, Clone)]
 pub(super) enum Extent {

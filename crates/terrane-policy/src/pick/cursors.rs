@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::compaction::{Compaction, Reason};
+use crate::compaction::Compaction;
 use crate::shape::{Level, TreeShape};
 
 /// For each level, the end of the tables that moved last: round-robin movement continues there, and
@@ -44,7 +44,7 @@ impl Cursors {
 
     /// Records how far `compaction` got in its level, if a rule chose its tables.
     pub fn advance(&mut self, compaction: &Compaction) {
-        let Reason::Triggered { level, movement: Some(_), .. } = compaction.reason else { return };
+        let Some(level) = compaction.reason.chosen_level() else { return };
         let moved = compaction.inputs.iter().filter(|input| input.level == level);
         let ends = moved.filter_map(|input| input.tables.last()).map(|table| &table.range.end);
         // A missing end sorts after all others: the next round starts over.

@@ -56,17 +56,17 @@ fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
                 .unwrap_or(input.last_level())
         }
     };
-    let most = u64::from(pressure.threshold);
-    let runs = if pressure.level.is_some() { staying_runs(level) } else { most };
-    let measure = (runs, most);
-    (runs >= most).then(|| {
-        CompactionCandidate::triggered(
-            TriggerKind::RunCount,
-            level,
-            usize::MAX,
-            measure,
-            Extent::Level,
-        )
+    let limit = u64::from(pressure.threshold);
+    if pressure.level.is_some() && staying_runs(level) < limit {
+        return None;
+    }
+    let runs = u64::from(pressure.measured);
+    Some(CompactionCandidate {
+        reason: Reason::Stall { level, runs, limit, movement: None },
+        level,
+        rank: usize::MAX,
+        score: runs as f64 / limit.max(1) as f64,
+        extent: Extent::Level,
     })
 }
 
@@ -123,9 +123,17 @@ fn of_level(
         }
     }
     // Runs that only pass through level 0 move on, and levels that should be one run become one.
-    if load.runs > allowed.max(1) && !gathers || level == 0 && allowed == 0 {
-        let score = load.runs as f64 / allowed.max(1) as f64;
-        let reason = Reason::Repair { level, runs: load.runs };
+    let passes = level == 0 && allowed == 0;
+    if passes || load.runs > allowed.max(1) && !gathers {
+        let runs = load.runs;
+        let score = runs as f64 / allowed.max(1) as f64;
+        let loads = triggers.iter().map(Trigger::kind).find(|kind| kind.is_load());
+        let trigger = loads.unwrap_or(TriggerKind::LevelSaturation);
+        let reason = if passes {
+            Reason::Passing { trigger, level, runs }
+        } else {
+            Reason::Repair { level, runs, allowed: allowed.max(1) }
+        };
         let rank = load_rank(input, level);
         found.push(CompactionCandidate { reason, level, rank, score, extent: Extent::Level });
     }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::candidate::{CompactionCandidate, Extent, ranked};
+use super::candidate::{CompactionCandidate, Extent, PROMISED, ranked};
 use super::context::PickContext;
+use crate::compaction::Reason;
 use crate::design::PerLevel;
 use crate::shape::{RunId, TableInfo, TreeShape};
 use crate::strategy::trigger::TombstoneTtl;
@@ -23,7 +24,7 @@ pub(super) fn candidates(input: &PickContext<'_>) -> Vec<CompactionCandidate> {
     for level in 0..input.shape.levels.len() {
         if let Some(micros) = input.tombstone_micros() {
             let ttl = TombstoneTtl(PerLevel::all(micros)).into();
-            of_trigger(input, level, 0, &ttl, &mut found);
+            of_trigger(input, level, PROMISED, &ttl, &mut found);
         }
         for (rank, trigger) in ranked(input, level) {
             of_trigger(input, level, rank, trigger, &mut found);
@@ -52,7 +53,12 @@ fn of_trigger(
         let Some(worst) = marks.first().map(|mark| mark.measure) else { continue };
         let tables = marks.into_iter().map(|mark| mark.table).collect();
         let extent = if is_in_place { Extent::InPlace(tables) } else { Extent::Marked(tables) };
-        found.push(CompactionCandidate::triggered(trigger.kind(), level, rank, worst, extent));
+        let mut one = CompactionCandidate::triggered(trigger.kind(), level, rank, worst, extent);
+        if rank == PROMISED {
+            let (age_micros, limit_micros) = worst;
+            one.reason = Reason::Persistence { level, age_micros, limit_micros, movement: None };
+        }
+        found.push(one);
     }
 }
 

@@ -3,6 +3,7 @@
 mod flushes;
 mod properties;
 mod random;
+mod reasons;
 mod simulate;
 mod values;
 
@@ -22,6 +23,12 @@ use simulate::TestTree;
 fn picks_match_testdata() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/pick.txt");
     datadriven::run(path, answer);
+}
+
+#[test]
+fn reasons_of_the_catalogue_match_testdata() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/reasons.txt");
+    datadriven::run(path, |_| reasons::of_catalogue());
 }
 
 #[test]

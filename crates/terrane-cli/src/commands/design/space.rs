@@ -5,6 +5,7 @@ use std::io::{BufWriter, Write};
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use terrane_policy::{Strategy, space};
 
@@ -19,17 +20,19 @@ use crate::output;
 pub(crate) struct EnumerateArgs {
     /// Only strategies of this eagerness
     #[arg(long, value_name = "NAME")]
+    #[arg(value_parser = PossibleValuesParser::new(space::eagerness_names()))]
     eagerness: Option<String>,
 
-    /// Only strategies whose four primitives contain all of these words
-    #[arg(value_name = "WORD")]
+    /// Only strategies that have all of these values of primitives, such as `tombstone-ttl` or `file`
+    #[arg(value_name = "WORD", value_parser = PossibleValuesParser::new(space::words()))]
+    #[arg(hide_possible_values = true)]
     words: Vec<String>,
 
-    /// List the strategies, one per line, instead of counting them
+    /// List the strategies as texts of designs, one per line, instead of counting them
     #[arg(long)]
     list: bool,
 
-    /// The most strategies to list
+    /// The most strategies to list; implies --list
     #[arg(long, value_name = "COUNT", value_parser = count_in::<usize>(0..=u64::MAX))]
     limit: Option<usize>,
 }
@@ -37,6 +40,7 @@ pub(crate) struct EnumerateArgs {
 #[derive(Serialize)]
 struct JsonStrategy<'a> {
     schema: u32,
+    design: &'a str,
     eagerness: &'a str,
     trigger: &'a str,
     granularity: &'a str,
@@ -54,11 +58,10 @@ impl EnumerateArgs {
     /// Counts or lists the strategies.
     pub(super) fn run(&self, json: bool) -> Result<()> {
         let mut out = BufWriter::new(output::stdout());
-        let chosen = space::strategies().map(|strategy: Strategy| strategy.words());
-        let chosen = chosen.filter(|words| self.is_chosen(words));
-        if !self.list {
+        let chosen = space::strategies().filter(|strategy| self.is_chosen(strategy));
+        if !self.list && self.limit.is_none() {
             let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-            for [eagerness, ..] in chosen {
+            for [eagerness, ..] in chosen.map(|strategy| strategy.words()) {
                 *counts.entry(eagerness).or_default() += 1;
             }
             let total: u64 = counts.values().sum();
@@ -78,22 +81,23 @@ impl EnumerateArgs {
             )?;
             return Ok(out.flush()?);
         }
-        for words in chosen.take(self.limit.unwrap_or(usize::MAX)) {
-            let [eagerness, trigger, granularity, movement] = &words;
+        for strategy in chosen.take(self.limit.unwrap_or(usize::MAX)) {
+            let design = &space::text_of(&strategy);
             if json {
+                let [eagerness, trigger, granularity, movement] = &strategy.words();
                 let schema = SCHEMA;
-                let line = JsonStrategy { schema, eagerness, trigger, granularity, movement };
+                let line =
+                    JsonStrategy { schema, design, eagerness, trigger, granularity, movement };
                 write_line(&mut out, &line)?;
             } else {
-                writeln!(out, "{eagerness} {trigger} {granularity} {movement}")?;
+                writeln!(out, "{design}")?;
             }
         }
         Ok(out.flush()?)
     }
 
-    fn is_chosen(&self, words: &[String; 4]) -> bool {
-        let text = words.join(" ");
-        self.eagerness.as_ref().is_none_or(|name| *name == words[0])
-            && self.words.iter().all(|word| text.contains(word.as_str()))
+    fn is_chosen(&self, strategy: &Strategy) -> bool {
+        self.eagerness.as_ref().is_none_or(|name| space::has_word(strategy, name))
+            && self.words.iter().all(|word| space::has_word(strategy, word))
     }
 }

@@ -99,6 +99,11 @@ impl TestTree {
     pub(super) fn flush(&mut self, range: KeyRange, bytes: u64) {
         let mut table = TableInfo::new(self.played.number(), range, bytes);
         table.created_micros = self.now_micros;
+        self.flush_table(table);
+    }
+
+    /// Adds a table as the newest run of level 0.
+    pub(super) fn flush_table(&mut self, table: TableInfo) {
         let run = RunId(self.played.number());
         let added = vec![AddedTable { level: 0, run, table: Arc::new(table) }];
         self.shape = self.shape.apply(&ShapeEdit { added, ..ShapeEdit::default() }).unwrap();

@@ -6,7 +6,7 @@ use super::rule::{
 };
 use crate::design::PerLevel;
 use crate::error::ParseError;
-use crate::units::format_micros;
+use crate::units::{format_micros, short_micros};
 
 /// A table of a level is older than this, in microseconds, and older data lies below it.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +23,7 @@ static INFO: TriggerInfo = TriggerInfo {
     consists_of: &[],
     quantity: format_micros,
     describe: |found| {
-        let (age, limit) = (format_micros(found.measured), format_micros(found.threshold));
+        let (age, limit) = (short_micros(found.measured), short_micros(found.threshold));
         format!("a table of level {} is {age} old, limit {limit}", found.level)
     },
 };

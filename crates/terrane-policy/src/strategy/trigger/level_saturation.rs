@@ -1,9 +1,10 @@
 //! `level-saturation`: a level holds more bytes than its capacity (compaction paper §3.1.1, i).
 
 use super::rule::{
-    LevelContext, Measure, Scope, TriggerInfo, TriggerRule, level_holds, no_argument,
+    LevelContext, Measure, Scope, TriggerFinding, TriggerInfo, TriggerRule, no_argument,
 };
 use crate::error::ParseError;
+use crate::units::short_bytes;
 
 /// A level holds more bytes than its capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,13 +19,15 @@ static INFO: TriggerInfo = TriggerInfo {
     looks_at_accesses: false,
     drops_tombstones: false,
     consists_of: &[],
-    quantity: bytes,
-    describe: |finding| level_holds(finding, bytes),
+    quantity: short_bytes,
+    describe: |&TriggerFinding { level, measured, threshold }| {
+        let (held, capacity) = (short_bytes(measured), short_bytes(threshold));
+        if held == capacity && measured != threshold {
+            return format!("level {level} holds {measured} of {threshold} bytes");
+        }
+        format!("level {level} holds {held} of {capacity}")
+    },
 };
-
-fn bytes(value: u64) -> String {
-    format!("{value} bytes")
-}
 
 impl TriggerRule for LevelSaturation {
     fn info() -> &'static TriggerInfo {

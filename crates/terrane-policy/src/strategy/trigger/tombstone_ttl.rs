@@ -6,7 +6,7 @@ use super::rule::{
 };
 use crate::design::PerLevel;
 use crate::error::ParseError;
-use crate::units::format_micros;
+use crate::units::{format_micros, short_micros};
 
 /// The oldest tombstone of a table is older than this, in microseconds. A single value is the time
 /// for the whole tree, of which each level gets a share; a list gives the age for each level.
@@ -24,7 +24,7 @@ static INFO: TriggerInfo = TriggerInfo {
     consists_of: &[],
     quantity: format_micros,
     describe: |found| {
-        let (age, limit) = (format_micros(found.measured), format_micros(found.threshold));
+        let (age, limit) = (short_micros(found.measured), short_micros(found.threshold));
         format!("a tombstone of level {} is {age} old, limit {limit}", found.level)
     },
 };
