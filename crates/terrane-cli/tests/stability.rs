@@ -55,6 +55,8 @@ fn an_evaluation_for_programs_has_both_phases_and_leaves_only_its_report() {
     let offered = number(&line, "offered_writes_per_second");
     assert!(maximum > 0.0 && (offered / maximum - 0.5).abs() < 0.01, "{maximum} {offered}");
     assert!(line["sustainable"].is_boolean() && line["mem"].is_null());
+    assert!(line["conclusion"].is_string());
+    assert!(line["outlook"].is_object() != line["outlook_withheld"].is_string());
     let scheduler = |name: &str| line[name].as_str().unwrap().contains("scheduler=greedy");
     assert!(scheduler("design_text") && !scheduler("testing_design_text"));
     assert!(line["testing_design_text"].as_str().unwrap().contains("intake=exact"));
@@ -94,7 +96,7 @@ fn an_evaluation_for_people_ends_in_a_verdict_next_to_a_map_in_memory() {
         "99.99 %",
         " × ",
         "an in-memory map",
-        "sustainable: ",
+        "as measured, 99.9 % within",
         "99 % of writes within",
         "longest stall",
     ] {

@@ -57,8 +57,9 @@ struct JsonOutlook {
     held_share: [f64; 2],
     writes_per_second: [f64; 2],
     horizons: Vec<JsonHorizon>,
-    /// The rate that holds for a day.
+    /// The rate that holds for `sustained_seconds`.
     sustainable_writes_per_second: f64,
+    sustained_seconds: f64,
     not_simulated: Vec<String>,
 }
 
@@ -97,6 +98,7 @@ impl JsonOutlook {
             writes_per_second: pair(residual.rate),
             horizons: played.horizons.iter().map(horizon).collect(),
             sustainable_writes_per_second: rounded(played.sustainable),
+            sustained_seconds: rounded(played.sustained_seconds),
             not_simulated: played.notes.clone(),
         }
     }

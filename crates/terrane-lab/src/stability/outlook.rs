@@ -20,11 +20,16 @@ use super::plan::StabilityPlan;
 const HORIZONS: [(&str, f64); 3] =
     [("2 hours", 7200.0), ("24 hours", 86_400.0), ("30 days", 30.0 * 86_400.0)];
 
-/// The time for which a sustainable rate is searched for.
-const SUSTAINED: (&str, f64) = HORIZONS[1];
+/// The time in seconds for which a sustainable rate is searched for, at most.
+const SUSTAINED: f64 = HORIZONS[1].1;
 
-/// The most memtables that are simulated; a longer time is left out.
-const FLUSHES_MAX: f64 = 3e6;
+/// The most memtables that one simulation may take, of designs that move single tables and of those
+/// that move whole runs; a flush takes about 0.1 ms and 0.01 ms. A longer time is left out.
+const FLUSHES_MAX: f64 = 1e5;
+const FLUSHES_MAX_OF_WHOLE_RUNS: f64 = 1e6;
+
+/// The share of these memtables in each step of the search.
+const SEARCH_SHARE: f64 = 0.1;
 
 /// The differences between replay and run that are tolerated: of write amplification and runs as
 /// shares, of runs also this many, of the time for which writers were held as a share of the run,
@@ -67,8 +72,10 @@ pub struct Prediction {
     pub residual: Residual,
     /// The run continued, until a time at which it does not hold.
     pub horizons: Vec<Horizon>,
-    /// The highest rate that holds for [`Prediction::SUSTAINED`], in writes per second.
+    /// The highest rate that holds for `sustained_seconds`, in writes per second.
     pub sustainable: f64,
+    /// A day, or less if a day takes too long to simulate.
+    pub sustained_seconds: f64,
     /// What of the design or the workload was not simulated.
     pub notes: Vec<String>,
 }
@@ -150,9 +157,6 @@ impl Residual {
 }
 
 impl Prediction {
-    /// The time for which the sustainable rate holds, in words.
-    pub const SUSTAINED: &'static str = SUSTAINED.0;
-
     /// Returns true if the rate of the run holds for all simulated times.
     pub fn holds(&self) -> bool {
         self.horizons.iter().all(|horizon| horizon.holds)
@@ -194,9 +198,11 @@ impl Outlook {
             Simulation::new(&setup, tree_like(&setup, &counted.shape)).run(seconds).0
         };
         let flushes = counted.in_running(|stats| stats.flushes) / report.running.seconds.max(1e-9);
+        let is_whole = tree_like(&setup, &counted.shape).table_bytes().is_none();
+        let flushes_max = if is_whole { FLUSHES_MAX_OF_WHOLE_RUNS } else { FLUSHES_MAX };
         let mut horizons = Vec::new();
         for (name, seconds) in HORIZONS {
-            if flushes * seconds > FLUSHES_MAX {
+            if flushes * seconds > flushes_max {
                 notes.push(format!("{name} would take too long to simulate"));
                 break;
             }
@@ -207,7 +213,13 @@ impl Outlook {
                 break;
             }
         }
-        let holds = |factor| meets(&played(SUSTAINED.1, factor), &plan.criteria);
+        if horizons.is_empty() {
+            return Self::Withheld(
+                "two hours of memtables this small take too long to simulate".to_owned(),
+            );
+        }
+        let sustained_seconds = SUSTAINED.min(flushes_max * SEARCH_SHARE / flushes);
+        let holds = |factor| meets(&played(sustained_seconds, factor), &plan.criteria);
         let rate = report.running.offered_per_second();
         let all_hold = horizons.iter().all(|horizon| horizon.holds);
         let (mut below, mut above) = if all_hold { (1.0, 2.0) } else { (0.0, 1.0) };
@@ -216,7 +228,14 @@ impl Outlook {
             if holds(middle) { below = middle } else { above = middle }
         }
         let sustainable = below * rate;
-        Self::Played(Box::new(Prediction { setup, residual, horizons, sustainable, notes }))
+        Self::Played(Box::new(Prediction {
+            setup,
+            residual,
+            horizons,
+            sustainable,
+            sustained_seconds,
+            notes,
+        }))
     }
 }
 

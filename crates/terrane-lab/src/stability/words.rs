@@ -175,7 +175,7 @@ pub fn headline(evaluation: &DesignEvaluation) -> String {
 /// Describes what the simulator says of the run's future.
 fn foretold(played: &Prediction) -> String {
     let sustainable = human::number(played.sustainable);
-    let sustained = Prediction::SUSTAINED;
+    let sustained = human::duration(Duration::from_secs_f64(played.sustained_seconds));
     match (played.failing(), played.horizons.last()) {
         (Some(failing), _) => {
             let how = match failing.first_stall {
