@@ -1,8 +1,8 @@
 //! `docs/papers.md` is what `terrane experiment papers` writes, and the tests that it names exist.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use terrane_lab::checklist::{self, LatestVerdicts};
 
@@ -11,23 +11,24 @@ fn root() -> PathBuf {
 }
 
 /// Adds the names of all functions in the sources below `dir`.
-fn add_functions(dir: &Path, functions: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
+fn add_functions(dir: &Path, functions: &mut BTreeSet<String>) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
         if path.is_dir() && !path.ends_with("target") {
-            add_functions(&path, functions);
+            add_functions(&path, functions)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).unwrap();
+            let text = fs::read_to_string(&path)?;
             let names = text.split("fn ").skip(1).filter_map(|rest| rest.split_once('('));
             functions.extend(names.map(|(name, _)| name.to_owned()));
         }
     }
+    Ok(())
 }
 
 #[test]
 fn every_named_test_exists() {
     let mut functions = BTreeSet::new();
-    add_functions(&root().join("crates"), &mut functions);
+    add_functions(&root().join("crates"), &mut functions).unwrap();
     for (item, test) in checklist::tests_named().unwrap() {
         assert!(functions.contains(&test), "{item} names the test {test}, which does not exist");
     }

@@ -146,8 +146,8 @@ explanation = [{ text = "b is sorted", figure = "cost[b]", bound = "< 2" }]
              The cheaper one costs 1.00.\n\n|  | cost |\n|---|---:|\n| a | 2 |\n| b | 1 |\n\n\
              ## Claims\n\n| source | the paper says | mode | its figure | here | verdict |\n\
              |---|---|---|---|---|---|\n\
-             | Fig. 1 | a is cheaper | published | 3.00× | 3.00× | reproduced |\n\
-             | Fig. 1 | a is cheaper | ours | 3.00× | 0.50× | **contradicted**; b is sorted |\n\n\
+             | Fig. 1 | a is cheaper | published | 3× | 3.00× | reproduced |\n\
+             | Fig. 1 | a is cheaper | ours | 3× | 0.50× | **contradicted**; b is sorted |\n\n\
              ## Figures\n\n### Fig. 1: costs\n\n|  | cost |\n|---|---:|\n| a | 1 |\n"
         );
     }

@@ -99,6 +99,15 @@ impl Format {
         }
     }
 
+    /// Formats a number with the digits that it is written with: `63×`, `2.1`.
+    pub(super) fn written(self, number: f64) -> String {
+        match self.unit {
+            Unit::Number | Unit::Digits(_) => number.to_string(),
+            Unit::Ratio(_) => format!("{number}×"),
+            _ => self.number(number),
+        }
+    }
+
     fn show(self, value: Value) -> String {
         match value {
             Value::Text { text, .. } => text,

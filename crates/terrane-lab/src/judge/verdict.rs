@@ -190,7 +190,7 @@ impl ClaimFile {
             figure: claim.figure.clone(),
             says: claim.says.clone(),
             mode: mode.map(str::to_owned),
-            stated: claim.paper.map(|paper| paper.words(|number| claim.unit.number(number))),
+            stated: claim.paper.map(|paper| paper.words(|number| claim.unit.written(number))),
             rule: claim.rule(),
             figures: figures(claim, &scope).into_iter().map(judged).collect(),
             measured: claim.shown.fill(&scope),

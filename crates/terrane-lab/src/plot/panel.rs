@@ -94,7 +94,7 @@ impl Frame {
             }
         };
         let values = points().flat_map(|point| [point.value, point.low, point.high]);
-        let top = TITLE + LEGEND_ROW * legend_rows as f64 + 24.0;
+        let top = TITLE + LEGEND_ROW * legend_rows as f64 + 30.0;
         Self { x, y: Axis::over(panel.y_scale, values), top, bottom: top + PLOT_HEIGHT }
     }
 

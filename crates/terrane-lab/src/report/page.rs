@@ -50,10 +50,7 @@ fn head(all: &[ReportedExperiment<'_>], environment: &Environment) -> String {
             _ => format!("<dt>{name}<dd>{value}\n"),
         }
     });
-    let title = match all {
-        [one] => format!("{}: the paper and here", escaped(one.experiment.paper)),
-        _ => "The papers and here".to_owned(),
-    };
+    let title = if all.len() == 1 { "The paper and here" } else { "The papers and here" };
     let mut text = format!("<h1>{title}</h1>\n<dl>\n{}</dl>\n", rows.collect::<String>());
     text.push_str(LEGEND);
     text
@@ -118,16 +115,24 @@ fn experiment(one: &ReportedExperiment<'_>) -> String {
         }
         text.push_str(&figure(name, panel, &claims));
     }
-    let rest: String = one
-        .verdicts
-        .iter()
-        .zip(&shown)
-        .filter(|(_, shown)| !**shown)
-        .map(|(one, _)| claim(one))
-        .collect();
+    let rest = one.verdicts.iter().zip(&shown).filter(|(_, shown)| !**shown);
+    let (missing, rest): (Vec<&ClaimVerdict>, Vec<&ClaimVerdict>) = rest
+        .map(|(verdict, _)| verdict)
+        .partition(|verdict| verdict.outcome == ClaimOutcome::NotMeasured);
+    let all = |verdicts: &[&ClaimVerdict]| {
+        verdicts.iter().map(|verdict| claim(verdict)).collect::<String>()
+    };
     if !rest.is_empty() {
         let title = if one.panels.is_empty() { "Claims" } else { "Claims without a panel" };
-        let _ = writeln!(text, "<h3>{title}</h3>\n{rest}");
+        let _ = writeln!(text, "<h3>{title}</h3>\n{}", all(&rest));
+    }
+    if !missing.is_empty() {
+        let count = missing.len();
+        let _ = writeln!(
+            text,
+            "<details><summary>Claims that were not measured: {count}</summary>\n{}</details>",
+            all(&missing)
+        );
     }
     text.push_str(&tables(&one.results.tables));
     text

@@ -25,4 +25,4 @@ details{margin:.8em 0}summary{cursor:pointer}
 .data th{vertical-align:bottom}.data th:first-child,.data td:first-child{text-align:left}.wide{overflow-x:auto}
 @media(max-width:860px){.figure{grid-template-columns:1fr}}
 @media print{@page{size:A4;margin:14mm}body{font-size:10.5pt;max-width:none;margin:0;padding:0}nav,details{display:none}
-.figure{grid-template-columns:1fr;gap:8px;padding:10px 0}.figure svg{width:82%}h2{break-after:avoid}h2:not(:first-of-type){break-before:page}.claim{break-inside:avoid}}";
+.figure{display:block;padding:10px 0;break-inside:auto}.figure>div:first-child{break-inside:avoid;break-after:avoid}.figure svg{width:66%}h2{break-after:avoid}h2:not(:first-of-type){break-before:page}.claim{break-inside:avoid}}";

@@ -42,7 +42,7 @@ fn figures_are_compared_with_the_paper_s_interval() {
     assert_eq!(outcome(f64::NAN, 28.0), ClaimOutcome::NotMeasured);
     let verdict = judged(SAVED, &results(40.0, 25.0));
     assert_eq!(verdict.source(), "Fig. 4a, S2-99 O2");
-    assert_eq!(verdict.stated.as_deref(), Some("34.0 to 56.0"));
+    assert_eq!(verdict.stated.as_deref(), Some("34 to 56"));
     assert_eq!(verdict.rule, "reproduced: 33.5 to 56.5; direction: > 0");
     assert_eq!(verdict.measured, "50, 38");
     assert_eq!(verdict.figures[1].label, "lo+2");
