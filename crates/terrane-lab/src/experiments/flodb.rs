@@ -157,7 +157,11 @@ const METRICS: &[Metric] = &[
         name: "alone_in_membuffer",
         about: "share of them that complete in the Membuffer, likewise",
     },
-    Metric { name: "fewest_in_membuffer", about: "the same with the first number of threads" },
+    Metric { name: "single_mops", about: "the million writes a second of one writer, likewise" },
+    Metric {
+        name: "single_in_membuffer",
+        about: "the share of them that completes in the Membuffer, likewise",
+    },
 ];
 
 fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {

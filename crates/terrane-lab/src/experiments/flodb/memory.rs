@@ -92,12 +92,15 @@ pub(super) fn ablation(sizes: &FloDbSizes, results: &mut Results) {
     for mode in BufferMode::ALL {
         let kinds = ablations(mode);
         let mut rows = Vec::new();
-        for (number, threads) in sizes.threads.iter().enumerate() {
-            let is_last = number + 1 == sizes.threads.len();
+        // The paper's factors are those of its single writer.
+        let more = sizes.threads.iter().filter(|threads| **threads != 1);
+        let threads: Vec<u32> = std::iter::once(1).chain(more.copied()).collect();
+        for (number, writers) in threads.iter().enumerate() {
+            let is_last = number + 1 == threads.len();
             for (size, bytes) in MEMORY_KEYS.into_iter().zip(sizes.memory_bytes()) {
                 let rounds = sizes
                     .rounds(&kinds, |kind| {
-                        Ok::<_, Infallible>(alone::write(sizes, kind.kind, bytes, *threads))
+                        Ok::<_, Infallible>(alone::write(sizes, kind.kind, bytes, *writers))
                     })
                     .unwrap_or_default();
                 for (kind, rounds) in kinds.iter().zip(&rounds) {
@@ -106,15 +109,16 @@ pub(super) fn ablation(sizes: &FloDbSizes, results: &mut Results) {
                         rounds.record(results, "alone_mops", &keys, 0);
                         rounds.record(results, "alone_in_membuffer", &keys, 1);
                     }
-                    if number == 0 && !is_last {
-                        rounds.record(results, "fewest_in_membuffer", &keys, 1);
+                    if number == 0 {
+                        rounds.record(results, "single_mops", &keys, 0);
+                        rounds.record(results, "single_in_membuffer", &keys, 1);
                     }
                 }
                 let cells = rounds.iter().map(|rounds| {
                     let [mops, share] = rounds.best();
                     format!("{mops:.2}, {:.0} %", share * 100.0)
                 });
-                let name = format!("{} MiB, {threads} threads", mib(bytes));
+                let name = format!("{} MiB, {writers} threads", mib(bytes));
                 rows.push(std::iter::once(name).chain(cells).collect());
             }
         }
