@@ -20,8 +20,10 @@
 //!   newer than the ones the scan looks for. So scans neither block writers nor restart, and short
 //!   ones drain little.
 //!
-//! The paper's scans drain everything, restart when they meet a newer version, and block writers
-//! after some restarts; its updates swap the value of an entry in the lower level.
+//! The paper's scans drain everything while they pause the writers of the lower level, restart when
+//! they meet a newer version, and block writers after some restarts; [`FrontLevel::pause`] and
+//! [`FrontLevel::drain_up_to`] serve such scans. The paper makes the Membuffer immutable and installs
+//! another one; here a sequence number divides the versions that are drained from later ones.
 
 mod bucket;
 mod drain;
@@ -43,6 +45,7 @@ pub(crate) use position::FloDbPosition;
 use crate::entry::{Entry, SeqNo};
 use crate::key_span::KeySpan;
 use crate::pool::Pool;
+use crate::scan_pause::{FrontPause, ScanPause};
 use crate::skiplist::{NodeRef, Pin};
 use crate::structure::{FrontLevel, InsertOutcome, Overwritten, Settings, Structure};
 use crate::sync::{AtomicUsize, Ordering};
@@ -134,6 +137,7 @@ pub(crate) struct FloDb {
     drained: AtomicUsize,
     /// The initial size, in bytes, of a Membuffer that was enabled after the memtable was created.
     exempt_bytes: AtomicUsize,
+    pause: ScanPause,
 }
 
 impl FloDb {
@@ -155,6 +159,7 @@ impl FloDb {
             data_bytes: AtomicUsize::new(0),
             drained: AtomicUsize::new(0),
             exempt_bytes: AtomicUsize::new(0),
+            pause: ScanPause::new(),
         }
     }
 
@@ -196,6 +201,29 @@ impl FloDb {
         }
         drained
     }
+
+    /// Waits while a scan pauses writers of the lower level, and helps it to drain.
+    #[inline]
+    fn wait_while_paused(&self) {
+        if self.pause.is_paused() {
+            // From the other end than the scan.
+            self.pause.wait(|seq| {
+                for partition in (0..self.partition_count()).rev() {
+                    self.drain_partition_up_to(partition, seq);
+                }
+            });
+        }
+    }
+
+    fn drain_partition_up_to(&self, partition: usize, seq: SeqNo) {
+        if let Some(membuffer) = self.membuffer.get() {
+            self.drain_partition(membuffer, partition, DrainScope::UpTo(seq));
+        }
+    }
+
+    fn partition_count(&self) -> usize {
+        self.membuffer.get().map_or(0, |membuffer| membuffer.partitions.len())
+    }
 }
 
 impl Structure for FloDb {
@@ -206,6 +234,7 @@ impl Structure for FloDb {
     #[inline]
     fn insert(&self, version: &Entry<'_>, horizon: impl FnOnce() -> SeqNo) -> InsertOutcome {
         let Some(membuffer) = self.membuffer.get() else {
+            self.wait_while_paused();
             self.lower.insert(version);
             self.entries.fetch_add(1, Ordering::Relaxed);
             self.data_bytes.fetch_add(version.data_bytes(), Ordering::Relaxed);
@@ -216,6 +245,7 @@ impl Structure for FloDb {
             Update::Versions => membuffer.add(&self.lower, version, || 0),
         };
         if !added.is_stored {
+            self.wait_while_paused();
             self.lower.insert(version);
         }
         InsertOutcome {
@@ -299,6 +329,9 @@ impl FrontLevel for FloDb {
 
     fn drain(&self) -> usize {
         let Some(membuffer) = self.membuffer.get() else { return 0 };
+        if self.pause.is_paused() {
+            return 0;
+        }
         let mut drained = 0;
         for (number, partition) in membuffer.partitions.iter().enumerate() {
             // A quarter: includes partitions that will be due soon.
@@ -313,7 +346,7 @@ impl FrontLevel for FloDb {
     }
 
     fn wants_drain(&self) -> bool {
-        let membuffer = self.membuffer.get();
+        let membuffer = self.membuffer.get().filter(|_| !self.pause.is_paused());
         membuffer
             .is_some_and(|front| front.partitions.iter().any(partition::Partition::wants_drain))
     }
@@ -323,6 +356,17 @@ impl FrontLevel for FloDb {
             for number in 0..membuffer.partitions.len() {
                 self.drain_partition(membuffer, number, DrainScope::All);
             }
+        }
+    }
+
+    fn pause(&self) -> FrontPause<'_> {
+        self.pause.begin()
+    }
+
+    fn drain_up_to(&self, seq: SeqNo) {
+        self.pause.ask_for_help(seq);
+        for partition in 0..self.partition_count() {
+            self.drain_partition_up_to(partition, seq);
         }
     }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::entry::{Entry, SeqNo};
 use crate::key_span::KeySpan;
 use crate::pool::Pool;
+use crate::scan_pause::FrontPause;
 use crate::skiplist::versions::Pin;
 
 /// The outcome of an insert.
@@ -196,6 +197,14 @@ pub trait FrontLevel {
 
     /// Drains everything. Cursors need not wait for that; they drain the ranges they enter.
     fn drain_all(&self);
+
+    /// Pauses [`FrontLevel::drain`], and inserts that find no room in the front level, until the
+    /// result is dropped. Such inserts help with [`FrontLevel::drain_up_to`] meanwhile. Waits for
+    /// another pause to end.
+    fn pause(&self) -> FrontPause<'_>;
+
+    /// Drains every version at or below `seq`, and none above it.
+    fn drain_up_to(&self, seq: SeqNo);
 
     /// Returns whether [`FrontLevel::drain`] would free space.
     fn wants_drain(&self) -> bool;

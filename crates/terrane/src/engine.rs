@@ -35,7 +35,7 @@ mod write;
 
 pub(crate) use context::Context;
 pub(crate) use life::Opened;
-pub(crate) use read::ReadView;
+pub(crate) use read::{Collected, NewerVersions, ReadView};
 pub(crate) use tree::{Tree, memtable_config, pressure_of};
 pub(crate) use write::{Write, insert_one};
 
@@ -50,7 +50,7 @@ use crate::error::{Error, Result};
 use crate::io_budget::IoBudget;
 use crate::options::Options;
 use crate::stats::OperationCounts;
-use crate::types::{KeyspaceId, MAX_SEQ, SeqNo};
+use crate::types::{KeyspaceId, SeqNo};
 use crate::value::Value;
 use catalog::Trees;
 use life::Parts;
@@ -117,11 +117,6 @@ impl Engine {
         self.parts.pipeline.sync_log()
     }
 
-    /// Runs `action` while there are no writers and every write is visible.
-    pub(crate) fn while_writers_wait<T>(&self, action: impl FnOnce() -> T) -> T {
-        self.parts.pipeline.while_writers_wait(action)
-    }
-
     /// Returns the value of `key` as of `seq`, or now.
     #[inline]
     pub(crate) fn get(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
@@ -153,8 +148,19 @@ impl Engine {
         self.parts.pipeline.hold_snapshot()
     }
 
+    /// Holds a sequence number once more. Returns false if nobody holds it.
+    pub(crate) fn hold_again(&self, seq: SeqNo) -> bool {
+        self.parts.pipeline.hold_again(seq)
+    }
+
     pub(crate) fn release_snapshot(&self, seq: SeqNo) {
         self.parts.pipeline.release_snapshot(seq);
+    }
+
+    /// Holds a sequence number, which somebody holds, until the memtable of a tree is replaced or
+    /// another one is kept. Returns false if nobody holds it.
+    pub(crate) fn keep_snapshot(&self, tree: &Tree, seq: SeqNo) -> bool {
+        self.parts.pipeline.keep_snapshot(tree, Some(seq))
     }
 
     /// Returns the sequence numbers that are held, in ascending order.
@@ -249,29 +255,20 @@ impl Engine {
         self.parts.jobs.start_drain_threads()
     }
 
-    /// Drains the FloDB memtables of a tree.
-    pub(crate) fn drain_tree(&self, tree: &Tree) {
-        let state = tree.state_arc();
-        state
-            .memtables()
-            .filter_map(|memtable| memtable.front_level())
-            .for_each(FrontLevel::drain_all);
+    /// Drains the FloDB memtables of a tree up to a visible sequence number.
+    ///
+    /// # Errors
+    /// The database was closed.
+    pub(crate) fn drain_tree(&self, tree: &Tree, seq: SeqNo) -> Result<()> {
+        self.view(tree, Some(seq))?.drain_up_to(seq);
+        Ok(())
     }
 
-    /// Returns true if a drained entry of the tree, with a key from `start` up to but excluding
-    /// `end`, is newer than `seq`.
-    pub(crate) fn is_overtaken(&self, tree: &Tree, start: &[u8], end: &[u8], seq: SeqNo) -> bool {
-        tree.state_arc().memtables().any(|memtable| {
-            let mut cursor = memtable.cursor();
-            cursor.skip_front_level();
-            cursor.seek(start, MAX_SEQ);
-            while let Some(entry) = cursor.entry().filter(|entry| entry.key < end) {
-                if entry.seq > seq {
-                    return true;
-                }
-                cursor.next();
-            }
-            false
-        })
+    /// Runs `action` while writers put nothing into the lower level of the active FloDB memtable, and
+    /// drain threads drain nothing.
+    pub(crate) fn while_lower_level_waits<T>(&self, tree: &Tree, action: impl FnOnce() -> T) -> T {
+        let state = tree.state_arc();
+        let _paused = state.active.memtable.front_level().map(FrontLevel::pause);
+        action()
     }
 }

@@ -1,124 +1,227 @@
 //! FloDB's scan protocol, for comparison (§4.4, Algorithm 3): `scan=restart`.
 //!
-//! A *master* drains the Membuffers of its tree and takes a snapshot. Then it scans its range in the
-//! lower levels. If it meets a newer version it restarts, because FloDB may have overwritten the
-//! version that it should see; after [`RESTARTS_MAX`] restarts it blocks writers. Scans that begin
-//! while a master's snapshot is in use *piggyback*: they share the snapshot without draining, up to
-//! [`CHAIN_MAX`] in a row. A master sees all writes that returned before it began; a piggybacking
-//! scan sees a consistent state that may be older.
+//! A scan reads as of a *moment*, a sequence number. A *master* establishes it: it pauses background
+//! draining and the writers that find no room in the Membuffer, takes the moment, drains the
+//! Membuffer up to it, with the help of the paused writers, and resumes both. Then it collects its
+//! range from the lower level, the immutable memtables and the tables. If it meets a version newer
+//! than its moment, it restarts with another moment, because FloDB may have overwritten the version
+//! that it should see; after some restarts, the *fallback* scan keeps the writers of the lower level
+//! paused until it has collected its range.
 //!
-//! This engine keeps versions while a snapshot is held, so scans are correct without the protocol.
-//! The module measures the protocol's cost and the frequency of restarts.
+//! Which scans share a moment is a setting of the design ([`ScanMoment`]). A scan that *piggybacks* on
+//! another one's moment drains nothing, also after a restart, if another moment is there by then.
+//!
+//! 1. A moment is held from before its drain until the last scan that reads as of it has ended, so
+//!    no version that it needs is reclaimed, and a scan that meets no newer version is right.
+//! 2. A scan sees every write that was visible before the drain of its moment began. With
+//!    [`ScanMoment::Fresh`] it joins a moment only before its drain begins, which `is_begun` says
+//!    under the lock of `chains`; so the scan sees every write that returned before the scan began.
+//! 3. Whoever pauses writers takes no lock that a writer may hold, so the pause ends.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use terrane_policy::MemtableKind;
-use terrane_policy::flodb::ScanMode;
+use terrane_policy::flodb::{FloDb, ScanMode, ScanMoment};
 
-use crate::engine::{Engine, ReadView, Tree};
+use crate::engine::{Collected, Engine, NewerVersions, ReadView, Tree};
 use crate::error::Result;
 use crate::range::HalfOpen;
 use crate::snapshot_pin::SnapshotPin;
 use crate::stats::Counter;
 use crate::types::{KeyspaceId, SeqNo};
 
-/// The number of restarts before a scan blocks writers, from the paper's implementation.
-const RESTARTS_MAX: usize = 10;
+/// A moment; the first scan that needs its sequence number is the master.
+#[derive(Debug, Default)]
+struct Moment {
+    held: OnceLock<Arc<SnapshotPin>>,
+}
 
-/// The number of scans that may share one master's snapshot, from the paper's implementation.
-const CHAIN_MAX: usize = 10_000;
+/// The latest moment of a tree, and the scans that shared it.
+#[derive(Debug, Default)]
+struct Chain {
+    /// Alive while a scan uses it.
+    moment: Weak<Moment>,
+    /// Whether its drain has begun.
+    is_begun: bool,
+    /// The number of scans that joined or reused it.
+    shared: u32,
+    /// The sequence number of the latest moment that is kept for later scans.
+    kept: Option<SeqNo>,
+}
 
-/// The snapshots that scans may share.
+impl Chain {
+    fn may_share(&self, flodb: &FloDb) -> bool {
+        self.shared < flodb.chain_max
+    }
+
+    /// Returns the latest moment if a scan may join it. A scan that restarts needs a moment after
+    /// `newer_than`.
+    fn join(&mut self, flodb: &FloDb, newer_than: Option<SeqNo>) -> Option<Arc<Moment>> {
+        let moment = self.moment.upgrade()?;
+        let is_late = flodb.moment == ScanMoment::Fresh && self.is_begun;
+        let is_old = moment.held.get().is_some_and(|held| Some(held.seq()) <= newer_than);
+        if is_late || is_old || !self.may_share(flodb) {
+            return None;
+        }
+        self.shared += 1;
+        Some(moment)
+    }
+
+    /// Makes a moment the latest one.
+    fn begin(&mut self, moment: Moment) -> Arc<Moment> {
+        let moment = Arc::new(moment);
+        self.moment = Arc::downgrade(&moment);
+        moment
+    }
+}
+
+/// The moments that scans may share.
 #[derive(Debug, Default)]
 pub(crate) struct RestartScans {
     chains: Mutex<HashMap<KeyspaceId, Chain>>,
 }
 
-/// The snapshot of a tree's last master, and the number of scans that shared it.
-#[derive(Debug, Default)]
-struct Chain {
-    master: Weak<SnapshotPin>,
-    piggybacks: usize,
+/// Returns the settings of a tree whose scans use FloDB's protocol.
+fn settings(tree: &Tree) -> Option<FloDb> {
+    match tree.design().memtable {
+        MemtableKind::FloDb(flodb) => Some(flodb).filter(|flodb| flodb.scan == ScanMode::Restart),
+        _ => None,
+    }
 }
 
-/// Returns true if scans of a tree use FloDB's protocol.
-fn restarts(tree: &Tree) -> bool {
-    matches!(tree.design().memtable, MemtableKind::FloDb(flodb) if flodb.scan == ScanMode::Restart)
-}
+/// A view for an iterator, and the snapshot that it needs, if any.
+type ScanView = (ReadView, Option<Arc<SnapshotPin>>);
 
 impl RestartScans {
     /// Begins a scan of a range. Returns its view, and the snapshot that it holds if a memtable may
     /// reclaim versions; only then does the design's scan protocol apply.
     ///
     /// # Errors
-    /// The database was closed.
+    /// The database was closed, or a table could not be read.
     pub(crate) fn begin_scan(
         &self,
         engine: &Arc<Engine>,
         tree: &Tree,
         bounds: &HalfOpen<'_>,
-    ) -> Result<(ReadView, Option<Arc<SnapshotPin>>)> {
+    ) -> Result<ScanView> {
         let view = engine.view(tree, None)?;
         if !view.needs_snapshot() {
             return Ok((view, None));
         }
-        let held = match bounds {
-            (start, Some(end)) if restarts(tree) => self.begin(engine, tree, (start, end)),
-            _ => SnapshotPin::new(engine),
-        };
+        if let ((start, Some(end)), Some(flodb)) = (bounds, settings(tree)) {
+            drop(view);
+            return self.scan(engine, tree, &flodb, (start, end));
+        }
+        let held = SnapshotPin::new(engine);
         let view = engine.view(tree, Some(held.seq()))?;
         Ok((view, Some(held)))
     }
 
-    /// Runs the protocol for a scan of a range and returns the snapshot to read.
-    fn begin(
+    /// Algorithm 3. Returns a view of the results. Results that take more memory than the buffer of
+    /// the tree are not collected, but read through a view that holds the moment.
+    fn scan(
         &self,
         engine: &Arc<Engine>,
         tree: &Tree,
-        (start, end): (&[u8], &[u8]),
-    ) -> Arc<SnapshotPin> {
+        flodb: &FloDb,
+        range: (&[u8], &[u8]),
+    ) -> Result<ScanView> {
+        let bytes_max = tree.design().buffer_bytes;
+        let collect = |held: &Arc<SnapshotPin>, newer| -> Result<Option<ScanView>> {
+            let view = engine.view(tree, Some(held.seq()))?;
+            Ok(match view.collect(range, newer, bytes_max)? {
+                Collected::Results(results) => Some((*results, None)),
+                Collected::TooLarge => Some((view, Some(Arc::clone(held)))),
+                Collected::Overtaken => None,
+            })
+        };
         let mut newer_than = None;
-        for _ in 0..=RESTARTS_MAX {
-            let held = self.snapshot(engine, tree, newer_than);
-            if !engine.is_overtaken(tree, start, end, held.seq()) {
-                return held;
+        for restarts in 0..=flodb.restarts_max {
+            if restarts > 0 {
+                engine.context().counters.add(Counter::ScanRestarts, 1);
             }
-            engine.context().counters.add(Counter::ScanRestarts, 1);
+            let moment = self.moment(engine, tree, flodb, newer_than);
+            let held = moment.held.get_or_init(|| self.establish(engine, tree, flodb, &moment));
+            if let Some(found) = collect(held, NewerVersions::End)? {
+                return Ok(found);
+            }
             newer_than = Some(held.seq());
         }
         engine.context().counters.add(Counter::ScanFallbacks, 1);
-        engine.while_writers_wait(|| {
-            engine.drain_tree(tree);
+        engine.while_lower_level_waits(tree, || {
             let held = SnapshotPin::new(engine);
-            // The scan that the protocol runs while writers are blocked. Only aborted writes can be
-            // newer, and the snapshot does not see them.
-            let _is_overtaken = engine.is_overtaken(tree, start, end, held.seq());
-            held
+            engine.drain_tree(tree, held.seq())?;
+            // A cursor of another scan may drain newer versions meanwhile. The moment is held, so
+            // they do not matter.
+            let found = collect(&held, NewerVersions::Skip)?;
+            let view = engine.view(tree, Some(held.seq()))?;
+            Ok(found.unwrap_or((view, Some(held))))
         })
     }
 
-    /// Shares the last master's snapshot if it is in use and newer than `newer_than`; otherwise
-    /// becomes a master.
-    fn snapshot(
+    fn lock(&self) -> MutexGuard<'_, HashMap<KeyspaceId, Chain>> {
+        self.chains.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the moment for a scan, which has yet to be established if the scan is a master.
+    fn moment(
         &self,
         engine: &Arc<Engine>,
         tree: &Tree,
+        flodb: &FloDb,
         newer_than: Option<SeqNo>,
-    ) -> Arc<SnapshotPin> {
-        // Held while draining, so that concurrent scans wait for this snapshot instead of draining
-        // as well.
-        let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+    ) -> Arc<Moment> {
+        let mut chains = self.lock();
         let chain = chains.entry(tree.id).or_default();
-        let master = chain.master.upgrade().filter(|held| Some(held.seq()) > newer_than);
-        if let Some(held) = master.filter(|_| chain.piggybacks < CHAIN_MAX) {
-            chain.piggybacks += 1;
+        if let Some(moment) = chain.join(flodb, newer_than) {
             engine.context().counters.add(Counter::ScanPiggybacks, 1);
-            return held;
+            return moment;
         }
-        engine.drain_tree(tree);
-        let held = SnapshotPin::new(engine);
-        *chain = Chain { master: Arc::downgrade(&held), piggybacks: 0 };
+        if flodb.moment == ScanMoment::Reused && chain.may_share(flodb) && chain.kept > newer_than {
+            let kept = chain.kept.and_then(|seq| SnapshotPin::again(engine, seq));
+            if let Some(held) = kept {
+                engine.context().counters.add(Counter::ScanReuses, 1);
+                chain.shared += 1;
+                chain.is_begun = true;
+                return chain.begin(Moment { held: OnceLock::from(held) });
+            }
+        }
+        *chain = Chain::default();
+        chain.begin(Moment::default())
+    }
+
+    /// Establishes a moment, as the master.
+    fn establish(
+        &self,
+        engine: &Arc<Engine>,
+        tree: &Tree,
+        flodb: &FloDb,
+        moment: &Arc<Moment>,
+    ) -> Arc<SnapshotPin> {
+        engine.context().counters.add(Counter::ScanMasters, 1);
+        let held = engine.while_lower_level_waits(tree, || {
+            self.change(tree, moment, |chain| chain.is_begun = true);
+            let held = SnapshotPin::new(engine);
+            // Without a state there is nothing to drain: the database was closed, and the scan ends
+            // with that error when it takes its view.
+            let _is_open = engine.drain_tree(tree, held.seq()).is_ok();
+            held
+        });
+        if flodb.moment == ScanMoment::Reused && engine.keep_snapshot(tree, held.seq()) {
+            self.change(tree, moment, |chain| chain.kept = Some(held.seq()));
+        }
         held
+    }
+
+    /// Changes the chain of a tree, if this moment is still its latest one.
+    fn change(&self, tree: &Tree, moment: &Arc<Moment>, change: impl FnOnce(&mut Chain)) {
+        let mut chains = self.lock();
+        let chain = chains.get_mut(&tree.id);
+        let is_latest =
+            |chain: &&mut Chain| std::ptr::eq(chain.moment.as_ptr(), &raw const **moment);
+        if let Some(chain) = chain.filter(is_latest) {
+            change(chain);
+        }
     }
 }

@@ -18,6 +18,11 @@ impl SnapshotPin {
         Arc::new(Self { engine: Arc::clone(engine), seq })
     }
 
+    /// Pins a sequence number that is pinned or kept already; `None` if it is not.
+    pub(crate) fn again(engine: &Arc<Engine>, seq: SeqNo) -> Option<Arc<Self>> {
+        engine.hold_again(seq).then(|| Arc::new(Self { engine: Arc::clone(engine), seq }))
+    }
+
     pub(crate) fn seq(&self) -> SeqNo {
         self.seq
     }

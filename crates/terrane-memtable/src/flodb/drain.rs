@@ -11,12 +11,15 @@
 //! if it replaced another one since the last drain, like the second chance of the clock algorithm,
 //! and hot keys stay in the Membuffer.
 
+use std::ptr::NonNull;
+
 use super::lower::Lower;
 use super::membuffer::Membuffer;
 use super::partition::DrainItem;
+use crate::entry::SeqNo;
 use crate::head::head_of;
 use crate::prefetch::prefetch;
-use crate::skiplist::{NodeRef, Older, versions_of};
+use crate::skiplist::{Node, NodeRef, versions_of};
 use crate::sync::lock;
 
 /// Which versions a drain links.
@@ -26,6 +29,18 @@ pub(super) enum DrainScope {
     All,
     /// Slots whose newest version has not replaced another one since the last drain.
     Cold,
+    /// Versions at or below this sequence number.
+    UpTo(SeqNo),
+}
+
+impl DrainScope {
+    /// Returns true if the drain leaves a version in the Membuffer because it is too new. The caller
+    /// holds the lock of the bucket that names the version.
+    fn leaves(self, node: NonNull<Node>) -> bool {
+        // SAFETY: slots name nodes of the lower level, which outlives the drain, and the holder of
+        // the bucket lock may read them (invariant 7 of `Membuffer`).
+        matches!(self, Self::UpTo(seq) if unsafe { NodeRef::new(node) }.seq() > seq)
+    }
 }
 
 /// How a drain inserts versions into the lower level.
@@ -88,7 +103,7 @@ impl Membuffer {
             let locked = bucket.lock();
             let meta = locked.meta();
             for slot in (0..super::bucket::SLOTS).filter(|slot| meta.is_dirty(*slot)) {
-                let mut version = std::ptr::NonNull::new(locked.head(slot));
+                let mut version = NonNull::new(locked.head(slot));
                 if scope == DrainScope::Cold
                     // SAFETY: slots name nodes of the lower level, which have versions and outlive
                     // the drain.
@@ -103,15 +118,16 @@ impl Membuffer {
                     if versions.is_permanent() {
                         break;
                     }
+                    if scope.leaves(node) {
+                        version = versions.older_node();
+                        continue;
+                    }
                     versions.set_moving();
                     // SAFETY: the node was just made permanent, so it is not refilled any more
                     // (invariant 1 of `Versions`).
                     let head = head_of(unsafe { NodeRef::new(node) }.key());
                     moving.push(DrainItem { head, node });
-                    version = match versions.older() {
-                        Older::Node(older) => Some(older),
-                        Older::None | Older::Reclaimed => None,
-                    };
+                    version = versions.older_node();
                 }
             }
         }
@@ -132,7 +148,7 @@ impl Membuffer {
             let mut locked = bucket.lock();
             let meta = locked.meta();
             for slot in (0..super::bucket::SLOTS).filter(|slot| meta.is_dirty(*slot)) {
-                let Some(node) = std::ptr::NonNull::new(locked.head(slot)) else { continue };
+                let Some(node) = NonNull::new(locked.head(slot)) else { continue };
                 // SAFETY: slots name nodes of the lower level, which have versions and outlive the
                 // drain.
                 if unsafe { versions_of(node) }.is_linked() {

@@ -110,6 +110,14 @@ impl Versions {
         }
     }
 
+    /// Returns the next older version in the chain.
+    pub(crate) fn older_node(&self) -> Option<NonNull<Node>> {
+        match self.older() {
+            Older::Node(older) => Some(older),
+            Older::None | Older::Reclaimed => None,
+        }
+    }
+
     /// Publishes the node that `older` names, and makes the node named before unreachable.
     pub(crate) fn set_older(&self, older: Older) {
         // SeqCst: this is the writer's first step of invariant 3. As a release, it pairs with the

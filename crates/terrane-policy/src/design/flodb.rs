@@ -15,6 +15,9 @@ use crate::error::ParseError;
 /// | `insert` | `insert` | `multi` | |
 /// | `update` | `update` | `in-place` | |
 /// | `scan` | `scan` | `versioned` | |
+/// | `restarts-max` | `restarts_max` | 10 | of `scan=restart`: fewer scans block writers, and more of them scan in vain |
+/// | `moment` | `moment` | `shared` | |
+/// | `chain-max` | `chain_max` | 10000 | of `scan=restart`: more scans drain nothing, and see older states |
 /// | `flush` | `flush` | `tables` | |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FloDb {
@@ -33,6 +36,13 @@ pub struct FloDb {
     pub update: UpdateMode,
     /// How range scans see a consistent state.
     pub scan: ScanMode,
+    /// Of [`ScanMode::Restart`]: after this many restarts a scan blocks writers; 0 to 1000.
+    pub restarts_max: u16,
+    /// Of [`ScanMode::Restart`]: which moments a scan may share with others.
+    pub moment: ScanMoment,
+    /// Of [`ScanMode::Restart`]: the number of scans that may share the moment of one drain; 0 to
+    /// 1,000,000.
+    pub chain_max: u32,
     /// What happens to an immutable memtable.
     pub flush: FlushTarget,
 }
@@ -70,11 +80,23 @@ pub enum UpdateMode {
 pub enum ScanMode {
     /// The versions that they need are kept: scans never restart, and never stop a writer.
     Versioned,
-    /// As in FloDB (§4.4), for comparison: the scan drains everything, restarts if it meets an
-    /// entry newer than itself, and stops writers after ten restarts. Concurrent scans share a
-    /// snapshot, which may be older than their start. This mode supports only ranges that have both
-    /// a start and an end.
+    /// As in FloDB (§4.4), for comparison: the scan drains the Membuffer, restarts if it meets an
+    /// entry newer than itself, and blocks writers of the lower level after some restarts. This mode
+    /// applies to ranges that have both a start and an end.
     Restart,
+}
+
+/// Which moments, as of which a scan reads, it may share with other scans (FloDB paper, §4.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ScanMoment {
+    /// A scan that begins while others run shares their moment, which may be older than its begin:
+    /// such scans are serializable.
+    Shared,
+    /// A scan also reuses the moment of scans that have ended, until the memtable is replaced.
+    Reused,
+    /// A scan waits for a moment after its begin, which it may share with scans that wait as well:
+    /// all scans are linearizable.
+    Fresh,
 }
 
 /// What happens to an immutable memtable.
@@ -90,6 +112,8 @@ pub enum FlushTarget {
 const MEMBUFFER_PERCENT_MAX: u8 = 90;
 const PARTITION_BITS_MAX: u8 = 12;
 const DRAIN_THREADS_MAX: u8 = 16;
+const RESTARTS_MAX_MAX: u16 = 1000;
+const CHAIN_MAX_MAX: u32 = 1_000_000;
 
 impl FloDb {
     /// The default settings.
@@ -103,6 +127,10 @@ impl FloDb {
         insert: DrainInsert::Multi,
         update: UpdateMode::InPlace,
         scan: ScanMode::Versioned,
+        // The next three are those of the authors' program.
+        restarts_max: 10,
+        moment: ScanMoment::Shared,
+        chain_max: 10_000,
         flush: FlushTarget::Tables,
     };
 
@@ -114,7 +142,8 @@ impl FloDb {
             flodb.set(argument).ok_or_else(|| {
                 let expected = "membuffer=0% to 90%, partition-bits=0 to 12, drain-threads=0 to \
                                 16, lower=btree or skiplist, insert=multi or single, update=in-place or versions, \
-                                scan=versioned or restart, flush=tables or discard";
+                                scan=versioned or restart, restarts-max=0 to 1000, moment=shared, reused or fresh, \
+                                chain-max=0 to 1000000, flush=tables or discard";
                 ParseError::new("flodb", argument, expected)
             })?;
         }
@@ -124,9 +153,11 @@ impl FloDb {
     /// Checks that the settings are in their ranges.
     pub(super) fn validate(&self) -> Result<(), ParseError> {
         let checks = [
-            ("membuffer", self.membuffer_percent, MEMBUFFER_PERCENT_MAX),
-            ("partition-bits", self.partition_bits, PARTITION_BITS_MAX),
-            ("drain-threads", self.drain_threads, DRAIN_THREADS_MAX),
+            ("membuffer", self.membuffer_percent.into(), MEMBUFFER_PERCENT_MAX.into()),
+            ("partition-bits", self.partition_bits.into(), PARTITION_BITS_MAX.into()),
+            ("drain-threads", self.drain_threads.into(), DRAIN_THREADS_MAX.into()),
+            ("restarts-max", self.restarts_max.into(), RESTARTS_MAX_MAX.into()),
+            ("chain-max", self.chain_max, CHAIN_MAX_MAX),
         ];
         match checks.into_iter().find(|(_, value, max)| value > max) {
             None => Ok(()),
@@ -175,6 +206,20 @@ impl FloDb {
                     _ => return None,
                 }
             }
+            "restarts-max" => {
+                self.restarts_max = value.parse().ok().filter(|max| *max <= RESTARTS_MAX_MAX)?;
+            }
+            "moment" => {
+                self.moment = match value {
+                    "shared" => ScanMoment::Shared,
+                    "reused" => ScanMoment::Reused,
+                    "fresh" => ScanMoment::Fresh,
+                    _ => return None,
+                }
+            }
+            "chain-max" => {
+                self.chain_max = value.parse().ok().filter(|max| *max <= CHAIN_MAX_MAX)?;
+            }
             "flush" => {
                 self.flush = match value {
                     "tables" => FlushTarget::Tables,
@@ -209,6 +254,17 @@ impl Display for FloDb {
         if self.scan == ScanMode::Restart {
             f.write_str(",scan=restart")?;
         }
+        if self.restarts_max != Self::DEFAULT.restarts_max {
+            write!(f, ",restarts-max={}", self.restarts_max)?;
+        }
+        match self.moment {
+            ScanMoment::Shared => {}
+            ScanMoment::Reused => f.write_str(",moment=reused")?,
+            ScanMoment::Fresh => f.write_str(",moment=fresh")?,
+        }
+        if self.chain_max != Self::DEFAULT.chain_max {
+            write!(f, ",chain-max={}", self.chain_max)?;
+        }
         if self.flush == FlushTarget::Discard {
             f.write_str(",flush=discard")?;
         }
@@ -232,6 +288,8 @@ mod tests {
             "flodb(membuffer=50%,partition-bits=6,drain-threads=2)",
             "flodb(membuffer=0%,partition-bits=0,drain-threads=0,insert=single)",
             "flodb(membuffer=25%,partition-bits=4,drain-threads=1,lower=skiplist,insert=single,update=versions,scan=restart,flush=discard)",
+            "flodb(membuffer=25%,partition-bits=4,drain-threads=1,scan=restart,restarts-max=0,moment=fresh,chain-max=0)",
+            "flodb(membuffer=25%,partition-bits=4,drain-threads=1,scan=restart,moment=reused,chain-max=7)",
         ];
         for text in texts {
             assert_eq!(parse(text).unwrap().to_string(), text);
@@ -257,6 +315,9 @@ mod tests {
             "flodb(update=never)",
             "flodb(flush=no)",
             "flodb(scan=)",
+            "flodb(scan=restart,restarts-max=1001)",
+            "flodb(scan=restart,moment=old)",
+            "flodb(scan=restart,chain-max=1000001)",
             "flodb(branching=4)",
             "flodb(membuffer)",
             "flodb x",

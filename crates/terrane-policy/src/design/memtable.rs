@@ -144,6 +144,7 @@ impl MemtableKind {
         "flodb(membuffer=90%,partition-bits=0,drain-threads=2)",
         "flodb(membuffer=50%,partition-bits=2,drain-threads=0,insert=single,update=versions)",
         "flodb(membuffer=25%,partition-bits=4,drain-threads=2,update=versions,scan=restart)",
+        "flodb(membuffer=50%,partition-bits=1,drain-threads=1,lower=skiplist,scan=restart,restarts-max=1,moment=fresh,chain-max=3)",
     ];
 
     /// The vector with default settings.

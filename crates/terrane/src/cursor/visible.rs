@@ -9,7 +9,7 @@ use terrane_policy::key_range::successor;
 use super::dead_ranges::DeadRanges;
 use super::merge::MergeCursor;
 use crate::error::Result;
-use crate::types::{EntryKind, SeqNo};
+use crate::types::{EntryKind, MAX_SEQ, SeqNo};
 use crate::value::{Key, Value};
 use crate::value_file::ValueFiles;
 use crate::version::Version;
@@ -92,6 +92,10 @@ pub(crate) struct VisibleCursor {
     apart: Option<Value>,
     is_forward: bool,
     is_valid: bool,
+    /// Whether the cursor ends at a version that is newer than the reader.
+    ends_at_newer: bool,
+    /// Whether it has met such a version.
+    is_overtaken: bool,
     /// The bound of the scan: exclusive forward, inclusive backward. Checked only while stepping over
     /// dead keys; otherwise the caller stops at the bound.
     limit: Option<Key>,
@@ -123,6 +127,8 @@ impl VisibleCursor {
             apart: None,
             is_forward: true,
             is_valid: false,
+            ends_at_newer: false,
+            is_overtaken: false,
             limit,
         }
     }
@@ -191,6 +197,27 @@ impl VisibleCursor {
         self.find_forward()
     }
 
+    /// Moves to the first visible key at or after `key`. If this or a later step meets a version that
+    /// is newer than the reader, before the limit, the cursor ends there, and is overtaken.
+    pub(crate) fn seek_until_newer(&mut self, key: &[u8]) -> Result<()> {
+        self.begin(true);
+        (self.ends_at_newer, self.is_overtaken) = (true, false);
+        self.merge.seek(key, MAX_SEQ)?;
+        self.find_forward()
+    }
+
+    /// Returns true if the cursor ended because it met a newer version.
+    pub(crate) fn is_overtaken(&self) -> bool {
+        self.is_overtaken
+    }
+
+    /// Copies the current entry of a cursor that goes forward. Returns the bytes of key and value.
+    pub(crate) fn copy_to(&self, memtable: &Memtable) -> usize {
+        let (key, value) = (self.merge.key(), self.merge.value());
+        memtable.insert(key, self.merge.seq(), self.merge.kind(), value);
+        key.len() + value.len()
+    }
+
     /// Moves to the last visible key before `key`, or to the last of all if `key` is `None`.
     pub(crate) fn seek_before(&mut self, key: Option<&[u8]>) -> Result<()> {
         self.begin(false);
@@ -237,6 +264,10 @@ impl VisibleCursor {
         while self.merge.is_valid() {
             let seq = self.merge.seq();
             if seq > self.seq {
+                if self.ends_at_newer {
+                    self.is_overtaken = self.is_before_limit();
+                    return Ok(());
+                }
                 self.skip_hidden(&mut hidden)?;
                 continue;
             }
@@ -254,6 +285,10 @@ impl VisibleCursor {
             }
         }
         Ok(())
+    }
+
+    fn is_before_limit(&self) -> bool {
+        self.limit.as_ref().is_none_or(|limit| self.merge.key() < &limit[..])
     }
 
     /// Skips an entry that is newer than the reader.

@@ -263,6 +263,21 @@ impl Pipeline {
         self.snapshots.hold(&self.commits)
     }
 
+    /// Holds a sequence number once more. Returns false if nobody holds it.
+    pub(crate) fn hold_again(&self, seq: SeqNo) -> bool {
+        self.snapshots.hold_again(seq)
+    }
+
+    /// Holds a sequence number, which somebody holds, for a tree, in place of the one held before.
+    /// Returns false if nobody holds it. With `None` only releases the one held before.
+    pub(crate) fn keep_snapshot(&self, tree: &Tree, seq: Option<SeqNo>) -> bool {
+        let kept = seq.filter(|seq| self.hold_again(*seq));
+        if let Some(before) = tree.replace_kept_snapshot(kept) {
+            self.release_snapshot(before);
+        }
+        kept.is_some()
+    }
+
     /// Holds the newest visible sequence number until the guard is dropped.
     pub(crate) fn snapshot(&self) -> SnapshotGuard<'_> {
         SnapshotGuard { pipeline: self, seq: self.hold_snapshot() }
@@ -317,17 +332,6 @@ impl Pipeline {
         self.space.notify_all();
     }
 
-    /// Runs `action` while there are no writers and every write is visible. After a write panicked,
-    /// the writes behind it never become visible, and the database accepts no more writes.
-    pub(crate) fn while_writers_wait<T>(&self, action: impl FnOnce() -> T) -> T {
-        let state = self.lock();
-        // Writers that have released the lock do not need it again.
-        let _are_all_visible = self.commits.wait_done(state.next_seq - 1);
-        let result = action();
-        drop(state);
-        result
-    }
-
     /// Replaces the active memtable of a tree with an empty memtable. The replaced memtable is
     /// immutable from now on and is flushed in the background.
     pub(crate) fn rotate(&self, state: &mut PipelineState, tree: &Arc<Tree>, reason: FlushReason) {
@@ -345,6 +349,7 @@ impl Pipeline {
             next.immutables.insert(0, Arc::new(immutable));
             next
         });
+        self.keep_snapshot(tree, None);
         self.context.signals.wake();
     }
 }

@@ -5,7 +5,9 @@
 //! | `lookup`, `multi_get` | point lookups, of one key and of many |
 //! | `overlapped` | lookups that read several runs at the same time |
 //! | `scan` | cursors over everything that a reader sees |
+//! | `collect` | scans that collect their results first |
 
+mod collect;
 mod lookup;
 mod multi_get;
 mod overlapped;
@@ -16,6 +18,7 @@ use std::sync::Arc;
 use crate::engine::context::Context;
 use crate::engine::pipeline::Pipeline;
 
+pub(crate) use collect::{Collected, NewerVersions};
 pub(crate) use scan::ReadView;
 
 /// Reads trees.

@@ -175,8 +175,12 @@ metrics! {
         scan_restarts: u64 = Counter(ScanRestarts) Count "scan_restarts";
         /// Scans that blocked writers after too many restarts, under `scan=restart`.
         scan_fallbacks: u64 = Counter(ScanFallbacks) Count "scan_fallbacks";
-        /// Scans that shared another scan's snapshot, under `scan=restart`.
+        /// Moments that scans drained the Membuffer for, at first or to restart, under `scan=restart`.
+        scan_masters: u64 = Counter(ScanMasters) Count "scan_masters";
+        /// Moments of running scans that scans shared, at first or to restart, under `scan=restart`.
         scan_piggybacks: u64 = Counter(ScanPiggybacks) Count "scan_piggybacks";
+        /// Moments of ended scans that scans reused, under `scan=restart`.
+        scan_reuses: u64 = Counter(ScanReuses) Count "scan_reuses";
     } and {}
 
     /// Write stalls by cause.

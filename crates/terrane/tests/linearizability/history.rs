@@ -155,19 +155,19 @@ pub fn record_end(db: &Db, progress: &Progress, recorded: &mut Vec<Recorded>) {
     let get_all = |db: &Db| -> State {
         (0..KEYS).map(|key| db.get(name(key)).unwrap().as_ref().map(number)).collect()
     };
-    let ways: [&dyn Fn() -> State; 4] = [
-        &|| get_all(db),
-        &|| scan(db, false),
-        &|| {
+    let ways: [(bool, &dyn Fn() -> State); 4] = [
+        (false, &|| get_all(db)),
+        (true, &|| scan(db, false)),
+        (false, &|| {
             db.flush().unwrap();
             get_all(db)
-        },
-        &|| scan(db, true),
+        }),
+        (true, &|| scan(db, true)),
     ];
-    for read in ways {
+    for (is_scan, read) in ways {
         let begin = progress.moment();
         let action = Action::Read(pairs(read()));
         let event = Event { begin, end: progress.moment(), action };
-        recorded.push(Recorded { event, is_scan: false });
+        recorded.push(Recorded { event, is_scan });
     }
 }

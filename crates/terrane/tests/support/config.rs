@@ -11,7 +11,7 @@ use terrane::{
     ReadMode, WriteMode, WritePath,
 };
 use terrane_policy::design::FilterAllocation;
-use terrane_policy::flodb::ScanMode;
+use terrane_policy::flodb::ScanMoment;
 use terrane_policy::strategy::{Eagerness, Granularity, Trigger};
 use terrane_policy::{FlushMode, MemtableKind, Stall, TriggerKind, catalogue};
 use terrane_testkit::Rng;
@@ -68,10 +68,11 @@ const COMPRESSIONS: &[&str] = match cfg!(feature = "zstd") {
 fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
     let mut design = (rng.pick(catalogue::ALL).design)();
     design.memtable = memtable.parse().unwrap();
-    // A restarting scan may share the snapshot of an older open scan, so it need not see the writes
-    // that the model has made since. `tests/flodb.rs` covers that protocol.
+    // A restarting scan may share the moment of an older scan, so it need not see the writes that the
+    // model has made since, unless it waits for a moment of its own. `tests/linearizability` covers
+    // the others.
     if let MemtableKind::FloDb(flodb) = &mut design.memtable {
-        flodb.scan = ScanMode::Versioned;
+        flodb.moment = ScanMoment::Fresh;
     }
     design.buffer_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 14]);
     design.table_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 16]);

@@ -98,6 +98,7 @@ impl Catalog {
         // Waits for writers that found the tree before it was marked: once they release the lock, they
         // have taken its memtable. Later writers find the tree dropped.
         drop(self.pipeline.lock());
+        self.pipeline.keep_snapshot(&tree, None);
         self.record_manifest_version();
         let version = Arc::clone(&tree.state().version);
         version.tables().values().for_each(|table| table.make_obsolete());

@@ -49,6 +49,15 @@ impl Snapshots {
         seq
     }
 
+    /// Holds a sequence number once more. Returns false if nobody holds it.
+    pub(super) fn hold_again(&self, seq: SeqNo) -> bool {
+        let mut held = self.lock();
+        let count = held.get_mut(&seq);
+        let is_held = count.is_some();
+        count.into_iter().for_each(|count| *count += 1);
+        is_held
+    }
+
     /// Returns a visible sequence number that is not above any snapshot held now or later.
     ///
     /// For a concurrent `hold`, either this sees the bound that it has lowered, or `hold` sees a visible
@@ -102,7 +111,9 @@ mod tests {
         assert_eq!(snapshots.horizon(&commits), 7);
         snapshots.release(a);
         assert_eq!(snapshots.list(), [7]);
+        assert!(snapshots.hold_again(7) && !snapshots.hold_again(8));
         snapshots.release(b);
+        assert_eq!(snapshots.horizon(&commits), 7);
         snapshots.release(b);
         assert!(snapshots.list().is_empty());
         assert_eq!(snapshots.horizon(&commits), 9);

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use terrane_memtable::Memtable;
+
 use super::Reader;
 use crate::cursor::{
     DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Source, VisibleCursor,
@@ -19,6 +21,8 @@ pub(crate) struct ReadView {
     /// The state contains every write up to this sequence number.
     known: SeqNo,
     seq: SeqNo,
+    /// The results of a scan that was done, which are then all that cursors of the view walk.
+    results: Option<Arc<Memtable>>,
 }
 
 impl Reader {
@@ -33,7 +37,7 @@ impl Reader {
         let state = tree.state_arc();
         let seq = seq.unwrap_or_else(|| self.pipeline.visible());
         let dead = Arc::clone(tree.dead());
-        Ok(ReadView { state, dead, known, seq })
+        Ok(ReadView { state, dead, known, seq, results: None })
     }
 }
 
@@ -64,6 +68,32 @@ impl ReadView {
         Ok(cursor)
     }
 
+    /// Returns a view with the results of a scan that was done in this view, and nothing else.
+    pub(super) fn of_results(&self, results: Arc<Memtable>) -> Self {
+        Self { results: Some(results), ..self.clone() }
+    }
+
+    pub(super) fn state(&self) -> &TreeState {
+        &self.state
+    }
+
+    /// Returns a cursor without a position that skips the Membuffers.
+    pub(super) fn drained_cursor(
+        &self,
+        direction: Direction,
+        limit: Option<&[u8]>,
+    ) -> Result<VisibleCursor> {
+        let mut merge = MergeCursor::empty();
+        for mut source in self.memtables(direction, limit) {
+            if let Source::Memtable(cursor) = &mut source {
+                cursor.skip_front_level();
+            }
+            merge.add(source);
+        }
+        self.runs().for_each(|run| merge.add(Source::Run(run)));
+        Ok(VisibleCursor::new(merge, self.seq, self.deleted()?, limit.map(Into::into)))
+    }
+
     /// Returns a cursor without a position.
     fn cursor(&self, direction: Direction, limit: Option<&[u8]>) -> Result<VisibleCursor> {
         let mut merge = MergeCursor::empty();
@@ -78,7 +108,9 @@ impl ReadView {
         direction: Direction,
         limit: Option<&[u8]>,
     ) -> impl Iterator<Item = Source> {
-        let memtables = self.state.memtables().filter(|memtable| !memtable.is_empty());
+        let of_state =
+            self.state.memtables().take(if self.results.is_some() { 0 } else { usize::MAX });
+        let memtables = self.results.iter().chain(of_state).filter(|memtable| !memtable.is_empty());
         memtables.map(move |memtable| {
             let mut cursor = memtable.cursor();
             match direction {
@@ -90,7 +122,9 @@ impl ReadView {
     }
 
     fn runs(&self) -> impl Iterator<Item = RunCursor> {
-        self.state.version.runs().iter().map(|run| RunCursor::new(Arc::clone(run)))
+        let all = self.state.version.runs();
+        let runs = if self.results.is_some() { &[] } else { &all[..] };
+        runs.iter().map(|run| RunCursor::new(Arc::clone(run)))
     }
 
     fn deleted(&self) -> Result<DeletedRanges> {
