@@ -171,6 +171,7 @@ fn the_stricter_of_two_limits_holds() {
     assert_eq!(verdict(2, 32), "delay by value-space");
     assert_eq!(verdict(5, 50), "stop by level-0-runs");
     assert_eq!(verdict(3, 90), "stop by value-space");
+    assert_eq!(verdict(5, 90), "stop by level-0-runs");
 }
 
 #[test]
@@ -285,6 +286,7 @@ fn a_local_limit_goes_by_the_level_that_is_closest_to_its_own() {
     assert_eq!(worst(&[[(0, 1); 5], [(1, 9); 5]].concat()), Some((0, 5, 6)));
     assert_eq!(worst(&[vec![(0, 1); 5], vec![(1, 9); 6]].concat()), Some((1, 6, 7)));
     assert_eq!(worst(&[vec![(0, 1); 6], vec![(1, 9); 6]].concat()), Some((0, 6, 6)));
+    assert_eq!(worst(&[vec![(1, 9); 6], vec![(2, 9); 6]].concat()), Some((1, 6, 7)));
     // Of two levels of one run, the fuller one.
     let leveled: Design = "leveling T=10 L0=1; granularity=level; base=100B; limit=local(2x); \
                            violation=slow-down"
@@ -320,4 +322,5 @@ fn runs_that_merge_no_more_do_not_count_and_merging_flushes_count_memtables() {
     near(share(&merging, &[(0, 3072), (1, 9), (2, 9)]), 0.5);
     let merging = merging.replace("global(10)", "local(8)");
     near(share(&merging, &[(0, 3072), (1, 9)]), 3.0 / 8.0);
+    near(share(&merging, &[(1, 9), (1, 9)]), 2.0 / 9.0);
 }

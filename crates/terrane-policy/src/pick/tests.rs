@@ -165,3 +165,22 @@ fn a_merge_that_adds_a_run_beyond_the_local_limit_waits() {
     assert_eq!(picked(6, "local(2x)"), None);
     assert_eq!(picked(6, "global(2x)"), Some(0));
 }
+
+/// Nothing would ever merge level 1, and level 0 is closer to its limit: waiting would not help.
+#[test]
+fn a_merge_does_not_wait_for_a_level_in_which_nothing_is_due() {
+    let picked = |design: &str, level1: usize| {
+        let design = format!("tiering T=3; granularity=run; intake=exact; {design}");
+        let runs = |level: usize, first: usize, count: usize| -> String {
+            (0..count).map(|at| format!("L{level} r{0}: {0}=a..=z:1B\n", first - at)).collect()
+        };
+        let shape = format!("{}{}", runs(0, 90, 9), runs(1, 50, level1));
+        let tree = TestTree::new(shape.parse().unwrap(), design.parse().unwrap());
+        tree.pick(&[]).map(|job| (job.from_level(), job.output.level))
+    };
+    let unmerged = "trigger=run-count,tombstone-ttl(1h)";
+    assert_eq!(picked(&format!("{unmerged}; limit=local(9)"), 9), Some((0, 1)));
+    // Level 0 is fuller, but level 1 is at its limit and goes first.
+    assert_eq!(picked("limit=local(2x)", 5), Some((0, 1)));
+    assert_eq!(picked("limit=local(2x)", 6), Some((1, 2)));
+}
