@@ -272,7 +272,7 @@ impl Pipeline {
     /// Returns false if nobody holds it. With `None` only releases the one held before.
     pub(crate) fn keep_snapshot(&self, tree: &Tree, seq: Option<SeqNo>) -> bool {
         let kept = seq.filter(|seq| self.hold_again(*seq));
-        if let Some(before) = tree.replace_kept_snapshot(kept) {
+        if let Some(before) = self.snapshots.replace_kept(tree.id, kept) {
             self.release_snapshot(before);
         }
         kept.is_some()

@@ -83,8 +83,6 @@ pub(crate) struct Tree {
     usage: Arc<Usage>,
     /// The largest sequence number of the tree, and ranges in which scans found nothing.
     dead: Arc<DeadRanges>,
-    /// The sequence number that is held until the memtable is replaced, so that scans may reuse it.
-    kept_snapshot: Mutex<Option<SeqNo>>,
     /// Segments of the log that are value files of the tree, and in which it may have further values.
     value_segments: ValueSegments,
 }
@@ -131,16 +129,8 @@ impl Tree {
             choice: MemtableChoice::default(),
             next: NextMemtable::default(),
             dead: Arc::default(),
-            kept_snapshot: Mutex::new(None),
             value_segments: ValueSegments::default(),
         })
-    }
-
-    /// Replaces the sequence number that is held until the memtable is replaced, and returns the one
-    /// before.
-    pub(crate) fn replace_kept_snapshot(&self, seq: Option<SeqNo>) -> Option<SeqNo> {
-        let mut kept = self.kept_snapshot.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut kept, seq)
     }
 
     /// The segments of the log that are value files, and may get further values.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 
 use super::commit_queue::CommitQueue;
-use crate::types::SeqNo;
+use crate::types::{KeyspaceId, SeqNo};
 
 /// All snapshots of a database.
 #[derive(Debug)]
@@ -15,11 +15,14 @@ pub(super) struct Snapshots {
     /// A lower bound of all sequence numbers that are held, or that a running `hold` is about to
     /// hold.
     oldest: AtomicU64,
+    /// The sequence number that is held for a tree until its memtable is replaced, so that scans may
+    /// reuse it.
+    kept: Mutex<BTreeMap<KeyspaceId, SeqNo>>,
 }
 
 impl Default for Snapshots {
     fn default() -> Self {
-        Self { held: Mutex::default(), oldest: AtomicU64::new(SeqNo::MAX) }
+        Self { held: Mutex::default(), oldest: AtomicU64::new(SeqNo::MAX), kept: Mutex::default() }
     }
 }
 
@@ -56,6 +59,16 @@ impl Snapshots {
         let is_held = count.is_some();
         count.into_iter().for_each(|count| *count += 1);
         is_held
+    }
+
+    /// Replaces the sequence number that is kept for a tree, and returns the one before. The caller
+    /// holds the new one and releases the old one.
+    pub(super) fn replace_kept(&self, tree: KeyspaceId, seq: Option<SeqNo>) -> Option<SeqNo> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        match seq {
+            Some(seq) => kept.insert(tree, seq),
+            None => kept.remove(&tree),
+        }
     }
 
     /// Returns a visible sequence number that is not above any snapshot held now or later.
