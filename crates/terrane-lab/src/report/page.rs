@@ -108,7 +108,8 @@ fn experiment(one: &ReportedExperiment<'_>) -> String {
     for panel in &one.panels {
         let mut claims = String::new();
         for (verdict, shown) in one.verdicts.iter().zip(&mut shown) {
-            if is_of(verdict, panel) {
+            // A claim on several panels stands next to the first.
+            if !*shown && is_of(verdict, panel) {
                 *shown = true;
                 claims.push_str(&claim(verdict));
             }
@@ -147,7 +148,7 @@ fn figure(experiment: &str, panel: &ReportedPanel, claims: &str) -> String {
         })
         .collect();
     let claims = match claims.is_empty() {
-        true => "<p class=\"soft\">No claim on this figure alone.</p>\n",
+        true => "<p class=\"soft\">No claim on this panel alone.</p>\n",
         false => claims,
     };
     format!(
