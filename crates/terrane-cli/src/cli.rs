@@ -22,6 +22,7 @@ use crate::commands::simulate::SimulateArgs;
 use crate::commands::stability::StabilityArgs;
 use crate::commands::sweep::SweepArgs;
 use crate::commands::verify::VerifyArgs;
+use crate::commands::workload::WorkloadArgs;
 use crate::exit::Exit;
 
 const EXIT_CODES: &str = "\
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     Stability(Box<StabilityArgs>),
     Experiment(ExperimentArgs),
     Replay(ReplayArgs),
+    Workload(WorkloadArgs),
     Shell(ShellArgs),
     Cs265(Cs265Args),
     Load(LoadArgs),
@@ -69,6 +71,7 @@ impl Command {
             Self::Stability(args) => args.run(),
             Self::Experiment(args) => args.run(),
             Self::Replay(args) => args.run(),
+            Self::Workload(args) => args.run(),
             Self::Shell(args) => args.run(),
             Self::Cs265(args) => args.run(),
             Self::Load(args) => args.run(),

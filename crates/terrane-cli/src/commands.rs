@@ -19,3 +19,4 @@ pub(crate) mod simulate;
 pub(crate) mod stability;
 pub(crate) mod sweep;
 pub(crate) mod verify;
+pub(crate) mod workload;

@@ -28,6 +28,7 @@
 //! | [`quantity`], [`human`] | numbers, sizes and times: parsed, formatted |
 //! | [`json`] | conventions of all JSON output |
 //! | [`near`] | suggestions for misspelt words |
+//! | [`workload_spec`] | workloads in TOML files |
 //! | [`lines`], [`toml_file`] | input files |
 //! | [`plot`], [`sparkline`] | curves: SVG plots and sparklines |
 //! | [`machine`], [`process`], [`program`] | the machine, the resource usage of processes, and the identity of this program |
@@ -77,3 +78,4 @@ pub mod spec;
 pub mod stability;
 pub mod sweep;
 pub mod toml_file;
+pub mod workload_spec;

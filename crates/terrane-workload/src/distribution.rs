@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use crate::error::ParseError;
 
+pub use crate::shape::Shape;
 pub use chooser::IndexChooser;
 
 /// The default exponent, which is YCSB's.
@@ -18,6 +19,9 @@ pub const THETA_DEFAULT: f64 = 0.99;
 /// The standard deviation that the compaction paper uses (§5), as a fraction of the number of
 /// indexes.
 pub const DEVIATION_DEFAULT: f64 = 0.34;
+
+/// The default mean of a normal distribution, as a fraction of the number of indexes.
+const MEAN_DEFAULT: f64 = 0.5;
 
 /// How a client chooses indexes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,10 +43,19 @@ pub enum Distribution {
         /// The exponent, above 0.
         theta: f64,
     },
-    /// Normal around the middle index: `normal:DEVIATION`.
+    /// Normal around an index: `normal:DEVIATION`, or `normal:DEVIATION:MEAN`.
     Normal {
         /// The standard deviation, as a fraction of the number of indexes, above 0.
         deviation: f64,
+        /// The mean, as a fraction of the number of indexes; the middle index unless it is given.
+        mean: f64,
+    },
+    /// The beta distribution over all indexes: `beta:ALPHA:BETA`.
+    Beta {
+        /// The first parameter, above 0.
+        alpha: f64,
+        /// The second parameter, above 0.
+        beta: f64,
     },
     /// In order, starting at a different index for each thread: `sequential`.
     Sequential,
@@ -50,8 +63,7 @@ pub enum Distribution {
 
 impl Distribution {
     /// The accepted texts, for messages and help.
-    pub const SYNTAX: &str =
-        "uniform, normal:DEVIATION, zipf:THETA, ycsb-zipf:THETA, latest:THETA or sequential";
+    pub const SYNTAX: &str = "uniform, normal:DEVIATION[:MEAN], beta:ALPHA:BETA, zipf:THETA, ycsb-zipf:THETA, latest:THETA or sequential";
 }
 
 impl fmt::Display for Distribution {
@@ -61,10 +73,61 @@ impl fmt::Display for Distribution {
             Self::Zipf { theta } => write!(f, "zipf:{theta}"),
             Self::YcsbZipf { theta } => write!(f, "ycsb-zipf:{theta}"),
             Self::Latest { theta } => write!(f, "latest:{theta}"),
-            Self::Normal { deviation } => write!(f, "normal:{deviation}"),
+            Self::Normal { deviation, mean } => write_normal(f, *deviation, *mean),
+            Self::Beta { alpha, beta } => write!(f, "beta:{alpha}:{beta}"),
             Self::Sequential => f.write_str("sequential"),
         }
     }
+}
+
+impl From<Shape> for Distribution {
+    fn from(shape: Shape) -> Self {
+        match shape {
+            Shape::Normal { mean, deviation } => Self::Normal { deviation, mean },
+            Shape::Beta { alpha, beta } => Self::Beta { alpha, beta },
+        }
+    }
+}
+
+/// Formats a normal distribution; the usual mean is left out.
+pub(crate) fn write_normal(f: &mut fmt::Formatter<'_>, deviation: f64, mean: f64) -> fmt::Result {
+    write!(f, "normal:{deviation}")?;
+    if mean == MEAN_DEFAULT { Ok(()) } else { write!(f, ":{mean}") }
+}
+
+/// Parses `normal`, `normal:DEVIATION`, `normal:DEVIATION:MEAN` or `beta:ALPHA:BETA`; `None` for
+/// another name.
+///
+/// # Errors
+/// The name is one of these, and the numbers are not.
+pub(crate) fn parse_shape(text: &str) -> Result<Option<Shape>, ParseError> {
+    let mut words = text.split(':');
+    let name = words.next().unwrap_or_default();
+    if !matches!(name, "normal" | "beta") {
+        return Ok(None);
+    }
+    let numbers: Vec<f64> = words.map(|word| word.parse().unwrap_or(f64::NAN)).collect();
+    let is_positive = |number: f64| number > 0.0 && number <= 100.0;
+    let shape = match (name, &numbers[..]) {
+        ("normal", []) => Some((DEVIATION_DEFAULT, MEAN_DEFAULT)),
+        ("normal", [deviation]) => Some((*deviation, MEAN_DEFAULT)),
+        ("normal", [deviation, mean]) => Some((*deviation, *mean)),
+        _ => None,
+    };
+    let normal =
+        shape.filter(|(deviation, mean)| is_positive(*deviation) && (0.0..=1.0).contains(mean));
+    let shape = match (normal, &numbers[..]) {
+        (Some((deviation, mean)), _) => Some(Shape::Normal { mean, deviation }),
+        (None, [alpha, beta]) if name == "beta" && is_positive(*alpha) && is_positive(*beta) => {
+            Some(Shape::Beta { alpha: *alpha, beta: *beta })
+        }
+        _ => None,
+    };
+    let expected = match name {
+        "normal" => "a deviation above 0 and a mean from 0 to 1, such as normal:0.1:0.5",
+        _ => "two numbers above 0, at most 100, such as beta:2:5",
+    };
+    shape.map(Some).ok_or_else(|| ParseError::new("distribution", text, expected))
 }
 
 impl FromStr for Distribution {
@@ -72,6 +135,9 @@ impl FromStr for Distribution {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let bad = |expected: &str| ParseError::new("distribution", text, expected);
+        if let Some(shape) = parse_shape(text)? {
+            return Ok(shape.into());
+        }
         let (name, exponent) = match text.split_once(':') {
             None => (text, None),
             Some((name, exponent)) => {
@@ -82,12 +148,6 @@ impl FromStr for Distribution {
         let distribution = match name {
             "uniform" if exponent.is_none() => return Ok(Self::Uniform),
             "sequential" if exponent.is_none() => return Ok(Self::Sequential),
-            "normal" => {
-                let deviation = exponent.unwrap_or(DEVIATION_DEFAULT);
-                let is_possible = deviation > 0.0 && deviation <= 100.0;
-                let normal = is_possible.then_some(Self::Normal { deviation });
-                return normal.ok_or_else(|| bad("a deviation above 0, such as 0.34"));
-            }
             "zipf" => Self::Zipf { theta },
             "ycsb-zipf" => Self::YcsbZipf { theta },
             "latest" => Self::Latest { theta },
@@ -113,6 +173,8 @@ mod tests {
         for text in [
             "uniform",
             "normal:0.34",
+            "normal:0.1:0.9",
+            "beta:2:0.5",
             "zipf:0.99",
             "zipf:1.2",
             "ycsb-zipf:0.5",
@@ -138,6 +200,12 @@ mod tests {
             "ycsb-zipf:1",
             "uniform:1",
             "normal:0",
+            "normal:0.1:2",
+            "normal:0.1:0.5:1",
+            "beta",
+            "beta:1",
+            "beta:0:1",
+            "beta:1:2:3",
             "normal:x",
         ] {
             assert!(text.parse::<Distribution>().is_err(), "{text}");

@@ -45,11 +45,11 @@
 //! | [`options`] | sizes, counts, threads, seed |
 //! | [`driver`] | runs a workload |
 //! | [`stability`] | the two-phase evaluation of write stalls, with an open-loop driver |
+//! | [`recording`] | a store that writes the operations of a run to a trace |
 //! | [`progress`] | progress of a run |
 //! | [`latency`], [`report`] | results |
 //! | [`error`] | errors |
 //!
-//! Left out on purpose: traces and workload files.
 #![forbid(unsafe_code)]
 
 pub mod distribution;
@@ -65,7 +65,9 @@ pub mod operation_mix;
 pub mod options;
 pub mod progress;
 mod random;
+pub mod recording;
 pub mod report;
+mod shape;
 pub mod stability;
 pub mod store;
 #[cfg(feature = "terrane")]
@@ -83,9 +85,10 @@ pub use indexed_store::{IndexedStore, Indexes, Maintenance};
 pub use key::{KeyOrder, KeySpace, Placement};
 pub use latency::{Latency, LatencyMicros};
 pub use mem_store::MemStore;
-pub use operation_mix::{MixOrder, OperationKind, OperationMix};
+pub use operation_mix::{MixOrder, MixPart, OperationKind, OperationMix};
 pub use options::RunOptions;
 pub use progress::{Progress, Silent};
+pub use recording::RecordingStore;
 pub use report::{KindReport, Report, WriterReport};
 pub use store::{Direction, Glance, Store, StoreCounters};
 #[cfg(feature = "terrane")]

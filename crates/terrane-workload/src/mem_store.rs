@@ -81,6 +81,17 @@ impl Store for MemStore {
         Ok(())
     }
 
+    fn delete_range(&self, start: &[u8], end: &[u8]) -> Result<(), StoreError> {
+        self.count_written(start.len() + end.len());
+        let mut map = self.write();
+        let range = map.range::<[u8], _>((Bound::Included(start), Bound::Excluded(end)));
+        let keys: Vec<Box<[u8]>> = range.map(|(key, _)| key.clone()).collect();
+        for key in &keys {
+            map.remove(key);
+        }
+        Ok(())
+    }
+
     fn get(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool, StoreError> {
         let map = self.read();
         let value = map.get(key);

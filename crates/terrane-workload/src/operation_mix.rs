@@ -4,7 +4,10 @@
 //! `insert=50,update=10@zipf:0.99,get=30,missing=5,scan:16=4,scan:1%=1`. Shares are proportions and
 //! need not add up to a hundred. The kinds are those of the compaction paper's generator (§4.3.1):
 //! inserts, updates, lookups of existing and of missing keys, range scans of a given length or
-//! selectivity, and deletes of existing keys.
+//! selectivity, and deletes of existing keys, of missing keys and of ranges.
+//!
+//! Phases follow each other, separated by `;`, and share their keys. `x3` after a phase gives it three
+//! times the operations of a phase without: `insert=1 x3; get=9,update=1; scan:16=1`.
 
 mod text;
 
@@ -26,6 +29,26 @@ pub enum OperationKind {
     Scan(ScanLength),
     /// Deletes an existing key: `delete`.
     Delete,
+    /// Deletes a deleted or never written key: `delete-missing`.
+    DeleteMissing,
+    /// Deletes the range that begins at an existing key and has this many keys of the client:
+    /// `delete-range:N`, or `delete-range:P%` of the loaded keys. Only one client may do this,
+    /// because the range also has the keys of others.
+    DeleteRange(ScanLength),
+}
+
+impl OperationKind {
+    /// Returns true if the operation writes.
+    pub fn writes(self) -> bool {
+        match self {
+            Self::Insert
+            | Self::Update
+            | Self::Delete
+            | Self::DeleteMissing
+            | Self::DeleteRange(_) => true,
+            Self::Get | Self::Missing | Self::Scan(_) => false,
+        }
+    }
 }
 
 /// The length of a scan.
@@ -68,10 +91,21 @@ pub enum MixOrder {
     Serial,
 }
 
+/// Consecutive parts of a mix that are mixed with each other.
+#[derive(Debug, Clone, PartialEq)]
+struct MixPhase {
+    /// The operations of the phase relative to those of the other phases, above 0.
+    weight: f64,
+    /// The number of parts of the phase, which follow those of the phase before.
+    parts: usize,
+}
+
 /// Operations in proportions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationMix {
+    /// The parts of all phases.
     parts: Vec<MixPart>,
+    phases: Vec<MixPhase>,
     /// The placement of inserted keys.
     placement: KeyOrder,
     /// The order of operations of different kinds.
@@ -91,6 +125,7 @@ impl Default for OperationMix {
                 part(OperationKind::Missing, 10.0),
                 part(OperationKind::Scan(ScanLength::Entries(16)), 10.0),
             ],
+            phases: vec![MixPhase { weight: 1.0, parts: 6 }],
             placement: KeyOrder::Hashed,
             order: MixOrder::Interleaved,
         }
@@ -98,9 +133,29 @@ impl Default for OperationMix {
 }
 
 impl OperationMix {
-    /// Returns the kinds with their shares, in the order of the text.
+    /// Returns the kinds of all phases with their shares within the phase, in the order of the text.
     pub fn parts(&self) -> &[MixPart] {
         &self.parts
+    }
+
+    /// Returns the parts of each phase, in order.
+    pub fn phases(&self) -> impl Iterator<Item = &[MixPart]> {
+        let mut rest = &self.parts[..];
+        self.phases.iter().map(move |phase| {
+            let (parts, later) = rest.split_at(phase.parts);
+            rest = later;
+            parts
+        })
+    }
+
+    /// Returns the share of each part in all operations; the shares add up to 1.
+    pub fn overall_shares(&self) -> Vec<f64> {
+        let all: f64 = self.phases.iter().map(|phase| phase.weight).sum();
+        let of_phase = |(phase, parts): (&MixPhase, &[MixPart])| -> Vec<f64> {
+            let sum: f64 = parts.iter().map(|part| part.share).sum();
+            parts.iter().map(|part| phase.weight / all * part.share / sum).collect()
+        };
+        self.phases.iter().zip(self.phases()).flat_map(of_phase).collect()
     }
 
     /// Returns the placement of inserted keys in the key space. The loaded keys must have the same
@@ -116,22 +171,25 @@ impl OperationMix {
 
     /// Returns true if the mix writes.
     pub fn writes(&self) -> bool {
-        [OperationKind::Insert, OperationKind::Update, OperationKind::Delete]
-            .into_iter()
-            .any(|kind| self.has(kind))
+        self.parts.iter().any(|part| part.kind.writes())
     }
 
-    /// Divides `total` operations among the kinds. Each kind gets its share to within one
-    /// operation, and the counts add up to `total`.
+    /// Returns true if the mix deletes ranges.
+    pub fn deletes_ranges(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part.kind, OperationKind::DeleteRange(_)))
+    }
+
+    /// Divides `total` operations among the parts of all phases. Each part gets its share to within
+    /// one operation, and the counts add up to `total`.
     pub fn counts(&self, total: u64) -> Vec<u64> {
-        let sum: f64 = self.parts.iter().map(|part| part.share).sum();
+        let shares = self.overall_shares();
         let mut so_far = 0.0;
         let mut given = 0;
-        let mut counts = Vec::with_capacity(self.parts.len());
-        for (number, part) in self.parts.iter().enumerate() {
-            so_far += part.share;
-            let upto = (so_far / sum * total as f64).round() as u64;
-            let upto = if number + 1 == self.parts.len() { total } else { upto.min(total) };
+        let mut counts = Vec::with_capacity(shares.len());
+        for (number, share) in shares.iter().enumerate() {
+            so_far += share;
+            let upto = (so_far * total as f64).round() as u64;
+            let upto = if number + 1 == shares.len() { total } else { upto.min(total) };
             counts.push(upto.saturating_sub(given));
             given = given.max(upto);
         }
@@ -153,6 +211,15 @@ mod tests {
             assert!(counts.iter().all(|count| count.abs_diff(total / 3) <= 1), "{counts:?}");
         }
         assert_eq!(OperationMix::default().counts(100), [25, 20, 5, 30, 10, 10]);
+    }
+
+    #[test]
+    fn phases_divide_the_operations_by_weight() {
+        let mix: OperationMix = "insert=1 x3; get=3,update=1".parse().unwrap();
+        assert_eq!(mix.counts(1600), [1200, 300, 100]);
+        assert_eq!(mix.overall_shares(), [0.75, 0.1875, 0.0625]);
+        let sizes: Vec<usize> = mix.phases().map(<[MixPart]>::len).collect();
+        assert_eq!(sizes, [1, 2]);
     }
 
     #[test]

@@ -50,6 +50,15 @@ pub trait Store: Send + Sync {
     /// The engine failed.
     fn delete(&self, key: &[u8]) -> Result<(), StoreError>;
 
+    /// Removes all keys from `start` on and before `end`.
+    ///
+    /// # Errors
+    /// The engine failed, or has no such operation.
+    fn delete_range(&self, start: &[u8], end: &[u8]) -> Result<(), StoreError> {
+        let _ = (start, end);
+        Err(StoreError::new("delete a range", "this store has no deletes of ranges"))
+    }
+
     /// Passes the value of `key` to `visit`, and returns whether the key exists.
     ///
     /// # Errors

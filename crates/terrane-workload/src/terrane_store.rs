@@ -55,6 +55,10 @@ impl Store for TerraneStore {
         self.db.delete(key).map_err(StoreError::during("delete"))
     }
 
+    fn delete_range(&self, start: &[u8], end: &[u8]) -> Result<(), StoreError> {
+        self.db.delete_range(start..end).map_err(StoreError::during("delete a range"))
+    }
+
     fn get(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool, StoreError> {
         let value = self.db.get(key).map_err(StoreError::during("get"))?;
         if let Some(value) = &value {

@@ -60,22 +60,21 @@ impl OperationProfile {
     pub fn of_mix(mix: &OperationMix, records: f64) -> Result<Self> {
         let (mut parts, mut inserts, mut entries) = ([0.0; 4], 0.0, 0.0);
         let mut skew = Skew::Uniform;
-        for part in mix.parts() {
+        for (part, share) in mix.parts().iter().zip(mix.overall_shares()) {
             match part.kind {
-                OperationKind::Insert => inserts += part.share,
-                OperationKind::Update | OperationKind::Delete => {}
-                OperationKind::Get => parts[1] += part.share,
-                OperationKind::Missing => parts[2] += part.share,
+                OperationKind::Insert => inserts += share,
+                OperationKind::Get => parts[1] += share,
+                OperationKind::Missing => parts[2] += share,
                 OperationKind::Scan(length) => {
-                    parts[3] += part.share;
-                    entries += part.share * length.entries(records as u64) as f64;
+                    parts[3] += share;
+                    entries += share * length.entries(records as u64) as f64;
                 }
+                OperationKind::Update
+                | OperationKind::Delete
+                | OperationKind::DeleteMissing
+                | OperationKind::DeleteRange(_) => {}
             }
-            let is_write = matches!(
-                part.kind,
-                OperationKind::Insert | OperationKind::Update | OperationKind::Delete
-            );
-            parts[0] += if is_write { part.share } else { 0.0 };
+            parts[0] += if part.kind.writes() { share } else { 0.0 };
             if let (OperationKind::Update, Some(chosen)) = (part.kind, part.distribution) {
                 skew = skew_of(chosen);
             }
@@ -138,9 +137,10 @@ fn skew_of(chosen: Distribution) -> Skew {
         Distribution::Zipf { theta }
         | Distribution::YcsbZipf { theta }
         | Distribution::Latest { theta } => Skew::Zipf(theta),
-        Distribution::Uniform | Distribution::Normal { .. } | Distribution::Sequential => {
-            Skew::Uniform
-        }
+        Distribution::Uniform
+        | Distribution::Normal { .. }
+        | Distribution::Beta { .. }
+        | Distribution::Sequential => Skew::Uniform,
     }
 }
 

@@ -63,7 +63,7 @@ impl Contents {
             Workload::Ycsb(YcsbMix::D | YcsbMix::E) => after.live = None,
             Workload::Mix if !run.mix.writes() => {}
             Workload::Mix => {
-                after.has_deletes |= run.mix.has(OperationKind::Delete);
+                after.has_deletes |= run.mix.has(OperationKind::Delete) || run.mix.deletes_ranges();
                 after.live = None;
             }
             // Overwriting changes the live bytes only if sizes differ.

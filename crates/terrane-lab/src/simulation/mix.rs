@@ -23,11 +23,14 @@ impl MixLoad {
     ///
     /// # Errors
     ///
-    /// If the mix does not write.
+    /// If the mix does not write, or has phases or deletes that the simulator does not play.
     pub fn of(mix: &OperationMix, records: u64, cold: f64) -> Result<Self> {
         let mut writes = WriteMix { deleted_return: false, ..WriteMix::default() };
         let mut reads = ReadLoad { cold, ..ReadLoad::default() };
         let (mut written, mut all, mut entries) = (0.0, 0.0, 0.0);
+        if mix.phases().count() > 1 {
+            return Err(usage("the simulator plays one phase; give it a mix without ';'"));
+        }
         for part in mix.parts() {
             let share = part.share;
             all += share;
@@ -46,6 +49,10 @@ impl MixLoad {
                 OperationKind::Scan(length) => {
                     reads.scans += share;
                     entries += share * length.entries(records) as f64;
+                }
+                OperationKind::DeleteMissing | OperationKind::DeleteRange(_) => {
+                    let kind = part.kind;
+                    return Err(usage(format!("the simulator does not play '{kind}' of a mix")));
                 }
             }
         }
@@ -89,6 +96,8 @@ mod tests {
         assert_eq!((load.reads.gets, load.reads.scans), (1.0, 0.5));
         assert_eq!((load.reads.scan_entries, load.reads.cold), (16.0, 0.5));
         assert!((load.write_share - 0.4).abs() < 1e-12);
-        assert!(MixLoad::of(&"get=1".parse().unwrap(), 10, 1.0).is_err());
+        for refused in ["get=1", "update=1; get=1", "update=1,delete-range:5=1"] {
+            assert!(MixLoad::of(&refused.parse().unwrap(), 10, 1.0).is_err(), "{refused}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::Distribution;
+use super::{Distribution, Shape};
 use crate::mix::Scatter;
 use crate::random::{below, unit};
 use crate::ycsb_zipf::YcsbZipf;
@@ -20,7 +20,7 @@ enum ChooserKind {
     Zipf { zipf: Zipf, scatter: Scatter },
     YcsbZipf(YcsbZipf),
     Latest(Zipf),
-    Normal { deviation: f64, count: u64 },
+    Shaped { shape: Shape, count: u64 },
     Sequential { next: u64, count: u64 },
 }
 
@@ -36,7 +36,12 @@ impl IndexChooser {
             }
             Distribution::YcsbZipf { theta } => ChooserKind::YcsbZipf(YcsbZipf::new(count, theta)),
             Distribution::Latest { theta } => ChooserKind::Latest(Zipf::new(count, theta)),
-            Distribution::Normal { deviation } => ChooserKind::Normal { deviation, count },
+            Distribution::Normal { deviation, mean } => {
+                ChooserKind::Shaped { shape: Shape::Normal { mean, deviation }, count }
+            }
+            Distribution::Beta { alpha, beta } => {
+                ChooserKind::Shaped { shape: Shape::Beta { alpha, beta }, count }
+            }
             Distribution::Sequential => ChooserKind::Sequential { next: start % count, count },
         };
         Self { kind }
@@ -50,15 +55,9 @@ impl IndexChooser {
             ChooserKind::Zipf { zipf, scatter } => scatter.apply(zipf.draw(rng)),
             ChooserKind::YcsbZipf(zipf) => zipf.draw(rng),
             ChooserKind::Latest(zipf) => zipf.count() - 1 - zipf.draw(rng),
-            ChooserKind::Normal { deviation, count } => {
-                let place = 0.5 + *deviation * standard_normal(rng);
-                // If a draw is outside the range, draw uniformly instead; this is rare because the
-                // tails are small.
-                if (0.0..1.0).contains(&place) {
-                    ((place * *count as f64) as u64).min(*count - 1)
-                } else {
-                    below(rng, *count)
-                }
+            ChooserKind::Shaped { shape, count } => {
+                let place = shape.draw(|| unit(rng));
+                ((place * *count as f64) as u64).min(*count - 1)
             }
             ChooserKind::Sequential { next, count } => {
                 let index = *next;
@@ -73,20 +72,12 @@ impl IndexChooser {
     pub fn grow(&mut self) {
         match &mut self.kind {
             ChooserKind::Uniform { count }
-            | ChooserKind::Normal { count, .. }
+            | ChooserKind::Shaped { count, .. }
             | ChooserKind::Sequential { count, .. } => *count += 1,
             ChooserKind::Latest(zipf) => zipf.set_count(zipf.count() + 1),
             ChooserKind::Zipf { .. } | ChooserKind::YcsbZipf(_) => {}
         }
     }
-}
-
-/// Draws from the standard normal distribution by the Box-Muller method, and discards the second
-/// number that the method yields.
-fn standard_normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
-    // The number must be above 0, because its logarithm is taken.
-    let (first, second) = (1.0 - unit(rng), unit(rng));
-    (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos()
 }
 
 #[cfg(test)]
@@ -142,13 +133,13 @@ mod tests {
     #[test]
     fn normal_choices_center_on_the_middle() {
         let deviation = 0.1;
-        let counts =
-            counts(&mut IndexChooser::new(Distribution::Normal { deviation }, 1000, 0), 1000);
+        let normal = Distribution::Normal { deviation, mean: 0.5 };
+        let counts = counts(&mut IndexChooser::new(normal, 1000, 0), 1000);
         let within: u32 = counts[400..600].iter().sum();
         let share = f64::from(within) / f64::from(DRAWS);
         assert!((share - 0.683).abs() < 0.01, "{share} within a deviation");
         // A wide distribution still covers the whole range.
-        let wide = Distribution::Normal { deviation: 10.0 };
+        let wide = Distribution::Normal { deviation: 10.0, mean: 0.5 };
         let counts = self::counts(&mut IndexChooser::new(wide, 10, 0), 10);
         assert!(counts.iter().all(|count| *count > DRAWS / 20), "{counts:?}");
     }

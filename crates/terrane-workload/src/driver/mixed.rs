@@ -7,7 +7,9 @@
 //!
 //! Each kind is executed exactly as often as its share requires. In interleaved order, the next kind
 //! is drawn in proportion to the remaining operations of each kind, so the proportions hold
-//! throughout the run.
+//! throughout a phase.
+
+use std::collections::BTreeMap;
 
 use super::client::Client;
 use super::part::part;
@@ -17,6 +19,7 @@ use crate::error::StoreError;
 use crate::latency::Latency;
 use crate::operation_mix::{MixOrder, MixPart, OperationKind};
 use crate::random::below;
+use crate::value::key_prefix;
 
 /// After this many draws of deleted keys, the next existing key is taken.
 const DRAWS_MAX: u32 = 32;
@@ -24,28 +27,45 @@ const DRAWS_MAX: u32 = 32;
 /// Executes `count` operations of the options' mix.
 pub(super) fn run(client: &mut Client<'_>, count: u64) -> Result<(), StoreError> {
     let mix = client.options.mix.clone();
-    let mut left = mix.counts(count);
+    let mut counts = mix.counts(count);
     let mut keys = OwnKeys::of(client);
-    let mut choosers: Vec<IndexChooser> =
-        mix.parts().iter().map(|part| chooser(client, part, &keys)).collect();
     client.kinds = mix.parts().iter().map(|_| Latency::new()).collect();
-    let mut remaining = count;
+    let mut first = 0;
+    for parts in mix.phases() {
+        let left = &mut counts[first..first + parts.len()];
+        run_phase(client, (parts, mix.order), &mut keys, (left, first))?;
+        first += parts.len();
+    }
+    Ok(())
+}
+
+/// Executes the operations of a phase: `left` of each part, whose latencies are those from number
+/// `first` on.
+fn run_phase(
+    client: &mut Client<'_>,
+    (parts, order): (&[MixPart], MixOrder),
+    keys: &mut OwnKeys,
+    (left, first): (&mut [u64], usize),
+) -> Result<(), StoreError> {
+    let mut choosers: Vec<IndexChooser> =
+        parts.iter().map(|part| chooser(client, part, keys)).collect();
+    let mut remaining: u64 = left.iter().sum();
     while remaining > 0 && !client.is_stopped() {
-        let next = match mix.order {
+        let next = match order {
             MixOrder::Serial => left.iter().position(|left| *left > 0),
-            MixOrder::Interleaved => drawn(&left, below(&mut client.rng, remaining)),
+            MixOrder::Interleaved => drawn(left, below(&mut client.rng, remaining)),
         };
-        let Some((next, part)) = next.and_then(|next| Some((next, *mix.parts().get(next)?))) else {
+        let Some((next, part)) = next.and_then(|next| Some((next, *parts.get(next)?))) else {
             break;
         };
         left[next] -= 1;
         remaining -= 1;
-        let inserted = operate(client, part, &mut keys, &mut choosers[next])?;
+        let inserted = operate(client, part, keys, &mut choosers[next])?;
         if inserted {
             choosers.iter_mut().for_each(IndexChooser::grow);
         }
         let nanos = client.recorder.sample(1);
-        client.kinds[next].record_nanos(nanos);
+        client.kinds[first + next].record_nanos(nanos);
     }
     Ok(())
 }
@@ -73,17 +93,22 @@ fn operate(
 ) -> Result<bool, StoreError> {
     // If no key exists, an operation that needs one inserts one.
     if part.kind == OperationKind::Insert || (needs_key(part.kind) && keys.live == 0) {
-        client.keys.write_key(keys.insert(), &mut client.key);
+        let (number, index) = keys.insert();
+        client.keys.write_key(index, &mut client.key);
+        keys.sort_in(number, &client.key);
         return client.put().map(|()| true);
     }
     let mut number = chooser.choose(&mut client.rng);
-    if part.kind == OperationKind::Missing {
+    if matches!(part.kind, OperationKind::Missing | OperationKind::DeleteMissing) {
         // A deleted key serves as a missing key.
         match keys.is_deleted(number) {
             true => client.keys.write_key(keys.index(number), &mut client.key),
             false => client.keys.write_missing_key(keys.index(number), &mut client.key),
         }
-        return get_missing(client).map(|()| false);
+        return match part.kind {
+            OperationKind::Missing => get_missing(client).map(|()| false),
+            _ => delete(client).map(|()| false),
+        };
     }
     let mut draws = 0;
     while keys.is_deleted(number) {
@@ -98,21 +123,42 @@ fn operate(
         OperationKind::Get => client.get_loaded()?,
         OperationKind::Update => client.put()?,
         OperationKind::Delete => {
-            client.tally.bytes_written += client.key.len() as u64;
-            client.store.delete(&client.key)?;
-            keys.delete(number);
+            delete(client)?;
+            keys.delete(number, &client.key);
+        }
+        OperationKind::DeleteRange(length) => {
+            delete_range(client, keys, length.entries(client.options.num))?;
         }
         OperationKind::Scan(length) => {
             let entries = length.entries(client.options.num);
             scan_from_loaded(client, u32::try_from(entries).unwrap_or(u32::MAX))?;
         }
-        OperationKind::Insert | OperationKind::Missing => {}
+        OperationKind::Insert | OperationKind::Missing | OperationKind::DeleteMissing => {}
     }
     Ok(false)
 }
 
 fn needs_key(kind: OperationKind) -> bool {
-    !matches!(kind, OperationKind::Insert | OperationKind::Missing)
+    use OperationKind::{DeleteMissing, Insert, Missing};
+    !matches!(kind, Insert | Missing | DeleteMissing)
+}
+
+/// Deletes the current key.
+fn delete(client: &mut Client<'_>) -> Result<(), StoreError> {
+    client.tally.bytes_written += client.key.len() as u64;
+    client.store.delete(&client.key)
+}
+
+/// Deletes the range that begins at the current key and has `count` existing keys, or fewer at the end
+/// of the key space.
+fn delete_range(client: &mut Client<'_>, keys: &mut OwnKeys, count: u64) -> Result<(), StoreError> {
+    let Some(last) = keys.delete_from(&client.key, count) else { return Ok(()) };
+    let mut end = vec![0; client.key.len()];
+    client.keys.write_key(keys.index(last), &mut end);
+    // The first key after the last one.
+    end.push(0);
+    client.tally.bytes_written += (client.key.len() + end.len()) as u64;
+    client.store.delete_range(&client.key, &end)
 }
 
 /// Gets the current key, which must not exist.
@@ -137,13 +183,25 @@ struct OwnKeys {
     deleted: Vec<u64>,
     /// The number of existing keys.
     live: u64,
+    /// The numbers of the existing keys by the first bytes of the key, which differ for any two keys;
+    /// `None` if the mix deletes no ranges.
+    sorted: Option<BTreeMap<u64, u64>>,
 }
 
 impl OwnKeys {
     fn of(client: &Client<'_>) -> Self {
         let total = client.options.num;
         let own = part(total, client.thread, client.options.threads);
+        let sorted = client.options.mix.deletes_ranges().then(|| {
+            let mut key = vec![0; client.key.len()];
+            let mut prefix = |index| {
+                client.keys.write_key(index, &mut key);
+                key_prefix(&key)
+            };
+            own.clone().map(|index| (prefix(index), index - own.start)).collect()
+        });
         Self {
+            sorted,
             first_loaded: own.start,
             loaded: own.end - own.start,
             inserted: 0,
@@ -169,12 +227,32 @@ impl OwnKeys {
         }
     }
 
-    /// The index of a new key.
-    fn insert(&mut self) -> u64 {
-        let index = self.index(self.known());
+    /// The number and the index of a new key.
+    fn insert(&mut self) -> (u64, u64) {
+        let number = self.known();
         self.inserted += 1;
         self.live += 1;
-        index
+        (number, self.index(number))
+    }
+
+    /// Adds the key with this number to the order of keys, if it is needed.
+    fn sort_in(&mut self, number: u64, key: &[u8]) {
+        if let Some(sorted) = &mut self.sorted {
+            sorted.insert(key_prefix(key), number);
+        }
+    }
+
+    /// Deletes up to `count` existing keys from `key` on. Returns the number of the last one.
+    fn delete_from(&mut self, key: &[u8], count: u64) -> Option<u64> {
+        let sorted = self.sorted.as_mut()?;
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let first = sorted.range(key_prefix(key)..).take(count);
+        let deleted: Vec<(u64, u64)> = first.map(|(&prefix, &number)| (prefix, number)).collect();
+        for (prefix, number) in &deleted {
+            self.sorted.as_mut()?.remove(prefix);
+            self.mark_deleted(*number);
+        }
+        deleted.last().map(|(_, number)| *number)
     }
 
     #[inline]
@@ -183,7 +261,14 @@ impl OwnKeys {
         word.is_some_and(|word| word & (1 << (number % 64)) != 0)
     }
 
-    fn delete(&mut self, number: u64) {
+    fn delete(&mut self, number: u64, key: &[u8]) {
+        if let Some(sorted) = &mut self.sorted {
+            sorted.remove(&key_prefix(key));
+        }
+        self.mark_deleted(number);
+    }
+
+    fn mark_deleted(&mut self, number: u64) {
         let word = (number / 64) as usize;
         if self.deleted.len() <= word {
             self.deleted.resize(word + 1, 0);
@@ -208,12 +293,13 @@ mod tests {
             total: 10,
             deleted: Vec::new(),
             live: 5,
+            sorted: None,
         };
         let (mut first, mut second) = (own(0, 0), own(1, 5));
-        assert_eq!([first.insert(), first.insert()], [10, 12]);
-        assert_eq!([second.insert(), second.insert()], [11, 13]);
+        assert_eq!([first.insert(), first.insert()], [(5, 10), (6, 12)]);
+        assert_eq!([second.insert(), second.insert()], [(5, 11), (6, 13)]);
         assert_eq!([second.index(0), second.index(4), second.index(6)], [5, 9, 13]);
-        second.delete(70);
+        second.delete(70, b"");
         assert!(second.is_deleted(70) && !second.is_deleted(69) && !second.is_deleted(1000));
         assert_eq!(second.live, 6);
     }

@@ -7,12 +7,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::KeyOrder;
-use crate::distribution::DEVIATION_DEFAULT;
+use crate::distribution::{Shape, parse_shape, write_normal};
 use crate::error::ParseError;
 
 const PLACES: f64 = 65_536.0;
-/// After this many draws outside the key space, a uniform position is taken.
-const DRAWS_MAX: u64 = 16;
 /// The exponent that the compaction paper uses (§5).
 const THETA_DEFAULT: f64 = 1.0;
 
@@ -21,11 +19,11 @@ const THETA_DEFAULT: f64 = 1.0;
 pub enum Placement {
     /// Uniform: `uniform`.
     Uniform,
-    /// Clustered in the middle: `normal:DEVIATION`.
-    Normal {
-        /// The standard deviation, as a fraction of the key space.
-        deviation: f64,
-    },
+    /// Ascending beyond all earlier keys: `sequential`.
+    Sequential,
+    /// Clustered around a position: `normal:DEVIATION`, or `normal:DEVIATION:MEAN`; or spread as the
+    /// beta distribution: `beta:ALPHA:BETA`.
+    Shaped(Shape),
     /// Clustered at the beginning, by Zipf's law over positions: `zipf:THETA`.
     Zipf {
         /// The exponent.
@@ -38,6 +36,7 @@ impl Placement {
     pub fn key_order(self) -> KeyOrder {
         match self {
             Self::Uniform => KeyOrder::Hashed,
+            Self::Sequential => KeyOrder::Ordered,
             skewed => KeyOrder::Skewed(skewed),
         }
     }
@@ -45,8 +44,11 @@ impl Placement {
     /// Returns the position of the key of a slot.
     pub(super) fn place_of(self, slot: u64) -> u16 {
         let share = match self {
-            Self::Uniform => unit(slot, 0),
-            Self::Normal { deviation } => normal(slot, deviation),
+            Self::Uniform | Self::Sequential => unit(slot, 0),
+            Self::Shaped(shape) => {
+                let mut draws = 0..;
+                shape.draw(|| unit(slot, draws.next().unwrap_or_default()))
+            }
             Self::Zipf { theta } => zipf(unit(slot, 0), theta),
         };
         // The cast saturates: a fraction of nearly 1 becomes the last position.
@@ -61,18 +63,6 @@ fn unit(slot: u64, draw: u64) -> f64 {
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     ((hash ^ (hash >> 31)) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
-}
-
-fn normal(slot: u64, deviation: f64) -> f64 {
-    for draw in 0..DRAWS_MAX {
-        let (first, second) = (1.0 - unit(slot, 2 * draw), unit(slot, 2 * draw + 1));
-        let standard = (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos();
-        let share = 0.5 + deviation * standard;
-        if (0.0..1.0).contains(&share) {
-            return share;
-        }
-    }
-    unit(slot, 2 * DRAWS_MAX)
 }
 
 /// Returns the fraction of the key space below the position of a rank, using the inverse of the
@@ -92,7 +82,9 @@ impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Uniform => f.write_str("uniform"),
-            Self::Normal { deviation } => write!(f, "normal:{deviation}"),
+            Self::Sequential => f.write_str("sequential"),
+            Self::Shaped(Shape::Normal { mean, deviation }) => write_normal(f, *deviation, *mean),
+            Self::Shaped(Shape::Beta { alpha, beta }) => write!(f, "beta:{alpha}:{beta}"),
             Self::Zipf { theta } => write!(f, "zipf:{theta}"),
         }
     }
@@ -103,6 +95,9 @@ impl FromStr for Placement {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let bad = |expected: &str| ParseError::new("distribution of inserts", text, expected);
+        if let Some(shape) = parse_shape(text)? {
+            return Ok(Self::Shaped(shape));
+        }
         let (name, number) = match text.split_once(':') {
             None => (text, None),
             Some((name, number)) => {
@@ -115,9 +110,11 @@ impl FromStr for Placement {
         };
         match (name, number) {
             ("uniform", None) => Ok(Self::Uniform),
-            ("normal", _) => Ok(Self::Normal { deviation: number.unwrap_or(DEVIATION_DEFAULT) }),
+            ("sequential", None) => Ok(Self::Sequential),
             ("zipf", _) => Ok(Self::Zipf { theta: number.unwrap_or(THETA_DEFAULT) }),
-            _ => Err(bad("uniform, normal:DEVIATION or zipf:THETA")),
+            _ => Err(bad(
+                "uniform, sequential, normal:DEVIATION[:MEAN], beta:ALPHA:BETA or zipf:THETA",
+            )),
         }
     }
 }
@@ -132,7 +129,8 @@ mod tests {
 
     #[test]
     fn normal_positions_have_their_mean_and_deviation() {
-        let shares = shares(Placement::Normal { deviation: 0.1 });
+        let normal = |deviation| Placement::Shaped(Shape::Normal { mean: 0.5, deviation });
+        let shares = shares(normal(0.1));
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
         let square = shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>();
         let deviation = (square / shares.len() as f64).sqrt();
@@ -140,7 +138,7 @@ mod tests {
             (mean - 0.5).abs() < 0.002 && (deviation - 0.1).abs() < 0.002,
             "{mean} {deviation}"
         );
-        let wide = self::shares(Placement::Normal { deviation: 100.0 });
+        let wide = self::shares(normal(100.0));
         let lower = wide.iter().filter(|share| **share < 0.25).count();
         assert!((24_000..26_000).contains(&lower), "{lower}");
     }

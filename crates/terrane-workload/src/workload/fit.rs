@@ -55,6 +55,10 @@ impl Workload {
             let reason = "every thread of a mix needs at least one key of its own";
             return Err(OptionsError::new("num", reason));
         }
+        if self == Self::Mix && options.mix.deletes_ranges() && options.threads > 1 {
+            let reason = "delete-range needs a single thread, because a range has the keys of all";
+            return Err(OptionsError::new("threads", reason));
+        }
         if !(0.0..=1.0).contains(&options.compressibility) {
             let reason = format!("{} is not a fraction from 0 to 1", options.compressibility);
             return Err(OptionsError::new("compressibility", reason));

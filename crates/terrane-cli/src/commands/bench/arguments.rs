@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use terrane_lab::bench::BenchOptions;
+use terrane_lab::workload_spec;
 use terrane_policy::MemtableKind;
 use terrane_workload::{Distribution, OperationMix, RunOptions, ValueSize};
 
@@ -73,6 +74,11 @@ pub(crate) struct BenchArgs {
     /// [default: insert=25,update=20,delete=5,get=30,missing=10,scan:16=10]
     #[arg(long, value_name = "SHARES", conflicts_with = "memtable")]
     pub(super) mix: Option<OperationMix>,
+
+    /// Run the workload of a TOML file, see `terrane workload`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["memtable", "mix", "workload", "num",
+          "reads", "key_size", "value_size", "compressibility", "distribution", "threads", "seed"])]
+    pub(super) spec: Option<PathBuf>,
 
     /// Run the kinds of a mix one after the other instead of interleaved
     #[arg(long, conflicts_with = "memtable")]
@@ -159,26 +165,35 @@ impl BenchArgs {
     /// Returns the options of the benchmark.
     pub(super) fn options(&self) -> Result<BenchOptions> {
         let engine = self.engine.options()?;
+        let engine = if self.events { engine.on_event(events::report) } else { engine };
+        let run = match &self.spec {
+            Some(path) => workload_spec::read(path)?,
+            None => self.run_options(),
+        };
         Ok(BenchOptions {
             workloads: self.workload.clone(),
-            mix: self.mix.clone(),
+            mix: self.mix.clone().or(self.spec.as_ref().map(|_| run.mix.clone())),
             is_serial: self.serial,
             batch_entries: self.batch,
             designs: self.design.clone(),
             repeat: self.repeat,
-            run: RunOptions {
-                num: self.num,
-                reads: self.reads,
-                key_size_bytes: self.key_size,
-                value_size: self.value_size,
-                compressibility: self.compressibility,
-                distribution: self.distribution,
-                threads: self.threads,
-                seed: self.seed,
-                ..RunOptions::default()
-            },
-            engine: if self.events { engine.on_event(events::report) } else { engine },
+            run,
+            engine,
         })
+    }
+
+    fn run_options(&self) -> RunOptions {
+        RunOptions {
+            num: self.num,
+            reads: self.reads,
+            key_size_bytes: self.key_size,
+            value_size: self.value_size,
+            compressibility: self.compressibility,
+            distribution: self.distribution,
+            threads: self.threads,
+            seed: self.seed,
+            ..RunOptions::default()
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::setting::Setting;
 use super::sizes::{ALL, CompactionSizes, OF_EACH_KIND, WITH_DELETES, WITHOUT_DELETES};
 
 pub(super) const ZIPF: Distribution = Distribution::Zipf { theta: 1.0 };
-pub(super) const NORMAL: Distribution = Distribution::Normal { deviation: 0.34 };
+pub(super) const NORMAL: Distribution = Distribution::Normal { deviation: 0.34, mean: 0.5 };
 
 /// The lookups of a mixed workload: a tenth of the writes (§5.1.3), all in their second half.
 pub(super) const LOOKUPS_PERCENT: usize = 20;

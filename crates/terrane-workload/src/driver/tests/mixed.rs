@@ -40,6 +40,27 @@ fn every_kind_has_its_share_and_every_answer_is_right() {
 }
 
 #[test]
+fn every_answer_is_right_after_deletes_of_ranges_and_of_missing_keys() {
+    let text = "insert=3,delete-missing=1 x2; \
+                get=4,missing=3,delete-range:7=1,delete=1,insert=2@sequential; get=1,scan:5=1";
+    for text in [text.replace("@sequential", ""), text.to_owned()] {
+        let mut options = mixed(&text, 1);
+        options.key_order = options.mix.placement();
+        let store = loaded(Workload::Mix, &options);
+        let report = run(&store, Workload::Mix, &options, &Silent).unwrap();
+        assert_eq!(report.failures(), 0, "{report}");
+        let counts: Vec<u64> = report.kinds.iter().map(|kind| kind.operations).collect();
+        assert_eq!(counts, options.mix.counts(3_000));
+        let found: u64 = counts[2] + counts[7];
+        // Scans at the end of the keys read fewer than five entries.
+        let scanned = report.found - found;
+        assert!(report.found >= found && scanned > 4 * counts[8], "{report}");
+    }
+    let refused = Workload::Mix.check(&mixed("delete-range:5=1,get=1", 2)).unwrap_err();
+    assert_eq!(refused.option, "threads");
+}
+
+#[test]
 fn serial_mixes_do_one_kind_after_the_other() {
     for (order, has_read) in [(MixOrder::Serial, false), (MixOrder::Interleaved, true)] {
         let mut options = mixed("insert=1,get=1", 1);
