@@ -74,6 +74,20 @@ fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
     if let MemtableKind::FloDb(flodb) = &mut design.memtable {
         flodb.moment = ScanMoment::Fresh;
     }
+    choose_tables(rng, &mut design);
+    choose_strategy(rng, &mut design);
+    choose_limits(rng, &mut design);
+    // Only for designs in which level 0 may have more than one run and has no policy of its own.
+    let mut merging = design.clone();
+    merging.flush = FlushMode::Merge;
+    if rng.percent(40) && merging.validate().is_ok() {
+        return merging;
+    }
+    design
+}
+
+/// Chooses sizes, filters, compression and the place of values.
+fn choose_tables(rng: &mut Rng, design: &mut Design) {
     design.buffer_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 14]);
     design.table_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 16]);
     design.block_bytes = *rng.pick(&[64, 100, 1000, 4096]);
@@ -92,6 +106,10 @@ fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
         ];
         design.values = rng.pick(&values).parse().unwrap();
     }
+}
+
+/// Chooses when, what and where to the tree compacts.
+fn choose_strategy(rng: &mut Rng, design: &mut Design) {
     design.strategy.base_bytes = rng.percent(70).then(|| 1 << rng.between(11, 16));
     design.strategy.size_ratio = rng.between(2, 5) as u32;
     design.strategy.level0_runs = rng.between(1, 4) as u32;
@@ -127,6 +145,10 @@ fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
         design.strategy.granularity = Granularity::Run.into();
         design.strategy.movement = Vec::new().into();
     }
+}
+
+/// Chooses when writers wait, and how merges share the bandwidth.
+fn choose_limits(rng: &mut Rng, design: &mut Design) {
     if rng.percent(15) {
         design.constraint.stall = Stall::Full;
     }
@@ -143,13 +165,6 @@ fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
     design.constraint.delay_runs = design.strategy.level0_runs + rng.between(1, 5) as u32;
     design.constraint.stop_runs = design.constraint.delay_runs + rng.between(1, 10) as u32;
     design.constraint.stop_buffers = rng.between(1, 4) as u32;
-    // Only for designs in which level 0 may have more than one run and has no policy of its own.
-    let mut merging = design.clone();
-    merging.flush = FlushMode::Merge;
-    if rng.percent(40) && merging.validate().is_ok() {
-        return merging;
-    }
-    design
 }
 
 /// Some triggers, the last of which is level saturation.

@@ -123,7 +123,7 @@ impl ReadView {
 
     fn runs(&self) -> impl Iterator<Item = RunCursor> {
         let all = self.state.version.runs();
-        let runs = if self.results.is_some() { &[] } else { &all[..] };
+        let runs: &[_] = if self.results.is_some() { &[] } else { all };
         runs.iter().map(|run| RunCursor::new(Arc::clone(run)))
     }
 
