@@ -119,8 +119,10 @@ fn advice_on_a_database_uses_its_tree_and_the_cost_of_a_change() {
     let change =
         last_json(&done(&[&reads[..], &["--apply", "--gain", "1", "--json"]].concat(), ""));
     assert_eq!(change["change"]["is_done"], true, "{change}");
+    let words = |json: Value| json["words"].clone();
+    let before = words(last_json(&done(&["design", "show", design, "--json"], "")));
     let now = done(&["design", "show", "--db", &db, "--json"], "");
-    assert_ne!(last_json(&now)["words"][0], "tiering", "{now}");
+    assert_ne!(words(last_json(&now)), before, "{now}");
     assert!(done(&["shell", &db, "-c", "count"], "").contains("6000"));
     done(&["verify", &db], "");
 }
@@ -281,7 +283,8 @@ fn a_killed_sweep_resumes_and_is_shown() {
     let csv = done(&[&show[..], &["--csv", "--svg", &svg]].concat(), "");
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines[0], "design,3,6");
-    let amplification = |line: &str| line.split(',').nth(1).unwrap().parse::<f64>().unwrap();
+    // At T=3 so few entries are merged about as often by both.
+    let amplification = |line: &str| line.split(',').nth(2).unwrap().parse::<f64>().unwrap();
     assert!(lines[1].starts_with("leveling,") && lines[2].starts_with("tiering,"), "{csv}");
     assert!(amplification(lines[1]) > amplification(lines[2]), "{csv}");
     assert!(std::fs::read_to_string(svg).unwrap().starts_with("<svg"));

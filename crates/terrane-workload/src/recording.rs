@@ -61,8 +61,7 @@ impl<'a, W: Write + Send> RecordingStore<'a, W> {
     ) -> Result<T, StoreError> {
         let mut trace = self.trace.lock().unwrap_or_else(PoisonError::into_inner);
         let result = run()?;
-        write_line(&mut *trace, operation, words)
-            .map_err(|error| StoreError::new("write the trace", error.to_string()))?;
+        write_line(&mut *trace, operation, words).map_err(StoreError::during("write the trace"))?;
         Ok(result)
     }
 }
