@@ -25,10 +25,11 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use serde::Deserialize;
-use terrane_workload::{Distribution, MixOrder, OperationMix, RunOptions, ValueSize, Workload};
+use terrane_workload::{Distribution, OperationMix, RunOptions, ValueSize, Workload};
 use toml::{Table, Value};
 
 use crate::error::usage;
+use crate::quantity::KEY_BYTES_MAX;
 use crate::toml_file;
 
 /// A file as it is written.
@@ -43,9 +44,7 @@ struct WorkloadFile {
     distribution: Option<String>,
     threads: Option<u32>,
     seed: Option<u64>,
-    /// Runs the kinds of a phase one after the other.
-    #[serde(default)]
-    serial: bool,
+
     phase: Vec<Table>,
 }
 
@@ -65,9 +64,10 @@ pub fn read(path: &Path) -> Result<RunOptions> {
 fn options(file: &WorkloadFile) -> Result<RunOptions> {
     let default = RunOptions::default();
     let phases = file.phase.iter().map(phase_text).collect::<Result<Vec<_>>>()?;
-    let mut mix: OperationMix = phases.join(";").parse()?;
-    if file.serial {
-        mix.order = MixOrder::Serial;
+    let mix: OperationMix = phases.join(";").parse()?;
+    let key_size_bytes = file.key_size.unwrap_or(default.key_size_bytes);
+    if key_size_bytes as u64 > KEY_BYTES_MAX {
+        return Err(anyhow!("key-size is {key_size_bytes}; at most {KEY_BYTES_MAX} are possible"));
     }
     let value_size: Option<ValueSize> = file
         .value_size
@@ -79,7 +79,7 @@ fn options(file: &WorkloadFile) -> Result<RunOptions> {
     Ok(RunOptions {
         num: file.keys.unwrap_or(100_000),
         reads: file.operations,
-        key_size_bytes: file.key_size.unwrap_or(default.key_size_bytes),
+        key_size_bytes,
         value_size: value_size.unwrap_or(default.value_size),
         compressibility: file.compressibility.unwrap_or(default.compressibility),
         key_order: mix.placement(),
@@ -144,6 +144,7 @@ mod tests {
             ("[[phase]]\ngot = 1", "one of insert"),
             ("[[phase]]\nget = true", "expected a number or a text"),
             ("threads = 2\n[[phase]]\n\"delete-range:5\" = 1", "single thread"),
+            ("key-size = 9_000_000\n[[phase]]\nget = 1", "key-size"),
             ("value-size = \"x\"\n[[phase]]\nget = 1", "value size"),
         ] {
             let message = format!("{:#}", parse(text).unwrap_err());

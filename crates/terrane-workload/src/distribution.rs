@@ -108,6 +108,8 @@ pub(crate) fn parse_shape(text: &str) -> Result<Option<Shape>, ParseError> {
     }
     let numbers: Vec<f64> = words.map(|word| word.parse().unwrap_or(f64::NAN)).collect();
     let is_positive = |number: f64| number > 0.0 && number <= 100.0;
+    // Below, draws would be lost to rounding.
+    let is_parameter = |number: f64| (0.05..=100.0).contains(&number);
     let shape = match (name, &numbers[..]) {
         ("normal", []) => Some((DEVIATION_DEFAULT, MEAN_DEFAULT)),
         ("normal", [deviation]) => Some((*deviation, MEAN_DEFAULT)),
@@ -118,14 +120,14 @@ pub(crate) fn parse_shape(text: &str) -> Result<Option<Shape>, ParseError> {
         shape.filter(|(deviation, mean)| is_positive(*deviation) && (0.0..=1.0).contains(mean));
     let shape = match (normal, &numbers[..]) {
         (Some((deviation, mean)), _) => Some(Shape::Normal { mean, deviation }),
-        (None, [alpha, beta]) if name == "beta" && is_positive(*alpha) && is_positive(*beta) => {
+        (None, [alpha, beta]) if name == "beta" && is_parameter(*alpha) && is_parameter(*beta) => {
             Some(Shape::Beta { alpha: *alpha, beta: *beta })
         }
         _ => None,
     };
     let expected = match name {
         "normal" => "a deviation above 0 and a mean from 0 to 1, such as normal:0.1:0.5",
-        _ => "two numbers above 0, at most 100, such as beta:2:5",
+        _ => "two numbers from 0.05 to 100, such as beta:2:5",
     };
     shape.map(Some).ok_or_else(|| ParseError::new("distribution", text, expected))
 }

@@ -33,7 +33,8 @@ impl Shape {
                 Self::Normal { mean, deviation } => mean + deviation * standard_normal(&mut unit),
                 Self::Beta { alpha, beta } => {
                     let (first, second) = (gamma(alpha, &mut unit), gamma(beta, &mut unit));
-                    first / (first + second)
+                    // With small parameters many draws are 1 when they are rounded.
+                    (first / (first + second)).min(1.0 - f64::EPSILON)
                 }
             };
             if (0.0..1.0).contains(&number) {
@@ -94,7 +95,16 @@ mod tests {
 
     #[test]
     fn beta_draws_have_the_mean_and_deviation_of_their_parameters() {
-        for (alpha, beta) in [(1.0, 1.0), (2.0, 5.0), (0.5, 0.5), (0.2, 3.0), (40.0, 10.0)] {
+        let parameters = [
+            (1.0, 1.0),
+            (2.0, 5.0),
+            (0.5, 0.5),
+            (0.2, 3.0),
+            (40.0, 10.0),
+            (5.0, 0.05),
+            (0.05, 0.05),
+        ];
+        for (alpha, beta) in parameters {
             let (mean, deviation) = mean_and_deviation(Shape::Beta { alpha, beta });
             let sum: f64 = alpha + beta;
             let variance = alpha * beta / (sum * sum * (sum + 1.0));

@@ -27,11 +27,15 @@ pub(super) fn is_held(
     if !exceeds_local_limit(input, job) {
         return false;
     }
-    let is_running = |other: &Compaction| other.inputs.iter().any(|input| input.level == target);
+    // A table that cannot be read is claimed for ever by a job that leads nowhere.
+    let relieves = |other: &Compaction| {
+        let runs = other.inputs.iter().filter(|input| input.level == target).count();
+        runs > 1 || runs == 1 && other.output.level > target
+    };
     let acts = |one: &CompactionCandidate| {
         one.level == target && !load::is_blocked(input, all, one) && act(input, one).is_some()
     };
-    input.in_progress.iter().any(is_running) || all.iter().any(acts)
+    input.in_progress.iter().any(relieves) || all.iter().any(acts)
 }
 
 fn exceeds_local_limit(input: &PickContext<'_>, job: &Compaction) -> bool {

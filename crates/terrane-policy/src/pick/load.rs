@@ -178,11 +178,11 @@ fn staying(
     let mut totals = LevelLoadTotals::default();
     for run in &level.runs {
         let stay = run.tables.iter().filter(|table| input.in_progress.is_empty() || !leaves(table));
-        let (count, bytes) =
-            stay.fold((0, 0), |sum, table| (sum.0 + 1, sum.1 + weights.bytes(table)));
+        let (count, bytes) = stay
+            .fold((0, 0u64), |sum, table| (sum.0 + 1, sum.1.saturating_add(weights.bytes(table))));
         totals.runs += u64::from(count > 0);
         totals.tables += count;
-        totals.bytes += bytes;
+        totals.bytes = totals.bytes.saturating_add(bytes);
     }
     totals
 }

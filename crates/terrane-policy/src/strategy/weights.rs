@@ -15,12 +15,16 @@ impl Weights {
         if weight == 0 {
             return Self::default();
         }
-        let (mut bytes, mut values) = (0u64, 0u64);
+        let (mut bytes, mut values, mut largest) = (0u64, 0u64, 0u64);
         for table in shape.tables() {
             bytes = bytes.saturating_add(table.size_bytes);
             values = values.saturating_add(table.entries.saturating_sub(table.tombstones));
+            largest = largest.max(table.size_bytes / table.entries.max(1));
         }
-        Self { tombstone_bytes: (bytes / values.max(1)).saturating_mul(weight.into()) }
+        // The bytes include those of tombstones. If nearly all entries are tombstones, that is not the
+        // size of a value, and the tree would seem many levels too small.
+        let value_bytes = bytes.checked_div(values).unwrap_or(0).min(largest.saturating_mul(4));
+        Self { tombstone_bytes: value_bytes.saturating_mul(weight.into()) }
     }
 
     /// As many tombstones as other entries are what a steady load of overwrites leaves behind, and

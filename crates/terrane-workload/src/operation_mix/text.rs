@@ -153,7 +153,8 @@ fn parse_phase(text: &str, placement: &mut Option<KeyOrder>) -> Result<Vec<MixPa
         match chosen {
             Some(chosen) if kind == OperationKind::Insert => {
                 let order = chosen.parse::<Placement>()?.key_order();
-                if placement.replace(order).is_some_and(|earlier| earlier != order) {
+                let is_used = share > 0.0;
+                if is_used && placement.replace(order).is_some_and(|earlier| earlier != order) {
                     return Err(bad("the same distribution of inserts in all phases"));
                 }
             }

@@ -275,6 +275,13 @@ impl Pipeline {
         if let Some(before) = self.snapshots.replace_kept(tree.id, kept) {
             self.release_snapshot(before);
         }
+        // A dropped tree has been marked before it released its number, and never does so again.
+        if kept.is_some() && tree.is_dropped() {
+            if let Some(kept) = self.snapshots.replace_kept(tree.id, None) {
+                self.release_snapshot(kept);
+            }
+            return false;
+        }
         kept.is_some()
     }
 

@@ -99,10 +99,17 @@ impl SizeTiered for SmallSet {
             self.merges_again(sum)
         });
         let length = members.len().min(self.most as usize);
-        let mut windows = members.windows(length.max(1)).filter(|_| length > 1);
-        let set = windows.find_map(|window| Some(&window[..self.set_of(window)?]))?;
-        let is_free = set.iter().all(|member| member.is_free);
-        is_free.then(|| self.adjacent(runs, set)).flatten()
+        let windows = members.windows(length.max(1)).filter(|_| length > 1);
+        for set in windows.filter_map(|window| Some(&window[..self.set_of(window)?])) {
+            if set.iter().any(|member| !member.is_free) {
+                return None;
+            }
+            // Accumulo merges runs that are not adjacent; here a later set may have some that are.
+            if let Some(merge) = self.adjacent(runs, set) {
+                return Some(merge);
+            }
+        }
+        None
     }
 }
 

@@ -113,9 +113,9 @@ impl Flusher {
         let trees = self.catalog.trees();
         let mut waiting: Vec<&Arc<Tree>> =
             trees.values().filter(|tree| !tree.state().immutables.is_empty()).collect();
+        let mut turns = self.lock_turns();
+        turns.note_waiting(waiting.iter().map(|tree| tree.id.0));
         if waiting.len() > 1 {
-            let mut turns = self.lock_turns();
-            turns.note_waiting(waiting.iter().map(|tree| tree.id.0));
             waiting.sort_by_cached_key(|tree| {
                 let stop_at = u64::from(tree.design().constraint.stop_buffers.max(1));
                 let fullness = tree.state().immutables.len() as u64 * 1000 / stop_at;
@@ -123,6 +123,7 @@ impl Flusher {
                 (Reverse(passed.saturating_sub(PASSES_MAX - 1)), Reverse(fullness))
             });
         }
+        drop(turns);
         let begins = |tree: &&Arc<Tree>| {
             let mut jobs = tree.jobs();
             let is_free = !std::mem::replace(&mut jobs.is_flushing, true);
@@ -132,9 +133,13 @@ impl Flusher {
             is_free
         };
         let picked = waiting.iter().find(|tree| begins(tree)).map(|tree| Arc::clone(tree))?;
-        // Relaxed: the count is a hint. Threads that wait for it are woken after it has changed.
-        self.running.fetch_add(1, Ordering::Relaxed);
-        if waiting.len() > 1 {
+        // Another thread that found nothing running has gone back to sleep. A memtable may have become
+        // immutable since the trees were listed, so they are looked at once more after the count has
+        // changed. SeqCst: whoever makes a memtable immutable after this look wakes the threads, which
+        // then see the count.
+        self.running.fetch_add(1, Ordering::SeqCst);
+        let waits = |tree: &Arc<Tree>| tree.id != picked.id && !tree.state().immutables.is_empty();
+        if trees.values().any(waits) {
             self.context.signals.wake();
         }
         Some(picked)
@@ -142,7 +147,7 @@ impl Flusher {
 
     /// Returns the number of trees that are being flushed.
     pub(super) fn running(&self) -> usize {
-        self.running.load(Ordering::Relaxed)
+        self.running.load(Ordering::SeqCst)
     }
 
     /// Returns true if a memtable waits to be flushed, or is being flushed.
@@ -154,7 +159,7 @@ impl Flusher {
     pub(super) fn run(&self, tree: &Arc<Tree>) -> Result<()> {
         let result = self.flush_oldest(tree);
         self.lock_turns().note_end(tree.id.0);
-        self.running.fetch_sub(1, Ordering::Relaxed);
+        self.running.fetch_sub(1, Ordering::SeqCst);
         tree.jobs().is_flushing = false;
         self.context.signals.end_job();
         result
