@@ -3,7 +3,7 @@
 //! To add one, write `engines/NAME.rs` with an [`Engine`] constant whose `open` returns a
 //! [`Store`](terrane_workload::Store), give it a feature in `Cargo.toml`, and add its two lines here.
 // Items that only some engines use are unused in builds without those.
-#![cfg_attr(not(feature = "default"), allow(dead_code))]
+#![cfg_attr(not(feature = "default"), allow(dead_code, unused_imports))]
 
 mod engine;
 #[cfg(feature = "fjall")]

@@ -12,6 +12,8 @@
 //! | [`manifest`] | reads the version edits that LevelDB and RocksDB write |
 //! | [`assemble`] | makes a trace of edits |
 //! | `rocksdb`, `leveldb` | run a system |
+// Most of it is unused in builds without these systems.
+#![cfg_attr(not(feature = "default"), allow(dead_code, unused_imports))]
 
 mod assemble;
 #[cfg(feature = "leveldb")]
