@@ -67,10 +67,10 @@ fn parallel_reads_respect_the_order_of_runs() {
                 assert_eq!(found.as_deref(), expected.as_ref().map(String::as_bytes), "{number}");
             }
             assert_eq!(db.get("0005").unwrap(), None);
-            // Reads of an earlier get may still run when the next one begins, so there is no upper
-            // bound for several threads.
+            // There is no upper bound: reads of an earlier get may still run when the next one begins,
+            // and background threads read too.
             let most = storage.take_most_reads_at_once();
-            assert_eq!(most > 1, threads > 1, "{most} reads at once by {threads}");
+            assert!(threads < 2 || most > 1, "{most} reads at once by {threads}");
             let forward = keys(db.iter().unwrap());
             let mut backward = keys(db.iter().unwrap().rev());
             backward.reverse();
