@@ -17,10 +17,10 @@
 //! | [`simulation`] | the event loop |
 //! | [`latency`] | latencies, from curves of arrivals and departures |
 //! | [`outcome`] | results |
-//! | [`unplayed`] | what of a setup is not simulated |
+//! | `unplayed` | what of a setup is not simulated |
 //! | [`phases`] | the two-phase test: the maximum rate, and latencies just below it |
 //!
-//! [`unplayed`] lists what a simulation leaves out of a setup.
+//! [`unplayed()`] lists what a simulation leaves out of a setup.
 #![forbid(unsafe_code)]
 
 pub mod keys;

@@ -11,7 +11,7 @@ use crate::strategy::Movement;
 
 /// How the choice of a system differs from that of a design.
 ///
-/// The variants are tried in an order of [`between`]; the first that applies is the difference.
+/// The variants are tried in an order of `between`; the first that applies is the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Difference {

@@ -6,7 +6,7 @@ use super::replay::ReplayError;
 use super::tree::SystemTree;
 use crate::shape::{TableId, TableInfo};
 
-/// A recording of one run of a system. [`super::text`] has its text form.
+/// A recording of one run of a system. The module `text` has its text form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The system and its version.
