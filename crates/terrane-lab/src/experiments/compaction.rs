@@ -114,7 +114,6 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     results.record("page_bytes", &[], f64::from(sizes.page_bytes()));
     let dir = scratch.path();
     let spinner = progress::spinner("compaction");
-    disk::measure(&sizes, dir, &spinner, options, results)?;
     spinner.set_message("loads by counts");
     counted::measure(&sizes, dir, options, results)?;
     spinner.set_message("lookups by pages");
@@ -134,6 +133,8 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     options.part(results, "the default design", "", |results| {
         defaults::measure(&sizes, dir, results)
     })?;
+    // Last, because only times need a quiet machine: an interrupted run keeps its counts.
+    disk::measure(&sizes, dir, &spinner, options, results)?;
     spinner.finish_and_clear();
     Ok(())
 }
