@@ -10,6 +10,7 @@
 //! throughout a phase.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::client::Client;
 use super::part::part;
@@ -115,7 +116,7 @@ fn operate(
         draws += 1;
         number = match draws < DRAWS_MAX {
             true => chooser.choose(&mut client.rng),
-            false => (number + 1) % keys.known(),
+            false => keys.existing_from(number),
         };
     }
     client.keys.write_key(keys.index(number), &mut client.key);
@@ -261,6 +262,29 @@ impl OwnKeys {
         word.is_some_and(|word| word & (1 << (number % 64)) != 0)
     }
 
+    /// Returns the number of the first existing key from `number` on, cyclically; `number` if none
+    /// exists.
+    fn existing_from(&self, number: u64) -> u64 {
+        self.existing_in(number..self.known())
+            .or_else(|| self.existing_in(0..number))
+            .unwrap_or(number)
+    }
+
+    /// Returns the number of the first existing key of a range. Skips 64 deleted keys at a time,
+    /// because few keys may be left between deleted ranges.
+    fn existing_in(&self, range: Range<u64>) -> Option<u64> {
+        let mut number = range.start;
+        while number < range.end {
+            let word = self.deleted.get((number / 64) as usize).copied().unwrap_or(0);
+            let deleted = u64::from((word >> (number % 64)).trailing_ones());
+            if deleted == 0 {
+                return Some(number);
+            }
+            number += deleted;
+        }
+        None
+    }
+
     fn delete(&mut self, number: u64, key: &[u8]) {
         if let Some(sorted) = &mut self.sorted {
             sorted.remove(&key_prefix(key));
@@ -302,6 +326,28 @@ mod tests {
         second.delete(70, b"");
         assert!(second.is_deleted(70) && !second.is_deleted(69) && !second.is_deleted(1000));
         assert_eq!(second.live, 6);
+    }
+
+    #[test]
+    fn the_next_existing_key_is_found_across_deleted_ranges() {
+        let mut keys = OwnKeys {
+            first_loaded: 0,
+            loaded: 300,
+            inserted: 0,
+            thread: 0,
+            threads: 1,
+            total: 300,
+            deleted: Vec::new(),
+            live: 300,
+            sorted: None,
+        };
+        (3..250).for_each(|number| keys.mark_deleted(number));
+        let found = [0, 3, 64, 127, 249, 250].map(|number| keys.existing_from(number));
+        assert_eq!(found, [0, 250, 250, 250, 250, 250]);
+        (250..300).for_each(|number| keys.mark_deleted(number));
+        assert_eq!([keys.existing_from(2), keys.existing_from(70)], [2, 0]);
+        (0..3).for_each(|number| keys.mark_deleted(number));
+        assert_eq!(keys.existing_from(70), 70);
     }
 
     #[test]
