@@ -27,6 +27,7 @@ use crate::arena::Arena;
 use crate::entry::{Entry, SeqNo};
 use crate::key_span::KeySpan;
 use crate::pool::Pool;
+use crate::readers::ReaderView;
 use crate::skiplist::{Layout, Node, NodeRef};
 use crate::structure::{InsertOutcome, Settings, Structure};
 use crate::sync::{AtomicPtr, Mutex, Ordering, lock};
@@ -287,7 +288,7 @@ impl Structure for BTree {
     const INSERTS_GROUPS: bool = true;
 
     #[inline]
-    fn insert(&self, entry: &Entry<'_>, _horizon: impl FnOnce() -> SeqNo) -> InsertOutcome {
+    fn insert(&self, entry: &Entry<'_>, _view: &ReaderView<'_>) -> InsertOutcome {
         BTree::insert(self, entry);
         InsertOutcome::default()
     }

@@ -10,8 +10,9 @@
 //!   older version ([`bucket`]);
 //! - versions of a key stay linked to the newest one while a reader may need them. If none does,
 //!   the update is in place: the hidden version is reclaimed, and its memory holds a later one
-//!   ([`membuffer`]). A reader that is not counted in the horizon gets an error if its version was
-//!   reclaimed, and retries with a newer sequence number;
+//!   ([`membuffer`], [`free_nodes`]). That happens once the newer version is visible
+//!   ([`crate::Memtable::settle`]). A reader that does not hold its sequence number gets an error if
+//!   its version was reclaimed, and retries with a newer number;
 //! - the span of the keys in the previous memtable determines the partitions. If there is no
 //!   previous memtable, writes go only to the lower level, until the memtable has enough keys to
 //!   learn the span from ([`FrontLevel::enable`]);
@@ -27,6 +28,7 @@
 
 mod bucket;
 mod drain;
+mod free_nodes;
 mod hash;
 mod lower;
 mod membuffer;
@@ -45,10 +47,11 @@ pub(crate) use position::FloDbPosition;
 use crate::entry::{Entry, SeqNo};
 use crate::key_span::KeySpan;
 use crate::pool::Pool;
+use crate::readers::ReaderView;
 use crate::scan_pause::{FrontPause, ScanPause};
 use crate::skiplist::{NodeRef, Pin};
-use crate::structure::{FrontLevel, InsertOutcome, Overwritten, Settings, Structure};
-use crate::sync::{AtomicUsize, Ordering};
+use crate::structure::{FrontLevel, Hold, InsertOutcome, Overwritten, Settings, Structure};
+use crate::sync::{AtomicUsize, Ordering, relax};
 
 /// The settings of a FloDB memtable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,16 +177,26 @@ impl FloDb {
     /// Returns the newest version of `key` at or below `seq`, with a pin that keeps it from being
     /// refilled.
     #[inline]
-    fn find(&self, key: &[u8], seq: SeqNo) -> Result<Option<(NodeRef<'_>, Pin)>, Overwritten> {
-        if let Some(membuffer) = self.membuffer.get() {
-            match membuffer.get(&self.lower, key, seq) {
+    fn find(
+        &self,
+        key: &[u8],
+        seq: SeqNo,
+        hold: Hold,
+    ) -> Result<Option<(NodeRef<'_>, Pin)>, Overwritten> {
+        let mut tries = 0;
+        while let Some(membuffer) = self.membuffer.get() {
+            match membuffer.get(&self.lower, key, seq, hold) {
                 Ok(Some(found)) => return Ok(Some((found.node, found.pin))),
-                Ok(None) => {}
+                Ok(None) => break,
                 Err(LookupMiss::Overwritten) => return Err(Overwritten),
-                Err(LookupMiss::DrainFirst) => self.drain_for(membuffer, key),
+                Err(LookupMiss::DrainFirst) => {
+                    self.drain_for(membuffer, key);
+                    break;
+                }
+                Err(LookupMiss::Retry) => relax(&mut tries),
             }
         }
-        let found = self.lower.get(key, seq)?;
+        let found = self.lower.get(key, seq, hold)?;
         Ok(found.map(|node| (node, Pin::NONE)))
     }
 
@@ -232,7 +245,7 @@ impl Structure for FloDb {
     const COUNTS_ENTRIES: bool = true;
 
     #[inline]
-    fn insert(&self, version: &Entry<'_>, horizon: impl FnOnce() -> SeqNo) -> InsertOutcome {
+    fn insert(&self, version: &Entry<'_>, view: &ReaderView<'_>) -> InsertOutcome {
         let Some(membuffer) = self.membuffer.get() else {
             self.wait_while_paused();
             self.lower.insert(version);
@@ -241,8 +254,8 @@ impl Structure for FloDb {
             return InsertOutcome::default();
         };
         let added = match self.update {
-            Update::InPlace => membuffer.add(&self.lower, version, horizon),
-            Update::Versions => membuffer.add(&self.lower, version, || 0),
+            Update::InPlace => membuffer.add(&self.lower, version, view),
+            Update::Versions => membuffer.add(&self.lower, version, &ReaderView::new(&|| 0)),
         };
         if !added.is_stored {
             self.wait_while_paused();
@@ -251,36 +264,49 @@ impl Structure for FloDb {
         InsertOutcome {
             is_in_membuffer: added.is_stored,
             reclaimed: added.reclaimed,
+            wants_settling: added.has_older && self.update == Update::InPlace,
             wants_drain: added.wants_drain,
         }
     }
 
+    fn settle(&self, key: &[u8], view: &ReaderView<'_>) -> usize {
+        match (self.update, self.membuffer.get()) {
+            (Update::InPlace, Some(membuffer)) => membuffer.settle(&self.lower, key, view),
+            _ => 0,
+        }
+    }
+
     fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
-        let (node, _pin) = self.find(key, seq).ok().flatten()?;
+        let (node, _pin) = self.find(key, seq, Hold::Held).ok().flatten()?;
         // SAFETY: the lower level allocates nodes with versions.
         unsafe { node.versions() }.retain();
         Some(node.entry())
     }
 
     #[inline]
-    fn look_up(&self, key: &[u8], seq: SeqNo) -> Result<Option<(Entry<'_>, Pin)>, Overwritten> {
-        Ok(self.find(key, seq)?.map(|(node, pin)| (node.entry(), pin)))
+    fn look_up(
+        &self,
+        key: &[u8],
+        seq: SeqNo,
+        hold: Hold,
+    ) -> Result<Option<(Entry<'_>, Pin)>, Overwritten> {
+        Ok(self.find(key, seq, hold)?.map(|(node, pin)| (node.entry(), pin)))
     }
 
     fn counts(&self) -> (usize, usize) {
+        // Loaded first: every version was counted before it was reclaimed.
+        let (reclaimed, reclaimed_bytes) = self.lower.free.reclaimed();
         let (entries, bytes) = self.membuffer.get().map_or((0, 0), Membuffer::counts);
         (
-            entries + self.entries.load(Ordering::Relaxed),
-            bytes + self.data_bytes.load(Ordering::Relaxed),
+            (entries + self.entries.load(Ordering::Relaxed)).saturating_sub(reclaimed),
+            (bytes + self.data_bytes.load(Ordering::Relaxed)).saturating_sub(reclaimed_bytes),
         )
     }
 
     fn usage(&self) -> (usize, usize) {
         let (used, allocated) = self.lower.usage();
-        let Some(membuffer) = self.membuffer.get() else { return (used, allocated) };
-        let free: usize = membuffer.partitions.iter().map(partition::Partition::free_bytes).sum();
-        let table = membuffer.bytes();
-        ((used + table).saturating_sub(free), allocated + table)
+        let table = self.membuffer.get().map_or(0, Membuffer::bytes);
+        (used + table, allocated + table)
     }
 
     fn exempt_bytes(&self) -> usize {

@@ -36,6 +36,7 @@ use crate::arena::Arena;
 use crate::entry::{Entry, SeqNo};
 use crate::ordered::{EntryLog, SortedView};
 use crate::pool::{ALIGN, Pool};
+use crate::readers::ReaderView;
 use crate::skiplist::{Layout, List, Node, NodeRef, random_height};
 use crate::structure::{InsertOutcome, Structure};
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, fence, lock};
@@ -282,7 +283,7 @@ impl Structure for Hashed {
     type Position = HashPosition;
 
     #[inline]
-    fn insert(&self, contents: &Entry<'_>, _horizon: impl FnOnce() -> SeqNo) -> InsertOutcome {
+    fn insert(&self, contents: &Entry<'_>, _view: &ReaderView<'_>) -> InsertOutcome {
         // Acquire pairs with the release of ORDERED in `kept_view`: a writer that sees it links its
         // node after the walk.
         let stage = self.stage.load(Ordering::Acquire);

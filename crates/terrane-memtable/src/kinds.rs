@@ -14,10 +14,12 @@ use crate::flodb::FloDbConfig;
 use crate::hash::{HashLinkedListConfig, HashSkipListConfig, HashVectorConfig};
 use crate::key_span::KeySpan;
 use crate::pool::Pool;
+use crate::readers::ReaderView;
 use crate::skiplist::SkipListConfig;
 use crate::skiplist::versions::Pin;
 use crate::structure::{
-    FrontLevel, InsertOutcome, Overwritten, ReadBounds, Settings, Structure, StructurePosition,
+    FrontLevel, Hold, InsertOutcome, Overwritten, ReadBounds, Settings, Structure,
+    StructurePosition,
 };
 use crate::vector::VectorConfig;
 
@@ -76,6 +78,7 @@ macro_rules! kinds {
         }
 
         /// The structure of a memtable of any kind.
+        #[allow(clippy::large_enum_variant, reason = "there is one for each memtable")]
         pub(crate) enum AnyStructure {
             $($kind(<$settings as Settings>::Structure),)*
         }
@@ -95,11 +98,11 @@ macro_rules! kinds {
             pub(crate) fn insert(
                 &self,
                 entry: &Entry<'_>,
-                horizon: impl FnOnce() -> SeqNo,
+                view: &ReaderView<'_>,
                 counts: &EntryCounts,
             ) -> InsertOutcome {
                 match self {
-                    $(Self::$kind(structure) => insert(structure, entry, horizon, counts),)*
+                    $(Self::$kind(structure) => insert(structure, entry, view, counts),)*
                 }
             }
 
@@ -107,6 +110,13 @@ macro_rules! kinds {
             pub(crate) fn insert_all(&self, entries: &[Entry<'_>], counts: &EntryCounts) {
                 match self {
                     $(Self::$kind(structure) => insert_all(structure, entries, counts),)*
+                }
+            }
+
+            #[inline]
+            pub(crate) fn settle(&self, key: &[u8], view: &ReaderView<'_>) -> usize {
+                match self {
+                    $(Self::$kind(structure) => structure.settle(key, view),)*
                 }
             }
 
@@ -128,9 +138,10 @@ macro_rules! kinds {
                 &self,
                 key: &[u8],
                 seq: SeqNo,
+                hold: Hold,
             ) -> Result<Option<(Entry<'_>, Pin)>, Overwritten> {
                 match self {
-                    $(Self::$kind(structure) => structure.look_up(key, seq),)*
+                    $(Self::$kind(structure) => structure.look_up(key, seq, hold),)*
                 }
             }
 
@@ -345,10 +356,10 @@ kinds! {
 fn insert<S: Structure>(
     structure: &S,
     entry: &Entry<'_>,
-    horizon: impl FnOnce() -> SeqNo,
+    view: &ReaderView<'_>,
     counts: &EntryCounts,
 ) -> InsertOutcome {
-    let outcome = Structure::insert(structure, entry, horizon);
+    let outcome = Structure::insert(structure, entry, view);
     if !S::COUNTS_ENTRIES {
         counts.add(1, entry.data_bytes());
     }

@@ -32,6 +32,7 @@
 //! | `ordered` | sorted views of an unsorted structure |
 //! | `btree` | the concurrent B-link tree |
 //! | `range_tombstones` | fragments of deleted ranges |
+//! | `readers` | which versions somebody can see |
 //! | `scan_pause` | the pause of writers during a scan of FloDB |
 //! | `structure` | the interface of a kind |
 //! | `kinds` | the registration of the kinds |
@@ -57,6 +58,7 @@ mod pinned;
 mod pool;
 mod prefetch;
 mod range_tombstones;
+mod readers;
 mod scan_pause;
 mod skiplist;
 mod stripe;
@@ -78,6 +80,7 @@ pub use pinned::PinnedValue;
 pub use pool::Pool;
 pub use prefetch::{prefetch_line, prefetch_lines};
 pub use range_tombstones::{Fragment, RangeTombstones};
+pub use readers::{Readers, SeqBounds};
 pub use scan_pause::FrontPause;
 pub use skiplist::SkipListConfig;
 pub use structure::{FrontLevel, InsertOutcome};

@@ -11,7 +11,8 @@ use crate::memory::MemoryUse;
 use crate::pinned::PinnedValue;
 use crate::pool::Pool;
 use crate::range_tombstones::RangeTombstones;
-use crate::structure::{FrontLevel, InsertOutcome, Overwritten};
+use crate::readers::{ReaderView, Readers};
+use crate::structure::{FrontLevel, Hold, InsertOutcome, Overwritten};
 
 /// The result of a lookup.
 #[derive(Debug, Clone)]
@@ -80,13 +81,13 @@ impl Memtable {
         self.update(key, seq, kind, value, || 0);
     }
 
-    /// As [`Memtable::insert`], but a memtable with a front level may reclaim versions that no
-    /// reader needs. `horizon` returns a visible sequence number at or below every one that a
-    /// reader uses, now or later. Only readers that took a sequence number before this call and are
-    /// not counted in the horizon may read below it; they must expect [`Lookup::Overwritten`].
+    /// As [`Memtable::insert`], but a memtable that updates in place may reclaim versions that no
+    /// reader needs. Lookups at a sequence number that is not held may then find
+    /// [`Lookup::Overwritten`].
     ///
     /// # Panics
     /// When the key, the value or the sequence number is larger than the limits of this crate.
+    #[allow(clippy::needless_pass_by_value, reason = "closures are passed")]
     #[inline]
     pub fn update(
         &self,
@@ -94,11 +95,19 @@ impl Memtable {
         seq: SeqNo,
         kind: EntryKind,
         value: &[u8],
-        horizon: impl FnOnce() -> SeqNo,
+        readers: impl Readers,
     ) -> InsertOutcome {
         let entry = Entry { key, seq, kind, value };
         assert_in_limits(&entry);
-        self.structure.insert(&entry, horizon, &self.counts)
+        self.structure.insert(&entry, &ReaderView::new(&readers), &self.counts)
+    }
+
+    /// Reclaims versions of `key` that no reader needs. Call it once a version is visible, if
+    /// [`InsertOutcome::wants_settling`] was set. Returns the number of versions that it reclaimed.
+    #[allow(clippy::needless_pass_by_value, reason = "closures are passed")]
+    #[inline]
+    pub fn settle(&self, key: &[u8], readers: impl Readers) -> usize {
+        self.structure.settle(key, &ReaderView::new(&readers))
     }
 
     /// Returns whether [`Memtable::insert_all`] is cheaper than one insert after the other.
@@ -164,7 +173,7 @@ impl Memtable {
         key: &[u8],
         seq: SeqNo,
     ) -> Option<(SeqNo, EntryKind, PinnedValue)> {
-        match self.look_up(key, seq) {
+        match self.look_up_held(key, seq) {
             Lookup::Found(seq, kind, value) => Some((seq, kind, value)),
             Lookup::Absent | Lookup::Overwritten => None,
         }
@@ -174,7 +183,18 @@ impl Memtable {
     /// one that never existed.
     #[inline]
     pub fn look_up(self: &Arc<Self>, key: &[u8], seq: SeqNo) -> Lookup {
-        match self.structure.look_up(key, seq) {
+        self.look_up_as(key, seq, Hold::NotHeld)
+    }
+
+    /// As [`Memtable::look_up`], for a reader that holds `seq`, whose version is never reclaimed.
+    #[inline]
+    pub fn look_up_held(self: &Arc<Self>, key: &[u8], seq: SeqNo) -> Lookup {
+        self.look_up_as(key, seq, Hold::Held)
+    }
+
+    #[inline]
+    fn look_up_as(self: &Arc<Self>, key: &[u8], seq: SeqNo, hold: Hold) -> Lookup {
+        match self.structure.look_up(key, seq, hold) {
             Ok(None) => Lookup::Absent,
             Err(Overwritten) => Lookup::Overwritten,
             Ok(Some((entry, pin))) => {

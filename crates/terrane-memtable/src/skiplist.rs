@@ -27,7 +27,8 @@ use crate::arena::Arena;
 use crate::entry::{Entry, SeqNo};
 use crate::key_span::KeySpan;
 use crate::pool::Pool;
-use crate::structure::{InsertOutcome, Overwritten, Settings, Structure};
+use crate::readers::ReaderView;
+use crate::structure::{Hold, InsertOutcome, Overwritten, Settings, Structure};
 use crate::sync::{AtomicPtr, Ordering};
 use list::Splice;
 pub(crate) use list::{List, MAX_HEIGHT};
@@ -160,6 +161,7 @@ impl SkipList {
         &self,
         key: &[u8],
         seq: SeqNo,
+        hold: Hold,
     ) -> Result<Option<NodeRef<'_>>, Overwritten> {
         debug_assert!(self.layout == Layout::Versioned);
         let (previous, next) = self.list.around(key, seq);
@@ -167,7 +169,7 @@ impl SkipList {
         // caller, creates its list with `Layout::Versioned`.
         let older = unsafe { previous.versions() }.older();
         // `previous` is the next newer version if it has the same key.
-        if matches!(older, Older::Reclaimed) && previous.key() == key {
+        if hold == Hold::NotHeld && older.has_gap() && previous.key() == key {
             return Err(Overwritten);
         }
         Ok(next.filter(|node| node.key() == key))
@@ -210,7 +212,7 @@ impl Structure for SkipList {
     type Position = ListPosition;
 
     #[inline]
-    fn insert(&self, entry: &Entry<'_>, _horizon: impl FnOnce() -> SeqNo) -> InsertOutcome {
+    fn insert(&self, entry: &Entry<'_>, _view: &ReaderView<'_>) -> InsertOutcome {
         SkipList::insert(self, entry);
         InsertOutcome::default()
     }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::entry::{Entry, SeqNo};
 use crate::key_span::KeySpan;
 use crate::pool::Pool;
+use crate::readers::ReaderView;
 use crate::scan_pause::FrontPause;
 use crate::skiplist::versions::Pin;
 
@@ -22,8 +23,18 @@ pub struct InsertOutcome {
     pub is_in_membuffer: bool,
     /// The number of older versions that were reclaimed.
     pub reclaimed: usize,
+    /// Once the version is visible, [`crate::Memtable::settle`] may reclaim an older one.
+    pub wants_settling: bool,
     /// The front level should be drained.
     pub wants_drain: bool,
+}
+
+/// Whether a reader holds the sequence number at which it reads, so that no version that it needs is
+/// reclaimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    Held,
+    NotHeld,
 }
 
 /// The requested version may have been reclaimed, because a newer one replaced it.
@@ -59,14 +70,19 @@ pub(crate) trait Structure: Send + Sync {
     /// Whether [`Structure::insert_all`] is cheaper than one insert after the other.
     const INSERTS_GROUPS: bool = false;
 
-    /// Inserts a version. No two versions of a key may have the same sequence number. `horizon` is
-    /// as in [`crate::Memtable::update`].
-    fn insert(&self, entry: &Entry<'_>, horizon: impl FnOnce() -> SeqNo) -> InsertOutcome;
+    /// Inserts a version. No two versions of a key may have the same sequence number. `view` is as
+    /// in [`crate::Memtable::update`].
+    fn insert(&self, entry: &Entry<'_>, view: &ReaderView<'_>) -> InsertOutcome;
+
+    /// Reclaims versions of `key` that no reader needs. Returns their number.
+    fn settle(&self, _key: &[u8], _view: &ReaderView<'_>) -> usize {
+        0
+    }
 
     /// Inserts several versions.
     fn insert_all(&self, entries: &[Entry<'_>]) {
         for entry in entries {
-            self.insert(entry, || 0);
+            self.insert(entry, &ReaderView::new(&|| 0));
         }
     }
 
@@ -74,9 +90,14 @@ pub(crate) trait Structure: Send + Sync {
     fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>>;
 
     /// As [`Structure::get`], but the entry may be refilled once the pin is dropped. Returns an
-    /// error if the requested version may have been reclaimed.
+    /// error if the requested version may have been reclaimed and is not held.
     #[inline]
-    fn look_up(&self, key: &[u8], seq: SeqNo) -> Result<Option<(Entry<'_>, Pin)>, Overwritten> {
+    fn look_up(
+        &self,
+        key: &[u8],
+        seq: SeqNo,
+        _hold: Hold,
+    ) -> Result<Option<(Entry<'_>, Pin)>, Overwritten> {
         Ok(self.get(key, seq).map(|entry| (entry, Pin::NONE)))
     }
 
@@ -173,8 +194,8 @@ pub(crate) struct ReadBounds {
 /// is drained into it. FloDB's is the Membuffer.
 ///
 /// A memtable with a front level reclaims versions that its readers do not need. A reader that
-/// reads several times at one sequence number must therefore be counted in the horizon of
-/// [`crate::Memtable::update`].
+/// reads several times at one sequence number must therefore hold that number; see
+/// [`crate::Readers`].
 pub trait FrontLevel {
     /// Returns whether [`FrontLevel::enable`] would put an unused front level to use.
     fn wants_enabling(&self) -> bool;

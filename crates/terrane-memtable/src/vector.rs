@@ -19,6 +19,7 @@ use crate::entry::{Entry, SeqNo};
 use crate::key_span::KeySpan;
 use crate::ordered::{EntryLog, SortedView, ViewPosition};
 use crate::pool::Pool;
+use crate::readers::ReaderView;
 use crate::skiplist::{Layout, Node, NodeRef};
 use crate::structure::{InsertOutcome, ReadBounds, Settings, Structure, StructurePosition};
 use crate::sync::{AtomicUsize, Ordering};
@@ -112,7 +113,7 @@ impl Structure for Vector {
     type Position = VectorPosition;
 
     #[inline]
-    fn insert(&self, entry: &Entry<'_>, _horizon: impl FnOnce() -> SeqNo) -> InsertOutcome {
+    fn insert(&self, entry: &Entry<'_>, _view: &ReaderView<'_>) -> InsertOutcome {
         self.log.push(Node::allocate(&self.arena, Layout::Plain, 0, entry));
         InsertOutcome::default()
     }

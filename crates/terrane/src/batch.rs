@@ -60,6 +60,14 @@ impl Op<'_> {
         Ok(())
     }
 
+    /// Returns the key of an operation on one key.
+    pub(crate) fn point_key(&self) -> Option<&[u8]> {
+        match self {
+            Self::Put { key, .. } | Self::Delete { key } => Some(key),
+            Self::DeleteRange { .. } => None,
+        }
+    }
+
     pub(crate) fn is_delete(&self) -> bool {
         !matches!(self, Self::Put { .. })
     }

@@ -63,6 +63,33 @@ fn rewritten_keys_do_not_fill_the_memtable() {
     }
 }
 
+/// A snapshot keeps one version of each key, besides the newest, and values of varying sizes reuse each
+/// other's memory.
+#[test]
+fn rewritten_keys_do_not_fill_the_memtable_while_a_snapshot_is_held() {
+    for (least, most) in [(100, 100), (16, 1000)] {
+        let db = open(&Arc::new(MemoryStorage::new(7)), "flodb(membuffer=50%)", "2MiB");
+        let mut rng = Rng::new(seed_from_env(70));
+        // Learns the distribution of the keys.
+        (0..2000_u64).for_each(|key| db.put(spread(key), []).unwrap());
+        let mut put = |round: u64, key: u64| {
+            let filler = vec![7; rng.between(least, most) as usize];
+            db.put(spread(key), [&round.to_be_bytes()[..], &filler].concat()).unwrap();
+        };
+        (0..200_u64).for_each(|key| put(0, key));
+        let snapshot = db.snapshot();
+        for round in 1..300 {
+            (0..200_u64).for_each(|key| put(round, key));
+        }
+        let stats = db.stats();
+        assert_eq!(stats.flushes, 0, "{least} to {most} bytes: {stats}");
+        for key in 0..200_u64 {
+            assert_eq!(number(&snapshot.get(spread(key)).unwrap().unwrap()), 0);
+            assert_eq!(number(&db.get(spread(key)).unwrap().unwrap()), 299);
+        }
+    }
+}
+
 #[test]
 fn the_first_memtable_learns_the_distribution_of_keys_with_a_common_prefix() {
     let db = open(&Arc::new(MemoryStorage::new(6)), "flodb(membuffer=75%)", "16MiB");

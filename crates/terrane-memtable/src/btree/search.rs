@@ -5,8 +5,8 @@ use super::BTree;
 use super::node::{LeafEntry, NodeChanged, SearchTarget, TreeNodeRef};
 use crate::entry::{MAX_SEQ, SeqNo};
 use crate::head::head_of;
-use crate::skiplist::{Layout, NodeRef, Older};
-use crate::structure::Overwritten;
+use crate::skiplist::{Layout, NodeRef};
+use crate::structure::{Hold, Overwritten};
 
 /// The result of one step of a search.
 enum SearchStep<'a> {
@@ -25,9 +25,13 @@ impl BTree {
         &self,
         key: &[u8],
         seq: SeqNo,
+        hold: Hold,
     ) -> Result<Option<NodeRef<'_>>, Overwritten> {
         debug_assert!(self.layout == Layout::Versioned);
         let found = self.first_at_or_after(key, seq);
+        if hold == Hold::Held {
+            return Ok(found.map(|slot| slot.record).filter(|record| record.key() == key));
+        }
         let before = match found.map(|slot| slot.before(head_of(key))) {
             Some(Ok(before)) => before,
             Some(Err(NodeChanged)) | None => self.last_before(key, seq).map(|slot| slot.record),
@@ -36,7 +40,7 @@ impl BTree {
             // SAFETY: all entries of this tree have its layout, and `Lower`, the only caller,
             // creates its tree with `Layout::Versioned`.
             let older = unsafe { newer.versions() }.older();
-            if matches!(older, Older::Reclaimed) {
+            if older.has_gap() {
                 return Err(Overwritten);
             }
         }

@@ -119,7 +119,7 @@ impl Membuffer {
                         break;
                     }
                     if scope.leaves(node) {
-                        version = versions.older_node();
+                        version = versions.older().node();
                         continue;
                     }
                     versions.set_moving();
@@ -127,7 +127,7 @@ impl Membuffer {
                     // (invariant 1 of `Versions`).
                     let head = head_of(unsafe { NodeRef::new(node) }.key());
                     moving.push(DrainItem { head, node });
-                    version = versions.older_node();
+                    version = versions.older().node();
                 }
             }
         }

@@ -8,11 +8,12 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::free_nodes::FreeNodes;
 use crate::btree::{BTree, BTreePosition};
 use crate::entry::{Entry, SeqNo};
 use crate::pool::Pool;
 use crate::skiplist::{Layout, ListPosition, Node, NodeRef, SkipList};
-use crate::structure::{Overwritten, ReadBounds, Structure, StructurePosition};
+use crate::structure::{Hold, Overwritten, ReadBounds, Structure, StructurePosition};
 
 /// The structure of the lower level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,51 +29,52 @@ const BRANCHING: u8 = 4;
 const HEIGHT: u8 = 12;
 
 /// The lower level, whose nodes have versions so that they can wait in the Membuffer.
-pub(super) enum Lower {
+pub(super) struct Lower {
+    structure: LowerStructure,
+    pub(super) free: FreeNodes,
+}
+
+enum LowerStructure {
     BTree(BTree),
     SkipList(SkipList),
 }
 
 impl Lower {
     pub(super) fn new(level: LowerLevel, pool: Arc<Pool>) -> Self {
-        match level {
-            LowerLevel::BTree => Self::BTree(BTree::new(Layout::Versioned, pool)),
+        let structure = match level {
+            LowerLevel::BTree => LowerStructure::BTree(BTree::new(Layout::Versioned, pool)),
             LowerLevel::SkipList => {
-                Self::SkipList(SkipList::new(BRANCHING, HEIGHT, Layout::Versioned, pool))
+                LowerStructure::SkipList(SkipList::new(BRANCHING, HEIGHT, Layout::Versioned, pool))
             }
-        }
+        };
+        Self { structure, free: FreeNodes::new() }
     }
 
     /// Inserts a version. No two versions of a key may have the same sequence number.
     pub(super) fn insert(&self, contents: &Entry<'_>) {
-        match self {
-            Self::BTree(tree) => tree.insert(contents),
-            Self::SkipList(list) => list.insert(contents),
+        match &self.structure {
+            LowerStructure::BTree(tree) => tree.insert(contents),
+            LowerStructure::SkipList(list) => list.insert(contents),
         }
     }
 
-    /// Allocates a node that is not linked.
+    /// Returns a node that is not linked, filled with `contents`: a refilled free one, or a new one.
     #[inline]
     pub(super) fn allocate(&self, contents: &Entry<'_>) -> NonNull<Node> {
-        match self {
-            Self::BTree(tree) => tree.allocate(contents),
-            Self::SkipList(list) => list.allocate(contents),
-        }
-    }
-
-    /// Refills a node that is not linked.
-    ///
-    /// # Safety
-    /// The node was allocated by [`Lower::allocate`] of this level, no other thread reads it (crate
-    /// rule 2), and it has room for the contents.
-    pub(super) unsafe fn rewrite(&self, node: NonNull<Node>, contents: &Entry<'_>) {
-        match self {
-            // SAFETY: this level allocated the node in `tree`; the caller guarantees exclusive
-            // access and room.
-            Self::BTree(tree) => unsafe { tree.rewrite(node, contents) },
-            // SAFETY: this level allocated the node in `list`; the caller guarantees exclusive
-            // access and room.
-            Self::SkipList(list) => unsafe { list.rewrite(node, contents) },
+        match (self.free.pop(contents.data_bytes()), &self.structure) {
+            (Some(node), LowerStructure::BTree(tree)) => {
+                // SAFETY: this level allocated the node in `tree`. `pop` returned it, so it is
+                // unreachable, was seen free after that (invariant 2 of `Versions`), and has room.
+                unsafe { tree.rewrite(node, contents) };
+                node
+            }
+            (Some(node), LowerStructure::SkipList(list)) => {
+                // SAFETY: as above, and this level allocated the node in `list`.
+                unsafe { list.rewrite(node, contents) };
+                node
+            }
+            (None, LowerStructure::BTree(tree)) => tree.allocate(contents),
+            (None, LowerStructure::SkipList(list)) => list.allocate(contents),
         }
     }
 
@@ -82,13 +84,13 @@ impl Lower {
     /// The node was allocated by [`Lower::allocate`] of this level, is permanent, and is linked for
     /// the first time.
     pub(super) unsafe fn link(&self, node: NonNull<Node>) {
-        match self {
+        match &self.structure {
             // SAFETY: this level allocated the node in `tree`; the caller guarantees that it is
             // permanent and linked for the first time.
-            Self::BTree(tree) => unsafe { tree.link(node) },
+            LowerStructure::BTree(tree) => unsafe { tree.link(node) },
             // SAFETY: this level allocated the node in `list`; the caller guarantees that it is
             // permanent and linked for the first time.
-            Self::SkipList(list) => unsafe { list.link(node) },
+            LowerStructure::SkipList(list) => unsafe { list.link(node) },
         }
     }
 
@@ -103,8 +105,8 @@ impl Lower {
         nodes: impl Iterator<Item = NonNull<Node>>,
         is_linked: impl Fn(NonNull<Node>),
     ) {
-        match self {
-            Self::BTree(tree) => {
+        match &self.structure {
+            LowerStructure::BTree(tree) => {
                 let mut path = tree.multi_insert();
                 for node in nodes {
                     // SAFETY: this level allocated the node in `tree`; the caller guarantees that
@@ -113,7 +115,7 @@ impl Lower {
                     is_linked(node);
                 }
             }
-            Self::SkipList(list) => {
+            LowerStructure::SkipList(list) => {
                 let mut path = list.multi_insert();
                 for node in nodes {
                     // SAFETY: this level allocated the node in `list`; the caller guarantees that
@@ -126,34 +128,41 @@ impl Lower {
     }
 
     /// Returns the newest version of `key` at or below `seq`, or an error if it may have been
-    /// reclaimed.
-    pub(super) fn get(&self, key: &[u8], seq: SeqNo) -> Result<Option<NodeRef<'_>>, Overwritten> {
-        match self {
-            Self::BTree(tree) => tree.get_unless_reclaimed(key, seq),
-            Self::SkipList(list) => list.get_unless_reclaimed(key, seq),
+    /// reclaimed and is not held.
+    pub(super) fn get(
+        &self,
+        key: &[u8],
+        seq: SeqNo,
+        hold: Hold,
+    ) -> Result<Option<NodeRef<'_>>, Overwritten> {
+        match &self.structure {
+            LowerStructure::BTree(tree) => tree.get_unless_reclaimed(key, seq, hold),
+            LowerStructure::SkipList(list) => list.get_unless_reclaimed(key, seq, hold),
         }
     }
 
     pub(super) fn first_key(&self) -> Option<&[u8]> {
-        match self {
-            Self::BTree(tree) => tree.first_key(),
-            Self::SkipList(list) => list.first_key(),
+        match &self.structure {
+            LowerStructure::BTree(tree) => tree.first_key(),
+            LowerStructure::SkipList(list) => list.first_key(),
         }
     }
 
     pub(super) fn last_key(&self) -> Option<&[u8]> {
-        match self {
-            Self::BTree(tree) => tree.last_key(),
-            Self::SkipList(list) => list.last_key(),
+        match &self.structure {
+            LowerStructure::BTree(tree) => tree.last_key(),
+            LowerStructure::SkipList(list) => list.last_key(),
         }
     }
 
-    /// Returns the bytes handed out and the bytes taken from the allocator.
+    /// Returns the bytes in use and the bytes taken from the allocator.
     pub(super) fn usage(&self) -> (usize, usize) {
-        match self {
-            Self::BTree(tree) => tree.usage(),
-            Self::SkipList(list) => list.usage(),
-        }
+        let (used, allocated) = match &self.structure {
+            LowerStructure::BTree(tree) => tree.usage(),
+            LowerStructure::SkipList(list) => list.usage(),
+        };
+        let (free, lists) = self.free.usage();
+        ((used + lists).saturating_sub(free), allocated + lists)
     }
 }
 
@@ -173,13 +182,13 @@ impl LowerPosition {
         in_tree: impl FnOnce(&mut BTreePosition, &BTree),
         in_list: impl FnOnce(&mut ListPosition, &SkipList),
     ) -> Self {
-        match lower {
-            Lower::BTree(tree) => {
+        match &lower.structure {
+            LowerStructure::BTree(tree) => {
                 let mut position = BTreePosition::default();
                 in_tree(&mut position, tree);
                 Self::BTree(position)
             }
-            Lower::SkipList(list) => {
+            LowerStructure::SkipList(list) => {
                 let mut position = ListPosition::default();
                 in_list(&mut position, list);
                 Self::SkipList(position)
@@ -224,11 +233,13 @@ impl LowerPosition {
     /// # Safety
     /// `lower` is the level that the position was created with.
     pub(super) unsafe fn entry<'a>(&'a self, lower: &'a Lower) -> Option<Entry<'a>> {
-        match (self, lower) {
+        match (self, &lower.structure) {
             // SAFETY: the caller passes the level of the position, whose only tree is `tree`.
-            (Self::BTree(position), Lower::BTree(tree)) => unsafe { position.entry(tree) },
+            (Self::BTree(position), LowerStructure::BTree(tree)) => unsafe { position.entry(tree) },
             // SAFETY: the caller passes the level of the position, whose only list is `list`.
-            (Self::SkipList(position), Lower::SkipList(list)) => unsafe { position.entry(list) },
+            (Self::SkipList(position), LowerStructure::SkipList(list)) => unsafe {
+                position.entry(list)
+            },
             _ => None,
         }
     }
@@ -237,12 +248,12 @@ impl LowerPosition {
     /// `lower` is the level that the position was created with.
     pub(super) unsafe fn next(mut self, lower: &Lower) -> Self {
         let all = ReadBounds::default();
-        match (&mut self, lower) {
-            (Self::BTree(position), Lower::BTree(tree)) => {
+        match (&mut self, &lower.structure) {
+            (Self::BTree(position), LowerStructure::BTree(tree)) => {
                 // SAFETY: the caller passes the level of the position, whose only tree is `tree`.
                 unsafe { position.next(tree, &all) };
             }
-            (Self::SkipList(position), Lower::SkipList(list)) => {
+            (Self::SkipList(position), LowerStructure::SkipList(list)) => {
                 // SAFETY: the caller passes the level of the position, whose only list is `list`.
                 unsafe { position.next(list, &all) };
             }
@@ -255,12 +266,12 @@ impl LowerPosition {
     /// `lower` is the level that the position was created with.
     pub(super) unsafe fn previous(mut self, lower: &Lower) -> Self {
         let all = ReadBounds::default();
-        match (&mut self, lower) {
-            (Self::BTree(position), Lower::BTree(tree)) => {
+        match (&mut self, &lower.structure) {
+            (Self::BTree(position), LowerStructure::BTree(tree)) => {
                 // SAFETY: the caller passes the level of the position, whose only tree is `tree`.
                 unsafe { position.previous(tree, &all) };
             }
-            (Self::SkipList(position), Lower::SkipList(list)) => {
+            (Self::SkipList(position), LowerStructure::SkipList(list)) => {
                 // SAFETY: the caller passes the level of the position, whose only list is `list`.
                 unsafe { position.previous(list, &all) };
             }

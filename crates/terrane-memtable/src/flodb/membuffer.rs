@@ -11,26 +11,26 @@
 //!
 //! Invariants, which hold because chains change only under the bucket lock:
 //! 1. A version of a key that is not in the chain of its slot is linked in the lower level and
-//!    older than the whole chain, or it was reclaimed. The last version of the chain names
-//!    [`Older::Reclaimed`] if versions below it were reclaimed. A late version that is older than
-//!    those goes to the lower level, where `Lower::get` finds the mark above it.
+//!    older than the whole chain, or it was reclaimed. Where a version was reclaimed, the next newer
+//!    one in the chain records a gap. No version arrives late at a gap, because everything up to
+//!    the visible version above it had arrived before.
 //! 2. All versions below a permanent one are permanent, because a drain marks a chain from the
 //!    newest version down to the first permanent one, and `insert_below` links a version that it
 //!    puts below a permanent one.
 //! 3. The chain of a clean slot is linked, because `clean` looks at a slot only after everything
 //!    that drains have marked is linked, which the `draining` mutex of the partition guarantees,
 //!    and cleans it only if the newest version is linked (invariant 2).
-//! 4. A version is reclaimed only if it is not permanent and a newer version of its key is at or
-//!    below the horizon, which is read under the bucket lock. Readers that are counted in the
-//!    horizon read at or above it and find the newer version. Any other reader that needs the
-//!    reclaimed one finds [`Older::Reclaimed`] and retries with a newer sequence number.
+//! 4. A version is reclaimed only if it is not permanent and the next newer version of its key is
+//!    visible and hides it ([`crate::readers`]). So a reader that holds its sequence number needs
+//!    no reclaimed version: it passes over gaps. Any other reader may need one; it stops at a gap
+//!    and retries at a number that it holds.
 //! 5. A version that is not permanent is reachable through exactly one pointer: its slot if it is
 //!    the newest, otherwise `older` of the next newer version. `set_head` and `set_older` publish
 //!    it with one SeqCst store.
-//! 6. `reclaim` overwrites the one pointer to a version before it looks for pins on it, as
-//!    invariants 2 and 3 of [`crate::skiplist::Versions`] require. It goes from newer to older
-//!    versions, so a reader that holds a pin on a reclaimed version cannot follow it to an older
-//!    one that may be refilled.
+//! 6. `prune` overwrites the one pointer to a version, and detaches the version, before it frees it,
+//!    as invariants 2 and 3 of [`crate::skiplist::Versions`] require. A reader that holds a pin on a
+//!    detached version searches again; one that pinned the next version before that finds it alive,
+//!    because it was reclaimed later, if at all.
 //! 7. The holder of the bucket lock reads versions of its chains without pins, because only the
 //!    holder reclaims them. It does not touch a version after it put it on the free list.
 
@@ -45,7 +45,9 @@ use super::partition::Partition;
 use crate::entry::{Entry, SeqNo};
 use crate::key_span::KeySpan;
 use crate::prefetch::prefetch;
-use crate::skiplist::{NodeRef, Older, Pin};
+use crate::readers::ReaderView;
+use crate::skiplist::{NodeRef, Pin};
+use crate::structure::Hold;
 use writer::BucketWriter;
 
 /// The number of versions that a lookup passes before it turns to the lower level, if the rest of
@@ -69,9 +71,10 @@ pub(super) struct Membuffer {
 pub(super) struct AddOutcome {
     /// The version is in the Membuffer; otherwise the caller inserts it into the lower level.
     pub(super) is_stored: bool,
-    /// Versions that were reclaimed, and their bytes of keys and values.
+    /// Versions that were reclaimed.
     pub(super) reclaimed: usize,
-    pub(super) reclaimed_bytes: usize,
+    /// The key has an older version here, which may be reclaimed once this one is visible.
+    pub(super) has_older: bool,
     /// The partition should be drained, to free slots.
     pub(super) wants_drain: bool,
 }
@@ -83,6 +86,8 @@ pub(super) enum LookupMiss {
     Overwritten,
     /// Too many newer versions precede it: drain the partition, then search the lower level.
     DrainFirst,
+    /// A version on the way was reclaimed: search again.
+    Retry,
 }
 
 /// A version, and the pin that keeps it from being refilled.
@@ -161,6 +166,7 @@ impl Membuffer {
         _lower: &'a Lower,
         key: &[u8],
         seq: SeqNo,
+        hold: Hold,
     ) -> Result<Option<PinnedVersion<'a>>, LookupMiss> {
         let (partition, bucket, tag) = self.locate(key);
         for slot in bucket.meta().matches(tag) {
@@ -168,39 +174,46 @@ impl Membuffer {
             // arena that `_lower` keeps for `'a`.
             let Some(newest) = (unsafe { pin_head(bucket, slot) }) else { continue };
             if newest.node.key() == key {
-                return find_version(newest, seq, partition);
+                return find_version(newest, seq, hold, partition);
             }
         }
         Ok(None)
     }
 
-    /// Adds a version, unless no slot is free for it. `horizon` returns a sequence number below
-    /// which no reader reads, now or later, except readers that expect [`LookupMiss::Overwritten`].
-    /// Versions of this key that no read at or above that number can return may be reclaimed.
+    /// Adds a version, unless no slot is free for it. Reclaims older versions of its key that `view`
+    /// says are hidden.
     pub(super) fn add(
         &self,
         lower: &Lower,
         version: &Entry<'_>,
-        horizon: impl FnOnce() -> SeqNo,
+        view: &ReaderView<'_>,
     ) -> AddOutcome {
-        let (partition, bucket, tag) = self.locate(version.key);
-        let mut writer = BucketWriter { lower, partition, bucket: bucket.lock(), tag };
+        let (partition, mut writer) = self.lock(lower, version.key);
         let mut added = AddOutcome::default();
-        let own = writer.bucket.meta().matches(tag).find_map(|slot| {
-            let head = writer.head(slot)?;
-            (head.key() == version.key).then_some((slot, head))
-        });
-        match own {
+        match writer.find(version.key) {
             Some((slot, head)) if head.seq() < version.seq => {
-                writer.replace(slot, head, version, horizon, &mut added);
+                writer.replace(slot, head, version, view, &mut added);
             }
             Some((_, head)) => added.is_stored = writer.insert_below(head, version),
             None => writer.start_slot(version, &mut added),
         }
-        partition.count(version.data_bytes(), added.reclaimed, added.reclaimed_bytes);
+        // Under the lock, so that a version is counted before it is reclaimed.
+        partition.count_added(version.data_bytes());
         drop(writer);
         added.wants_drain = partition.wants_drain();
         added
+    }
+
+    /// Reclaims the versions of a key that `view` says are hidden. Returns their number.
+    pub(super) fn settle(&self, lower: &Lower, key: &[u8], view: &ReaderView<'_>) -> usize {
+        let (_, writer) = self.lock(lower, key);
+        writer.find(key).map_or(0, |(_, head)| writer.prune(head, view))
+    }
+
+    /// Locks the bucket of a key.
+    fn lock<'a>(&'a self, lower: &'a Lower, key: &[u8]) -> (&'a Partition, BucketWriter<'a>) {
+        let (partition, bucket, tag) = self.locate(key);
+        (partition, BucketWriter { lower, partition, bucket: bucket.lock(), tag })
     }
 }
 
@@ -229,6 +242,7 @@ unsafe fn pin_head<'a>(bucket: &Bucket, slot: usize) -> Option<PinnedVersion<'a>
 fn find_version<'a>(
     newest: PinnedVersion<'a>,
     seq: SeqNo,
+    hold: Hold,
     partition: &Partition,
 ) -> Result<Option<PinnedVersion<'a>>, LookupMiss> {
     let mut version = newest;
@@ -248,12 +262,16 @@ fn find_version<'a>(
             }
         }
         version = loop {
-            let older = match links.older() {
-                Older::None => return Ok(None),
-                Older::Reclaimed => return Err(LookupMiss::Overwritten),
-                Older::Node(older) => older,
-            };
-            let is_there = || matches!(links.older(), Older::Node(node) if node == older);
+            let link = links.older();
+            if link.is_detached() {
+                return Err(LookupMiss::Retry);
+            }
+            // Only a reader that holds its number knows that no reclaimed version was its own.
+            if link.has_gap() && hold == Hold::NotHeld {
+                return Err(LookupMiss::Overwritten);
+            }
+            let Some(older) = link.node() else { return Ok(None) };
+            let is_there = || links.older().node() == Some(older);
             // SAFETY: `older` is a node of the lower level, which has versions and lives for `'a`.
             // `links` belongs to a pinned node, and its `older` is the only pointer to the next
             // version (invariant 5), which `Versions::older` loads with SeqCst.

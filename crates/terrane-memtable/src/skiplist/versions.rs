@@ -48,15 +48,47 @@ const RETAINED: u64 = 1 << (FLAGS_SHIFT + 3);
 /// The bits above hold the bytes allocated for key and value.
 const CAPACITY_SHIFT: u32 = 32;
 
-/// The next older version, as a node records it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Older {
+/// The next older version, as a node records it: a node or none, and whether there is a *gap*, because
+/// versions between the two, or below the last one, were reclaimed.
+///
+/// A reclaimed node is *detached*: it names no node, so that a reader that holds a pin on it cannot
+/// go on to a node that may be refilled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Older(*mut Node);
+
+const GAP: usize = 1;
+const DETACHED: usize = 2;
+
+impl Older {
     /// Older versions, if any, are all in the lower level.
-    None,
-    /// Older versions were reclaimed: a lookup that needs one fails with [`super::Overwritten`].
-    Reclaimed,
-    /// The next older version is in this node.
-    Node(NonNull<Node>),
+    pub(crate) const NONE: Self = Self(std::ptr::null_mut());
+    // No node has this address, because nodes are aligned to 8.
+    pub(crate) const DETACHED: Self = Self(std::ptr::without_provenance_mut(DETACHED));
+
+    pub(crate) fn node_at(node: NonNull<Node>) -> Self {
+        Self(node.as_ptr())
+    }
+
+    /// Adds a gap.
+    pub(crate) fn with_gap(self) -> Self {
+        Self(self.0.map_addr(|address| address | GAP))
+    }
+
+    /// Returns true if versions next to the node were reclaimed, or the node itself was.
+    pub(crate) fn has_gap(self) -> bool {
+        self.0.addr() & (GAP | DETACHED) != 0
+    }
+
+    pub(crate) fn is_detached(self) -> bool {
+        self.0.addr() & DETACHED != 0
+    }
+
+    pub(crate) fn node(self) -> Option<NonNull<Node>> {
+        if self.is_detached() {
+            return None;
+        }
+        NonNull::new(self.0.map_addr(|address| address & !GAP))
+    }
 }
 
 /// The version part; it lies between the header of a node and its key.
@@ -71,19 +103,6 @@ pub(crate) struct Versions {
 pub(crate) enum Temperature {
     Cold,
     Hot,
-}
-
-fn reclaimed_marker() -> *mut Node {
-    // No node has this address, because nodes are aligned to 8.
-    std::ptr::without_provenance_mut(1)
-}
-
-fn address_of(older: Older) -> *mut Node {
-    match older {
-        Older::None => std::ptr::null_mut(),
-        Older::Reclaimed => reclaimed_marker(),
-        Older::Node(node) => node.as_ptr(),
-    }
 }
 
 impl Versions {
@@ -102,27 +121,14 @@ impl Versions {
     pub(crate) fn older(&self) -> Older {
         // SeqCst: this is the reader's second step of invariant 3. As an acquire, it pairs with the
         // store in `set_older` that published the node.
-        let older = self.older.load(Ordering::SeqCst);
-        match NonNull::new(older) {
-            None => Older::None,
-            Some(_) if older == reclaimed_marker() => Older::Reclaimed,
-            Some(node) => Older::Node(node),
-        }
-    }
-
-    /// Returns the next older version in the chain.
-    pub(crate) fn older_node(&self) -> Option<NonNull<Node>> {
-        match self.older() {
-            Older::Node(older) => Some(older),
-            Older::None | Older::Reclaimed => None,
-        }
+        Older(self.older.load(Ordering::SeqCst))
     }
 
     /// Publishes the node that `older` names, and makes the node named before unreachable.
     pub(crate) fn set_older(&self, older: Older) {
         // SeqCst: this is the writer's first step of invariant 3. As a release, it pairs with the
         // load in `older`, so that a reader sees the named node filled.
-        self.older.store(address_of(older), Ordering::SeqCst);
+        self.older.store(older.0, Ordering::SeqCst);
     }
 
     /// Returns true if the node is permanent: in the lower level or on its way there (invariant 1).
@@ -169,6 +175,12 @@ impl Versions {
         self.state.load(Ordering::SeqCst) & (PINS | RETAINED | MOVING | LINKED) == 0
     }
 
+    /// Returns true if the node is never refilled, because a reference without a pin exists.
+    pub(crate) fn is_retained(&self) -> bool {
+        // Relaxed: `is_free` decides.
+        self.state.load(Ordering::Relaxed) & RETAINED != 0
+    }
+
     /// Initializes a node that is not reachable: `older` is its next older version.
     #[inline]
     pub(crate) fn init(&self, older: Older, temperature: Temperature) {
@@ -182,7 +194,7 @@ impl Versions {
         }
         // Relaxed: a later SeqCst store publishes the node, and readers load `older` only after
         // they found it by that store.
-        self.older.store(address_of(older), Ordering::Relaxed);
+        self.older.store(older.0, Ordering::Relaxed);
     }
 
     /// Keeps the node from ever being refilled. The caller holds a pin.

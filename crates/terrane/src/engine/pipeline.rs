@@ -21,12 +21,13 @@ mod reservations;
 mod snapshots;
 mod window;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use terrane_memtable::Padded;
+use terrane_memtable::{Padded, Readers, SeqBounds};
 
 use crate::engine::context::Context;
 use crate::engine::tree::{ActiveMemtable, ImmutableMemtable, Preparation, Tree};
@@ -151,6 +152,21 @@ impl Drop for SnapshotGuard<'_> {
     }
 }
 
+/// The sequence numbers that readers of a database hold or may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HeldSeqs<'a>(&'a Pipeline);
+
+impl Readers for HeldSeqs<'_> {
+    #[inline]
+    fn bounds(&self) -> SeqBounds {
+        self.0.snapshots.bounds(&self.0.commits)
+    }
+
+    fn hold_any(&self, seqs: Range<SeqNo>) -> bool {
+        self.0.snapshots.hold_any(seqs)
+    }
+}
+
 impl Pipeline {
     /// Creates a pipeline without a log, in which every write up to `last_seq` is visible.
     pub(crate) fn new(context: &Arc<Context>, last_seq: SeqNo) -> Self {
@@ -229,11 +245,11 @@ impl Pipeline {
         self.commits.wait_visible(seq)
     }
 
-    /// Returns a sequence number below which nobody reads, except lookups that have begun already;
-    /// these retry if a version was overwritten.
+    /// Returns the readers whose versions memtables keep. Lookups that have begun already are not
+    /// counted; these retry if a version was overwritten.
     #[inline]
-    pub(crate) fn horizon(&self) -> SeqNo {
-        self.snapshots.horizon(&self.commits)
+    pub(crate) fn readers(&self) -> HeldSeqs<'_> {
+        HeldSeqs(self)
     }
 
     /// Assigns the next sequence numbers to `operations` operations, which are logged up to `end`.

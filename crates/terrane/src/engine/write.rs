@@ -168,12 +168,13 @@ impl Writer {
         // 2. Sync, before any reader can see the write.
         let synced = self.sync(end, durability);
         // 3. Insert into the memtables.
-        if synced.is_ok() {
-            self.insert(&target, first, begin);
-        }
+        let wants_settling = synced.is_ok() && self.insert(&target, first, begin);
         // 4. Become visible. A write whose sync failed was not inserted, but must finish too,
         //    because later writes wait for its sequence numbers.
         pending.finish()?;
+        if wants_settling {
+            self.settle(&target);
+        }
         self.finish(operations, user_bytes, durability, spare);
         synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
         // A sync that failed since `check_writable` may have lost this write.
@@ -233,7 +234,8 @@ impl Writer {
     }
 
     /// Inserts the operations into their memtables. `begin` is where their record begins in the log.
-    fn insert(&self, target: &WriteTarget<'_>, first: SeqNo, begin: Option<Lsn>) {
+    /// Returns true if [`Self::settle`] has something to do once the write is visible.
+    fn insert(&self, target: &WriteTarget<'_>, first: SeqNo, begin: Option<Lsn>) -> bool {
         match target {
             WriteTarget::One { op, tree, state } => {
                 self.context.counters.add_some(Counter::Deletes, u64::from(op.is_delete()));
@@ -242,13 +244,14 @@ impl Writer {
                     let within = op.encoded_len(tree.id) - value.len();
                     note_value(&state.active, op, first, payload_at(begin, within));
                 }
-                self.insert_one(&state.active.memtable, op, first, first);
+                self.insert_one(&state.active.memtable, op, first, first)
             }
             WriteTarget::Batch { batch, trees } => {
                 // The encoding is valid: `Write::check` has checked it.
                 let encoded = batch.checked().unwrap_or_default();
                 let ops = Ops::new(encoded).flatten();
                 let mut deletes = 0;
+                let mut wants_settling = false;
                 let mut group = InsertGroup::default();
                 for (seq, (keyspace, op)) in (first..).zip(ops) {
                     deletes += u64::from(op.is_delete());
@@ -262,24 +265,58 @@ impl Writer {
                             note_value(&state.active, &op, seq, payload_at(begin, within));
                         }
                         if !group.take(memtable, &op, seq) {
-                            self.insert_one(memtable, &op, seq, first);
+                            wants_settling |= self.insert_one(memtable, &op, seq, first);
                         }
                     }
                 }
                 group.insert();
                 self.context.counters.add_some(Counter::Deletes, deletes);
+                wants_settling
             }
         }
     }
 
     /// Inserts one operation, of a batch that began at `first`, into a memtable, which may reclaim
-    /// versions that no reader needs.
+    /// versions that no reader needs. Returns true if the key is to be settled once the batch is
+    /// visible.
     #[inline]
-    pub(crate) fn insert_one(&self, memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) {
-        let inserted = insert_one(memtable, op, seq, first, || self.pipeline.horizon());
+    fn insert_one(&self, memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) -> bool {
+        let inserted = insert_one(memtable, op, seq, first, self.pipeline.readers());
         if memtable.front_level().is_some() {
             self.count_inserted(inserted);
         }
+        inserted.wants_settling
+    }
+
+    /// Inserts one operation, of a batch that began at `first`, while there are no readers.
+    pub(crate) fn replay_one(&self, memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) {
+        let no_readers = || SeqNo::MAX;
+        let inserted = insert_one(memtable, op, seq, first, no_readers);
+        if let (true, Some(key)) = (inserted.wants_settling, op.point_key()) {
+            memtable.settle(key, no_readers);
+        }
+        if inserted.wants_drain {
+            self.context.signals.drains.wake();
+        }
+    }
+
+    /// Lets memtables reclaim the versions that a write hides, now that it is visible.
+    fn settle(&self, target: &WriteTarget<'_>) {
+        let settle = |op: &Op<'_>, memtable: &Memtable| {
+            op.point_key().map_or(0, |key| memtable.settle(key, self.pipeline.readers()))
+        };
+        let reclaimed = match target {
+            WriteTarget::One { op, state, .. } => settle(op, &state.active.memtable),
+            WriteTarget::Batch { batch, trees } => {
+                let ops = Ops::new(batch.checked().unwrap_or_default()).flatten();
+                let settled = ops.map(|(keyspace, op)| {
+                    let found = trees.iter().find(|(tree, _)| tree.id == keyspace);
+                    found.map_or(0, |(_, state)| settle(&op, &state.active.memtable))
+                });
+                settled.sum()
+            }
+        };
+        self.context.counters.add_some(Counter::UpdatesInPlace, reclaimed as u64);
     }
 
     /// Counts an insertion into a FloDB memtable, and wakes a drain thread if the memtable needs to

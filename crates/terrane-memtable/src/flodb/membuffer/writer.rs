@@ -6,14 +6,14 @@ use super::AddOutcome;
 use crate::entry::{Entry, SeqNo};
 use crate::flodb::bucket::{BucketGuard, SLOTS};
 use crate::flodb::lower::Lower;
-use crate::flodb::partition::{Partition, fits};
+use crate::flodb::partition::Partition;
+use crate::readers::ReaderView;
 use crate::skiplist::{Node, NodeRef, Older, Temperature, versions_of};
 
-/// The maximum number of visible versions that a writer passes to find the versions that it can
-/// reclaim. A chain has more visible versions if a snapshot is open while a key is written
-/// repeatedly. Then the writer reclaims nothing, because otherwise each write would walk a longer
-/// chain than the last.
-const VISIBLE_MAX: usize = 32;
+/// The maximum number of versions that a write passes over because readers need them. A chain has
+/// more of them only if more snapshots are open, or while a batch writes a key repeatedly. Then those
+/// further back stay until a later write finds fewer in front of them.
+const PASSED_MAX: usize = 8;
 
 /// A locked bucket, with the structures that a change to it needs.
 pub(super) struct BucketWriter<'a> {
@@ -26,10 +26,19 @@ pub(super) struct BucketWriter<'a> {
 impl<'a> BucketWriter<'a> {
     /// The newest version of a slot.
     #[inline]
-    pub(super) fn head(&self, slot: usize) -> Option<NodeRef<'a>> {
+    fn head(&self, slot: usize) -> Option<NodeRef<'a>> {
         // SAFETY: slots name nodes of the lower level, which lives for `'a`; the bucket is locked
         // (invariant 7).
         NonNull::new(self.bucket.head(slot)).map(|node| unsafe { NodeRef::new(node) })
+    }
+
+    /// Returns the slot of a key and the newest version there.
+    #[inline]
+    pub(super) fn find(&self, key: &[u8]) -> Option<(usize, NodeRef<'a>)> {
+        self.bucket.meta().matches(self.tag).find_map(|slot| {
+            let head = self.head(slot)?;
+            (head.key() == key).then_some((slot, head))
+        })
     }
 
     /// Makes `version` the newest of a slot.
@@ -38,93 +47,44 @@ impl<'a> BucketWriter<'a> {
         slot: usize,
         head: NodeRef<'_>,
         version: &Entry<'_>,
-        horizon: impl FnOnce() -> SeqNo,
+        view: &ReaderView<'_>,
         added: &mut AddOutcome,
     ) {
-        let mut free = self.reclaim(head, horizon, added);
-        let node = match free.take_if(|node| fits(*node, version)) {
-            Some(node) => {
-                // SAFETY: `reclaim` returned the node, so this thread made it unreachable and saw
-                // `is_free` after that (invariant 2 of `Versions`), and `fits` saw that the version
-                // has room.
-                unsafe { self.lower.rewrite(node, version) };
-                node
-            }
-            None => self.partition.allocate(self.lower, version),
-        };
-        if let Some(node) = free {
-            self.partition.push_free(node);
-        }
+        added.reclaimed = self.prune(head, view);
+        added.has_older = true;
+        let node = self.lower.allocate(version);
         // SAFETY: the lower level allocates nodes with versions.
-        unsafe { versions_of(node) }.init(Older::Node(head.as_ptr()), Temperature::Hot);
+        let versions = unsafe { versions_of(node) };
+        versions.init(Older::node_at(head.as_ptr()), Temperature::Hot);
         self.set_head(slot, node, version.seq, added);
     }
 
-    /// Reclaims the versions below `head` that the horizon hides (invariant 4). Returns one that
-    /// may be refilled, and puts the others on the free list.
-    fn reclaim(
-        &self,
-        head: NodeRef<'_>,
-        horizon: impl FnOnce() -> SeqNo,
-        added: &mut AddOutcome,
-    ) -> Option<NonNull<Node>> {
+    /// Reclaims the hidden versions of a chain from `head` on (invariant 4). Returns their number.
+    pub(super) fn prune(&self, head: NodeRef<'_>, view: &ReaderView<'_>) -> usize {
+        let mut newer = head;
+        let (mut passed, mut reclaimed) = (0, 0);
         // SAFETY: chains consist of nodes of the lower level, which have versions.
-        let Older::Node(second) = (unsafe { head.versions() }).older() else { return None };
-        // SAFETY: `second` is in the chain, so it is a node with versions, in the arena of `lower`.
-        if unsafe { versions_of(second) }.is_permanent() {
-            return None;
-        }
-        let horizon = horizon();
-        let mut kept = head;
-        let mut steps = 0;
-        while kept.seq() > horizon {
-            steps += 1;
-            if steps > VISIBLE_MAX {
-                return None;
+        while let Some(node) = (unsafe { newer.versions() }).older().node() {
+            // SAFETY: `node` is in the chain, so it has versions, in the arena of `lower`.
+            let versions = unsafe { versions_of(node) };
+            if versions.is_permanent() || passed == PASSED_MAX {
+                break;
+            }
+            // SAFETY: `node` is in the chain of a locked bucket (invariant 7), and not free yet.
+            let older = unsafe { NodeRef::new(node) };
+            if !view.is_hidden(older.seq(), newer.seq()) {
+                passed += 1;
+                newer = older;
+                continue;
             }
             // SAFETY: chains consist of nodes of the lower level, which have versions.
-            let Older::Node(older) = (unsafe { kept.versions() }).older() else { return None };
-            // SAFETY: `older` is in the chain of a locked bucket (invariant 7), in the arena of
-            // `lower`.
-            kept = unsafe { NodeRef::new(older) };
+            (unsafe { newer.versions() }).set_older(versions.older().with_gap());
+            versions.set_older(Older::DETACHED);
+            let bytes = older.key().len() + older.value().len();
+            self.lower.free.push(node, bytes);
+            reclaimed += 1;
         }
-        // SAFETY: chains consist of nodes of the lower level, which have versions.
-        let Older::Node(mut node) = (unsafe { kept.versions() }).older() else { return None };
-        // SAFETY: `node` is in the chain, so it is a node with versions, in the arena of `lower`.
-        if unsafe { versions_of(node) }.is_permanent() {
-            return None;
-        }
-        // SAFETY: chains consist of nodes of the lower level, which have versions.
-        unsafe { kept.versions() }.set_older(Older::Reclaimed);
-        let mut free = None;
-        loop {
-            // SAFETY: the bucket is locked, and `node` is not on the free list yet (invariant 7).
-            let reclaimed = unsafe { NodeRef::new(node) };
-            added.reclaimed += 1;
-            added.reclaimed_bytes += reclaimed.key().len() + reclaimed.value().len();
-            // SAFETY: `node` was in the chain, so it is a node with versions, in the arena of
-            // `lower`.
-            let versions = unsafe { versions_of(node) };
-            let next = match versions.older() {
-                // SAFETY: `older` was in the chain, so it is a node with versions, in the arena of
-                // `lower`.
-                Older::Node(older) if !unsafe { versions_of(older) }.is_permanent() => {
-                    // A reader with a pin on this version must not follow it to one that may be
-                    // refilled (invariant 6).
-                    versions.set_older(Older::Reclaimed);
-                    Some(older)
-                }
-                // Permanent versions are never refilled, so readers may follow `older` to them.
-                _ => None,
-            };
-            if free.is_none() && versions.is_free() {
-                free = Some(node);
-            } else {
-                self.partition.push_free(node);
-            }
-            let Some(older) = next else { return free };
-            node = older;
-        }
+        reclaimed
     }
 
     /// Puts `version` below the newest version of its key. Returns false if it belongs in the lower
@@ -133,25 +93,21 @@ impl<'a> BucketWriter<'a> {
         let mut newer = head;
         let older = loop {
             // SAFETY: chains consist of nodes of the lower level, which have versions.
-            match (unsafe { newer.versions() }).older() {
-                Older::Node(older) => {
-                    // SAFETY: `older` is in the chain of a locked bucket (invariant 7), in the
-                    // arena of `lower`.
-                    let older_node = unsafe { NodeRef::new(older) };
-                    if older_node.seq() < version.seq {
-                        break Older::Node(older);
-                    }
-                    newer = older_node;
-                }
-                // The version is older than the whole chain or than reclaimed versions. The lower
-                // level may have one that is newer than it, which a bucket refused because of its
-                // floor (invariant 1).
-                Older::None | Older::Reclaimed => return false,
+            let older = (unsafe { newer.versions() }).older();
+            // The version may be older than the whole chain. The lower level may have one that is
+            // newer than it, which a bucket refused because of its floor (invariant 1).
+            let Some(node) = older.node() else { return false };
+            // SAFETY: `node` is in the chain of a locked bucket (invariant 7), in the arena of
+            // `lower`.
+            let older_node = unsafe { NodeRef::new(node) };
+            if older_node.seq() < version.seq {
+                break older;
             }
+            newer = older_node;
         };
         // SAFETY: chains consist of nodes of the lower level, which have versions.
         let newer = unsafe { newer.versions() };
-        let node = self.partition.allocate(self.lower, version);
+        let node = self.lower.allocate(version);
         // SAFETY: the lower level allocates nodes with versions.
         let versions = unsafe { versions_of(node) };
         versions.init(older, Temperature::Cold);
@@ -163,7 +119,7 @@ impl<'a> BucketWriter<'a> {
             unsafe { self.lower.link(node) };
             versions.set_linked();
         }
-        newer.set_older(Older::Node(node));
+        newer.set_older(Older::node_at(node));
         true
     }
 
@@ -183,9 +139,9 @@ impl<'a> BucketWriter<'a> {
             self.bucket.raise_floor(version.seq);
             return;
         };
-        let node = self.partition.allocate(self.lower, version);
+        let node = self.lower.allocate(version);
         // SAFETY: the lower level allocates nodes with versions.
-        unsafe { versions_of(node) }.init(Older::None, Temperature::Cold);
+        unsafe { versions_of(node) }.init(Older::NONE, Temperature::Cold);
         self.set_head(slot, node, version.seq, added);
     }
 

@@ -129,7 +129,7 @@ impl Parts {
             let next = check.visit(&batch, |keyspace, seq, op| {
                 let Some(tree) = self.catalog.tree(keyspace) else { return };
                 let active = &tree.state().active;
-                self.writer.insert_one(&active.memtable, op, seq, batch.seq);
+                self.writer.replay_one(&active.memtable, op, seq, batch.seq);
                 if !times.is_empty() {
                     active.record_entry(|| time_at(&times, lsn).min(now));
                 }

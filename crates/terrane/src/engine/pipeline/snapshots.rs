@@ -1,8 +1,11 @@
 //! The sequence numbers that readers hold.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
+
+use terrane_memtable::SeqBounds;
 
 use super::commit_queue::CommitQueue;
 use crate::types::{KeyspaceId, SeqNo};
@@ -15,6 +18,9 @@ pub(super) struct Snapshots {
     /// A lower bound of all sequence numbers that are held, or that a running `hold` is about to
     /// hold.
     oldest: AtomicU64,
+    /// An upper bound of all sequence numbers that are held; `SeqNo::MAX` while a `hold` is running, 0
+    /// if none is held.
+    newest: AtomicU64,
     /// The sequence number that is held for a tree until its memtable is replaced, so that scans may
     /// reuse it.
     kept: Mutex<BTreeMap<KeyspaceId, SeqNo>>,
@@ -22,7 +28,12 @@ pub(super) struct Snapshots {
 
 impl Default for Snapshots {
     fn default() -> Self {
-        Self { held: Mutex::default(), oldest: AtomicU64::new(SeqNo::MAX), kept: Mutex::default() }
+        Self {
+            held: Mutex::default(),
+            oldest: AtomicU64::new(SeqNo::MAX),
+            newest: AtomicU64::new(0),
+            kept: Mutex::default(),
+        }
     }
 }
 
@@ -39,16 +50,15 @@ impl Snapshots {
     /// snapshot needs only the newest version of each key.
     pub(super) fn hold(&self, commits: &CommitQueue) -> SeqNo {
         let mut held = self.lock();
-        // The bound is lowered before the sequence number is read: see `horizon`. Relaxed, because the
-        // fence orders the store.
+        // The bounds are widened before the sequence number is read: see `bounds`. Relaxed, because the
+        // fence orders the stores.
         let before = oldest_of(&held).min(commits.visible());
         self.oldest.store(before, Ordering::Relaxed);
+        self.newest.store(SeqNo::MAX, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let seq = commits.visible();
         *held.entry(seq).or_default() += 1;
-        // Raises the bound. Release pairs with the load in `horizon`: a horizon that reads this bound
-        // also follows the reads of every snapshot released before, under this lock.
-        self.oldest.store(oldest_of(&held), Ordering::Release);
+        self.set_bounds(&held);
         seq
     }
 
@@ -71,20 +81,32 @@ impl Snapshots {
         }
     }
 
-    /// Returns a visible sequence number that is not above any snapshot held now or later.
+    fn set_bounds(&self, held: &BTreeMap<SeqNo, usize>) {
+        // Release pairs with the loads in `bounds`: a writer that reads these bounds follows the reads
+        // of every snapshot released before, under the lock of `held`.
+        self.oldest.store(oldest_of(held), Ordering::Release);
+        let newest = held.keys().next_back().copied().unwrap_or(0);
+        self.newest.store(newest, Ordering::Release);
+    }
+
+    /// Returns bounds of the sequence numbers that are held now or later.
     ///
-    /// For a concurrent `hold`, either this sees the bound that it has lowered, or `hold` sees a visible
+    /// For a concurrent `hold`, either this sees a bound that it has widened, or `hold` sees a visible
     /// sequence number at or above the one read here.
     #[inline]
-    pub(super) fn horizon(&self, commits: &CommitQueue) -> SeqNo {
-        // Both loads are sequentially consistent, in this order, and so is the fence in `hold` between
-        // the store of the bound and the load of the visible number. If the load of the
-        // bound below misses that store, then that load precedes the fence, and `hold` reads a visible
-        // number at least as new as `visible`.
+    pub(super) fn bounds(&self, commits: &CommitQueue) -> SeqBounds {
+        // All loads are sequentially consistent, in this order, and so is the fence in `hold` between
+        // the stores of the bounds and the load of the visible number. If a load of a bound below
+        // misses its store, then that load precedes the fence, and `hold` reads a visible number at
+        // least as new as `visible`.
         let visible = commits.visible_in_order();
-        // The load includes an acquire, which pairs with the release store in `release`: a reader that
-        // released its snapshot has finished reading.
-        visible.min(self.oldest.load(Ordering::SeqCst))
+        let oldest = self.oldest.load(Ordering::SeqCst);
+        SeqBounds { visible, oldest, newest: self.newest.load(Ordering::SeqCst) }
+    }
+
+    /// Returns whether a sequence number in `seqs` is held.
+    pub(super) fn hold_any(&self, seqs: Range<SeqNo>) -> bool {
+        self.lock().range(seqs).next().is_some()
     }
 
     /// Releases a sequence number.
@@ -94,8 +116,7 @@ impl Snapshots {
             *count -= 1;
             if *count == 0 {
                 held.remove(&seq);
-                // Release pairs with the load in `horizon`: the reader has finished reading.
-                self.oldest.store(oldest_of(&held), Ordering::Release);
+                self.set_bounds(&held);
             }
         }
     }
@@ -118,17 +139,26 @@ mod tests {
     fn snapshots_are_held_until_the_last_of_them_is_released() {
         let commits = CommitQueue::new(7);
         let snapshots = Snapshots::default();
+        let bounds = || {
+            let SeqBounds { visible, oldest, newest } = snapshots.bounds(&commits);
+            (visible, oldest, newest)
+        };
+        assert_eq!(bounds(), (7, SeqNo::MAX, 0));
         let (a, b) = (snapshots.hold(&commits), snapshots.hold(&commits));
         assert_eq!((a, b, snapshots.list()), (7, 7, vec![7]));
         commits.set_visible(9);
-        assert_eq!(snapshots.horizon(&commits), 7);
+        assert_eq!(bounds(), (9, 7, 7));
+        let later = snapshots.hold(&commits);
+        assert_eq!(bounds(), (9, 7, 9));
+        assert!(snapshots.hold_any(7..8) && !snapshots.hold_any(8..9) && snapshots.hold_any(8..10));
+        snapshots.release(later);
         snapshots.release(a);
         assert_eq!(snapshots.list(), [7]);
         assert!(snapshots.hold_again(7) && !snapshots.hold_again(8));
         snapshots.release(b);
-        assert_eq!(snapshots.horizon(&commits), 7);
+        assert_eq!(bounds(), (9, 7, 7));
         snapshots.release(b);
         assert!(snapshots.list().is_empty());
-        assert_eq!(snapshots.horizon(&commits), 9);
+        assert_eq!(bounds(), (9, SeqNo::MAX, 0));
     }
 }

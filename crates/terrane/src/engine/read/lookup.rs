@@ -58,7 +58,8 @@ impl Reader {
         // The state is loaded before the sequence number, so that it contains everything that is
         // visible at that number.
         let state = tree.state();
-        match self.find(&state, key, seq.unwrap_or_else(|| self.pipeline.visible()))? {
+        let at = seq.map_or_else(|| ReadAt::Visible(self.pipeline.visible()), ReadAt::Held);
+        match self.find(&state, key, at)? {
             Answer::Decided(found) => Ok((state, found)),
             Answer::Overwritten if seq.is_some() => Err(overwritten()),
             Answer::Overwritten => {
@@ -80,7 +81,7 @@ impl Reader {
         self.context.counters.add(Counter::GetsRetried, 1);
         let held = self.pipeline.snapshot();
         let state = tree.state();
-        match self.find(&state, key, held.seq)? {
+        match self.find(&state, key, ReadAt::Held(held.seq))? {
             Answer::Decided(found) => Ok((state, found)),
             Answer::Overwritten => Err(overwritten()),
         }
@@ -88,15 +89,15 @@ impl Reader {
 
     /// Returns the newest version of `key` as of `seq`. Returns none if the key has no version, or
     /// if a range tombstone covers it.
-    fn find(&self, state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Answer> {
+    fn find(&self, state: &TreeState, key: &[u8], at: ReadAt) -> Result<Answer> {
         let hash = filter_hash(key);
         let tables = prefetched_tables(state.version.runs(), key, hash);
-        match find_in_memtables(state, key, seq) {
+        match find_in_memtables(state, key, at) {
             MemoryAnswer::Decided(found) => return Ok(Answer::Decided(found)),
             MemoryAnswer::Overwritten => return Ok(Answer::Overwritten),
             MemoryAnswer::Undecided => {}
         }
-        self.find_in_tables(state, (key, hash), seq, &tables).map(Answer::Decided)
+        self.find_in_tables(state, (key, hash), at.seq(), &tables).map(Answer::Decided)
     }
 
     fn find_in_tables(
@@ -197,6 +198,23 @@ fn prefetched_tables<'a>(runs: &'a [Arc<OpenRun>], key: &[u8], hash: u64) -> Fir
     tables
 }
 
+/// The sequence number at which a lookup reads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ReadAt {
+    /// One that is held, so that its versions are not reclaimed.
+    Held(SeqNo),
+    /// The newest visible one, or an older one if nothing is reclaimed.
+    Visible(SeqNo),
+}
+
+impl ReadAt {
+    fn seq(self) -> SeqNo {
+        match self {
+            Self::Held(seq) | Self::Visible(seq) => seq,
+        }
+    }
+}
+
 /// The answer of a tree to a lookup.
 enum Answer {
     /// The newest version of the key; `None` if the key has none.
@@ -217,17 +235,22 @@ pub(crate) enum MemoryAnswer {
 }
 
 #[inline]
-pub(crate) fn find_in_memtables(state: &TreeState, key: &[u8], seq: SeqNo) -> MemoryAnswer {
-    let answer = search_memtables(state, key, seq);
+pub(crate) fn find_in_memtables(state: &TreeState, key: &[u8], at: ReadAt) -> MemoryAnswer {
+    let answer = search_memtables(state, key, at);
     state.usage.lookup(matches!(answer, MemoryAnswer::Decided(_)));
     answer
 }
 
 #[inline]
-fn search_memtables(state: &TreeState, key: &[u8], seq: SeqNo) -> MemoryAnswer {
+fn search_memtables(state: &TreeState, key: &[u8], at: ReadAt) -> MemoryAnswer {
+    let seq = at.seq();
     for memtable in state.memtables() {
         let deleted = memtable.range_tombstones().newest_covering(key, seq).unwrap_or(0);
-        match memtable.look_up(key, seq) {
+        let looked_up = match at {
+            ReadAt::Held(seq) => memtable.look_up_held(key, seq),
+            ReadAt::Visible(seq) => memtable.look_up(key, seq),
+        };
+        match looked_up {
             Lookup::Found(found, kind, value) => {
                 let value = Value::pinned(value);
                 let found = (found > deleted).then_some(FoundVersion { seq: found, kind, value });

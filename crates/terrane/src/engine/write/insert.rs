@@ -1,6 +1,6 @@
 //! Inserts operations into memtables.
 
-use terrane_memtable::{Entry, InsertOutcome, Memtable};
+use terrane_memtable::{Entry, InsertOutcome, Memtable, Readers};
 
 use crate::batch::Op;
 use crate::engine::tree::{ActiveMemtable, NotedValue, Tree};
@@ -76,19 +76,19 @@ pub(super) fn note_value(active: &ActiveMemtable, op: &Op<'_>, seq: SeqNo, at: L
     }
 }
 
-/// Inserts one operation, of a batch that began at `first`, into a memtable; see [`Memtable::update`]
-/// for the horizon.
+/// Inserts one operation, of a batch that began at `first`, into a memtable, which may reclaim versions
+/// that `readers` do not need.
 #[inline]
 pub(crate) fn insert_one(
     memtable: &Memtable,
     op: &Op<'_>,
     seq: SeqNo,
     first: SeqNo,
-    horizon: impl FnOnce() -> SeqNo,
+    readers: impl Readers,
 ) -> InsertOutcome {
     match *op {
-        Op::Put { key, value } => memtable.update(key, seq, EntryKind::Value, value, horizon),
-        Op::Delete { key } => memtable.update(key, seq, EntryKind::Tombstone, &[], horizon),
+        Op::Put { key, value } => memtable.update(key, seq, EntryKind::Value, value, readers),
+        Op::Delete { key } => memtable.update(key, seq, EntryKind::Tombstone, &[], readers),
         Op::DeleteRange { start, end } => {
             memtable.insert_range_tombstone(start, end, seq, first);
             InsertOutcome::default()

@@ -1,0 +1,166 @@
+//! Nodes that were reclaimed, by the size of their room for a key and a value.
+//!
+//! Rooms below 512 bytes have a class for each multiple of 8; larger ones have sixteen classes for
+//! each power of two. So values of varying sizes refill each other's memory with little waste.
+//!
+//! Invariant 1: a node here is unreachable, because whoever reclaimed it overwrote every pointer to
+//! it. It may still be pinned, so it is refilled only once `is_free` returns true.
+
+use std::ptr::NonNull;
+
+use crate::skiplist::{Node, versions_of};
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+
+/// The number of nodes of a class that a search probes, because the last ones may be pinned.
+const PROBES_MAX: usize = 4;
+
+/// The number of larger classes that a search tries.
+const CLASSES_TRIED_MAX: usize = 24;
+
+const EXACT_CLASSES: usize = 64;
+const EXACT_STEP: usize = 8;
+const EXACT_BITS: u32 = (EXACT_CLASSES * EXACT_STEP).ilog2();
+const STEP_BITS: u32 = 4;
+
+/// The free nodes of a memtable.
+pub(super) struct FreeNodes {
+    classes: Mutex<Vec<Vec<FreeNode>>>,
+    /// The number of nodes.
+    count: AtomicUsize,
+    /// The bytes of the nodes.
+    bytes: AtomicUsize,
+    /// The versions that were reclaimed so far, and their bytes of keys and values.
+    reclaimed: AtomicUsize,
+    reclaimed_bytes: AtomicUsize,
+    /// The bytes allocated by the lists.
+    list_bytes: AtomicUsize,
+}
+
+/// An unreachable node.
+struct FreeNode(NonNull<Node>);
+
+// SAFETY: the node lies in the arena of the lower level, which outlives the free nodes and is not
+// tied to a thread; invariants 2 and 3 of `Versions` say who may access it.
+unsafe impl Send for FreeNode {}
+
+impl FreeNodes {
+    pub(super) fn new() -> Self {
+        Self {
+            classes: Mutex::new(Vec::new()),
+            count: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            reclaimed: AtomicUsize::new(0),
+            reclaimed_bytes: AtomicUsize::new(0),
+            list_bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// Takes a node that has room for `needed` bytes of key and value, and no pins.
+    #[inline]
+    pub(super) fn pop(&self, needed: usize) -> Option<NonNull<Node>> {
+        // Relaxed, here and below: an outdated count only costs an allocation or a futile search,
+        // and what is counted orders nothing.
+        if self.count.load(Ordering::Relaxed) == 0 { None } else { self.search(needed) }
+    }
+
+    fn search(&self, needed: usize) -> Option<NonNull<Node>> {
+        let mut classes = lock(&self.classes);
+        let first = class_of(needed);
+        for class in classes.iter_mut().skip(first).take(CLASSES_TRIED_MAX) {
+            let mut last = class.iter().enumerate().rev().take(PROBES_MAX);
+            let found = last.find(|(_, FreeNode(node))| {
+                // SAFETY: only nodes with versions get here, and their arena outlives this.
+                let versions = unsafe { versions_of(*node) };
+                fits(versions.capacity(), needed) && versions.is_free()
+            });
+            if let Some((at, _)) = found {
+                let FreeNode(node) = class.swap_remove(at);
+                add(&self.count, 1_usize.wrapping_neg());
+                add(&self.bytes, bytes_of(node).wrapping_neg());
+                return Some(node);
+            }
+        }
+        None
+    }
+
+    /// Adds a reclaimed node, whose key and value take `data_bytes`.
+    pub(super) fn push(&self, node: NonNull<Node>, data_bytes: usize) {
+        // SAFETY: reclaimed nodes have versions, and their arena outlives this.
+        let versions = unsafe { versions_of(node) };
+        let class = class_of(versions.capacity());
+        let mut classes = lock(&self.classes);
+        add(&self.reclaimed, 1);
+        add(&self.reclaimed_bytes, data_bytes);
+        if versions.is_retained() {
+            return;
+        }
+        let before = classes.capacity() * size_of::<Vec<FreeNode>>();
+        if classes.len() <= class {
+            classes.resize_with(class + 1, Vec::new);
+        }
+        let mut grown = classes.capacity() * size_of::<Vec<FreeNode>>() - before;
+        if let Some(list) = classes.get_mut(class) {
+            let before = list.capacity();
+            list.push(FreeNode(node));
+            grown += (list.capacity() - before) * size_of::<FreeNode>();
+        }
+        add(&self.count, 1);
+        add(&self.bytes, bytes_of(node));
+        add(&self.list_bytes, grown);
+    }
+
+    /// Returns the number of versions that were reclaimed so far, and their bytes of keys and values.
+    pub(super) fn reclaimed(&self) -> (usize, usize) {
+        let versions = self.reclaimed.load(Ordering::Relaxed);
+        (versions, self.reclaimed_bytes.load(Ordering::Relaxed))
+    }
+
+    /// Returns the bytes of the free nodes, and those that the lists have allocated.
+    pub(super) fn usage(&self) -> (usize, usize) {
+        (self.bytes.load(Ordering::Relaxed), self.list_bytes.load(Ordering::Relaxed))
+    }
+}
+
+/// Adds to a counter that changes only under the lock.
+fn add(counter: &AtomicUsize, number: usize) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(number), Ordering::Relaxed);
+}
+
+fn bytes_of(node: NonNull<Node>) -> usize {
+    // SAFETY: reclaimed nodes have versions, and their arena outlives the free nodes.
+    size_of::<Node>()
+        + size_of::<crate::skiplist::Versions>()
+        + unsafe { versions_of(node) }.capacity()
+}
+
+/// Returns true if a room suffices, and is not much larger than necessary.
+fn fits(room: usize, needed: usize) -> bool {
+    needed <= room && room <= 2 * needed + 64
+}
+
+/// Returns the class of a room.
+fn class_of(room: usize) -> usize {
+    if room < EXACT_CLASSES * EXACT_STEP {
+        return room.div_ceil(EXACT_STEP);
+    }
+    let bits = room.ilog2();
+    let step = (room >> (bits - STEP_BITS)) & ((1 << STEP_BITS) - 1);
+    EXACT_CLASSES + 1 + (((bits - EXACT_BITS) as usize) << STEP_BITS) + step
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_rise_with_the_room() {
+        let classes: Vec<usize> = (0..100_000).map(|units| class_of(units * 8)).collect();
+        assert!(classes.windows(2).all(|pair| pair[0] <= pair[1] && pair[1] <= pair[0] + 2));
+        assert_eq!(class_of(504), 63);
+        assert_eq!(class_of(512), 65);
+        // What is needed is never in a larger class than a room that suffices.
+        for needed in 1..5000_usize {
+            assert!(class_of(needed) <= class_of(needed.next_multiple_of(8)));
+        }
+    }
+}
