@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use terrane::storage::{Access, Appender, Lock, MemoryStorage, RandomReader, Segment, Storage};
+use terrane::storage::{MemoryStorage, Storage};
 use terrane::{Background, Options};
 
 use crate::support::{DIR, small_design};
@@ -27,49 +27,15 @@ impl fmt::Debug for HookedStorage {
 }
 
 impl Storage for HookedStorage {
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.inner.create_dir_all(dir)
+    forward_storage! {
+        create_dir_all list len create open create_segment open_segment rename remove sync_dir
+        lock boot_id entropy
     }
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.inner.list(dir)
-    }
-    fn len(&self, path: &Path) -> io::Result<u64> {
-        self.inner.len(path)
-    }
-    fn create(&self, path: &Path, access: Access) -> io::Result<Box<dyn Appender>> {
-        self.inner.create(path, access)
-    }
-    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
-        self.inner.open(path, access)
-    }
-    fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {
-        self.inner.create_segment(path, len)
-    }
-    fn open_segment(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
-        self.inner.open_segment(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
+
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
         let hook = self.before_link.lock().unwrap().take();
         hook.into_iter().for_each(|hook| hook());
         self.inner.hard_link(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.sync_dir(dir)
-    }
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
-        self.inner.lock(path)
-    }
-    fn boot_id(&self) -> Option<u128> {
-        self.inner.boot_id()
-    }
-    fn entropy(&self) -> u64 {
-        self.inner.entropy()
     }
 }
 

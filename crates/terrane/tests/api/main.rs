@@ -33,6 +33,10 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have files and threads of their own")]
 
+#[macro_use]
+#[path = "../support/forward_storage.rs"]
+mod forward_storage;
+
 mod bandwidth;
 mod batches;
 mod cache_warming;

@@ -5,9 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use terrane::storage::{
-    Access, Appender, DiskStorage, Lock, MemoryStorage, RandomReader, Segment, Storage,
-};
+use terrane::storage::{Access, DiskStorage, MemoryStorage, RandomReader, Storage};
 use terrane::{Background, Db, Design, ErrorKind, Options, ReadMode};
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -49,20 +47,9 @@ impl Drop for CountedReader {
 }
 
 impl Storage for CountingStorage {
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.inner.create_dir_all(dir)
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.inner.list(dir)
-    }
-
-    fn len(&self, path: &Path) -> io::Result<u64> {
-        self.inner.len(path)
-    }
-
-    fn create(&self, path: &Path, access: Access) -> io::Result<Box<dyn Appender>> {
-        self.inner.create(path, access)
+    forward_storage! {
+        create_dir_all list len create create_segment open_segment rename hard_link remove
+        sync_dir lock boot_id entropy
     }
 
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
@@ -70,42 +57,6 @@ impl Storage for CountingStorage {
         let open = self.open.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(open, Ordering::SeqCst);
         Ok(Arc::new(CountedReader { inner, open: Arc::clone(&self.open) }))
-    }
-
-    fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {
-        self.inner.create_segment(path, len)
-    }
-
-    fn open_segment(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
-        self.inner.open_segment(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.hard_link(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.sync_dir(dir)
-    }
-
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
-        self.inner.lock(path)
-    }
-
-    fn boot_id(&self) -> Option<u128> {
-        self.inner.boot_id()
-    }
-
-    fn entropy(&self) -> u64 {
-        self.inner.entropy()
     }
 }
 

@@ -11,6 +11,10 @@
 #![allow(unreachable_pub, reason = "a test crate has no users")]
 #![allow(clippy::disallowed_methods, reason = "users have threads and variables of their own")]
 
+#[macro_use]
+#[path = "../support/forward_storage.rs"]
+mod forward_storage;
+
 mod checker;
 mod history;
 mod yielding_storage;

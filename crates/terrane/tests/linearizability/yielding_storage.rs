@@ -5,9 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use terrane::storage::{
-    Access, Appender, Lock, MemoryStorage, RandomReader, RecordWriter, Segment, Storage, Syncer,
-};
+use terrane::storage::{MemoryStorage, RecordWriter, Segment, Storage, Syncer};
 use terrane_testkit::Rng;
 
 /// The number of times that a writer offers its processor to other threads while none of them makes
@@ -51,49 +49,19 @@ struct YieldingSegment(Box<dyn Segment>, Arc<Progress>);
 struct YieldingWriter(Arc<dyn RecordWriter>, Arc<Progress>);
 
 impl Storage for YieldingStorage {
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.inner.create_dir_all(dir)
+    forward_storage! {
+        create_dir_all list len create open rename hard_link remove sync_dir lock boot_id
+        entropy
     }
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.inner.list(dir)
-    }
-    fn len(&self, path: &Path) -> io::Result<u64> {
-        self.inner.len(path)
-    }
-    fn create(&self, path: &Path, access: Access) -> io::Result<Box<dyn Appender>> {
-        self.inner.create(path, access)
-    }
-    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
-        self.inner.open(path, access)
-    }
+
     fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {
         let segment = self.inner.create_segment(path, len)?;
         Ok(Box::new(YieldingSegment(segment, Arc::clone(&self.progress))))
     }
+
     fn open_segment(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
         let segment = self.inner.open_segment(path)?;
         Ok(Box::new(YieldingSegment(segment, Arc::clone(&self.progress))))
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.hard_link(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.sync_dir(dir)
-    }
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
-        self.inner.lock(path)
-    }
-    fn boot_id(&self) -> Option<u128> {
-        self.inner.boot_id()
-    }
-    fn entropy(&self) -> u64 {
-        self.inner.entropy()
     }
 }
 
