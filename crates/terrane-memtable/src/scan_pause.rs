@@ -79,3 +79,36 @@ impl fmt::Debug for FrontPause<'_> {
         f.write_str("FrontPause")
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use terrane_testkit::wait_until;
+
+    use super::*;
+
+    #[test]
+    fn a_paused_writer_helps_with_the_drain_and_waits_for_the_end_of_the_pause() {
+        let pause = ScanPause::new();
+        let (helped, ended) = (AtomicU64::new(0), AtomicBool::new(false));
+        let begun = pause.begin();
+        assert!(pause.is_paused());
+        pause.ask_for_help(7);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                pause.wait(|seq| helped.store(seq, Ordering::SeqCst));
+                ended.store(true, Ordering::SeqCst);
+            });
+            let state = || "the writer does not help".to_owned();
+            wait_until(|| helped.load(Ordering::SeqCst) == 7, state);
+            assert!(!ended.load(Ordering::SeqCst));
+            drop(begun);
+        });
+        assert!(ended.load(Ordering::SeqCst) && !pause.is_paused());
+        // Without a pause nobody waits, and nothing asks for help.
+        pause.ask_for_help(8);
+        pause.wait(|seq| helped.store(seq, Ordering::SeqCst));
+        assert_eq!(helped.load(Ordering::SeqCst), 7);
+    }
+}

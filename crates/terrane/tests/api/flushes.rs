@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use terrane::storage::{MemoryStorage, Storage};
 use terrane::{Background, Db, Design, Event, ManualClock, Options, inspect};
+use terrane_testkit::wait_until;
 
 use crate::support::{DIR, fill, in_memory, pairs, value};
 
@@ -172,4 +173,27 @@ fn deletes_are_persistent_in_time_though_flushes_merge() {
     }
     assert_eq!(db.stats().table_tombstones, 0);
     assert!(db.stats().flushes_merged > 20);
+}
+
+/// Touching all memory of a preallocated vector takes milliseconds, which no put should take.
+#[test]
+fn the_next_memtable_is_preallocated_before_a_put_needs_it() {
+    const BUFFER: u64 = 1 << 20;
+    let (options, _) = in_memory();
+    let design = "leveling; buffer=1MiB; memtable=vector(prealloc=1MiB)".parse().unwrap();
+    let db = options.background(Background::Threads).design(design).open(DIR).unwrap();
+    let bytes = || db.stats().memory.memtable_bytes;
+    let put = |number: u64| db.put(number.to_be_bytes(), [7; 1000]).unwrap();
+    let alone = bytes();
+    assert!(alone >= BUFFER, "{alone}");
+    // Four fifths of the buffer: a background thread prepares the next memtable.
+    (0..840).for_each(put);
+    wait_until(|| bytes() >= alone + BUFFER, || format!("{} bytes after {alone}", bytes()));
+    assert_eq!(db.stats().flushes, 0);
+    // The put that fills the buffer takes it; a memtable that this put created would not be
+    // preallocated.
+    (840..1100).for_each(put);
+    let is_alone = || db.stats().flushes == 1 && bytes() < 2 * BUFFER;
+    wait_until(is_alone, || db.stats().to_string());
+    assert!(bytes() >= BUFFER, "{}", bytes());
 }
