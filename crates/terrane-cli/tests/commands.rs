@@ -279,18 +279,27 @@ fn memtables_alone_are_measured() {
     let examples = terrane_policy::MemtableKind::EXAMPLES.iter();
     let kinds: Vec<&str> = examples.copied().filter(|kind| *kind != "auto").collect();
     let mut args = vec!["bench", "--num", "2000", "--series", &series, "--json"];
+    args.extend(["--ranges", "20", "--selectivity", "0.05"]);
     args.extend(kinds.iter().flat_map(|kind| ["--memtable", *kind]));
     let rows = done(&args, "");
     assert_eq!(rows.lines().count(), kinds.len());
     for (row, kind) in rows.lines().zip(&kinds) {
         assert!(row.contains(&format!("\"memtable\":\"{kind}\"")), "{row}");
-        assert!(row.contains("\"entries\":2000"), "{row}");
+        let row: serde_json::Value = serde_json::from_str(row).unwrap();
+        assert_eq!(row["entries"], 2000);
+        for operation in ["inserts", "lookups", "ranges"] {
+            let of = |name: &str| row[operation][name].as_f64().unwrap();
+            // The greatest latency is that of a round, others are those of the fastest of rounds.
+            assert!(of("max") >= of("p99_9") && of("p99_9") >= of("p50"), "{row}");
+        }
     }
-    // A header, and a line for each insert and each sampled lookup of each kind.
+    // A header, and a line for each insert, each sampled lookup and each range of each kind.
     let lines = std::fs::read_to_string(&series).unwrap().lines().count();
-    assert_eq!(lines, 1 + kinds.len() * (2000 + 200));
+    assert_eq!(lines, 1 + kinds.len() * (2000 + 200 + 20));
     args.retain(|arg| *arg != "--json");
-    assert!(done(&args, "").contains("bytes/entry"));
+    let shown = done(&args, "");
+    assert!(shown.contains("bytes/entry") && shown.contains("range ns"), "{shown}");
+    assert_eq!(fails(&["bench", "--ranges", "20"], "").0, 2);
     assert_eq!(fails(&["bench", "--memtable", "btree", "--design", "leveling"], "").0, 2);
     assert_eq!(fails(&["bench", "--memtable", "trie"], "").0, 2);
 }
@@ -430,6 +439,33 @@ fn the_claims_on_stability_become_a_document() {
         assert!(document.contains(&format!("\n| {figure}")), "{figure}: {document}");
     }
     assert!(!document.contains("NaN"), "{document}");
+}
+
+#[test]
+fn generated_workloads_replay_and_leave_their_keys() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spec, trace) = (path(dir.path(), "workload.toml"), path(dir.path(), "trace.txt"));
+    let text = "keys = 200\noperations = 400\nvalue-size = \"10..20\"\n[[phase]]\ninsert = 1\n\
+                [[phase]]\nupdate = \"2@zipf:0.99\"\nget = 2\nmissing = 1\ndelete = 1\n\
+                \"scan:5\" = 1\n\"delete-range:3\" = 1\n";
+    std::fs::write(&spec, text).unwrap();
+    assert!(done(&["workload", "show", &spec], "").contains("insert"));
+    done(&["workload", "generate", &spec, "--out", &trace], "");
+    // A trace that was recorded while a database executed it has the same operations.
+    let (recorded, db) = (path(dir.path(), "recorded.txt"), path(dir.path(), "recorded"));
+    done(&["workload", "record", &spec, "--db", &db, "--out", &recorded], "");
+    let sorted = |file: &str| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&trace), sorted(&recorded));
+    let replayed = path(dir.path(), "replayed");
+    let printed = done(&["replay", &trace, "--db", &replayed, "--json"], "");
+    let printed: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(printed["operations"], 600);
+    assert_eq!(done(&["dump", &replayed], ""), done(&["dump", &db], ""));
 }
 
 #[test]

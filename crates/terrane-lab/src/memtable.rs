@@ -239,21 +239,15 @@ impl Load {
         start.elapsed().as_nanos() as f64
     }
 
-    /// Runs every kind `rounds` times in alternation and keeps the least time of each operation, to
-    /// exclude interference from other processes.
+    /// Runs every kind `rounds` times in alternation and returns each operation at its fastest.
     pub fn best_series(
         &self,
         kinds: &[MemtableKind],
         queries: &Queries,
         rounds: usize,
     ) -> Vec<Series> {
-        let mut best: Vec<Series> = vec![Series::default(); kinds.len()];
-        for _ in 0..rounds.max(1) {
-            for (best, kind) in best.iter_mut().zip(kinds) {
-                best.lower_to(self.series(*kind, queries));
-            }
-        }
-        best
+        let all = self.rounds_of_series(kinds, queries, rounds);
+        all.iter().map(|rounds| Series::fastest(rounds)).collect()
     }
 
     /// Runs every kind `rounds` times in alternation and returns the operations of each round, by
@@ -306,17 +300,26 @@ fn in_turns<T>(
 }
 
 impl Series {
-    fn lower_to(&mut self, other: Self) {
-        let lower = |mine: &mut Vec<u64>, others: Vec<u64>| {
+    /// Returns each operation at the fastest of the rounds, to exclude interference from other
+    /// processes. Its maximum is no P100: take that of a round.
+    #[must_use]
+    pub fn fastest(rounds: &[Self]) -> Self {
+        let mut fastest = Self::default();
+        rounds.iter().for_each(|round| fastest.lower_to(round));
+        fastest
+    }
+
+    fn lower_to(&mut self, other: &Self) {
+        let lower = |mine: &mut Vec<u64>, others: &[u64]| {
             if mine.is_empty() {
-                *mine = others;
+                others.clone_into(mine);
             } else {
-                mine.iter_mut().zip(others).for_each(|(mine, other)| *mine = (*mine).min(other));
+                mine.iter_mut().zip(others).for_each(|(mine, other)| *mine = (*mine).min(*other));
             }
         };
-        lower(&mut self.inserts, other.inserts);
-        lower(&mut self.points, other.points);
-        lower(&mut self.ranges, other.ranges);
+        lower(&mut self.inserts, &other.inserts);
+        lower(&mut self.points, &other.points);
+        lower(&mut self.ranges, &other.ranges);
     }
 }
 

@@ -61,9 +61,19 @@ pub(crate) struct BenchArgs {
     pub(super) memtable: Vec<MemtableKind>,
 
     /// Write the latency of every --memtable operation to a file: kind, operation, number,
-    /// nanoseconds
+    /// nanoseconds at the fastest of three rounds
     #[arg(long, value_name = "FILE", requires = "memtable")]
     pub(super) series: Option<PathBuf>,
+
+    /// Range scans of a --memtable during the last quarter of its inserts
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count_in::<u64>(0..=u64::MAX),
+          requires = "memtable")]
+    pub(super) ranges: u64,
+
+    /// The share of all keys that a range scan of a --memtable covers
+    #[arg(long, value_name = "SHARE", default_value_t = 0.02, value_parser = number_in(0.0..=1.0),
+          requires = "memtable")]
+    pub(super) selectivity: f64,
 
     /// Workloads to run, in order, separated by commas [default:
     /// fillrandom,readrandom,readmissing,seekrandom,readseq]

@@ -20,7 +20,8 @@ use terrane_lab::json::{SCHEMA, write_line};
 const LOOKUPS: u64 = 200;
 const LOOKUPS_AFTER: f64 = 0.75;
 
-/// The number of repetitions; each operation counts at its fastest.
+/// The number of repetitions. Each operation of a series, and of a mean or a percentile, counts at its
+/// fastest; the greatest latency is that of a whole round, the least of all rounds.
 const ROUNDS: usize = 3;
 
 /// The results of one kind.
@@ -34,6 +35,9 @@ struct Row {
     unused_bytes: usize,
     inserts: Latency,
     lookups: Latency,
+    /// Absent without range scans.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranges: Option<Latency>,
 }
 
 /// The latencies in nanoseconds.
@@ -43,27 +47,38 @@ struct Latency {
     p50: f64,
     p99: f64,
     p99_9: f64,
+    /// The longest operation of a round, in the round in which it is least.
     max: f64,
 }
 
+/// One kind of operation of a series.
+type Operations = fn(&Series) -> &[u64];
+
 impl Latency {
-    fn of(nanos: &[u64]) -> Self {
+    fn of(rounds: &[Series], operations: Operations) -> Self {
+        let fastest = Series::fastest(rounds);
+        let nanos = operations(&fastest);
         let at = |share| percentile(nanos, share);
-        Self { mean: mean(nanos), p50: at(0.5), p99: at(0.99), p99_9: at(0.999), max: at(1.0) }
+        let longest = rounds.iter().map(|round| percentile(operations(round), 1.0));
+        let max = longest.reduce(f64::min).unwrap_or(0.0);
+        Self { mean: mean(nanos), p50: at(0.5), p99: at(0.99), p99_9: at(0.999), max }
     }
 }
 
 impl Row {
-    fn of(kind: MemtableKind, series: &Series, memory: MemoryUse) -> Self {
+    fn of(kind: MemtableKind, rounds: &[Series], memory: MemoryUse) -> Self {
+        let first = rounds.first();
+        let has_ranges = first.is_some_and(|series| !series.ranges.is_empty());
         Self {
             schema: SCHEMA,
             memtable: kind.to_string(),
-            entries: series.inserts.len(),
+            entries: first.map_or(0, |series| series.inserts.len()),
             data_bytes: memory.data_bytes,
             metadata_bytes: memory.metadata_bytes,
             unused_bytes: memory.unused_bytes,
-            inserts: Latency::of(&series.inserts),
-            lookups: Latency::of(&series.points),
+            inserts: Latency::of(rounds, |series| &series.inserts),
+            lookups: Latency::of(rounds, |series| &series.points),
+            ranges: has_ranges.then(|| Latency::of(rounds, |series| &series.ranges)),
         }
     }
 }
@@ -78,11 +93,13 @@ pub(super) fn run(args: &BenchArgs) -> Result<Exit> {
     // A key has up to 10 bytes.
     let entry_bytes = 10 + args.value_size.max_bytes();
     let load = Load::new(count, entry_bytes, args.seed);
-    let queries = Queries { points, after: LOOKUPS_AFTER, ..Queries::default() };
-    let all = load.best_series(&args.memtable, &queries, ROUNDS);
+    let ranges = usize::try_from(args.ranges).unwrap_or(usize::MAX).min(count);
+    let selectivity = args.selectivity;
+    let queries = Queries { points, ranges, selectivity, after: LOOKUPS_AFTER };
+    let all = load.rounds_of_series(&args.memtable, &queries, ROUNDS);
     let kinds = args.memtable.iter().zip(&all);
     let rows: Vec<Row> =
-        kinds.map(|(kind, series)| Row::of(*kind, series, load.memory(*kind))).collect();
+        kinds.map(|(kind, rounds)| Row::of(*kind, rounds, load.memory(*kind))).collect();
     if let Some(path) = &args.series {
         let file =
             File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
@@ -100,10 +117,15 @@ pub(super) fn run(args: &BenchArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn write_series(out: &mut impl Write, kinds: &[MemtableKind], all: &[Series]) -> io::Result<()> {
+fn write_series(
+    out: &mut impl Write,
+    kinds: &[MemtableKind],
+    all: &[Vec<Series>],
+) -> io::Result<()> {
     writeln!(out, "memtable\toperation\tnumber\tnanoseconds")?;
-    for (kind, series) in kinds.iter().zip(all) {
-        let operations = [("insert", &series.inserts), ("lookup", &series.points)];
+    for (kind, rounds) in kinds.iter().zip(all) {
+        let Series { inserts, points, ranges } = Series::fastest(rounds);
+        let operations = [("insert", inserts), ("lookup", points), ("range", ranges)];
         for (operation, nanos) in operations {
             for (number, nanos) in nanos.iter().enumerate() {
                 writeln!(out, "{kind}\t{operation}\t{number}\t{nanos}")?;
@@ -114,7 +136,7 @@ fn write_series(out: &mut impl Write, kinds: &[MemtableKind], all: &[Series]) ->
 }
 
 fn show(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
-    let columns = [
+    let mut columns = vec![
         "insert ns",
         "p99",
         "p99.9",
@@ -127,12 +149,15 @@ fn show(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
         "unused",
         "bytes/entry",
     ];
+    if rows.iter().any(|row| row.ranges.is_some()) {
+        columns.extend(["range ns", "p99", "max"]);
+    }
     let mut headers = vec![("memtable", Align::Left)];
-    headers.extend(columns.map(|name| (name, Align::Right)));
+    headers.extend(columns.into_iter().map(|name| (name, Align::Right)));
     let mut table = table(&headers);
     for row in rows {
         let used = row.data_bytes + row.metadata_bytes;
-        table.add_row([
+        let mut cells = vec![
             row.memtable.clone(),
             human::number(row.inserts.mean),
             human::number(row.inserts.p99),
@@ -145,7 +170,10 @@ fn show(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
             human::bytes(row.metadata_bytes as u64),
             human::bytes(row.unused_bytes as u64),
             human::number(used as f64 / row.entries as f64),
-        ]);
+        ];
+        let ranges = row.ranges.iter().flat_map(|ranges| [ranges.mean, ranges.p99, ranges.max]);
+        cells.extend(ranges.map(human::number));
+        table.add_row(cells);
     }
     for line in lines(&table) {
         writeln!(out, "{line}")?;
