@@ -10,10 +10,12 @@
 //! | [`workload`] | commands and their answers |
 //! | [`talk`] | a program, timed |
 //! | [`threads`] | gets by the number of threads, from a disk and from memory |
+//! | [`pair`] | the rounds of both programs on one workload |
 //! | [`models`] | the report's formulas against counted pages |
 //! | [`tables`] | metrics and tables |
 
 mod models;
+mod pair;
 mod tables;
 mod talk;
 mod threads;
@@ -24,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use self::pair::ProgramPair;
 use self::talk::{Program, ProgramRun};
 use self::workload::{CommandWorkload, KeyDistribution};
 use crate::experiment::{Experiment, ExperimentCost, ExperimentOptions};
@@ -48,8 +51,14 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         "put_rate",
         "put_cpu",
         "get_cpu",
+        "put_cpu_ratio",
+        "get_cpu_ratio",
+        "buffer_put_rate",
         "fanout_put_cpu",
         "bits_get_cpu",
+        "bits_get_cpu_dent",
+        "threads_get_micros",
+        "threads_get_cpu",
     ],
     claims: include_str!("../../claims/dent.toml"),
     run,
@@ -59,7 +68,10 @@ const METRICS: &[Metric] = &[
     Metric { name: "machine", about: "the machine and its load, as text" },
     Metric { name: "beside_option", about: "the option that named Dent's program, as text" },
     Metric { name: "scale", about: "the puts of each point as a share of ten million" },
-    Metric { name: "rounds", about: "rounds of the smaller half of Table 1" },
+    Metric {
+        name: "rounds",
+        about: "rounds of our program, and in the smaller half of Table 1 of Dent's",
+    },
     Metric {
         name: "put_ratio",
         about: "our puts a second over Dent's, by multiple of the puts of a point and distribution",
@@ -104,7 +116,7 @@ const METRICS: &[Metric] = &[
         name: "model_extreme",
         about: "pages written for a page, or runs read by a lookup, with the fanout n/b, by tree",
     },
-    Metric { name: "wrong_answers", about: "wrong answers of our program" },
+    Metric { name: "wrong_answers", about: "wrong answers of our program, by figure" },
 ];
 
 /// "A minimum workload size of 10,000,000 queries" (§4): the puts of each point at scale 1.
@@ -197,35 +209,11 @@ impl TreeParameters {
     }
 }
 
-/// Both programs on one workload, each operation at its best.
-#[derive(Debug, Clone, Copy)]
-struct ProgramPair {
-    ours: ProgramRun,
-    /// `None` without Dent's program.
-    dent: Option<ProgramRun>,
-    /// The ratio of our rate to Dent's: the median over the rounds, because other load on the
-    /// machine affects both programs in a round.
-    puts_over_dent: Option<f64>,
-    gets_over_dent: Option<f64>,
-}
-
 /// A row of Table 1.
 struct Table1Row {
     multiple: u32,
     keys: KeyDistribution,
     pair: ProgramPair,
-}
-
-/// The measurements of the table and the figures.
-struct DentMeasurements {
-    table1: Vec<Table1Row>,
-    /// Our program with the buffers of [`OTHER_BUFFERS`], uniform puts.
-    buffers: Vec<ProgramRun>,
-    /// The measurements for each point of [`FIG2`], with buffers of one page and of a thousand
-    /// pages.
-    fig2: Vec<[ProgramPair; 2]>,
-    /// The measurements for each point of [`FIG3`].
-    fig3: Vec<ProgramPair>,
 }
 
 /// The pages of the buffers of Fig. 2: of its caption, and of its text.
@@ -262,95 +250,92 @@ impl DentSizes {
         talk::run(&Program { path: &path, arguments, dir }, workload)
     }
 
-    /// Runs both programs on a workload in turns; for each program, the best of the rounds counts.
+    /// Runs both programs on a workload in turns: ours in `rounds` rounds, Dent's in the first
+    /// `dent_rounds` of them.
     fn point(
         &self,
         parameters: TreeParameters,
         workload: &CommandWorkload,
-        rounds: usize,
+        (rounds, dent_rounds): (usize, usize),
         dir: &Path,
     ) -> Result<ProgramPair> {
         let mut of_ours = Vec::new();
         let mut of_dent = Vec::new();
-        for _ in 0..rounds {
+        for round in 0..rounds.max(1) {
             of_ours.push(self.ours(parameters, &[], workload, dir)?);
-            if let Some(path) = &self.program {
+            if let Some(path) = self.program.as_ref().filter(|_| round < dent_rounds) {
                 let arguments = parameters.arguments(workload.put_count);
                 of_dent.push(talk::run(&Program { path, arguments, dir }, workload)?);
             }
         }
-        let pairs = || of_ours.iter().zip(&of_dent);
-        let puts = pairs().map(|(ours, dent)| ours.puts_per_second / dent.puts_per_second);
-        let gets = pairs().filter_map(|(ours, dent)| {
-            ours.gets_per_second.zip(dent.gets_per_second).map(|(ours, dent)| ours / dent)
-        });
-        Ok(ProgramPair {
-            puts_over_dent: median(puts.collect()),
-            gets_over_dent: median(gets.collect()),
-            ours: of_ours.into_iter().reduce(ProgramRun::best).context("no rounds")?,
-            dent: of_dent.into_iter().reduce(ProgramRun::best),
-        })
+        ProgramPair::of(of_ours, of_dent).context("no rounds")
     }
 
-    fn table1(&self, dir: &Path) -> Result<Vec<Table1Row>> {
+    fn table1(&self, dir: &Path, results: &mut Results) -> Result<()> {
+        let spinner = progress::spinner("Table 1");
         let mut rows = Vec::new();
         for multiple in TABLE1_MULTIPLES {
             let (puts, gets) = (self.count(PUTS * f64::from(multiple)), self.count(GETS));
-            // The larger half takes minutes a round, so it has only one.
-            let rounds = if multiple == 1 { self.rounds } else { 1 };
+            // The larger half takes minutes a round, most of them in Dent's program.
+            let dent_rounds = if multiple == 1 { self.rounds } else { 1 };
             for (keys, ..) in TABLE1 {
                 let workload = CommandWorkload::new(keys, puts, gets, self.seed);
-                rows.push(Table1Row {
-                    multiple,
-                    keys,
-                    pair: self.point(DEFAULT, &workload, rounds, dir)?,
-                });
+                let pair = self.point(DEFAULT, &workload, (self.rounds, dent_rounds), dir)?;
+                rows.push(Table1Row { multiple, keys, pair });
             }
         }
-        Ok(rows)
-    }
-
-    fn measure(&self, dir: &Path) -> Result<DentMeasurements> {
-        let spinner = progress::spinner("Table 1");
-        let table1 = self.table1(dir)?;
-        let puts = self.count(PUTS);
-        let workload = CommandWorkload::new(KeyDistribution::Uniform, puts, 0, self.seed);
+        let workload =
+            CommandWorkload::new(KeyDistribution::Uniform, self.count(PUTS), 0, self.seed);
         let mut buffers = Vec::new();
         for kind in OTHER_BUFFERS {
             spinner.set_message(format!("the buffer {kind}"));
-            buffers.push(self.ours(DEFAULT, &["--memtable", kind], &workload, dir)?);
-        }
-        let mut fig2 = Vec::new();
-        for (fanout, _) in FIG2 {
-            spinner.set_message(format!("Fig. 2, fanout {fanout}"));
-            let point =
-                |pages| self.point(TreeParameters { pages, fanout, ..DEFAULT }, &workload, 1, dir);
-            let [caption, text] = FIG2_PAGES;
-            fig2.push([point(caption)?, point(text)?]);
-        }
-        let workload =
-            CommandWorkload::new(KeyDistribution::Uniform, puts, self.count(POINT_GETS), self.seed);
-        let mut fig3 = Vec::new();
-        for (bits, _) in FIG3 {
-            spinner.set_message(format!("Fig. 3, {bits} bits"));
-            fig3.push(self.point(TreeParameters { bits, ..MANY_RUNS }, &workload, 1, dir)?);
+            let run = |_| self.ours(DEFAULT, &["--memtable", kind], &workload, dir);
+            buffers.push((0..self.rounds.max(1)).map(run).collect::<Result<Vec<_>>>()?);
         }
         spinner.finish_and_clear();
-        Ok(DentMeasurements { table1, buffers, fig2, fig3 })
+        tables::record_table1(self, &rows, &buffers, results);
+        Ok(())
     }
-}
 
-/// Returns the median; for an even number of values, the upper of the two middle values.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+    fn fig2(&self, dir: &Path, results: &mut Results) -> Result<()> {
+        let spinner = progress::spinner("Fig. 2");
+        let workload =
+            CommandWorkload::new(KeyDistribution::Uniform, self.count(PUTS), 0, self.seed);
+        let mut all = Vec::new();
+        for (fanout, _) in FIG2 {
+            spinner.set_message(format!("Fig. 2, fanout {fanout}"));
+            let point = |pages| {
+                let parameters = TreeParameters { pages, fanout, ..DEFAULT };
+                self.point(parameters, &workload, (self.rounds, 1), dir)
+            };
+            let [caption, text] = FIG2_PAGES;
+            all.push([point(caption)?, point(text)?]);
+        }
+        spinner.finish_and_clear();
+        tables::record_fig2(self, &all, results);
+        Ok(())
+    }
+
+    fn fig3(&self, dir: &Path, results: &mut Results) -> Result<()> {
+        let spinner = progress::spinner("Fig. 3");
+        let (puts, gets) = (self.count(PUTS), self.count(POINT_GETS));
+        let workload = CommandWorkload::new(KeyDistribution::Uniform, puts, gets, self.seed);
+        let mut all = Vec::new();
+        for (bits, _) in FIG3 {
+            spinner.set_message(format!("Fig. 3, {bits} bits"));
+            let parameters = TreeParameters { bits, ..MANY_RUNS };
+            all.push(self.point(parameters, &workload, (self.rounds, 1), dir)?);
+        }
+        spinner.finish_and_clear();
+        tables::record_fig3(self, &all, results);
+        Ok(())
+    }
 }
 
 fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     let scratch = Scratch::temporary("terrane-claims-")?;
     let ExperimentOptions { scale, rounds, seed, ref dent_program, .. } = *options;
     let sizes = DentSizes { scale, rounds, seed, program: dent_program.clone() };
-    let measured = sizes.measure(scratch.path())?;
     let mut machine = Machine::here(scratch.path()).to_string();
     // Other load slows our program, which has several threads, more than Dent's program; the load
     // average shows such load.
@@ -362,9 +347,12 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     results.record_text("beside_option", option);
     results.record("scale", &[], scale);
     results.record("rounds", &[], rounds as f64);
-    tables::record(&sizes, &measured, results);
-    threads::measure(&sizes, scratch.path(), results)?;
-    models::measure(results)
+    let dir = scratch.path();
+    options.part(results, "Table 1", "Table 1", |results| sizes.table1(dir, results))?;
+    options.part(results, "puts by fanout", "Fig. 2", |results| sizes.fig2(dir, results))?;
+    options.part(results, "gets by filter bits", "Fig. 3", |results| sizes.fig3(dir, results))?;
+    options.part(results, "threads", "§5", |results| threads::measure(&sizes, dir, results))?;
+    options.part(results, "formulas", "§2", models::measure)
 }
 
 #[cfg(test)]

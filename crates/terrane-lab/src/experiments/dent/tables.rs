@@ -1,10 +1,10 @@
 //! Records the metrics of both programs, and adds their tables.
 
+use super::pair::{ProgramPair, median};
 use super::talk::ProgramRun;
 use super::workload::KeyDistribution;
 use super::{
-    DentMeasurements, DentSizes, FIG2, FIG2_PAGES, FIG3, GETS, OTHER_BUFFERS, POINT_GETS, PUTS,
-    ProgramPair, TABLE1, Table1Row,
+    DentSizes, FIG2, FIG2_PAGES, FIG3, GETS, OTHER_BUFFERS, POINT_GETS, PUTS, TABLE1, Table1Row,
 };
 use crate::human;
 use crate::results::Results;
@@ -23,46 +23,75 @@ fn wrong(run: Option<ProgramRun>, gets: u64) -> String {
     })
 }
 
-/// A time that was too short to measure counts as not measured.
-fn measured(micros: Option<f64>) -> f64 {
-    micros.filter(|micros| *micros > 0.0).unwrap_or(f64::NAN)
+/// Records the least of the times of all rounds; times that were too short to measure count as not
+/// measured.
+fn record_times(results: &mut Results, metric: &str, keys: &[&str], rounds: &[f64]) {
+    let rounds: Vec<f64> = rounds.iter().copied().filter(|micros| *micros > 0.0).collect();
+    results.record_least(metric, keys, &rounds);
 }
 
-pub(super) fn record(sizes: &DentSizes, all: &DentMeasurements, results: &mut Results) {
-    let pairs = all.fig2.iter().flatten().chain(&all.fig3);
-    let pairs = pairs.chain(all.table1.iter().map(|row| &row.pair));
-    let wrong_answers: u64 = pairs.map(|pair| pair.ours.wrong_answers).sum();
-    results.record("wrong_answers", &[], wrong_answers as f64);
-    for Table1Row { multiple, keys, pair } in &all.table1 {
-        let or_nothing = |ratio: Option<f64>| ratio.unwrap_or(f64::NAN);
+/// Records the median of the rounds.
+fn record_median(results: &mut Results, metric: &str, keys: &[&str], rounds: Vec<f64>) {
+    let rounds: Vec<f64> = rounds.into_iter().filter(|ratio| ratio.is_finite()).collect();
+    results.record_rounds(metric, keys, median(rounds.clone()).unwrap_or(f64::NAN), &rounds);
+}
+
+fn record_wrong<'a>(
+    results: &mut Results,
+    figure: &str,
+    pairs: impl Iterator<Item = &'a ProgramPair>,
+) {
+    let wrong: u64 = pairs.map(|pair| pair.ours.wrong_answers).sum();
+    results.record("wrong_answers", &[figure], wrong as f64);
+}
+
+pub(super) fn record_table1(
+    sizes: &DentSizes,
+    rows: &[Table1Row],
+    buffers: &[Vec<ProgramRun>],
+    results: &mut Results,
+) {
+    record_wrong(results, "Table 1", rows.iter().map(|row| &row.pair));
+    for Table1Row { multiple, keys, pair } in rows {
         let keys = [&*multiple.to_string(), keys.name()];
-        let cpu_ratio = |of: fn(ProgramRun) -> Option<f64>| {
-            measured(pair.dent.and_then(of)) / measured(of(pair.ours))
-        };
-        results.record("put_ratio", &keys, or_nothing(pair.puts_over_dent));
-        results.record("get_ratio", &keys, or_nothing(pair.gets_over_dent));
-        results.record("put_rate", &keys, pair.ours.puts_per_second);
-        results.record("put_cpu", &keys, measured(pair.ours.put_cpu_micros));
-        results.record("get_cpu", &keys, measured(pair.ours.get_cpu_micros));
-        results.record("put_cpu_ratio", &keys, cpu_ratio(|run| run.put_cpu_micros));
-        results.record("get_cpu_ratio", &keys, cpu_ratio(|run| run.get_cpu_micros));
+        record_median(results, "put_ratio", &keys, pair.puts_over_dent());
+        record_median(results, "get_ratio", &keys, pair.gets_over_dent());
+        let rates = pair.our_rounds(|run| Some(run.puts_per_second));
+        results.record_rounds("put_rate", &keys, pair.ours.puts_per_second, &rates);
+        record_times(results, "put_cpu", &keys, &pair.our_rounds(|run| run.put_cpu_micros));
+        record_times(results, "get_cpu", &keys, &pair.our_rounds(|run| run.get_cpu_micros));
+        let puts =
+            |ours: ProgramRun, dent: ProgramRun| Some(dent.put_cpu_micros? / ours.put_cpu_micros?);
+        record_median(results, "put_cpu_ratio", &keys, pair.of_pairs(puts));
+        let gets =
+            |ours: ProgramRun, dent: ProgramRun| Some(dent.get_cpu_micros? / ours.get_cpu_micros?);
+        record_median(results, "get_cpu_ratio", &keys, pair.of_pairs(gets));
     }
-    for ((fanout, _), pairs) in FIG2.iter().zip(&all.fig2) {
+    table1(sizes, rows, results);
+    other_buffers(sizes, rows, buffers, results);
+}
+
+pub(super) fn record_fig2(sizes: &DentSizes, all: &[[ProgramPair; 2]], results: &mut Results) {
+    record_wrong(results, "Fig. 2", all.iter().flatten());
+    for ((fanout, _), pairs) in FIG2.iter().zip(all) {
         for (pages, pair) in FIG2_PAGES.iter().zip(pairs) {
-            let micros = measured(pair.ours.put_cpu_micros);
             let keys = [pages.to_string(), fanout.to_string()];
-            results.record("fanout_put_cpu", &[&keys[0], &keys[1]], micros);
+            let keys = keys.each_ref().map(String::as_str);
+            let times = pair.our_rounds(|run| run.put_cpu_micros);
+            record_times(results, "fanout_put_cpu", &keys, &times);
         }
     }
-    for ((bits, _), pair) in FIG3.iter().zip(&all.fig3) {
-        let bits = bits.to_string();
-        results.record("bits_get_cpu", &[&bits], measured(pair.ours.get_cpu_micros));
-        let dent = pair.dent.and_then(|run| run.get_cpu_micros);
-        results.record("bits_get_cpu_dent", &[&bits], measured(dent));
-    }
-    table1(sizes, all, results);
-    buffers(sizes, all, results);
     fig2(sizes, all, results);
+}
+
+pub(super) fn record_fig3(sizes: &DentSizes, all: &[ProgramPair], results: &mut Results) {
+    record_wrong(results, "Fig. 3", all.iter());
+    for ((bits, _), pair) in FIG3.iter().zip(all) {
+        let keys = [&*bits.to_string()];
+        record_times(results, "bits_get_cpu", &keys, &pair.our_rounds(|run| run.get_cpu_micros));
+        let dent = pair.dent_rounds(|run| run.get_cpu_micros);
+        record_times(results, "bits_get_cpu_dent", &keys, &dent);
+    }
     fig3(sizes, all, results);
 }
 
@@ -70,11 +99,11 @@ fn dent_cpu(pair: &ProgramPair, of: fn(ProgramRun) -> Option<f64>) -> String {
     or_dash(pair.dent.and_then(of), human::number)
 }
 
-fn table1(sizes: &DentSizes, all: &DentMeasurements, results: &mut Results) {
+fn table1(sizes: &DentSizes, all: &[Table1Row], results: &mut Results) {
     let gets = sizes.count(GETS);
     let published = |keys: KeyDistribution| TABLE1.iter().find(|(of, ..)| *of == keys);
     let mut rows = Vec::new();
-    for Table1Row { multiple, keys, pair } in &all.table1 {
+    for Table1Row { multiple, keys, pair } in all {
         let puts = human::count(sizes.count(PUTS * f64::from(*multiple)));
         let name = keys.name();
         rows.push(vec![
@@ -82,7 +111,7 @@ fn table1(sizes: &DentSizes, all: &DentMeasurements, results: &mut Results) {
             published(*keys).map_or("-".to_owned(), |(_, puts, _)| rate(*puts)),
             or_dash(pair.dent.map(|run| run.puts_per_second), rate),
             rate(pair.ours.puts_per_second),
-            or_dash(pair.puts_over_dent, human::ratio),
+            or_dash(median(pair.puts_over_dent()), human::ratio),
             dent_cpu(pair, |run| run.put_cpu_micros),
             or_dash(pair.ours.put_cpu_micros, human::number),
             String::new(),
@@ -93,7 +122,7 @@ fn table1(sizes: &DentSizes, all: &DentMeasurements, results: &mut Results) {
             published(*keys).map_or("-".to_owned(), |(.., gets)| rate(*gets)),
             or_dash(pair.dent.and_then(|run| run.gets_per_second), rate),
             rate(pair.ours.gets_per_second.unwrap_or(0.0)),
-            or_dash(pair.gets_over_dent, human::ratio),
+            or_dash(median(pair.gets_over_dent()), human::ratio),
             dent_cpu(pair, |run| run.get_cpu_micros),
             or_dash(pair.ours.get_cpu_micros, human::number),
             wrong(pair.dent, gets),
@@ -119,36 +148,41 @@ fn table1(sizes: &DentSizes, all: &DentMeasurements, results: &mut Results) {
     results.table_with_introduction("Table 1", introduction, &headers, rows);
 }
 
-fn buffers(sizes: &DentSizes, all: &DentMeasurements, results: &mut Results) {
-    let uniform = all.table1.iter().find(|row| row.keys == KeyDistribution::Uniform);
+fn other_buffers(
+    sizes: &DentSizes,
+    rows: &[Table1Row],
+    buffers: &[Vec<ProgramRun>],
+    results: &mut Results,
+) {
+    let uniform = rows.iter().find(|row| row.keys == KeyDistribution::Uniform);
     let Some(Table1Row { pair, .. }) = uniform else { return };
-    let mut runs = vec![("the buffer of `dent`", pair.ours)];
-    runs.extend(OTHER_BUFFERS.iter().copied().zip(all.buffers.iter().copied()));
-    runs.extend(pair.dent.map(|run| ("Dent's `std::set`", run)));
-    let rows = runs.iter().map(|(name, run)| {
-        let cpu = or_dash(run.put_cpu_micros, human::number);
-        vec![(*name).to_owned(), rate(run.puts_per_second), cpu]
-    });
+    let [skip_list, vector] = OTHER_BUFFERS;
+    let of_kind = |at: usize| buffers.get(at).map_or(&[][..], Vec::as_slice);
+    let all = [
+        ("dent", "the buffer of `dent`", &pair.our_rounds[..]),
+        ("skiplist", skip_list, of_kind(0)),
+        ("vector", vector, of_kind(1)),
+        ("set", "Dent's `std::set`", &pair.dent_rounds),
+    ];
+    let mut rows = Vec::new();
+    for (key, name, rounds) in all {
+        let Some(best) = rounds.iter().copied().reduce(ProgramRun::best) else { continue };
+        let cpu = or_dash(best.put_cpu_micros, human::number);
+        rows.push(vec![name.to_owned(), rate(best.puts_per_second), cpu]);
+        let rates: Vec<f64> = rounds.iter().map(|run| run.puts_per_second).collect();
+        results.record_rounds("buffer_put_rate", &[key], best.puts_per_second, &rates);
+    }
     let introduction = format!(
         "{} uniform puts, with the parameters of Table 1. Published: 305,000 puts a second with \
          `std::set`, about 600,000\nwith a skip-list.",
         human::count(sizes.count(PUTS))
     );
     let headers = ["buffer", "puts a second", "cpu"];
-    results.table_with_introduction("Buffers", introduction, &headers, rows.collect());
-    for (name, run) in runs {
-        let name = match name {
-            "the buffer of `dent`" => "dent",
-            "Dent's `std::set`" => "set",
-            "vector(query=scan)" => "vector",
-            name => name,
-        };
-        results.record("buffer_put_rate", &[name], run.puts_per_second);
-    }
+    results.table_with_introduction("Buffers", introduction, &headers, rows);
 }
 
-fn fig2(sizes: &DentSizes, all: &DentMeasurements, results: &mut Results) {
-    let rows = FIG2.iter().zip(&all.fig2).map(|((fanout, published), pairs)| {
+fn fig2(sizes: &DentSizes, all: &[[ProgramPair; 2]], results: &mut Results) {
+    let rows = FIG2.iter().zip(all).map(|((fanout, published), pairs)| {
         let cells = pairs.iter().flat_map(|pair| {
             let ours = or_dash(pair.ours.put_cpu_micros, human::number);
             [dent_cpu(pair, |run| run.put_cpu_micros), ours]
@@ -177,15 +211,15 @@ fn fig2(sizes: &DentSizes, all: &DentMeasurements, results: &mut Results) {
     );
 }
 
-fn fig3(sizes: &DentSizes, all: &DentMeasurements, results: &mut Results) {
+fn fig3(sizes: &DentSizes, all: &[ProgramPair], results: &mut Results) {
     let gets = sizes.count(POINT_GETS);
-    let rows = FIG3.iter().zip(&all.fig3).map(|((bits, published), pair)| {
+    let rows = FIG3.iter().zip(all).map(|((bits, published), pair)| {
         vec![
             bits.to_string(),
             rate(*published),
             dent_cpu(pair, |run| run.get_cpu_micros),
             or_dash(pair.ours.get_cpu_micros, human::number),
-            or_dash(pair.gets_over_dent, human::ratio),
+            or_dash(median(pair.gets_over_dent()), human::ratio),
             wrong(pair.dent, gets),
             wrong(Some(pair.ours), gets),
         ]
