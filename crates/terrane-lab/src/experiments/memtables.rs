@@ -59,7 +59,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         "bucket_nanos",
         "range_nanos",
         "mix_nanos",
-        "nine_insert",
+        "nine",
     ],
     claims: include_str!("../../claims/memtables.toml"),
     run,
@@ -77,7 +77,7 @@ const METRICS: &[Metric] = &[
     Metric { name: "insert_nanos", about: "time of an insert, by mode and memtable" },
     Metric {
         name: "longest_insert",
-        about: "the longest insert, nanoseconds, by mode and memtable",
+        about: "the longest insert of a round, nanoseconds, by mode and memtable",
     },
     Metric {
         name: "mixed_nanos",
@@ -162,8 +162,8 @@ const METRICS: &[Metric] = &[
         about: "the pairs that differ in the other direction, as text, by mode",
     },
     Metric {
-        name: "nine_insert",
-        about: "time of an insert, by buffer of the authors' later program",
+        name: "nine",
+        about: "time of an operation, by operation and buffer of the authors' later program",
     },
     Metric { name: "auto_steps", about: "operations of a phase of memtable=auto" },
     Metric { name: "auto_range", about: "entries of a range of memtable=auto" },

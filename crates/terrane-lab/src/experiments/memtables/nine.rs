@@ -37,6 +37,14 @@ struct BufferCosts {
 }
 
 impl BufferCosts {
+    /// The operations whose times are recorded.
+    const MEASURED: [(&str, fn(&Self) -> f64); 4] = [
+        ("insert", |costs| costs.insert),
+        ("ascending", |costs| costs.ascending),
+        ("lookup", |costs| costs.lookup),
+        ("range", |costs| costs.range),
+    ];
+
     fn lower(self, other: Self) -> Self {
         Self {
             insert: self.insert.min(other.insert),
@@ -145,38 +153,42 @@ pub(super) fn measure(sizes: &BufferSizes, results: &mut Results) {
         hash_skip_list(BufferMode::Ours, PREFIX, buckets),
         hash_linked_list(BufferMode::Ours, PREFIX, buckets),
     );
-    let rows: [(&str, &str, usize, NewBuffer<'_>); 13] = [
-        ("InSkip-L", "`skiplist`", all, ours(MemtableKind::SKIP_LIST)),
-        ("V-Qsort", "`vector`", all, ours(vector(VectorQuery::Resort))),
-        ("Hash-SL", "`hash-skiplist`", all, ours(skip)),
-        ("Hash-LL", "`hash-linkedlist`", all, ours(linked)),
-        ("V-Qscan", "`vector(query=scan)`", all, ours(vector(VectorQuery::Scan))),
-        ("Hash-V", "`hash-vector`", all, ours(hash_vector)),
-        ("", "`btree`", all, ours(MemtableKind::BTree)),
-        ("V-Sorted", "left out", some, Box::new(|| Box::<SortedVector>::default())),
-        ("", "`btree`", some, ours(MemtableKind::BTree)),
-        ("", "`hash-vector`", some, ours(hash_vector)),
-        ("Skip-L", "left out", all, Box::new(|| Box::<PlainSkipList>::default())),
+    // The key of the measurements; the name in their program; ours; entries.
+    let rows: [(&str, &str, &str, usize, NewBuffer<'_>); 13] = [
+        ("InSkip-L", "InSkip-L", "`skiplist`", all, ours(MemtableKind::SKIP_LIST)),
+        ("V-Qsort", "V-Qsort", "`vector`", all, ours(vector(VectorQuery::Resort))),
+        ("Hash-SL", "Hash-SL", "`hash-skiplist`", all, ours(skip)),
+        ("Hash-LL", "Hash-LL", "`hash-linkedlist`", all, ours(linked)),
+        ("V-Qscan", "V-Qscan", "`vector(query=scan)`", all, ours(vector(VectorQuery::Scan))),
+        ("Hash-V", "Hash-V", "`hash-vector`", all, ours(hash_vector)),
+        ("btree", "", "`btree`", all, ours(MemtableKind::BTree)),
+        ("V-Sorted", "V-Sorted", "left out", some, Box::new(|| Box::<SortedVector>::default())),
+        ("btree, as many", "", "`btree`", some, ours(MemtableKind::BTree)),
+        ("hash-vector, as many", "", "`hash-vector`", some, ours(hash_vector)),
+        ("Skip-L", "Skip-L", "left out", all, Box::new(|| Box::<PlainSkipList>::default())),
         (
+            "Link-L",
             "Link-L",
             "`hash-linkedlist` of one bucket",
             few,
             ours(hash_linked_list(BufferMode::Ours, 0, 1)),
         ),
-        ("", "`btree`", few, ours(MemtableKind::BTree)),
+        ("btree, few", "", "`btree`", few, ours(MemtableKind::BTree)),
     ];
     let mut all: Vec<Vec<BufferCosts>> = vec![Vec::new(); rows.len()];
-    for _ in 0..sizes.rounds.min(2) {
-        for (rounds, (_, _, count, make)) in all.iter_mut().zip(&rows) {
+    for _ in 0..sizes.rounds.max(1) {
+        for (rounds, (.., count, make)) in all.iter_mut().zip(&rows) {
             rounds.push(measure_one(make, load, &sorted, *count));
         }
     }
-    for ((theirs, ..), rounds) in rows.iter().zip(&all).filter(|((name, ..), _)| !name.is_empty()) {
-        let inserts: Vec<f64> = rounds.iter().map(|costs| costs.insert).collect();
-        results.record_least("nine_insert", &[theirs], &inserts);
+    for ((key, ..), rounds) in rows.iter().zip(&all) {
+        for (operation, of) in BufferCosts::MEASURED {
+            let times: Vec<f64> = rounds.iter().map(|costs| of(costs)).collect();
+            results.record_least("nine", &[operation, key], &times);
+        }
     }
     let best = all.into_iter().map(|rounds| rounds.into_iter().reduce(BufferCosts::lower));
-    let cells = rows.iter().zip(best).map(|((theirs, ours, count, _), row)| {
+    let cells = rows.iter().zip(best).map(|((_, theirs, ours, count, _), row)| {
         let names = [(*theirs).to_owned(), (*ours).to_owned(), count.to_string()];
         names.into_iter().chain(row.into_iter().flat_map(BufferCosts::cells)).collect()
     });
