@@ -8,10 +8,10 @@
 //! | module | one line |
 //! |---|---|
 //! | [`sizes`] | sizes, and the memtables |
-//! | [`structures`] | latency by size; hash table against skip-list (Fig. 3, 4, 5, 7) |
+//! | [`structures`] | latency by size, alone and with readers; hash table against skip-list (Fig. 3 to 5, 7) |
 //! | [`draining`] | multi-insert (Fig. 8) |
 //! | [`workloads`] | by threads, on a tree (Fig. 9 to 12) |
-//! | [`scans`] | scans among writes, and their restarts (Fig. 13, 14) |
+//! | [`scans`] | scans among writes, and their restarts (Fig. 13, 14, §5.2) |
 //! | [`memory`] | by the size of memory, and the ablation (Fig. 15 to 17) |
 //! | [`alone`], [`database`] | threads on a memtable alone, and on a database |
 
@@ -30,13 +30,13 @@ use crate::experiment::{Experiment, ExperimentCost, ExperimentOptions};
 use crate::machine::Machine;
 use crate::results::{Metric, Results};
 use crate::scratch::Scratch;
-use sizes::{FloDbSizes, VALUE_BYTES, cores, mib};
+use sizes::{DEFAULT_SCALE, FloDbSizes, MEMORY_KEYS, VALUE_BYTES, cores, mib};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "flodb",
     paper: "FloDB: Unlocking Memory in Persistent Key-Value Stores (EuroSys 2017)",
     about: "a memtable of two levels: hash table and sorted list",
-    cost: ExperimentCost { minutes: 8, disk_mib: 300 },
+    cost: ExperimentCost { minutes: 15, disk_mib: 300 },
     default_scale: DEFAULT_SCALE,
     scale_of: "the paper's smallest memory, 128 MiB; its data, 300 GB, are a share of 1/1100 of that share",
     figures: &["Fig. 3 to 5", "Fig. 7 to 17"],
@@ -45,20 +45,30 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         "structure_insert",
         "structure_walk",
         "structure_mops",
+        "structure_most",
+        "reader_write_p50",
+        "reader_write_p99",
+        "reader_get_p50",
+        "reader_get_p99",
         "drain_nanos",
         "tree_rate",
+        "single_rate",
+        "tree_persisted",
+        "tree_write_p50",
+        "tree_write_p99",
+        "tree_get_p50",
+        "tree_get_p99",
         "scan_keys",
         "scan_operations",
         "burst_rate",
+        "burst_single",
         "skew_rate",
         "alone_mops",
+        "single_mops",
     ],
     claims: include_str!("../../claims/flodb.toml"),
     run,
 };
-
-/// The sizes of the constants in [`sizes`]: 16 MiB of the paper's 128.
-const DEFAULT_SCALE: f64 = 0.125;
 
 const METRICS: &[Metric] = &[
     Metric { name: "machine", about: "the machine, as text" },
@@ -71,7 +81,8 @@ const METRICS: &[Metric] = &[
     Metric { name: "value_bytes", about: "bytes of a value" },
     Metric { name: "threads", about: "the greatest number of threads; one more drains" },
     Metric { name: "cores", about: "processors" },
-    Metric { name: "few_entries", about: "entries of the smaller structure" },
+    Metric { name: "memory_mib", about: "sizes of memory in MiB, by size of memory" },
+    Metric { name: "structure_entries", about: "entries of a structure, by the paper's number" },
     Metric {
         name: "structure_insert",
         about: "median time of an insert, by mode, size of memory and structure",
@@ -82,11 +93,26 @@ const METRICS: &[Metric] = &[
     },
     Metric {
         name: "structure_mops",
-        about: "million operations a second, by first or last combination of entries and threads, and structure",
+        about: "million operations a second, by the paper's number of entries, threads and structure",
+    },
+    Metric {
+        name: "structure_most",
+        about: "the same with the most threads, by the paper's number of entries, and structure",
+    },
+    Metric {
+        name: "reader_write_p50",
+        about: "median latency of the writer next to eight readers of a database in microseconds, by memtable and size of memory",
+    },
+    Metric { name: "reader_write_p99", about: "its 99th percentile, likewise" },
+    Metric { name: "reader_get_p50", about: "the median latency of the readers, likewise" },
+    Metric { name: "reader_get_p99", about: "its 99th percentile, likewise" },
+    Metric {
+        name: "reader_stalled",
+        about: "percent of its time that the writer stalls, likewise",
     },
     Metric {
         name: "drain_nanos",
-        about: "time to drain a key, by mode, keys of the lower level for each, and insert",
+        about: "time to drain a key in batches of five, by mode, neighbourhood and insert",
     },
     Metric {
         name: "tree_rate",
@@ -100,6 +126,19 @@ const METRICS: &[Metric] = &[
         name: "tree_in_membuffer",
         about: "percent of writes that complete in the Membuffer, by memtable and workload",
     },
+    Metric { name: "single_rate", about: "thousand operations a second with one thread, likewise" },
+    Metric {
+        name: "tree_stalled",
+        about: "percent of the time of all threads in stalls, by memtable and workload",
+    },
+    Metric {
+        name: "tree_persisted",
+        about: "thousand entries a second that flushes write while they run, by memtable and workload",
+    },
+    Metric { name: "tree_write_p50", about: "median latency of writes in microseconds, likewise" },
+    Metric { name: "tree_write_p99", about: "its 99th percentile, likewise" },
+    Metric { name: "tree_get_p50", about: "median latency of lookups in microseconds, likewise" },
+    Metric { name: "tree_get_p99", about: "its 99th percentile, likewise" },
     Metric {
         name: "scan_keys",
         about: "thousand keys a second, by memtable, scan and percent of scans",
@@ -116,9 +155,15 @@ const METRICS: &[Metric] = &[
         about: "percent of writes that complete in the Membuffer, likewise",
     },
     Metric {
+        name: "fallbacks",
+        about: "fallbacks of 1000 of the paper's scans, by width, size of memory and threads",
+    },
+    Metric { name: "fallback_restarts", about: "their restarts, likewise" },
+    Metric {
         name: "burst_rate",
         about: "thousand operations a second of a burst, by memtable and size of memory",
     },
+    Metric { name: "burst_single", about: "the same with one writer, likewise" },
     Metric {
         name: "burst_background",
         about: "percent of a processor of flushes and merges, likewise",
@@ -167,12 +212,15 @@ const METRICS: &[Metric] = &[
 fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     let scratch = Scratch::temporary("terrane-claims-")?;
     let ExperimentOptions { scale, rounds, seed, ref threads, .. } = *options;
-    let sizes = FloDbSizes::new(scale / DEFAULT_SCALE, rounds, seed, threads.clone());
+    let sizes = FloDbSizes::new(scale, rounds, seed, threads.clone());
     let joined = |numbers: Vec<String>| numbers.join(", ");
     results.record_text("machine", Machine::here(scratch.path()).to_string());
     results.record_text("threads_list", joined(threads.iter().map(u32::to_string).collect()));
     let memory = sizes.memory_bytes().into_iter().map(mib).collect();
     results.record_text("memory_list", joined(memory));
+    for (key, bytes) in MEMORY_KEYS.iter().zip(sizes.memory_bytes()) {
+        results.record("memory_mib", &[key], (bytes >> 20) as f64);
+    }
     for (metric, value) in [
         ("scale", scale),
         ("rounds", rounds as f64),
@@ -189,6 +237,9 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
         structures::measure(&sizes, results);
         Ok(())
     })?;
+    options.part(results, "readers and a writer", "Fig. 3, 4", |results| {
+        structures::read_while_writing(&sizes, dir, results)
+    })?;
     options.part(results, "draining", "Fig. 8", |results| {
         draining::measure(&sizes, results);
         Ok(())
@@ -198,6 +249,8 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     })?;
     options
         .part(results, "scans", "Fig. 13, 14", |results| scans::measure(&sizes, dir, results))?;
+    options
+        .part(results, "fallbacks", "§5.2", |results| scans::fallbacks(&sizes, dir, results))?;
     options.part(results, "bursts", "Fig. 15", |results| memory::burst(&sizes, dir, results))?;
     options.part(results, "skew", "Fig. 16", |results| memory::skew(&sizes, dir, results))?;
     options.part(results, "ablation", "Fig. 17", |results| {

@@ -107,19 +107,22 @@ pub(super) fn write(sizes: &FloDbSizes, kind: MemtableKind, bytes: u64, threads:
     [mops, run.in_membuffer.into_inner() as f64 / operations.max(1.0)]
 }
 
-/// Returns the rate of operations in millions per second, half updates and half lookups, on a
-/// structure of `entries` entries.
-pub(super) fn mix(sizes: &FloDbSizes, kind: MemtableKind, entries: u64, threads: u32) -> f64 {
+/// Returns the rates of operations in millions per second, half updates and half lookups, on a
+/// structure of `entries` entries, by number of threads.
+pub(super) fn mix(
+    sizes: &FloDbSizes,
+    kind: MemtableKind,
+    entries: u64,
+    threads: &[u32],
+) -> Vec<f64> {
     const SMALL: [u8; 8] = [7; 8];
     let memtable = memtable::new(kind, entries * 300, &sizes.pool);
     for number in 0..entries {
         memtable.update(&spread(number), number + 1, EntryKind::Value, &SMALL, || number);
     }
     let next_seq = AtomicU64::new(entries + 1);
-    let is_over = AtomicBool::new(false);
-    let start = Instant::now();
-    let client = |mut random: SplitMix| {
-        let mut operations = 0;
+    let client = |is_over: &AtomicBool, mut random: SplitMix| {
+        let mut operations: u64 = 0;
         while !is_over.load(Ordering::Relaxed) {
             for _ in 0..STEPS / 2 {
                 black_box(memtable.look_up(&spread(random.below(entries)), MAX_SEQ));
@@ -133,13 +136,17 @@ pub(super) fn mix(sizes: &FloDbSizes, kind: MemtableKind, entries: u64, threads:
         operations
     };
     let random = |thread| SplitMix::new(sizes.seed + u64::from(thread));
-    let operations: u64 = std::thread::scope(|scope| {
-        let client = &client;
-        let clients: Vec<_> =
-            (0..threads).map(|thread| scope.spawn(move || client(random(thread)))).collect();
-        std::thread::sleep(sizes.duration() / 2);
-        is_over.store(true, Ordering::Relaxed);
-        clients.into_iter().filter_map(|client| client.join().ok()).sum()
-    });
-    operations as f64 / start.elapsed().as_secs_f64() / 1e6
+    let rate = |threads: u32| {
+        let (is_over, start) = (AtomicBool::new(false), Instant::now());
+        let operations: u64 = std::thread::scope(|scope| {
+            let (client, is_over) = (&client, &is_over);
+            let start = |thread| scope.spawn(move || client(is_over, random(thread)));
+            let clients: Vec<_> = (0..threads).map(start).collect();
+            std::thread::sleep(sizes.duration() / 2);
+            is_over.store(true, Ordering::Relaxed);
+            clients.into_iter().filter_map(|client| client.join().ok()).sum()
+        });
+        operations as f64 / start.elapsed().as_secs_f64() / 1e6
+    };
+    threads.iter().map(|threads| rate(*threads)).collect()
 }

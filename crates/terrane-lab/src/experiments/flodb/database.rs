@@ -8,13 +8,17 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use terrane::{Db, Design, Durability, Options};
 use terrane_policy::MemtableKind;
+use terrane_workload::Latency;
 
 use super::sizes::{FloDbSizes, SplitMix, VALUE_BYTES, spread};
 
 const VALUE: [u8; VALUE_BYTES] = [7; VALUE_BYTES];
 
-/// The number of keys that a scan reads (§5.2).
+/// The width of a scan in keys, of which every second one exists (§5.2).
 pub(super) const SCAN_KEYS: u64 = 100;
+
+/// One of this many operations is timed, so that the clock takes little of the time.
+const TIMED: u64 = 16;
 
 /// Skewed: 98 of 100 operations are on 2 of 100 keys (§5.4).
 const HOT_OPERATIONS: u64 = 98;
@@ -26,10 +30,19 @@ pub(super) struct OperationMix {
     pub(super) puts: u64,
     pub(super) deletes: u64,
     pub(super) scans: u64,
+    /// The width of a scan in keys.
+    pub(super) scan_keys: u64,
     /// Whether some keys are hot.
     pub(super) is_skewed: bool,
     /// True if the first thread writes and the other threads read.
     pub(super) one_writer: bool,
+}
+
+impl OperationMix {
+    /// Returns the mean bytes of key and value that a write adds.
+    fn mean_entry_bytes(self) -> f64 {
+        8.0 + (VALUE_BYTES as u64 * self.puts) as f64 / (self.puts + self.deletes) as f64
+    }
 }
 
 /// Rates and shares of a run.
@@ -52,6 +65,14 @@ pub(super) struct ThreadedRun {
     pub(super) draining: f64,
     /// The time for which writers stalled, in percent of the time of all threads.
     pub(super) stalled: f64,
+    /// Latencies of writes and of lookups in microseconds; not a number if there were none.
+    pub(super) write_p50: f64,
+    pub(super) write_p99: f64,
+    pub(super) get_p50: f64,
+    pub(super) get_p99: f64,
+    /// Entries that flushes write while they run, in thousands per second: the line of Fig. 9. Not
+    /// a number without flushes.
+    pub(super) persisted: f64,
 }
 
 /// Opens a database like the paper's: no log, leveling, and the given buffer size.
@@ -82,11 +103,32 @@ pub(super) fn load(db: &Db, mix: OperationMix, keys: u64) -> Result<()> {
     Ok(())
 }
 
-/// The counts that one thread collects.
+/// Puts every second key in ascending order, and waits until the tree settles.
+pub(super) fn load_in_order(db: &Db, keys: u64) -> Result<()> {
+    let mut all: Vec<[u8; 8]> = (0..keys).step_by(2).map(spread).collect();
+    all.sort_unstable();
+    all.into_iter().try_for_each(|key| db.put(key, VALUE))?;
+    db.flush()?;
+    db.wait_for_compactions()?;
+    Ok(())
+}
+
+/// The counts and the latencies that one thread collects.
 #[derive(Default)]
 struct ThreadCounts {
     operations: u64,
     keys: u64,
+    writes: Latency,
+    gets: Latency,
+}
+
+impl ThreadCounts {
+    fn add(&mut self, other: &Self) {
+        self.operations += other.operations;
+        self.keys += other.keys;
+        self.writes.add(&other.writes);
+        self.gets.add(&other.gets);
+    }
 }
 
 fn client(
@@ -107,22 +149,30 @@ fn client(
         let (key, choice) = (key_of(mix, number, keys), random.below(100));
         done.operations += 1;
         done.keys += 1;
-        if choice < mix.puts {
+        let start = done.operations.is_multiple_of(TIMED).then(Instant::now);
+        let latency = if choice < mix.puts {
             db.put(key, VALUE)?;
+            &mut done.writes
         } else if choice < mix.puts + mix.deletes {
             db.delete(key)?;
+            &mut done.writes
         } else if choice < mix.puts + mix.deletes + mix.scans {
-            done.keys += scan(db, key, keys)?.saturating_sub(1);
+            done.keys += scan(db, key, keys, mix.scan_keys)?.saturating_sub(1);
+            continue;
         } else {
             black_box(db.get(key)?);
+            &mut done.gets
+        };
+        if let Some(start) = start {
+            latency.record(start.elapsed());
         }
     }
     Ok(done)
 }
 
-/// Reads the range of 100 keys from `start` on; returns how many of them exist.
-fn scan(db: &Db, start: [u8; 8], keys: u64) -> terrane::Result<u64> {
-    let width = (u64::MAX / keys).saturating_mul(SCAN_KEYS);
+/// Reads a range of `width` keys from `start` on; returns how many of them exist.
+fn scan(db: &Db, start: [u8; 8], keys: u64, width: u64) -> terrane::Result<u64> {
+    let width = (u64::MAX / keys).saturating_mul(width);
     let end = u64::from_be_bytes(start).saturating_add(width).to_be_bytes();
     let mut count = 0;
     for entry in db.range(start..end)? {
@@ -130,6 +180,10 @@ fn scan(db: &Db, start: [u8; 8], keys: u64) -> terrane::Result<u64> {
         count += 1;
     }
     Ok(count)
+}
+
+fn percentile(latency: &Latency, percent: f64) -> f64 {
+    if latency.samples() == 0 { f64::NAN } else { latency.percentile_micros(percent) }
 }
 
 /// Runs `threads` threads for `time`.
@@ -147,8 +201,8 @@ pub(super) fn run(
         let clients: Vec<_> = (0..threads)
             .map(|thread| {
                 let (is_over, mut mix) = (&is_over, mix);
-                if mix.one_writer {
-                    (mix.puts, mix.deletes) = if thread == 0 { (50, 50) } else { (0, 0) };
+                if mix.one_writer && thread > 0 {
+                    (mix.puts, mix.deletes) = (0, 0);
                 }
                 let random = SplitMix::new(sizes.seed + u64::from(thread));
                 scope.spawn(move || client(db, mix, keys, is_over, random))
@@ -161,9 +215,7 @@ pub(super) fn run(
     let seconds = start.elapsed().as_secs_f64();
     let mut sum = ThreadCounts::default();
     for done in done {
-        let ThreadCounts { operations, keys } = done?;
-        sum.operations += operations;
-        sum.keys += keys;
+        sum.add(&done?);
     }
     let after = db.stats();
     let scans = (after.scans - before.scans).max(1) as f64;
@@ -172,6 +224,9 @@ pub(super) fn run(
     let percent = |after: u64, before: u64| (after - before) as f64 / seconds / 1e4;
     let background = |stats: &terrane::Stats| stats.flush_micros + stats.compaction_cpu_micros;
     let (front, front_before) = (after.membuffer, before.membuffer);
+    let flushed =
+        (after.flush_bytes_written - before.flush_bytes_written) as f64 / mix.mean_entry_bytes();
+    let flush_millis = (after.flush_micros - before.flush_micros) as f64 / 1e3;
     Ok(ThreadedRun {
         shared: of_scans(front.scan_piggybacks, front_before.scan_piggybacks),
         in_membuffer: (front.writes - front_before.writes) as f64 * 100.0 / writes,
@@ -183,5 +238,10 @@ pub(super) fn run(
         keys: sum.keys as f64 / seconds / 1e3,
         restarts: of_scans(after.membuffer.scan_restarts, before.membuffer.scan_restarts),
         fallbacks: of_scans(after.membuffer.scan_fallbacks, before.membuffer.scan_fallbacks),
+        write_p50: percentile(&sum.writes, 50.0),
+        write_p99: percentile(&sum.writes, 99.0),
+        get_p50: percentile(&sum.gets, 50.0),
+        get_p99: percentile(&sum.gets, 99.0),
+        persisted: flushed / flush_millis,
     })
 }

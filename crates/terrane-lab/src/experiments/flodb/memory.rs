@@ -7,14 +7,20 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::alone;
-use super::database::{OperationMix, load, open, run};
+use super::database::{OperationMix, ThreadedRun, load, open, run};
 use super::sizes::{FloDbSizes, KeyedMemtable, MEMORY_KEYS, NamedMemtable, ablations, kinds, mib};
 use crate::experiments::memtables::BufferMode;
 use crate::results::Results;
 
 /// A mix of half puts and half deletes.
-const BURST: OperationMix =
-    OperationMix { puts: 50, deletes: 50, scans: 0, is_skewed: false, one_writer: false };
+const BURST: OperationMix = OperationMix {
+    puts: 50,
+    deletes: 50,
+    scans: 0,
+    scan_keys: 0,
+    is_skewed: false,
+    one_writer: false,
+};
 /// Half lookups, most of which request hot keys.
 const SKEWED: OperationMix = OperationMix { puts: 25, deletes: 25, is_skewed: true, ..BURST };
 
@@ -29,7 +35,8 @@ pub(super) fn burst(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> Re
     let threads = sizes.threads_max();
     let title =
         format!("Fig. 15: a burst of writes, thousand operations a second, {threads} threads");
-    by_memory(sizes, dir, (BURST, BURST_METRICS), title, results)
+    by_memory(sizes, dir, (BURST, BURST_METRICS), title, results)?;
+    single_burst(sizes, dir, results)
 }
 
 /// Measures Fig. 16.
@@ -40,6 +47,47 @@ pub(super) fn skew(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> Res
         sizes.threads_max()
     );
     by_memory(sizes, dir, (SKEWED, SKEW_METRICS), title, results)
+}
+
+/// Measures Fig. 15 with one writer, which leaves a processor to the thread that drains.
+fn single_burst(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> Result<()> {
+    let keyed = kinds();
+    let kinds = keyed.map(|KeyedMemtable { memtable, .. }| memtable);
+    let mut rows = Vec::new();
+    for (size, bytes) in MEMORY_KEYS.into_iter().zip(sizes.memory_bytes()) {
+        let rounds = sizes.rounds(&kinds, |kind| {
+            let run = fresh(sizes, dir, kind, BURST, bytes, 1)?;
+            anyhow::Ok([run.operations])
+        })?;
+        for (KeyedMemtable { key, .. }, rounds) in keyed.iter().zip(&rounds) {
+            rounds.record(results, "burst_single", &[key, size], 0);
+        }
+        let cells = rounds.iter().map(|rounds| format!("{:.0}", rounds.best()[0]));
+        rows.push(std::iter::once(mib(bytes) + " MiB").chain(cells).collect());
+    }
+    let title = "Fig. 15: a burst of writes, thousand operations a second, one thread";
+    results.table(title, &headers(&kinds), rows);
+    Ok(())
+}
+
+/// Runs a mix on a tree of its own.
+fn fresh(
+    sizes: &FloDbSizes,
+    dir: &Path,
+    kind: &NamedMemtable,
+    mix: OperationMix,
+    bytes: u64,
+    threads: u32,
+) -> Result<ThreadedRun> {
+    let dir = dir.join("flodb");
+    let db = open(&dir, kind.kind, bytes)?;
+    if mix.is_skewed {
+        load(&db, mix, sizes.keys())?;
+    }
+    let run = run(sizes, &db, mix, threads, 2 * sizes.duration())?;
+    db.close()?;
+    std::fs::remove_dir_all(&dir)?;
+    Ok(run)
 }
 
 fn headers(kinds: &[NamedMemtable]) -> Vec<&'static str> {
@@ -59,14 +107,7 @@ fn by_memory(
     let mut rows = Vec::new();
     for (size, bytes) in MEMORY_KEYS.into_iter().zip(sizes.memory_bytes()) {
         let rounds = sizes.rounds(&kinds, |kind| {
-            let dir = dir.join("flodb");
-            let db = open(&dir, kind.kind, bytes)?;
-            if mix.is_skewed {
-                load(&db, mix, sizes.keys())?;
-            }
-            let run = run(sizes, &db, mix, sizes.threads_max(), 2 * sizes.duration())?;
-            db.close()?;
-            std::fs::remove_dir_all(&dir)?;
+            let run = fresh(sizes, dir, kind, mix, bytes, sizes.threads_max())?;
             anyhow::Ok([
                 run.operations,
                 run.background,
@@ -93,8 +134,7 @@ pub(super) fn ablation(sizes: &FloDbSizes, results: &mut Results) {
         let kinds = ablations(mode);
         let mut rows = Vec::new();
         // The paper's factors are those of its single writer.
-        let more = sizes.threads.iter().filter(|threads| **threads != 1);
-        let threads: Vec<u32> = std::iter::once(1).chain(more.copied()).collect();
+        let threads = sizes.threads_from_one();
         for (number, writers) in threads.iter().enumerate() {
             let is_last = number + 1 == threads.len();
             for (size, bytes) in MEMORY_KEYS.into_iter().zip(sizes.memory_bytes()) {

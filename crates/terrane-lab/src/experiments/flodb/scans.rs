@@ -6,8 +6,8 @@ use anyhow::Result;
 use terrane_policy::MemtableKind;
 use terrane_policy::flodb::ScanMode;
 
-use super::database::{OperationMix, load, open, run};
-use super::sizes::{FloDbSizes, LIST, NamedMemtable, scanning};
+use super::database::{OperationMix, SCAN_KEYS, load, open, run};
+use super::sizes::{FloDbSizes, LIST, MEMORY_KEYS, NamedMemtable, mib, scanning};
 use crate::experiments::memtables::BufferMode;
 use crate::results::Results;
 
@@ -24,6 +24,9 @@ const METRICS: [&str; 6] = [
     "scan_in_membuffer",
 ];
 const SHOWN: usize = 4;
+
+/// Widths of scans in keys (§5.2).
+const WIDTHS: [u64; 4] = [10, 100, 1000, 10_000];
 
 /// The metrics of all shares.
 type AllShares = [f64; SHARES.len() * METRICS.len()];
@@ -85,7 +88,8 @@ fn all(sizes: &FloDbSizes, dir: &Path, kind: MemtableKind, threads: u32) -> Resu
     let mut all = [0.0; SHARES.len() * METRICS.len()];
     for (values, scans) in all.chunks_mut(METRICS.len()).zip(SHARES) {
         let (puts, deletes) = ((100 - scans) / 2, (100 - scans) - (100 - scans) / 2);
-        let mix = OperationMix { puts, deletes, scans, ..OperationMix::default() };
+        let scan_keys = SCAN_KEYS;
+        let mix = OperationMix { puts, deletes, scans, scan_keys, ..OperationMix::default() };
         let run = run(sizes, &db, mix, threads, sizes.duration())?;
         values.copy_from_slice(&[
             run.keys,
@@ -99,4 +103,39 @@ fn all(sizes: &FloDbSizes, dir: &Path, kind: MemtableKind, threads: u32) -> Resu
     db.close()?;
     std::fs::remove_dir_all(&dir)?;
     Ok(all)
+}
+
+/// Measures how often the paper's scans restart and fall back, by width, memory and threads (§5.2).
+pub(super) fn fallbacks(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> Result<()> {
+    let dir = dir.join("flodb");
+    let kind = scanning(BufferMode::Published, ScanMode::Restart);
+    let mut rows = Vec::new();
+    for (size, bytes) in MEMORY_KEYS.into_iter().zip(sizes.memory_bytes()) {
+        let db = open(&dir, kind, bytes)?;
+        load(&db, OperationMix::default(), sizes.keys())?;
+        for scan_keys in WIDTHS {
+            for threads in sizes.threads_from_one() {
+                let writes = OperationMix { puts: 48, deletes: 47, ..OperationMix::default() };
+                let mix = OperationMix { scans: SHARES[0], scan_keys, ..writes };
+                let run = run(sizes, &db, mix, threads, sizes.duration() / 2)?;
+                let keys = [&*scan_keys.to_string(), size, &threads.to_string()];
+                results.record("fallback_restarts", &keys, run.restarts);
+                results.record("fallbacks", &keys, run.fallbacks);
+                rows.push(vec![
+                    format!("{scan_keys} keys, {} MiB, {threads} threads", mib(bytes)),
+                    format!("{:.0}", run.operations),
+                    format!("{:.1}", run.restarts),
+                    format!("{:.1}", run.fallbacks),
+                ]);
+            }
+        }
+        db.close()?;
+        std::fs::remove_dir_all(&dir)?;
+    }
+    results.table(
+        "§5.2: restarts and fallbacks of the paper's scans, by width, memory and threads",
+        &["", "thousand operations a second", "restarts of 1000 scans", "fallbacks of 1000 scans"],
+        rows,
+    );
+    Ok(())
 }

@@ -14,7 +14,7 @@ use crate::results::Results;
 /// Bytes of a value (§5.1).
 pub(super) const VALUE_BYTES: usize = 256;
 
-/// Sizes of memory; the paper uses 128 MiB to 192 GiB.
+/// Sizes of memory: one, four and sixteen times the least; the paper uses 128 MiB to 192 GiB.
 const MEMORY_BYTES: [f64; 3] = [(16 << 20) as f64, (64 << 20) as f64, (256 << 20) as f64];
 
 /// The key space of a tree; every second key exists. The paper has 300 GB.
@@ -26,8 +26,12 @@ const BUFFER_BYTES: f64 = (16 << 20) as f64;
 /// The duration of a measurement.
 const MILLIS: f64 = 500.0;
 
+/// The share of the paper's sizes for which the constants above stand: 16 MiB of its 128.
+pub(super) const DEFAULT_SCALE: f64 = 0.125;
+
 /// The sizes of a run.
 pub(super) struct FloDbSizes {
+    /// The factor on the constants above.
     pub(super) scale: f64,
     pub(super) rounds: usize,
     pub(super) seed: u64,
@@ -36,9 +40,16 @@ pub(super) struct FloDbSizes {
 }
 
 impl FloDbSizes {
-    pub(super) fn new(scale: f64, rounds: usize, seed: u64, threads: Vec<u32>) -> Self {
+    /// Creates the sizes that are a share of the paper's.
+    pub(super) fn new(share: f64, rounds: usize, seed: u64, threads: Vec<u32>) -> Self {
+        let scale = share / DEFAULT_SCALE;
         // The pool keeps memory between measurements, as between the memtables of a database.
         Self { scale, rounds, seed, threads, pool: Pool::new(2 << 30) }
+    }
+
+    /// Returns the sizes as a share of the paper's.
+    pub(super) fn share(&self) -> f64 {
+        self.scale * DEFAULT_SCALE
     }
 
     pub(super) fn scaled(&self, count: u64) -> u64 {
@@ -64,6 +75,12 @@ impl FloDbSizes {
     /// Returns the maximum number of threads.
     pub(super) fn threads_max(&self) -> u32 {
         self.threads.iter().copied().max().unwrap_or(1)
+    }
+
+    /// Returns the numbers of threads, from one thread on, which leaves a processor to the drain.
+    pub(super) fn threads_from_one(&self) -> Vec<u32> {
+        let more = self.threads.iter().filter(|threads| **threads != 1);
+        std::iter::once(1).chain(more.copied()).collect()
     }
 
     /// Returns the measurements of several rounds, in which the kinds take turns.

@@ -2,14 +2,17 @@
 
 use std::convert::Infallible;
 use std::hint::black_box;
+use std::path::Path;
 use std::time::Instant;
 
+use anyhow::Result;
 use terrane::memtable::{self, EntryKind, MAX_SEQ};
 use terrane_policy::MemtableKind;
 
 use super::alone;
+use super::database::{OperationMix, load, open, run};
 use super::sizes::{
-    FloDbSizes, KindRounds, LIST, MEMORY_KEYS, NamedMemtable, VALUE_BYTES, hash_table, mib, spread,
+    FloDbSizes, LIST, MEMORY_KEYS, NamedMemtable, VALUE_BYTES, hash_table, mib, spread,
 };
 use crate::experiments::memtables::{BufferMode, hash_linked_list};
 use crate::human::nanos;
@@ -95,12 +98,22 @@ fn by_memory(sizes: &FloDbSizes, results: &mut Results) {
             }
         }
         results.table(
-            format!("Fig. 3, 4: median latency by the size of memory, {}", mode.name()),
+            format!(
+                "Fig. 3, 4: median latency of a memtable alone by the size of memory, {}",
+                mode.name()
+            ),
             &["memtable", "insert", "lookup", "walk over all, an entry"],
             rows,
         );
     }
 }
+
+/// The entries of Fig. 5 and 7, of which the scale takes a share; a billion, the paper's greatest
+/// number, would take more than a hundred gigabytes.
+const ENTRIES: [(&str, u64); 3] = [("32K", 32 << 10), ("1M", 1_000_000), ("33M", 33_000_000)];
+
+/// A structure of this many entries takes less than a gigabyte.
+const ENTRIES_MAX: u64 = 5_000_000;
 
 /// Measures Fig. 5 and 7.
 fn by_entries(sizes: &FloDbSizes, results: &mut Results) {
@@ -109,26 +122,31 @@ fn by_entries(sizes: &FloDbSizes, results: &mut Results) {
         NamedMemtable { name: LIST, kind: MemtableKind::SKIP_LIST },
         NamedMemtable { name: "B-link tree", kind: MemtableKind::BTree },
     ];
-    let entries = [32_000, 1_000_000].map(|entries| sizes.scaled(entries));
-    results.record("few_entries", &[], entries[0] as f64);
+    let threads = sizes.threads_from_one();
     let mut rows = Vec::new();
-    let mut first: Option<Vec<KindRounds<1>>> = None;
-    let mut last = Vec::new();
-    for entries in entries {
-        for threads in &sizes.threads {
-            let rounds = sizes.rounds(&kinds, |kind| {
-                Ok::<_, Infallible>([alone::mix(sizes, kind.kind, entries, *threads)])
-            });
-            last = rounds.unwrap_or_default();
-            first.get_or_insert_with(|| last.clone());
-            let cells = last.iter().map(|rounds| format!("{:.2}", rounds.best()[0]));
-            let name = format!("{entries} entries, {threads} threads");
-            rows.push(std::iter::once(name).chain(cells).collect());
+    for (key, entries) in ENTRIES {
+        let entries = ((entries as f64 * sizes.share()) as u64).clamp(1000, ENTRIES_MAX);
+        results.record("structure_entries", &[key], entries as f64);
+        // By kind: the rounds, each by the number of threads.
+        let mut all = kinds.map(|_| Vec::new());
+        for _ in 0..sizes.rounds.max(1) {
+            for (rounds, kind) in all.iter_mut().zip(&kinds) {
+                rounds.push(alone::mix(sizes, kind.kind, entries, &threads));
+            }
         }
-    }
-    for (key, rates) in [("first", first.unwrap_or_default()), ("last", last)] {
-        for (kind, rounds) in kinds.iter().zip(rates) {
-            rounds.record(results, "structure_mops", &[key, kind.name], 0);
+        for (at, threads) in threads.iter().enumerate() {
+            let mut row = vec![format!("{entries} entries, {threads} threads")];
+            for (kind, rounds) in kinds.iter().zip(&all) {
+                let rounds: Vec<f64> = rounds.iter().map(|rates| rates[at]).collect();
+                let most = rounds.iter().copied().fold(f64::NAN, f64::max);
+                let keys = [key, &threads.to_string(), kind.name];
+                results.record_rounds("structure_mops", &keys, most, &rounds);
+                if *threads == sizes.threads_max() {
+                    results.record_rounds("structure_most", &[key, kind.name], most, &rounds);
+                }
+                row.push(format!("{most:.2}"));
+            }
+            rows.push(row);
         }
     }
     results.table(
@@ -136,4 +154,55 @@ fn by_entries(sizes: &FloDbSizes, results: &mut Results) {
         &["", "hash table", LIST, "B-link tree"],
         rows,
     );
+}
+
+/// The readers next to the writer of Fig. 3 and 4.
+const READERS: u32 = 8;
+
+/// Measures Fig. 3 and 4 end to end: latencies on a database that a writer fills while others read.
+pub(super) fn read_while_writing(
+    sizes: &FloDbSizes,
+    dir: &Path,
+    results: &mut Results,
+) -> Result<()> {
+    const METRICS: [&str; 4] =
+        ["reader_write_p50", "reader_write_p99", "reader_get_p50", "reader_get_p99"];
+    let dir = dir.join("flodb");
+    let mix = OperationMix { puts: 100, one_writer: true, ..OperationMix::default() };
+    let mut rows = Vec::new();
+    for (size, bytes) in MEMORY_KEYS.into_iter().zip(sizes.memory_bytes()) {
+        let buckets = u32::try_from(bytes / 300 / 8).unwrap_or(u32::MAX).max(1);
+        let hashed = hash_linked_list(BufferMode::Published, 8, buckets);
+        let kinds = [(LIST, MemtableKind::SKIP_LIST), ("hash table", hashed)];
+        let kinds = kinds.map(|(name, kind)| NamedMemtable { name, kind });
+        let rounds = sizes.rounds(&kinds, |kind| {
+            let db = open(&dir, kind.kind, bytes)?;
+            load(&db, mix, sizes.keys())?;
+            let run = run(sizes, &db, mix, READERS + 1, 4 * sizes.duration())?;
+            db.close()?;
+            std::fs::remove_dir_all(&dir)?;
+            anyhow::Ok([run.write_p50, run.write_p99, run.get_p50, run.get_p99, run.stalled])
+        })?;
+        for (kind, rounds) in kinds.iter().zip(&rounds) {
+            for (at, metric) in METRICS.iter().enumerate() {
+                results.record_least(metric, &[kind.name, size], &rounds.of(at));
+            }
+            let median = |at| rounds.of(at).into_iter().fold(f64::INFINITY, f64::min);
+            let stalled = rounds.of(METRICS.len()).into_iter().fold(0.0, f64::max);
+            // The share is that of all threads, of which only the writer stalls.
+            let stalled = stalled * f64::from(READERS + 1);
+            results.record("reader_stalled", &[kind.name, size], stalled);
+            let cells = (0..METRICS.len()).map(|at| format!("{:.1}", median(at)));
+            let name = format!("{}, {} MiB", kind.name, mib(bytes));
+            rows.push(
+                std::iter::once(name).chain(cells).chain([format!("{stalled:.0} %")]).collect(),
+            );
+        }
+    }
+    results.table(
+        "Fig. 3, 4: a writer and eight readers on a database, latencies in microseconds",
+        &["memtable", "write P50", "P99", "lookup P50", "P99", "writer stalled"],
+        rows,
+    );
+    Ok(())
 }
