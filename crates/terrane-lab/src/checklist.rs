@@ -255,7 +255,7 @@ fn row(item: &Item, claims: &[NamedClaim], verdicts: &LatestVerdicts) -> Vec<Str
     vec![number.clone(), what.clone(), state, shown.join("; ")]
 }
 
-/// Returns what is wrong with the list of items: numbers twice, whole items that nothing shows,
+/// Returns the problems of the list of items: numbers twice, whole items that nothing shows,
 /// unknown figures, and claims on unknown items.
 ///
 /// # Errors

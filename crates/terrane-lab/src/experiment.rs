@@ -130,7 +130,7 @@ pub struct Experiment {
     pub about: &'static str,
     /// The time and the disk space that the experiment needs.
     pub cost: ExperimentCost,
-    /// The sizes that the experiment has unless told otherwise, as a share of the paper's.
+    /// The default sizes as a share of the paper's.
     pub default_scale: f64,
     /// What the scale is a share of.
     pub scale_of: &'static str,

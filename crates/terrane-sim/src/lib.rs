@@ -17,7 +17,7 @@
 //! | [`simulation`] | the event loop |
 //! | [`latency`] | latencies, from curves of arrivals and departures |
 //! | [`outcome`] | results |
-//! | `unplayed` | what of a setup is not simulated |
+//! | `unplayed` | the parts of a setup that a simulation leaves out |
 //! | [`phases`] | the two-phase test: the maximum rate, and latencies just below it |
 //!
 //! [`unplayed()`] lists what a simulation leaves out of a setup.

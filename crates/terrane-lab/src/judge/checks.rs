@@ -10,7 +10,7 @@ use crate::results::{Metric, Results};
 const DEPTH_MAX: usize = 16;
 
 impl ClaimFile {
-    /// Returns what is wrong with the file: names that are neither metrics nor defined, sets that
+    /// Returns the problems of the file: names that are neither metrics nor defined, sets that
     /// are not defined, metrics and explanations that depend on no measurement, and conditions that
     /// are true whatever is measured.
     #[must_use]

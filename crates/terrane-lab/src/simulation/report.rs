@@ -87,7 +87,7 @@ pub struct JsonSimulation {
     arrival_writes_per_second: Option<f64>,
     is_sustainable: Option<bool>,
     phases: Vec<JsonPhase>,
-    /// What of the design and the workload is not simulated.
+    /// Parts of the design and the workload that the simulation leaves out.
     not_simulated: Vec<String>,
 }
 

@@ -76,7 +76,7 @@ pub struct Prediction {
     pub sustainable: f64,
     /// A day, or less if a day takes too long to simulate.
     pub sustained_seconds: f64,
-    /// What of the design or the workload was not simulated.
+    /// Parts of the design or the workload that the simulation left out.
     pub notes: Vec<String>,
 }
 

@@ -27,7 +27,7 @@ pub(super) fn is_held(
     if !exceeds_local_limit(input, job) {
         return false;
     }
-    // A table that cannot be read is claimed for ever by a job that leads nowhere.
+    // The job of a table that cannot be read stays in progress, but moves nothing.
     let relieves = |other: &Compaction| {
         let runs = other.inputs.iter().filter(|input| input.level == target).count();
         runs > 1 || runs == 1 && other.output.level > target
