@@ -12,7 +12,9 @@
 //! | `meter` | progress |
 //! | `evaluation` | the results of a design |
 //! | `advice`, `cautions` | remedies; reasons to doubt the verdict |
+//! | `counted` | what the engine counted, as plain numbers |
 //! | `fit` | the simulator's constants from the counters of the run |
+//! | `residual` | the run against its replay |
 //! | `outlook` | the run replayed and continued in the simulator |
 //! | [`words`] | sentences about the results |
 //! | `json` | the output of `--json` |
@@ -20,6 +22,7 @@
 
 mod advice;
 mod cautions;
+mod counted;
 mod evaluation;
 mod fit;
 mod json;
@@ -28,6 +31,7 @@ mod outlook;
 pub mod page;
 mod plan;
 mod plots;
+mod residual;
 mod subject;
 #[cfg(test)]
 mod testing;
@@ -36,8 +40,9 @@ pub mod words;
 pub use advice::Suggestion;
 pub use evaluation::{DesignEvaluation, MapCalibration, stalls_by_cause};
 pub use json::JsonEvaluation;
-pub use outlook::{Conclusion, Horizon, Outlook, Prediction, Residual};
+pub use outlook::{Conclusion, Horizon, Outlook, Prediction};
 pub use plan::{StabilityOptions, StabilityPlan};
+pub use residual::Residual;
 
 use std::io;
 use std::path::Path;
@@ -50,6 +55,7 @@ use crate::interrupt;
 use crate::named_design::NamedDesign;
 use crate::progress;
 use crate::scratch::Scratch;
+use counted::CountedRun;
 use meter::PhaseMeter;
 use subject::{LoadedDatabase, MapSubject};
 
@@ -94,15 +100,24 @@ pub fn calibrate(plan: &StabilityPlan) -> Result<MapCalibration> {
 pub fn measure(plan: &StabilityPlan, design: &NamedDesign, dir: &Path) -> Result<DesignEvaluation> {
     let mut database = LoadedDatabase::load(design, &plan.engine, dir, plan)?;
     let report = evaluate(&mut database, &plan.phases, &watched(&design.name))?;
-    let counted = database.counted();
+    let counts = database.counts();
     database.close()?;
     // Removing the database gives the next design the same free space.
     interrupt::wait_if_ending();
     interrupt::remove(dir);
     let spinner = progress::spinner("simulating 30 days");
-    let outlook = Outlook::of(plan, &design.design, &report, &counted);
+    let counted = CountedRun::of(plan, &design.design, &report, &counts);
+    let outlook = match &counted {
+        Ok(run) => Outlook::of(run, plan.phases.readers, &plan.criteria),
+        Err(reason) => Outlook::Withheld(reason.clone()),
+    };
     spinner.finish_and_clear();
-    Ok(DesignEvaluation { outlook, ..DesignEvaluation::of(design, report, &plan.criteria) })
+    let counted = counted.ok();
+    Ok(DesignEvaluation {
+        counted,
+        outlook,
+        ..DesignEvaluation::of(design, report, &plan.criteria)
+    })
 }
 
 fn watched<'n>(name: &'n str) -> impl Fn(&'static str) -> Box<dyn Watch> + use<'n> {

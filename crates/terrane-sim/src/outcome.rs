@@ -59,6 +59,12 @@ pub struct Totals {
     pub merge_seconds: f64,
     /// How long admission delayed writers, in seconds, summed over all writers.
     pub delayed_seconds: f64,
+    /// Bytes written by flushes and merges that have ended.
+    pub ended_bytes: f64,
+    /// The integral of `ended_bytes` over time, in byte-seconds.
+    pub ended_byte_seconds: f64,
+    /// The integral of `user_bytes` over time, in byte-seconds.
+    pub user_byte_seconds: f64,
     /// The integral of the number of runs over time, in run-seconds.
     pub run_seconds: f64,
     /// The maximum number of runs.
@@ -107,6 +113,13 @@ impl Totals {
     /// Returns the bytes written to tables and value files per byte that the user wrote.
     pub fn write_amplification(&self) -> f64 {
         (self.flush_bytes + self.merge_bytes) / self.user_bytes.max(1.0)
+    }
+
+    /// Returns the mean over time of the bytes that ended flushes and merges have written, per byte
+    /// that the user has written. It hardly changes if a merge ends just before or just after the end
+    /// of the run.
+    pub fn mean_write_amplification(&self) -> f64 {
+        self.ended_byte_seconds / self.user_byte_seconds.max(1.0)
     }
 }
 

@@ -292,6 +292,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn advance(&mut self, step: f64, pace: &WriterRates, flush: f64, merges: &[f64]) {
+        let user_bytes = self.outcome.totals.user_bytes;
         self.count_writes(step, pace);
         if let Some(flushing) = &mut self.flushing {
             let part = (flush * step).min(1.0 - flushing.done);
@@ -316,7 +317,10 @@ impl<'a> Simulation<'a> {
             flushing.done = 1.0;
         }
         let runs = self.tree.shape().run_count();
-        self.outcome.totals.run_seconds += runs as f64 * step;
+        let totals = &mut self.outcome.totals;
+        totals.run_seconds += runs as f64 * step;
+        totals.ended_byte_seconds += totals.ended_bytes * step;
+        totals.user_byte_seconds += f64::midpoint(user_bytes, totals.user_bytes) * step;
         self.now += step;
     }
 
@@ -324,6 +328,7 @@ impl<'a> Simulation<'a> {
     fn complete(&mut self) {
         let micros = (self.now * 1e6) as u64;
         if let Some(flushing) = self.flushing.take_if(|flushing| flushing.done >= 1.0) {
+            self.outcome.totals.ended_bytes += flushing.work.written_bytes;
             match flushing.merge {
                 None => self.tree.add_run(0, &flushing.content, flushing.seqs, micros),
                 Some(merge) => {

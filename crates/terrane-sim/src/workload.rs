@@ -85,6 +85,18 @@ impl Arrival {
         }
     }
 
+    /// Returns the mean number of arrivals per second; `None` for a closed loop.
+    pub fn mean(&self) -> Option<f64> {
+        match *self {
+            Self::Closed => None,
+            Self::Constant(rate) => Some(rate),
+            Self::Burst { low, low_seconds, high, high_seconds } => {
+                let writes = low * low_seconds + high * high_seconds;
+                Some(writes / (low_seconds + high_seconds))
+            }
+        }
+    }
+
     /// Returns the arrival rate at time `now`, `None` for a closed loop, and the time of its next
     /// change.
     pub(crate) fn at(&self, now: f64) -> (Option<f64>, f64) {

@@ -131,6 +131,8 @@ impl Store for TerraneStore {
         Glance {
             components: Some(self.db.tree().shape.run_count() as u64),
             storage_bytes_written: Some(stats.storage_bytes_written()),
+            table_bytes_written: Some(stats.flush_bytes_written + stats.compaction_bytes_written),
+            user_bytes_written: Some(stats.user_bytes_written),
             stall_micros: Some(stats.stalls.total_micros()),
         }
     }

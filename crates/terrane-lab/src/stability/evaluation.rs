@@ -4,6 +4,7 @@ use terrane_workload::stability::{Criteria, PhaseReport, TwoPhaseReport, Verdict
 
 use super::advice::{self, Suggestion};
 use super::cautions;
+use super::counted::CountedRun;
 use super::outlook::{Conclusion, Outlook};
 use crate::named_design::NamedDesign;
 
@@ -28,6 +29,8 @@ pub struct DesignEvaluation {
     pub advice: Vec<Suggestion>,
     /// Reasons to doubt the verdict.
     pub cautions: Vec<String>,
+    /// What the simulator was fitted to, if it can play such a run.
+    pub(super) counted: Option<CountedRun>,
     /// What the simulator says of a longer run.
     pub outlook: Outlook,
 }
@@ -72,6 +75,7 @@ impl DesignEvaluation {
             stalls,
             advice,
             cautions,
+            counted: None,
             outlook: Outlook::Withheld("nothing was simulated".to_owned()),
         }
     }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use terrane_workload::Latency;
 use terrane_workload::stability::{PhaseReport, ReaderReport, Verdict};
 
+use super::counted::CountedRun;
 use super::evaluation::{DesignEvaluation, MapCalibration};
 use super::outlook::{Conclusion, Horizon, Outlook, Prediction};
 use super::plan::StabilityPlan;
@@ -47,6 +48,8 @@ pub struct JsonEvaluation<'a> {
     outlook: Option<JsonOutlook>,
     /// Why the simulator knows nothing.
     outlook_withheld: Option<&'a str>,
+    /// What the simulator was fitted to.
+    counted: Option<&'a CountedRun>,
 }
 
 #[derive(Debug, Serialize)]
@@ -340,6 +343,7 @@ impl<'a> JsonEvaluation<'a> {
                 Outlook::Played(_) => None,
                 Outlook::Withheld(reason) => Some(reason),
             },
+            counted: evaluation.counted.as_ref(),
         }
     }
 }

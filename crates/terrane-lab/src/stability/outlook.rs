@@ -7,14 +7,14 @@
 //!
 //! [`fit`]: super::fit
 
-use terrane::Design;
 use terrane_sim::{
     Simulation, SimulationOutcome, SimulationSetup, StallPeriod, tree_like, unplayed,
 };
-use terrane_workload::stability::{Criteria, TwoPhaseReport};
+use terrane_workload::stability::Criteria;
 
-use super::fit::{CountedRun, fitted, replayed};
-use super::plan::StabilityPlan;
+use super::counted::CountedRun;
+use super::fit::{fitted, replayed};
+use super::residual::Residual;
 
 /// The simulated times in seconds, with their names.
 const HORIZONS: [(&str, f64); 3] =
@@ -30,15 +30,6 @@ const FLUSHES_MAX_OF_WHOLE_RUNS: f64 = 2e5;
 
 /// The share of these memtables in each step of the search.
 const SEARCH_SHARE: f64 = 0.1;
-
-/// The differences between replay and run that are tolerated: of write amplification and runs as
-/// shares, of runs also this many, of the time for which writers were held as a share of the run,
-/// of the rate as a share.
-const AMPLIFICATION_WITHIN: f64 = 0.15;
-const RUNS_WITHIN: f64 = 0.2;
-const RUNS_APART: f64 = 1.5;
-const HELD_WITHIN: f64 = 0.1;
-const RATE_WITHIN: f64 = 0.05;
 
 /// The steps of the search for a sustainable rate.
 const STEPS: u32 = 9;
@@ -80,19 +71,6 @@ pub struct Prediction {
     pub notes: Vec<String>,
 }
 
-/// Figures of the run and of its replay.
-#[derive(Debug, Clone, Copy)]
-pub struct Residual {
-    /// Bytes written to tables per byte of user data, measured and replayed.
-    pub write_amplification: (f64, f64),
-    /// The mean number of runs.
-    pub runs: (f64, f64),
-    /// The share of the time for which writers were stopped or delayed.
-    pub held: (f64, f64),
-    /// Completed writes per second.
-    pub rate: (f64, f64),
-}
-
 /// The run continued for some time.
 #[derive(Debug, Clone)]
 pub struct Horizon {
@@ -112,50 +90,6 @@ pub struct Horizon {
     pub runs: Vec<(f64, f64)>,
 }
 
-impl Residual {
-    fn of(counted: &CountedRun, report: &TwoPhaseReport, replay: &SimulationOutcome) -> Self {
-        let running = &report.running;
-        let written = counted.in_running(|stats| stats.flush_bytes_written)
-            + counted.in_running(|stats| stats.compaction_bytes_written);
-        let user = counted.in_running(|stats| stats.user_bytes_written);
-        let held = counted.in_running(|stats| stats.stalls.total_micros()) / 1e6;
-        let seconds = running.seconds.max(1e-9);
-        let replayed = replay.stalled_seconds(None)
-            + replay.totals.delayed_seconds / f64::from(running.writers.max(1));
-        Self {
-            write_amplification: (written / user.max(1.0), replay.totals.write_amplification()),
-            runs: (running.mean_components(0.0, 1.0).unwrap_or(0.0), replay.mean_runs()),
-            held: (
-                held / f64::from(running.writers.max(1)) / seconds,
-                replayed / replay.seconds.max(1e-9),
-            ),
-            rate: (running.per_second(), replay.totals.writes / replay.seconds.max(1e-9)),
-        }
-    }
-
-    /// Returns the figures that differ by more than is tolerated, in words.
-    pub fn differences(&self) -> Vec<String> {
-        let share = |(measured, replayed): (f64, f64)| (replayed / measured.max(1e-9) - 1.0).abs();
-        let mut found = Vec::new();
-        let mut say = |name: &str, (measured, replayed): (f64, f64)| {
-            found.push(format!("{name} {measured:.2} measured, {replayed:.2} replayed"));
-        };
-        if share(self.write_amplification) > AMPLIFICATION_WITHIN {
-            say("write amplification", self.write_amplification);
-        }
-        if share(self.runs) > RUNS_WITHIN && (self.runs.0 - self.runs.1).abs() > RUNS_APART {
-            say("runs", self.runs);
-        }
-        if (self.held.0 - self.held.1).abs() > HELD_WITHIN {
-            say("share of the time in which writers waited", self.held);
-        }
-        if share(self.rate) > RATE_WITHIN {
-            say("writes/s", self.rate);
-        }
-        found
-    }
-}
-
 impl Prediction {
     /// Returns true if the rate of the run holds for all simulated times.
     pub fn holds(&self) -> bool {
@@ -170,35 +104,29 @@ impl Prediction {
 
 impl Outlook {
     /// Replays a run and continues it.
-    pub(super) fn of(
-        plan: &StabilityPlan,
-        design: &Design,
-        report: &TwoPhaseReport,
-        counted: &CountedRun,
-    ) -> Self {
-        let setup = match fitted(plan, design, report, counted) {
-            Ok(setup) => setup,
+    pub(super) fn of(run: &CountedRun, readers: u32, criteria: &Criteria) -> Self {
+        let (setup, shape) = match fitted(run) {
+            Ok(fitted) => fitted,
             Err(reason) => return Self::Withheld(reason),
         };
-        let replay = replayed(&setup, counted, report.running.seconds);
-        let residual = Residual::of(counted, report, &replay);
+        let residual = Residual::of(run, &replayed(&setup, &shape, run.seconds));
         let differences = residual.differences();
         if !differences.is_empty() {
             let list = differences.join(", ");
             return Self::Withheld(format!("the simulator does not replay the run: {list}"));
         }
         let mut notes = unplayed(&setup);
-        if plan.phases.readers > 0 {
+        if readers > 0 {
             notes.push("readers share the processor and the device only as in the run".to_owned());
         }
         let played = |seconds: f64, factor: f64| {
             let mut setup = setup.clone();
             setup.workload.arrival = setup.workload.arrival.scaled(factor);
             setup.window_seconds = seconds / 240.0;
-            Simulation::new(&setup, tree_like(&setup, &counted.shape)).run(seconds).0
+            Simulation::new(&setup, tree_like(&setup, &shape)).run(seconds).0
         };
-        let flushes = counted.in_running(|stats| stats.flushes) / report.running.seconds.max(1e-9);
-        let is_whole = tree_like(&setup, &counted.shape).table_bytes().is_none();
+        let flushes = run.running.flushes / run.seconds.max(1e-9);
+        let is_whole = tree_like(&setup, &shape).table_bytes().is_none();
         let flushes_max = if is_whole { FLUSHES_MAX_OF_WHOLE_RUNS } else { FLUSHES_MAX };
         let mut horizons = Vec::new();
         for (name, seconds) in HORIZONS {
@@ -206,7 +134,7 @@ impl Outlook {
                 notes.push(format!("{name} would take too long to simulate"));
                 break;
             }
-            let horizon = Horizon::of(name, &played(seconds, 1.0), &plan.criteria);
+            let horizon = Horizon::of(name, &played(seconds, 1.0), criteria);
             let holds = horizon.holds;
             horizons.push(horizon);
             if !holds {
@@ -219,8 +147,8 @@ impl Outlook {
             );
         }
         let sustained_seconds = SUSTAINED.min(flushes_max * SEARCH_SHARE / flushes);
-        let holds = |factor| meets(&played(sustained_seconds, factor), &plan.criteria);
-        let rate = report.running.offered_per_second();
+        let holds = |factor| meets(&played(sustained_seconds, factor), criteria);
+        let rate = setup.workload.arrival.mean().unwrap_or(0.0);
         let all_hold = horizons.iter().all(|horizon| horizon.holds);
         let (mut below, mut above) = if all_hold { (1.0, 2.0) } else { (0.0, 1.0) };
         for _ in 0..STEPS {
@@ -272,19 +200,59 @@ impl Horizon {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_replay_that_differs_is_no_basis() {
-        let close = Residual {
-            write_amplification: (4.0, 4.2),
-            runs: (8.0, 8.5),
-            held: (0.02, 0.0),
-            rate: (1000.0, 1001.0),
+    /// Returns the recorded runs with their names: the field `counted` of `--json`.
+    fn recorded() -> Vec<(String, CountedRun)> {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/stability");
+        let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> = files.collect();
+        files.sort();
+        let name =
+            |path: &std::path::Path| path.file_stem().unwrap().to_string_lossy().into_owned();
+        let read = |path: &std::path::Path| {
+            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
         };
-        assert_eq!(close.differences(), [""; 0]);
-        let few = Residual { runs: (1.0, 2.0), ..close };
-        assert_eq!(few.differences(), [""; 0]);
-        let far = Residual { write_amplification: (4.0, 2.0), held: (0.5, 0.0), ..close };
-        let found = far.differences();
-        assert!(found.len() == 2 && found[0].contains("4.00 measured, 2.00"), "{found:?}");
+        files.iter().map(|path| (name(path), read(path))).collect()
+    }
+
+    /// Returns the differences of the closest replay.
+    fn differences(run: &CountedRun) -> Vec<String> {
+        let (setup, shape) = fitted(run).unwrap();
+        Residual::of(run, &replayed(&setup, &shape, run.seconds)).differences()
+    }
+
+    #[test]
+    fn recorded_runs_are_replayed_within_the_tolerances() {
+        let runs = recorded();
+        assert!(runs.len() >= 5);
+        for (name, run) in runs {
+            assert_eq!(differences(&run), [""; 0], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_wrote_more_or_stalled_is_not_replayed_by_any_bandwidth() {
+        for (name, run) in recorded() {
+            let wrote_more =
+                CountedRun { write_amplification: run.write_amplification * 1.5, ..run.clone() };
+            assert!(!differences(&wrote_more).is_empty(), "{name}");
+            let mut stalled = run.clone();
+            stalled.running.held_seconds += run.seconds * 0.3;
+            assert!(!differences(&stalled).is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_merges_or_flushes_is_no_basis() {
+        let (_, run) = recorded().remove(0);
+        let of = |run: &CountedRun| match Outlook::of(run, 0, &Criteria::default()) {
+            Outlook::Withheld(reason) => reason,
+            Outlook::Played(_) => String::new(),
+        };
+        let mut idle = run.clone();
+        idle.all.merges = 0.0;
+        assert!(of(&idle).contains("nothing was merged"), "{}", of(&idle));
+        idle = run;
+        idle.running.flushes = 1.0;
+        assert!(of(&idle).contains("fewer than two memtables"), "{}", of(&idle));
     }
 }

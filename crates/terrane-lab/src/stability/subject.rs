@@ -11,7 +11,7 @@ use terrane_workload::{
     TerraneStore, Workload, run,
 };
 
-use super::fit::CountedRun;
+use super::counted::EngineCounts;
 use super::meter::LoadMeter;
 use super::plan::StabilityPlan;
 use crate::named_design::NamedDesign;
@@ -87,9 +87,9 @@ impl LoadedDatabase {
     }
 
     /// Returns what the engine counted in both phases, once they are over.
-    pub(super) fn counted(&self) -> CountedRun {
+    pub(super) fn counts(&self) -> EngineCounts {
         let (before_running, shape) = self.before_running.clone();
-        CountedRun {
+        EngineCounts {
             before_testing: self.before_testing.clone(),
             before_running,
             after: self.db().stats(),

@@ -8,7 +8,8 @@ use terrane_workload::stability::{
 };
 
 use super::evaluation::{DesignEvaluation, MapCalibration};
-use super::outlook::{Conclusion, Outlook, Prediction, Residual};
+use super::outlook::{Conclusion, Horizon, Outlook, Prediction};
+use super::residual::Residual;
 use crate::human;
 
 /// The maximum number of stalls to list individually.
@@ -176,26 +177,35 @@ pub fn headline(evaluation: &DesignEvaluation) -> String {
 fn foretold(played: &Prediction) -> String {
     let sustainable = human::number(played.sustainable);
     let sustained = human::duration(Duration::from_secs_f64(played.sustained_seconds));
+    // A design that stops writers during every large merge has none.
+    let rate = match played.sustainable {
+        none if none < 1.0 => "no rate is sustainable".to_owned(),
+        _ => format!("{sustainable} writes/s is sustainable for {sustained}"),
+    };
     match (played.failing(), played.horizons.last()) {
-        (Some(failing), _) => {
-            let how = match failing.first_stall {
-                Some(stall) => {
-                    let at = human::duration(Duration::from_secs_f64(stall.from));
-                    let merging = stall.merging.map_or_else(String::new, |(from, to)| {
-                        format!(" while level {from} merges into {to}")
-                    });
-                    format!("stalls after {at}{merging}")
-                }
-                None => format!("p99 {} in {}", micros(failing.p99 * 1e6), failing.name),
-            };
-            format!("simulated, it {how}; {sustainable} writes/s hold for {sustained}")
+        (Some(Horizon { first_stall: Some(stall), .. }), _) => {
+            let merging = stall.merging.map_or_else(String::new, |(from, to)| {
+                format!(" when level {from} merges into {to}")
+            });
+            format!("simulated, it stalls {}{merging}; {rate}", moment(stall.from))
         }
-        (None, Some(last)) => format!(
-            "simulated, it holds for {}, and {sustainable} writes/s for {sustained}",
-            last.name
-        ),
+        (Some(failing), _) => {
+            format!("simulated, p99 is {} in {}; {rate}", micros(failing.p99 * 1e6), failing.name)
+        }
+        (None, Some(last)) => format!("simulated, it holds for {}, and {rate}", last.name),
         (None, None) => "too long to simulate".to_owned(),
     }
+}
+
+/// Returns a time of a run in the largest unit of which it has a few.
+fn moment(seconds: f64) -> String {
+    let (unit, length) = match seconds {
+        _ if seconds < 120.0 => ("second", 1.0),
+        _ if seconds < 3.0 * 3600.0 => ("minute", 60.0),
+        _ if seconds < 72.0 * 3600.0 => ("hour", 3600.0),
+        _ => ("day", 86_400.0),
+    };
+    format!("at {unit} {:.0}", (seconds / length).floor())
 }
 
 /// Returns the findings of the simulator, each with its label.

@@ -186,6 +186,7 @@ impl Simulation<'_> {
             let merge = self.merges.remove(at);
             self.in_progress.remove(at);
             self.outcome.totals.merges += 1;
+            self.outcome.totals.ended_bytes += merge.begun.work.written_bytes;
             self.outcome.totals.merge_seconds += self.now - merge.began;
             if matches!(merge.begun.compaction.reason, Reason::Collection { .. }) {
                 self.outcome.totals.collections += 1;
