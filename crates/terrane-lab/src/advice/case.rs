@@ -58,6 +58,7 @@ impl AdviceCase {
             record_bytes: self.records.bytes,
             skew: self.operations.skew,
             inserts: self.operations.inserts,
+            deletes: self.operations.deletes,
             writes: self.operations.shares.writes > 0.0,
             machine: self.machine,
             seed: self.seed,

@@ -10,8 +10,7 @@ use terrane_sim::{
     SimulationOutcome, SimulationSetup, SimulationWindow, Skew, WriteLoad, WriteMix, initial_tree,
 };
 
-/// Bounds on the number of buffers to simulate. Within these bounds, the updates write each record
-/// twice on average. Designs that gather runs or move whole levels have merges that occur once in a
+/// Bounds on the number of buffers to simulate. Designs that gather runs or move whole levels have merges that occur once in a
 /// thousand buffers. Partial compaction reaches a steady state sooner, and takes longer to
 /// simulate.
 const BUFFERS_MIN: f64 = 60.0;
@@ -21,12 +20,20 @@ const BUFFERS_MAX_OF_RARE_MERGES: f64 = 20_000.0;
 /// The number of flushes in a simulation of stalls.
 const STALL_BUFFERS: f64 = 120.0;
 
+/// How often each key is written on average, within these bounds. With deletes it takes longer until as
+/// many keys are deleted as in the long run.
+const ROUNDS: f64 = 2.0;
+const ROUNDS_OF_DELETES: f64 = 5.0;
+
 /// Writes per second in a simulation without time; few decisions depend on time alone.
 const CALM: f64 = 1000.0;
 
 /// The maximum number of tables to simulate; more tables take longer and lead to the same
 /// decisions.
 const TABLES_MAX: usize = 800;
+
+/// The maximum share of deletes among updates and deletes. Above it, hardly any record would be left.
+const DELETES_MAX: f64 = 0.9;
 
 /// The number of time windows in a simulation.
 const WINDOWS: f64 = 96.0;
@@ -44,6 +51,9 @@ pub struct Scenario {
     pub skew: Skew,
     /// The share of writes that insert a new key.
     pub inserts: f64,
+    /// The share of writes that delete a key. Updates write deleted keys again, so that the number of
+    /// keys stays the same.
+    pub deletes: f64,
     /// True if the workload writes; without writes the tree is settled.
     pub writes: bool,
     /// The costs of operations.
@@ -64,19 +74,37 @@ pub struct PlayedDesign {
 impl Scenario {
     fn setup(&self, design: &Design, machine: MachineModel, arrival: Arrival) -> SimulationSetup {
         let workload = WriteLoad {
-            records: self.records,
+            records: self.written_keys(),
             key_bytes: self.key_bytes,
             record_bytes: self.record_bytes,
             skew: self.skew,
             arrival,
             writers: 1,
-            mix: WriteMix::default(),
+            mix: WriteMix { deletes: self.deletes_of_updates(), ..WriteMix::default() },
             reads: ReadLoad::default(),
         };
         SimulationSetup {
             tables_max: TABLES_MAX,
             ..SimulationSetup::new(design.clone(), workload, machine)
         }
+    }
+
+    /// Returns the share of writes that add to the number of keys. The other inserts make up for
+    /// deletes, and count as updates of deleted keys.
+    fn growth(&self) -> f64 {
+        (self.inserts - self.deletes).max(0.0)
+    }
+
+    /// Returns the share of deletes among the writes that do not add keys.
+    fn deletes_of_updates(&self) -> f64 {
+        let others = (1.0 - self.growth()).max(1e-9);
+        (self.deletes / others).clamp(0.0, DELETES_MAX)
+    }
+
+    /// Returns the number of keys that writes choose from: the records, and deleted keys that will be
+    /// written again.
+    fn written_keys(&self) -> f64 {
+        self.records / (1.0 - self.deletes_of_updates())
     }
 
     /// Returns a machine on which merges take no time.
@@ -122,21 +150,23 @@ pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
     let mut setup = world.setup(design, world.at_once(), Arrival::Constant(CALM));
     let buffer = world.buffer_writes(design);
     let most = buffers_max(design);
-    let (loaded, tree) = if world.records / buffer <= most {
+    let keys = world.written_keys();
+    let (loaded, tree) = if keys / buffer <= most {
         // A load is a closed loop, limited by its writer.
         let mut load = setup.clone();
         load.machine.costs.write_seconds = 1.0 / CALM;
-        load.window_seconds = world.records / CALM / WINDOWS;
-        let keys = Population::new(world.records, world.skew);
+        load.window_seconds = keys / CALM / WINDOWS;
+        let population = Population::new(keys, world.skew);
         let costs = &setup.machine.costs;
         let sizes = (world.key_bytes, world.record_bytes);
-        let empty = SimulatedTree::new(design, keys, sizes, costs, setup.tables_max);
+        let empty = SimulatedTree::new(design, population, sizes, costs, setup.tables_max);
         let (outcome, tree) = Simulation::new(&load, empty).load();
         if outcome.stuck.is_some() {
             return None;
         }
         // The first half of a load writes to a tree of fewer levels.
-        let costs = of_windows(design, world, &outcome, outcome.windows.len() / 2);
+        let all_keys = Scenario { records: world.written_keys(), ..*world };
+        let costs = of_windows(design, &all_keys, &outcome, outcome.windows.len() / 2);
         (Some(costs), tree)
     } else {
         (None, initial_tree(&setup, InitialTree::Settled, world.seed))
@@ -144,10 +174,11 @@ pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
     if !world.writes {
         return Some(at_rest(design, world, tree));
     }
-    if let Some(costs) = loaded.filter(|_| world.inserts >= 1.0) {
+    if let Some(costs) = loaded.filter(|_| world.growth() >= 1.0) {
         return Some(PlayedDesign { costs, tree });
     }
-    let writes = (2.0 * world.records).clamp(BUFFERS_MIN * buffer, most * buffer);
+    let rounds = if world.deletes > 0.0 { ROUNDS_OF_DELETES } else { ROUNDS };
+    let writes = (rounds * keys).clamp(BUFFERS_MIN * buffer, most * buffer);
     setup.window_seconds = writes / CALM / WINDOWS;
     let (outcome, tree) = Simulation::new(&setup, tree).run(writes / CALM);
     if outcome.stuck.is_some() {
@@ -155,10 +186,10 @@ pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
     }
     let updated = of_windows(design, world, &outcome, outcome.windows.len() / 3);
     let costs = match loaded {
-        Some(loaded) => blend(&loaded, &updated, world.inserts),
+        Some(loaded) => blend(&loaded, &updated, world.growth()),
         // Inserts leave no obsolete versions.
         None => {
-            DesignCosts { space: 1.0 + (updated.space - 1.0) * (1.0 - world.inserts), ..updated }
+            DesignCosts { space: 1.0 + (updated.space - 1.0) * (1.0 - world.growth()), ..updated }
         }
     };
     Some(PlayedDesign { costs, tree })
@@ -281,6 +312,7 @@ mod tests {
             record_bytes: 200.0,
             skew: Skew::Uniform,
             inserts: 0.0,
+            deletes: 0.0,
             writes,
             machine: MachineModel::default(),
             seed: 1,
@@ -309,6 +341,19 @@ mod tests {
         let inserted = of("tiering T=4", &Scenario { inserts: 1.0, ..world(true) });
         assert!((inserted.space - 1.0).abs() < 0.01, "{inserted:?}");
         assert!(inserted.written > 1.0);
+    }
+
+    #[test]
+    fn deletes_take_space_until_their_tombstones_reach_the_last_level() {
+        let world = world(true);
+        let of = |text: &str, deletes: f64| of(text, &Scenario { deletes, ..world });
+        for design in ["tiering T=4", "leveling T=4"] {
+            let (none, some) = (of(design, 0.0), of(design, 0.3));
+            assert!(some.space > none.space, "{design}: {none:?} {some:?}");
+        }
+        // Leveling purges more often.
+        let wasted = |design| of(design, 0.3).space;
+        assert!(wasted("tiering T=4") > wasted("leveling T=4"));
     }
 
     #[test]

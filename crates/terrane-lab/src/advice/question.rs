@@ -35,6 +35,8 @@ pub struct OperationProfile {
     pub shares: OperationShares,
     /// The share of writes that insert a new key.
     pub inserts: f64,
+    /// The share of writes that delete a key.
+    pub deletes: f64,
     /// The skew of updated keys.
     pub skew: Skew,
     /// Operations per second, if known.
@@ -58,7 +60,7 @@ pub struct RecordProfile {
 impl OperationProfile {
     /// Returns the operations of a mix.
     pub fn of_mix(mix: &OperationMix, records: f64) -> Result<Self> {
-        let (mut parts, mut inserts, mut entries) = ([0.0; 4], 0.0, 0.0);
+        let (mut parts, mut inserts, mut deletes, mut entries) = ([0.0; 4], 0.0, 0.0, 0.0);
         let mut skew = Skew::Uniform;
         for (part, share) in mix.parts().iter().zip(mix.overall_shares()) {
             match part.kind {
@@ -69,8 +71,8 @@ impl OperationProfile {
                     parts[3] += share;
                     entries += share * length.entries(records as u64) as f64;
                 }
+                OperationKind::Delete => deletes += share,
                 OperationKind::Update
-                | OperationKind::Delete
                 | OperationKind::DeleteMissing
                 | OperationKind::DeleteRange(_) => {}
             }
@@ -79,11 +81,12 @@ impl OperationProfile {
                 skew = skew_of(chosen);
             }
         }
-        let inserts = if parts[0] > 0.0 { inserts / parts[0] } else { 0.0 };
+        let of_writes = |share: f64| if parts[0] > 0.0 { share / parts[0] } else { 0.0 };
+        let (inserts, deletes) = (of_writes(inserts), of_writes(deletes));
         let entries = if parts[3] > 0.0 { entries / parts[3] } else { SCAN_ENTRIES };
         let shares =
             OperationShares::new(parts, entries).ok_or_else(|| anyhow!("the mix is empty"))?;
-        Ok(Self { shares, inserts, skew, rate: None })
+        Ok(Self { shares, inserts, deletes, skew, rate: None })
     }
 
     /// Returns the operations that a database counted; `None` if there are too few.
@@ -101,8 +104,9 @@ impl OperationProfile {
         let shares = OperationShares::new(parts.map(|count| count as f64), entries)?;
         let time = Duration::from_micros(counts.open_micros);
         let rate = Some(all as f64 / time.as_secs_f64().max(1e-3));
+        let deletes = counts.deletes as f64 / (counts.writes as f64).max(1.0);
         // Inserts are not counted separately; in the long run most writes are updates.
-        Some(Self { shares, inserts: 0.0, skew: Skew::Uniform, rate })
+        Some(Self { shares, inserts: 0.0, deletes, skew: Skew::Uniform, rate })
     }
 
     /// Describes the operations in words.
@@ -119,7 +123,11 @@ impl OperationProfile {
                 part if part > 0.0 => format!(", {} % of them inserts", percent(part)),
                 _ => String::new(),
             };
-            words.push(format!("{} % writes ({}{new})", percent(shares.writes), self.skew));
+            let dead = match self.deletes {
+                part if part > 0.0 => format!(", {} % of them deletes", percent(part)),
+                _ => String::new(),
+            };
+            words.push(format!("{} % writes ({}{new}{dead})", percent(shares.writes), self.skew));
         }
         let kinds = [
             (shares.found, "lookups of existing keys".to_owned()),
@@ -200,6 +208,17 @@ mod tests {
             "40 % writes (zipf(0.9), 25 % of them inserts), 40 % lookups of existing keys, \
              10 % lookups of missing keys, 10 % scans of 100 entries"
         );
+    }
+
+    #[test]
+    fn deletes_are_a_share_of_the_writes() {
+        let mix: OperationMix = "update=30,delete=10,get=60".parse().unwrap();
+        let operations = OperationProfile::of_mix(&mix, 10_000.0).unwrap();
+        assert_eq!(operations.deletes, 0.25);
+        assert!(operations.sentence().starts_with("40 % writes (uniform, 25 % of them deletes)"));
+        let mut counts = OperationCounts::default();
+        (counts.writes, counts.deletes) = (2000, 500);
+        assert_eq!(OperationProfile::counted(&counts).unwrap().deletes, 0.25);
     }
 
     /// Records of 16 KiB counted as records of 14 bytes, and advice was for those.

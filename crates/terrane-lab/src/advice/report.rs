@@ -67,6 +67,7 @@ struct JsonOperations {
     scans: f64,
     scan_entries: f64,
     inserts: f64,
+    deletes: f64,
     keys: String,
     per_second: Option<f64>,
 }
@@ -131,6 +132,7 @@ impl AdviceReport<'_> {
                 scans: thousandths(shares.scans),
                 scan_entries: shares.scan_entries,
                 inserts: thousandths(case.operations.inserts),
+                deletes: thousandths(case.operations.deletes),
                 keys: case.operations.skew.to_string(),
                 per_second: case.operations.rate.map(f64::round),
             },

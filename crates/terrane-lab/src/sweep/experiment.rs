@@ -275,6 +275,7 @@ fn simulated(parameters: &Parameters, design: Design, run: &RunOptions) -> Resul
         record_bytes: (run.key_size_bytes + value).max(1) as f64,
         skew: operations.skew,
         inserts: operations.inserts,
+        deletes: operations.deletes,
         writes: operations.shares.writes > 0.0,
         machine: MachineModel::default(),
         seed: run.seed,
