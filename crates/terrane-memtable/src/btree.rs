@@ -13,9 +13,12 @@
 //! Ascending keys leave full nodes behind, because a split at the end of the last node moves
 //! nothing.
 //!
-//! Left out on purpose: removal, and with it merging nodes and every scheme to reclaim them.
+//! FloDB's tree overwrites in place: [`in_place`].
+//!
+//! Left out on purpose: removal of keys, and with it merging nodes and every scheme to reclaim them.
 
 mod group;
+mod in_place;
 mod multi_insert;
 mod node;
 mod position;
@@ -31,6 +34,8 @@ use crate::readers::ReaderView;
 use crate::skiplist::{Layout, Node, NodeRef};
 use crate::structure::{InsertOutcome, Settings, Structure};
 use crate::sync::{AtomicPtr, Mutex, Ordering, lock};
+pub(crate) use in_place::{Neighbours, Reclaim};
+pub(crate) use node::PinnedEntry;
 use node::{NodeChanged, SLOTS, SearchTarget, TreeNode, TreeNodeGuard, TreeNodeRef};
 pub(crate) use position::BTreePosition;
 use std::sync::Arc;
@@ -67,8 +72,8 @@ pub(crate) struct BTree {
 // SAFETY: the tree owns the arena of its nodes and entries (crate rule 1); entries are filled
 // before they are published (crate rule 2), and nodes change by atomic operations.
 unsafe impl Send for BTree {}
-// SAFETY: shared access changes nodes by atomic operations only, and entries in the tree are not
-// refilled (invariant 2 of `node`).
+// SAFETY: shared access changes nodes by atomic operations only, and readers of entries that may be
+// refilled pin them (invariant 2 of `node`).
 unsafe impl Sync for BTree {}
 
 impl BTree {
@@ -89,7 +94,7 @@ impl BTree {
     }
 
     /// Inserts a version. No two versions of a key may have the same sequence number.
-    pub(crate) fn insert(&self, contents: &Entry<'_>) {
+    fn insert(&self, contents: &Entry<'_>) {
         let target = SearchTarget::new(contents.key, contents.seq);
         let leaf = self.descend(&target, 0);
         leaf.prefetch_entries();
@@ -99,7 +104,7 @@ impl BTree {
         // SAFETY: `allocate` made the node in this tree's arena, and no one else knows it, so it is
         // never refilled.
         let entry = unsafe { NodeRef::new(record) };
-        self.insert_into(self.lock_from(leaf, &target), &target, entry);
+        self.insert_into(self.lock_from(leaf, &target), &target, entry, None);
     }
 
     /// Allocates an entry that is not linked.
@@ -118,34 +123,54 @@ impl BTree {
         unsafe { Node::fill(record, self.layout, contents) };
     }
 
-    /// Links an entry.
+    /// Links an entry, and reclaims older versions of its key that it hides.
     ///
     /// # Safety
-    /// The entry was allocated by [`BTree::allocate`] of this tree, has no versions or is
-    /// permanent, and is linked for the first time.
-    pub(crate) unsafe fn link(&self, record: NonNull<Node>) {
+    /// The entry was allocated by [`BTree::allocate`] of this tree with versions, is permanent or in
+    /// no Membuffer, and is not in the tree.
+    pub(crate) unsafe fn link(&self, record: NonNull<Node>, reclaim: Reclaim<'_>) -> Neighbours {
         // SAFETY: the caller guarantees that the entry lies in this tree's arena and is not
-        // refilled any more.
+        // refilled before it is removed from a leaf, which is locked below until it is inserted.
         let entry: NodeRef<'_> = unsafe { NodeRef::new(record) };
         let target = SearchTarget::new(entry.key(), entry.seq());
         let leaf = self.descend(&target, 0);
         leaf.prefetch_entries();
-        self.insert_into(self.lock_from(leaf, &target), &target, entry);
+        self.insert_into(self.lock_from(leaf, &target), &target, entry, Some(reclaim))
     }
 
     /// Inserts an entry into the locked leaf to which it belongs.
+    #[inline]
     fn insert_into<'a>(
         &'a self,
         mut leaf: TreeNodeGuard<'a>,
         target: &SearchTarget<'_>,
         entry: NodeRef<'a>,
-    ) {
+        reclaim: Option<Reclaim<'_>>,
+    ) -> Neighbours {
         let at = leaf.node.count_before(target);
+        let neighbours = reclaim.map_or_else(Neighbours::default, |reclaim| {
+            in_place::remove_hidden(&mut leaf, at, entry, Some(entry), reclaim)
+        });
+        if !neighbours.is_placed {
+            self.insert_at(leaf, at, target.head, entry);
+        }
+        neighbours
+    }
+
+    /// Inserts an entry at an index of a locked leaf.
+    #[inline]
+    fn insert_at<'a>(
+        &'a self,
+        mut leaf: TreeNodeGuard<'a>,
+        at: usize,
+        head: u64,
+        entry: NodeRef<'a>,
+    ) {
         if leaf.node.len() < SLOTS {
-            leaf.insert(at, target.head, entry.as_ptr(), None);
+            leaf.insert(at, head, entry.as_ptr(), None);
             return;
         }
-        let (head, first, right) = self.split_leaf(&mut leaf, at, target.head, entry);
+        let (head, first, right) = self.split_leaf(&mut leaf, at, head, entry);
         drop(leaf);
         self.add_to_parent(1, head, first, right);
     }

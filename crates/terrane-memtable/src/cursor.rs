@@ -18,6 +18,8 @@ use crate::structure::ReadBounds;
 pub struct Cursor {
     /// Invariant 1: all calls on the position pass the structure of `memtable`, because neither
     /// field is replaced.
+    ///
+    /// Dropped before the memtable, which its pin needs.
     position: AnyPosition,
     bounds: ReadBounds,
     memtable: Arc<Memtable>,
@@ -65,9 +67,9 @@ impl Cursor {
     /// Returns the value under the cursor, kept alive without being copied.
     pub fn pin_value(&self) -> Option<PinnedValue> {
         let entry = self.entry()?;
-        // SAFETY: the entry lies in this memtable. A cursor visits only entries that are never
-        // refilled: FloDB's cursors walk the lower level.
-        Some(unsafe { PinnedValue::new(&self.memtable, entry.value) })
+        // SAFETY: the entry lies in this memtable, and its structure returned the pin that keeps it
+        // from being refilled, or none if it is never refilled.
+        Some(unsafe { PinnedValue::with_pin(&self.memtable, entry.value, self.position.pin()) })
     }
 
     /// Moves to the first entry.
@@ -102,8 +104,9 @@ impl Cursor {
     #[inline]
     pub fn next_key(&mut self) {
         let Some(key) = self.entry().map(|entry| NonNull::from(entry.key)) else { return };
-        // SAFETY: the key lies in the memtable, which `self` keeps, in an entry that is never
-        // refilled, because a cursor visits no others.
+        let _pin = self.position.pin();
+        // SAFETY: the key lies in the memtable, which `self` keeps, in an entry that is not refilled
+        // while the pin exists, or never.
         let key: &[u8] = unsafe { key.as_ref() };
         self.next();
         while self.entry().is_some_and(|entry| entry.key == key) {

@@ -13,6 +13,8 @@
 //!   ([`membuffer`], [`free_nodes`]). That happens once the newer version is visible
 //!   ([`crate::Memtable::settle`]). A reader that does not hold its sequence number gets an error if
 //!   its version was reclaimed, and retries with a newer number;
+//! - the B-link tree overwrites in place as well: a version that is drained or inserted there takes
+//!   the place of the one that it hides (`btree::in_place`). The skip-list keeps what is linked;
 //! - the span of the keys in the previous memtable determines the partitions. If there is no
 //!   previous memtable, writes go only to the lower level, until the memtable has enough keys to
 //!   learn the span from ([`FrontLevel::enable`]);
@@ -29,6 +31,7 @@
 mod bucket;
 mod drain;
 mod free_nodes;
+mod front;
 mod hash;
 mod lower;
 mod membuffer;
@@ -47,8 +50,8 @@ pub(crate) use position::FloDbPosition;
 use crate::entry::{Entry, SeqNo};
 use crate::key_span::KeySpan;
 use crate::pool::Pool;
-use crate::readers::ReaderView;
-use crate::scan_pause::{FrontPause, ScanPause};
+use crate::readers::{ReaderView, SeenReaders};
+use crate::scan_pause::ScanPause;
 use crate::skiplist::{NodeRef, Pin};
 use crate::structure::{FrontLevel, Hold, InsertOutcome, Overwritten, Settings, Structure};
 use crate::sync::{AtomicUsize, Ordering, relax};
@@ -141,6 +144,8 @@ pub(crate) struct FloDb {
     /// The initial size, in bytes, of a Membuffer that was enabled after the memtable was created.
     exempt_bytes: AtomicUsize,
     pause: ScanPause,
+    /// The readers that drains respect.
+    seen: SeenReaders,
 }
 
 impl FloDb {
@@ -163,13 +168,14 @@ impl FloDb {
             drained: AtomicUsize::new(0),
             exempt_bytes: AtomicUsize::new(0),
             pause: ScanPause::new(),
+            seen: SeenReaders::new(),
         }
     }
 
     /// Returns the span of the keys in this memtable; the next memtable is divided by it.
     fn span(&self) -> KeySpan {
         match (self.lower.first_key(), self.lower.last_key()) {
-            (Some(first), Some(last)) if first < last => KeySpan::between(first, last),
+            (Some(first), Some(last)) if first < last => KeySpan::between(&first, &last),
             _ => self.membuffer.get().map_or_else(KeySpan::all, |front| front.span().clone()),
         }
     }
@@ -196,8 +202,29 @@ impl FloDb {
                 Err(LookupMiss::Retry) => relax(&mut tries),
             }
         }
-        let found = self.lower.get(key, seq, hold)?;
-        Ok(found.map(|node| (node, Pin::NONE)))
+        self.lower.get(key, seq, hold)
+    }
+
+    #[inline]
+    fn insert_with(&self, version: &Entry<'_>, view: &ReaderView<'_>) -> InsertOutcome {
+        let Some(membuffer) = self.membuffer.get() else {
+            self.wait_while_paused();
+            self.entries.fetch_add(1, Ordering::Relaxed);
+            self.data_bytes.fetch_add(version.data_bytes(), Ordering::Relaxed);
+            let wants_settling = self.lower.insert(version, view);
+            return InsertOutcome { wants_settling, ..InsertOutcome::default() };
+        };
+        let mut added = membuffer.add(&self.lower, version, view);
+        if !added.is_stored {
+            self.wait_while_paused();
+            added.has_older = self.lower.insert(version, view);
+        }
+        InsertOutcome {
+            is_in_membuffer: added.is_stored,
+            reclaimed: added.reclaimed,
+            wants_settling: added.has_older,
+            wants_drain: added.wants_drain,
+        }
     }
 
     /// Drains the partition of `key`, so that a search finds a version that is many steps back in
@@ -208,7 +235,9 @@ impl FloDb {
     }
 
     fn drain_partition(&self, membuffer: &Membuffer, partition: usize, scope: DrainScope) -> usize {
-        let drained = membuffer.drain(&self.lower, partition, scope, self.insert);
+        let seen = self.seen.get();
+        let view = ReaderView::new(&seen);
+        let drained = membuffer.drain(&self.lower, partition, scope, self.insert, &view);
         if drained > 0 {
             self.drained.fetch_add(drained, Ordering::Relaxed);
         }
@@ -246,34 +275,29 @@ impl Structure for FloDb {
 
     #[inline]
     fn insert(&self, version: &Entry<'_>, view: &ReaderView<'_>) -> InsertOutcome {
-        let Some(membuffer) = self.membuffer.get() else {
-            self.wait_while_paused();
-            self.lower.insert(version);
-            self.entries.fetch_add(1, Ordering::Relaxed);
-            self.data_bytes.fetch_add(version.data_bytes(), Ordering::Relaxed);
-            return InsertOutcome::default();
-        };
-        let added = match self.update {
-            Update::InPlace => membuffer.add(&self.lower, version, view),
-            Update::Versions => membuffer.add(&self.lower, version, &ReaderView::new(&|| 0)),
-        };
-        if !added.is_stored {
-            self.wait_while_paused();
-            self.lower.insert(version);
-        }
-        InsertOutcome {
-            is_in_membuffer: added.is_stored,
-            reclaimed: added.reclaimed,
-            wants_settling: added.has_older && self.update == Update::InPlace,
-            wants_drain: added.wants_drain,
+        match self.update {
+            Update::InPlace => {
+                self.seen.note(version.seq, view);
+                self.insert_with(version, view)
+            }
+            Update::Versions => {
+                let nothing_hidden = || 0;
+                let outcome = self.insert_with(version, &ReaderView::new(&nothing_hidden));
+                InsertOutcome { wants_settling: false, ..outcome }
+            }
         }
     }
 
-    fn settle(&self, key: &[u8], view: &ReaderView<'_>) -> usize {
-        match (self.update, self.membuffer.get()) {
-            (Update::InPlace, Some(membuffer)) => membuffer.settle(&self.lower, key, view),
-            _ => 0,
+    fn settle(&self, key: &[u8], seq: SeqNo, view: &ReaderView<'_>) -> usize {
+        if self.update == Update::Versions {
+            return 0;
         }
+        let membuffer = self.membuffer.get();
+        let settled = membuffer.and_then(|front| front.settle(&self.lower, key, view));
+        settled.unwrap_or_else(|| {
+            self.lower.settle(key, seq, view);
+            0
+        })
     }
 
     fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
@@ -320,83 +344,5 @@ impl Structure for FloDb {
     #[inline]
     fn front_level(&self) -> Option<&dyn FrontLevel> {
         Some(self)
-    }
-}
-
-impl FrontLevel for FloDb {
-    fn wants_enabling(&self) -> bool {
-        self.buckets > 0
-            && self.membuffer.get().is_none()
-            && self.entries.load(Ordering::Relaxed) >= SAMPLE_KEYS_MIN
-    }
-
-    fn enable(&self) {
-        if self.wants_enabling() {
-            let span = self.span();
-            let new = || Membuffer::new(self.buckets, self.partitions, span);
-            let bytes = self.membuffer.get_or_init(new).bytes();
-            self.exempt_bytes.store(bytes, Ordering::Relaxed);
-        }
-    }
-
-    #[inline]
-    fn prefetch(&self, key: &[u8]) {
-        if let Some(membuffer) = self.membuffer.get() {
-            membuffer.prefetch(key);
-        }
-    }
-
-    #[inline]
-    fn prefetch_version(&self, key: &[u8]) {
-        if let Some(membuffer) = self.membuffer.get() {
-            membuffer.prefetch_version(key);
-        }
-    }
-
-    fn drain(&self) -> usize {
-        let Some(membuffer) = self.membuffer.get() else { return 0 };
-        if self.pause.is_paused() {
-            return 0;
-        }
-        let mut drained = 0;
-        for (number, partition) in membuffer.partitions.iter().enumerate() {
-            // A quarter: includes partitions that will be due soon.
-            if partition.dirty() * 4 > partition.slots() {
-                drained += self.drain_partition(membuffer, number, DrainScope::Cold);
-                if partition.dirty() * 4 > partition.slots() * 3 {
-                    drained += self.drain_partition(membuffer, number, DrainScope::All);
-                }
-            }
-        }
-        drained
-    }
-
-    fn wants_drain(&self) -> bool {
-        let membuffer = self.membuffer.get().filter(|_| !self.pause.is_paused());
-        membuffer
-            .is_some_and(|front| front.partitions.iter().any(partition::Partition::wants_drain))
-    }
-
-    fn drain_all(&self) {
-        if let Some(membuffer) = self.membuffer.get() {
-            for number in 0..membuffer.partitions.len() {
-                self.drain_partition(membuffer, number, DrainScope::All);
-            }
-        }
-    }
-
-    fn pause(&self) -> FrontPause<'_> {
-        self.pause.begin()
-    }
-
-    fn drain_up_to(&self, seq: SeqNo) {
-        self.pause.ask_for_help(seq);
-        for partition in 0..self.partition_count() {
-            self.drain_partition_up_to(partition, seq);
-        }
-    }
-
-    fn drained(&self) -> usize {
-        self.drained.load(Ordering::Relaxed)
     }
 }

@@ -114,9 +114,9 @@ macro_rules! kinds {
             }
 
             #[inline]
-            pub(crate) fn settle(&self, key: &[u8], view: &ReaderView<'_>) -> usize {
+            pub(crate) fn settle(&self, key: &[u8], seq: SeqNo, view: &ReaderView<'_>) -> usize {
                 match self {
-                    $(Self::$kind(structure) => structure.settle(key, view),)*
+                    $(Self::$kind(structure) => structure.settle(key, seq, view),)*
                 }
             }
 
@@ -247,6 +247,18 @@ macro_rules! kinds {
                         unsafe { position.entry(structure) }
                     })*
                     _ => None,
+                }
+            }
+
+            /// Returns a pin that keeps the entry from being refilled.
+            pub(crate) fn pin(&self) -> Pin {
+                fn of<S: Structure, P: StructurePosition<S>>(position: &P) -> Pin {
+                    position.pin()
+                }
+                match self {
+                    $(Self::$kind(position) => {
+                        of::<<$settings as Settings>::Structure, _>(position)
+                    })*
                 }
             }
 

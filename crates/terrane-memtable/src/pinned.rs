@@ -34,15 +34,6 @@ unsafe impl Send for PinnedValue {}
 unsafe impl Sync for PinnedValue {}
 
 impl PinnedValue {
-    /// Borrows a value that is never refilled.
-    ///
-    /// # Safety
-    /// `value` lies in the memory of `owner`, in a node that is never refilled.
-    pub(crate) unsafe fn new(owner: &Arc<Memtable>, value: &[u8]) -> Self {
-        // SAFETY: the caller guarantees that the node of `value` needs no pin.
-        unsafe { Self::with_pin(owner, value, Pin::NONE) }
-    }
-
     /// Borrows a value that is not refilled while `pin` exists.
     ///
     /// # Safety

@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use crate::entry::SeqNo;
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 
 /// Bounds of the sequence numbers that readers use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +70,51 @@ impl<'r> ReaderView<'r> {
             && (newer <= bounds.oldest
                 || older > bounds.newest
                 || !self.readers.hold_any(older..newer))
+    }
+}
+
+/// Bounds that a writer loaded some time ago, for drains, which do not know the readers.
+pub(crate) struct SeenReaders {
+    bounds: Mutex<SeqBounds>,
+    /// The sequence number of a write that replaces them.
+    due: AtomicU64,
+}
+
+/// The number of writes after which the bounds are loaded again.
+const SEEN_FOR: u64 = 64;
+
+impl SeenReaders {
+    pub(crate) fn new() -> Self {
+        // Nothing is visible, so nothing is hidden.
+        let bounds = SeqBounds { visible: 0, oldest: SeqNo::MAX, newest: 0 };
+        Self { bounds: Mutex::new(bounds), due: AtomicU64::new(0) }
+    }
+
+    /// Loads the bounds from `view`, unless a write shortly before `seq` has done so.
+    #[inline]
+    pub(crate) fn note(&self, seq: SeqNo, view: &ReaderView<'_>) {
+        // Relaxed: the number only decides how often the bounds are loaded.
+        if seq >= self.due.load(Ordering::Relaxed) {
+            self.due.store(seq + SEEN_FOR, Ordering::Relaxed);
+            *lock(&self.bounds) = view.bounds();
+        }
+    }
+
+    /// Returns the bounds, as readers of which no more is known.
+    pub(crate) fn get(&self) -> impl Readers {
+        SeenBounds(*lock(&self.bounds))
+    }
+}
+
+struct SeenBounds(SeqBounds);
+
+impl Readers for SeenBounds {
+    fn bounds(&self) -> SeqBounds {
+        self.0
+    }
+
+    fn hold_any(&self, _seqs: Range<SeqNo>) -> bool {
+        true
     }
 }
 

@@ -176,13 +176,13 @@ impl SkipList {
     }
 
     /// Returns the smallest key.
-    pub(crate) fn first_key(&self) -> Option<&[u8]> {
-        self.list.first().map(NodeRef::key)
+    pub(crate) fn first_key(&self) -> Option<Vec<u8>> {
+        self.list.first().map(|first| first.key().to_vec())
     }
 
     /// Returns the largest key.
-    pub(crate) fn last_key(&self) -> Option<&[u8]> {
-        self.list.last().map(NodeRef::key)
+    pub(crate) fn last_key(&self) -> Option<Vec<u8>> {
+        self.list.last().map(|last| last.key().to_vec())
     }
 
     /// Builds the splice of a key beyond all others from the hints. Returns `None` if the key is

@@ -74,8 +74,9 @@ pub(crate) trait Structure: Send + Sync {
     /// in [`crate::Memtable::update`].
     fn insert(&self, entry: &Entry<'_>, view: &ReaderView<'_>) -> InsertOutcome;
 
-    /// Reclaims versions of `key` that no reader needs. Returns their number.
-    fn settle(&self, _key: &[u8], _view: &ReaderView<'_>) -> usize {
+    /// Reclaims versions of `key` that are older than its version `seq` and that no reader needs.
+    /// Returns their number.
+    fn settle(&self, _key: &[u8], _seq: SeqNo, _view: &ReaderView<'_>) -> usize {
         0
     }
 
@@ -152,6 +153,11 @@ pub(crate) trait StructurePosition<S: ?Sized>: Default + Send + Sync {
     /// # Safety
     /// All calls on this position have passed this very structure.
     unsafe fn entry<'a>(&'a self, structure: &'a S) -> Option<Entry<'a>>;
+
+    /// Returns a pin that keeps the entry from being refilled once the position moves on.
+    fn pin(&self) -> Pin {
+        Pin::NONE
+    }
 
     /// Moves to the first entry.
     fn seek_first(&mut self, structure: &S);
@@ -230,6 +236,14 @@ pub trait FrontLevel {
     /// Returns whether [`FrontLevel::drain`] would free space.
     fn wants_drain(&self) -> bool;
 
+    /// Drains everything, so that the versions that are hidden by versions in the front level are
+    /// overwritten. Does nothing during a pause, or if versions are kept.
+    fn overwrite(&self);
+
     /// Returns the number of versions that were drained so far.
     fn drained(&self) -> usize;
+
+    /// Returns the number of versions that were overwritten in the structure behind the front level
+    /// since the last call.
+    fn take_overwritten(&self) -> usize;
 }

@@ -6,12 +6,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use terrane_memtable::{
     Config, DrainInsert, EntryKind, ExpectedKeys, FloDbConfig, FrontLevel, Lookup, LowerLevel,
-    MAX_SEQ, Memtable, Pool, SeqNo, Update,
+    MAX_SEQ, Memtable, Pool, Readers, SeqBounds, SeqNo, Update,
 };
 use terrane_testkit::{HangGuard, Rng, seed_from_env};
 
@@ -27,6 +28,7 @@ fn configs() -> Vec<Config> {
     let both = [LowerLevel::BTree, LowerLevel::SkipList].into_iter();
     let all = both.flat_map(|lower| {
         [
+            config(lower, 0, 0, DrainInsert::Multi),
             config(lower, 1, 0, DrainInsert::Multi),
             config(lower, 4, 2, DrainInsert::Multi),
             config(lower, 64, 3, DrainInsert::Single),
@@ -35,7 +37,7 @@ fn configs() -> Vec<Config> {
     });
     // The others run the same code under Miri: a full and a sparse Membuffer, over both structures.
     all.enumerate()
-        .filter(|(at, _)| !cfg!(miri) || [1, 6].contains(at))
+        .filter(|(at, _)| !cfg!(miri) || [0, 2, 8].contains(at))
         .map(|(_, one)| one)
         .collect()
 }
@@ -144,7 +146,8 @@ fn what_snapshots_see_is_never_forgotten() {
 
 #[test]
 fn what_is_written_before_and_after_keys_were_learned_is_one() {
-    for config in configs() {
+    let has_front = |config: &Config| matches!(config, Config::FloDb(flodb) if flodb.buckets > 0);
+    for config in configs().into_iter().filter(has_front) {
         let memtable = Memtable::with_keys(config, &Pool::new(0), ExpectedKeys::Unknown);
         let mut versions = Versions::new();
         let mut rng = Rng::new(seed_from_env(37));
@@ -369,11 +372,6 @@ impl Order {
         }
     }
 
-    fn horizon(&self) -> SeqNo {
-        let visible = self.visible.load(Ordering::SeqCst);
-        visible.min(self.oldest_held.load(Ordering::SeqCst))
-    }
-
     fn hold(&self) -> SeqNo {
         let mut held = self.held.lock().unwrap();
         let oldest = held.keys().next().copied().unwrap_or(SeqNo::MAX);
@@ -392,6 +390,21 @@ impl Order {
         }
         let oldest = held.keys().next().copied().unwrap_or(SeqNo::MAX);
         self.oldest_held.store(oldest, Ordering::SeqCst);
+    }
+}
+
+#[derive(Clone, Copy)]
+struct OrderReaders<'a>(&'a Order);
+
+impl Readers for OrderReaders<'_> {
+    fn bounds(&self) -> SeqBounds {
+        let visible = self.0.visible.load(Ordering::SeqCst);
+        let oldest = self.0.oldest_held.load(Ordering::SeqCst);
+        SeqBounds { visible, oldest, newest: if oldest == SeqNo::MAX { 0 } else { SeqNo::MAX } }
+    }
+
+    fn hold_any(&self, seqs: Range<SeqNo>) -> bool {
+        self.0.held.lock().unwrap().range(seqs).next().is_some()
     }
 }
 
@@ -426,9 +439,12 @@ impl History {
         if rng.percent(5) {
             std::thread::yield_now();
         }
-        let horizon = || self.order.horizon();
-        self.memtable.update(name, seq, EntryKind::Value, &value_of(seq), horizon);
+        let readers = OrderReaders(&self.order);
+        let added = self.memtable.update(name, seq, EntryKind::Value, &value_of(seq), readers);
         self.order.finish(seq);
+        if added.wants_settling {
+            self.memtable.settle(name, seq, readers);
+        }
         seq
     }
 
@@ -484,7 +500,7 @@ impl History {
         while !self.is_over() {
             let before = self.acknowledged();
             let at = self.order.hold();
-            let look = |key| match self.memtable.look_up(&key_of(key), at) {
+            let look = |key| match self.memtable.look_up_held(&key_of(key), at) {
                 Lookup::Found(seq, ..) => seq,
                 Lookup::Absent => 0,
                 Lookup::Overwritten => panic!("key {key} at {at} is held"),

@@ -425,6 +425,63 @@ fn flodb_updates_in_place_leave_readers_whole_versions() {
     });
 }
 
+/// A memtable without a Membuffer: a leaf is overwritten in place.
+const IN_PLACE_TREE: Config = Config::FloDb(FloDbConfig {
+    buckets: 0,
+    partition_bits: 0,
+    lower: LowerLevel::BTree,
+    insert: DrainInsert::Multi,
+    update: Update::InPlace,
+});
+
+#[test]
+fn flodb_overwrites_leaves_under_lookups_and_cursors() {
+    for by_cursor in [false, true] {
+        model_with(Some(2), move || {
+            let memtable = empty(IN_PLACE_TREE);
+            update(&memtable, "k", 1, 0);
+            let writer = Arc::clone(&memtable);
+            let writing = spawn(move || {
+                update(&writer, "k", 2, 1);
+                // Removes version 1, whose memory version 3 takes.
+                writer.settle(b"k", 2, || 2);
+                update(&writer, "k", 3, 2);
+            });
+            if by_cursor {
+                let found = scan(&memtable);
+                assert!(!found.is_empty() && found.iter().all(|(key, _)| key == "k"));
+            } else {
+                look_up(&memtable, "k", 2, 1);
+            }
+            writing.join().unwrap();
+            assert_eq!(scan(&memtable), [("k".to_owned(), 3), ("k".to_owned(), 2)]);
+            assert!(matches!(memtable.look_up(b"k", 1), Lookup::Overwritten));
+        });
+    }
+}
+
+/// A version is drained over one in a leaf, while a reader follows the chain or the leaf to that one.
+#[test]
+fn flodb_drains_overwrite_leaves_under_lookups() {
+    model_with(Some(2), || {
+        let memtable = empty(FLO_DBS[0]);
+        update(&memtable, "k", 1, 0);
+        drain_all(&memtable);
+        update(&memtable, "k", 2, 1);
+        let writer = Arc::clone(&memtable);
+        let writing = spawn(move || {
+            writer.settle(b"k", 2, || 2);
+            // Loads the readers again that drains respect.
+            update(&writer, "j", 100, 99);
+            drain_all(&writer);
+            update(&writer, "i", 200, 199);
+        });
+        look_up(&memtable, "k", 2, 1);
+        writing.join().unwrap();
+        look_up(&memtable, "k", 2, 2);
+    });
+}
+
 #[test]
 fn flodb_drains_beside_updates_lose_nothing() {
     for_flodbs(|memtable| {

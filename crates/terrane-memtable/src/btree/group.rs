@@ -37,7 +37,7 @@ impl BTree {
             // it is never refilled.
             let entry = unsafe { NodeRef::new(record) };
             // An earlier entry of the group may have split the leaf; `lock_from` moves right.
-            self.insert_into(self.lock_from(*leaf, target), target, entry);
+            self.insert_into(self.lock_from(*leaf, target), target, entry, None);
         }
     }
 }

@@ -9,7 +9,7 @@
 use std::ptr::NonNull;
 
 use super::node::{NodeChanged, SearchTarget, TreeNodeRef};
-use super::{BTree, Node, NodeRef};
+use super::{BTree, Node, NodeRef, Reclaim};
 
 /// Inserts entries in ascending order; `leaf` is the leaf of the last entry inserted, or a leaf to
 /// the left of that leaf.
@@ -26,14 +26,13 @@ impl BTree {
 }
 
 impl<'a> TreeMultiInsert<'a> {
-    /// Links an entry that comes after all entries this multi-insert has linked.
+    /// Links an entry that comes after all entries this multi-insert has linked, and reclaims older
+    /// versions of its key that it hides.
     ///
     /// # Safety
-    /// The entry was allocated by [`BTree::allocate`] of this tree, has no versions or is
-    /// permanent, and is linked for the first time.
-    pub(crate) unsafe fn link(&mut self, record: NonNull<Node>) {
-        // SAFETY: the caller guarantees that the entry lies in this tree's arena and is not
-        // refilled any more.
+    /// As for [`BTree::link`].
+    pub(crate) unsafe fn link(&mut self, record: NonNull<Node>, reclaim: Reclaim<'_>) {
+        // SAFETY: as in `BTree::link`.
         let entry: NodeRef<'a> = unsafe { NodeRef::new(record) };
         let target = SearchTarget::new(entry.key(), entry.seq());
         let near = self.leaf.and_then(|leaf| near(leaf, &target));
@@ -44,7 +43,7 @@ impl<'a> TreeMultiInsert<'a> {
         });
         let leaf = self.tree.lock_from(leaf, &target);
         self.leaf = Some(leaf.node);
-        self.tree.insert_into(leaf, &target, entry);
+        self.tree.insert_into(leaf, &target, entry, Some(reclaim));
     }
 }
 

@@ -16,12 +16,14 @@
 //! 1. `entries[..len]` are sorted, and `heads[i]` is the head of `entries[i]`, whenever the counter
 //!    is even.
 //! 2. Pointers in entries, children, `right` and `high` are null or name nodes of the tree's arena.
-//!    Entries in the tree are not refilled: they have no versions, or are permanent because FloDB
-//!    makes a node permanent before it links it (see [`crate::skiplist::Versions`]).
+//!    Entries without versions are never removed or refilled, and neither are separators: entries of
+//!    inner nodes, and `high` ([`super::in_place`]). Other entries of a leaf are read with its lock,
+//!    or with a pin ([`TreeNodeRef::pin_entry`]).
 //! 3. `len <= SLOTS`. The first entry of a node that is not the leftmost of its level never
-//!    changes, because smaller entries go to its left neighbour.
+//!    changes, because smaller entries go to its left neighbour, and it is never removed.
 
 mod guard;
+mod pinned;
 
 use std::cmp::Ordering::{Greater, Less};
 use std::marker::PhantomData;
@@ -35,6 +37,8 @@ use crate::prefetch::{LINE_BYTES, prefetch};
 use crate::skiplist::{Node, NodeRef};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, relax};
 pub(super) use guard::TreeNodeGuard;
+pub(super) use pinned::LeafEntry;
+pub(crate) use pinned::PinnedEntry;
 
 /// The maximum number of entries in a node.
 #[cfg(not(any(loom, miri)))]
@@ -122,27 +126,6 @@ pub(super) struct TreeNodeRef<'a> {
 /// A node changed while it was read; the values read are invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NodeChanged;
-
-/// An entry of a leaf, with its index while the leaf's counter is `version`.
-#[derive(Clone, Copy)]
-pub(super) struct LeafEntry<'a> {
-    pub(super) leaf: TreeNodeRef<'a>,
-    pub(super) version: u64,
-    pub(super) index: usize,
-    pub(super) record: NodeRef<'a>,
-}
-
-impl<'a> LeafEntry<'a> {
-    /// Returns the previous entry if its head is `head`. Returns an error if it is in another leaf,
-    /// or if this leaf has changed.
-    pub(super) fn before(self, head: u64) -> Result<Option<NodeRef<'a>>, NodeChanged> {
-        let before = self.index.checked_sub(1).ok_or(NodeChanged)?;
-        let is_other = self.leaf.head(before) != head;
-        let entry = if is_other { None } else { self.leaf.entry(before) };
-        self.leaf.check(self.version)?;
-        Ok(entry)
-    }
-}
 
 impl<'a> TreeNodeRef<'a> {
     /// # Safety
@@ -248,10 +231,11 @@ impl<'a> TreeNodeRef<'a> {
             let lock = || {
                 // Acquire pairs with the release in `TreeNodeGuard::drop`: the changes of earlier
                 // holders are seen.
+                // SeqCst: this is the writer's first step of invariant 3 of `Versions`.
                 version.compare_exchange_weak(
                     current,
                     current + 1,
-                    Ordering::Acquire,
+                    Ordering::SeqCst,
                     Ordering::Relaxed,
                 )
             };
@@ -277,8 +261,8 @@ impl<'a> TreeNodeRef<'a> {
         // Acquire pairs with the releases in `TreeNodeGuard` that stored the entry: it is seen
         // filled.
         let record = NonNull::new(slot.load(Ordering::Acquire))?;
-        // SAFETY: the pointer comes from a node of this tree, so it names a node of the arena that
-        // is not refilled (invariant 2).
+        // SAFETY: the pointer comes from a node of this tree, so it names a node of the arena. It is
+        // a separator, or has no versions, or the caller holds the lock of the leaf (invariant 2).
         Some(unsafe { NodeRef::new(record) })
     }
 

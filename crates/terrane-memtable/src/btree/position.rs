@@ -6,7 +6,7 @@ use super::BTree;
 use super::node::{LeafEntry, NodeChanged, TreeNode, TreeNodeRef};
 use crate::entry::{Entry, SeqNo};
 use crate::prefetch::prefetch;
-use crate::skiplist::{Node, NodeRef};
+use crate::skiplist::{Node, NodeRef, Pin};
 use crate::structure::{ReadBounds, StructurePosition};
 
 /// The number of entries that a walk prefetches ahead: each is a cache miss, and they arrive in
@@ -16,22 +16,24 @@ const ENTRIES_AHEAD: usize = 8;
 /// An entry of a tree and the place where it was found, or no entry. All methods take the tree that
 /// the position was created with, which keeps the entry alive.
 ///
-/// Invariant 1: entry and leaf lie in the arena of that tree, and the entry is in the tree, so it
-/// is not refilled (invariant 2 of [`super::node`]).
-#[derive(Debug, Clone, Copy, Default)]
+/// Invariant 1: entry and leaf lie in the arena of that tree, and the entry is pinned or has no
+/// versions, so it is not refilled.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct BTreePosition(Option<CachedSlot>);
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct CachedSlot {
     record: NonNull<Node>,
     leaf: NonNull<TreeNode>,
     /// The entry is at `index` of the leaf while its counter is `version`.
     version: u64,
     index: usize,
+    /// Dropped before the tree, which the owner of the position keeps.
+    pin: Pin,
 }
 
 // SAFETY: the pointers are followed only by methods that borrow the tree, which is `Send` and
-// `Sync`.
+// `Sync`, and by the pin, whose count is atomic.
 unsafe impl Send for BTreePosition {}
 // SAFETY: the pointers are followed only by methods that borrow the tree, which is `Send` and
 // `Sync`.
@@ -44,7 +46,55 @@ impl BTreePosition {
             leaf: slot.leaf.as_ptr(),
             version: slot.version,
             index: slot.index,
+            pin: slot.pin,
         }))
+    }
+
+    /// Returns a pin of the entry.
+    pub(crate) fn pin(&self) -> Pin {
+        self.0.as_ref().map_or(Pin::NONE, |slot| slot.pin.clone())
+    }
+
+    /// Returns the position of the next entry.
+    ///
+    /// # Safety
+    /// All calls on this position have passed this very tree.
+    #[inline]
+    pub(crate) unsafe fn after(&self, tree: &BTree) -> Self {
+        let Some(place) = &self.0 else { return Self(None) };
+        // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
+        let leaf: TreeNodeRef<'_> = unsafe { TreeNodeRef::new(place.leaf) };
+        if let Ok(next) = tree.step(leaf, place.version, place.index + 1) {
+            return Self::of(next);
+        }
+        // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
+        let record: NodeRef<'_> = unsafe { NodeRef::new(place.record) };
+        // The leaf has changed: search for the first entry after this one.
+        match record.seq().checked_sub(1) {
+            Some(older) => Self::of(tree.first_at_or_after(record.key(), older)),
+            None => {
+                let mut after = record.key().to_vec();
+                after.push(0);
+                Self::of(tree.first_at_or_after(&after, crate::entry::MAX_SEQ))
+            }
+        }
+    }
+
+    /// Returns the position of the previous entry.
+    ///
+    /// # Safety
+    /// All calls on this position have passed this very tree.
+    pub(crate) unsafe fn before(&self, tree: &BTree) -> Self {
+        let Some(place) = &self.0 else { return Self(None) };
+        // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
+        let leaf: TreeNodeRef<'_> = unsafe { TreeNodeRef::new(place.leaf) };
+        let before = place.index.checked_sub(1);
+        if let Some(Ok(slot)) = before.map(|index| tree.step(leaf, place.version, index)) {
+            return Self::of(slot);
+        }
+        // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
+        let record: NodeRef<'_> = unsafe { NodeRef::new(place.record) };
+        Self::of(tree.last_before(record.key(), record.seq()))
     }
 }
 
@@ -57,7 +107,7 @@ impl StructurePosition<BTree> for BTreePosition {
     #[inline]
     unsafe fn entry<'a>(&'a self, _tree: &'a BTree) -> Option<Entry<'a>> {
         // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
-        self.0.map(|place| unsafe { NodeRef::new(place.record) }.entry())
+        self.0.as_ref().map(|place| unsafe { NodeRef::new(place.record) }.entry())
     }
 
     fn seek_first(&mut self, tree: &BTree) {
@@ -78,70 +128,50 @@ impl StructurePosition<BTree> for BTreePosition {
 
     #[inline]
     unsafe fn next(&mut self, tree: &BTree, _bounds: &ReadBounds) {
-        let Some(place) = self.0 else { return };
-        // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
-        let leaf: TreeNodeRef<'_> = unsafe { TreeNodeRef::new(place.leaf) };
-        if let Ok(next) = step(leaf, place.version, place.index + 1) {
-            *self = Self::of(next);
-            return;
-        }
-        // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
-        let record: NodeRef<'_> = unsafe { NodeRef::new(place.record) };
-        // The leaf has changed: search for the first entry after this one.
-        *self = match record.seq().checked_sub(1) {
-            Some(older) => Self::of(tree.first_at_or_after(record.key(), older)),
-            None => {
-                let mut after = record.key().to_vec();
-                after.push(0);
-                Self::of(tree.first_at_or_after(&after, crate::entry::MAX_SEQ))
-            }
-        };
+        // SAFETY: the caller passes the tree of the position.
+        *self = unsafe { self.after(tree) };
     }
 
     unsafe fn previous(&mut self, tree: &BTree, _bounds: &ReadBounds) {
-        let Some(place) = self.0 else { return };
-        // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
-        let leaf: TreeNodeRef<'_> = unsafe { TreeNodeRef::new(place.leaf) };
-        let before = place.index.checked_sub(1);
-        if let Some(Ok(slot)) = before.map(|index| step(leaf, place.version, index)) {
-            *self = Self::of(slot);
-            return;
-        }
-        // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
-        let record: NodeRef<'_> = unsafe { NodeRef::new(place.record) };
-        *self = Self::of(tree.last_before(record.key(), record.seq()));
+        // SAFETY: the caller passes the tree of the position.
+        *self = unsafe { self.before(tree) };
     }
 }
 
-/// Returns the entry at `index` of a leaf whose counter was `version`; if the leaf has no such
-/// entry, the first entry to the right of the leaf.
-fn step(
-    leaf: TreeNodeRef<'_>,
-    version: u64,
-    index: usize,
-) -> Result<Option<LeafEntry<'_>>, NodeChanged> {
-    if index < leaf.len() {
-        let record = leaf.entry(index);
-        let ahead = leaf.entry(index + ENTRIES_AHEAD);
-        leaf.check(version)?;
-        if let Some(ahead) = ahead {
-            prefetch(ahead.as_ptr().as_ptr().cast());
-        }
-        return Ok(record.map(|record| LeafEntry { leaf, version, index, record }));
-    }
-    let right = leaf.right();
-    leaf.check(version)?;
-    let Some(right) = right else { return Ok(None) };
-    loop {
-        let version = right.read_version();
-        let record = right.entry(0);
-        for index in 1..ENTRIES_AHEAD {
-            if let Some(ahead) = right.entry(index) {
-                prefetch(ahead.as_ptr().as_ptr().cast());
+impl BTree {
+    /// Returns the entry at `index` of a leaf whose counter was `version`; if the leaf has no such
+    /// entry, the first entry to the right of the leaf.
+    #[inline]
+    fn step<'a>(
+        &'a self,
+        leaf: TreeNodeRef<'a>,
+        version: u64,
+        index: usize,
+    ) -> Result<Option<LeafEntry<'a>>, NodeChanged> {
+        if index < leaf.len() {
+            let found = leaf.pin_entry(index, version, self.layout)?;
+            let ahead = leaf.entry_address(index + ENTRIES_AHEAD);
+            leaf.check(version)?;
+            if let Some(ahead) = ahead {
+                prefetch(ahead.cast());
             }
+            return Ok(found.map(|(record, pin)| LeafEntry { leaf, version, index, record, pin }));
         }
-        if right.check(version).is_ok() {
-            return Ok(record.map(|record| LeafEntry { leaf: right, version, index: 0, record }));
+        let right = leaf.right();
+        leaf.check(version)?;
+        let Some(leaf) = right else { return Ok(None) };
+        loop {
+            let version = leaf.read_version();
+            let Ok(found) = leaf.pin_entry(0, version, self.layout) else { continue };
+            for index in 1..ENTRIES_AHEAD {
+                if let Some(ahead) = leaf.entry_address(index) {
+                    prefetch(ahead.cast());
+                }
+            }
+            if leaf.check(version).is_ok() {
+                let slot = |(record, pin)| LeafEntry { leaf, version, index: 0, record, pin };
+                return Ok(found.map(slot));
+            }
         }
     }
 }

@@ -2,10 +2,10 @@
 //! before it.
 
 use super::BTree;
-use super::node::{LeafEntry, NodeChanged, SearchTarget, TreeNodeRef};
+use super::node::{LeafEntry, NodeChanged, PinnedEntry, SearchTarget, TreeNodeRef};
 use crate::entry::{MAX_SEQ, SeqNo};
 use crate::head::head_of;
-use crate::skiplist::{Layout, NodeRef};
+use crate::skiplist::Layout;
 use crate::structure::{Hold, Overwritten};
 
 /// The result of one step of a search.
@@ -19,24 +19,24 @@ enum SearchStep<'a> {
 impl BTree {
     /// As [`crate::structure::Structure::get`], for entries with versions. Returns an error if the
     /// requested version may have been reclaimed. The found version and the one that marks
-    /// reclaimed versions below it were linked before this call, so the two need not be read at one
-    /// point in time.
+    /// reclaimed versions below it need not be read at one point in time: a version that was removed
+    /// before the first search left its gap to the next newer one, whichever that is by then.
     pub(crate) fn get_unless_reclaimed(
         &self,
         key: &[u8],
         seq: SeqNo,
         hold: Hold,
-    ) -> Result<Option<NodeRef<'_>>, Overwritten> {
+    ) -> Result<Option<PinnedEntry<'_>>, Overwritten> {
         debug_assert!(self.layout == Layout::Versioned);
         let found = self.first_at_or_after(key, seq);
         if hold == Hold::Held {
-            return Ok(found.map(|slot| slot.record).filter(|record| record.key() == key));
+            return Ok(found.map(LeafEntry::into_pinned).filter(|(record, _)| record.key() == key));
         }
-        let before = match found.map(|slot| slot.before(head_of(key))) {
+        let before = match found.as_ref().map(|slot| slot.before(head_of(key))) {
             Some(Ok(before)) => before,
-            Some(Err(NodeChanged)) | None => self.last_before(key, seq).map(|slot| slot.record),
+            Some(Err(NodeChanged)) | None => self.last_before(key, seq).map(LeafEntry::into_pinned),
         };
-        if let Some(newer) = before.filter(|newer| newer.key() == key) {
+        if let Some((newer, _pin)) = before.filter(|(newer, _)| newer.key() == key) {
             // SAFETY: all entries of this tree have its layout, and `Lower`, the only caller,
             // creates its tree with `Layout::Versioned`.
             let older = unsafe { newer.versions() }.older();
@@ -44,17 +44,17 @@ impl BTree {
                 return Err(Overwritten);
             }
         }
-        Ok(found.map(|slot| slot.record).filter(|record| record.key() == key))
+        Ok(found.map(LeafEntry::into_pinned).filter(|(record, _)| record.key() == key))
     }
 
     /// Returns the smallest key.
-    pub(crate) fn first_key(&self) -> Option<&[u8]> {
-        self.first().map(|slot| slot.record.key())
+    pub(crate) fn first_key(&self) -> Option<Vec<u8>> {
+        self.first().map(|slot| slot.record.key().to_vec())
     }
 
     /// Returns the largest key.
-    pub(crate) fn last_key(&self) -> Option<&[u8]> {
-        self.last().map(|slot| slot.record.key())
+    pub(crate) fn last_key(&self) -> Option<Vec<u8>> {
+        self.last().map(|slot| slot.record.key().to_vec())
     }
 
     /// Returns the first entry at or after `(key, seq)`.
@@ -62,7 +62,7 @@ impl BTree {
         let target = SearchTarget::new(key, seq);
         let mut leaf = self.descend(&target, 0);
         loop {
-            match Self::seek_in(leaf, &target) {
+            match self.seek_in(leaf, &target) {
                 Ok(SearchStep::At(slot)) => return Some(slot),
                 Ok(SearchStep::Continue(right)) => leaf = right,
                 Ok(SearchStep::End) => return None,
@@ -72,14 +72,15 @@ impl BTree {
     }
 
     fn seek_in<'a>(
+        &'a self,
         leaf: TreeNodeRef<'a>,
         target: &SearchTarget<'_>,
     ) -> Result<SearchStep<'a>, NodeChanged> {
         let version = leaf.read_version();
-        let index = leaf.count_before(target);
-        let found = match leaf.entry(index).filter(|_| index < leaf.len()) {
-            Some(record) if !leaf.is_beyond(target) => {
-                SearchStep::At(LeafEntry { leaf, version, index, record })
+        let index = leaf.count_before_in(target, version, self.layout)?;
+        let found = match leaf.pin_entry(index, version, self.layout)? {
+            Some((record, pin)) if !leaf.is_beyond(target) => {
+                SearchStep::At(LeafEntry { leaf, version, index, record, pin })
             }
             _ => leaf.right().map_or(SearchStep::End, SearchStep::Continue),
         };
@@ -92,7 +93,7 @@ impl BTree {
         let target = SearchTarget::new(key, seq);
         let mut node = self.root();
         loop {
-            match Self::step_before(node, &target) {
+            match self.step_before(node, &target) {
                 Ok(SearchStep::At(slot)) => return Some(slot),
                 Ok(SearchStep::Continue(next)) => node = next,
                 Ok(SearchStep::End) => return None,
@@ -104,11 +105,15 @@ impl BTree {
     /// Like a search for the target, but descends into the child whose first entry is before it;
     /// the last entry before the target is in that subtree or to its right.
     fn step_before<'a>(
+        &'a self,
         node: TreeNodeRef<'a>,
         target: &SearchTarget<'_>,
     ) -> Result<SearchStep<'a>, NodeChanged> {
         let version = node.read_version();
-        let before = node.count_before(target);
+        let before = match node.level() {
+            0 => node.count_before_in(target, version, self.layout)?,
+            _ => node.count_before(target),
+        };
         // If the target is the high entry itself, the last entry before it is in this node, so the
         // search does not move right.
         let is_right = node.is_after_high(target);
@@ -117,14 +122,24 @@ impl BTree {
         } else if node.level() > 0 {
             node.child(before).map_or(SearchStep::End, SearchStep::Continue)
         } else {
-            let index = before.checked_sub(1);
-            let slot = index.and_then(|index| {
-                node.entry(index).map(|record| LeafEntry { leaf: node, version, index, record })
-            });
-            slot.map_or(SearchStep::End, SearchStep::At)
+            self.at_index(node, version, before.checked_sub(1))?
         };
         node.check(version)?;
         Ok(found)
+    }
+
+    /// Returns the entry at an index of a leaf.
+    fn at_index<'a>(
+        &'a self,
+        leaf: TreeNodeRef<'a>,
+        version: u64,
+        index: Option<usize>,
+    ) -> Result<SearchStep<'a>, NodeChanged> {
+        let Some(index) = index else { return Ok(SearchStep::End) };
+        let entry = leaf.pin_entry(index, version, self.layout)?;
+        Ok(entry.map_or(SearchStep::End, |(record, pin)| {
+            SearchStep::At(LeafEntry { leaf, version, index, record, pin })
+        }))
     }
 
     pub(super) fn first(&self) -> Option<LeafEntry<'_>> {
@@ -134,7 +149,7 @@ impl BTree {
     pub(super) fn last(&self) -> Option<LeafEntry<'_>> {
         let mut node = self.root();
         loop {
-            match Self::step_to_end(node) {
+            match self.step_to_end(node) {
                 Ok(SearchStep::At(slot)) => return Some(slot),
                 Ok(SearchStep::Continue(next)) => node = next,
                 Ok(SearchStep::End) => return None,
@@ -143,18 +158,12 @@ impl BTree {
         }
     }
 
-    fn step_to_end(node: TreeNodeRef<'_>) -> Result<SearchStep<'_>, NodeChanged> {
+    fn step_to_end<'a>(&'a self, node: TreeNodeRef<'a>) -> Result<SearchStep<'a>, NodeChanged> {
         let version = node.read_version();
         let len = node.len();
         let found = match (node.right(), node.level()) {
             (Some(right), _) => SearchStep::Continue(right),
-            (None, 0) => {
-                let index = len.checked_sub(1);
-                let slot = index.and_then(|index| {
-                    node.entry(index).map(|record| LeafEntry { leaf: node, version, index, record })
-                });
-                slot.map_or(SearchStep::End, SearchStep::At)
-            }
+            (None, 0) => self.at_index(node, version, len.checked_sub(1))?,
             (None, _) => node.child(len).map_or(SearchStep::End, SearchStep::Continue),
         };
         node.check(version)?;

@@ -19,7 +19,8 @@ use super::partition::DrainItem;
 use crate::entry::SeqNo;
 use crate::head::head_of;
 use crate::prefetch::prefetch;
-use crate::skiplist::{Node, NodeRef, versions_of};
+use crate::readers::ReaderView;
+use crate::skiplist::{Node, NodeRef, Older, versions_of};
 use crate::sync::lock;
 
 /// Which versions a drain links.
@@ -68,6 +69,7 @@ impl Membuffer {
         partition: usize,
         scope: DrainScope,
         insert: DrainInsert,
+        view: &ReaderView<'_>,
     ) -> usize {
         let part = &self.partitions[partition];
         if part.dirty() == 0 {
@@ -86,7 +88,7 @@ impl Membuffer {
                 })
             });
         }
-        link(lower, &moving, insert);
+        link(lower, &moving, insert, view);
         self.clean(partition);
         moving.len()
     }
@@ -133,8 +135,9 @@ impl Membuffer {
         }
     }
 
-    /// Marks a slot as clean if its newest version is linked. The caller holds `draining` and has
-    /// linked everything it marked (invariant 3 of `Membuffer`).
+    /// Marks a slot as clean if its newest version is linked, and ends its chain at the first linked
+    /// version. The caller holds `draining` and has linked everything it marked (invariant 3 of
+    /// `Membuffer`), so the lower level has all versions below.
     fn clean(&self, partition: usize) {
         let mut cleaned = 0;
         let buckets = self.buckets_of(partition);
@@ -149,6 +152,7 @@ impl Membuffer {
             let meta = locked.meta();
             for slot in (0..super::bucket::SLOTS).filter(|slot| meta.is_dirty(*slot)) {
                 let Some(node) = NonNull::new(locked.head(slot)) else { continue };
+                end_chain(node);
                 // SAFETY: slots name nodes of the lower level, which have versions and outlive the
                 // drain.
                 if unsafe { versions_of(node) }.is_linked() {
@@ -161,13 +165,30 @@ impl Membuffer {
     }
 }
 
+/// Makes every linked version of a chain of a locked bucket the last of its chain.
+fn end_chain(newest: NonNull<Node>) {
+    let mut next = Some(newest);
+    while let Some(node) = next {
+        // SAFETY: chains consist of nodes of the lower level, which have versions and outlive the
+        // drain; linked ones stay in the lower level while they are in a chain (invariant 8 of
+        // `Membuffer`).
+        let versions = unsafe { versions_of(node) };
+        let older = versions.older();
+        next = older.node();
+        if versions.is_linked() && next.is_some() {
+            let end = if older.has_gap() { Older::NONE.with_gap() } else { Older::NONE };
+            versions.set_older(end);
+        }
+    }
+}
+
 fn node_of(drained: &DrainItem) -> NodeRef<'_> {
     // SAFETY: the version is permanent, so it is not refilled (invariant 1 of `Versions`), and the
     // lower level outlives the drain.
     unsafe { NodeRef::new(drained.node) }
 }
 
-fn link(lower: &Lower, moving: &[DrainItem], insert: DrainInsert) {
+fn link(lower: &Lower, moving: &[DrainItem], insert: DrainInsert, view: &ReaderView<'_>) {
     // SAFETY: `mark` collects nodes of the lower level, which have versions.
     let is_linked = |node| unsafe { versions_of(node) }.set_linked();
     let nodes = moving.iter().enumerate().map(|(number, drained)| {
@@ -180,11 +201,11 @@ fn link(lower: &Lower, moving: &[DrainItem], insert: DrainInsert) {
         DrainInsert::Single => nodes.for_each(|node| {
             // SAFETY: `lower` allocated the node. It is permanent, and linked once: only the thread
             // that set MOVING on it, under the bucket lock, links it.
-            unsafe { lower.link(node) };
+            unsafe { lower.link(node, view) };
             is_linked(node);
         }),
         // SAFETY: `lower` allocated the nodes, and the caller sorted them. They are permanent, and
         // linked once: only the thread that set MOVING on a node, under the bucket lock, links it.
-        DrainInsert::Multi => unsafe { lower.link_in_order(nodes, is_linked) },
+        DrainInsert::Multi => unsafe { lower.link_in_order(nodes, view, is_linked) },
     }
 }

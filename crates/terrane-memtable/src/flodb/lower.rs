@@ -2,18 +2,25 @@
 //!
 //! Invariants:
 //! 1. All nodes lie in the arena of the level, and have versions.
-//! 2. A linked node is not refilled. `link` and `link_in_order` require that it is permanent, and a
-//!    node that `insert` made is in no Membuffer (invariants 1 and 4 of `Versions`).
+//! 2. A node in the skip-list is not refilled. `link` and `link_in_order` require that it is
+//!    permanent, and a node that `insert` made is in no Membuffer (invariants 1 and 4 of
+//!    `Versions`).
+//! 3. The B-link tree removes hidden versions from its leaves and frees them. A position and a
+//!    lookup pin the entry that they return.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::free_nodes::FreeNodes;
-use crate::btree::{BTree, BTreePosition};
+use crate::btree::{BTree, BTreePosition, PinnedEntry, Reclaim};
 use crate::entry::{Entry, SeqNo};
 use crate::pool::Pool;
-use crate::skiplist::{Layout, ListPosition, Node, NodeRef, SkipList};
+use crate::readers::ReaderView;
+use crate::skiplist::{
+    Layout, ListPosition, Node, NodeRef, Older, Pin, SkipList, Temperature, versions_of,
+};
 use crate::structure::{Hold, Overwritten, ReadBounds, Structure, StructurePosition};
+use crate::sync::{AtomicUsize, Ordering};
 
 /// The structure of the lower level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +39,8 @@ const HEIGHT: u8 = 12;
 pub(super) struct Lower {
     structure: LowerStructure,
     pub(super) free: FreeNodes,
+    /// Versions removed from the tree since the last [`Lower::take_overwritten`].
+    overwritten: AtomicUsize,
 }
 
 enum LowerStructure {
@@ -47,14 +56,35 @@ impl Lower {
                 LowerStructure::SkipList(SkipList::new(BRANCHING, HEIGHT, Layout::Versioned, pool))
             }
         };
-        Self { structure, free: FreeNodes::new() }
+        Self { structure, free: FreeNodes::new(), overwritten: AtomicUsize::new(0) }
     }
 
-    /// Inserts a version. No two versions of a key may have the same sequence number.
-    pub(super) fn insert(&self, contents: &Entry<'_>) {
+    /// Inserts a version, and reclaims older ones of its key that `view` says are hidden. Returns
+    /// whether an older one is left. No two versions of a key may have the same sequence number.
+    pub(super) fn insert(&self, contents: &Entry<'_>, view: &ReaderView<'_>) -> bool {
+        let node = self.allocate(contents);
+        // SAFETY: `allocate` returns nodes with versions, whose arena this level keeps.
+        unsafe { versions_of(node) }.init(Older::NONE, Temperature::Cold);
         match &self.structure {
-            LowerStructure::BTree(tree) => tree.insert(contents),
-            LowerStructure::SkipList(list) => list.insert(contents),
+            LowerStructure::BTree(tree) => {
+                // SAFETY: `allocate` made the node in `tree`; it is in no Membuffer and not linked.
+                unsafe { tree.link(node, Reclaim { view, free: &|node| self.free_node(node) }) }
+                    .has_older
+            }
+            LowerStructure::SkipList(list) => {
+                // SAFETY: `allocate` made the node in `list`; it is in no Membuffer, so it is not
+                // refilled, and linked once.
+                unsafe { list.link(node) };
+                false
+            }
+        }
+    }
+
+    /// Reclaims the versions of `key` that are older than its version `seq` and that `view` says are
+    /// hidden.
+    pub(super) fn settle(&self, key: &[u8], seq: SeqNo, view: &ReaderView<'_>) {
+        if let LowerStructure::BTree(tree) = &self.structure {
+            tree.remove_older(key, seq, Reclaim { view, free: &|node| self.free_node(node) });
         }
     }
 
@@ -81,13 +111,14 @@ impl Lower {
     /// Links a node.
     ///
     /// # Safety
-    /// The node was allocated by [`Lower::allocate`] of this level, is permanent, and is linked for
-    /// the first time.
-    pub(super) unsafe fn link(&self, node: NonNull<Node>) {
+    /// The node was allocated by [`Lower::allocate`] of this level, is permanent, and is not linked.
+    pub(super) unsafe fn link(&self, node: NonNull<Node>, view: &ReaderView<'_>) {
         match &self.structure {
-            // SAFETY: this level allocated the node in `tree`; the caller guarantees that it is
-            // permanent and linked for the first time.
-            LowerStructure::BTree(tree) => unsafe { tree.link(node) },
+            LowerStructure::BTree(tree) => {
+                // SAFETY: this level allocated the node in `tree`; the caller guarantees that it is
+                // permanent and not linked.
+                unsafe { tree.link(node, Reclaim { view, free: &|node| self.free_node(node) }) };
+            }
             // SAFETY: this level allocated the node in `list`; the caller guarantees that it is
             // permanent and linked for the first time.
             LowerStructure::SkipList(list) => unsafe { list.link(node) },
@@ -103,15 +134,17 @@ impl Lower {
     pub(super) unsafe fn link_in_order(
         &self,
         nodes: impl Iterator<Item = NonNull<Node>>,
+        view: &ReaderView<'_>,
         is_linked: impl Fn(NonNull<Node>),
     ) {
         match &self.structure {
             LowerStructure::BTree(tree) => {
                 let mut path = tree.multi_insert();
+                let free = |node: NodeRef<'_>| self.free_node(node);
                 for node in nodes {
                     // SAFETY: this level allocated the node in `tree`; the caller guarantees that
-                    // nodes are in order, permanent, and linked for the first time.
-                    unsafe { path.link(node) };
+                    // nodes are in order, permanent, and not linked.
+                    unsafe { path.link(node, Reclaim { view, free: &free }) };
                     is_linked(node);
                 }
             }
@@ -134,25 +167,38 @@ impl Lower {
         key: &[u8],
         seq: SeqNo,
         hold: Hold,
-    ) -> Result<Option<NodeRef<'_>>, Overwritten> {
+    ) -> Result<Option<PinnedEntry<'_>>, Overwritten> {
         match &self.structure {
             LowerStructure::BTree(tree) => tree.get_unless_reclaimed(key, seq, hold),
-            LowerStructure::SkipList(list) => list.get_unless_reclaimed(key, seq, hold),
+            LowerStructure::SkipList(list) => {
+                Ok(list.get_unless_reclaimed(key, seq, hold)?.map(|node| (node, Pin::NONE)))
+            }
         }
     }
 
-    pub(super) fn first_key(&self) -> Option<&[u8]> {
+    pub(super) fn first_key(&self) -> Option<Vec<u8>> {
         match &self.structure {
             LowerStructure::BTree(tree) => tree.first_key(),
             LowerStructure::SkipList(list) => list.first_key(),
         }
     }
 
-    pub(super) fn last_key(&self) -> Option<&[u8]> {
+    pub(super) fn last_key(&self) -> Option<Vec<u8>> {
         match &self.structure {
             LowerStructure::BTree(tree) => tree.last_key(),
             LowerStructure::SkipList(list) => list.last_key(),
         }
+    }
+
+    /// Frees a node that was removed from the tree.
+    fn free_node(&self, node: NodeRef<'_>) {
+        self.overwritten.fetch_add(1, Ordering::Relaxed);
+        self.free.push(node.as_ptr(), node.key().len() + node.value().len());
+    }
+
+    /// Returns the number of versions that were removed from the tree since the last call.
+    pub(super) fn take_overwritten(&self) -> usize {
+        self.overwritten.swap(0, Ordering::Relaxed)
     }
 
     /// Returns the bytes in use and the bytes taken from the allocator.
@@ -167,7 +213,7 @@ impl Lower {
 }
 
 /// A position in the lower level: on an entry, or on no entry.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) enum LowerPosition {
     #[default]
     Nowhere,
@@ -222,7 +268,15 @@ impl LowerPosition {
         )
     }
 
-    pub(super) fn is_valid(self) -> bool {
+    /// Returns a pin of the entry.
+    pub(super) fn pin(&self) -> Pin {
+        match self {
+            Self::BTree(position) => position.pin(),
+            Self::Nowhere | Self::SkipList(_) => Pin::NONE,
+        }
+    }
+
+    pub(super) fn is_valid(&self) -> bool {
         match self {
             Self::Nowhere => false,
             Self::BTree(position) => position.is_valid(),
@@ -244,39 +298,43 @@ impl LowerPosition {
         }
     }
 
+    /// Returns the position of the next entry.
+    ///
     /// # Safety
     /// `lower` is the level that the position was created with.
-    pub(super) unsafe fn next(mut self, lower: &Lower) -> Self {
-        let all = ReadBounds::default();
-        match (&mut self, &lower.structure) {
+    pub(super) unsafe fn after(&self, lower: &Lower) -> Self {
+        match (self, &lower.structure) {
             (Self::BTree(position), LowerStructure::BTree(tree)) => {
                 // SAFETY: the caller passes the level of the position, whose only tree is `tree`.
-                unsafe { position.next(tree, &all) };
+                Self::BTree(unsafe { position.after(tree) })
             }
             (Self::SkipList(position), LowerStructure::SkipList(list)) => {
+                let mut next = *position;
                 // SAFETY: the caller passes the level of the position, whose only list is `list`.
-                unsafe { position.next(list, &all) };
+                unsafe { next.next(list, &ReadBounds::default()) };
+                Self::SkipList(next)
             }
-            _ => {}
+            _ => Self::Nowhere,
         }
-        self
     }
 
+    /// Returns the position of the previous entry.
+    ///
     /// # Safety
     /// `lower` is the level that the position was created with.
-    pub(super) unsafe fn previous(mut self, lower: &Lower) -> Self {
-        let all = ReadBounds::default();
-        match (&mut self, &lower.structure) {
+    pub(super) unsafe fn before_this(&self, lower: &Lower) -> Self {
+        match (self, &lower.structure) {
             (Self::BTree(position), LowerStructure::BTree(tree)) => {
                 // SAFETY: the caller passes the level of the position, whose only tree is `tree`.
-                unsafe { position.previous(tree, &all) };
+                Self::BTree(unsafe { position.before(tree) })
             }
             (Self::SkipList(position), LowerStructure::SkipList(list)) => {
+                let mut previous = *position;
                 // SAFETY: the caller passes the level of the position, whose only list is `list`.
-                unsafe { position.previous(list, &all) };
+                unsafe { previous.previous(list, &ReadBounds::default()) };
+                Self::SkipList(previous)
             }
-            _ => {}
+            _ => Self::Nowhere,
         }
-        self
     }
 }

@@ -20,7 +20,7 @@
 //! 3. The chain of a clean slot is linked, because `clean` looks at a slot only after everything
 //!    that drains have marked is linked, which the `draining` mutex of the partition guarantees,
 //!    and cleans it only if the newest version is linked (invariant 2).
-//! 4. A version is reclaimed only if it is not permanent and the next newer version of its key is
+//! 4. A version is reclaimed here only if it is not permanent and the next newer version of its key is
 //!    visible and hides it ([`crate::readers`]). So a reader that holds its sequence number needs
 //!    no reclaimed version: it passes over gaps. Any other reader may need one; it stops at a gap
 //!    and retries at a number that it holds.
@@ -33,6 +33,11 @@
 //!    because it was reclaimed later, if at all.
 //! 7. The holder of the bucket lock reads versions of its chains without pins, because only the
 //!    holder reclaims them. It does not touch a version after it put it on the free list.
+//! 8. A linked version in a chain is not removed from the lower level. That level removes a version
+//!    only if the next newer one is linked and names no older one; by invariant 1 that one is then
+//!    the last of its chain, or in none. And a version that names none never names one again:
+//!    `insert_below` puts nothing below it. `clean` ends chains at their first linked version, so
+//!    that the next one that hides it can be cut from it.
 
 mod writer;
 
@@ -204,10 +209,11 @@ impl Membuffer {
         added
     }
 
-    /// Reclaims the versions of a key that `view` says are hidden. Returns their number.
-    pub(super) fn settle(&self, lower: &Lower, key: &[u8], view: &ReaderView<'_>) -> usize {
+    /// Reclaims the versions of a key that `view` says are hidden. Returns their number, or nothing
+    /// if the key has no slot.
+    pub(super) fn settle(&self, lower: &Lower, key: &[u8], view: &ReaderView<'_>) -> Option<usize> {
         let (_, writer) = self.lock(lower, key);
-        writer.find(key).map_or(0, |(_, head)| writer.prune(head, view))
+        writer.find(key).map(|(_, head)| writer.prune(head, view))
     }
 
     /// Locks the bucket of a key.

@@ -6,16 +6,17 @@
 //!
 //! Invariants:
 //! 1. The position is on an entry of a drained partition, or on no entry.
-//! 2. The entry is linked in the lower level of the memtable, so it is not refilled.
+//! 2. The entry is in the lower level of the memtable, and pinned if that may free it.
 
 use super::drain::DrainScope;
 use super::lower::{Lower, LowerPosition};
 use super::{FloDb, Membuffer};
 use crate::entry::{Entry, SeqNo};
+use crate::skiplist::Pin;
 use crate::structure::{ReadBounds, StructurePosition};
 
 /// A position in a FloDB memtable.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct FloDbPosition {
     place: LowerPosition,
     /// The drained partitions: from the first number up to, but excluding, the second.
@@ -26,26 +27,27 @@ pub(crate) struct FloDbPosition {
 
 impl FloDbPosition {
     /// Resets the drained partitions for a new seek, because they may have received entries since.
-    fn anew(self) -> Self {
-        if self.is_drained_only { self } else { Self::default() }
+    fn anew(&self) -> Self {
+        let drained = if self.is_drained_only { self.drained } else { (0, 0) };
+        Self { place: LowerPosition::default(), drained, is_drained_only: self.is_drained_only }
     }
 
-    fn at_first(self, memtable: &FloDb) -> Self {
+    fn at_first(&self, memtable: &FloDb) -> Self {
         self.anew().forward(memtable, 0, LowerPosition::first)
     }
 
-    fn at_last(self, memtable: &FloDb) -> Self {
+    fn at_last(&self, memtable: &FloDb) -> Self {
         let last = memtable.membuffer.get().map_or(1, |front| front.partitions.len()) - 1;
         self.anew().backward(memtable, last, LowerPosition::last)
     }
 
-    fn at_or_after(self, memtable: &FloDb, key: &[u8], seq: SeqNo) -> Self {
+    fn at_or_after(&self, memtable: &FloDb, key: &[u8], seq: SeqNo) -> Self {
         let partition = memtable.partition_of(key);
         self.anew()
             .forward(memtable, partition, |lower| LowerPosition::at_or_after(lower, key, seq))
     }
 
-    fn at_before(self, memtable: &FloDb, key: &[u8], seq: SeqNo) -> Self {
+    fn at_before(&self, memtable: &FloDb, key: &[u8], seq: SeqNo) -> Self {
         let partition = memtable.partition_of(key);
         self.anew().backward(memtable, partition, |lower| LowerPosition::before(lower, key, seq))
     }
@@ -53,28 +55,35 @@ impl FloDbPosition {
     /// # Safety
     /// `memtable` is the memtable that the position was created with.
     #[inline]
-    unsafe fn after(self, memtable: &FloDb) -> Self {
+    unsafe fn after(&self, memtable: &FloDb) -> Self {
         // SAFETY: the caller passes the memtable of the position.
-        let Some(entry) = (unsafe { self.entry(memtable) }) else { return self };
+        let Some(entry) = (unsafe { self.entry(memtable) }) else { return self.elsewhere() };
         let partition = self.partition_at(memtable, entry.key, self.drained.1.wrapping_sub(1));
         // SAFETY: the caller passes the memtable of the position, and `forward` its lower level.
-        self.forward(memtable, partition, |lower| unsafe { self.place.next(lower) })
+        self.elsewhere().forward(memtable, partition, |lower| unsafe { self.place.after(lower) })
     }
 
     /// # Safety
     /// `memtable` is the memtable that the position was created with.
-    unsafe fn at_previous(self, memtable: &FloDb) -> Self {
+    unsafe fn at_previous(&self, memtable: &FloDb) -> Self {
         // SAFETY: the caller passes the memtable of the position.
-        let Some(entry) = (unsafe { self.entry(memtable) }) else { return self };
+        let Some(entry) = (unsafe { self.entry(memtable) }) else { return self.elsewhere() };
         let partition = self.partition_at(memtable, entry.key, self.drained.0);
         // SAFETY: the caller passes the memtable of the position, and `backward` its lower level.
-        self.backward(memtable, partition, |lower| unsafe { self.place.previous(lower) })
+        self.elsewhere()
+            .backward(memtable, partition, |lower| unsafe { self.place.before_this(lower) })
+    }
+
+    /// Returns a position on no entry, with the same drained partitions.
+    fn elsewhere(&self) -> Self {
+        let Self { drained, is_drained_only, .. } = *self;
+        Self { place: LowerPosition::default(), drained, is_drained_only }
     }
 
     /// Returns the partition of `key`, which is drained. If only one partition is drained, that is
     /// `only`.
     #[inline]
-    fn partition_at(self, memtable: &FloDb, key: &[u8], only: u32) -> usize {
+    fn partition_at(&self, memtable: &FloDb, key: &[u8], only: u32) -> usize {
         if self.drained.1 - self.drained.0 == 1 {
             return only as usize;
         }
@@ -187,6 +196,10 @@ impl StructurePosition<FloDb> for FloDbPosition {
     unsafe fn entry<'a>(&'a self, memtable: &'a FloDb) -> Option<Entry<'a>> {
         // SAFETY: the caller passes the memtable of the position, which owns its lower level.
         unsafe { self.place.entry(&memtable.lower) }
+    }
+
+    fn pin(&self) -> Pin {
+        self.place.pin()
     }
 
     fn seek_first(&mut self, memtable: &FloDb) {

@@ -9,22 +9,24 @@
 //! changes only by atomic operations.
 //!
 //! A node is *permanent* once it is in the lower level or on its way there. It is *reachable*
-//! through a slot of a bucket, or through `older` of the next newer version.
+//! through a slot of a bucket, through `older` of the next newer version, or through a leaf of the
+//! lower level. A B-link tree removes entries again (`btree::in_place`); a skip-list does not.
 //!
 //! Invariants:
-//! 1. A permanent node is never refilled, because MOVING and LINKED are never cleared, and
-//!    `Membuffer` reclaims only nodes that are not permanent, under the bucket lock that setting
-//!    MOVING on a reachable node also needs.
+//! 1. A permanent node is not refilled: `Membuffer` reclaims only nodes that are not permanent,
+//!    under the bucket lock that setting MOVING on a reachable node also needs. Only
+//!    [`Versions::detach`] clears MOVING and LINKED, of a node that was removed from the lower level
+//!    and is in no chain.
 //! 2. A node is refilled only by a thread that made it unreachable, or took it from a free list of
 //!    such nodes, and saw [`Versions::is_free`] after that.
 //! 3. A pin that [`Pin::new`] returns keeps its node from being refilled until it is dropped. The
 //!    reader adds the pin, then loads the pointer; the writer overwrites the pointer, then loads
-//!    the state. All four operations are sequentially consistent, so either the writer sees the pin
+//!    the state. In a leaf, both use the counter of the leaf instead of the pointer. All four
+//!    operations are sequentially consistent, so either the writer sees the pin
 //!    and does not refill the node, or the reader sees the overwritten pointer and gives up the
 //!    pin. If the pointer names the node again, the node was refilled and republished in between,
 //!    and the load acquires the new contents.
-//! 4. A node that was inserted into the lower level directly is never refilled, because it was
-//!    never in the Membuffer.
+//! 4. A node that was inserted into the lower level directly is in no chain.
 
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -159,6 +161,14 @@ impl Versions {
         self.state.fetch_or(LINKED, Ordering::Release);
     }
 
+    /// Makes a node unreachable for readers that hold a pin on it, and no longer permanent. The
+    /// caller has overwritten every pointer to it.
+    pub(crate) fn detach(&self) {
+        self.set_older(Older::DETACHED);
+        // Release pairs with the load in `is_free`.
+        self.state.fetch_and(!(MOVING | LINKED | HOT), Ordering::Release);
+    }
+
     /// Clears HOT, and returns whether it was set.
     pub(crate) fn take_hot(&self) -> bool {
         // Relaxed: HOT only influences what a drain passes over.
@@ -218,8 +228,8 @@ impl Pin {
     ///
     /// # Safety
     /// The node was allocated with [`super::Layout::Versioned`] and its arena outlives the pin.
-    /// `is_still_reachable` loads, with SeqCst, the only pointer to the node, or a pointer to it if
-    /// it is permanent.
+    /// `is_still_reachable` loads, with SeqCst, a pointer to the node that is overwritten before the
+    /// node is freed, or the counter that changes with it.
     #[inline]
     pub(crate) unsafe fn new(
         node: NonNull<Node>,
@@ -228,9 +238,6 @@ impl Pin {
         // SAFETY: the caller guarantees the layout and the arena. The node may have been reclaimed,
         // which does not matter because its versions change only by atomic operations.
         let versions = unsafe { versions_of(node) };
-        if versions.is_permanent() {
-            return is_still_reachable().then_some(Self::NONE);
-        }
         // SeqCst: this is the reader's first step of invariant 3, and `is_still_reachable` the
         // second.
         let before = versions.state.fetch_add(1, Ordering::SeqCst);

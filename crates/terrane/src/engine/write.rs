@@ -173,7 +173,7 @@ impl Writer {
         //    because later writes wait for its sequence numbers.
         pending.finish()?;
         if wants_settling {
-            self.settle(&target);
+            self.settle(&target, first);
         }
         self.finish(operations, user_bytes, durability, spare);
         synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
@@ -293,7 +293,7 @@ impl Writer {
         let no_readers = || SeqNo::MAX;
         let inserted = insert_one(memtable, op, seq, first, no_readers);
         if let (true, Some(key)) = (inserted.wants_settling, op.point_key()) {
-            memtable.settle(key, no_readers);
+            memtable.settle(key, seq, no_readers);
         }
         if inserted.wants_drain {
             self.context.signals.drains.wake();
@@ -301,17 +301,17 @@ impl Writer {
     }
 
     /// Lets memtables reclaim the versions that a write hides, now that it is visible.
-    fn settle(&self, target: &WriteTarget<'_>) {
-        let settle = |op: &Op<'_>, memtable: &Memtable| {
-            op.point_key().map_or(0, |key| memtable.settle(key, self.pipeline.readers()))
+    fn settle(&self, target: &WriteTarget<'_>, first: SeqNo) {
+        let settle = |op: &Op<'_>, seq: SeqNo, memtable: &Memtable| {
+            op.point_key().map_or(0, |key| memtable.settle(key, seq, self.pipeline.readers()))
         };
         let reclaimed = match target {
-            WriteTarget::One { op, state, .. } => settle(op, &state.active.memtable),
+            WriteTarget::One { op, state, .. } => settle(op, first, &state.active.memtable),
             WriteTarget::Batch { batch, trees } => {
                 let ops = Ops::new(batch.checked().unwrap_or_default()).flatten();
-                let settled = ops.map(|(keyspace, op)| {
+                let settled = (first..).zip(ops).map(|(seq, (keyspace, op))| {
                     let found = trees.iter().find(|(tree, _)| tree.id == keyspace);
-                    found.map_or(0, |(_, state)| settle(&op, &state.active.memtable))
+                    found.map_or(0, |(_, state)| settle(&op, seq, &state.active.memtable))
                 });
                 settled.sum()
             }

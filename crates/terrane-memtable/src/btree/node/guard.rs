@@ -45,6 +45,24 @@ impl<'a> TreeNodeGuard<'a> {
         node.len.store(len + 1, Ordering::Relaxed);
     }
 
+    /// Replaces the entry at `index`, whose head is the same.
+    pub(crate) fn replace(&mut self, index: usize, record: NonNull<Node>) {
+        self.has_changed = true;
+        self.node.node().entries[index].store(record.as_ptr(), Ordering::Release);
+    }
+
+    /// Removes the entry at `index` of a leaf, which is not the first of a leaf that has a left
+    /// neighbour.
+    pub(crate) fn remove(&mut self, index: usize) {
+        self.has_changed = true;
+        let len = self.node.len();
+        debug_assert!(index < len && self.node.level() == 0);
+        for at in index + 1..len {
+            self.copy_slot(at, self.node, at - 1);
+        }
+        self.node.node().len.store(len - 1, Ordering::Relaxed);
+    }
+
     /// Copies an entry of this node to index `at` of `to`.
     fn copy_slot(&self, from: usize, to: TreeNodeRef<'a>, at: usize) {
         let (source, target) = (self.node.node(), to.node());

@@ -67,11 +67,21 @@ impl<'a> BucketWriter<'a> {
         while let Some(node) = (unsafe { newer.versions() }).older().node() {
             // SAFETY: `node` is in the chain, so it has versions, in the arena of `lower`.
             let versions = unsafe { versions_of(node) };
-            if versions.is_permanent() || passed == PASSED_MAX {
+            if passed == PASSED_MAX {
                 break;
             }
             // SAFETY: `node` is in the chain of a locked bucket (invariant 7), and not free yet.
             let older = unsafe { NodeRef::new(node) };
+            if versions.is_permanent() {
+                // The last of its chain: the lower level has it and all that are older, and may
+                // overwrite it once it is in no chain (invariant 8).
+                let is_last = versions.is_linked() && versions.older().node().is_none();
+                if is_last && view.is_hidden(older.seq(), newer.seq()) {
+                    // SAFETY: chains consist of nodes of the lower level, which have versions.
+                    (unsafe { newer.versions() }).set_older(Older::NONE.with_gap());
+                }
+                break;
+            }
             if !view.is_hidden(older.seq(), newer.seq()) {
                 passed += 1;
                 newer = older;
@@ -116,7 +126,7 @@ impl<'a> BucketWriter<'a> {
             versions.set_moving();
             // SAFETY: `lower` allocated the node, it is permanent, and no drain can link it because
             // it is not reachable yet.
-            unsafe { self.lower.link(node) };
+            unsafe { self.lower.link(node, &ReaderView::new(&|| 0)) };
             versions.set_linked();
         }
         newer.set_older(Older::node_at(node));

@@ -6,7 +6,7 @@
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-use terrane_memtable::FrontLevel;
+use terrane_memtable::{FrontLevel, Memtable};
 use terrane_policy::{Admission, Pressure, StallCause};
 
 use super::Writer;
@@ -23,6 +23,10 @@ use crate::stats::Counter;
 
 /// A stalled writer checks again at least this often, in case it misses a notification.
 const STALL_WAIT_MAX: Duration = Duration::from_millis(100);
+
+/// A full memtable is replaced unless this part of it can be overwritten in place, so that it is not
+/// drained for a few writes at a time.
+const OVERWRITTEN_SHARE_MIN: u64 = 64;
 
 /// A tree that stops writers, and why.
 struct Stop {
@@ -113,8 +117,11 @@ impl Writer {
         if tree_state.active.reserve(needed) {
             return None;
         }
-        let filled = tree_state.active.memtable.filled_bytes() as u64;
         let limit = self.memtable_bytes_max(tree);
+        let filled = match tree_state.active.memtable.filled_bytes() as u64 {
+            filled if filled < limit => filled,
+            _ => self.overwrite_full(&tree_state.active.memtable, limit),
+        };
         self.request_memory(tree, filled, limit);
         if filled < limit {
             let front = tree_state.active.memtable.front_level();
@@ -131,6 +138,18 @@ impl Writer {
         }
         self.pipeline.rotate(state, tree, FlushReason::Full);
         None
+    }
+
+    /// Makes space in a full memtable that overwrites in place, by draining versions that hide others.
+    /// Returns the bytes that are filled then; `limit` if too few became free.
+    #[cold]
+    fn overwrite_full(&self, memtable: &Memtable, limit: u64) -> u64 {
+        let Some(front) = memtable.front_level() else { return limit };
+        front.overwrite();
+        let overwritten = front.take_overwritten() as u64;
+        self.context.counters.add_some(Counter::UpdatesInPlace, overwritten);
+        let filled = memtable.filled_bytes() as u64;
+        if filled > limit - limit / OVERWRITTEN_SHARE_MIN { limit } else { filled }
     }
 
     /// Enables the front level once every write that released the writer lock is inserted. This is

@@ -66,7 +66,10 @@ impl Jobs {
         for tree in self.catalog.trees().values() {
             // Only the memtable is kept, and not the state of the tree.
             let memtable = Arc::clone(&tree.state().active.memtable);
-            moved += memtable.front_level().map_or(0, FrontLevel::drain);
+            let Some(front) = memtable.front_level() else { continue };
+            moved += front.drain();
+            let overwritten = front.take_overwritten() as u64;
+            self.context.counters.add_some(Counter::UpdatesInPlace, overwritten);
         }
         if moved > 0 {
             let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);

@@ -1,0 +1,96 @@
+//! The Membuffer of a memtable as its front level.
+
+use super::membuffer::Membuffer;
+use super::partition::Partition;
+use super::{DrainScope, FloDb, SAMPLE_KEYS_MIN, Update};
+use crate::entry::SeqNo;
+use crate::scan_pause::FrontPause;
+use crate::structure::FrontLevel;
+use crate::sync::Ordering;
+
+impl FrontLevel for FloDb {
+    fn wants_enabling(&self) -> bool {
+        self.buckets > 0
+            && self.membuffer.get().is_none()
+            && self.entries.load(Ordering::Relaxed) >= SAMPLE_KEYS_MIN
+    }
+
+    fn enable(&self) {
+        if self.wants_enabling() {
+            let span = self.span();
+            let new = || Membuffer::new(self.buckets, self.partitions, span);
+            let bytes = self.membuffer.get_or_init(new).bytes();
+            self.exempt_bytes.store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, key: &[u8]) {
+        if let Some(membuffer) = self.membuffer.get() {
+            membuffer.prefetch(key);
+        }
+    }
+
+    #[inline]
+    fn prefetch_version(&self, key: &[u8]) {
+        if let Some(membuffer) = self.membuffer.get() {
+            membuffer.prefetch_version(key);
+        }
+    }
+
+    fn drain(&self) -> usize {
+        let Some(membuffer) = self.membuffer.get() else { return 0 };
+        if self.pause.is_paused() {
+            return 0;
+        }
+        let mut drained = 0;
+        for (number, partition) in membuffer.partitions.iter().enumerate() {
+            // A quarter: includes partitions that will be due soon.
+            if partition.dirty() * 4 > partition.slots() {
+                drained += self.drain_partition(membuffer, number, DrainScope::Cold);
+                if partition.dirty() * 4 > partition.slots() * 3 {
+                    drained += self.drain_partition(membuffer, number, DrainScope::All);
+                }
+            }
+        }
+        drained
+    }
+
+    fn wants_drain(&self) -> bool {
+        let membuffer = self.membuffer.get().filter(|_| !self.pause.is_paused());
+        membuffer.is_some_and(|front| front.partitions.iter().any(Partition::wants_drain))
+    }
+
+    fn drain_all(&self) {
+        if let Some(membuffer) = self.membuffer.get() {
+            for number in 0..membuffer.partitions.len() {
+                self.drain_partition(membuffer, number, DrainScope::All);
+            }
+        }
+    }
+
+    fn pause(&self) -> FrontPause<'_> {
+        self.pause.begin()
+    }
+
+    fn drain_up_to(&self, seq: SeqNo) {
+        self.pause.ask_for_help(seq);
+        for partition in 0..self.partition_count() {
+            self.drain_partition_up_to(partition, seq);
+        }
+    }
+
+    fn overwrite(&self) {
+        if self.update == Update::InPlace && !self.pause.is_paused() {
+            self.drain_all();
+        }
+    }
+
+    fn drained(&self) -> usize {
+        self.drained.load(Ordering::Relaxed)
+    }
+
+    fn take_overwritten(&self) -> usize {
+        self.lower.take_overwritten()
+    }
+}
