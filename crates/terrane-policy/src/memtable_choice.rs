@@ -11,21 +11,35 @@
 //! | vector | constant | a search, after sorting new entries | as a lookup |
 //! | vector, `query=scan` | constant | two bytes of every entry since the last range | sorting new entries |
 //! | hash vector | a bucket | a bucket | sorting new entries |
+//! | FloDB | a slot of a hash table, if the key is there already | a slot, then a search | draining, a search |
 //!
 //! Skip-list, hash skip-list and hash linked-list are not candidates. At every size and for every
 //! operation another kind costs less, even for ranges within a prefix, whose entries are adjacent
-//! in a B-link tree (`docs/memtables.md`). The prefixes of ranges are therefore not recorded. FloDB
-//! pays off if the same few keys are overwritten again and again, but how often keys are
-//! overwritten is not recorded either. The cost of the flush is ignored.
+//! in a B-link tree (`docs/memtables.md`). The prefixes of ranges are therefore not recorded.
 //!
-//! The current kind stays unless another is expected to cost at least a tenth less.
+//! A kind is also charged for its flushes: each key that is written again before the flush is a version
+//! that the flush drops, and FloDB overwrites it in place instead. Costs depend on the number of threads
+//! that write, because the appends to a vector take a lock.
+//!
+//! The current kind stays unless another is expected to cost at least a twentieth less. A kind that does
+//! not suit is left before its memtable is full once that pays: see [`regret`].
+//!
+//! | module | one line |
+//! |---|---|
+//! | `costs` | the measured costs of single operations |
+//! | `model` | the cost of a mix in a kind |
+//! | [`regret`] | when to leave a kind before its memtable is full |
 
 mod costs;
+mod model;
+pub mod regret;
 
 use std::fmt;
 
+use crate::design::flodb::FloDb;
 use crate::design::{MemtableKind, OrderedView, VectorQuery};
-use costs::KindCosts;
+use costs::{CostTable, MEASURED};
+use model::CostModel;
 
 /// Counts of the operations on a tree during some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,6 +48,8 @@ pub struct MemtableOperations {
     pub writes: u64,
     /// Writes whose key is greater than the previous key.
     pub ascending: u64,
+    /// The number of keys that were written, however often.
+    pub distinct: u64,
     /// Bytes of the written keys and values.
     pub written_bytes: u64,
     /// Lookups of single keys.
@@ -44,6 +60,8 @@ pub struct MemtableOperations {
     pub scans: u64,
     /// The number of memtable entries that iterators and scans passed.
     pub scanned: u64,
+    /// The number of threads that wrote at the same time; 0 counts as 1.
+    pub threads: u32,
 }
 
 /// A chosen kind with the reason for the choice.
@@ -60,7 +78,7 @@ pub struct MemtableSelection {
 pub const OPERATIONS_MIN: u64 = 1000;
 
 /// Another kind replaces the current one only if it is expected to cost less than this fraction.
-const WORTH_CHANGING: f64 = 0.9;
+const WORTH_CHANGING: f64 = 0.95;
 
 /// The overhead of an entry in bytes, used to estimate how many entries fit a buffer. The overhead
 /// of each kind differs from it by at most 16 bytes.
@@ -77,11 +95,13 @@ impl MemtableOperations {
         Self {
             writes: self.writes.saturating_add(other.writes),
             ascending: self.ascending.saturating_add(other.ascending),
+            distinct: self.distinct.saturating_add(other.distinct),
             written_bytes: self.written_bytes.saturating_add(other.written_bytes),
             lookups: self.lookups.saturating_add(other.lookups),
             found: self.found.saturating_add(other.found),
             scans: self.scans.saturating_add(other.scans),
             scanned: self.scanned.saturating_add(other.scanned),
+            threads: self.threads.max(other.threads),
         }
     }
 
@@ -106,12 +126,15 @@ impl fmt::Display for MemtableOperations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |part: u64| share(part, self.total()) * 100.0;
         let order = if self.sortedness() > 0.5 { " in order" } else { "" };
-        write!(
-            f,
-            "{:.1}% writes{order}, {:.1}% lookups",
-            percent(self.writes),
-            percent(self.lookups)
-        )?;
+        write!(f, "{:.1}% writes{order}", percent(self.writes))?;
+        if self.threads > 1 {
+            write!(f, " by {} threads", self.threads)?;
+        }
+        let repeated = 1.0 - share(self.distinct.min(self.writes), self.writes);
+        if repeated >= 0.1 && self.writes > 0 {
+            write!(f, " ({:.0}% to keys written before)", repeated * 100.0)?;
+        }
+        write!(f, ", {:.1}% lookups", percent(self.lookups))?;
         if self.lookups > 0 {
             write!(f, " ({:.0}% found)", share(self.found, self.lookups) * 100.0)?;
         }
@@ -123,94 +146,28 @@ impl fmt::Display for MemtableOperations {
     }
 }
 
-/// The cost of all operations of a mix in a memtable, in nanoseconds.
-struct CostModel<'a> {
-    mix: &'a MemtableOperations,
-    /// The number of entries in a full memtable.
-    entries: f64,
-}
-
-impl CostModel<'_> {
-    fn inserts(&self, costs: &KindCosts) -> f64 {
-        let sortedness = self.mix.sortedness();
-        let random = costs::at(&costs.insert, self.entries);
-        let ascending = costs::at(&costs.insert_ascending, self.entries);
-        self.mix.writes as f64 * (random * (1.0 - sortedness) + ascending * sortedness)
-    }
-
-    /// Lookups that search `entries`.
-    fn lookups(&self, costs: &KindCosts, entries: f64) -> f64 {
-        let found = self.mix.found.min(self.mix.lookups) as f64;
-        let missing = self.mix.lookups as f64 - found;
-        found * costs::at(&costs.lookup, entries)
-            + missing * costs::at(&costs.lookup_missing, entries)
-    }
-
-    /// Scans, and the sorting of all writes if some `reads` require it.
-    fn ordered(&self, costs: &KindCosts, reads: u64) -> f64 {
-        let MemtableOperations { writes, scans, scanned, .. } = *self.mix;
-        let half = self.half();
-        let seek = costs::at(&costs.seek, half);
-        let mut nanos = scans as f64 * seek + scanned as f64 * costs::at(&costs.step, half);
-        if reads > 0 {
-            nanos += writes as f64 * costs::at(&costs.order, self.entries);
-            let fresh = (costs::at(&costs.seek_fresh, half) - seek).max(0.0);
-            nanos += reads.min(writes) as f64 * fresh;
-        }
-        nanos
-    }
-
-    /// Returns the average number of entries while the memtable fills.
-    fn half(&self) -> f64 {
-        self.entries / 2.0
-    }
-
-    fn tree(&self) -> f64 {
-        let costs = &costs::BTREE;
-        self.inserts(costs) + self.lookups(costs, self.half()) + self.ordered(costs, 0)
-    }
-
-    fn vector(&self) -> f64 {
-        let costs = &costs::VECTOR;
-        let reads = self.mix.lookups + self.mix.scans;
-        self.inserts(costs) + self.lookups(costs, self.half()) + self.ordered(costs, reads)
-    }
-
-    fn scanned_vector(&self) -> f64 {
-        let costs = &costs::VECTOR_SCANNED;
-        // Entries that were added since the last scan are compared one by one; the other entries
-        // are searched as in a vector.
-        let unsorted = self.half().min(share(self.mix.writes, self.mix.scans));
-        let mut lookups = self.lookups(costs, unsorted);
-        if self.mix.scans > 0 {
-            lookups += self.lookups(&costs::VECTOR, self.half());
-        }
-        self.inserts(costs) + lookups + self.ordered(costs, self.mix.scans)
-    }
-
-    fn hash_vector(&self) -> f64 {
-        let costs = &costs::HASH_VECTOR;
-        let half = self.half();
-        self.inserts(costs) + self.lookups(costs, half) + self.ordered(costs, self.mix.scans)
-    }
-}
-
 /// Returns the candidate kinds, each with the cost of a mix.
-fn candidates(mix: &MemtableOperations, buffer_bytes: u64) -> Vec<(MemtableKind, f64)> {
-    let entries = mix.entries_of(buffer_bytes);
-    let expected = CostModel { mix, entries };
-    let scanned = MemtableKind::Vector { prealloc_bytes: 0, query: VectorQuery::Scan };
+fn candidates(
+    mix: &MemtableOperations,
+    buffer_bytes: u64,
+    table: &CostTable,
+) -> Vec<(MemtableKind, f64)> {
+    let model = CostModel::new(mix, mix.entries_of(buffer_bytes), table);
+    kinds(model.entries, buffer_bytes).map(|kind| (kind, model.nanos(kind))).collect()
+}
+
+/// Returns the kinds to choose from, for memtables of `entries`.
+fn kinds(entries: f64, buffer_bytes: u64) -> impl Iterator<Item = MemtableKind> {
     // A power of two, so that small changes of the mix do not change the kind.
     let most = (buffer_bytes / 64).clamp(1, 1 << 24);
     let buckets = (entries as u64).next_power_of_two().clamp(1, most) as u32;
     let hashed = MemtableKind::HashVector { prefix: u8::MAX, buckets, view: OrderedView::Kept };
-    vec![
-        (MemtableKind::BTree, expected.tree()),
-        (MemtableKind::VECTOR, expected.vector()),
-        (scanned, expected.scanned_vector()),
-        (hashed, expected.hash_vector()),
-    ]
+    let flodb = MemtableKind::FloDb(FloDb::DEFAULT);
+    [MemtableKind::BTree, MemtableKind::VECTOR, SCANNED, hashed, flodb].into_iter()
 }
+
+/// The vector that lookups scan.
+const SCANNED: MemtableKind = MemtableKind::Vector { prealloc_bytes: 0, query: VectorQuery::Scan };
 
 /// Returns true if two kinds differ at most in the settings of a hash vector.
 fn are_alike(one: MemtableKind, other: MemtableKind) -> bool {
@@ -226,12 +183,21 @@ pub fn choose(
     present: Option<MemtableKind>,
     buffer_bytes: u64,
 ) -> MemtableSelection {
+    choose_by(&MEASURED, mix, present, buffer_bytes)
+}
+
+fn choose_by(
+    table: &CostTable,
+    mix: &MemtableOperations,
+    present: Option<MemtableKind>,
+    buffer_bytes: u64,
+) -> MemtableSelection {
     let present = present.unwrap_or(MemtableKind::BTree);
     if mix.total() < OPERATIONS_MIN {
         let reason = format!("{present} as before: only {} operations were recorded", mix.total());
         return MemtableSelection { kind: present, reason };
     }
-    let mut candidates = candidates(mix, buffer_bytes);
+    let mut candidates = candidates(mix, buffer_bytes, table);
     candidates.sort_by(|(_, one), (_, other)| one.total_cmp(other));
     let (best, least) = candidates.first().copied().unwrap_or((present, 0.0));
     let stays = candidates.iter().find(|(kind, _)| are_alike(*kind, present));

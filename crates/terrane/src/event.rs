@@ -239,6 +239,8 @@ pub enum FlushReason {
     LogLength,
     /// The memtable contained deletes that were due to become persistent.
     DeleteAge,
+    /// With `memtable=auto`, the kind of the memtable did not suit the operations.
+    MemtableKind,
     /// A caller requested the flush.
     Requested,
     /// The memtable was replayed from the log.

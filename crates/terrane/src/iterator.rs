@@ -268,8 +268,11 @@ impl std::iter::FusedIterator for Iter {}
 
 impl Drop for Iter {
     fn drop(&mut self) {
-        self.handle.engine.context().counters.add_some(Counter::ScanEntries, self.count);
-        self.view.count_scan(self.count);
+        let context = self.handle.engine.context();
+        context.counters.add_some(Counter::ScanEntries, self.count);
+        if self.view.count_scan(self.count) {
+            context.signals.wake();
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 use super::*;
 
+mod phases;
+
 const BUFFER: u64 = 64 << 20;
 
 /// Random writes of 100 bytes, lookups half of which find their key, scans of ten entries.
@@ -7,6 +9,7 @@ fn mix(writes: u64, lookups: u64, scans: u64) -> MemtableOperations {
     let mut mix = MemtableOperations { writes, lookups, scans, ..MemtableOperations::default() };
     mix.ascending = writes / 2;
     mix.written_bytes = writes * 100;
+    mix.distinct = writes;
     mix.found = lookups / 2;
     mix.scanned = scans * 10;
     mix
@@ -77,14 +80,14 @@ fn a_choice_is_valid_and_has_a_reason() {
 
 #[test]
 fn interpolated_costs_lie_between_measured_ones() {
-    for costs in [costs::BTREE, costs::VECTOR, costs::VECTOR_SCANNED, costs::HASH_VECTOR] {
+    for costs in [MEASURED.btree, MEASURED.vector, MEASURED.vector_scanned, MEASURED.hash_vector] {
         let sizes = costs::SIZES;
         for pair in sizes.windows(2).zip(costs.lookup.windows(2)) {
             let (size, cost) = pair;
             let between = costs::at(&costs.lookup, (size[0] * size[1]).sqrt());
             assert!(between >= cost[0].min(cost[1]) && between <= cost[0].max(cost[1]));
         }
-        assert!((costs::at(&costs.insert, 1.0) - costs.insert[0]).abs() < f64::EPSILON);
-        assert!(costs::at(&costs.insert, 1e12).is_finite());
+        assert!((costs::at(&costs.lookup, 1.0) - costs.lookup[0]).abs() < f64::EPSILON);
+        assert!(costs::at(&costs.lookup, 1e12).is_finite());
     }
 }

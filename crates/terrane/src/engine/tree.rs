@@ -5,7 +5,9 @@
 //! | `usage` | counts how the memtables are used |
 //! | `noted_values` | the places of large values in the log |
 //! | `state` | what readers see: memtables and a version |
-//! | `memtables` | the configuration and the choice of memtables |
+//! | `distinct` | estimates the number of keys that were written |
+//! | `memtables` | the configuration of memtables |
+//! | `memtable_choice` | the kind of memtables, if the design leaves it open |
 //! | `covered` | tables that range tombstones cover |
 //! | `prepared` | the next memtable, created before it is needed |
 //! | `jobs` | the jobs in progress |
@@ -15,7 +17,9 @@
 //! In the lock order, the locks of a tree come after the writer lock and the manifest lock.
 
 mod covered;
+mod distinct;
 mod jobs;
+mod memtable_choice;
 mod memtables;
 mod noted_values;
 mod pace;
@@ -31,7 +35,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, Guard};
 use terrane_memtable::{Memtable, Pool};
-use terrane_policy::memtable_choice::{MemtableOperations, MemtableSelection};
+use terrane_policy::memtable_choice::{MemtableSelection, regret::Change};
 use terrane_policy::{Cursors, Design, MemtableKind, Pressure, admit_with};
 
 use crate::cursor::DeadRanges;
@@ -39,7 +43,7 @@ use crate::event::{StallEffect, WriteStall};
 use crate::merge::DamagedValues;
 use crate::types::{KeyspaceId, SeqNo};
 use crate::version::Version;
-use memtables::MemtableChoice;
+use memtable_choice::MemtableChoice;
 use pace::{Pace, nanos_per_write};
 use prepared::NextMemtable;
 use retired::RetiredStates;
@@ -147,12 +151,8 @@ impl Tree {
     /// touched, so writers leave it to a background thread.
     pub(crate) fn prepare_memtable(&self, pool: &Arc<Pool>) {
         let design = self.design();
-        self.next.prepare(Arc::clone(&design), || self.create_memtable(&design, pool));
-    }
-
-    /// Returns the bytes of all memtables, and of the one that was prepared.
-    pub(crate) fn memtable_bytes(&self) -> usize {
-        self.state().memtable_bytes() + self.next.bytes()
+        let create = || self.choice.create(&design, &self.state(), pool);
+        self.next.prepare(Arc::clone(&design), create);
     }
 
     /// Returns an empty memtable to replace the active one: the one that was prepared, or a new one if
@@ -163,33 +163,22 @@ impl Tree {
         pool: &Arc<Pool>,
         preparation: Preparation,
     ) -> Arc<Memtable> {
-        let design = self.design();
-        let create = || self.create_memtable(&preparation.design_if_late(&design), pool);
-        self.next.take(&design).unwrap_or_else(create)
+        let (design, state) = (self.design(), self.state());
+        let create = || self.choice.create(&preparation.design_if_late(&design), &state, pool);
+        let memtable = self.next.take(&design).unwrap_or_else(create);
+        self.choice.begin(&design, &state);
+        memtable
     }
 
-    /// Creates an empty memtable. If the design leaves the kind open, the operations of the tree since
-    /// the last one was created determine it.
-    fn create_memtable(&self, design: &Design, pool: &Arc<Pool>) -> Arc<Memtable> {
-        let active = Arc::clone(&self.state().active.memtable);
-        self.choice.next_memtable(design, &active, pool, || self.take_operations(&active))
+    /// Returns a change of the active memtable that pays, if readers have asked for a check.
+    pub(crate) fn due_change(&self) -> Option<Change> {
+        self.choice.due_change(&self.design(), &self.state())
     }
 
-    /// Returns the counts of operations since `active` became the active memtable, and resets them.
-    fn take_operations(&self, active: &Memtable) -> MemtableOperations {
-        let state = self.state();
-        let levels = &state.version.shape().levels;
-        let tables = levels.iter().flat_map(|level| &level.runs).flat_map(|run| &run.tables);
-        let in_tables: u64 = tables.map(|table| table.entries).sum();
-        let in_memory = active.len() as u64;
-        let share = in_memory as f64 / in_memory.saturating_add(in_tables).max(1) as f64;
-        self.usage.take(in_memory, active.memory().data_bytes as u64, share)
-    }
-
-    /// Returns the counts of how the memtables are used.
-    #[inline]
-    pub(crate) fn usage(&self) -> &Usage {
-        &self.usage
+    /// Selects the kind of the next memtable, with the writer lock. The caller replaces the active one.
+    pub(crate) fn leave_for(&self, selection: MemtableSelection) {
+        self.next.discard();
+        self.choice.leave_for(selection);
     }
 
     /// Returns the last choice of memtable if it differs from the previous choice and has not been
@@ -198,9 +187,20 @@ impl Tree {
         self.choice.take_news()
     }
 
-    /// Returns the choice at the last rotation, if the design leaves the kind open.
+    /// Returns the choice for the active memtable, if the design leaves the kind open.
     pub(crate) fn memtable_choice(&self) -> Option<MemtableSelection> {
-        self.choice.last()
+        self.choice.active()
+    }
+
+    /// Returns the bytes of all memtables, and of the one that was prepared.
+    pub(crate) fn memtable_bytes(&self) -> usize {
+        self.state().memtable_bytes() + self.next.bytes()
+    }
+
+    /// Returns the counts of how the memtables are used.
+    #[inline]
+    pub(crate) fn usage(&self) -> &Usage {
+        &self.usage
     }
 
     /// Returns the current state, for the duration of one operation.

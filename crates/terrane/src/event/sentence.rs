@@ -164,6 +164,7 @@ impl fmt::Display for FlushReason {
             Self::Memory => "memtables take too much memory",
             Self::LogLength => "the log is too long",
             Self::DeleteAge => "its deletes are due to become persistent",
+            Self::MemtableKind => "its kind did not suit the operations",
             Self::Requested => "a caller requested it",
             Self::Recovery => "it was replayed from the log",
             Self::Closing => "the database is closing",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane::storage::{Crash, Survival};
-use terrane::{Background, Db, Design, ErrorKind, Event, KeyspaceOptions, TreeView};
+use terrane::{Background, Db, Design, ErrorKind, KeyspaceOptions};
 use terrane_policy::{MemtableKind, catalogue};
 
 use crate::support::{DIR, StopOnDrop, in_memory, pairs, small_design, tiny};
@@ -247,70 +247,6 @@ fn no_write_is_lost_or_reordered_while_memtables_change() {
     check(&db);
     drop(db);
     check(&options.open(DIR).unwrap());
-}
-
-/// A load, then lookups among writes, then scans, then a load again: the memtable kind follows
-/// within two rotations, and an event says so.
-#[test]
-fn an_automatic_memtable_choice_follows_the_operations() {
-    const ROTATION: u64 = 4000;
-    let design = "leveling; buffer=512KiB; memtable=auto";
-    let db = in_memory().0.design(design.parse::<Design>().unwrap()).open(DIR).unwrap();
-    let put = |number: u64| {
-        let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
-        db.put(key, [7; 50]).unwrap();
-        key
-    };
-    let mut chosen = Vec::new();
-    for (phase, lookups, scans) in [(0, 0, 0), (1, 4, 0), (2, 0, 1), (3, 0, 0)] {
-        let mut kinds = Vec::new();
-        for number in 0..4 * ROTATION {
-            let key = put(phase * 1_000_000 + number);
-            (0..lookups).for_each(|_| assert!(db.get(key).unwrap().is_some()));
-            (0..scans).for_each(|_| assert!(db.range(key..).unwrap().take(5).count() > 0));
-            kinds.extend(db.tree().memtable_choice.map(|choice| choice.kind.to_string()));
-        }
-        let choice = db.tree().memtable_choice.unwrap();
-        assert!(choice.reason.contains("% writes"), "{}", choice.reason);
-        assert!(db.tree().to_string().contains(&choice.reason));
-        // The kind is stable in the second half of each phase, after two rotations.
-        let kind = choice.kind.to_string();
-        assert!(kinds.iter().skip(2 * ROTATION as usize).all(|other| *other == kind), "{kinds:?}");
-        chosen.push(kind.split_once('(').map_or(kind.clone(), |(name, _)| name.to_owned()));
-    }
-    assert_eq!(chosen, ["vector", "hash-vector", "btree", "vector"]);
-    let reported = db.events();
-    let reported = reported.iter().filter_map(|reported| match &reported.event {
-        Event::MemtableChosen { kind, reason, .. } => Some((kind.clone(), reason.clone())),
-        _ => None,
-    });
-    let (kinds, reasons): (Vec<String>, Vec<String>) = reported.unzip();
-    // The event log has dropped old events.
-    assert!(kinds.last().is_some_and(|kind| kind == "vector") && kinds.len() < 8, "{kinds:?}");
-    assert!(reasons.iter().all(|reason| reason.contains("expected cost per operation")));
-    // A design that names a memtable ends the automatic choice.
-    db.set_design("leveling; buffer=512KiB".parse().unwrap()).unwrap();
-    db.flush().unwrap();
-    assert_eq!(db.tree().memtable_choice, None);
-    assert_eq!(db.iter().unwrap().count() as u64, 16 * ROTATION);
-}
-
-/// The operations on one keyspace do not affect the memtable of another.
-#[test]
-fn every_tree_chooses_its_memtable_by_its_own_operations() {
-    let design: Design = "leveling; buffer=256KiB; memtable=auto".parse().unwrap();
-    let db = in_memory().0.design(design.clone()).open(DIR).unwrap();
-    let read = db.keyspace("read", KeyspaceOptions::new().design(design)).unwrap();
-    for number in 0..8000u64 {
-        let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
-        db.put(key, [7; 50]).unwrap();
-        read.put(key, [7; 50]).unwrap();
-        (0..3).for_each(|_| assert!(read.get(key).unwrap().is_some()));
-    }
-    let name = |tree: TreeView| tree.memtable_choice.unwrap().kind.to_string();
-    assert_eq!(name(db.tree()), "vector");
-    let chosen = name(read.tree());
-    assert!(chosen.starts_with("hash-vector"), "{chosen}");
 }
 
 /// Dent's Fig. 1: a buffer of three entries, a fanout of two. This engine merges a level when it is

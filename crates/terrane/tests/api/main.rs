@@ -17,6 +17,7 @@
 //! | `checkpoint` | a second database, made while the first one is written |
 //! | `checkpoint_log` | a checkpoint while the log is reused |
 //! | `designs` | design changes on a live database |
+//! | `memtable_auto` | the choice of a memtable by the operations |
 //! | `events` | calls of the listener, and the list of past events |
 //! | `flushes` | flushes that merge with level 0 |
 //! | `durability` | what survives a crash, per database and per write |
@@ -64,6 +65,7 @@ mod keyspaces;
 mod limits;
 mod lock_lost;
 mod log_files;
+mod memtable_auto;
 mod merge_threads;
 mod open;
 mod open_files;

@@ -7,6 +7,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `delete_age` | replaces memtables so that deletes are persistent in time |
+//! | `poor_memtables` | leaves kinds of memtables that do not suit the operations |
 //! | `outcome` | how a failed job affects the database |
 //! | `priority` | the priority of compaction threads |
 //! | `flush_thread`, `compaction_thread`, `drain_thread` | their loops |
@@ -20,6 +21,7 @@ mod delete_age;
 mod drain_thread;
 mod flush_thread;
 mod outcome;
+mod poor_memtables;
 mod priority;
 mod threads;
 mod waiting;

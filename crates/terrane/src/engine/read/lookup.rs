@@ -92,12 +92,28 @@ impl Reader {
     fn find(&self, state: &TreeState, key: &[u8], at: ReadAt) -> Result<Answer> {
         let hash = filter_hash(key);
         let tables = prefetched_tables(state.version.runs(), key, hash);
-        match find_in_memtables(state, key, at) {
+        match self.find_in_memtables(state, key, at) {
             MemoryAnswer::Decided(found) => return Ok(Answer::Decided(found)),
             MemoryAnswer::Overwritten => return Ok(Answer::Overwritten),
             MemoryAnswer::Undecided => {}
         }
         self.find_in_tables(state, (key, hash), at.seq(), &tables).map(Answer::Decided)
+    }
+
+    /// Searches the memtables, and counts the lookup.
+    #[inline]
+    pub(super) fn find_in_memtables(
+        &self,
+        state: &TreeState,
+        key: &[u8],
+        at: ReadAt,
+    ) -> MemoryAnswer {
+        let answer = search_memtables(state, key, at);
+        if state.usage.lookup(matches!(answer, MemoryAnswer::Decided(_))) {
+            // A thread checks whether the kind of the memtable suits the operations.
+            self.context.signals.wake();
+        }
+        answer
     }
 
     fn find_in_tables(
@@ -232,13 +248,6 @@ pub(crate) enum MemoryAnswer {
     Overwritten,
     /// The memtables have no version of the key; the tables decide.
     Undecided,
-}
-
-#[inline]
-pub(crate) fn find_in_memtables(state: &TreeState, key: &[u8], at: ReadAt) -> MemoryAnswer {
-    let answer = search_memtables(state, key, at);
-    state.usage.lookup(matches!(answer, MemoryAnswer::Decided(_)));
-    answer
 }
 
 #[inline]

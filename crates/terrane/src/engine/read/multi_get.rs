@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::Reader;
-use super::lookup::{MemoryAnswer, ReadAt, find_in_memtables, newest_deletion, value_of};
+use super::lookup::{MemoryAnswer, ReadAt, newest_deletion, value_of};
 use crate::buffer::BlockRef;
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
@@ -68,7 +68,7 @@ impl Reader {
             let mut pending = Vec::with_capacity(chunk.len());
             for (at, key) in chunk.iter().enumerate() {
                 let key = key.as_ref();
-                match find_in_memtables(&state, key, ReadAt::Held(seq)) {
+                match self.find_in_memtables(&state, key, ReadAt::Held(seq)) {
                     MemoryAnswer::Decided(found) => answers[at] = value_of(&state, key, found)?,
                     MemoryAnswer::Undecided => {
                         pending.push(PendingKey { key, at, hash: filter_hash(key) });

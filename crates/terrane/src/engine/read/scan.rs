@@ -145,9 +145,10 @@ impl ReadView {
         self.state.version.values()
     }
 
-    /// Counts a scan that has ended, over `entries` entries.
-    pub(crate) fn count_scan(&self, entries: u64) {
-        self.state.usage.scan(entries);
+    /// Counts a scan that has ended, over `entries` entries. Returns true if a thread should check now
+    /// whether the kind of the memtable suits the operations.
+    pub(crate) fn count_scan(&self, entries: u64) -> bool {
+        self.state.usage.scan(entries)
     }
 
     pub(crate) fn seq(&self) -> SeqNo {

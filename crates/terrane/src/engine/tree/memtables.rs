@@ -1,6 +1,6 @@
-//! Configures memtables of each kind, and chooses a kind by how the memtables are used.
+//! Configures memtables of each kind.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use terrane_memtable::{
     BTreeConfig, Config, DrainInsert, ExpectedKeys, FloDbConfig, HashLinkedListConfig,
@@ -8,7 +8,6 @@ use terrane_memtable::{
     Update, VectorConfig, VectorQuery,
 };
 use terrane_policy::flodb::{self, FloDb};
-use terrane_policy::memtable_choice::{self, MemtableOperations, MemtableSelection, choose};
 use terrane_policy::{self as policy, Design, MemtableKind, OrderedView};
 
 /// The size of a bucket of the Membuffer, and its capacity in keys.
@@ -21,69 +20,6 @@ const ENTRY_BYTES_GUESS: u64 = 200;
 /// Buckets fill unevenly: the Membuffer gets space for three keys for every two that it should hold.
 const SPARE: (u64, u64) = (3, 2);
 
-/// The kind that was chosen for the memtables of a tree whose design leaves it open.
-#[derive(Debug, Default)]
-pub(super) struct MemtableChoice {
-    last: Mutex<Option<LastChoice>>,
-}
-
-#[derive(Debug)]
-struct LastChoice {
-    choice: MemtableSelection,
-    /// Whether the choice differs from the previous choice and has not been reported yet.
-    is_news: bool,
-    /// Operations that were too few for a choice, and that count towards the next choice.
-    left_over: MemtableOperations,
-}
-
-impl MemtableChoice {
-    fn lock(&self) -> MutexGuard<'_, Option<LastChoice>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Creates the memtable that follows `active`. `operations` returns the operations of the tree
-    /// since the last rotation.
-    pub(super) fn next_memtable(
-        &self,
-        design: &Design,
-        active: &Memtable,
-        pool: &Arc<Pool>,
-        operations: impl FnOnce() -> MemtableOperations,
-    ) -> Arc<Memtable> {
-        let mut last = self.lock();
-        if design.memtable != MemtableKind::Auto {
-            *last = None;
-            return new_memtable(design, pool, Some(active));
-        }
-        let before = last.take();
-        let present = before.as_ref().map(|before| before.choice.kind);
-        let left_over = before.as_ref().map(|before| before.left_over).unwrap_or_default();
-        let recent = operations().and(&left_over);
-        let next = choose(&recent, present, design.buffer_bytes);
-        let is_too_little = recent.total() < memtable_choice::OPERATIONS_MIN;
-        let chosen = last.insert(LastChoice {
-            is_news: before.is_some_and(|before| before.is_news) || present != Some(next.kind),
-            left_over: if is_too_little { recent } else { MemtableOperations::default() },
-            choice: next,
-        });
-        memtable_of(chosen.choice.kind, design.buffer_bytes, pool, Some(active))
-    }
-
-    /// Returns the last choice if it differs from the previous choice and has not been returned
-    /// yet.
-    pub(super) fn take_news(&self) -> Option<MemtableSelection> {
-        let mut last = self.lock();
-        let last = last.as_mut().filter(|last| last.is_news)?;
-        last.is_news = false;
-        Some(last.choice.clone())
-    }
-
-    /// Returns the last choice.
-    pub(super) fn last(&self) -> Option<MemtableSelection> {
-        self.lock().as_ref().map(|last| last.choice.clone())
-    }
-}
-
 /// Creates an empty memtable for a design, to replace `before`.
 pub(crate) fn new_memtable(
     design: &Design,
@@ -93,7 +29,7 @@ pub(crate) fn new_memtable(
     memtable_of(design.memtable, design.buffer_bytes, pool, before)
 }
 
-fn memtable_of(
+pub(super) fn memtable_of(
     kind: MemtableKind,
     buffer_bytes: u64,
     pool: &Arc<Pool>,

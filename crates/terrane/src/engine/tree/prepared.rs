@@ -76,6 +76,14 @@ impl NextMemtable {
         next.take().filter(|next| Arc::ptr_eq(&next.design, design)).map(|next| next.memtable)
     }
 
+    /// Drops the memtable that was created, or is about to be.
+    pub(super) fn discard(&self) {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_requested.store(false, Ordering::Relaxed);
+        self.bytes.store(0, Ordering::Relaxed);
+        *next = None;
+    }
+
     /// Returns the bytes that the memtable has taken from the allocator.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)

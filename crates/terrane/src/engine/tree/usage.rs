@@ -1,14 +1,17 @@
 //! Counts how the memtables of one tree are used, for the choice of a kind.
 //!
 //! Counting has a cost, so it is enabled only for trees whose design leaves the kind open. Each thread
-//! adds to one of a few stripes, as for the counters of the database.
+//! adds to one of a few stripes, as for the counters of the database. Counts only grow, so that those who
+//! use them for different times do not disturb each other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane_memtable::head_of;
 use terrane_policy::memtable_choice::MemtableOperations;
 
+use super::distinct::DistinctKeys;
 use crate::stats::stripe_of_thread;
+use crate::table::filter_hash;
 
 const STRIPES: usize = 8;
 
@@ -17,6 +20,7 @@ const STRIPES: usize = 8;
 struct Stripe {
     /// The first bytes of the last key that was written.
     last_head: AtomicU64,
+    writes: AtomicU64,
     ascending: AtomicU64,
     lookups: AtomicU64,
     found: AtomicU64,
@@ -24,11 +28,15 @@ struct Stripe {
     scanned: AtomicU64,
 }
 
-/// The operations of a tree since the last rotation.
+/// The operations of a tree.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
     is_on: AtomicBool,
+    /// A thread asks for a check after each multiple of this power of two, less one.
+    check_mask: AtomicU64,
+    is_check_due: AtomicBool,
     stripes: [Stripe; STRIPES],
+    distinct: DistinctKeys,
 }
 
 impl Usage {
@@ -51,47 +59,137 @@ impl Usage {
     pub(crate) fn write(&self, key: &[u8]) {
         let Some(stripe) = self.stripe() else { return };
         let head = head_of(key);
-        if stripe.last_head.swap(head, Ordering::Relaxed) <= head {
-            stripe.ascending.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Counts a lookup, and whether it was answered by memtables.
-    #[inline]
-    pub(crate) fn lookup(&self, is_found: bool) {
-        let Some(stripe) = self.stripe() else { return };
-        stripe.lookups.fetch_add(1, Ordering::Relaxed);
-        stripe.found.fetch_add(u64::from(is_found), Ordering::Relaxed);
-    }
-
-    /// Counts a scan that has ended, over `entries` entries.
-    pub(crate) fn scan(&self, entries: u64) {
-        let Some(stripe) = self.stripe() else { return };
-        stripe.scans.fetch_add(1, Ordering::Relaxed);
-        stripe.scanned.fetch_add(entries, Ordering::Relaxed);
-    }
-
-    /// Returns the counts and resets them. The caller knows the number and size of the writes, and the
-    /// share of scanned entries that was in memtables.
-    pub(crate) fn take(
-        &self,
-        writes: u64,
-        written_bytes: u64,
-        in_memory: f64,
-    ) -> MemtableOperations {
-        let sum = |field: fn(&Stripe) -> &AtomicU64| -> u64 {
-            self.stripes.iter().map(|stripe| field(stripe).swap(0, Ordering::Relaxed)).sum()
+        // Loads and stores, which cost less than changes in one step. Threads rarely share a stripe.
+        let is_ascending = stripe.last_head.load(Ordering::Relaxed) <= head;
+        stripe.last_head.store(head, Ordering::Relaxed);
+        let add = |count: &AtomicU64, by: u64| {
+            count.store(count.load(Ordering::Relaxed) + by, Ordering::Relaxed);
         };
-        MemtableOperations {
-            writes,
+        add(&stripe.writes, 1);
+        add(&stripe.ascending, u64::from(is_ascending));
+        self.distinct.add(filter_hash(key));
+    }
+
+    /// Counts a lookup, and whether it was answered by memtables. Returns true if the kind of the
+    /// memtable should be checked now.
+    #[inline]
+    pub(crate) fn lookup(&self, is_found: bool) -> bool {
+        let Some(stripe) = self.stripe() else { return false };
+        let before = stripe.lookups.fetch_add(1, Ordering::Relaxed);
+        stripe.found.fetch_add(u64::from(is_found), Ordering::Relaxed);
+        self.is_check_due_after(before)
+    }
+
+    /// Counts a scan that has ended, over `entries` entries. Returns true if the kind of the memtable
+    /// should be checked now.
+    pub(crate) fn scan(&self, entries: u64) -> bool {
+        let Some(stripe) = self.stripe() else { return false };
+        let before = stripe.scans.fetch_add(1, Ordering::Relaxed);
+        stripe.scanned.fetch_add(entries, Ordering::Relaxed);
+        self.is_check_due_after(before)
+    }
+
+    #[inline]
+    fn is_check_due_after(&self, reads: u64) -> bool {
+        let mask = self.check_mask.load(Ordering::Relaxed);
+        let is_due = reads & mask == mask && mask > 0;
+        if is_due {
+            self.is_check_due.store(true, Ordering::Relaxed);
+        }
+        is_due
+    }
+
+    /// Sets the number of lookups, or scans, of a thread, a power of two, after which it asks for a check.
+    pub(super) fn check_every(&self, lookups: u64) {
+        self.check_mask.store(lookups.saturating_sub(1), Ordering::Relaxed);
+    }
+
+    /// Returns true if a check was due. From now on, none is.
+    pub(super) fn take_due(&self) -> bool {
+        self.is_check_due.load(Ordering::Relaxed)
+            && self.is_check_due.swap(false, Ordering::Relaxed)
+    }
+
+    /// Returns the estimated number of keys that were written since the last call.
+    pub(super) fn take_distinct(&self) -> u64 {
+        self.distinct.take()
+    }
+
+    /// Returns all counts.
+    pub(super) fn totals(&self) -> UsageTotals {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let sum = |field: fn(&Stripe) -> &AtomicU64| -> u64 {
+            self.stripes.iter().map(|stripe| load(field(stripe))).sum()
+        };
+        UsageTotals {
+            writes: self.stripes.each_ref().map(|stripe| load(&stripe.writes)),
             ascending: sum(|stripe| &stripe.ascending),
-            written_bytes,
             lookups: sum(|stripe| &stripe.lookups),
             found: sum(|stripe| &stripe.found),
             scans: sum(|stripe| &stripe.scans),
-            scanned: (sum(|stripe| &stripe.scanned) as f64 * in_memory) as u64,
+            scanned: sum(|stripe| &stripe.scanned),
         }
     }
+}
+
+/// The operations of a tree until some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct UsageTotals {
+    /// The writes of each stripe.
+    writes: [u64; STRIPES],
+    ascending: u64,
+    lookups: u64,
+    found: u64,
+    scans: u64,
+    scanned: u64,
+}
+
+impl UsageTotals {
+    /// Returns the operations since `before`. The number of keys is the number of writes if it is not
+    /// known.
+    pub(super) fn since(
+        &self,
+        before: &Self,
+        distinct: Option<u64>,
+        seen: Seen,
+    ) -> MemtableOperations {
+        let mut by_stripe = self.writes;
+        by_stripe.iter_mut().zip(before.writes).for_each(|(one, before)| {
+            *one = one.saturating_sub(before);
+        });
+        let writes: u64 = by_stripe.iter().sum();
+        MemtableOperations {
+            writes,
+            ascending: self.ascending.saturating_sub(before.ascending),
+            distinct: distinct.unwrap_or(writes).min(writes),
+            written_bytes: (writes as f64 * seen.entry_bytes) as u64,
+            lookups: self.lookups.saturating_sub(before.lookups),
+            found: self.found.saturating_sub(before.found),
+            scans: self.scans.saturating_sub(before.scans),
+            scanned: (self.scanned.saturating_sub(before.scanned) as f64 * seen.in_memory) as u64,
+            threads: threads_of(&by_stripe),
+        }
+    }
+}
+
+/// Properties of the entries of a tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen {
+    /// The bytes of a key and its value in the active memtable.
+    pub(super) entry_bytes: f64,
+    /// The share of all entries that is in the active memtable.
+    pub(super) in_memory: f64,
+}
+
+/// Returns the number of threads that wrote: the number of equally active threads that have the same sum
+/// of squares, so that a thread that wrote little counts little. No more threads than the machine runs
+/// write at the same time.
+fn threads_of(writes: &[u64; STRIPES]) -> u32 {
+    let sum: f64 = writes.iter().map(|count| *count as f64).sum();
+    let squares: f64 = writes.iter().map(|count| (*count as f64).powi(2)).sum();
+    let threads = if squares > 0.0 { (sum * sum / squares).round() } else { 1.0 };
+    let at_once = std::thread::available_parallelism().map_or(STRIPES, usize::from);
+    (threads as u32).clamp(1, u32::try_from(at_once).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -99,10 +197,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_taken_once() {
+    fn counts_are_of_the_time_between_two_totals() {
         let usage = Usage::default();
         usage.lookup(true);
-        assert_eq!(usage.take(0, 0, 1.0), MemtableOperations::default());
+        assert_eq!(usage.totals(), UsageTotals::default());
         usage.count(true);
         for key in ["b", "c", "a", "d"] {
             usage.write(key.as_bytes());
@@ -113,13 +211,45 @@ mod tests {
         let mix = MemtableOperations {
             writes: 4,
             ascending: 3,
-            written_bytes: 4,
+            distinct: 3,
+            written_bytes: 8,
             lookups: 2,
             found: 1,
             scans: 1,
             scanned: 10,
+            threads: 1,
         };
-        assert_eq!(usage.take(4, 4, 0.25), mix);
-        assert_eq!(usage.take(0, 0, 1.0), MemtableOperations::default());
+        let totals = usage.totals();
+        let seen = Seen { entry_bytes: 2.0, in_memory: 0.25 };
+        let since = |before: &UsageTotals| totals.since(before, Some(3), seen);
+        assert_eq!(since(&UsageTotals::default()), mix);
+        assert_eq!(
+            since(&totals),
+            MemtableOperations { threads: 1, ..MemtableOperations::default() }
+        );
+    }
+
+    #[test]
+    fn a_check_is_due_after_a_number_of_lookups() {
+        let usage = Usage::default();
+        usage.count(true);
+        assert!((0..100).all(|_| !usage.lookup(true)) && !usage.take_due());
+        usage.check_every(64);
+        let due = (100..1100).filter(|_| usage.lookup(true)).count();
+        assert!((15..=16).contains(&due), "{due}");
+        assert!(usage.take_due() && !usage.take_due());
+    }
+
+    #[test]
+    fn threads_that_write_little_count_little() {
+        let writes = |some: &[u64]| {
+            let mut all = [0; STRIPES];
+            all[..some.len()].copy_from_slice(some);
+            all
+        };
+        assert_eq!(threads_of(&writes(&[])), 1);
+        assert_eq!(threads_of(&writes(&[1000, 3])), 1);
+        let at_once = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+        assert_eq!(threads_of(&writes(&[1000, 900])), at_once.min(2));
     }
 }

@@ -59,9 +59,13 @@ impl<'a> InsertGroup<'a> {
 /// nothing, and counts the write.
 #[inline]
 pub(super) fn record_put(tree: &Tree, op: &Op<'_>) {
-    if let Op::Put { key, .. } = op {
-        tree.dead().before_put(key);
-        tree.usage().write(key);
+    match op {
+        Op::Put { key, .. } => {
+            tree.dead().before_put(key);
+            tree.usage().write(key);
+        }
+        Op::Delete { key } => tree.usage().write(key),
+        Op::DeleteRange { .. } => {}
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use terrane_memtable::FrontLevel;
 use terrane_policy::MemtableKind;
+use terrane_policy::flodb::FloDb;
 
 use super::Jobs;
 use crate::error::Result;
@@ -26,6 +27,8 @@ impl Jobs {
         let trees = self.catalog.trees();
         let wanted = trees.values().map(|tree| match tree.design().memtable {
             MemtableKind::FloDb(flodb) => usize::from(flodb.drain_threads),
+            // May be chosen at any time.
+            MemtableKind::Auto => usize::from(FloDb::DEFAULT.drain_threads),
             _ => 0,
         });
         let wanted = wanted.max().unwrap_or(0);
