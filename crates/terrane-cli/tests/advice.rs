@@ -111,7 +111,16 @@ fn advice_on_a_database_uses_its_tree_and_the_cost_of_a_change() {
     let records = printed["records"].as_f64().unwrap();
     assert!((5500.0..=6000.0).contains(&records), "{records}");
     assert_eq!(printed["change"]["is_done"], false);
+    // Lookups alone: a kind with fast lookups, with the prefix of the keys, which differ in eight bytes.
+    let kinds = printed["memtables"].as_array().unwrap();
+    assert!(kinds.len() >= 8 && printed["memtable_now"]["memtable"] == "btree", "{printed}");
+    let nanos: Vec<f64> = kinds.iter().map(|kind| kind["nanos"].as_f64().unwrap()).collect();
+    assert!(nanos.is_sorted() && nanos[0] <= printed["memtable_now"]["nanos"].as_f64().unwrap());
+    let has =
+        |text: &str| kinds.iter().any(|kind| kind["memtable"].as_str().unwrap().contains(text));
+    assert!(has("hash-linkedlist(prefix=8") && has("hash-vector("), "{kinds:?}");
     let text = done(&reads, "");
+    assert!(text.contains("memtables, in memory") && text.contains("ns/op  btree"), "{text}");
     assert!(text.contains("terrane design set") && text.contains("--dry-run"), "{text}");
     // The gain does not pay for the change within a nanosecond.
     let at_once = [&reads[..], &["--apply", "--within", "1ns", "--gain", "99", "--json"]].concat();

@@ -13,12 +13,14 @@
 //! | [`search`] | the search over the catalogue and its neighbourhood |
 //! | [`decide`] | whether a change of design pays for itself |
 //! | [`case`] | all inputs of the advice |
+//! | [`memtables`] | the kinds of memtables, ranked |
 //! | [`report`] | the advice as data and as JSON |
 //! | [`live`] | advice for an open database, from its counters |
 
 pub mod case;
 pub mod decide;
 pub mod live;
+pub mod memtables;
 pub mod predict;
 pub mod question;
 pub mod report;

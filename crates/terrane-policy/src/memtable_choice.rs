@@ -28,10 +28,12 @@
 //! |---|---|
 //! | `costs` | the measured costs of single operations |
 //! | `model` | the cost of a mix in a kind |
+//! | [`ranking`] | all kinds in order of their cost, with prefixes and buckets |
 //! | [`regret`] | when to leave a kind before its memtable is full |
 
 mod costs;
 mod model;
+pub mod ranking;
 pub mod regret;
 
 use std::fmt;

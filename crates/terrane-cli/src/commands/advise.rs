@@ -11,6 +11,7 @@ use anyhow::Result;
 use terrane::{Db, Keyspace};
 use terrane_lab::advice::AdviceCase;
 use terrane_lab::advice::decide::{ChangeDecision, ChangeTerms};
+use terrane_lab::advice::memtables::sample;
 use terrane_lab::advice::question::{OperationProfile, RecordProfile};
 use terrane_lab::advice::report::{AdviceReport, WorkloadSource};
 use terrane_lab::advice::search::SearchResult;
@@ -61,7 +62,8 @@ impl AdviseArgs {
         };
         let shape = keyspace.tree().shape;
         let records = RecordProfile::of_tree(&shape, &self.machine()?);
-        let case = self.case(keyspace.design(), records, counted)?;
+        let mut case = self.case(keyspace.design(), records, counted)?;
+        case.prefixes = sample(keyspace, case.records.count)?;
         let found = case.search()?;
         let terms = ChangeTerms { gain: self.gain / 100.0, within: self.within };
         let decision = ChangeDecision::of(&case, &found, keyspace, terms)?;

@@ -3,6 +3,7 @@
 use anyhow::{Result, anyhow};
 use terrane::Design;
 use terrane_policy::advice::{AdviceQuestion, Limits, Objective};
+use terrane_policy::memtable_choice::ranking::PrefixSample;
 use terrane_sim::MachineModel;
 
 use super::predict::Scenario;
@@ -29,6 +30,10 @@ pub struct AdviceCase {
     pub objective: Objective,
     /// Limits on the costs.
     pub limits: Limits,
+    /// The number of threads that write at the same time.
+    pub writers: u32,
+    /// The prefixes of the keys, if there is a database.
+    pub prefixes: Option<PrefixSample>,
     /// The maximum number of designs to simulate.
     pub effort: usize,
     /// The seed of the simulator.

@@ -7,6 +7,7 @@ use terrane_sim::MachineModel;
 
 use super::case::{AdviceCase, filter_bits_of};
 use super::decide::{ChangeDecision, ChangeTerms};
+use super::memtables::sample;
 use super::question::{OPERATIONS_MIN, OperationProfile, RecordProfile};
 use super::report::{AdviceReport, WorkloadSource};
 use super::search::SearchResult;
@@ -84,6 +85,8 @@ impl OperationWindow {
             machine,
             objective: Objective::default(),
             limits: Limits::default(),
+            writers: 1,
+            prefixes: sample(keyspace, records.count)?,
             effort: EFFORT,
             seed: 1,
             now,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use terrane_policy::MemtableKind;
 use terrane_policy::advice::{RankedDesign, brief};
 
 use super::case::AdviceCase;
@@ -55,6 +56,8 @@ pub struct JsonAdvice<'a> {
     now: JsonRanked,
     best: Vec<JsonRanked>,
     avoid: Vec<JsonRanked>,
+    memtable_now: JsonMemtable,
+    memtables: Vec<JsonMemtable>,
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<JsonChange<'a>>,
 }
@@ -90,6 +93,18 @@ struct JsonRanked {
 }
 
 #[derive(Serialize)]
+struct JsonMemtable {
+    memtable: String,
+    nanos: f64,
+}
+
+impl JsonMemtable {
+    fn of(kind: MemtableKind, nanos: f64) -> Self {
+        Self { memtable: kind.to_string(), nanos: (nanos * 10.0).round() / 10.0 }
+    }
+}
+
+#[derive(Serialize)]
 struct JsonChange<'a> {
     design: String,
     gain: f64,
@@ -108,6 +123,7 @@ impl AdviceReport<'_> {
     pub fn json(&self) -> JsonAdvice<'_> {
         let Self { case, found, .. } = self;
         let shares = &case.operations.shares;
+        let memtables = case.memtables();
         let all = |ranked: &[RankedDesign], count: usize| -> Vec<JsonRanked> {
             ranked.iter().take(count).map(|one| self.json_ranked(one)).collect()
         };
@@ -149,6 +165,12 @@ impl AdviceReport<'_> {
             now: self.json_ranked(&found.now),
             best: all(&found.best, self.top),
             avoid: all(&found.worst, found.worst.len()),
+            memtable_now: JsonMemtable::of(memtables.now.0, memtables.now.1),
+            memtables: memtables
+                .ranked
+                .iter()
+                .map(|one| JsonMemtable::of(one.kind, one.nanos))
+                .collect(),
             change,
         }
     }

@@ -36,6 +36,8 @@ fn case(mix: &str) -> AdviceCase {
         machine,
         objective: Objective::default(),
         limits: Limits::default(),
+        writers: 1,
+        prefixes: None,
         effort: 70,
         seed: 1,
     }

@@ -80,6 +80,10 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "N", value_parser = count_in::<u64>(1..=u64::MAX))]
     rate: Option<u64>,
 
+    /// Threads that write at the same time, for the ranking of memtables
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=1024))]
+    writers: u32,
+
     /// Weights of the times of writes, lookups and ranges, and penalties for space and stalls
     #[arg(long, value_name = "WEIGHTS", default_value_t)]
     objective: Objective,
@@ -187,6 +191,8 @@ impl AdviseArgs {
                 stalled: self.max_stalled,
                 p99_seconds: self.max_p99.map(|time| time.as_secs_f64()),
             },
+            writers: self.writers,
+            prefixes: None,
             effort: self.effort as usize,
             seed: self.seed,
             now,

@@ -50,6 +50,7 @@ pub(crate) fn advice(out: &mut dyn Write, report: &AdviceReport<'_>) -> io::Resu
     writeln!(out, "tried       {}\n", human::counted(found.tried as u64, "design"))?;
     costs_table(out, report)?;
     differences(out, report, paint)?;
+    memtables(out, report, paint)?;
     change(out, report, paint)
 }
 
@@ -109,6 +110,27 @@ fn differences(out: &mut dyn Write, report: &AdviceReport<'_>, paint: Paint) -> 
         writeln!(out, "avoid {}: {comparison}", one.candidate.name)?;
     }
     Ok(())
+}
+
+/// Prints the best memtables, and what the best saves.
+fn memtables(out: &mut dyn Write, report: &AdviceReport<'_>, paint: Paint) -> io::Result<()> {
+    let advice = report.case.memtables();
+    let (now, nanos) = advice.now;
+    writeln!(out, "\n{}", paint.bold("memtables, in memory and for their flush"))?;
+    for (place, one) in (1..=report.top).zip(&advice.ranked) {
+        writeln!(out, "{place}. {:>6.0} ns/op  {}", one.nanos, one.kind)?;
+    }
+    writeln!(out, "now {nanos:>5.0} ns/op  {now}")?;
+    match advice.ranked.first() {
+        Some(best) if advice.saved() >= 0.05 * nanos => writeln!(
+            out,
+            "memtable={} saves {:.0} ns per operation, {:.0} % of these costs",
+            best.kind,
+            advice.saved(),
+            advice.saved() / nanos * 100.0
+        ),
+        _ => writeln!(out, "no other memtable saves 5 % of these costs"),
+    }
 }
 
 fn change(out: &mut dyn Write, report: &AdviceReport<'_>, paint: Paint) -> io::Result<()> {
