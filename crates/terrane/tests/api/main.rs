@@ -18,6 +18,7 @@
 //! | `checkpoint_log` | a checkpoint while the log is reused |
 //! | `designs` | design changes on a live database |
 //! | `memtable_auto` | the choice of a memtable by the operations |
+//! | `rotation_cpu` | memtables are created before they are needed |
 //! | `events` | calls of the listener, and the list of past events |
 //! | `flushes` | flushes that merge with level 0 |
 //! | `durability` | what survives a crash, per database and per write |
@@ -74,6 +75,7 @@ mod parallel_reads;
 mod related_files;
 mod reopening;
 mod repair;
+mod rotation_cpu;
 mod snapshots;
 mod statistics;
 mod support;

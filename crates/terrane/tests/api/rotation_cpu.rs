@@ -1,0 +1,80 @@
+//! The put that replaces a full memtable does not create the next one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use terrane::storage::MemoryStorage;
+use terrane::{Background, Db, Design, Durability, Options};
+
+use crate::support::DIR;
+
+const BUFFER: u64 = 64 << 20;
+const VALUE_BYTES: usize = 4000;
+
+fn cpu_micros() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1000
+}
+
+/// The longest CPU time of a put that creates no memtable.
+const LONGEST_MICROS: u64 = 1500;
+
+fn open(kind: &str, background: Background) -> Db {
+    let design = format!("tiering; buffer={BUFFER}; delay=never; stop=never; memtable={kind}");
+    let design: Design = design.parse().unwrap();
+    let options = Options::new().design(design).memory_budget(2 << 30).background(background);
+    options.storage(Arc::new(MemoryStorage::new(1))).durability(Durability::None).open(DIR).unwrap()
+}
+
+/// Puts until the memtable is replaced. Returns the CPU time of the longest put near the end.
+fn longest_put(db: &Db, number: &mut u64) -> u64 {
+    let put = |number: &mut u64| {
+        *number += 1;
+        let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+        let before = cpu_micros();
+        db.put(key, [7; VALUE_BYTES]).unwrap();
+        cpu_micros() - before
+    };
+    // The next memtable is requested when this one is three quarters full. A put takes a few
+    // microseconds here, so the thread gets time that writers would otherwise give it.
+    while db.tree().memtable_bytes < BUFFER / 10 * 9 {
+        put(number);
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let filled = |db: &Db| db.tree().memtable_bytes;
+    let mut longest = 0;
+    let mut last = filled(db);
+    loop {
+        longest = longest.max(put(number));
+        let now = filled(db);
+        if now < last {
+            return longest;
+        }
+        last = now;
+    }
+}
+
+/// Creating the memtable in the put took up to 99 ms of its CPU time for a preallocated vector, and
+/// milliseconds for the buckets of hashed kinds.
+#[test]
+fn no_put_creates_the_memtable_that_it_rotates_to() {
+    for kind in [
+        "vector(prealloc=64MiB)",
+        "vector(prealloc=64MiB,query=scan)",
+        "hash-vector(buckets=2000000)",
+        "hash-skiplist(prefix=8,buckets=2000000)",
+        "hash-linkedlist(prefix=8,buckets=2000000)",
+    ] {
+        let db = open(kind, Background::Threads);
+        let mut number = 0;
+        // The kernel may interrupt one of them.
+        let longest: Vec<u64> = (0..3).map(|_| longest_put(&db, &mut number)).collect();
+        let least = longest.iter().min().unwrap();
+        assert!(*least < LONGEST_MICROS, "{kind}: {longest:?} µs");
+    }
+    // Without threads the put creates it, which takes longer.
+    let db = open("vector(prealloc=64MiB)", Background::Inline);
+    let longest = longest_put(&db, &mut 0);
+    assert!(longest > LONGEST_MICROS, "{longest} µs");
+}
