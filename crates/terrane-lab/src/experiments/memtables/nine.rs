@@ -36,9 +36,12 @@ struct BufferCosts {
     in_turn: f64,
 }
 
+/// An operation and its cost.
+type NamedCost = (&'static str, fn(&BufferCosts) -> f64);
+
 impl BufferCosts {
     /// The operations whose times are recorded.
-    const MEASURED: [(&str, fn(&Self) -> f64); 4] = [
+    const MEASURED: [NamedCost; 4] = [
         ("insert", |costs| costs.insert),
         ("ascending", |costs| costs.ascending),
         ("lookup", |costs| costs.lookup),
@@ -183,7 +186,7 @@ pub(super) fn measure(sizes: &BufferSizes, results: &mut Results) {
     }
     for ((key, ..), rounds) in rows.iter().zip(&all) {
         for (operation, of) in BufferCosts::MEASURED {
-            let times: Vec<f64> = rounds.iter().map(|costs| of(costs)).collect();
+            let times: Vec<f64> = rounds.iter().map(of).collect();
             results.record_least("nine", &[operation, key], &times);
         }
     }
