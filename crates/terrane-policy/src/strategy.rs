@@ -155,7 +155,12 @@ impl Strategy {
     /// The size-tiered policy, if the strategy has one: it merges runs of similar size whatever
     /// their levels.
     pub fn size_tiered(&self) -> Option<&dyn SizeTiered> {
-        self.triggers.at(0).iter().find_map(|trigger| trigger.rule().size_tiered())
+        self.size_tiered_trigger()?.rule().size_tiered()
+    }
+
+    /// The trigger that has a size-tiered policy.
+    pub fn size_tiered_trigger(&self) -> Option<&Trigger> {
+        self.triggers.at(0).iter().find(|trigger| trigger.kind().is_size_tiered())
     }
 
     /// Returns true if decisions depend on how tables were read.

@@ -243,7 +243,7 @@ impl DesignArgs {
 
 /// Prints the levels of a design, or explains why it has none.
 fn write_levels(out: &mut impl Write, design: &Design) -> io::Result<()> {
-    if let Some(policy) = design.strategy.size_tiered() {
+    if let Some(policy) = design.strategy.size_tiered_trigger() {
         let level = levels(design).next();
         let (bits, compression) =
             level.map_or((0.0, String::new()), |level| (level.filter_bits, level.compression));

@@ -97,7 +97,7 @@ fn tier_is_rocksdbs_universal_compaction() {
         strategy.triggers.at(0),
         &["universal(runs=4,space=200,ratio=1,min=2)".parse().unwrap()]
     );
-    let policy = |strategy: &Strategy| strategy.size_tiered().map(ToString::to_string);
+    let policy = |strategy: &Strategy| strategy.size_tiered_trigger().cloned();
     assert_eq!(policy(&strategy), policy(&system));
 }
 

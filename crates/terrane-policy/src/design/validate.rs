@@ -3,6 +3,7 @@
 use super::settings::{PROBES_ACCEPTED, out_of_range};
 use super::{Design, FilterAllocation, FlushMode, Limit, NEVER, Stall, ValueSeparation, Violation};
 use crate::error::ParseError;
+use crate::strategy::SizeTiered;
 use crate::units::format_bytes;
 
 impl Design {
@@ -118,14 +119,15 @@ impl Design {
     /// A flush writes about one buffer of data: if runs of that size already rest, no run is ever
     /// merged.
     fn check_runs_that_rest(&self) -> Result<(), ParseError> {
-        match self.strategy.size_tiered() {
-            Some(policy) if !policy.merges_again(self.buffer_bytes) => {
+        let resting = |policy: &dyn SizeTiered| !policy.merges_again(self.buffer_bytes);
+        match self.strategy.size_tiered_trigger() {
+            Some(trigger) if self.strategy.size_tiered().is_some_and(resting) => {
                 let buffer = format_bytes(self.buffer_bytes);
                 let expected = format!(
                     "a size above the buffer of {buffer}: larger runs are not merged again, and \
                      each flush makes one of about that size, so that nothing would ever be merged"
                 );
-                Err(out_of_range("trigger", policy, &expected))
+                Err(out_of_range("trigger", trigger, &expected))
             }
             _ => Ok(()),
         }

@@ -149,7 +149,7 @@ impl fmt::Display for MergeCause {
 }
 
 /// A size-tiered policy.
-pub trait SizeTiered: fmt::Display {
+pub trait SizeTiered {
     /// Chooses the runs to merge, from a list with the newest run first.
     fn choose(&self, runs: &[SizedRun]) -> Option<SizedMerge>;
 
@@ -261,7 +261,8 @@ pub(crate) fn for_each_setting(
 /// Runs of the policies' tests.
 #[cfg(test)]
 pub(crate) mod test {
-    use super::{SizeTiered, SizedRun};
+    use super::{SizeTiered, SizedMerge, SizedRun};
+    use crate::strategy::trigger::rule::TriggerRule;
 
     /// Runs of these sizes; those of runs that are being merged are negative.
     pub(crate) fn sized(sizes: &[i64]) -> Vec<SizedRun> {
@@ -269,10 +270,34 @@ pub(crate) mod test {
         sizes.iter().map(one).collect()
     }
 
-    /// The sizes of the runs that a policy merges, both with the newest run first.
-    pub(crate) fn sizes_of(policy: &dyn SizeTiered, newest_first: &[i64]) -> Vec<u64> {
-        let runs = sized(newest_first);
-        let chosen = policy.choose(&runs).map_or(0..0, |merge| merge.runs);
-        runs[chosen].iter().map(|run| run.bytes).collect()
+    /// The policy with these settings.
+    pub(crate) fn policy<P: TriggerRule>(settings: &str) -> P {
+        P::parse(Some(settings), settings).unwrap()
+    }
+
+    /// What a policy with these settings merges.
+    pub(crate) fn merge<P: TriggerRule + SizeTiered>(
+        settings: &str,
+        newest_first: &[i64],
+    ) -> Option<SizedMerge> {
+        policy::<P>(settings).choose(&sized(newest_first))
+    }
+
+    /// The sizes of the runs that a policy merges, with the newest run first.
+    pub(crate) fn sizes<P: TriggerRule + SizeTiered>(
+        settings: &str,
+        newest_first: &[i64],
+    ) -> Vec<u64> {
+        let chosen = merge::<P>(settings, newest_first).map_or(0..0, |merge| merge.runs);
+        sized(newest_first)[chosen].iter().map(|run| run.bytes).collect()
+    }
+
+    /// The sizes of the runs that a policy merges, both with the oldest run first.
+    pub(crate) fn sizes_oldest_first<P: TriggerRule + SizeTiered>(
+        settings: &str,
+        oldest_first: &[i64],
+    ) -> Vec<u64> {
+        let newest_first: Vec<i64> = oldest_first.iter().rev().copied().collect();
+        sizes::<P>(settings, &newest_first).into_iter().rev().collect()
     }
 }

@@ -17,8 +17,6 @@
 //! `min_threshold`, `max_threshold`, `bucket_low`, `bucket_high` and `min_sstable_size`. Not here:
 //! Cassandra prefers the bucket that is read most.)
 
-use std::fmt;
-
 use super::rule::{TriggerInfo, TriggerRule, sized_info, wrong};
 use crate::error::ParseError;
 use crate::strategy::size_tiered::{
@@ -192,25 +190,15 @@ impl Buckets {
     }
 }
 
-impl fmt::Display for Buckets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "buckets({})", self.argument().unwrap_or_default())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::size_tiered::test::{sized, sizes_of};
-
-    fn policy(text: &str) -> Buckets {
-        Buckets::parse(Some(text), text).unwrap()
-    }
+    use crate::strategy::size_tiered::test::{policy, sized, sizes};
 
     /// The buckets of runs of these sizes, as lists of sizes.
     fn buckets(text: &str, newest_first: &[i64]) -> Vec<Vec<u64>> {
         let runs = sized(newest_first);
-        let numbers = policy(text).sorted(&runs);
+        let numbers = policy::<Buckets>(text).sorted(&runs);
         let count = numbers.iter().flatten().max().map_or(0, |most| most + 1);
         let of = |number: usize| {
             let all = runs.iter().zip(&numbers).filter(move |(_, one)| **one == Some(number));
@@ -221,7 +209,7 @@ mod tests {
 
     /// The sizes of the chosen runs, the newest first.
     fn chosen(text: &str, newest_first: &[i64]) -> Vec<u64> {
-        sizes_of(&policy(text), newest_first)
+        sizes::<Buckets>(text, newest_first)
     }
 
     /// The cases of Cassandra's own unit test.

@@ -12,7 +12,6 @@
 //! larger runs rest. (`max-component-size`. The policy there merges one run more than
 //! `max-merge-component-count`.)
 
-use std::fmt;
 use std::ops::Range;
 
 use super::rule::{TriggerInfo, TriggerRule, sized_info, wrong};
@@ -125,21 +124,13 @@ impl Concurrent {
     }
 }
 
-impl fmt::Display for Concurrent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "concurrent({})", self.argument().unwrap_or_default())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::strategy::size_tiered::test::{merge, policy, sized};
 
-    /// Takes sizes with the newest run first; the sizes of runs that are being merged are negative.
     fn chosen(text: &str, newest_first: &[i64]) -> Option<Range<usize>> {
-        let sized = |&bytes: &i64| SizedRun { bytes: bytes.unsigned_abs(), is_free: bytes > 0 };
-        let runs: Vec<SizedRun> = newest_first.iter().map(sized).collect();
-        Concurrent::parse(Some(text), text).unwrap().choose(&runs).map(|merge| merge.runs)
+        merge::<Concurrent>(text, newest_first).map(|merge| merge.runs)
     }
 
     #[test]
@@ -181,17 +172,14 @@ mod tests {
         // The bound is exclusive, and larger runs are not merged again.
         assert_eq!(chosen("3,5,1,30B", &[10, 10, 10]), None);
         assert_eq!(chosen("3,5,1,31B", &[10, 10, 10]), Some(0..3));
-        let policy = Concurrent::parse(Some(BOUND), BOUND).unwrap();
+        let policy: Concurrent = policy(BOUND);
         assert!(policy.merges_again(29) && !policy.merges_again(30));
     }
 
     #[test]
     fn two_runs_relieve_writers_if_their_size_allows_it() {
-        let relieved = |text: &str, sizes: &[u64]| {
-            let runs: Vec<SizedRun> =
-                sizes.iter().map(|&bytes| SizedRun { bytes, is_free: true }).collect();
-            Concurrent::parse(Some(text), text).unwrap().relieve(&runs)
-        };
+        let relieved =
+            |text: &str, sizes: &[i64]| policy::<Concurrent>(text).relieve(&sized(sizes));
         assert_eq!(relieved("3,5,1,30B", &[9, 20, 14, 14]), Some(2..4));
         assert_eq!(relieved("3,5,1,30B", &[16, 16, 16]), None);
         assert_eq!(relieved("3,5,1", &[1, 3, 9]), None);

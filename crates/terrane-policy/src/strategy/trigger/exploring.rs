@@ -12,7 +12,6 @@
 //! (`hbase.hstore.compaction.min`, `.max`, `.ratio`, `.min.size` and `.max.size`, and
 //! `hbase.hstore.blockingStoreFiles`. Not here: another ratio off-peak, and major compactions.)
 
-use std::fmt;
 use std::ops::Range;
 
 use super::rule::{TriggerInfo, TriggerRule, sized_info, wrong};
@@ -173,22 +172,13 @@ fn largest(window: &[SizedRun]) -> u64 {
     window.iter().map(|run| run.bytes).max().unwrap_or(0)
 }
 
-impl fmt::Display for Exploring {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "exploring({})", self.argument().unwrap_or_default())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::size_tiered::test::sizes_of;
+    use crate::strategy::size_tiered::test::sizes_oldest_first;
 
-    /// Takes and returns sizes with the oldest run first.
     fn chosen(text: &str, oldest_first: &[i64]) -> Vec<u64> {
-        let policy = Exploring::parse(Some(text), text).unwrap();
-        let newest_first: Vec<i64> = oldest_first.iter().rev().copied().collect();
-        sizes_of(&policy, &newest_first).into_iter().rev().collect()
+        sizes_oldest_first::<Exploring>(text, oldest_first)
     }
 
     /// The settings of HBase's own unit tests.

@@ -11,7 +11,6 @@
 //! (`chunk_size`, `merge_min`, of which 0 means half of `merge_max`, `merge_max` and `chunk_max`. Not
 //! here: after a time without merges, WiredTiger merges generations that differ, and fewer runs.)
 
-use std::fmt;
 use std::ops::Range;
 
 use super::rule::{TriggerInfo, TriggerRule, sized_info, wrong};
@@ -114,27 +113,20 @@ impl Generations {
     }
 }
 
-impl fmt::Display for Generations {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "generations({})", self.argument().unwrap_or_default())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::size_tiered::test::sizes_of;
+    use crate::strategy::size_tiered::test::{policy, sizes};
 
-    /// Takes and returns sizes with the newest run first.
     fn chosen(text: &str, newest_first: &[i64]) -> Vec<u64> {
-        sizes_of(&Generations::parse(Some(text), text).unwrap(), newest_first)
+        sizes::<Generations>(text, newest_first)
     }
 
     const THREE: &str = "chunk=10B,min=3,max=5,large=5000B";
 
     #[test]
     fn a_generation_is_a_power_of_the_least_number_of_runs() {
-        let policy = Generations::parse(Some(THREE), "").unwrap();
+        let policy: Generations = policy(THREE);
         let of = |bytes| policy.generation(bytes);
         assert_eq!([of(0), of(1), of(10), of(17)], [0; 4]);
         assert_eq!([of(18), of(30), of(50)], [1; 3]);

@@ -9,8 +9,6 @@
 //! runs at a time. (Parameters `max-mergable-component-size` and `max-tolerance-component-count`; the
 //! ratio is a constant there.)
 
-use std::fmt;
-
 use super::rule::{TriggerInfo, TriggerRule, sized_info, wrong};
 use crate::error::ParseError;
 use crate::strategy::size_tiered::{
@@ -113,24 +111,13 @@ impl Prefix {
     }
 }
 
-impl fmt::Display for Prefix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "prefix({})", self.argument().unwrap_or_default())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::strategy::size_tiered::test::{merge, sizes_oldest_first};
 
-    /// Takes and returns sizes with the oldest run first.
-    fn chosen(text: &str, oldest_first: &[u64]) -> Vec<u64> {
-        let prefix = Prefix::parse(Some(text), text).unwrap();
-        let newest_first = oldest_first.iter().rev();
-        let runs: Vec<SizedRun> =
-            newest_first.map(|&bytes| SizedRun { bytes, is_free: true }).collect();
-        let range = prefix.choose(&runs).map_or(0..0, |merge| merge.runs);
-        runs[range].iter().rev().map(|run| run.bytes).collect()
+    fn chosen(text: &str, oldest_first: &[i64]) -> Vec<u64> {
+        sizes_oldest_first::<Prefix>(text, oldest_first)
     }
 
     #[test]
@@ -155,10 +142,8 @@ mod tests {
 
     #[test]
     fn one_merge_runs_at_a_time() {
-        let prefix = Prefix::parse(Some("100B,2"), "").unwrap();
-        let run = |is_free| SizedRun { bytes: 10, is_free };
-        let chosen = |runs: &[SizedRun]| prefix.choose(runs).map(|merge| merge.runs);
-        assert_eq!(chosen(&[run(true), run(true), run(true)]), Some(0..3));
-        assert_eq!(chosen(&[run(true), run(true), run(false)]), None);
+        let chosen = |runs: &[i64]| merge::<Prefix>("100B,2", runs).map(|merge| merge.runs);
+        assert_eq!(chosen(&[10, 10, 10]), Some(0..3));
+        assert_eq!(chosen(&[10, 10, -10]), None);
     }
 }

@@ -15,7 +15,6 @@
 //! themselves. While flushes are of like size, the smallest runs are the newest, and this makes no
 //! difference. (`table.compaction.major.ratio`, `maxOpen` and `maxSize`.)
 
-use std::fmt;
 use std::ops::Range;
 
 use super::rule::{TriggerInfo, TriggerRule, sized_info, wrong};
@@ -185,23 +184,14 @@ impl SmallSet {
     }
 }
 
-impl fmt::Display for SmallSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "small-set({})", self.argument().unwrap_or_default())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::size_tiered::test::sizes_of;
+    use crate::strategy::size_tiered::test::sizes_oldest_first;
 
-    /// Takes and returns sizes with the oldest run first; runs of a size are ordered by age, so that
-    /// sets of the smallest are adjacent.
+    /// Runs of a size are ordered by age, so that sets of the smallest are adjacent.
     fn chosen(text: &str, oldest_first: &[i64]) -> Vec<u64> {
-        let policy = SmallSet::parse(Some(text), text).unwrap();
-        let newest_first: Vec<i64> = oldest_first.iter().rev().copied().collect();
-        sizes_of(&policy, &newest_first).into_iter().rev().collect()
+        sizes_oldest_first::<SmallSet>(text, oldest_first)
     }
 
     /// The cases of Accumulo's own unit tests.

@@ -13,7 +13,6 @@
 //! `max_size_amplification_percent`, `size_ratio`, `min_merge_width` and `max_merge_width`, with the
 //! default `stop_style`; the compaction paper's Tier, §4.1.)
 
-use std::fmt;
 use std::ops::Range;
 
 use super::rule::{TriggerInfo, TriggerRule, parse_percent, sized_info, wrong};
@@ -152,22 +151,13 @@ impl Universal {
     }
 }
 
-impl fmt::Display for Universal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "universal({})", self.argument().unwrap_or_default())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::strategy::size_tiered::test::merge;
 
-    /// Takes sizes with the newest run first; the sizes of runs that are being merged are negative.
     fn chosen(text: &str, newest_first: &[i64]) -> Option<(Range<usize>, &'static str)> {
-        let sized = |&bytes: &i64| SizedRun { bytes: bytes.unsigned_abs(), is_free: bytes > 0 };
-        let runs: Vec<SizedRun> = newest_first.iter().map(sized).collect();
-        let policy = Universal::parse(Some(text), text).unwrap();
-        policy.choose(&runs).map(|merge| {
+        merge::<Universal>(text, newest_first).map(|merge| {
             let cause = match merge.cause {
                 MergeCause::SpaceAmplification { .. } => "space",
                 MergeCause::SizeRatio { .. } => "ratio",
