@@ -34,8 +34,8 @@ const UNIT: u64 = 1024;
 /// Sizes of runs, the newest first; those that a merge has taken end with `*`.
 fn runs(text: &str) -> Vec<SizedRun> {
     let run = |word: &str| SizedRun {
-        bytes: UNIT * word.trim_end_matches('*').parse::<u64>().unwrap(),
         is_free: !word.ends_with('*'),
+        ..SizedRun::free(UNIT * word.trim_end_matches('*').parse::<u64>().unwrap())
     };
     text.split_whitespace().map(run).collect()
 }
@@ -79,10 +79,10 @@ fn grow(case: &Case) -> String {
     let mut oldest = BTreeSet::new();
     while runs.last().is_none_or(|run| run.bytes < until * UNIT) {
         passes += 1;
-        runs.insert(0, SizedRun { bytes: UNIT, is_free: true });
+        runs.insert(0, SizedRun::free(UNIT));
         if let Some(merge) = policy.choose(&runs) {
             let bytes = runs[merge.runs.clone()].iter().map(|run| run.bytes).sum();
-            runs.splice(merge.runs, [SizedRun { bytes, is_free: true }]);
+            runs.splice(merge.runs, [SizedRun::free(bytes)]);
         }
         most = most.max(runs.len());
         sum += runs.len();

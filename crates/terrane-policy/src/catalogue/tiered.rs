@@ -34,11 +34,11 @@ pub(super) const ALL: &[Entry] = &[
         source: "RocksDB, universal compaction with its defaults: 4 runs, 200 % space amplification, 1 % size ratio; files older than 30 days are compacted",
         design: || {
             plain(&format!(
-                "{ROCKSDB}; trigger=file-staleness(30d)+universal(runs=4,space=200,ratio=1,min=2)"
+                "{ROCKSDB}; tombstone-weight=2; trigger=file-staleness(30d)+universal(runs=4,space=200,ratio=1,min=2)"
             ))
         },
         row: Some(ROCKSDB_ROW),
-        beyond: "incremental compaction; sizes compensated for deletes; the newest runs of level 0, which newer versions leave out of a merge for space if it stays above its limit without them; here old files move alone, there all runs merge; RocksDB has filters only on request, here they have 10 bits",
+        beyond: "incremental compaction; the newest runs of level 0, which newer versions leave out of a merge for space if it stays above its limit without them; here old files move alone, there all runs merge; RocksDB has filters only on request, here they have 10 bits",
     },
     Entry {
         name: "monkey-tiering",

@@ -8,7 +8,7 @@ use crate::admission::pressure::run_pressure;
 use crate::compaction::{Compaction, Input, Output, Placement, Reason};
 use crate::design::Violation;
 use crate::shape::Run;
-use crate::strategy::{MergeCause, SizedMerge, SizedRun, Trigger};
+use crate::strategy::{MergeCause, SizedMerge, SizedRun, Trigger, Weights};
 
 /// All runs, the newest first, with their levels.
 fn runs<'a>(input: &PickContext<'a>) -> Vec<(usize, &'a Run)> {
@@ -18,12 +18,17 @@ fn runs<'a>(input: &PickContext<'a>) -> Vec<(usize, &'a Run)> {
 
 /// The runs as a policy sees them.
 fn sized(input: &PickContext<'_>, all: &[(usize, &Run)]) -> Vec<SizedRun> {
+    let weights = Weights::of(input.shape, input.design.strategy.tombstone_weight);
     let is_taken = |run: &Run| {
         let mut tables = run.tables.iter();
         tables.any(|table| input.in_progress.iter().any(|job| job.takes(table.id)))
     };
     all.iter()
-        .map(|(_, run)| SizedRun { bytes: run.size_bytes(), is_free: !is_taken(run) })
+        .map(|(_, run)| SizedRun {
+            bytes: run.size_bytes(),
+            weighed_bytes: run.tables.iter().map(|table| weights.bytes(table)).sum(),
+            is_free: !is_taken(run),
+        })
         .collect()
 }
 

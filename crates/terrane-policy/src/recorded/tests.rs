@@ -140,7 +140,7 @@ fn the_catalogue_decides_as_the_systems_do() {
         ("rocksdb-size-deletes", 24, 26),
         ("rocksdb-turns-uniform", 12, 29),
         ("rocksdb-universal-bursts", 37, 37),
-        ("rocksdb-universal-deletes", 10, 26),
+        ("rocksdb-universal-deletes", 26, 26),
         ("rocksdb-universal-uniform", 31, 31),
         ("rocksdb-universal-zipf", 31, 31),
     ];

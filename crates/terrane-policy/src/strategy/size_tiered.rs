@@ -27,8 +27,19 @@ use crate::units::short_bytes;
 pub struct SizedRun {
     /// Its bytes.
     pub bytes: u64,
+    /// Its bytes, and what its tombstones count for beyond them ([`Strategy::tombstone_weight`]).
+    ///
+    /// [`Strategy::tombstone_weight`]: super::Strategy::tombstone_weight
+    pub weighed_bytes: u64,
     /// True if no running merge has taken the run.
     pub is_free: bool,
+}
+
+impl SizedRun {
+    /// A run that no merge has taken, without tombstones that weigh.
+    pub fn free(bytes: u64) -> Self {
+        Self { bytes, weighed_bytes: bytes, is_free: true }
+    }
 }
 
 /// The runs that a policy merges, and why.
@@ -266,7 +277,8 @@ pub(crate) mod test {
 
     /// Runs of these sizes; those of runs that are being merged are negative.
     pub(crate) fn sized(sizes: &[i64]) -> Vec<SizedRun> {
-        let one = |&bytes: &i64| SizedRun { bytes: bytes.unsigned_abs(), is_free: bytes > 0 };
+        let one =
+            |&bytes: &i64| SizedRun { is_free: bytes > 0, ..SizedRun::free(bytes.unsigned_abs()) };
         sizes.iter().map(one).collect()
     }
 

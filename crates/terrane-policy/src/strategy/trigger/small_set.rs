@@ -115,7 +115,7 @@ impl SizeTiered for SmallSet {
 /// The runs, of which adjacent ones that merges have taken count as one.
 fn members(runs: &[SizedRun]) -> Vec<SetMember> {
     let mut members: Vec<SetMember> = Vec::new();
-    for (at, &SizedRun { bytes, is_free }) in runs.iter().enumerate() {
+    for (at, &SizedRun { bytes, is_free, .. }) in runs.iter().enumerate() {
         match members.last_mut() {
             Some(last) if !is_free && !last.is_free => {
                 last.runs.end = at + 1;

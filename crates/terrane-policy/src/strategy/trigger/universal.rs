@@ -9,6 +9,7 @@
 //! 3. the number of runs: if more than `runs` of them are free, the newest ones are merged, as many
 //!    as bring the number below that, whatever their sizes.
 //!
+//! Where tombstones have a weight, it counts for the newer runs of a comparison, and not for the oldest.
 //! A merge for the last two reasons takes at most `max` runs. (`level0_file_num_compaction_trigger`,
 //! `max_size_amplification_percent`, `size_ratio`, `min_merge_width` and `max_merge_width`, with the
 //! default `stop_style`; the compaction paper's Tier, §4.1.)
@@ -18,7 +19,7 @@ use std::ops::Range;
 use super::rule::{TriggerInfo, TriggerRule, parse_percent, sized_info, wrong};
 use crate::error::ParseError;
 use crate::strategy::size_tiered::{
-    MergeCause, SizeTiered, SizedMerge, SizedRun, bytes_of, for_each_setting, percent_of,
+    MergeCause, SizeTiered, SizedMerge, SizedRun, for_each_setting, percent_of,
 };
 
 /// Runs by space amplification, by size ratio and by number, in this order.
@@ -89,6 +90,10 @@ impl SizeTiered for Universal {
     }
 }
 
+fn weighed(runs: &[SizedRun]) -> u64 {
+    runs.iter().fold(0, |sum, run| sum.saturating_add(run.weighed_bytes))
+}
+
 impl Universal {
     const UNLIMITED: u32 = u32::MAX;
 
@@ -99,7 +104,7 @@ impl Universal {
     fn for_space(&self, runs: &[SizedRun]) -> Option<SizedMerge> {
         let (oldest, newer) = runs.split_last().filter(|(oldest, _)| oldest.is_free)?;
         let from = newer.iter().rposition(|run| !run.is_free).map_or(0, |at| at + 1);
-        let percent = percent_of(bytes_of(&newer[from..]), oldest.bytes);
+        let percent = percent_of(weighed(&newer[from..]), oldest.bytes);
         let limit = u64::from(self.space_percent);
         let cause = MergeCause::SpaceAmplification { percent, limit };
         (from < newer.len() && percent >= limit)
@@ -114,7 +119,7 @@ impl Universal {
         let runs_merged = self.newest_sequence(runs, self.most as usize, joins)?;
         let (oldest, younger) = runs[runs_merged.clone()].split_last()?;
         let cause = MergeCause::SizeRatio {
-            percent: percent_of(oldest.bytes, bytes_of(younger)),
+            percent: percent_of(oldest.bytes, weighed(younger)),
             limit: percent,
         };
         Some(SizedMerge { runs: runs_merged, cause })
@@ -142,7 +147,7 @@ impl Universal {
             let mut younger = None;
             let may_join = |run: &&SizedRun| {
                 let joins = younger.is_none_or(|younger| joins(younger, run.bytes));
-                younger = Some(younger.unwrap_or(0).saturating_add(run.bytes));
+                younger = Some(younger.unwrap_or(0).saturating_add(run.weighed_bytes));
                 run.is_free && joins
             };
             from..from + runs[from..].iter().take(most).take_while(may_join).count()
@@ -154,7 +159,7 @@ impl Universal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::size_tiered::test::merge;
+    use crate::strategy::size_tiered::test::{merge, policy};
 
     fn chosen(text: &str, newest_first: &[i64]) -> Option<(Range<usize>, &'static str)> {
         merge::<Universal>(text, newest_first).map(|merge| {
@@ -201,6 +206,23 @@ mod tests {
         assert_eq!(chosen("runs=3", &[100, 102, 900]), None);
         assert_eq!(chosen("runs=3,ratio=2", &[100, 102, 900]), Some((0..2, "ratio")));
         assert_eq!(chosen("runs=3,ratio=0", &[100, 101, 900]), None);
+    }
+
+    #[test]
+    fn tombstones_weigh_in_newer_runs_alone() {
+        let chosen = |runs: &[(u64, u64)]| {
+            let sized = |&(bytes, weighed_bytes): &(u64, u64)| SizedRun {
+                weighed_bytes,
+                ..SizedRun::free(bytes)
+            };
+            let runs: Vec<SizedRun> = runs.iter().map(sized).collect();
+            policy::<Universal>("runs=3").choose(&runs).map(|merge| merge.runs)
+        };
+        assert_eq!(chosen(&[(10, 10), (30, 30), (99, 99)]), None);
+        assert_eq!(chosen(&[(10, 30), (30, 30), (99, 99)]), Some(0..2));
+        assert_eq!(chosen(&[(10, 10), (30, 60), (99, 99)]), None);
+        assert_eq!(chosen(&[(10, 10), (30, 188), (99, 99)]), Some(0..3));
+        assert_eq!(chosen(&[(10, 10), (30, 187), (99, 99)]), Some(1..3));
     }
 
     #[test]
