@@ -83,6 +83,13 @@ pub enum MergeCause {
         /// The number that makes a merge.
         limit: u64,
     },
+    /// The runs of similar size are enough to be merged, but other runs lie between them.
+    Spread {
+        /// The number of runs of similar size.
+        runs: u64,
+        /// The number that makes a merge.
+        limit: u64,
+    },
     /// No run is too large, compared to all others of the merge together.
     LargestRatio {
         /// The bytes of the largest in percent of those of the others.
@@ -134,6 +141,10 @@ impl fmt::Display for MergeCause {
             Self::Similar { runs, limit } => {
                 write!(f, "{runs} adjacent runs are of similar size, limit {limit}")
             }
+            Self::Spread { runs, limit } => write!(
+                f,
+                "{runs} runs are of similar size, limit {limit}, and others lie between them"
+            ),
             Self::LargestRatio { percent, limit } => write!(
                 f,
                 "the largest of them holds {percent} % of the bytes of the others, limit {limit} %"
@@ -243,6 +254,38 @@ pub(crate) fn stretches<T: PartialEq>(values: &[Option<T>]) -> impl Iterator<Ite
         (part[0].is_some(), at - part.len()..at)
     });
     parts.filter_map(|(is_kept, part)| is_kept.then_some(part))
+}
+
+/// Merges at least `least` runs of one group, and the runs between them: at most `most` runs and
+/// `large_bytes`, with the fewest bytes of other groups, and of those with the most runs of the
+/// group. Runs without a group are never merged.
+///
+/// Groups are of like size. A system that may merge any tables of a group leaves those between them
+/// out. Here runs are merged in order of age, and where sizes alternate, no two runs of a group might
+/// ever be adjacent.
+pub(crate) fn spread<T: PartialEq>(
+    runs: &[SizedRun],
+    groups: &[Option<T>],
+    (least, most): (u32, u32),
+    large_bytes: u64,
+) -> Option<SizedMerge> {
+    let from_each = (0..runs.len()).flat_map(|from| {
+        let (mut alike, mut others) = (0, 0u64);
+        let free = groups[from..].iter().take(most as usize).take_while(|one| one.is_some());
+        free.enumerate().filter_map(move |(at, group)| {
+            if *group != groups[from] {
+                others = others.saturating_add(runs[from + at].bytes);
+                return None;
+            }
+            alike += 1;
+            (alike >= least).then_some((from..from + at + 1, alike, others))
+        })
+    });
+    let allowed = from_each.filter(|(span, ..)| bytes_of(&runs[span.clone()]) <= large_bytes);
+    let (span, alike, _) =
+        allowed.min_by_key(|(_, alike, others)| (*others, std::cmp::Reverse(*alike)))?;
+    let cause = MergeCause::Spread { runs: u64::from(alike), limit: u64::from(least) };
+    Some(SizedMerge { runs: span, cause })
 }
 
 /// Returns `part` in percent of `whole`, rounded down.

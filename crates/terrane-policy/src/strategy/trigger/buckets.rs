@@ -12,15 +12,18 @@
 //! | a bucket | may grow by ever larger runs | keeps its smallest run within `low` of its average |
 //!
 //! Both systems merge any tables of a bucket, because each cell has a time. Here the order of runs
-//! decides which version is newer, so only runs of the bucket that are adjacent are merged. While
-//! flushes are of like size, older runs are larger, and this makes no difference. (Options
+//! decides which version is newer, so runs of the bucket that are adjacent are merged. While flushes
+//! are of like size, older runs are larger, and this makes no difference. If no bucket has `min`
+//! adjacent runs but one has as many in all, as where large and small flushes alternate, they are
+//! merged with the runs between them, where these have the fewest bytes. (Options
 //! `min_threshold`, `max_threshold`, `bucket_low`, `bucket_high` and `min_sstable_size`. Not here:
 //! Cassandra prefers the bucket that is read most.)
 
 use super::rule::{TriggerInfo, TriggerRule, sized_info, wrong};
 use crate::error::ParseError;
 use crate::strategy::size_tiered::{
-    MergeCause, SizeRatio, SizeTiered, SizedMerge, SizedRun, bytes_of, for_each_setting, stretches,
+    MergeCause, SizeRatio, SizeTiered, SizedMerge, SizedRun, bytes_of, for_each_setting, spread,
+    stretches,
 };
 use crate::units::{format_bytes, parse_bytes};
 
@@ -122,6 +125,7 @@ impl SizeTiered for Buckets {
             Style::Cassandra => full,
             Style::ScyllaDb => full.or_else(|| self.best(runs, &buckets, 2)),
         }
+        .or_else(|| spread(runs, &buckets, (self.least, self.most), u64::MAX))
     }
 }
 
@@ -249,7 +253,7 @@ mod tests {
         // The oldest runs of a bucket go first.
         assert_eq!(chosen("small=0B,min=2,max=2", &[11, 10, 10, 9]), [10, 9]);
         // Only adjacent runs are merged, and only free ones.
-        assert_eq!(chosen("small=0B", &[10, 10, 40, 10, 10]), []);
+        assert_eq!(chosen("small=0B,min=3", &[10, 10, 40, 10, -10, 10]), [10, 10, 40, 10]);
         assert_eq!(chosen("small=0B,min=2", &[10, -10, 10, 10]), [10, 10]);
         assert_eq!(chosen("small=0B,min=2", &[10, 40, 10, 10, 40, 40, 40]), [10, 10]);
     }

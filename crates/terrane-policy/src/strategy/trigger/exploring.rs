@@ -219,6 +219,9 @@ mod tests {
         assert_eq!(chosen(TESTED, &run(6, &[30, 30, 30, 30])), [30, 30, 30]);
         assert_eq!(chosen(TESTED, &run(5, &[30, 30, 30, 30])), [99, 30, 30, 30, 30]);
         assert_eq!(chosen(TESTED, &run(6, &[30, 30, 30, 15])), [30, 30, 30, 15]);
+        // Then a merge may be larger than otherwise.
+        assert_eq!(chosen(TESTED, &[2099; 9]), []);
+        assert_eq!(chosen(TESTED, &[2099; 10]), [2099; 3]);
         // The older runs, unless the newer ones are clearly cheaper.
         assert_eq!(chosen(TESTED, &run(4, &[30, 26, 26, 29, 25, 25])), [30, 26, 26]);
         assert_eq!(chosen(TESTED, &run(4, &[27, 27, 27, 20, 20, 20])), [20, 20, 20]);

@@ -8,15 +8,19 @@
 //! holds about `min` to the power of g chunks, and the boundaries lie half-way between two
 //! generations.
 //!
+//! WiredTiger merges generations that differ once no merge has come for longer than flushes should
+//! have made one. Sizes tell that without a clock: where no generation has `min` adjacent runs but one
+//! has as many in all, they are merged with the runs between them, where these have the fewest bytes.
+//!
 //! (`chunk_size`, `merge_min`, of which 0 means half of `merge_max`, `merge_max` and `chunk_max`. Not
-//! here: after a time without merges, WiredTiger merges generations that differ, and fewer runs.)
+//! here: after a longer time without merges, WiredTiger merges fewer runs.)
 
 use std::ops::Range;
 
 use super::rule::{TriggerInfo, TriggerRule, sized_info, wrong};
 use crate::error::ParseError;
 use crate::strategy::size_tiered::{
-    MergeCause, SizeTiered, SizedMerge, SizedRun, bytes_of, for_each_setting, stretches,
+    MergeCause, SizeTiered, SizedMerge, SizedRun, bytes_of, for_each_setting, spread, stretches,
 };
 use crate::units::{format_bytes, parse_bytes};
 
@@ -84,9 +88,13 @@ impl SizeTiered for Generations {
     fn choose(&self, runs: &[SizedRun]) -> Option<SizedMerge> {
         let of = |run: &SizedRun| run.is_free.then(|| self.generation(run.bytes));
         let generations: Vec<Option<u32>> = runs.iter().map(of).collect();
-        let found = stretches(&generations).find_map(|stretch| self.oldest(runs, stretch))?;
-        let cause = MergeCause::Similar { runs: found.len() as u64, limit: u64::from(self.least) };
-        Some(SizedMerge { runs: found, cause })
+        let found = stretches(&generations).find_map(|stretch| self.oldest(runs, stretch));
+        let adjacent = found.map(|runs| {
+            let cause =
+                MergeCause::Similar { runs: runs.len() as u64, limit: u64::from(self.least) };
+            SizedMerge { runs, cause }
+        });
+        adjacent.or_else(|| spread(runs, &generations, (self.least, self.most), self.large_bytes))
     }
 }
 
@@ -143,8 +151,20 @@ mod tests {
         assert_eq!(chosen(THREE, &[10, 10, 10]), [10; 3]);
         assert_eq!(chosen(THREE, &[9, 11, 10, 30, 30]), [9, 11, 10]);
         assert_eq!(chosen(THREE, &[10, 10, 30, 30, 30, 90]), [30; 3]);
-        assert_eq!(chosen(THREE, &[10, 10, 30, 10, 30, 30]), []);
+        assert_eq!(chosen(THREE, &[10, 10, 30, 90, 30]), []);
         assert_eq!(chosen(THREE, &[10, 10, 10, 30, 30, 30]), [10; 3]);
+    }
+
+    #[test]
+    fn runs_between_those_of_a_generation_join_them() {
+        assert_eq!(chosen(THREE, &[10, 10, 30, 10, 30]), [10, 10, 30, 10]);
+        assert_eq!(chosen(THREE, &[10, 10, 30, 10, 30, 30]), [30, 10, 30, 30]);
+        assert_eq!(chosen(THREE, &[30, 10, 30, 30, 10, 90, 10]), [30, 10, 30, 30]);
+        // Neither more than the most, nor more bytes than the largest merge, nor runs that are taken.
+        assert_eq!(chosen(THREE, &[10, 30, 90, 10, 30, 10]), []);
+        assert_eq!(chosen("chunk=10B,min=3,max=5,large=49B", &[10, 30, 10, 10]), []);
+        assert_eq!(chosen("chunk=10B,min=3,max=5,large=60B", &[10, 30, 10, 10]), [10, 30, 10, 10]);
+        assert_eq!(chosen(THREE, &[10, -30, 10, 10]), []);
     }
 
     #[test]

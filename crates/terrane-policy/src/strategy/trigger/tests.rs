@@ -1,4 +1,6 @@
 use super::*;
+use crate::strategy::SizedRun;
+use crate::strategy::size_tiered::bytes_of;
 
 #[test]
 fn triggers_print_as_they_parse() {
@@ -94,5 +96,35 @@ fn triggers_without_sense_are_refused() {
         "universal(runs=4,width=2)",
     ] {
         assert!(text.parse::<Trigger>().is_err(), "{text}");
+    }
+}
+
+/// Flushes whose sizes alternate leave no run next to one of its own size.
+#[test]
+fn alternating_sizes_are_merged() {
+    for policy in [
+        "buckets(min=4,small=0)",
+        "buckets(style=scylladb,min=4,small=0)",
+        "generations(chunk=10B,min=4,max=15)",
+    ] {
+        for cycle in [&[10, 30][..], &[10, 100], &[10, 100, 1000], &[300, 10, 10]] {
+            let trigger: Trigger = policy.parse().unwrap();
+            let policy = trigger.rule().size_tiered().unwrap();
+            let mut newest_first: Vec<SizedRun> = Vec::new();
+            let (mut flushed, mut merged, mut most) = (0, 0, 0);
+            for &bytes in cycle.iter().cycle().take(600) {
+                newest_first.insert(0, SizedRun::free(bytes));
+                flushed += bytes;
+                while let Some(merge) = policy.choose(&newest_first) {
+                    assert!(merge.runs.len() > 1);
+                    let bytes = bytes_of(&newest_first[merge.runs.clone()]);
+                    merged += bytes;
+                    newest_first.splice(merge.runs, [SizedRun::free(bytes)]);
+                }
+                most = most.max(newest_first.len());
+            }
+            let told = format!("{trigger}, {cycle:?}: {most} runs, {merged} of {flushed} bytes");
+            assert!(most <= 24 && merged <= 8 * flushed, "{told}");
+        }
     }
 }
