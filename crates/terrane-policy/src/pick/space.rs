@@ -1,4 +1,4 @@
-//! Triggers that look at the whole tree, above all space amplification. When one fires, all runs
+//! Triggers that look at the whole tree: space amplification and read amplification. When one fires, all runs
 //! become one.
 
 use super::candidate::{CompactionCandidate, Extent, ranked};
@@ -12,7 +12,8 @@ pub(super) fn candidate(input: &PickContext<'_>) -> Option<CompactionCandidate> 
     let level = input.last_level();
     let oldest_bytes = input.shape.level(level).runs.last()?.size_bytes();
     let newer_bytes = input.shape.size_bytes() - oldest_bytes;
-    let context = TreeContext { oldest_bytes, newer_bytes };
+    let runs = input.shape.run_count() as u64;
+    let context = TreeContext { oldest_bytes, newer_bytes, runs };
     let mut triggers = ranked(input, level).filter(|(_, trigger)| trigger.has_scope(Scope::Tree));
     triggers.find_map(|(rank, trigger)| {
         let measure = trigger.rule().measure_tree(&context)?;

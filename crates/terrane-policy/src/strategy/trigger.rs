@@ -7,9 +7,10 @@
 //! | `run-count` | a level holds more sorted runs than it may | (ii) |
 //! | `file-staleness(1d,7d)` | a table of a level is older than that, and older data lie below it | (iii) |
 //! | `space-amplification(200)` | all runs but the oldest hold more than this percentage of its bytes: RocksDB's estimate | (iv) |
+//! | `read-amplification(12)` | the tree consists of more sorted runs than this, all of which a scan reads | (vii) |
 //! | `tombstone-ttl(1h)` | the oldest tombstone of a table is older than the level's share of the time; a list gives the age for each level | (v), Lethe §4.1 |
 //! | `tombstone-density(50)` | at least this percentage of a table's entries are tombstones | (vi), Table 2 TSD |
-//! | `read-triggered(16KiB)` | a table was read once per this many bytes of it, and older data lie below it | (vii), LevelDB's seek compaction |
+//! | `read-triggered(16KiB)` | a table was read once per this many bytes of it, and older data lie below it | (vii) of a table, LevelDB's seek compaction |
 //! | `prefix(1GiB,5)` | adjacent runs reach a total size or a number; see `super::size_tiered` | AsterixDB |
 //! | `concurrent(3,10)` | enough of the newest runs are of similar size; see `super::size_tiered` | AsterixDB |
 //! | `universal(runs=4)` | runs grow by space amplification, size ratio or number; see `super::size_tiered` | RocksDB |
@@ -31,6 +32,7 @@ mod generations;
 mod level_saturation;
 mod manual;
 mod prefix;
+mod read_amplification;
 mod read_triggered;
 pub(crate) mod rule;
 mod run_count;
@@ -51,6 +53,7 @@ pub use generations::Generations;
 pub use level_saturation::LevelSaturation;
 pub use manual::Manual;
 pub use prefix::Prefix;
+pub use read_amplification::ReadAmplification;
 pub use read_triggered::ReadTriggered;
 pub use rule::{Scope, TriggerFinding, TriggerInfo};
 pub use run_count::RunCount;
@@ -134,6 +137,7 @@ triggers! {
     FileStaleness,
     ReadTriggered,
     SpaceAmplification,
+    ReadAmplification,
     LevelSaturation,
     FileCount,
     RunCount,

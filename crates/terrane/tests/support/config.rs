@@ -172,6 +172,7 @@ fn any_triggers(rng: &mut Rng) -> Vec<Trigger> {
     let triggers = [
         "run-count",
         "space-amplification(50)",
+        "read-amplification(3)",
         "tombstone-density(20)",
         "read-triggered(10)",
         "tombstone-ttl(3s)",

@@ -95,6 +95,8 @@ pub(crate) struct TreeContext {
     pub(crate) oldest_bytes: u64,
     /// Bytes of all other runs.
     pub(crate) newer_bytes: u64,
+    /// The number of runs.
+    pub(crate) runs: u64,
 }
 
 /// A trigger. Each has a file, and a line in the list of [`super::Trigger`].
