@@ -54,6 +54,14 @@ options! {
     trade_off "More memory means larger flushes, less rewriting, and a larger cache.",
     takes_effect "when the database is opened";
 
+    /// The limit in bytes for cached and pinned blocks of tables, indexes and filters included, within
+    /// `memory_budget`; with `0B` they may take all of the budget that nothing else needs. A sixteenth
+    /// of the budget is theirs in any case, but no more than this limit.
+    cache_bytes: u64 as Bytes = Bytes(0),
+    accepts "0 or 64 KiB to 1 TiB" where |bytes| bytes.0 == 0 || (64 << 10..=1 << 40).contains(&bytes.0),
+    trade_off "A fixed cache does not shrink and grow with the memtables, but may leave memory unused.",
+    takes_effect "when the database is opened";
+
     /// How tables are read. Blocks in memory are used in place in either mode; the mode decides what
     /// happens to the others. `cached` reads them through the page cache, `direct` past it. Databases
     /// that were created with the former default `mapped` are read with `cached`.
@@ -331,6 +339,11 @@ fn parse<T: FromStr>(name: &'static str, value: &str, accepted: &str) -> Result<
 impl Settings {
     pub(crate) fn memory_budget_bytes(&self) -> u64 {
         self.memory_budget.0
+    }
+
+    /// The most that the cache may take.
+    pub(crate) fn cache_bytes_max(&self) -> u64 {
+        if self.cache_bytes.0 == 0 { u64::MAX } else { self.cache_bytes.0 }
     }
 
     /// The number of table files that may stay open: the option, but at most half of the limit of the

@@ -175,7 +175,8 @@ impl Catalog {
         let blocks = tables.buffer.bytes();
         // Blocks in the pool that are pinned count against its capacity.
         let others = (total + jobs + open + blocks.standalone) as u64;
-        let space = budget.saturating_sub(others).max(budget / 16);
+        let rest = budget.saturating_sub(others).max(budget / 16);
+        let space = rest.min(settings.cache_bytes_max());
         ledger.pool_bytes_min.store((budget / 16) as usize, Ordering::Relaxed);
         let (capacity, allocated) = (blocks.capacity as u64, blocks.allocated as u64);
         // The pool shrinks at once, because the memory is used elsewhere. It grows only if the gain

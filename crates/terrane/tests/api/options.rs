@@ -74,3 +74,64 @@ fn options_out_of_range_are_refused_before_any_file_is_created() {
     assert!(error.to_string().contains("compaction_threads is 0"), "{error}");
     assert!(!path.exists());
 }
+
+/// What a cache of a size keeps from the disk must not depend on how large the memtables are.
+#[test]
+fn the_cache_stays_within_its_option_whatever_the_budget() {
+    let (options, _) = in_memory();
+    let options = options.memory_budget(64 << 20).cache_bytes(256 << 10);
+    let design = "balanced; buffer=1MiB; table=1MiB".parse().unwrap();
+    let db = options.design(design).open(DIR).unwrap();
+    for number in 0..20_000u32 {
+        db.put(number.to_be_bytes(), [5; 200]).unwrap();
+    }
+    db.flush().unwrap();
+    for _ in 0..2 {
+        for number in 0..20_000u32 {
+            db.get(number.to_be_bytes()).unwrap().unwrap();
+            if number % 1000 == 0 {
+                let memory = db.stats().memory;
+                assert!(memory.cache_bytes + memory.pinned_bytes <= 256 << 10, "{memory:?}");
+            }
+        }
+    }
+    // A second reading misses again what the cache could not keep.
+    let stats = db.stats();
+    assert!(stats.cache.data_misses > 2 * 200 * 20_000 / (32 << 10), "{:?}", stats.cache);
+    assert!(stats.memory.cache_bytes > 128 << 10, "{:?}", stats.memory);
+}
+
+/// The set-up of the compaction paper (§5): a skip-list, a page to a fence pointer, 10 filter bits, one
+/// cache of 8 MiB for blocks of all kinds, direct I/O and one thread for compactions.
+#[test]
+fn the_engine_of_the_compaction_paper_is_a_design_and_six_options() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = Options::new();
+    for (name, value) in [
+        ("design", "full; memtable=skiplist"),
+        ("cache_bytes", "8MiB"),
+        ("read_mode", "direct"),
+        ("write_mode", "direct"),
+        ("compaction_threads", "1"),
+        ("flush_threads", "1"),
+        ("cache_warming", "meta"),
+    ] {
+        options.set(name, value).unwrap();
+    }
+    let db = options.open(dir.path()).unwrap();
+    let design = db.design();
+    assert_eq!(design.memtable.to_string(), "skiplist");
+    assert_eq!((design.buffer_bytes, design.block_bytes), (8 << 20, 16 << 10));
+    assert_eq!(design.filter_bits_at(1, 3), 10.0);
+    for number in 0..60_000u32 {
+        db.put(number.wrapping_mul(2_654_435_761).to_be_bytes(), [7; 400]).unwrap();
+    }
+    db.flush().unwrap();
+    for number in (0..60_000u32).step_by(7) {
+        db.get(number.wrapping_mul(2_654_435_761).to_be_bytes()).unwrap().unwrap();
+    }
+    let stats = db.stats();
+    assert!(stats.compactions > 0 && stats.cache.data_misses > 0, "{stats:?}");
+    let cached = stats.memory.cache_bytes + stats.memory.pinned_bytes;
+    assert!(cached > 4 << 20 && cached <= 8 << 20, "{:?}", stats.memory);
+}

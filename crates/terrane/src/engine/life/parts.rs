@@ -122,7 +122,7 @@ fn context(
     let tables = Arc::new(TableEnvironment {
         storage: Arc::clone(&components.storage),
         access: settings.read_mode.access(),
-        buffer: BufferPool::new(budget / 2),
+        buffer: BufferPool::new((budget / 2).min(settings.cache_bytes_max())),
         warm: WarmSlots::default(),
         io_threads: IoThreads::new(match components.background {
             Background::Inline => 0,
