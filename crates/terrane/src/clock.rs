@@ -34,6 +34,27 @@ pub(crate) fn thread_cpu_time() -> Option<Duration> {
     None
 }
 
+/// Divides the processor time of the calling thread into laps.
+#[derive(Debug)]
+pub(crate) struct CpuLaps {
+    lap_began: Option<Duration>,
+}
+
+impl CpuLaps {
+    /// Begins the first lap.
+    pub(crate) fn begin() -> Self {
+        Self { lap_began: thread_cpu_time() }
+    }
+
+    /// Ends a lap and begins the next; returns 0 if the operating system does not report the time.
+    pub(crate) fn lap(&mut self) -> Duration {
+        let now = thread_cpu_time();
+        let lap = now.zip(self.lap_began).map(|(now, began)| now.saturating_sub(began));
+        self.lap_began = now;
+        lap.unwrap_or_default()
+    }
+}
+
 /// A clock that moves only when the caller advances it, for tests and simulation.
 #[derive(Debug, Default)]
 pub struct ManualClock {

@@ -79,6 +79,14 @@ metrics! {
         /// Processor time of compactions that rewrote data, 0 if the operating system does not
         /// report it; the rest of their wall time is mostly waiting for storage.
         compaction_cpu_micros: u64 = Counter(CompactionCpuMicros) Micros "compaction_cpu_micros";
+        /// The part of `compaction_cpu_micros` before a merge: locks, snapshots, and which tables are
+        /// merged together.
+        compaction_planning_cpu_micros: u64 = Counter(CompactionPlanningCpuMicros) Micros
+            "compaction_planning_cpu_micros";
+        /// The part of `compaction_cpu_micros` after a merge: the directory is synced, and the manifest
+        /// and the tree change. Between the two parts tables are read, merged, written and synced.
+        compaction_installing_cpu_micros: u64 = Counter(CompactionInstallingCpuMicros) Micros
+            "compaction_installing_cpu_micros";
         /// Tables dropped unread because a range tombstone covered them.
         tables_dropped: u64 = Counter(TablesDropped) Count "tables_dropped";
         /// Writes replayed from the log when the database was opened.

@@ -95,13 +95,18 @@ impl Stats {
         writeln!(
             f,
             "  each took         {:.1} ms in the mean, p50 {:.1}, p90 {:.1}, p99 {:.1}, max {:.1}; \
-             {:.0} % of it on a processor",
+             {:.0} % of it on a processor, {:.1} % of that before and after merges",
             millis(times.mean_micros()),
             at(50.0),
             at(90.0),
             at(99.0),
             millis(times.max_micros() as f64),
-            100.0 * ratio(self.compaction_cpu_micros, times.sum_micros())
+            100.0 * ratio(self.compaction_cpu_micros, times.sum_micros()),
+            100.0
+                * ratio(
+                    self.compaction_planning_cpu_micros + self.compaction_installing_cpu_micros,
+                    self.compaction_cpu_micros
+                )
         )
     }
 }

@@ -229,3 +229,23 @@ fn stats_and_trees_print_their_values() {
         "{text}"
     );
 }
+
+/// A compaction plans, merges and installs; what it needs before and after the merge is not the most.
+#[test]
+#[cfg(unix)]
+fn processor_time_of_compactions_is_divided_by_phase() {
+    let dir = tempfile::tempdir().unwrap();
+    let design = "leveling; buffer=256KiB; table=256KiB".parse().unwrap();
+    let db = Options::new().design(design).open(dir.path()).unwrap();
+    for number in 0..40_000u32 {
+        db.put(number.wrapping_mul(2_654_435_761).to_be_bytes(), [5; 100]).unwrap();
+    }
+    db.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    let stats = db.stats();
+    let (planning, installing) =
+        (stats.compaction_planning_cpu_micros, stats.compaction_installing_cpu_micros);
+    let merging = stats.compaction_cpu_micros - planning - installing;
+    assert!(stats.compactions > 3 && installing > 0, "{stats}");
+    assert!(merging > planning + installing, "{merging} µs, {planning} and {installing} µs");
+}

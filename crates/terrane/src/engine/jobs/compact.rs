@@ -14,7 +14,7 @@ use super::merge_io::MergeIo;
 use super::pacer::JobPacer;
 use super::picking::Picker;
 use super::record::{JobSummary, written_bytes};
-use crate::clock::thread_cpu_time;
+use crate::clock::CpuLaps;
 use crate::engine::catalog::{Catalog, VersionEdit};
 use crate::engine::context::{Context, JobKind};
 use crate::engine::pipeline::Pipeline;
@@ -25,6 +25,7 @@ use crate::manifest::{Change, JobRecord, describe};
 use crate::merge::DamagedValues;
 use crate::stats::Counter;
 use crate::table::FinishedTable;
+use crate::types::SeqNo;
 use crate::value_file::FinishedValueFile;
 use crate::version::Version;
 
@@ -52,6 +53,16 @@ struct CompactionResult {
     read_bytes: u64,
     /// The processor time of all threads that worked for the job, except the thread that runs it.
     helpers_cpu: Duration,
+}
+
+/// The processor time of a compaction, by phase.
+struct CompactionCpu {
+    /// The locks, the snapshots, and which tables are merged together.
+    planning: Duration,
+    /// Reading, merging, writing and syncing tables, in all threads.
+    merging: Duration,
+    /// Syncing the directory, and changing the manifest and the version.
+    installing: Duration,
 }
 
 /// Runs compactions.
@@ -180,7 +191,7 @@ impl Compactor {
         pass: &Pass<'_>,
     ) -> Result<JobRecord> {
         let start = Instant::now();
-        let cpu_start = thread_cpu_time();
+        let mut laps = CpuLaps::begin();
         let version = Arc::clone(&tree.state().version);
         // A tree that was dropped meanwhile has no tables.
         if tree.is_dropped() {
@@ -193,7 +204,11 @@ impl Compactor {
         let mut paths = Vec::new();
         let mut outcome = CompactionResult::default();
         let mut pacer = JobPacer::new(&self.context, &self.picker, tree, (compaction, shape), pass);
-        let done = self.process_groups(&mut pacer, &version, &mut outcome, &mut paths);
+        let (groups, snapshots) = (compaction.groups(shape), self.pipeline.snapshots());
+        let planning = laps.lap();
+        let inputs = (groups, &snapshots[..]);
+        let done = self.process_groups(&mut pacer, &version, inputs, &mut outcome, &mut paths);
+        let merging = laps.lap() + outcome.helpers_cpu;
         let CompactionResult { consumed, tables, value_files, read_bytes, .. } = &outcome;
         let cost = CompactionCost::of(compaction, shape);
         let read_bytes = *read_bytes;
@@ -214,8 +229,7 @@ impl Compactor {
             tree.dead().clear();
         }
         tree.record_damaged_values(&outcome.damaged);
-        let cpu = thread_cpu_time().zip(cpu_start).map(|(now, before)| now.saturating_sub(before));
-        let cpu = cpu.unwrap_or_default() + outcome.helpers_cpu;
+        let cpu = CompactionCpu { planning, merging, installing: laps.lap() };
         self.count(compaction, &outcome, start.elapsed(), cpu);
         Ok(record)
     }
@@ -292,7 +306,7 @@ impl Compactor {
         compaction: &Compaction,
         result: &CompactionResult,
         took: Duration,
-        cpu: Duration,
+        cpu: CompactionCpu,
     ) {
         let counters = &self.context.counters;
         self.io.count_refused(&result.tables);
@@ -304,7 +318,10 @@ impl Compactor {
             counters.add(Counter::Compactions, 1);
             counters.add_compaction(compaction.from_level());
             counters.compaction_times.add(micros(took));
-            counters.add(Counter::CompactionCpuMicros, micros(cpu));
+            let CompactionCpu { planning, merging, installing } = cpu;
+            counters.add(Counter::CompactionCpuMicros, micros(planning + merging + installing));
+            counters.add(Counter::CompactionPlanningCpuMicros, micros(planning));
+            counters.add(Counter::CompactionInstallingCpuMicros, micros(installing));
             let written = written_bytes(&result.tables, &result.value_files);
             counters.add(Counter::CompactionBytesWritten, written);
             let values = result.value_files.iter().map(|file| file.size_bytes).sum();
@@ -319,17 +336,16 @@ impl Compactor {
         &self,
         pacer: &mut JobPacer<'_>,
         version: &Arc<Version>,
+        (groups, snapshots): (Vec<InputGroup>, &[SeqNo]),
         result: &mut CompactionResult,
         paths: &mut Vec<PathBuf>,
     ) -> Result<()> {
-        let (shape, compaction) = (version.shape(), pacer.compaction);
-        let snapshots = self.pipeline.snapshots();
-        for group in compaction.groups(shape) {
+        for group in groups {
             match group {
                 InputGroup::Keep(_) => {}
                 InputGroup::Move(table) => result.moved.push(table),
                 InputGroup::Merge(tables) => {
-                    let merged = self.merge_group(pacer, version, &tables, &snapshots, paths)?;
+                    let merged = self.merge_group(pacer, version, &tables, snapshots, paths)?;
                     result.tables.extend(merged.tables);
                     result.value_files.extend(merged.value_files);
                     result.damaged.extend(merged.damaged);
