@@ -7,7 +7,7 @@
 //! that level 0 gathers, and the capacity of level 1.
 //!
 //! Levels are numbered from level 0, where flushes land. The compaction paper calls the memory
-//! buffer level 0, so that its level 1 is level 0 here.
+//! buffer level 0, so that its level 1 is level 0 here, or level 1 if level 0 keeps no run.
 
 mod eagerness;
 mod granularity;

@@ -145,3 +145,50 @@ fn designs_of_the_stability_paper_have_its_scheduler_limit_and_memtables() {
         assert_eq!((constraint.stop_buffers, design.buffer_bytes), (1, 128 << 20), "{name}");
     }
 }
+
+/// The papers give the same trees other names: Dent's tree and the stability paper's tiering gather runs
+/// and merge them by number, the compaction paper's Full is the stability paper's leveling.
+#[test]
+fn trees_of_several_papers_are_one_strategy_under_their_names() {
+    let words = |name: &str| (find(name).unwrap().design)().strategy.words();
+    let levels = ["leveling", "level-saturation", "level", "none"].map(String::from);
+    for name in ["full", "asterixdb-leveling", "greedy-leveling", "o-neil"] {
+        assert_eq!(words(name), levels, "{name}");
+    }
+    for name in ["dent", "asterixdb-tiering", "greedy-tiering"] {
+        let [eagerness, triggers, granularity, movement] = words(name);
+        assert_eq!((eagerness.as_str(), triggers.as_str()), ("tiering", "run-count"), "{name}");
+        // A level that gathers runs gives up all of them in either case.
+        assert!(["run", "level"].contains(&granularity.as_str()), "{name}: {granularity}");
+        assert_eq!(movement, "none", "{name}");
+    }
+    // A name is where a text begins.
+    for name in ["dent", "asterixdb-leveling", "asterixdb-tiering", "leveldb", "blsm"] {
+        let design: Design = format!("{name}; T=7").parse().unwrap();
+        assert_eq!(design.strategy.size_ratio, 7, "{name}");
+    }
+}
+
+/// The map of docs/designs.md, "Numbers of levels". The papers count levels on disk from 1, and level i holds buffer · T^i
+/// bytes. Here level 0 is where flushes land. If it keeps no run, as in leveling, level i is theirs;
+/// if it gathers T flushes, as in tiering, it is their level 1.
+#[test]
+fn levels_of_the_papers_have_the_capacities_of_their_numbers_here() {
+    for (name, ratio, shift) in [
+        ("full", 10, 0),
+        ("lo+1", 10, 0),
+        ("asterixdb-leveling", 10, 0),
+        ("tier-levels", 10, 1),
+        ("1-lvl", 10, 1),
+        ("dent", 10, 1),
+        ("asterixdb-tiering", 3, 1),
+    ] {
+        let design = (find(name).unwrap().design)();
+        assert_eq!(design.strategy.runs_allowed(0, 4) == 0, shift == 0, "{name}");
+        for level in 1..=4u32 {
+            let here = level as usize - shift;
+            let bytes = design.buffer_bytes * u64::pow(ratio, level);
+            assert_eq!(design.capacity_bytes(here, 4), bytes, "{name}, level {level}");
+        }
+    }
+}
