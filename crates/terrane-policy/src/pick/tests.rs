@@ -4,6 +4,7 @@ mod flushes;
 mod properties;
 mod random;
 mod reasons;
+mod rules;
 mod simulate;
 mod values;
 

@@ -1,0 +1,90 @@
+//! Decisions at a bound, or next to a running job.
+
+use super::simulate::TestTree;
+use super::*;
+use crate::compaction::{Compaction, Input, Output, Placement};
+
+fn tree(design: &str, shape: &str) -> TestTree {
+    TestTree::new(shape.parse().unwrap(), design.parse().unwrap())
+}
+
+fn picked(tree: &TestTree, in_progress: &[Compaction]) -> String {
+    tree.pick(in_progress).map_or("nothing".into(), |job| job.to_string())
+}
+
+/// A level of 30 MiB with room for three runs takes 2 MiB into a run of 8 MiB.
+#[test]
+fn a_run_is_filled_up_to_its_share_of_the_level() {
+    let design = "hybrid T=10 L0=2 base=30MiB; runs=3,last:1; trigger=run-count; buffer=1MiB";
+    let at = |bytes: u64| {
+        let shape = format!(
+            "L0 r6: 6=a..=z:1MiB\nL0 r5: 5=a..=z:1MiB\nL1 r2: 2=a..=z:{bytes}\nL2 r1: 1=a..=z:200MiB"
+        );
+        picked(&tree(design, &shape), &[])
+    };
+    let full = at(8 << 20);
+    assert!(full.starts_with("L0 r6: 6 + L0 r5: 5 + L1 r2: 2 -> L1 r2"), "{full}");
+    let over = at((8 << 20) + 1);
+    assert!(over.starts_with("L0 r6: 6 + L0 r5: 5 -> L1 new run"), "{over}");
+}
+
+/// What comes while a level of one run moves down as a whole forms its next run. If only a part of it
+/// moves, or it is rewritten where it is, what comes waits.
+#[test]
+fn data_joins_no_run_that_is_leaving() {
+    let design = "leveling base=4MiB; granularity=level; movement=none; buffer=1MiB";
+    let shape = "L0 r9: 9=a..=z:1MiB\nL1 r2: 2=a..=m:4MiB 3=n..=z:4MiB\nL2 r1: 1=a..=z:20MiB";
+    let tree = tree(design, shape);
+    let leaving = tree.pick(&[]).unwrap();
+    assert!(leaving.to_string().starts_with("L1 r2: 2 3 + L2 r1: 1 -> L2 r1"), "{leaving}");
+    let next = picked(&tree, std::slice::from_ref(&leaving));
+    assert!(next.starts_with("L0 r9: 9 -> L1 new run"), "{next}");
+    let run = &tree.shape.level(1).runs[0];
+    let of = |tables: &[usize], level: usize| {
+        let tables = tables.iter().map(|at| run.tables[*at].clone()).collect();
+        let output = Output { level, placement: Placement::Join(run.id) };
+        let inputs = vec![Input { level: 1, run: run.id, tables }];
+        Compaction { inputs, output, ..leaving.clone() }
+    };
+    assert_eq!(picked(&tree, &[of(&[0, 1], 1)]), "nothing");
+    assert_eq!(picked(&tree, &[of(&[0], 2)]), "nothing");
+    assert!(picked(&tree, &[of(&[0], 2), of(&[1], 2)]).starts_with("L0 r9: 9 -> L1 new run"));
+}
+
+#[test]
+fn a_level_that_gathers_runs_gives_up_tables_of_its_oldest_run() {
+    let design = "tiering T=3 L0=3 base=9MiB; granularity=file; movement=least-overlap";
+    let shape =
+        "L1 r5: 5=a..=b:4MiB\nL1 r4: 4=c..=d:4MiB\nL1 r3: 3=e..=f:4MiB\nL2 r1: 1=x..=z:9MiB";
+    let job = picked(&tree(design, shape), &[]);
+    assert!(job.starts_with("L1 r3: 3 -> L2"), "{job}");
+}
+
+#[test]
+fn a_compaction_is_due_by_shape_regardless_of_time() {
+    let due = |design: &str, shape: &str| {
+        let mut tree = tree(design, shape);
+        tree.now_micros = 1_000_000_000_000;
+        due_by_shape(&tree.input(&[]))
+    };
+    let old = "L1 r2: 2=a..=z:1MiB,tombstones=1,oldest-tombstone=1\nL2 r1: 1=a..=z:9MiB";
+    assert_eq!(due("leveling; trigger=tombstone-ttl(1s)+level-saturation", old), None);
+    assert_eq!(due("leveling base=512KiB; trigger=level-saturation", old), Some(1));
+    let runs = "L0 r5: 5=a..=z:90MiB\nL1 r4: 4=a..=z:90MiB\nL1 r3: 3=a..=z:80MiB";
+    assert_eq!(due("tiering; trigger=space-amplification(200)+run-count", runs), Some(1));
+    assert_eq!(due("tiering; trigger=space-amplification(900)+run-count", runs), None);
+    let list = "L0 r5: 5=a..=z:9MiB\nL0 r4: 4=a..=z:9MiB\nL0 r3: 3=a..=z:9MiB";
+    assert_eq!(due("asterixdb-concurrent", list), Some(0));
+    // Not while a job has its tables.
+    let tree = tree("leveling base=512KiB; trigger=level-saturation", old);
+    let job = tree.pick(&[]).unwrap();
+    assert_eq!(due_by_shape(&tree.input(&[job])), None);
+}
+
+/// Level 0 gathers runs, so that everything moves down even if there is no other level.
+#[test]
+fn a_manual_compaction_moves_the_only_level_down() {
+    let tree = tree("balanced", "L0 r6: 6=a..=m:1MiB\nL0 r5: 5=a..=z:1MiB");
+    let job = manual(&tree.input(&[]), 0, &KeyRange::all()).unwrap();
+    assert!(job.to_string().starts_with("L0 r6: 6 + L0 r5: 5 -> L1 new run"), "{job}");
+}
