@@ -148,8 +148,10 @@ impl BTree {
         reclaim: Option<Reclaim<'_>>,
     ) -> Neighbours {
         let at = leaf.node.count_before(target);
+        let is_like_next = at < leaf.node.len() && leaf.node.head(at) == target.head;
+        let reclaim = reclaim.filter(|_| is_like_next);
         let neighbours = reclaim.map_or_else(Neighbours::default, |reclaim| {
-            in_place::remove_hidden(&mut leaf, at, entry, Some(entry), reclaim)
+            in_place::remove_hidden(&mut leaf, (at, target.head), entry, Some(entry), reclaim)
         });
         if !neighbours.is_placed {
             self.insert_at(leaf, at, target.head, entry);

@@ -50,24 +50,26 @@ impl BTree {
         if leaf.node.is_at(at, &target)
             && let Some(newest) = leaf.node.entry(at)
         {
-            remove_hidden(&mut leaf, at + 1, newest, None, reclaim);
+            remove_hidden(&mut leaf, (at + 1, target.head), newest, None, reclaim);
         }
     }
 }
 
 /// Removes the entries from `at` on that are hidden versions of the key of `newer`, which precedes
-/// them. The first of them is replaced by `placed` instead, if there is one.
+/// them and has this head. The first of them is replaced by `placed` instead, if there is one.
+#[inline]
 pub(super) fn remove_hidden<'a>(
     leaf: &mut TreeNodeGuard<'a>,
-    at: usize,
+    (mut at, head): (usize, u64),
     newer: NodeRef<'a>,
     placed: Option<NodeRef<'a>>,
     reclaim: Reclaim<'_>,
 ) -> Neighbours {
     let (key, mut newer) = (newer.key(), newer);
     let mut neighbours = Neighbours::default();
-    let (mut at, mut passed) = (at, 0);
-    while at < leaf.node.len() && passed < PASSED_MAX {
+    let mut passed = 0;
+    // Heads tell most keys apart, and are at hand; the entries are not.
+    while at < leaf.node.len() && leaf.node.head(at) == head && passed < PASSED_MAX {
         let Some(older) = leaf.node.entry(at).filter(|older| older.key() == key) else { break };
         // SAFETY: only trees whose entries have versions reclaim.
         let newer_links = unsafe { newer.versions() };

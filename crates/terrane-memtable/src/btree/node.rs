@@ -335,7 +335,7 @@ impl<'a> TreeNodeRef<'a> {
     }
 
     #[inline]
-    fn head(self, index: usize) -> u64 {
+    pub(super) fn head(self, index: usize) -> u64 {
         self.node().heads[index].load(Ordering::Relaxed)
     }
 
