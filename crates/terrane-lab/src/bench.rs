@@ -44,15 +44,17 @@ pub fn run(
         for (design, repetitions) in plan.designs.iter().zip(&mut designs) {
             let dir = home.dir_of(design, plan);
             let runner = if home.is_existing() {
-                WorkloadRunner::open_loaded(plan, design, dir)?
+                WorkloadRunner::open_loaded(plan, design, dir.clone())?
             } else {
-                if repetition > 1 {
-                    interrupt::wait_if_ending();
-                    interrupt::remove(&dir);
-                }
-                WorkloadRunner::open_new(plan, design, dir)?
+                WorkloadRunner::open_new(plan, design, dir.clone())?
             };
+            let log_dir = runner.log_dir();
             repetitions.push(runner.repetition(repetition).run(on_row)?);
+            if !home.is_existing() && (repetition < plan.repeat || !home.is_kept()) {
+                // The next repetition creates the database again.
+                interrupt::wait_if_ending();
+                interrupt::remove_database(&dir, &log_dir);
+            }
         }
     }
     Ok(designs)

@@ -53,6 +53,19 @@ pub fn remove(dir: &Path) {
     }
 }
 
+/// Removes a database that is closed, and the files of its log in `log_dir`, which may be elsewhere.
+pub fn remove_database(dir: &Path, log_dir: &Path) {
+    remove(dir);
+    let is_of_log =
+        |name: &str| name.ends_with(".log") || matches!(name, "LOCK" | "DATABASE" | "DATABASE.new");
+    for entry in std::fs::read_dir(log_dir).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(is_of_log) {
+            // What remains is reported when another database is to use the directory.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Registers a directory to be removed on interruption, until [`keep`] is called.
 pub fn remove_when_interrupted(dir: &Path) {
     install();

@@ -101,10 +101,10 @@ pub fn measure(plan: &StabilityPlan, design: &NamedDesign, dir: &Path) -> Result
     let mut database = LoadedDatabase::load(design, &plan.engine, dir, plan)?;
     let report = evaluate(&mut database, &plan.phases, &watched(&design.name))?;
     let counts = database.counts();
-    database.close()?;
+    let log_dir = database.close()?;
     // Removing the database gives the next design the same free space.
     interrupt::wait_if_ending();
-    interrupt::remove(dir);
+    interrupt::remove_database(dir, &log_dir);
     let spinner = progress::spinner("simulating 30 days");
     let counted = CountedRun::of(plan, &design.design, &report, &counts);
     let outlook = match &counted {

@@ -59,6 +59,20 @@ pub enum Error {
         /// The directory.
         path: Arc<Path>,
     },
+    /// The log of the database is not in the directory that the database states.
+    #[non_exhaustive]
+    NoLogDirectory {
+        /// The database.
+        database: Arc<Path>,
+        /// The directory in which its log should be.
+        path: Arc<Path>,
+    },
+    /// A directory cannot be the directory of the log, because it has files of another database.
+    #[non_exhaustive]
+    LogDirectoryTaken {
+        /// The directory.
+        path: Arc<Path>,
+    },
     /// The contents of a file are damaged.
     Corruption(Box<Corruption>),
     /// A file has a format version that this library cannot read.
@@ -174,6 +188,8 @@ impl Error {
             | Self::NoDatabase { .. }
             | Self::DatabaseExists { .. }
             | Self::UnfinishedCheckpoint { .. }
+            | Self::NoLogDirectory { .. }
+            | Self::LogDirectoryTaken { .. }
             | Self::ReadOnly => ErrorKind::Invalid,
             Self::Corruption(_) => ErrorKind::Corruption,
             Self::Unsupported { .. } | Self::Unknown { .. } => ErrorKind::Unsupported,
@@ -246,6 +262,12 @@ impl fmt::Display for Error {
                  directory",
                 path.display()
             ),
+            Self::NoLogDirectory { database, path } => no_log_directory(f, database, path),
+            Self::LogDirectoryTaken { path } => write!(
+                f,
+                "'{}' has files of another database; set `log_dir` to a directory of its own",
+                path.display()
+            ),
             Self::Corruption(place) => place.fmt(f),
             Self::Unsupported { path, found, supported } => write!(
                 f,
@@ -294,6 +316,16 @@ impl fmt::Display for Error {
             Self::Internal { what } => write!(f, "internal error, please report it: {what}"),
         }
     }
+}
+
+fn no_log_directory(f: &mut fmt::Formatter<'_>, database: &Path, path: &Path) -> fmt::Result {
+    write!(
+        f,
+        "the log of '{}' should be in '{}', but is not there; mount that directory, or open the \
+         database with `log_dir` set to where the log is now",
+        database.display(),
+        path.display()
+    )
 }
 
 impl fmt::Display for Invalid {

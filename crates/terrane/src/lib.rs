@@ -63,6 +63,7 @@ mod io_budget;
 mod io_threads;
 mod iterator;
 mod keyspace;
+mod log_directory;
 mod manifest;
 mod memory_ledger;
 pub mod memtable;

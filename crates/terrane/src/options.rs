@@ -14,6 +14,7 @@ mod declare;
 mod tests;
 mod values;
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,7 @@ use crate::table::CacheWarming;
 
 pub use declare::OptionInfo;
 use declare::options;
+pub(crate) use values::LogDir;
 pub use values::{Background, OpenMode, ReadMode, WriteMode, WritePath};
 use values::{Bytes, Persistence};
 
@@ -156,6 +158,16 @@ options! {
     delete_persistence: Duration as Persistence = Persistence(None),
     accepts "`never`, or a time of at least 1s such as `10m`, `1h` or `7d`" where |time| time.0.is_none_or(|micros| micros >= 1_000_000),
     trade_off "A shorter time removes deleted values sooner, but rewrites more (compaction paper O18), flushes smaller memtables and creates more log files.",
+    takes_effect "when the database is opened";
+
+    /// The directory of the log, for example on a device of its own (performance-stability §3.1). A
+    /// relative path counts from the directory of the database; `database` puts the log next to the
+    /// tables. The database records the directory, so a later opening finds the log without this
+    /// option. An opening for writing with another directory moves the log there. If the directory was
+    /// moved, set the option to where it is now.
+    log_dir: PathBuf as LogDir = LogDir(None),
+    accepts "`database`, or a directory that no other database uses" where LogDir::is_valid,
+    trade_off "A device of its own keeps flushes and compactions from delaying the log, but the database then needs both directories, and flushes copy values that `values=apart` would leave in the log.",
     takes_effect "when the database is opened";
 
     /// The length of a log file in bytes.
@@ -289,6 +301,11 @@ impl Options {
     /// Returns the design that was set, if any.
     pub(crate) fn given_design(&self) -> Option<&Design> {
         self.design.as_ref()
+    }
+
+    /// Returns the directory of the log that was set, if any.
+    pub(crate) fn given_log_dir(&self) -> Option<&LogDir> {
+        self.log_dir.as_ref()
     }
 
     /// Returns these options, with the stored values of options that were not set.

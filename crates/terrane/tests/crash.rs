@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use support::config::{Config, small_design};
+use support::config::{Config, LOG_DIRS, small_design};
 use support::model::{Change, Map, State, apply};
 use support::script::DEFAULT;
 use terrane::storage::{Crash, CrashPoint, MemoryStorage, Storage, Survival};
@@ -46,6 +46,7 @@ fn config(rng: &mut Rng, durability: Durability) -> Config {
         memory_budget: 1 << 20,
         log_segment_bytes: 64 << 10,
         log_bytes_max: 1 << 20,
+        log_dir: *rng.pick(LOG_DIRS),
         flush_threads: rng.between(1, 3) as usize,
         compaction_threads: 1,
         merge_threads: 3,

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use support::config::{Config, small_design};
+use support::config::{Config, LOG_DIRS, small_design};
 use support::model::Map;
 use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation, Storage};
 use terrane::{
@@ -38,6 +38,7 @@ fn config(rng: &mut Rng) -> Config {
         memory_budget: 1 << 20,
         log_segment_bytes: 64 << 10,
         log_bytes_max: 1 << 20,
+        log_dir: *rng.pick(LOG_DIRS),
         flush_threads: rng.between(1, 3) as usize,
         compaction_threads: 1,
         merge_threads: 3,

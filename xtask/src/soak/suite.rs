@@ -10,7 +10,8 @@ pub(super) struct Suite {
 
 pub(super) const SUITES: &[Suite] = &[
     Suite { name: "crash", seeds: 6, percent: 30 },
-    Suite { name: "crash_creation", seeds: 1, percent: 5 },
+    Suite { name: "crash_creation", seeds: 1, percent: 3 },
+    Suite { name: "crash_log_directory", seeds: 1, percent: 2 },
     Suite { name: "metamorphic", seeds: 40, percent: 25 },
     Suite { name: "threads", seeds: 4, percent: 15 },
     Suite { name: "faults", seeds: 3, percent: 5 },

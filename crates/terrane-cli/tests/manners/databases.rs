@@ -77,3 +77,46 @@ fn paths_without_a_database_are_refused() {
     assert!(!Path::new(&none).exists());
     assert!(!Path::new(&path(dir.path(), "copy")).exists());
 }
+
+#[test]
+fn commands_find_a_log_that_is_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, wal) = (path(dir.path(), "db"), path(dir.path(), "wal"));
+    terrane::Options::new().log_dir((&wal).into()).open(&db).unwrap().put("a", "1").unwrap();
+    let is_segment = |name: &std::path::PathBuf| name.extension().is_some_and(|end| end == "log");
+    let segments = |dir: &str| {
+        let entries = std::fs::read_dir(dir).unwrap();
+        entries.map(|entry| entry.unwrap().path()).filter(is_segment).count()
+    };
+    assert_eq!((segments(&db), segments(&wal)), (0, 1));
+    assert!(done(&["inspect", "log", &db], "").contains("000001.log"));
+    assert!(done(&["inspect", "key", &db, "a"], "").contains("log"));
+    done(&["verify", &db], "");
+    assert_eq!(done(&["shell", &db, "--read-only", "-c", "get a"], ""), "1\n");
+    let (copy, repaired) = (path(dir.path(), "copy"), path(dir.path(), "repaired"));
+    done(&["checkpoint", &db, &copy], "");
+    done(&["repair", &db, &repaired], "");
+    for whole in [&db, &copy, &repaired] {
+        assert_eq!(done(&["dump", whole], ""), "a\t1\n", "{whole}");
+    }
+    std::fs::rename(&wal, path(dir.path(), "away")).unwrap();
+    for args in [&["dump", &db][..], &["inspect", "log", &db], &["verify", &db]] {
+        let (code, output, error) = run_to_end(args, "");
+        let words = output + &error;
+        assert!(code != 0 && words.contains("log_dir"), "{args:?} {code} {words}");
+    }
+}
+
+/// Each database of a benchmark has to leave the directory to the next one.
+#[test]
+fn benchmarks_leave_no_log_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let wal = path(dir.path(), "wal");
+    let flags = ["--log-dir", &wal, "--design", "tiering", "--design", "leveling"];
+    let bench = ["bench", "--num", "2000", "--workload", "fillrandom", "--repeat", "2"];
+    done(&[&bench[..], &flags].concat(), "");
+    assert_eq!(std::fs::read_dir(&wal).unwrap().count(), 0);
+    let stability = ["stability", "--records", "2000", "--testing", "0.3", "--running", "0.3"];
+    done(&[&stability[..], &flags].concat(), "");
+    assert_eq!(std::fs::read_dir(&wal).unwrap().count(), 0);
+}

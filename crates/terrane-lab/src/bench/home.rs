@@ -70,6 +70,11 @@ impl BenchHome {
         matches!(self, Self::Existing(_))
     }
 
+    /// Returns true if new databases are kept.
+    pub(super) fn is_kept(&self) -> bool {
+        matches!(self, Self::Kept(_))
+    }
+
     /// Returns the directory of a design: the whole directory for a single design, else a
     /// subdirectory.
     pub(super) fn dir_of(&self, design: &NamedDesign, plan: &BenchPlan) -> PathBuf {

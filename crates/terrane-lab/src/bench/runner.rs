@@ -78,6 +78,11 @@ impl<'a> WorkloadRunner<'a> {
         Self { repetition, ..self }
     }
 
+    /// Returns the directory of the log of the present database.
+    pub(super) fn log_dir(&self) -> PathBuf {
+        self.db().log_path().to_owned()
+    }
+
     fn db(&self) -> &Db {
         &self.store.db
     }
@@ -131,9 +136,10 @@ impl<'a> WorkloadRunner<'a> {
 
     /// Replaces the database with an empty one.
     fn start_over(&mut self) -> Result<()> {
+        let log_dir = self.log_dir();
         self.db().clone().close()?;
         interrupt::wait_if_ending();
-        interrupt::remove(&self.dir);
+        interrupt::remove_database(&self.dir, &log_dir);
         self.store = TerraneStore { db: self.options.open(&self.dir)? };
         self.contents = Contents::EMPTY;
         Ok(())

@@ -1,6 +1,6 @@
 //! The stores to evaluate: a database of a design, or an in-memory map for comparison.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use terrane::{Db, Design, IoBudget, OpenMode, Options, Stats};
@@ -98,9 +98,11 @@ impl LoadedDatabase {
         }
     }
 
-    /// Closes the database.
-    pub(super) fn close(self) -> Result<()> {
-        Ok(self.db().clone().close()?)
+    /// Closes the database. Returns the directory of its log.
+    pub(super) fn close(self) -> Result<PathBuf> {
+        let log_dir = self.db().log_path().to_owned();
+        self.db().clone().close()?;
+        Ok(log_dir)
     }
 
     fn db(&self) -> &Db {

@@ -171,6 +171,12 @@ impl Db {
         &self.engine().context().dir
     }
 
+    /// Returns the directory of the log, which is that of the database unless
+    /// [`Options::log_dir`](crate::Options::log_dir) gave it one of its own.
+    pub fn log_path(&self) -> &Path {
+        &self.engine().context().log_dir
+    }
+
     /// With [`Background::Inline`](crate::Background::Inline), runs one pending flush or compaction;
     /// returns false if none is pending.
     ///

@@ -32,6 +32,8 @@ pub(crate) struct Context {
     /// Identifies this opening within the process.
     pub(crate) number: u64,
     pub(crate) dir: PathBuf,
+    /// The directory of the log; `dir` unless the log has its own.
+    pub(crate) log_dir: PathBuf,
     pub(crate) settings: Settings,
     pub(crate) background: Background,
     pub(crate) storage: Arc<dyn Storage>,
@@ -55,6 +57,11 @@ impl Context {
         self.background == Background::Inline
     }
 
+    /// Returns true if the log has a directory of its own.
+    pub(crate) fn has_log_apart(&self) -> bool {
+        self.log_dir != self.dir
+    }
+
     /// Refuses `operation`, which waits for background work, if an event listener calls it: the
     /// background work may be waiting for the listener.
     pub(crate) fn check_outside_listener(&self, operation: &str) -> Result<()> {
@@ -66,10 +73,12 @@ impl Context {
     }
 
     /// Returns the length from which on a flush under `design` may take values from the log, if it may.
-    /// With a deadline for deletes it may not, because files of the log must be gone in time.
+    /// With a deadline for deletes it may not, because files of the log must be gone in time. With a
+    /// directory of its own for the log it may not, because a file has names on one device only.
     pub(crate) fn logged_values_from(&self, design: &Design) -> Option<u64> {
         let apart = design.values.separation();
-        let apart = apart.filter(|_| self.settings.delete_persistence_micros().is_none());
+        let may_link = !self.has_log_apart() && self.settings.delete_persistence_micros().is_none();
+        let apart = apart.filter(|_| may_link);
         apart.map(|apart| apart.threshold_bytes)
     }
 

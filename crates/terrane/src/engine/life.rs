@@ -2,6 +2,8 @@
 //!
 //! | module | one line |
 //! |---|---|
+//! | `copy_file` | copies of files that are not read through the engine |
+//! | `log_home` | the directory of the log: finds, creates and moves it |
 //! | `parts` | the parts of a database, assembled |
 //! | `recover` | replays the log |
 //! | `open` | from a directory to a running database |
@@ -11,6 +13,8 @@
 
 mod checkpoint;
 mod close;
+mod copy_file;
+mod log_home;
 mod open;
 mod open_read_only;
 mod parts;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::batch::{Op, Ops};
 use crate::error::{Error, Result};
+use crate::log_directory;
 use crate::shared_read::read_shared;
 use crate::storage::{DiskStorage, Storage};
 use crate::wal::{Next, RecordKind, SegmentReader, segment_file_number};
@@ -70,7 +71,8 @@ pub struct LogReport {
     pub unreadable: Vec<PathBuf>,
 }
 
-/// Reads the log of a database, or one log file.
+/// Reads the log of a database, or one log file. The log may have a directory of its own, which is
+/// found.
 ///
 /// # Errors
 /// Fails if a file cannot be read or has a newer format version.
@@ -82,9 +84,10 @@ pub fn log(path: impl AsRef<Path>) -> Result<LogReport> {
         return read_files(vec![path.to_owned()]);
     }
     read_shared(&DiskStorage, path, || {
-        let names = DiskStorage.list(path).map_err(|error| Error::io("list", path, error))?;
+        let dir = log_directory::find(&DiskStorage, path)?;
+        let names = DiskStorage.list(&dir).map_err(|error| Error::io("list", &dir, error))?;
         let logs = names.iter().filter(|name| segment_file_number(name).is_some());
-        read_files(logs.map(|name| path.join(name)).collect())
+        read_files(logs.map(|name| dir.join(name)).collect())
     })
 }
 

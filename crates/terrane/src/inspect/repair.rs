@@ -24,6 +24,7 @@ use crate::consistency;
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::keyspace::{Keyspace, KeyspaceOptions};
+use crate::log_directory;
 use crate::manifest::{ManifestState, load, replay};
 use crate::options::{OpenMode, Options};
 use crate::storage::DiskStorage;
@@ -135,7 +136,9 @@ fn read_manifest(dir: &Path, report: &mut RepairReport) -> SalvagedManifest {
     let manifest = match found {
         Ok(found) => {
             // Damage of the log is reported when the log is read.
-            let notes = LogNotes::read(&DiskStorage, dir).unwrap_or_default();
+            let notes = log_directory::find(&DiskStorage, dir);
+            let notes =
+                notes.and_then(|dir| LogNotes::read(&DiskStorage, &dir)).unwrap_or_default();
             let related = consistency::check_manifest(&notes, &found, dir);
             let is_newest = related.is_ok();
             report.problems.extend(related.err().map(|error| Problem::of(&error, dir)));

@@ -9,6 +9,7 @@ use super::problem::Problem;
 use super::values::DirectoryValues;
 use crate::batch::{Op, Ops};
 use crate::error::{Error, Result};
+use crate::log_directory;
 use crate::manifest::ManifestState;
 use crate::storage::{DiskStorage, Storage};
 use crate::table::{SalvageCursor, Table};
@@ -90,6 +91,12 @@ pub(super) fn salvage_log(
     state: Option<&ManifestState>,
     mut visit: impl FnMut(KeyspaceId, SeqNo, &Op<'_>),
 ) -> Result<Vec<Problem>> {
+    // Without the directory of the log, the tables can still be salvaged.
+    let log_dir = match log_directory::find(&DiskStorage, dir) {
+        Ok(log_dir) => log_dir,
+        Err(error) => return Ok(vec![Problem::of(&error, dir)]),
+    };
+    let dir = &*log_dir;
     let mut problems: Vec<Problem> =
         state.and_then(|state| chain_problem(dir, state)).into_iter().collect();
     let names = DiskStorage.list(dir).map_err(|error| Error::io("list", dir, error))?;

@@ -10,6 +10,7 @@ use super::verify_values::{verify_table_values, verify_value_files};
 use crate::checksum::RunningChecksum;
 use crate::consistency::{self, BatchCheck};
 use crate::error::{Error, Result};
+use crate::log_directory;
 use crate::manifest::{ManifestState, TableRecord, load_shared, replay};
 use crate::shared_read::read_shared;
 use crate::storage::{Access, DiskStorage, Storage};
@@ -78,7 +79,8 @@ fn verify_files(
 ) -> Result<Verification> {
     let mut found = Verification::default();
     // The verification of the log reports the reason if they cannot be read.
-    let notes = LogNotes::read(&DiskStorage, dir).unwrap_or_default();
+    let notes = log_directory::find(&DiskStorage, dir);
+    let notes = notes.and_then(|dir| LogNotes::read(&DiskStorage, &dir)).unwrap_or_default();
     let loaded = match read_shared(&DiskStorage, dir, || load_shared(&DiskStorage, dir)) {
         Ok(loaded) if loaded.edits.is_empty() => {
             return Err(Error::NoDatabase { path: dir.into() });
@@ -220,15 +222,17 @@ fn verify_log(dir: &Path, kept_boot: Option<u128>, found: &mut Verification) -> 
         // A writer may have freed segments since the tables were verified.
         let state = replay(&load_shared(&DiskStorage, dir)?, dir)?.state;
         let from = state.log_needed_from(Lsn(0));
-        let recovery = Recovery::open_shared(&DiskStorage, dir, state.database, from)?;
+        let log_dir = log_directory::find(&DiskStorage, dir)?;
+        let recovery = Recovery::open_shared(&DiskStorage, &log_dir, state.database, from)?;
         let check = BatchCheck::new(dir, &state);
         let required = state.required_segment;
         let mut is_ahead = false;
-        let replayed = recovery.replay(&DiskStorage, kept_boot, dir, from, required, |batch| {
-            is_ahead = is_ahead || check.is_ahead(&DiskStorage, &batch)?;
-            if is_ahead { Ok(()) } else { check.visit(&batch, |_, _, _| {}).map(drop) }
-        })?;
-        consistency::check_end(&state, &replayed, dir).map(|()| replayed)
+        let replayed =
+            recovery.replay(&DiskStorage, kept_boot, &log_dir, from, required, |batch| {
+                is_ahead = is_ahead || check.is_ahead(&DiskStorage, &batch)?;
+                if is_ahead { Ok(()) } else { check.visit(&batch, |_, _, _| {}).map(drop) }
+            })?;
+        consistency::check_end(&state, &replayed, &log_dir).map(|()| replayed)
     });
     match replayed {
         Ok(replayed) => {

@@ -1,6 +1,8 @@
 //! The values of options and their text forms.
 
+use std::convert::Infallible;
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -110,6 +112,44 @@ impl FromStr for Persistence {
 impl fmt::Display for Persistence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.map_or("never".into(), units::format_micros))
+    }
+}
+
+/// The directory of the log; `None` for that of the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LogDir(pub(crate) Option<PathBuf>);
+
+/// The text for the directory of the database.
+const BESIDE_TABLES: &str = "database";
+
+impl LogDir {
+    /// Returns true if a line of a file can name the directory.
+    pub(crate) fn is_valid(&self) -> bool {
+        let is_line = |text: &str| !text.is_empty() && !text.contains('\n');
+        self.0.as_ref().is_none_or(|path| path.to_str().is_some_and(is_line))
+    }
+}
+
+impl From<PathBuf> for LogDir {
+    fn from(path: PathBuf) -> Self {
+        Self((path.as_os_str() != BESIDE_TABLES).then_some(path))
+    }
+}
+
+impl FromStr for LogDir {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(PathBuf::from(text).into())
+    }
+}
+
+impl fmt::Display for LogDir {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            None => f.write_str(BESIDE_TABLES),
+            Some(path) => path.display().fmt(f),
+        }
     }
 }
 

@@ -28,6 +28,7 @@ pub struct Config {
     pub memory_budget: u64,
     pub log_segment_bytes: u64,
     pub log_bytes_max: u64,
+    pub log_dir: &'static str,
     pub flush_threads: usize,
     pub compaction_threads: usize,
     pub merge_threads: usize,
@@ -186,6 +187,9 @@ fn any_triggers(rng: &mut Rng) -> Vec<Trigger> {
     chosen.into_iter().map(|text| text.parse().unwrap()).collect()
 }
 
+/// Where the log may be.
+pub const LOG_DIRS: &[&str] = &["database", "database", "wal", "a/b/wal"];
+
 impl Config {
     pub fn random(rng: &mut Rng) -> Self {
         let interval = Durability::Interval(Duration::from_millis(1));
@@ -200,6 +204,7 @@ impl Config {
             memory_budget: *rng.pick(&[1 << 20, 1 << 24]),
             log_segment_bytes: *rng.pick(&[64 << 10, 1 << 20]),
             log_bytes_max: *rng.pick(&[1 << 20, 1 << 30]),
+            log_dir: *rng.pick(LOG_DIRS),
             flush_threads: rng.between(1, 3) as usize,
             compaction_threads: rng.between(1, 3) as usize,
             merge_threads: *rng.pick(&[1, 2, 5]),
@@ -230,6 +235,7 @@ impl Config {
             .memory_budget(self.memory_budget)
             .log_segment_bytes(self.log_segment_bytes)
             .log_bytes_max(self.log_bytes_max)
+            .log_dir(self.log_dir.into())
             .flush_threads(self.flush_threads)
             .compaction_threads(self.compaction_threads)
             .merge_threads(self.merge_threads)

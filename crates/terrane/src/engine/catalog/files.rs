@@ -15,6 +15,7 @@ use crate::engine::context::Context;
 use crate::error::{Error, Result};
 use crate::table::{TableEnvironment, TableFileId};
 use crate::value_pointer::ValueFileName;
+use crate::wal::segment_file_number;
 
 /// The name of the lock file.
 pub(crate) const LOCK: &str = "LOCK";
@@ -66,13 +67,19 @@ impl Catalog {
         let mut unneeded = Vec::new();
         for name in names.map_err(|error| Error::io("list", dir, error))? {
             let path = dir.join(&name);
-            let is_ours = TableFileId::of_file_name(&name).is_some()
+            let is_table_or_values = TableFileId::of_file_name(&name).is_some()
                 || ValueFileName::of_file_name(&name).is_some();
-            let is_unneeded =
-                if is_ours { !needed.contains(&name) } else { unused_logs.contains(&path) };
+            let is_unneeded = match segment_file_number(&name) {
+                // A crash interrupted the removal of a log that was moved.
+                Some(_) => self.context.has_log_apart() || unused_logs.contains(&path),
+                None => is_table_or_values && !needed.contains(&name),
+            };
             if is_unneeded {
                 unneeded.push(path);
             }
+        }
+        if self.context.has_log_apart() {
+            unneeded.extend_from_slice(unused_logs);
         }
         // If deletes have a deadline, the files are removed now and not later by the flush thread.
         if self.context.is_inline() || settings.delete_persistence_micros().is_some() {

@@ -1,17 +1,19 @@
 //! From a directory to a running database.
 
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrane_policy::ValueFileState;
 
-use super::parts::{Opened, Parts};
+use super::log_home::{self, LogHome};
+use super::parts::{Opened, Parts, Places};
 use crate::consistency;
 use crate::engine::catalog::{DEFAULT_NAME, LOCK, check_design};
 use crate::error::{Error, IoFailure, Result};
 use crate::manifest::{self, Change, FileManifest, Manifest, ManifestState, ValueFileRecord};
 use crate::options::{OpenMode, Options, Settings};
-use crate::storage::{DirectoryLock, Storage, sync_ancestors};
+use crate::storage::{DirectoryLock, Lock, Storage, sync_ancestors};
 use crate::table::check_compression;
 use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
 use crate::wal::{LogNotes, Recovery};
@@ -27,7 +29,6 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
         storage.create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
     }
     let lock = take_lock(&*storage, dir)?;
-    let notes = LogNotes::read(&*storage, dir)?;
     let loaded = manifest::load(&*storage, dir)?;
     let is_new = loaded.edits.is_empty();
     check_mode(options.open_mode, is_new, dir)?;
@@ -39,11 +40,13 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
         remove_checkpoint_mark(&*storage, dir)?;
     }
     let found = manifest::replay(&loaded, dir)?;
+    let (database, log_home) = settle_log(&*storage, options, dir, &found.state, is_new)?;
+    let notes = LogNotes::read(&*storage, &log_home.dir)?;
     consistency::check_manifest(&notes, &found, dir)?;
     let settings = settings(options, &found.state, is_new)?;
     consistency::check_files(&*storage, dir, &found.state)?;
-    let database = if is_new { storage.entropy() | 1 } else { found.state.database };
-    let recovery = Recovery::open(&*storage, dir, database)?;
+    let recovery = Recovery::open(&*storage, &log_home.dir, database)?;
+    let lock = DirectoryLock::new([lock].into_iter().chain(log_home.lock).collect());
     let changes = if is_new { first_changes(database, &settings) } else { vec![] };
     let changes = changes.into_iter().chain(option_changes(options));
     let changes: Vec<Change> = changes.chain(settled_files(&found.state)).collect();
@@ -52,7 +55,8 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let store = store.with_lock(lock.clone());
     let manifest = Manifest::begin(found, &changes, Box::new(store))?;
     let state = manifest.state().clone();
-    let parts = Parts::assemble(options, settings, dir, &state, Some(manifest), Some(lock))?;
+    let places = Places { dir, log_dir: &log_home.dir };
+    let parts = Parts::assemble(options, settings, places, &state, Some(manifest), Some(lock))?;
     parts.catalog.update_access_counting();
     let unused = parts.recover(recovery, &mut opened)?;
     parts.catalog.remove_unneeded(&unused)?;
@@ -80,20 +84,32 @@ fn remove_checkpoint_mark(storage: &dyn Storage, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<DirectoryLock> {
-    let path = dir.join(LOCK);
-    let lock = storage.lock(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock => {
-            Error::Locked { path: dir.into(), holder: error.to_string().into() }
-        }
-        std::io::ErrorKind::NotFound => missing(dir),
-        _ => Error::io("lock", &path, error),
-    })?;
-    Ok(DirectoryLock::new(lock, &path))
+fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<(PathBuf, Box<dyn Lock>)> {
+    log_home::take_lock(storage, dir).map_err(|error| match &error {
+        Error::Io(failure) if failure.source.kind() == ErrorKind::NotFound => missing(dir),
+        _ => error,
+    })
+}
+
+/// Returns the id of the database and the directory of its log.
+fn settle_log(
+    storage: &dyn Storage,
+    options: &Options,
+    dir: &Path,
+    state: &ManifestState,
+    is_new: bool,
+) -> Result<(u64, LogHome)> {
+    let given = options.given_log_dir();
+    if !is_new {
+        return Ok((state.database, log_home::settle(storage, dir, state, given)?));
+    }
+    let begun = log_home::interrupted_creation(storage, dir, given)?;
+    let database = begun.unwrap_or_else(|| storage.entropy() | 1);
+    Ok((database, log_home::create(storage, dir, database, given)?))
 }
 
 pub(super) fn is_missing(failure: &IoFailure, dir: &Path) -> bool {
-    failure.path == dir && failure.source.kind() == std::io::ErrorKind::NotFound
+    failure.path == dir && failure.source.kind() == ErrorKind::NotFound
 }
 
 pub(super) fn missing(dir: &Path) -> Error {
@@ -103,7 +119,7 @@ pub(super) fn missing(dir: &Path) -> Error {
 /// Refuses a directory without a database before any file is created in it.
 fn check_exists(storage: &dyn Storage, dir: &Path) -> Result<()> {
     let names = storage.list(dir).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => missing(dir),
+        ErrorKind::NotFound => missing(dir),
         _ => Error::io("list", dir, error),
     })?;
     // If there is a lock file already, the manifest is checked with the lock held.
@@ -166,6 +182,8 @@ fn settled_files(state: &ManifestState) -> Vec<Change> {
 
 /// Returns the changes that store the given options. Designs are stored with their keyspaces.
 fn option_changes(options: &Options) -> impl Iterator<Item = Change> {
-    let given = options.given().into_iter().filter(|(name, _)| *name != "design");
+    // The directory of the log is stored in a file of its own.
+    let is_stored = |name: &str| name != "design" && name != "log_dir";
+    let given = options.given().into_iter().filter(move |(name, _)| is_stored(name));
     given.map(|(name, value)| Change::Option { name: name.to_owned(), value })
 }

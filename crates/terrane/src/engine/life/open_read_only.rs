@@ -7,9 +7,10 @@
 use std::path::Path;
 
 use super::open::{check_mode, is_missing, missing, settings};
-use super::parts::{Opened, Parts};
+use super::parts::{Opened, Parts, Places};
 use crate::consistency;
 use crate::error::{Error, Result};
+use crate::log_directory;
 use crate::manifest;
 use crate::options::{OpenMode, Options};
 use crate::shared_read::read_shared;
@@ -23,7 +24,8 @@ pub(crate) fn open_read_only(options: &Options, dir: &Path) -> Result<(Parts, Op
 /// Opens the parts in the order that [`crate::shared_read`] requires.
 fn try_open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let storage = &*options.components.storage;
-    let notes = LogNotes::read(storage, dir).map_err(|error| match error {
+    let log_dir = log_directory::find(storage, dir)?;
+    let notes = LogNotes::read(storage, &log_dir).map_err(|error| match error {
         Error::Io(failure) if is_missing(&failure, dir) => missing(dir),
         other => other,
     })?;
@@ -34,7 +36,8 @@ fn try_open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     consistency::check_files(storage, dir, &found.state)?;
     let settings = settings(options, &found.state, false)?;
     let mut opened = Opened { healed: found.healed, ..Opened::default() };
-    let parts = Parts::assemble(options, settings, dir, &found.state, None, None)?;
+    let places = Places { dir, log_dir: &log_dir };
+    let parts = Parts::assemble(options, settings, places, &found.state, None, None)?;
     // Opens the tables now, because a writer may remove their files once this opening is done.
     for tree in parts.catalog.trees().values() {
         let version = &tree.state().version;

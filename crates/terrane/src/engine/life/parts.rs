@@ -51,6 +51,14 @@ pub(crate) struct Opened {
     pub(crate) healed: u64,
 }
 
+/// The directories of a database.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Places<'a> {
+    pub(super) dir: &'a Path,
+    /// The directory of the log, which may be the same.
+    pub(super) log_dir: &'a Path,
+}
+
 /// The parts of a database.
 #[derive(Debug)]
 pub(crate) struct Parts {
@@ -71,18 +79,18 @@ impl Parts {
     pub(super) fn assemble(
         options: &Options,
         settings: Settings,
-        dir: &Path,
+        places: Places<'_>,
         state: &ManifestState,
         manifest: Option<Manifest>,
         lock: Option<DirectoryLock>,
     ) -> Result<Self> {
         let readers = match &lock {
-            Some(_) => opening_readers(&*options.components.storage, &settings, dir),
+            Some(_) => opening_readers(&*options.components.storage, &settings, places.dir),
             None => OpeningReaders::default(),
         };
         // Another process may remove the files of a read-only opening, which then cannot be opened again.
         let open_files_max = manifest.is_some().then(|| settings.open_files_max());
-        let context = Arc::new(context(options, settings, dir, readers, open_files_max));
+        let context = Arc::new(context(options, settings, places, readers, open_files_max));
         let open = |(id, keyspace): (&KeyspaceId, &Arc<KeyspaceState>)| {
             (*id, open_tree(*id, keyspace, &context))
         };
@@ -110,7 +118,7 @@ fn opening_readers(storage: &dyn Storage, settings: &Settings, dir: &Path) -> Op
 fn context(
     options: &Options,
     settings: Settings,
-    dir: &Path,
+    places: Places<'_>,
     opening_readers: OpeningReaders,
     open_files_max: Option<usize>,
 ) -> Context {
@@ -140,7 +148,8 @@ fn context(
     Context {
         // Relaxed: only the uniqueness of the number matters.
         number: OPENINGS.fetch_add(1, Ordering::Relaxed),
-        dir: dir.to_owned(),
+        dir: places.dir.to_owned(),
+        log_dir: places.log_dir.to_owned(),
         background: components.background,
         kept_boot: components.storage.boot_id().filter(|_| !components.is_after_power_loss),
         storage: components.storage,

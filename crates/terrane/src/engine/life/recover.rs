@@ -28,7 +28,7 @@ impl Parts {
             storage: Arc::clone(&context.storage),
             clock: Arc::clone(&context.clock),
             counters: Arc::clone(&context.counters),
-            dir: context.dir.clone(),
+            dir: context.log_dir.clone(),
             database: state.database,
             lock: self.lock.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         };
@@ -73,7 +73,7 @@ impl Parts {
         let context = &self.context;
         let (storage, state) = (&*context.storage, &found.state);
         let from = state.log_needed_from(Lsn(0));
-        let recovery = Recovery::open_shared(storage, &context.dir, state.database, from)?;
+        let recovery = Recovery::open_shared(storage, &context.log_dir, state.database, from)?;
         let (replayed, _) = self.replay(recovery, state, state.required_segment, false)?;
         opened.replayed_batches = replayed.batches;
         opened.dropped_records = replayed.dropped_records;
@@ -99,7 +99,7 @@ impl Parts {
             None => Vec::new(),
         };
         let check = BatchCheck::new(&context.dir, state);
-        let (storage, dir, boot) = (&*context.storage, &context.dir, context.kept_boot);
+        let (storage, dir, boot) = (&*context.storage, &context.log_dir, context.kept_boot);
         let replayed = recovery.replay(storage, boot, dir, from, required, |batch| {
             let lsn = batch.lsn;
             if !may_flush {
@@ -138,7 +138,7 @@ impl Parts {
             self.pipeline.set_visible(last_seq);
             Ok(())
         })?;
-        consistency::check_end(state, &replayed, &context.dir)?;
+        consistency::check_end(state, &replayed, &context.log_dir)?;
         self.pipeline.set_visible(last_seq);
         self.note_values();
         Ok((replayed, last_seq))
@@ -175,7 +175,7 @@ impl Parts {
 
     /// Makes all files of the log durable. Nothing is appended to them during replay.
     fn sync_replayed(&self) -> Result<()> {
-        let (storage, dir) = (&self.context.storage, &self.context.dir);
+        let (storage, dir) = (&self.context.storage, &self.context.log_dir);
         let names = storage.list(dir);
         for name in names.map_err(|error| Error::io("list", dir, error))? {
             if segment_file_number(&name).is_some() {

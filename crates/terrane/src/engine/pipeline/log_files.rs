@@ -111,7 +111,7 @@ impl Pipeline {
     }
 
     fn provide_spare(&self, spare: WantedSpare) {
-        let made = spare.make(&*self.context.storage, &self.context.dir).ok();
+        let made = spare.make(&*self.context.storage, &self.context.log_dir).ok();
         let surplus = self.lock().log.as_mut().and_then(|log| log.give_spare(made));
         self.remove_surplus(surplus);
     }

@@ -1,0 +1,277 @@
+//! Finds, creates and moves the directory of the log.
+//!
+//! The steps keep the invariants of [`crate::log_directory`]. A new database states in `LOGDIR` where
+//! its log will be before it claims that directory, so that an interrupted creation can be repeated
+//! with the same directory. A move copies the log and makes the copy durable before `LOGDIR` refers to
+//! it. After a crash the log is therefore where it was, next to an unfinished copy that the next move
+//! replaces, or where it was to be, next to old files that nothing needs.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::copy_file::copy_file;
+use crate::consistency;
+use crate::engine::catalog::LOCK;
+use crate::error::{Error, Result};
+use crate::log_directory::{
+    DATABASE, DATABASE_NEW, LOGDIR, LogPointer, check_owner, claim, complete, next_owner, owner,
+    remove_if_exists,
+};
+use crate::manifest::{CURRENT, ManifestState};
+use crate::options::LogDir;
+use crate::storage::{Lock, Storage, sync_ancestors};
+use crate::types::Lsn;
+use crate::wal::{Recovery, segment_file_number};
+
+/// The directory of the log of an opening for writing.
+pub(super) struct LogHome {
+    /// The directory, which is that of the database unless there is a lock.
+    pub(super) dir: PathBuf,
+    /// The lock file of the directory and its lock.
+    pub(super) lock: Option<(PathBuf, Box<dyn Lock>)>,
+}
+
+/// The database whose log is settled.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    storage: &'a dyn Storage,
+    dir: &'a Path,
+    database: u64,
+}
+
+/// Takes the lock of a directory, which exists.
+pub(super) fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<(PathBuf, Box<dyn Lock>)> {
+    let path = dir.join(LOCK);
+    let lock = storage.lock(&path).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => {
+            Error::Locked { path: dir.into(), holder: error.to_string().into() }
+        }
+        _ => Error::io("lock", &path, error),
+    })?;
+    Ok((path, lock))
+}
+
+/// Returns the id of the database that an interrupted creation began with a log in the directory that
+/// is requested now. Undoes what a creation with another directory began.
+pub(super) fn interrupted_creation(
+    storage: &dyn Storage,
+    dir: &Path,
+    given: Option<&LogDir>,
+) -> Result<Option<u64>> {
+    let begun = match LogPointer::read(storage, dir) {
+        // It is damaged, but there is no database whose log would be lost.
+        Err(Error::Corruption(_)) => {
+            LogPointer::remove(storage, dir)?;
+            None
+        }
+        begun => begun?,
+    };
+    let Some(begun) = begun else { return Ok(None) };
+    if requested(dir, given).as_deref() == Some(&*begun.log_dir(dir)) {
+        return Ok(Some(begun.database));
+    }
+    let log_dir = begun.log_dir(dir);
+    let owners = [owner(storage, &log_dir), next_owner(storage, &log_dir)];
+    if owners.into_iter().flatten().flatten().any(|owner| owner == begun.database) {
+        // It has no segments, because the first one follows the creation.
+        for name in [DATABASE, DATABASE_NEW] {
+            remove_if_exists(storage, &log_dir.join(name))?;
+        }
+        // Before `LOGDIR` is gone, because without it nothing would say that they may be removed.
+        storage.sync_dir(&log_dir).map_err(|error| Error::io("sync", &log_dir, error))?;
+    }
+    LogPointer::remove(storage, dir)?;
+    Ok(None)
+}
+
+/// Returns the directory for the log of a new database, which it creates.
+pub(super) fn create(
+    storage: &dyn Storage,
+    dir: &Path,
+    database: u64,
+    given: Option<&LogDir>,
+) -> Result<LogHome> {
+    let Some(log_dir) = requested(dir, given) else {
+        return Ok(LogHome { dir: dir.to_owned(), lock: None });
+    };
+    let place = Place { storage, dir, database };
+    let lock = place.take(&log_dir)?;
+    place.pointer(given).write(storage, dir)?;
+    claim(storage, &log_dir, database)?;
+    sync_ancestors(storage, &log_dir)?;
+    complete(storage, &log_dir)?;
+    Ok(LogHome { dir: log_dir, lock: Some(lock) })
+}
+
+/// Returns the directory with the log of an existing database, after moving it to the directory that
+/// was requested, if any.
+pub(super) fn settle(
+    storage: &dyn Storage,
+    dir: &Path,
+    state: &ManifestState,
+    given: Option<&LogDir>,
+) -> Result<LogHome> {
+    let database = state.database;
+    let place = Place { storage, dir, database };
+    let pointer = LogPointer::read(storage, dir)?;
+    if pointer.as_ref().is_some_and(|pointer| pointer.database != database) {
+        let detail = "it is about another database";
+        return Err(Error::corruption(&dir.join(LOGDIR), None, "directory of the log", detail));
+    }
+    let from = pointer.map(|pointer| pointer.log_dir(dir));
+    let to = if given.is_some() { requested(dir, given) } else { from.clone() };
+    if to == from {
+        let Some(log_dir) = from else {
+            return Ok(LogHome { dir: dir.to_owned(), lock: None });
+        };
+        let lock = place.lock_log(&log_dir)?;
+        return Ok(LogHome { dir: log_dir, lock: Some(lock) });
+    }
+    place.change(from, to.as_deref(), given, state)
+}
+
+/// Returns the directory that was requested; `None` for that of the database.
+fn requested(dir: &Path, given: Option<&LogDir>) -> Option<PathBuf> {
+    let path = given.and_then(|given| given.0.as_ref())?;
+    let log_dir = dir.join(path);
+    (log_dir != dir).then_some(log_dir)
+}
+
+impl Place<'_> {
+    fn pointer(&self, given: Option<&LogDir>) -> LogPointer {
+        let path = given.map(LogDir::to_string).unwrap_or_default();
+        LogPointer { database: self.database, path }
+    }
+
+    /// Locks the directory that has the log.
+    fn lock_log(&self, log_dir: &Path) -> Result<(PathBuf, Box<dyn Lock>)> {
+        // First, so that no file is created in a directory on which a device was to be mounted.
+        check_owner(self.storage, self.dir, log_dir, self.database)?;
+        let lock = take_lock(self.storage, log_dir)?;
+        check_owner(self.storage, self.dir, log_dir, self.database)?;
+        Ok(lock)
+    }
+
+    /// Locks a directory that is to have the log, and creates it if it does not exist. Refuses one
+    /// that another database uses.
+    fn take(&self, log_dir: &Path) -> Result<(PathBuf, Box<dyn Lock>)> {
+        let created = self.storage.create_dir_all(log_dir);
+        created.map_err(|error| Error::io("create", log_dir, error))?;
+        self.check_is_free(log_dir)?;
+        let lock = take_lock(self.storage, log_dir)?;
+        // Another process may have taken it before the lock was.
+        self.check_is_free(log_dir)?;
+        Ok(lock)
+    }
+
+    fn check_is_free(&self, log_dir: &Path) -> Result<()> {
+        let taken = || Err(Error::LogDirectoryTaken { path: log_dir.into() });
+        let names = self.list(log_dir)?;
+        let owner = owner(self.storage, log_dir)?;
+        if owner.is_some_and(|owner| owner != self.database) || names.iter().any(|n| n == CURRENT) {
+            return taken();
+        }
+        let has_log = names.iter().any(|name| segment_file_number(name).is_some());
+        let next = next_owner(self.storage, log_dir)?;
+        if has_log && owner.is_none() && next != Some(self.database) {
+            return taken();
+        }
+        Ok(())
+    }
+
+    /// Moves the log. If it was moved from `from` to `to` without the engine, notes that.
+    fn change(
+        &self,
+        from: Option<PathBuf>,
+        to: Option<&Path>,
+        given: Option<&LogDir>,
+        state: &ManifestState,
+    ) -> Result<LogHome> {
+        let Self { storage, dir, .. } = *self;
+        let lock = to.map(|to| self.take(to)).transpose()?;
+        let from_lock = from.as_ref().map(|from| self.lock_log(from)).transpose();
+        let was_moved = match (&from_lock, to) {
+            (Err(Error::NoLogDirectory { .. }), Some(to)) => self.has_whole_log(to, state)?,
+            _ => false,
+        };
+        let target = to.unwrap_or(dir).to_owned();
+        if !was_moved {
+            let _from_lock = from_lock?;
+            let source = from.clone().unwrap_or_else(|| dir.to_owned());
+            self.copy(&source, &target)?;
+        }
+        match to {
+            Some(_) => self.pointer(given).write(storage, dir)?,
+            None => LogPointer::remove(storage, dir)?,
+        }
+        if !was_moved {
+            // If that fails, files remain that nothing needs.
+            let _ = self.remove_log(&from.unwrap_or_else(|| dir.to_owned()));
+        }
+        Ok(LogHome { dir: target, lock })
+    }
+
+    /// Returns true if the directory has the log, up to its end. An old copy of it has not.
+    fn has_whole_log(&self, log_dir: &Path, state: &ManifestState) -> Result<bool> {
+        let Self { storage, database, .. } = *self;
+        if owner(storage, log_dir)? != Some(database) {
+            return Ok(false);
+        }
+        let from = state.log_needed_from(Lsn(0));
+        let recovery = Recovery::open(storage, log_dir, database)?;
+        let replayed =
+            recovery.replay(storage, None, log_dir, from, state.required_segment, |_| Ok(()))?;
+        consistency::check_end(state, &replayed, log_dir)?;
+        Ok(true)
+    }
+
+    /// Copies the log to a directory without `DATABASE`, or to that of the database, and makes the
+    /// copy durable.
+    fn copy(&self, from: &Path, to: &Path) -> Result<()> {
+        let Self { storage, dir, database } = *self;
+        if to != dir {
+            // The log is not here; an earlier one may be, whose removal failed.
+            claim(storage, to, database)?;
+            remove_if_exists(storage, &to.join(DATABASE))?;
+            storage.sync_dir(to).map_err(|error| Error::io("sync", to, error))?;
+            sync_ancestors(storage, to)?;
+        }
+        self.remove_segments(to)?;
+        for name in self.segments(from)? {
+            copy_file(storage, &from.join(&name), &to.join(&name), None)?;
+        }
+        if to != dir {
+            return complete(storage, to);
+        }
+        storage.sync_dir(to).map_err(|error| Error::io("sync", to, error))
+    }
+
+    /// Removes a log that was copied, and what states whose it was.
+    fn remove_log(&self, log_dir: &Path) -> Result<()> {
+        self.remove_segments(log_dir)?;
+        if log_dir == self.dir {
+            return Ok(());
+        }
+        // Segments without `DATABASE` would seem to be another database's.
+        let synced = self.storage.sync_dir(log_dir);
+        synced.map_err(|error| Error::io("sync", log_dir, error))?;
+        remove_if_exists(self.storage, &log_dir.join(DATABASE))
+    }
+
+    fn remove_segments(&self, log_dir: &Path) -> Result<()> {
+        for name in self.segments(log_dir)? {
+            remove_if_exists(self.storage, &log_dir.join(name))?;
+        }
+        Ok(())
+    }
+
+    fn segments(&self, log_dir: &Path) -> Result<Vec<String>> {
+        let mut names = self.list(log_dir)?;
+        names.retain(|name| segment_file_number(name).is_some());
+        Ok(names)
+    }
+
+    fn list(&self, log_dir: &Path) -> Result<Vec<String>> {
+        self.storage.list(log_dir).map_err(|error| Error::io("list", log_dir, error))
+    }
+}
