@@ -14,9 +14,9 @@ const PAPER_SECONDS: f64 = 7200.0;
 const EARLY_SECONDS: f64 = 300.0;
 
 pub(super) const POLICIES: [&str; 2] = ["tiering", "leveling"];
-const SCHEDULERS: [&str; 3] = ["single", "fair", "greedy"];
+pub(super) const SCHEDULERS: [&str; 3] = ["single", "fair", "greedy"];
 /// Schedulers that run several merges concurrently.
-const CONCURRENT: [&str; 2] = ["fair", "greedy"];
+pub(super) const CONCURRENT: [&str; 2] = ["fair", "greedy"];
 const KEYS: [&str; 2] = ["uniform", "zipf"];
 
 /// The size ratios, and for each ratio the authors' arrival rates in running phases (95 % of the
@@ -54,7 +54,7 @@ pub(super) const METRICS: [Metric; 6] = [
     Metric { name: "collapses", about: "Fig. 1: how often the rate fell below half of it" },
 ];
 
-fn with(design: &str, scheduler: &str) -> String {
+pub(super) fn with(design: &str, scheduler: &str) -> String {
     format!("{design}; scheduler={scheduler}")
 }
 

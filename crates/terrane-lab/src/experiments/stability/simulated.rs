@@ -1,5 +1,6 @@
 //! Stability at the paper's scale, in virtual time.
 
+mod ablations;
 mod sizes;
 
 use std::collections::BTreeMap;
@@ -39,10 +40,11 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     let sizes = SimulatedSizes { hours: options.phase_hours, records: options.records as f64 };
     results.record("hours", &[], sizes.hours);
     results.record("records", &[], sizes.records);
-    let plan = figures::plan(&sizes);
+    let mut plan = figures::plan(&sizes);
+    plan.extend(ablations::plan(&sizes));
     let played = play(&plan, &mut Player { sizes: &sizes })?;
     figures::record(&sizes, &played, results)?;
-    Ok(())
+    ablations::table(&played, results)
 }
 
 /// Runs phases in the simulator, one after the other.

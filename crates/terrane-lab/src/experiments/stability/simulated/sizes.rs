@@ -14,6 +14,10 @@ use crate::experiments::stability::scale::{SIZE_TIERED, StabilityScale, TABLE_SI
 /// Two memtables in all experiments except bLSM's: one takes writes while the other is flushed.
 const BUFFERS: &str = "buffer=128MiB; buffers=1; violation=stop";
 
+/// The bytes of a memtable, and of a record in a table.
+const BUFFER_BYTES: f64 = 128.0 * (1 << 20) as f64;
+const RECORD_BYTES: f64 = 1050.0;
+
 /// The length of a phase and the records of the tree.
 pub(super) struct SimulatedSizes {
     pub(super) hours: f64,
@@ -23,6 +27,12 @@ pub(super) struct SimulatedSizes {
 impl SimulatedSizes {
     pub(super) fn warm_up(&self) -> f64 {
         self.seconds() / 6.0
+    }
+
+    /// Returns the levels below level 0 of leveling with a ratio.
+    pub(super) fn levels(&self, ratio: u32) -> u32 {
+        let flushes = self.records * RECORD_BYTES / BUFFER_BYTES;
+        flushes.log(f64::from(ratio)).ceil().max(1.0) as u32
     }
 
     pub(super) fn setup(&self, design: &str) -> Result<SimulationSetup> {
@@ -73,9 +83,8 @@ impl StabilityScale for SimulatedSizes {
     }
 
     fn filled_leveling(&self, ratio: u32) -> String {
-        let buffer = 128.0 * f64::from(1 << 20);
-        let mut base = self.records * 1050.0 * 1.02;
-        while base > buffer * f64::from(ratio) * 1.5 {
+        let mut base = self.records * RECORD_BYTES * 1.02;
+        while base > BUFFER_BYTES * f64::from(ratio) * 1.5 {
             base /= f64::from(ratio);
         }
         format!("{}; base={}", self.leveling(ratio), base as u64)
