@@ -1,15 +1,17 @@
 //! Curves as SVG: small, self-contained, and deterministic.
 //!
 //! A plot is a frame with ticks, curves with a legend, and full-height bands that mark periods with
-//! a problem such as a stall. It uses no external styles, so that it renders the same alone and
+//! a problem such as a stall; rows below it show what else was the case at each time. It uses no external styles, so that it renders the same alone and
 //! embedded in a page.
 
 mod panel;
 mod scale;
+mod strips;
 mod svg;
 
 pub use panel::{Panel, PanelAxis, PanelPoint, PanelSeries};
 pub use scale::Scale;
+pub use strips::{Span, Strip};
 pub use svg::escaped;
 
 /// A plot of curves.
@@ -29,6 +31,8 @@ pub struct Plot {
     pub curves: Vec<Curve>,
     /// The start and the end of each band.
     pub bands: Vec<(f64, f64)>,
+    /// Rows below the horizontal axis.
+    pub strips: Vec<Strip>,
 }
 
 /// One curve.
@@ -75,6 +79,7 @@ mod tests {
                 stroke: Stroke::Solid,
             }],
             bands: vec![(5.0, 6.0)],
+            strips: Vec::new(),
         }
     }
 
@@ -104,6 +109,32 @@ mod tests {
         plot.curves.clear();
         plot.bands.clear();
         assert!(plot.svg().contains("</svg>"));
+    }
+
+    #[test]
+    fn strips_lie_below_the_axis_at_the_places_of_their_times() {
+        let mut plot = plot();
+        let height = |svg: &str| {
+            let box_of = svg.split("viewBox=\"0 0 860 ").nth(1).unwrap();
+            box_of.split('"').next().unwrap().parse::<f64>().unwrap()
+        };
+        let without = height(&plot.svg());
+        plot.strips = vec![
+            Strip {
+                name: "merges <3".into(),
+                spans: vec![
+                    Span { from: 0.0, to: 10.0, strength: 0.5, label: "1".into() },
+                    Span { from: 19.0, to: 40.0, strength: f64::NAN, label: "2".into() },
+                ],
+            },
+            Strip { name: "stopped".into(), spans: Vec::new() },
+        ];
+        let svg = plot.svg();
+        assert!(height(&svg) > without);
+        assert!(svg.contains("merges &lt;3") && svg.contains(">stopped<"));
+        // A span ends where the axis does, and one without a strength is left out.
+        assert_eq!(svg.matches("class=\"span\"").count(), 1);
+        assert!(!svg.contains("NaN"));
     }
 
     #[test]

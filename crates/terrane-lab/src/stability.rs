@@ -18,7 +18,7 @@
 //! | `outlook` | the run replayed and continued in the simulator |
 //! | [`words`] | sentences about the results |
 //! | `json` | the output of `--json` |
-//! | `plots`, [`page`] | plots, and the HTML page that embeds them |
+//! | `plots`, `strips`, [`page`] | plots, the rows below them, and the HTML page that embeds them |
 
 mod advice;
 mod cautions;
@@ -32,6 +32,7 @@ pub mod page;
 mod plan;
 mod plots;
 mod residual;
+mod strips;
 mod subject;
 #[cfg(test)]
 mod testing;

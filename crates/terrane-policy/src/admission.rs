@@ -66,6 +66,12 @@ pub fn admit_with(
     answer
 }
 
+/// Returns the number of runs that the limit of a design counts, and those at which it delays and
+/// stops writers, whether it is reached or not.
+pub fn limited_runs(shape: &TreeShape, design: &Design) -> Pressure {
+    run_pressure(shape, design)
+}
+
 /// Returns the runs that the limit of a design counts over the number at which writers stop.
 pub fn share_of_limit(shape: &TreeShape, design: &Design) -> f64 {
     let pressure = run_pressure(shape, design);

@@ -10,7 +10,6 @@
 
 mod client;
 mod mixed;
-mod part;
 mod reads;
 mod recorder;
 mod scans;
@@ -25,16 +24,17 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::{Scope, ScopedJoinHandle, scope};
 use std::time::{Duration, Instant};
 
+use crate::answers::Tally;
 use crate::error::{RunError, StoreError};
 use crate::latency::Latency;
+use crate::mixed::part;
 use crate::operation_mix::MixPart;
 use crate::options::RunOptions;
 use crate::progress::Progress;
 use crate::report::{KindReport, Report, WriterReport};
 use crate::store::{Direction, Store};
 use crate::workload::Workload;
-use client::{Client, ClientResult, Tally};
-use part::part;
+use client::{Client, ClientResult};
 use recorder::slowest_second_share;
 use shared::Shared;
 

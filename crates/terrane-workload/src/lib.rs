@@ -52,6 +52,7 @@
 //!
 #![forbid(unsafe_code)]
 
+mod answers;
 pub mod distribution;
 pub mod driver;
 pub mod error;
@@ -61,6 +62,7 @@ pub mod key;
 pub mod latency;
 pub mod mem_store;
 pub mod mix;
+mod mixed;
 pub mod operation_mix;
 pub mod options;
 pub mod progress;
@@ -90,7 +92,7 @@ pub use options::RunOptions;
 pub use progress::{Progress, Silent};
 pub use recording::RecordingStore;
 pub use report::{KindReport, Report, WriterReport};
-pub use store::{Direction, Glance, Store, StoreCounters};
+pub use store::{Direction, Glance, RunLimit, STALL_CAUSES_MAX, Store, StoreCounters};
 #[cfg(feature = "terrane")]
 pub use terrane_store::{TerraneStore, testing_design};
 pub use value::ValueSize;

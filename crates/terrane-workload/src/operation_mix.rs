@@ -174,6 +174,12 @@ impl OperationMix {
         self.parts.iter().any(|part| part.kind.writes())
     }
 
+    /// Returns true if the mix deletes existing keys.
+    pub fn deletes(&self) -> bool {
+        use OperationKind::{Delete, DeleteRange};
+        self.parts.iter().any(|part| matches!(part.kind, Delete | DeleteRange(_)))
+    }
+
     /// Returns true if the mix deletes ranges.
     pub fn deletes_ranges(&self) -> bool {
         self.parts.iter().any(|part| matches!(part.kind, OperationKind::DeleteRange(_)))

@@ -12,6 +12,9 @@
 //! | processing latency | the call of the engine | its end |
 //! | driver error | the scheduled start of an idle client | its actual start |
 //!
+//! Writes are updates of loaded records, or the operations of a [`MixedLoad`], lookups and scans among
+//! them, which take their turn and are counted as writes are.
+//!
 //! # Invariants
 //!
 //! 1. Each arrival is taken by one client, in order of arrival, and every arrival counts: one that
@@ -26,6 +29,7 @@
 mod arrival;
 mod client;
 mod clock;
+mod mixed_load;
 mod phase;
 mod query;
 mod recorder;
@@ -40,9 +44,10 @@ mod tests;
 
 pub use arrival::{Arrival, Rate};
 pub use clock::{Clock, SystemClock};
-pub use phase::{Load, PhaseOptions, Unwatched, Watch, run_phase};
+pub use mixed_load::{MixedLoad, check_mix};
+pub use phase::{Load, PhaseOptions, Unwatched, Watch, run_phase, run_phase_of};
 pub use query::Query;
-pub use report::{PERCENTILES, PhaseReport, ReaderReport, Sample, Stall};
+pub use report::{KindLatency, PERCENTILES, PhaseReport, ReaderReport, Sample, Stall};
 pub use schedule::Schedule;
 pub use timeline::{Tick, Timeline, Window};
 pub use two_phase::{Subject, TwoPhaseOptions, TwoPhaseReport, evaluate};

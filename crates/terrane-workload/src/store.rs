@@ -10,7 +10,7 @@ mod glance;
 use crate::error::StoreError;
 
 pub use counters::{StallTime, StoreCounters};
-pub use glance::Glance;
+pub use glance::{Glance, RunLimit, STALL_CAUSES_MAX};
 
 /// The direction of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

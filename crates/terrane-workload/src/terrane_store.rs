@@ -3,10 +3,11 @@
 use std::ops::Bound;
 
 use crate::error::StoreError;
-use crate::store::{Direction, Glance, StallTime, Store, StoreCounters};
-use terrane::policy::Intake;
-use terrane::policy::{Scheduler, StallCause};
-use terrane::{Db, Design, Durability, WriteBatch, WriteOptions};
+use crate::store::{
+    Direction, Glance, RunLimit, STALL_CAUSES_MAX, StallTime, Store, StoreCounters,
+};
+use terrane::policy::{Intake, Scheduler, StallCause, Violation};
+use terrane::{Db, Design, Durability, Stats, TreeView, WriteBatch, WriteOptions};
 
 /// A database under test.
 #[derive(Debug, Clone)]
@@ -105,11 +106,6 @@ impl Store for TerraneStore {
 
     fn counters(&self) -> StoreCounters {
         let stats = self.db.stats();
-        let stall = |cause, micros| StallTime { cause, count: 0, micros };
-        let causes = StallCause::ALL.iter();
-        let mut stalls: Vec<_> =
-            causes.map(|cause| stall(cause.to_string(), stats.stalls.micros(*cause))).collect();
-        stalls.push(stall("delay".into(), stats.stalls.delay_micros));
         StoreCounters {
             user_bytes_written: Some(stats.user_bytes_written),
             storage_bytes_written: Some(stats.storage_bytes_written()),
@@ -119,7 +115,7 @@ impl Store for TerraneStore {
             compactions_by_level: stats.by_level.iter().map(|level| level.compactions).collect(),
             trivial_moves: Some(stats.trivial_moves),
             stall_micros: Some(stats.stalls.total_micros()),
-            stalls,
+            stalls: stalls_of(&stats),
             point_lookups: Some(stats.gets),
             blocks_looked_into: Some(stats.get_blocks),
             ..StoreCounters::default()
@@ -127,15 +123,46 @@ impl Store for TerraneStore {
     }
 
     fn glance(&self) -> Glance {
-        let stats = self.db.stats();
+        let (stats, tree) = (self.db.stats(), self.db.tree());
+        let mut stalls_micros = [0; STALL_CAUSES_MAX];
+        for (micros, one) in stalls_micros.iter_mut().zip(stalls_of(&stats)) {
+            *micros = one.micros;
+        }
+        let has_runs = |level: &&terrane::policy::Level| !level.runs.is_empty();
         Glance {
-            components: Some(self.db.tree().shape.run_count() as u64),
+            components: Some(tree.shape.run_count() as u64),
             storage_bytes_written: Some(stats.storage_bytes_written()),
             table_bytes_written: Some(stats.flush_bytes_written + stats.compaction_bytes_written),
             user_bytes_written: Some(stats.user_bytes_written),
             stall_micros: Some(stats.stalls.total_micros()),
+            stalls_micros,
+            levels: Some(tree.shape.levels.iter().filter(has_runs).count() as u64),
+            limit: limit_of(&tree),
+            running_merges: Some(tree.compactions.len() as u64),
         }
     }
+}
+
+/// Returns the limit on runs, unless the design has none.
+fn limit_of(tree: &TreeView) -> Option<RunLimit> {
+    let (limited, violation) = (tree.limited, tree.design.constraint.violation);
+    let is_limited = violation != Violation::None && limited.stop_at < u32::MAX;
+    is_limited.then(|| RunLimit {
+        runs: limited.measured,
+        delay: (violation != Violation::Stop && limited.threshold < limited.stop_at)
+            .then_some(limited.threshold),
+        stop: limited.stop_at,
+    })
+}
+
+/// Returns the time that writers were stalled for each cause.
+fn stalls_of(stats: &Stats) -> Vec<StallTime> {
+    let stall = |cause, micros| StallTime { cause, count: 0, micros };
+    let causes = StallCause::ALL.iter();
+    let mut stalls: Vec<_> =
+        causes.map(|cause| stall(cause.to_string(), stats.stalls.micros(*cause))).collect();
+    stalls.push(stall("delay".into(), stats.stalls.delay_micros));
+    stalls
 }
 
 impl TerraneStore {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use terrane_policy::admission::{Pressure, limited_runs};
 use terrane_policy::memtable_choice::MemtableSelection;
 use terrane_policy::{Admission, Design, TreeShape};
 
@@ -28,6 +29,8 @@ pub struct TreeView {
     pub shape: TreeShape,
     /// Running compactions and merging flushes, each in a sentence.
     pub compactions: Vec<String>,
+    /// The runs that the design limits, and the numbers at which it delays and stops writers.
+    pub limited: Pressure,
     /// Whether writers proceed, are delayed or stopped, and why.
     pub admission: Admission,
 }
@@ -37,6 +40,7 @@ impl TreeView {
     pub fn new(keyspace: impl Into<String>, design: Design, shape: TreeShape) -> Self {
         Self {
             keyspace: keyspace.into(),
+            limited: limited_runs(&shape, &design),
             design,
             memtable_choice: None,
             memtable_bytes: 0,
@@ -64,6 +68,7 @@ impl TreeView {
             immutable_memtables: state.immutables.len(),
             shape: state.version.shape().clone(),
             compactions,
+            limited: limited_runs(state.version.shape(), &tree.design()),
             admission: state.admission,
         }
     }

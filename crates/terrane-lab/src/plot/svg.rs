@@ -16,6 +16,13 @@ const BOTTOM: f64 = 46.0;
 pub(super) const COLOURS: [&str; 6] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
+/// The height of a row below the plot, and of its coloured part.
+const STRIP: f64 = 18.0;
+const STRIP_COLOURED: f64 = 13.0;
+
+/// The left end of the rows if there are some: their names are longer than numbers.
+const LEFT_OF_STRIPS: f64 = 150.0;
+
 /// Escapes text for XML and HTML.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -25,6 +32,7 @@ pub fn escaped(text: &str) -> String {
 struct Frame {
     x: Axis,
     y: Axis,
+    left: f64,
 }
 
 impl Frame {
@@ -37,11 +45,12 @@ impl Frame {
         } else {
             Axis::exactly(-0.25, plot.x_names.len() as f64 - 0.75)
         };
-        Self { x, y: Axis::over(plot.y_scale, points().map(|(_, y)| *y)) }
+        let left = if plot.strips.is_empty() { LEFT } else { LEFT_OF_STRIPS };
+        Self { x, y: Axis::over(plot.y_scale, points().map(|(_, y)| *y)), left }
     }
 
     fn x(&self, value: f64) -> Option<f64> {
-        self.x.place(value).map(|place| LEFT + place * (WIDTH - LEFT - RIGHT))
+        self.x.place(value).map(|place| self.left + place * (WIDTH - self.left - RIGHT))
     }
 
     fn y(&self, value: f64) -> Option<f64> {
@@ -52,17 +61,20 @@ impl Frame {
 /// Renders the whole document.
 pub(super) fn document(plot: &Plot) -> String {
     let frame = Frame::of(plot);
+    let height = HEIGHT + STRIP * plot.strips.len() as f64;
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
          font-family=\"system-ui, sans-serif\" font-size=\"12\">\n\
-         <title>{title}</title>\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n\
-         <text x=\"{LEFT}\" y=\"20\" font-size=\"14\" font-weight=\"600\">{title}</text>\n",
+         <title>{title}</title>\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\n\
+         <text x=\"{left}\" y=\"20\" font-size=\"14\" font-weight=\"600\">{title}</text>\n",
+        left = LEFT,
         title = escaped(&plot.title)
     );
     // Writing to a String cannot fail.
     let _ = bands(&mut out, plot, &frame);
     let _ = axes(&mut out, plot, &frame);
     let _ = curves(&mut out, plot, &frame);
+    let _ = strips(&mut out, plot, &frame);
     out.push_str("</svg>\n");
     out
 }
@@ -82,15 +94,15 @@ fn bands(out: &mut String, plot: &Plot, frame: &Frame) -> std::fmt::Result {
 }
 
 fn axes(out: &mut String, plot: &Plot, frame: &Frame) -> std::fmt::Result {
-    let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
+    let (left, bottom, right) = (frame.left, HEIGHT - BOTTOM, WIDTH - RIGHT);
     writeln!(out, "<g stroke=\"#ddd\" stroke-width=\"1\">")?;
     for y in frame.y.ticks().into_iter().filter_map(|tick| frame.y(tick)) {
-        writeln!(out, "<line x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{right}\" y2=\"{y:.1}\"/>")?;
+        writeln!(out, "<line x1=\"{left}\" y1=\"{y:.1}\" x2=\"{right}\" y2=\"{y:.1}\"/>")?;
     }
     writeln!(out, "</g>\n<g fill=\"#333\" text-anchor=\"end\">")?;
     for tick in frame.y.ticks() {
         let Some(y) = frame.y(tick) else { continue };
-        writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>", LEFT - 6.0, y + 4.0, label(tick))?;
+        writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>", left - 6.0, y + 4.0, label(tick))?;
     }
     writeln!(out, "</g>\n<g fill=\"#333\" text-anchor=\"middle\">")?;
     let named = plot.x_names.iter().enumerate().map(|(at, name)| (at as f64, escaped(name)));
@@ -100,16 +112,55 @@ fn axes(out: &mut String, plot: &Plot, frame: &Frame) -> std::fmt::Result {
         let Some(x) = frame.x(at) else { continue };
         writeln!(out, "<text x=\"{x:.1}\" y=\"{:.1}\">{name}</text>", bottom + 16.0)?;
     }
-    let (middle, x_label) = (f64::midpoint(LEFT, right), escaped(&plot.x_label));
+    let (middle, x_label) = (f64::midpoint(left, right), escaped(&plot.x_label));
     writeln!(out, "<text x=\"{middle:.1}\" y=\"{:.1}\">{x_label}</text>", HEIGHT - 8.0)?;
     let logarithmic = if plot.y_scale == Scale::Logarithmic { ", logarithmic" } else { "" };
     let y_label = escaped(&plot.y_label);
     writeln!(
         out,
-        "<text x=\"{LEFT}\" y=\"{:.1}\" text-anchor=\"start\" fill=\"#666\">{y_label}{logarithmic}\
+        "<text x=\"{left}\" y=\"{:.1}\" text-anchor=\"start\" fill=\"#666\">{y_label}{logarithmic}\
          </text>\n</g>",
         TOP - 8.0
     )
+}
+
+/// Draws the rows below the plot. A part ends where the axis does.
+fn strips(out: &mut String, plot: &Plot, frame: &Frame) -> std::fmt::Result {
+    let (left, right) = (frame.left, WIDTH - RIGHT);
+    for (number, strip) in plot.strips.iter().enumerate() {
+        let (y, colour) = (HEIGHT + STRIP * number as f64, COLOURS[number % COLOURS.len()]);
+        writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" text-anchor=\"end\" fill=\"#333\">{}</text>\n\
+             <line x1=\"{left}\" y1=\"{base:.1}\" x2=\"{right}\" y2=\"{base:.1}\" stroke=\"#ddd\"/>",
+            left - 6.0,
+            y + STRIP_COLOURED - 3.0,
+            escaped(&strip.name),
+            base = y + STRIP_COLOURED
+        )?;
+        for span in strip.spans.iter().filter(|span| span.strength > 0.0) {
+            let Some(from) = frame.x(span.from) else { continue };
+            let width = (frame.x(span.to).unwrap_or(right).min(right) - from).max(1.0);
+            let label = escaped(&span.label);
+            writeln!(
+                out,
+                "<rect class=\"span\" x=\"{from:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" \
+                 height=\"{STRIP_COLOURED}\" fill=\"{colour}\" fill-opacity=\"{:.2}\"><title>{label}</title></rect>",
+                0.15 + 0.6 * span.strength.min(1.0)
+            )?;
+            // A digit is about 6.5 units wide.
+            if width > 6.5 * label.len() as f64 + 4.0 {
+                writeln!(
+                    out,
+                    "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"10\" text-anchor=\"middle\" \
+                     fill=\"#222\">{label}</text>",
+                    from + width / 2.0,
+                    y + STRIP_COLOURED - 3.0
+                )?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn curves(out: &mut String, plot: &Plot, frame: &Frame) -> std::fmt::Result {

@@ -124,6 +124,9 @@ impl CountedRun {
                 "the simulator plays one tree, and indexes are trees of their own".to_owned()
             );
         }
+        if plan.phases.mix.is_some() {
+            return Err("the simulator continues updates, not a mix of operations".to_owned());
+        }
         let run = &plan.phases.run;
         let distribution = run.distribution.unwrap_or(terrane_workload::Distribution::Uniform);
         let skew: Skew = skew_of(distribution)

@@ -90,10 +90,12 @@ impl DesignEvaluation {
         }
     }
 
-    /// Returns the number of wrong answers that readers received.
+    /// Returns the number of wrong answers that readers and the operations of a mix received.
     pub fn wrong_answers(&self) -> u64 {
-        let phases = [&self.report.testing, &self.report.running];
-        let readers = phases.iter().filter_map(|phase| phase.readers.as_ref());
-        readers.map(|readers| readers.wrong_answers).sum()
+        let of_phase = |phase: &PhaseReport| {
+            let readers = phase.readers.as_ref().map_or(0, |readers| readers.wrong_answers);
+            phase.wrong_answers + readers
+        };
+        of_phase(&self.report.testing) + of_phase(&self.report.running)
     }
 }

@@ -3,12 +3,13 @@
 
 use serde::Serialize;
 use terrane_workload::Latency;
-use terrane_workload::stability::{PhaseReport, ReaderReport, Verdict};
+use terrane_workload::stability::{KindLatency, PhaseReport, ReaderReport, Sample, Verdict};
 
 use super::counted::CountedRun;
 use super::evaluation::{DesignEvaluation, MapCalibration};
 use super::outlook::{Conclusion, Horizon, Outlook, Prediction};
 use super::plan::StabilityPlan;
+use super::strips;
 use crate::json::SCHEMA;
 
 /// The results of one design.
@@ -161,6 +162,8 @@ struct JsonPhase {
     merges: Option<u64>,
     /// Merges by source level.
     merges_by_level: Vec<u64>,
+    /// The operations of a mix.
+    operations: Vec<JsonOperation>,
 }
 
 #[derive(Debug, Serialize)]
@@ -175,6 +178,10 @@ struct JsonSample {
     runs: Option<u64>,
     storage_bytes_written: Option<u64>,
     stall_micros: Option<u64>,
+    levels: Option<u64>,
+    running_merges: Option<u64>,
+    /// The cause that stalled writers most since the sample before, unless none did.
+    stalled_by: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -231,6 +238,41 @@ impl JsonReaders {
     }
 }
 
+fn samples(phase: &PhaseReport) -> Vec<JsonSample> {
+    let before = phase.samples.first().into_iter().chain(&phase.samples);
+    let of = |(before, sample): (&Sample, &Sample)| {
+        let cause = strips::longest_cause(phase, &before.glance, &sample.glance);
+        JsonSample {
+            seconds: rounded(sample.seconds),
+            runs: sample.glance.components,
+            storage_bytes_written: sample.glance.storage_bytes_written,
+            stall_micros: sample.glance.stall_micros,
+            levels: sample.glance.levels,
+            running_merges: sample.glance.running_merges,
+            stalled_by: cause.map(str::to_owned),
+        }
+    };
+    before.zip(&phase.samples).map(of).collect()
+}
+
+/// An operation of a mix, with its latencies from arrival to end.
+#[derive(Debug, Serialize)]
+struct JsonOperation {
+    operation: String,
+    share: f64,
+    latency_micros: JsonLatency,
+}
+
+impl JsonOperation {
+    fn of(kind: &KindLatency) -> Self {
+        Self {
+            operation: kind.part.kind.to_string(),
+            share: kind.part.share,
+            latency_micros: JsonLatency::of(&kind.latency),
+        }
+    }
+}
+
 impl JsonPhase {
     fn of(phase: &PhaseReport) -> Self {
         let windows = phase.timeline.windows(1.0);
@@ -259,19 +301,11 @@ impl JsonPhase {
                 .iter()
                 .map(|window| rounded(window.longest_nanos as f64 / 1e3))
                 .collect(),
-            samples: phase
-                .samples
-                .iter()
-                .map(|sample| JsonSample {
-                    seconds: rounded(sample.seconds),
-                    runs: sample.glance.components,
-                    storage_bytes_written: sample.glance.storage_bytes_written,
-                    stall_micros: sample.glance.stall_micros,
-                })
-                .collect(),
+            samples: samples(phase),
             flushes: phase.counters.flushes,
             merges: phase.counters.compactions,
             merges_by_level: phase.counters.compactions_by_level.clone(),
+            operations: phase.kinds.iter().map(JsonOperation::of).collect(),
         }
     }
 }

@@ -31,7 +31,8 @@ rate is the maximum. In the <b>running phase</b> writes arrive by a schedule tha
 engine: an open system. <b>Write latency</b> is the time from the arrival of a write to its end,
 waiting included; <b>processing latency</b> that from the moment a client gave it to the engine. A
 <b>stall</b>, a band in the plots, is a tenth of a second or more in which no write ended although some
-waited. A <b>sorted run</b> is what the stability paper calls a disk component. <b>mem</b> is a map in
+waited. The rows below a plot show the runs, the levels that have some, the merges that have begun, and each
+reason for which writers waited, the darker the larger. A <b>sorted run</b> is what the stability paper calls a disk component. <b>mem</b> is a map in
 memory that went through the same phases on this machine: what it shows is the machine.</p>";
 
 /// Creates the directory of a report before anything is measured.

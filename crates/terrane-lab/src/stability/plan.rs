@@ -67,7 +67,7 @@ impl StabilityPlan {
     pub fn new(options: StabilityOptions) -> Result<Self> {
         let default_warm_up = options.phases.testing / WARM_UP_SHARE;
         let warm_up = options.warm_up.unwrap_or(default_warm_up);
-        let phases = TwoPhaseOptions { warm_up, ..options.phases };
+        let mut phases = TwoPhaseOptions { warm_up, ..options.phases };
         if options.indexes.is_none() && matches!(phases.query, Query::Index { .. }) {
             return Err(usage(format!("--read {} needs --index", phases.query)));
         }
@@ -75,6 +75,13 @@ impl StabilityPlan {
             return Err(usage(
                 "--calibrate cannot be combined with --index; the map in memory has no indexes",
             ));
+        }
+        if options.indexes.is_some() && phases.mix.is_some() {
+            return Err(usage("--mix cannot be combined with --index"));
+        }
+        if let Some(mix) = &phases.mix {
+            // Inserted keys have the placement of the loaded ones.
+            phases.run.key_order = mix.placement();
         }
         phases.check().map_err(|error| usage(error.to_string()))?;
         Workload::Overwrite.check(&phases.run).map_err(|error| usage(error.to_string()))?;

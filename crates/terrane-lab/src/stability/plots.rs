@@ -6,10 +6,12 @@
 
 use terrane::Design;
 use terrane_policy::design::{Bound, Limit, NEVER, Violation};
+use terrane_workload::RunLimit;
 use terrane_workload::stability::{PhaseReport, Window};
 
 use super::evaluation::{DesignEvaluation, MapCalibration};
 use super::outlook::Outlook;
+use super::strips;
 use super::words::all_micros;
 use crate::plot::{Curve, Plot, Scale, Stroke};
 
@@ -104,6 +106,24 @@ fn limits(design: &str, end: f64) -> Vec<Curve> {
     }
 }
 
+/// Returns the runs that the limit counts, and the numbers at which writers are delayed and stop, which
+/// change with the number of levels if the limit is a multiple.
+fn limit_over_time(running: &PhaseReport) -> Vec<Curve> {
+    let line = |name: &str, stroke, value: &dyn Fn(&RunLimit) -> Option<u32>| {
+        let points = running
+            .samples
+            .iter()
+            .filter_map(|sample| Some((sample.seconds, f64::from(value(&sample.glance.limit?)?))));
+        curve(name, stroke, points.collect())
+    };
+    let lines = [
+        line("limited", Stroke::Solid, &|limit| Some(limit.runs)),
+        line("delay", Stroke::Dashed, &|limit| limit.delay),
+        line("stop", Stroke::Dashed, &|limit| Some(limit.stop)),
+    ];
+    lines.into_iter().filter(|line| !line.points.is_empty()).collect()
+}
+
 /// Returns the runs of the longest simulated time.
 fn continued(evaluation: &DesignEvaluation) -> Option<Plot> {
     let Outlook::Played(played) = &evaluation.outlook else { return None };
@@ -127,6 +147,7 @@ fn continued(evaluation: &DesignEvaluation) -> Option<Plot> {
             })
             .into_iter()
             .collect(),
+        strips: Vec::new(),
     })
 }
 
@@ -140,6 +161,7 @@ pub(super) fn overlaid(evaluations: &[DesignEvaluation]) -> Vec<(&'static str, P
         x_names: Vec::new(),
         curves,
         bands: Vec::new(),
+        strips: Vec::new(),
     };
     let curves = |points: &dyn Fn(&PhaseReport) -> Vec<(f64, f64)>| {
         let of =
@@ -178,6 +200,7 @@ fn throughput(evaluation: &DesignEvaluation) -> Plot {
             reference(over_time(testing, Window::per_second), &writes),
         ],
         bands: bands(running),
+        strips: strips::of(running),
     }
 }
 
@@ -195,6 +218,7 @@ fn longest(running: &PhaseReport) -> Plot {
         x_names: Vec::new(),
         curves: vec![curve("longest of its window", Stroke::Solid, millis.collect())],
         bands: bands(running),
+        strips: strips::of(running),
     }
 }
 
@@ -220,6 +244,7 @@ fn latency(running: &PhaseReport, calibration: Option<&MapCalibration>) -> Plot 
         x_names: all_micros(&running.write).into_iter().map(|(name, _)| name).collect(),
         curves,
         bands: Vec::new(),
+        strips: Vec::new(),
     }
 }
 
@@ -228,7 +253,7 @@ fn components(evaluation: &DesignEvaluation) -> Option<Plot> {
     let end = running.last().map_or(0.0, |(seconds, _)| *seconds);
     let testing = reference(runs_over_time(&evaluation.report.testing), &running);
     let mut curves = vec![curve("running", Stroke::Solid, running), testing];
-    curves.extend(limits(&evaluation.design, end));
+    curves.extend(limit_over_time(&evaluation.report.running));
     (end > 0.0).then(|| Plot {
         title: "Sorted runs over time".into(),
         x_label: "seconds since the start of the phase".into(),
@@ -237,6 +262,7 @@ fn components(evaluation: &DesignEvaluation) -> Option<Plot> {
         x_names: Vec::new(),
         curves,
         bands: bands(&evaluation.report.running),
+        strips: Vec::new(),
     })
 }
 
@@ -254,6 +280,7 @@ fn queries(running: &PhaseReport) -> Option<Plot> {
         x_names: Vec::new(),
         curves: vec![curve("queries", Stroke::Solid, windows.iter().map(point).collect())],
         bands: bands(running),
+        strips: Vec::new(),
     })
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use terrane_workload::Latency;
 use terrane_workload::stability::{
-    Arrival, PERCENTILES, PhaseReport, ReaderReport, Stall, TwoPhaseOptions,
+    Arrival, KindLatency, PERCENTILES, PhaseReport, ReaderReport, Stall, TwoPhaseOptions,
 };
 
 use super::evaluation::{DesignEvaluation, MapCalibration};
@@ -25,6 +25,14 @@ pub fn arrivals(phases: &TwoPhaseOptions) -> String {
     }
 }
 
+/// Returns what arrives.
+pub fn operations(phases: &TwoPhaseOptions) -> String {
+    match &phases.mix {
+        None => "updates".to_owned(),
+        Some(mix) => format!("operations {mix}, each counted as a write"),
+    }
+}
+
 /// Returns the name of a percentile.
 pub fn percentile_name(percent: f64) -> String {
     format!("{percent} %")
@@ -38,6 +46,21 @@ pub fn all_micros(latency: &Latency) -> Vec<(String, f64)> {
         .collect();
     all.push(("max".to_owned(), latency.max_micros()));
     all
+}
+
+/// Returns the latencies of the operations of a mix.
+fn kinds(running: &PhaseReport) -> String {
+    let of_kind = |kind: &KindLatency| {
+        let at = |percent| micros(kind.latency.percentile_micros(percent));
+        format!(
+            "{} p50 {}, p99 {}, max {}",
+            kind.part.kind,
+            at(50.0),
+            at(99.0),
+            micros(kind.latency.max_micros())
+        )
+    };
+    running.kinds.iter().map(of_kind).collect::<Vec<_>>().join("; ")
 }
 
 /// Formats a time in microseconds.
@@ -67,6 +90,9 @@ pub fn facts(
     let mut facts = Vec::new();
     if let Some(readers) = &running.readers {
         facts.push(("readers", queries(readers)));
+    }
+    if !running.kinds.is_empty() {
+        facts.push(("operations", kinds(running)));
     }
     facts.push(("stalls", stalls(&running.stalls())));
     facts.push(("waited for", causes(&evaluation.stalls)));

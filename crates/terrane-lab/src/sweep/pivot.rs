@@ -143,6 +143,7 @@ impl Pivot {
             x_names: if are_numbers { Vec::new() } else { self.columns.clone() },
             curves: self.rows.iter().map(curve).collect(),
             bands: Vec::new(),
+            strips: Vec::new(),
         }
     }
 }

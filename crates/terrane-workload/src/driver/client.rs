@@ -1,57 +1,20 @@
 //! One client thread: its state and its results.
 
-use std::hint::black_box;
-
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use super::part::part;
 use super::recorder::{Recorder, Recording};
 use super::shared::Shared;
+use crate::answers::Tally;
 use crate::distribution::{Distribution, IndexChooser};
 use crate::error::StoreError;
 use crate::key::KeySpace;
 use crate::latency::Latency;
+use crate::mixed::{Hands, part};
 use crate::options::RunOptions;
 use crate::store::Store;
 use crate::value::{ValueCheck, Values};
 use crate::workload::Workload;
-
-/// Counts of one client, with the fields of the [report](crate::Report).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    pub(super) found: u64,
-    pub(super) missing: u64,
-    pub(super) not_found: u64,
-    pub(super) phantoms: u64,
-    pub(super) wrong_values: u64,
-    pub(super) out_of_order: u64,
-    pub(super) bytes_written: u64,
-    pub(super) bytes_read: u64,
-}
-
-impl Tally {
-    /// Adds the counts of another client.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.found += other.found;
-        self.missing += other.missing;
-        self.not_found += other.not_found;
-        self.phantoms += other.phantoms;
-        self.wrong_values += other.wrong_values;
-        self.out_of_order += other.out_of_order;
-        self.bytes_written += other.bytes_written;
-        self.bytes_read += other.bytes_read;
-    }
-
-    /// Counts an entry that the store returned: reads the first and last bytes of the value, and
-    /// checks that the value belongs to the key.
-    #[inline]
-    pub(super) fn look_at(&mut self, check: ValueCheck, key: &[u8], value: &[u8]) {
-        black_box(value.last());
-        self.wrong_values += u64::from(!check.accepts(key, value));
-        self.bytes_read += (key.len() + value.len()) as u64;
-    }
-}
 
 /// The results of a finished client.
 #[derive(Debug)]
@@ -141,6 +104,20 @@ impl<'a> Client<'a> {
         let clients = self.shared.done.len() as u32;
         let start = part(self.options.num, self.thread, clients).start;
         IndexChooser::new(distribution.unwrap_or(Distribution::Uniform), self.options.num, start)
+    }
+
+    /// Returns what the operations of a mix work with.
+    pub(super) fn hands(&mut self) -> Hands<'_> {
+        Hands {
+            store: self.store,
+            loaded: self.options.num,
+            keys: &self.keys,
+            key: &mut self.key,
+            values: &mut self.values,
+            check: self.check,
+            rng: &mut self.rng,
+            tally: &mut self.tally,
+        }
     }
 
     /// Puts a new value at the current key.

@@ -1,18 +1,23 @@
 //! A client thread of a phase: a writer or a reader, with its own keys and random numbers.
 
-use std::hint::black_box;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::clock::Clock;
+use super::mixed_load::MixedLoad;
 use super::phase::{Load, PhaseOptions};
 use super::query::Query;
 use super::recorder::Recorder;
+use crate::answers::Tally;
 use crate::distribution::{Distribution, IndexChooser};
 use crate::error::StoreError;
 use crate::key::KeySpace;
+use crate::latency::Latency;
+use crate::mixed::{Hands, OwnKeys};
+use crate::random::unit;
 use crate::store::{Direction, Store};
 use crate::value::{ValueCheck, Values};
 
@@ -24,6 +29,8 @@ pub(super) struct Shared<'a> {
     pub(super) store: &'a dyn Store,
     pub(super) clock: &'a dyn Clock,
     pub(super) options: &'a PhaseOptions,
+    /// The operations of the writers, unless all are updates.
+    pub(super) mix: Option<&'a MixedLoad>,
     pub(super) keys: KeySpace,
     /// The start and the end of the phase, in the time of the clock.
     pub(super) begin: u64,
@@ -57,9 +64,18 @@ pub(super) struct Client<'a> {
     chooser: IndexChooser,
     rng: Xoshiro256PlusPlus,
     pub(super) recorder: Recorder,
-    pub(super) bytes_written: u64,
-    /// The number of wrong answers.
-    pub(super) wrong_answers: u64,
+    /// The answers and the bytes written.
+    pub(super) tally: Tally,
+    /// The latencies of each operation of the mix.
+    pub(super) kinds: Vec<Latency>,
+}
+
+/// What a writer carries out.
+enum Work<'a> {
+    /// Updates of loaded records.
+    Updates,
+    /// A mix of operations on its own keys.
+    Mix { load: &'a MixedLoad, keys: MutexGuard<'a, OwnKeys>, choosers: Vec<IndexChooser> },
 }
 
 impl<'a> Client<'a> {
@@ -80,8 +96,8 @@ impl<'a> Client<'a> {
             chooser: IndexChooser::new(distribution, options.run.num, start),
             rng,
             recorder: Recorder::new(options.duration_nanos(), options.warm_up_nanos()),
-            bytes_written: 0,
-            wrong_answers: 0,
+            tally: Tally::default(),
+            kinds: Vec::new(),
         }
     }
 
@@ -92,25 +108,38 @@ impl<'a> Client<'a> {
 
     /// Writes until the phase ends.
     pub(super) fn write(&mut self, number: u32) -> Result<(), StoreError> {
-        let run = &self.shared.options.run;
+        let shared = self.shared;
+        let run = &shared.options.run;
         let pool_seed = run.seed ^ (u64::from(number) << 32);
         let mut values = Values::new(run.value_size, run.compressibility, pool_seed);
-        self.shared.wait_until(self.shared.begin);
-        match self.shared.options.load {
-            Load::Closed => self.write_closed(&mut values),
-            Load::Open(schedule) => self.write_open(&mut values, |index| schedule.time_of(index)),
+        let mixed = |load: &'a MixedLoad| {
+            let keys = load.keys(number)?;
+            let choosers = load.choosers(run, &keys);
+            Some(Work::Mix { load, keys, choosers })
+        };
+        let mut work = shared.mix.and_then(mixed).unwrap_or(Work::Updates);
+        if let Work::Mix { load, .. } = &work {
+            self.kinds = load.parts().iter().map(|_| Latency::new()).collect();
+        }
+        shared.wait_until(shared.begin);
+        match shared.options.load {
+            Load::Closed => self.write_closed(&mut work, &mut values),
+            Load::Open(schedule) => {
+                self.write_open(&mut work, &mut values, |index| schedule.time_of(index))
+            }
         }
     }
 
     /// Writes as a closed system: the end of a write starts the next write (Fig. 5a).
-    fn write_closed(&mut self, values: &mut Values) -> Result<(), StoreError> {
+    fn write_closed(&mut self, work: &mut Work<'_>, values: &mut Values) -> Result<(), StoreError> {
         let shared = self.shared;
         let mut start = shared.clock.now();
         while start < shared.end && !shared.is_stopped() {
-            self.choose_key();
-            self.put(values)?;
+            self.prepare(work);
+            let kind = self.operate(work, values)?;
             let end = shared.clock.now();
             self.recorder.record(start - shared.begin, start - shared.begin, end - shared.begin);
+            self.record_kind(kind, end - start, end - shared.begin);
             start = end;
         }
         Ok(())
@@ -120,6 +149,7 @@ impl<'a> Client<'a> {
     /// (Fig. 5b).
     fn write_open(
         &mut self,
+        work: &mut Work<'_>,
         values: &mut Values,
         time_of: impl Fn(u64) -> u64,
     ) -> Result<(), StoreError> {
@@ -137,24 +167,61 @@ impl<'a> Client<'a> {
                 self.recorder.unfinished(shared.end - shared.begin - due);
                 return Ok(());
             }
-            self.choose_key();
+            self.prepare(work);
             let arrival = shared.begin + due;
             if now < arrival {
                 now = shared.wait_until(arrival);
                 self.recorder.late(now - arrival.min(now));
             }
-            self.put(values)?;
+            let kind = self.operate(work, values)?;
             let end = shared.clock.now();
             self.recorder.record(due, now - shared.begin, end - shared.begin);
+            self.record_kind(kind, end - shared.begin - due, end - shared.begin);
             now = end;
         }
     }
 
+    /// Chooses the key of an update before its arrival, so that the choice does not count.
+    fn prepare(&mut self, work: &Work<'_>) {
+        if matches!(work, Work::Updates) {
+            self.choose_key();
+        }
+    }
+
+    /// Carries out an update of the chosen key, or the next operation of the mix, whose number it returns.
     #[inline]
-    fn put(&mut self, values: &mut Values) -> Result<(), StoreError> {
-        let value = values.value_for(&self.key, &mut self.rng);
-        self.bytes_written += (self.key.len() + value.len()) as u64;
-        self.shared.store.put(&self.key, value)
+    fn operate(
+        &mut self,
+        work: &mut Work<'_>,
+        values: &mut Values,
+    ) -> Result<Option<usize>, StoreError> {
+        let Work::Mix { load, keys, choosers } = work else {
+            let value = values.value_for(&self.key, &mut self.rng);
+            self.tally.bytes_written += (self.key.len() + value.len()) as u64;
+            return self.shared.store.put(&self.key, value).map(|()| None);
+        };
+        let at = load.drawn(unit(&mut self.rng));
+        let mut hands = Hands {
+            store: self.shared.store,
+            loaded: self.shared.options.run.num,
+            keys: &self.shared.keys,
+            key: &mut self.key,
+            values,
+            check: ValueCheck::new(self.shared.options.run.value_size),
+            rng: &mut self.rng,
+            tally: &mut self.tally,
+        };
+        if hands.operate(load.parts()[at], keys, &mut choosers[at])? {
+            choosers.iter_mut().for_each(IndexChooser::grow);
+        }
+        Ok(Some(at))
+    }
+
+    fn record_kind(&mut self, kind: Option<usize>, nanos: u64, end: u64) {
+        let is_measured = end >= self.shared.options.warm_up_nanos();
+        if let Some(latency) = kind.filter(|_| is_measured).and_then(|at| self.kinds.get_mut(at)) {
+            latency.record_nanos(nanos);
+        }
     }
 
     /// Reads in a closed loop until the phase ends.
@@ -177,35 +244,26 @@ impl<'a> Client<'a> {
     }
 
     fn look_up(&mut self, check: ValueCheck) -> Result<(), StoreError> {
-        let Self { shared, key, wrong_answers, .. } = self;
-        let found = shared.store.get(key, &mut |value| {
-            black_box(value.last());
-            *wrong_answers += u64::from(!check.accepts(key, value));
-        })?;
-        self.wrong_answers += u64::from(!found);
+        let Self { shared, key, tally, .. } = self;
+        let found = shared.store.get(key, &mut |value| tally.look_at(check, key, value))?;
+        self.tally.not_found += u64::from(!found);
         Ok(())
     }
 
     /// A scan starts at an existing key, so an empty answer is wrong.
     fn scan(&mut self, check: ValueCheck, entries: u32) -> Result<(), StoreError> {
-        let Self { shared, key: start, wrong_answers, .. } = self;
-        let mut visit = |key: &[u8], value: &[u8]| {
-            black_box(value.last());
-            *wrong_answers += u64::from(!check.accepts(key, value));
-        };
+        let Self { shared, key: start, tally, .. } = self;
+        let mut visit = |key: &[u8], value: &[u8]| tally.look_at(check, key, value);
         let limit = entries as usize;
         let found = shared.store.scan(Some(start), Direction::Forward, limit, &mut visit)?;
-        self.wrong_answers += u64::from(found == 0);
+        self.tally.not_found += u64::from(found == 0);
         Ok(())
     }
 
     /// The query starts at a random secondary key, so an empty answer may be right.
     fn scan_index(&mut self, check: ValueCheck, entries: u32) -> Result<(), StoreError> {
-        let Self { shared, rng, wrong_answers, .. } = self;
-        let mut visit = |key: &[u8], value: &[u8]| {
-            black_box(value.last());
-            *wrong_answers += u64::from(!check.accepts(key, value));
-        };
+        let Self { shared, rng, tally, .. } = self;
+        let mut visit = |key: &[u8], value: &[u8]| tally.look_at(check, key, value);
         shared.store.scan_index(rng.next_u64(), entries as usize, &mut visit)?;
         Ok(())
     }

@@ -10,12 +10,15 @@ use std::time::Duration;
 
 use super::client::{Client, Shared};
 use super::clock::Clock;
+use super::mixed_load::MixedLoad;
 use super::query::Query;
 use super::recorder::Recorder;
-use super::report::{PhaseReport, ReaderReport, Sample};
+use super::report::{KindLatency, PhaseReport, ReaderReport, Sample};
 use super::schedule::Schedule;
 use crate::error::{OptionsError, RunError, StoreError};
 use crate::key::KeySpace;
+use crate::latency::Latency;
+use crate::operation_mix::MixPart;
 use crate::options::RunOptions;
 use crate::store::{Glance, Store};
 
@@ -115,6 +118,8 @@ struct Finished {
     recorder: Recorder,
     bytes_written: u64,
     wrong_answers: u64,
+    /// The latencies of each operation of the mix.
+    kinds: Vec<Latency>,
 }
 
 /// Runs a phase on a store loaded with the keys of `options`.
@@ -130,6 +135,23 @@ pub fn run_phase(
     clock: &dyn Clock,
     watch: &dyn Watch,
 ) -> Result<PhaseReport, RunError> {
+    run_phase_of(None, store, options, clock, watch)
+}
+
+/// Runs a phase in which writers carry out a mix, made for as many writers.
+///
+/// # Errors
+/// As for [`run_phase`].
+///
+/// # Panics
+/// When the store panics.
+pub fn run_phase_of(
+    mix: Option<&MixedLoad>,
+    store: &dyn Store,
+    options: &PhaseOptions,
+    clock: &dyn Clock,
+    watch: &dyn Watch,
+) -> Result<PhaseReport, RunError> {
     options.check()?;
     let run = &options.run;
     let keys = KeySpace::new(run.key_order, run.key_size_bytes, run.num)?;
@@ -139,6 +161,7 @@ pub fn run_phase(
         store,
         clock,
         options,
+        mix,
         keys,
         begin,
         end: begin + options.duration_nanos(),
@@ -180,8 +203,10 @@ fn spawn<'scope, 'env: 'scope>(
             shared.stopped.store(true, Ordering::Relaxed);
         }
         shared.clock.leave();
-        let Client { recorder, bytes_written, wrong_answers, .. } = client;
-        outcome.map(|()| Finished { recorder, bytes_written, wrong_answers })
+        let wrong_answers = client.tally.wrong_answers();
+        let Client { recorder, tally, kinds, .. } = client;
+        let bytes_written = tally.bytes_written;
+        outcome.map(|()| Finished { recorder, bytes_written, wrong_answers, kinds })
     })
 }
 
@@ -256,9 +281,22 @@ fn report(shared: &Shared<'_>, writers: &[Finished], readers: &[Finished]) -> Ph
                 wrong_answers: sum(readers, |reader| reader.wrong_answers),
             }
         }),
+        kinds: kinds(shared.mix, writers),
+        wrong_answers: sum(writers, |writer| writer.wrong_answers),
         user_bytes_written: sum(writers, |writer| writer.bytes_written),
         counters: crate::store::StoreCounters::default(),
     }
+}
+
+/// Returns the latencies of each operation of the mix, over all writers.
+fn kinds(mix: Option<&MixedLoad>, writers: &[Finished]) -> Vec<KindLatency> {
+    let parts = mix.map_or(&[][..], MixedLoad::parts);
+    let of_part = |(at, part): (usize, &MixPart)| {
+        let mut latency = Latency::new();
+        writers.iter().filter_map(|writer| writer.kinds.get(at)).for_each(|one| latency.add(one));
+        KindLatency { part: *part, latency }
+    };
+    parts.iter().enumerate().map(of_part).collect()
 }
 
 /// Counts each arrival that no client took, with its waiting time. If there are many such arrivals,

@@ -4,6 +4,7 @@ use super::phase::Load;
 use super::query::Query;
 use super::timeline::Timeline;
 use crate::latency::Latency;
+use crate::operation_mix::MixPart;
 use crate::store::{Glance, StoreCounters};
 
 /// The reported percentiles (S3-48).
@@ -59,10 +60,23 @@ pub struct PhaseReport {
     pub samples: Vec<Sample>,
     /// The results of the readers.
     pub readers: Option<ReaderReport>,
+    /// Latencies from arrival to end of each operation of a mix; empty if all writes are updates.
+    pub kinds: Vec<KindLatency>,
+    /// The number of wrong answers to the operations of a mix.
+    pub wrong_answers: u64,
     /// Bytes of keys and values written.
     pub user_bytes_written: u64,
     /// The engine's counters over the phase.
     pub counters: StoreCounters,
+}
+
+/// The latencies of an operation of a mix.
+#[derive(Debug, Clone)]
+pub struct KindLatency {
+    /// The operation.
+    pub part: MixPart,
+    /// Latencies from arrival to end.
+    pub latency: Latency,
 }
 
 /// The results of readers that ran concurrently with the writers.

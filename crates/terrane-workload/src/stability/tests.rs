@@ -1,5 +1,6 @@
 //! Tests the drivers in virtual time, and compares them with computed latencies.
 
+mod mixed;
 mod naive;
 mod queue;
 mod server;

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use super::arrival::Arrival;
 use super::clock::{Clock, SystemClock};
-use super::phase::{Load, PhaseOptions, Watch, run_phase};
+use super::mixed_load::{MixedLoad, check_mix};
+use super::phase::{Load, PhaseOptions, Watch, run_phase_of};
 use super::query::Query;
 use super::report::PhaseReport;
 use crate::error::{OptionsError, RunError};
+use crate::operation_mix::OperationMix;
 use crate::options::RunOptions;
 use crate::store::Store;
 
@@ -25,6 +27,8 @@ pub struct TwoPhaseOptions {
     pub utilization: f64,
     /// The arrivals of the running phase.
     pub arrival: Arrival,
+    /// The operations of the writers; `None` for updates of loaded records.
+    pub mix: Option<OperationMix>,
     /// The number of writers.
     pub writers: u32,
     /// The number of readers in both phases; the maximum is measured while they read.
@@ -45,6 +49,7 @@ impl Default for TwoPhaseOptions {
             warm_up: Duration::from_secs(10),
             utilization: 0.95,
             arrival: Arrival::Constant,
+            mix: None,
             writers: 1,
             readers: 0,
             query: Query::Point,
@@ -84,6 +89,9 @@ impl TwoPhaseOptions {
     pub fn check(&self) -> Result<(), OptionsError> {
         if !(self.utilization > 0.0 && self.utilization <= 2.0) {
             return Err(OptionsError::new("utilization", "a share above 0, at most 2"));
+        }
+        if let Some(mix) = &self.mix {
+            check_mix(mix, self.writers, self.readers)?;
         }
         self.testing_phase().check()?;
         self.running_phase(1.0).check()
@@ -126,14 +134,19 @@ pub fn evaluate<'w>(
     options.check()?;
     let clock = SystemClock::new();
     let clock: &dyn Clock = &clock;
+    let new_load = |mix| MixedLoad::new(mix, options.writers, &options.run);
+    let mix = options.mix.as_ref().map(new_load).transpose()?;
+    let mix = mix.as_ref();
     let store = subject.for_testing()?;
-    let testing = run_phase(store, &options.testing_phase(), clock, &*watch("testing"))?;
+    let testing = options.testing_phase();
+    let testing = run_phase_of(mix, store, &testing, clock, &*watch("testing"))?;
     let maximum = testing.per_second();
     if maximum <= 0.0 {
         let reason = "no write completed in the testing phase; make it longer";
         return Err(OptionsError::new("testing", reason).into());
     }
     let store = subject.for_running()?;
-    let running = run_phase(store, &options.running_phase(maximum), clock, &*watch("running"))?;
+    let running = options.running_phase(maximum);
+    let running = run_phase_of(mix, store, &running, clock, &*watch("running"))?;
     Ok(TwoPhaseReport { testing, running })
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use terrane::IoBudget;
 use terrane_lab::stability::StabilityOptions;
 use terrane_workload::stability::{Arrival, Query, TwoPhaseOptions};
-use terrane_workload::{Distribution, Indexes, RunOptions, ValueSize};
+use terrane_workload::{Distribution, Indexes, OperationMix, RunOptions, ValueSize};
 
 use crate::engine_flags::EngineFlags;
 use terrane_lab::quantity::{
@@ -23,6 +23,7 @@ Examples:
   terrane stability --budget 100MB/s --design 'leveling; limit=global(2x)'
   terrane stability --arrival 'burst(50%,25,200%,5)' --readers 1 --read short
   terrane stability --index 'eager(2)' --readers 1 --read index
+  terrane stability --mix 'update=60,get=30,scan:100=5,insert=5' --writers 4
   terrane stability --records 10M --distribution zipf:0.99 --json
 
 docs/stability.md explains the report.";
@@ -67,6 +68,11 @@ pub(crate) struct StabilityArgs {
     /// `burst(LOW,SECONDS,HIGH,SECONDS)` with rates in writes per second or percent of the maximum
     #[arg(long, value_name = "HOW", default_value = "constant")]
     pub(super) arrival: Arrival,
+
+    /// Operations that arrive instead of updates, and their proportions, as for `bench --mix`; rates
+    /// and latencies are those of all operations, and the report has the latencies of each
+    #[arg(long, value_name = "SHARES", conflicts_with = "index")]
+    pub(super) mix: Option<OperationMix>,
 
     /// Clients that write, in the order of arrival
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=1024))]
@@ -154,6 +160,7 @@ impl StabilityArgs {
             running: self.running,
             utilization: self.utilization,
             arrival: self.arrival,
+            mix: self.mix.clone(),
             writers: self.writers,
             readers: self.readers,
             query: self.read,
@@ -242,6 +249,14 @@ mod tests {
     }
 
     #[test]
+    fn any_mix_can_arrive_in_bursts() {
+        let mix = "insert=80@normal,get=15,scan:10=5";
+        let plan = plan(&["--mix", mix, "--arrival", "burst(50%,1,120%,1)"]).unwrap();
+        assert_eq!(plan.phases.mix.as_ref().unwrap().parts().len(), 3);
+        assert_eq!(plan.phases.run.key_order, plan.phases.mix.unwrap().placement());
+    }
+
+    #[test]
     fn invalid_evaluations_are_rejected() {
         for arguments in [
             &["--design", "round"][..],
@@ -271,6 +286,12 @@ mod tests {
             &["--index", "keen"],
             &["--readers", "1", "--read", "index"],
             &["--index", "lazy(2)", "--calibrate"],
+            &["--mix", "update"],
+            &["--mix", "get=1"],
+            &["--mix", "insert=1;get=1"],
+            &["--mix", "update=1", "--index", "lazy(2)"],
+            &["--mix", "delete-range:5=1,insert=5", "--writers", "2"],
+            &["--mix", "delete=1,insert=1", "--readers", "1"],
         ] {
             assert!(plan(arguments).is_err(), "{arguments:?}");
         }

@@ -11,7 +11,7 @@ use terrane_lab::human;
 use terrane_lab::machine::Machine;
 use terrane_lab::sparkline::{sparkline, squeezed};
 use terrane_lab::stability::words::{
-    all_micros, arrivals, causes, facts, headline, micros, outlook,
+    all_micros, arrivals, causes, facts, headline, micros, operations, outlook,
 };
 use terrane_lab::stability::{
     Conclusion, DesignEvaluation, MapCalibration, StabilityPlan, stalls_by_cause,
@@ -32,11 +32,12 @@ pub(super) fn header(
     let distribution = run.distribution.map_or_else(String::new, |one| one.to_string());
     writeln!(
         out,
-        "{} records of {} + {} B = {} · {distribution} updates · {}{}{} · seed {}",
+        "{} records of {} + {} B = {} · {distribution} {} · {}{}{} · seed {}",
         human::count(run.num),
         run.key_size_bytes,
         run.value_size,
         human::bytes(plan.data_bytes()),
+        operations(&plan.phases),
         human::counted(plan.phases.writers.into(), "writer"),
         readers(&plan.phases),
         plan.indexes.map_or_else(String::new, |indexes| format!(" · indexes {indexes}")),
