@@ -144,6 +144,27 @@ fn snapshots_and_iterators_do_not_change() {
     }
 }
 
+/// The first drains after a replay knew no readers, and removed versions that a snapshot held.
+#[test]
+fn snapshots_taken_after_a_replay_do_not_change() {
+    for replayed in [1001, 1040] {
+        let storage = Arc::new(MemoryStorage::new(8));
+        let put = |db: &Db, key: u64, round: u64| db.put(spread(key), round.to_be_bytes());
+        let db = open(&storage, "flodb", "8MiB");
+        (0..replayed).for_each(|key| put(&db, key, 1).unwrap());
+        drop(db);
+        let db = open(&storage, "flodb", "8MiB");
+        let snapshot = db.snapshot();
+        (0..20).for_each(|key| put(&db, key, 2).unwrap());
+        // A scan drains what it reaches.
+        assert_eq!(db.iter().unwrap().count() as u64, replayed);
+        let seen: Vec<_> =
+            (0..20).map(|key| snapshot.get(spread(key)).unwrap().map(|v| number(&v))).collect();
+        assert_eq!(seen, [Some(1); 20], "{replayed} replayed");
+        assert!((0..20).all(|key| number(&db.get(spread(key)).unwrap().unwrap()) == 2));
+    }
+}
+
 #[test]
 fn a_database_with_data_refuses_a_design_that_discards_it() {
     let storage = Arc::new(MemoryStorage::new(3));

@@ -290,10 +290,12 @@ impl Writer {
 
     /// Inserts one operation, of a batch that began at `first`, while there are no readers.
     pub(crate) fn replay_one(&self, memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) {
-        let no_readers = || SeqNo::MAX;
-        let inserted = insert_one(memtable, op, seq, first, no_readers);
+        // Every reader will read at or above the last number that is replayed. This remains true
+        // after the replay, when a drain may still use the bounds that this write leaves behind.
+        let later_readers = || seq;
+        let inserted = insert_one(memtable, op, seq, first, later_readers);
         if let (true, Some(key)) = (inserted.wants_settling, op.point_key()) {
-            memtable.settle(key, seq, no_readers);
+            memtable.settle(key, seq, later_readers);
         }
         if inserted.wants_drain {
             self.context.signals.drains.wake();
