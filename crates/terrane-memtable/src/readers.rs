@@ -66,10 +66,14 @@ impl<'r> ReaderView<'r> {
     /// hold it are not considered.
     pub(crate) fn is_hidden(&self, older: SeqNo, newer: SeqNo) -> bool {
         let bounds = self.bounds();
+        let seqs = older..newer;
         newer <= bounds.visible
             && (newer <= bounds.oldest
                 || older > bounds.newest
-                || !self.readers.hold_any(older..newer))
+                // Most often one number is held, and the bounds say which: no lock is needed.
+                || !(seqs.contains(&bounds.oldest)
+                    || seqs.contains(&bounds.newest)
+                    || self.readers.hold_any(seqs)))
     }
 }
 

@@ -3,7 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -154,6 +154,30 @@ fn values_of_varying_sizes_reuse_memory() {
         let total = growth(last.total_bytes(), first.total_bytes());
         assert!(used < 1.1 && total < 1.4, "{least} to {most} bytes: {used:.2}, {total:.2}");
     }
+}
+
+/// A reader that keeps the last values it read pins the nodes that were freed last.
+#[test]
+fn pinned_values_do_not_keep_free_memory_from_use() {
+    let memtable = memtable(LowerLevel::BTree, 64);
+    let mut window = VecDeque::new();
+    let mut first = 0;
+    for seq in 1..=some(50_000) {
+        let key = key_of(seq % 20);
+        let added = memtable.update(&key, seq, EntryKind::Value, &[7; 100], Held(seq - 1, &[]));
+        if added.wants_settling {
+            memtable.settle(&key, seq, Held(seq, &[]));
+        }
+        window.push_back(memtable.get_pinned(&key, seq).unwrap());
+        if window.len() > 30 {
+            window.pop_front();
+        }
+        if seq == some(1000) {
+            first = memtable.memory().total_bytes();
+        }
+    }
+    let last = memtable.memory().total_bytes();
+    assert!(last < first + (8 << 10), "grew from {first} to {last} bytes");
 }
 
 /// The newest version of each key at or below `seq` as a cursor visits it.

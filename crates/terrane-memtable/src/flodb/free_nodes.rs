@@ -6,12 +6,14 @@
 //! Invariant 1: a node here is unreachable, because whoever reclaimed it overwrote every pointer to
 //! it. It may still be pinned, so it is refilled only once `is_free` returns true.
 
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 
 use crate::skiplist::{Node, versions_of};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-/// The number of nodes of a class that a search probes, because the last ones may be pinned.
+/// The number of nodes of a class that a search probes, because the last ones may be pinned. Those
+/// that it refuses move to the front, so that later searches probe others.
 const PROBES_MAX: usize = 4;
 
 /// The number of larger classes that a search tries.
@@ -24,7 +26,7 @@ const STEP_BITS: u32 = 4;
 
 /// The free nodes of a memtable.
 pub(super) struct FreeNodes {
-    classes: Mutex<Vec<Vec<FreeNode>>>,
+    classes: Mutex<Vec<VecDeque<FreeNode>>>,
     /// The number of nodes.
     count: AtomicUsize,
     /// The bytes of the nodes.
@@ -58,8 +60,7 @@ impl FreeNodes {
     /// Takes a node that has room for `needed` bytes of key and value, and no pins.
     #[inline]
     pub(super) fn pop(&self, needed: usize) -> Option<NonNull<Node>> {
-        // Relaxed, here and below: an outdated count only costs an allocation or a futile search,
-        // and what is counted orders nothing.
+        // Relaxed: an outdated count only costs an allocation or a futile search.
         if self.count.load(Ordering::Relaxed) == 0 { None } else { self.search(needed) }
     }
 
@@ -67,14 +68,14 @@ impl FreeNodes {
         let mut classes = lock(&self.classes);
         let first = class_of(needed);
         for class in classes.iter_mut().skip(first).take(CLASSES_TRIED_MAX) {
-            let mut last = class.iter().enumerate().rev().take(PROBES_MAX);
-            let found = last.find(|(_, FreeNode(node))| {
+            for _ in 0..PROBES_MAX.min(class.len()) {
+                let Some(FreeNode(node)) = class.pop_back() else { break };
                 // SAFETY: only nodes with versions get here, and their arena outlives this.
-                let versions = unsafe { versions_of(*node) };
-                fits(versions.capacity(), needed) && versions.is_free()
-            });
-            if let Some((at, _)) = found {
-                let FreeNode(node) = class.swap_remove(at);
+                let versions = unsafe { versions_of(node) };
+                if !fits(versions.capacity(), needed) || !versions.is_free() {
+                    class.push_front(FreeNode(node));
+                    continue;
+                }
                 add(&self.count, 1_usize.wrapping_neg());
                 add(&self.bytes, bytes_of(node).wrapping_neg());
                 return Some(node);
@@ -94,14 +95,14 @@ impl FreeNodes {
         if versions.is_retained() {
             return;
         }
-        let before = classes.capacity() * size_of::<Vec<FreeNode>>();
+        let before = classes.capacity() * size_of::<VecDeque<FreeNode>>();
         if classes.len() <= class {
-            classes.resize_with(class + 1, Vec::new);
+            classes.resize_with(class + 1, VecDeque::new);
         }
-        let mut grown = classes.capacity() * size_of::<Vec<FreeNode>>() - before;
+        let mut grown = classes.capacity() * size_of::<VecDeque<FreeNode>>() - before;
         if let Some(list) = classes.get_mut(class) {
             let before = list.capacity();
-            list.push(FreeNode(node));
+            list.push_back(FreeNode(node));
             grown += (list.capacity() - before) * size_of::<FreeNode>();
         }
         add(&self.count, 1);
@@ -111,8 +112,10 @@ impl FreeNodes {
 
     /// Returns the number of versions that were reclaimed so far, and their bytes of keys and values.
     pub(super) fn reclaimed(&self) -> (usize, usize) {
-        let versions = self.reclaimed.load(Ordering::Relaxed);
-        (versions, self.reclaimed_bytes.load(Ordering::Relaxed))
+        // Acquire pairs with the release store in `add`: a version is counted as added before it is
+        // counted here, so a caller that loads what was added after this never counts too few.
+        let versions = self.reclaimed.load(Ordering::Acquire);
+        (versions, self.reclaimed_bytes.load(Ordering::Acquire))
     }
 
     /// Returns the bytes of the free nodes, and those that the lists have allocated.
@@ -123,7 +126,7 @@ impl FreeNodes {
 
 /// Adds to a counter that changes only under the lock.
 fn add(counter: &AtomicUsize, number: usize) {
-    counter.store(counter.load(Ordering::Relaxed).wrapping_add(number), Ordering::Relaxed);
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(number), Ordering::Release);
 }
 
 fn bytes_of(node: NonNull<Node>) -> usize {

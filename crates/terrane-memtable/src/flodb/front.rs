@@ -81,7 +81,9 @@ impl FrontLevel for FloDb {
     }
 
     fn overwrite(&self) {
-        if self.update == Update::InPlace && !self.pause.is_paused() {
+        // The skip-list keeps what is linked, so draining into it frees nothing.
+        let frees = self.update == Update::InPlace && self.lower.overwrites();
+        if frees && !self.pause.is_paused() {
             self.drain_all();
         }
     }

@@ -201,6 +201,11 @@ impl Lower {
         self.overwritten.swap(0, Ordering::Relaxed)
     }
 
+    /// Returns whether versions that are linked here are overwritten in place.
+    pub(super) fn overwrites(&self) -> bool {
+        matches!(self.structure, LowerStructure::BTree(_))
+    }
+
     /// Returns the bytes in use and the bytes taken from the allocator.
     pub(super) fn usage(&self) -> (usize, usize) {
         let (used, allocated) = match &self.structure {
@@ -208,7 +213,10 @@ impl Lower {
             LowerStructure::SkipList(list) => list.usage(),
         };
         let (free, lists) = self.free.usage();
-        ((used + lists).saturating_sub(free), allocated + lists)
+        // Free nodes may be pinned, or of sizes that no version needs any more. So no more of them
+        // than what is in use counts as room, and the memtable is flushed in the end.
+        let live = used.saturating_sub(free);
+        (live.max(used - live) + lists, allocated + lists)
     }
 }
 

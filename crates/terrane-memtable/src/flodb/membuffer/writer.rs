@@ -15,6 +15,10 @@ use crate::skiplist::{Node, NodeRef, Older, Temperature, versions_of};
 /// further back stay until a later write finds fewer in front of them.
 const PASSED_MAX: usize = 8;
 
+/// The maximum number of versions that a write reclaims while it holds the bucket. Only a batch that
+/// wrote a key more often leaves some to the next write.
+const RECLAIMED_MAX: usize = 64;
+
 /// A locked bucket, with the structures that a change to it needs.
 pub(super) struct BucketWriter<'a> {
     pub(super) lower: &'a Lower,
@@ -67,7 +71,7 @@ impl<'a> BucketWriter<'a> {
         while let Some(node) = (unsafe { newer.versions() }).older().node() {
             // SAFETY: `node` is in the chain, so it has versions, in the arena of `lower`.
             let versions = unsafe { versions_of(node) };
-            if passed == PASSED_MAX {
+            if passed == PASSED_MAX || reclaimed == RECLAIMED_MAX {
                 break;
             }
             // SAFETY: `node` is in the chain of a locked bucket (invariant 7), and not free yet.
