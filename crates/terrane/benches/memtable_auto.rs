@@ -74,7 +74,7 @@ fn client(db: &Db, phase: &Phase, operations: u64, written: &AtomicU64, mut rng:
         };
         if kind < phase.lookups {
             let mut key = key(known);
-            if kind % 2 == 0 {
+            if kind.is_multiple_of(2) {
                 key[0] |= 0x80;
             }
             drop(db.get(key).unwrap());

@@ -46,7 +46,7 @@ fn config(rng: &mut Rng, durability: Durability) -> Config {
         memory_budget: 1 << 20,
         log_segment_bytes: 64 << 10,
         log_bytes_max: 1 << 20,
-        log_dir: *rng.pick(LOG_DIRS),
+        log_dir: rng.pick::<&str>(LOG_DIRS),
         flush_threads: rng.between(1, 3) as usize,
         compaction_threads: 1,
         merge_threads: 3,

@@ -204,8 +204,8 @@ impl<'a> Tree<'a> {
     fn nanos(&mut self, mix: &MemtableOperations) -> f64 {
         let model = CostModel::present(mix, self.entries, self.table);
         self.unsorted += mix.writes as f64;
-        if mix.scans > 0 {
-            self.unsorted = (mix.writes / mix.scans) as f64;
+        if let Some(written) = mix.writes.checked_div(mix.scans) {
+            self.unsorted = written as f64;
         }
         if self.kind != SCANNED {
             return model.nanos(self.kind);

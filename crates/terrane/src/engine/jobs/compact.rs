@@ -56,6 +56,7 @@ struct CompactionResult {
 }
 
 /// The processor time of a compaction, by phase.
+#[derive(Clone, Copy)]
 struct CompactionCpu {
     /// The locks, the snapshots, and which tables are merged together.
     planning: Duration,

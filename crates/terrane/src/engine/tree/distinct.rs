@@ -28,7 +28,7 @@ impl DistinctKeys {
     /// Adds the key with this hash.
     #[inline]
     pub(super) fn add(&self, hash: u64) {
-        if hash % SAMPLED == 0 {
+        if hash.is_multiple_of(SAMPLED) {
             self.add_sampled(hash / SAMPLED);
         }
     }
