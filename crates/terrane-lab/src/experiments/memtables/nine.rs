@@ -138,6 +138,18 @@ fn measure_one(make: &NewBuffer<'_>, load: &Load, sorted: &Load, count: usize) -
     }
 }
 
+const HEADERS: [&str; 9] = [
+    "theirs",
+    "ours",
+    "entries",
+    "insert",
+    "in order",
+    "insert and lookup",
+    "lookup",
+    "longest",
+    "range",
+];
+
 pub(super) fn measure(sizes: &BufferSizes, results: &mut Results) {
     let load = &sizes.load;
     let sorted = load.sorted();
@@ -197,17 +209,7 @@ pub(super) fn measure(sizes: &BufferSizes, results: &mut Results) {
     });
     results.table(
         "The nine buffers of the later program: inserts, then lookups and ranges of ten entries",
-        &[
-            "theirs",
-            "ours",
-            "entries",
-            "insert",
-            "in order",
-            "insert and lookup",
-            "lookup",
-            "longest",
-            "range",
-        ],
+        &HEADERS,
         cells.collect(),
     );
 }
