@@ -9,8 +9,9 @@
 //! Invariants:
 //! 1. The first entry of a leaf that is not the leftmost is never removed: the next newer version of
 //!    its key is smaller than it, and therefore in a leaf to the left. So separators, which are such
-//!    first entries, are never refilled, and descents need no pins. Such an entry is hidden but kept:
-//!    at most one in a leaf.
+//!    first entries, are never refilled, and descents need no pins. Such an entry is kept although it
+//!    is hidden. If a leaf was split inside the versions of a key, the right half of them is only
+//!    visited by writes that enter that leaf, and may stay until the flush.
 //! 2. An entry is removed under the lock of its leaf, whose counter changes before the entry is
 //!    freed. Readers of a leaf pin an entry and then check the counter ([`super::node`]), so one that
 //!    finds it unchanged has pinned the entry before it was freed.
