@@ -95,6 +95,7 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
     let is_table = failure.path.extension().is_some_and(|extension| extension == "sst");
     match (failure.source.kind(), failure.operation) {
         (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, "list")
+        | (io::ErrorKind::NotADirectory, "read")
         | (io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory, "create") => {
             Some("a database is a directory")
         }

@@ -292,7 +292,7 @@ mod tests {
         for entry in ["leveldb", "rocksdb-leveling", "rocksdb-tiering"] {
             assert!(page.contains(&format!("| all of `{entry}` | ")), "{page}");
         }
-        assert!(page.contains(Difference::Deletes.rule()), "{page}");
+        assert!(page.contains(Difference::MoreTables.rule()), "{page}");
     }
 
     #[test]

@@ -65,8 +65,7 @@ impl OperationWindow {
         keyspace: &Keyspace,
         terms: ChangeTerms,
     ) -> Result<LiveAdvice> {
-        let next = Self::now(db);
-        let counts = next.counts.since(&self.counts);
+        let counts = db.operations().since(&self.counts);
         let operations = OperationProfile::counted(&counts).ok_or_else(|| {
             anyhow!(
                 "there were fewer than {OPERATIONS_MIN} operations since the last advice: {}",
@@ -76,6 +75,9 @@ impl OperationWindow {
         let machine = MachineModel::default();
         let records = RecordProfile::of_tree(&keyspace.tree().shape, &machine)
             .ok_or_else(|| anyhow!("no tree to advise on: nothing was flushed yet"))?;
+        let prefixes = sample(keyspace, records.count)?;
+        // The scans of the sample belong to no window.
+        let next = Self::now(db);
         let now = keyspace.design();
         let case = AdviceCase {
             operations,
@@ -86,7 +88,7 @@ impl OperationWindow {
             objective: Objective::default(),
             limits: Limits::default(),
             writers: 1,
-            prefixes: sample(keyspace, records.count)?,
+            prefixes,
             effort: EFFORT,
             seed: 1,
             now,
