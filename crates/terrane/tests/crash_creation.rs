@@ -17,34 +17,16 @@ use std::process::Command;
 use std::sync::Arc;
 
 use terrane::storage::{
-    Crash, CrashPoint, DiskStorage, Fault, FaultStorage, MemoryStorage, Operation, Storage,
-    Survival,
+    CrashPoint, DiskStorage, Fault, FaultStorage, MemoryStorage, Operation, Storage,
 };
-use terrane::{Background, Db, Durability, Error, ErrorKind, OpenMode, Options};
+use terrane::{Db, Error, ErrorKind, OpenMode};
 use terrane_testkit::{Rng, print_counts, seed_from_env};
 
+mod support;
+
+use support::openings::{crashes, in_memory, options};
+
 const PATHS: [&str; 5] = ["db", "./db", "a/b/db", "a/../db", "/a/b/db"];
-
-fn options(storage: Arc<dyn Storage>) -> Options {
-    Options::new()
-        .storage(storage)
-        .background(Background::Inline)
-        .durability(Durability::Sync)
-        .memory_budget(1 << 20)
-        .log_segment_bytes(64 << 10)
-}
-
-fn in_memory(storage: &MemoryStorage) -> Options {
-    options(Arc::new(storage.clone()))
-}
-
-/// The crashes to try at a point: all at the first interruption, and one at each later one.
-fn crashes(depth: usize, rng: &mut Rng) -> Vec<Crash> {
-    let power = |percent, seed| Crash::Power(Survival { percent, seed });
-    let (a, b, c) = (rng.bits(), rng.bits(), rng.bits());
-    let all = [Crash::Process, power(0, a), power(50, b), power(100, c)];
-    if depth == 0 { all.into() } else { vec![*rng.pick(&all)] }
-}
 
 /// The points to crash at: all at the first interruption, and fewer at each later one.
 fn points(storage: &MemoryStorage, depth: usize, rng: &mut Rng) -> Vec<CrashPoint> {

@@ -8,26 +8,17 @@ use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrane::storage::{Crash, CrashPoint, Fault, FaultStorage, MemoryStorage, Storage, Survival};
-use terrane::{Background, Db, Durability, Error, ErrorKind, OpenMode, Options};
+use terrane::storage::{CrashPoint, Fault, FaultStorage, MemoryStorage, Storage};
+use terrane::{Db, Error, ErrorKind, OpenMode, Options};
 use terrane_testkit::{Rng, print_counts, seed_from_env};
+
+mod support;
+
+use support::openings::{crashes, in_memory, options};
 
 const DIR: &str = "db";
 /// Directories for logs: within that of the database, next to it, and absolute ones.
 const PLACES: [&str; 4] = ["wal", "../wal", "a/b/wal", "/fast/wal"];
-
-fn options(storage: Arc<dyn Storage>) -> Options {
-    Options::new()
-        .storage(storage)
-        .background(Background::Inline)
-        .durability(Durability::Sync)
-        .memory_budget(1 << 20)
-        .log_segment_bytes(64 << 10)
-}
-
-fn in_memory(storage: &MemoryStorage) -> Options {
-    options(Arc::new(storage.clone()))
-}
 
 /// Adds the directory of the log to options, unless `place` is empty.
 fn with_log(options: Options, place: &str) -> Options {
@@ -44,13 +35,6 @@ fn places_with_segments(storage: &dyn Storage) -> Vec<PathBuf> {
     let dirs = std::iter::once(PathBuf::from(DIR));
     let dirs = dirs.chain(PLACES.iter().map(|place| Path::new(DIR).join(place)));
     dirs.filter(|dir| segments(storage, dir) > 0).collect()
-}
-
-fn crashes(rng: &mut Rng, is_first: bool) -> Vec<Crash> {
-    let power = |percent, seed| Crash::Power(Survival { percent, seed });
-    let (a, b, c) = (rng.bits(), rng.bits(), rng.bits());
-    let all = [Crash::Process, power(0, a), power(50, b), power(100, c)];
-    if is_first { all.into() } else { vec![*rng.pick(&all)] }
 }
 
 /// Opens the database with its log in `place`. It must have the first `durable` writes; adds one, and
@@ -91,7 +75,7 @@ fn open_and_crash(
     assert!(points.len() > 5, "{}", points.len());
     points.retain(|_| rng.percent([100, 12, 0][depth]));
     for point in points {
-        for crash in crashes(rng, depth == 0) {
+        for crash in crashes(depth, rng) {
             let to = *rng.pick(&TO);
             let story = format!("{story}, then before '{}' {crash:?} to '{to}'", point.operation());
             let (image, durable) = (point.image(crash), point.mark());

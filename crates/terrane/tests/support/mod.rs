@@ -5,6 +5,7 @@
 
 pub mod config;
 pub mod model;
+pub mod openings;
 pub mod outside;
 pub mod script;
 pub mod threads;
