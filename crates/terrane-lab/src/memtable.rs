@@ -301,7 +301,7 @@ fn in_turns<T>(
 
 impl Series {
     /// Returns each operation at the fastest of the rounds, to exclude interference from other
-    /// processes. Its maximum is no P100: take that of a round.
+    /// processes. Its maximum is not a P100: take the P100 of one round.
     #[must_use]
     pub fn fastest(rounds: &[Self]) -> Self {
         let mut fastest = Self::default();

@@ -1,4 +1,4 @@
-//! Rows below a plot that show what was the case at each time of its horizontal axis.
+//! Rows below a plot that mark intervals of its horizontal axis, such as stalls.
 
 /// A row below the horizontal axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Span {
     pub to: f64,
     /// How strong its colour is, above 0 and up to 1.
     pub strength: f64,
-    /// What is the case, shown if the part is wide enough, and on the pointer.
+    /// The name of the interval, shown if the part is wide enough, and under the pointer.
     pub label: String,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A measurement covers only what happened in it: merges of the last levels take longer than most
 //! runs. The simulator uses the engine's policy and the constants of this very run ([`fit`]), so it
-//! can say what follows. It first replays the run. If the replay differs from the measurement by
-//! more than stated, it says nothing.
+//! can predict later merges and stalls. It first replays the run. If the replay differs from the
+//! measurement by more than the stated limit, there is no prediction.
 //!
 //! [`fit`]: super::fit
 

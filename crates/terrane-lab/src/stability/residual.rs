@@ -1,4 +1,4 @@
-//! The measured run against its replay.
+//! The differences between a measured run and its replay in the simulator.
 
 use terrane_sim::SimulationOutcome;
 

@@ -62,7 +62,7 @@ impl<'a> CostModel<'a> {
             MemtableKind::Vector { .. } => {
                 self.lookups(costs, half) + self.ordered(costs, half, reads)
             }
-            // A scan sorts, or drains, what was written since the last scan.
+            // A scan sorts, or drains, the entries that were written since the last scan.
             MemtableKind::HashVector { .. }
             | MemtableKind::HashSkipList { .. }
             | MemtableKind::HashLinkedList { .. }

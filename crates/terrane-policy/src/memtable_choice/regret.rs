@@ -2,10 +2,10 @@
 //!
 //! A kind is chosen when a memtable is created. If few keys are written after that, the memtable stays,
 //! however badly it suits the reads: a lookup in a full vector that was never sorted takes 60 µs. The
-//! engine therefore passes the operations of each short time to [`Regret::note`]. It sums up what they
-//! cost more than they would after a change, and once this regret exceeds the cost of the change, the
-//! change is due. A change that turns out to be useless has then cost no more than what was lost before
-//! it, as with a rented ski.
+//! engine therefore passes the operations of each short time to [`Regret::note`]. It sums up
+//! their excess cost over the best other kind, and once this regret exceeds the cost of a change, the
+//! change is due. So a change that turns out to be useless costs at most as much as the regret before
+//! it: the ski-rental rule.
 //!
 //! A vector that lookups scan is sorted once, which needs no flush. Any other change replaces the
 //! memtable, which is flushed early: level 0 gets a smaller run, and the merges that it causes move fewer

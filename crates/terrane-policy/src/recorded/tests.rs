@@ -78,7 +78,7 @@ fn differences_follow_their_rules() {
     };
     let level0 = "level 0 4=a..=k:1KiB 3=c..=z:1KiB 2=a..=k:1KiB";
     let gathers = "1-leveling L0=3 base=9KiB; buffer=1KiB; trigger=run-count,level-saturation";
-    // What comes out of a compaction does not matter here.
+    // The outputs of a compaction do not matter here.
     let to_1 = "-> 1:";
     assert_eq!(of(gathers, level0, &format!("compact - 0: 2 3 4 {to_1}")), None);
     assert_eq!(of(gathers, level0, "rest"), Some(Difference::Acts));

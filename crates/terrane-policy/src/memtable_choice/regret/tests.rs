@@ -65,7 +65,7 @@ fn few_lookups_among_many_writes_change_nothing() {
     }
 }
 
-/// Each lookup of a vector sorts what was written since the last. Nothing but another kind helps.
+/// Each lookup of a vector sorts the entries since the last lookup. Only another kind avoids that.
 #[test]
 fn a_kind_that_does_not_suit_is_left_once_that_pays() {
     let vector = MemtableKind::VECTOR;

@@ -220,7 +220,7 @@ impl<'a> Tree<'a> {
         others + part(MemtableKind::VECTOR, sorted) + part(SCANNED, self.unsorted)
     }
 
-    /// Replaces or sorts the memtable if that is due. Returns what is not a cost of operations.
+    /// Replaces or sorts the memtable if that is due. Returns the nanoseconds that it takes.
     fn change(&mut self, phase: &Phase) -> f64 {
         let mut nanos = 0.0;
         let reads = self.since_check.lookups + self.since_check.scans;

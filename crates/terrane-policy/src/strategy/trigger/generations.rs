@@ -9,7 +9,7 @@
 //! generations.
 //!
 //! WiredTiger merges generations that differ once no merge has come for longer than flushes should
-//! have made one. Sizes tell that without a clock: where no generation has `min` adjacent runs but one
+//! have made one. Here sizes decide, without a clock: where no generation has `min` adjacent runs but one
 //! has as many in all, they are merged with the runs between them, where these have the fewest bytes.
 //!
 //! (`chunk_size`, `merge_min`, of which 0 means half of `merge_max`, `merge_max` and `chunk_max`. Not

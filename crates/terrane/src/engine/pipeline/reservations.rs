@@ -1,10 +1,10 @@
 //! Reserves sequence numbers and space in the log, both in one atomic step.
 //!
-//! One word counts what is reserved: the operations in its lower half, the space in its upper half.
+//! One word counts all reservations: the operations in its lower half, the space in its upper half.
 //! A writer adds its own counts to the word; the old value is where its part begins. So the parts of
 //! all writers are disjoint, leave no gap, and have the same order in both counts. A reservation
 //! that does not fit fails, and so do all later ones. Closing makes every later reservation fail and
-//! returns what was reserved.
+//! returns the totals.
 //!
 //! Invariants:
 //! 1. The word only grows, until it is closed and after that. It does not overflow: a writer adds to a
