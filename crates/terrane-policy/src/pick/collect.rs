@@ -305,8 +305,7 @@ fn is_worth_its_tables(input: &PickContext<'_>, victims: &[Victim]) -> bool {
 }
 
 /// The files that a job on `tables` relocates, in ascending order: `first` if it is given, and other
-/// victims in their order. If there are several, the job moves no more than `most` bytes of the values
-/// of all but the first.
+/// victims in their order. If there are several, their values in `tables` take at most `most` bytes.
 fn relocated(
     tables: &[&Arc<TableInfo>],
     first: Option<&Victim>,

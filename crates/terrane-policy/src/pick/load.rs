@@ -64,8 +64,9 @@ fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     Some(CompactionCandidate {
         reason: Reason::Stall { level, runs, limit, movement: None },
         level,
+        // No other candidate has this precedence.
         rank: usize::MAX,
-        score: runs as f64 / limit.max(1) as f64,
+        score: 1.0,
         extent: Extent::Level,
     })
 }
@@ -124,15 +125,15 @@ fn of_level(
     }
     // Runs that only pass through level 0 move on, and levels that should be one run become one.
     let passes = level == 0 && allowed == 0;
-    if passes || load.runs > allowed.max(1) && !gathers {
+    if passes || !gathers && load.runs > 1 {
         let runs = load.runs;
-        let score = runs as f64 / allowed.max(1) as f64;
+        let score = runs as f64;
         let loads = triggers.iter().map(Trigger::kind).find(|kind| kind.is_load());
         let trigger = loads.unwrap_or(TriggerKind::LevelSaturation);
         let reason = if passes {
             Reason::Passing { trigger, level, runs }
         } else {
-            Reason::Repair { level, runs, allowed: allowed.max(1) }
+            Reason::Repair { level, runs, allowed }
         };
         let rank = load_rank(input, level);
         found.push(CompactionCandidate { reason, level, rank, score, extent: Extent::Level });

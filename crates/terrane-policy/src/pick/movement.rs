@@ -29,9 +29,9 @@ fn context<'a>(
     rule: Movement,
 ) -> MovementContext<'a> {
     let strategy = &input.design.strategy;
-    let triggers = strategy.triggers.at(level).iter();
+    let mut triggers = strategy.triggers.at(level).iter();
     let times = triggers.clone().find_map(|trigger| trigger.rule().tombstone_times());
-    let density = triggers.filter_map(|trigger| match trigger {
+    let density = triggers.find_map(|trigger| match trigger {
         Trigger::TombstoneDensity(density) => Some(u64::from(density.0)),
         _ => None,
     });
@@ -46,7 +46,7 @@ fn context<'a>(
         now_micros: input.now_micros,
         seed: rule.seed().unwrap_or_default(),
         tombstone_deadline: times.map(|times| deadlines(times).get(level)),
-        dense_percent: density.min().unwrap_or(0),
+        dense_percent: density.unwrap_or(0),
     }
 }
 

@@ -5,6 +5,7 @@ mod properties;
 mod random;
 mod reasons;
 mod rules;
+mod running;
 mod simulate;
 mod values;
 
@@ -16,7 +17,7 @@ use super::*;
 use crate::access::{TableAccess, TableAccesses};
 use crate::catalogue;
 use crate::design::Design;
-use crate::shape::{TableId, TableInfo, TreeShape};
+use crate::shape::{TableId, TableInfo, TreeShape, ValueFileId};
 use crate::units::parse_micros;
 use simulate::TestTree;
 
@@ -38,6 +39,9 @@ fn collections_match_testdata() {
     datadriven::run(path, answer);
 }
 
+/// Besides the design, a case may state the time `now`, delete `persistence`, the oldest `snapshot`,
+/// the `reads` of tables, jobs that are `running`, and a `cursor`: `1@d` for a turn of level 1 that
+/// starts at key `d`.
 fn answer(case: &Case) -> String {
     let design: Design = case.argument("design").unwrap_or(catalogue::DEFAULT).parse().unwrap();
     let mut tree = TestTree::new(case.input.parse().unwrap(), design);
@@ -46,9 +50,25 @@ fn answer(case: &Case) -> String {
     tree.delete_persistence_micros = time("persistence");
     tree.oldest_snapshot = case.argument("snapshot").map(|seq| seq.parse().unwrap());
     tree.accesses = case.argument("reads").map(accesses).unwrap_or_default();
+    if let Some((level, key)) = case.argument("cursor").and_then(|text| text.split_once('@')) {
+        tree.cursors.set(level.parse().unwrap(), Some(key.as_bytes().into()));
+    }
+    let shape = tree.shape.clone();
+    let jobs = case.argument("running").map(|text| running::jobs(text, &shape)).unwrap_or_default();
+    let job = |job: Option<Compaction>| job.map_or("nothing".into(), |job| job.to_string());
     let mut text = String::new();
     match case.directive.as_str() {
-        "pick" => return tree.pick(&[]).map_or("nothing".into(), |job| job.to_string()),
+        "pick" => return job(tree.pick(&jobs)),
+        "collect" => {
+            let files = case.argument("files").unwrap().split(',');
+            let files: Vec<ValueFileId> =
+                files.map(|id| ValueFileId(id.parse().unwrap())).collect();
+            return job(manual_collection(&tree.input(&jobs), &files));
+        }
+        "refilled" => {
+            let running = running::one(case.argument("job").unwrap(), &shape);
+            return format!("{:.1} %", 100.0 * refilled(&tree.input(&jobs), &running));
+        }
         "due" => {
             let due = next_due_micros(&tree.input(&[]));
             return due.map_or("never".into(), |due| {
@@ -75,7 +95,7 @@ fn answer(case: &Case) -> String {
             }
         }
         "parallel" => {
-            let mut in_progress = Vec::new();
+            let mut in_progress = jobs;
             while let Some(job) = tree.pick(&in_progress) {
                 writeln!(text, "{job}").unwrap();
                 in_progress.push(job);

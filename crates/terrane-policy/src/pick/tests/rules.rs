@@ -75,6 +75,9 @@ fn a_compaction_is_due_by_shape_regardless_of_time() {
     assert_eq!(due("tiering; trigger=space-amplification(900)+run-count", runs), None);
     let list = "L0 r5: 5=a..=z:9MiB\nL0 r4: 4=a..=z:9MiB\nL0 r3: 3=a..=z:9MiB";
     assert_eq!(due("asterixdb-concurrent", list), Some(0));
+    // A merge of size-tiered runs is one of the level of its oldest run.
+    let deeper = "L0 r5: 5=a..=z:9MiB\nL0 r4: 4=a..=z:9MiB\nL1 r3: 3=a..=z:9MiB";
+    assert_eq!(due("asterixdb-concurrent", deeper), Some(1));
     // Not while a job has its tables.
     let tree = tree("leveling base=512KiB; trigger=level-saturation", old);
     let job = tree.pick(&[]).unwrap();
@@ -87,4 +90,26 @@ fn a_manual_compaction_moves_the_only_level_down() {
     let tree = tree("balanced", "L0 r6: 6=a..=m:1MiB\nL0 r5: 5=a..=z:1MiB");
     let job = manual(&tree.input(&[]), 0, &KeyRange::all()).unwrap();
     assert!(job.to_string().starts_with("L0 r6: 6 + L0 r5: 5 -> L1 new run"), "{job}");
+}
+
+/// The next turn of a level begins after the tables that it gave up, in whichever of its runs they end
+/// last. Tables of the next level do not count.
+#[test]
+fn a_turn_continues_after_the_tables_that_moved() {
+    let turns = |design: &str, shape: &str| {
+        let tree = tree(design, shape);
+        let mut cursors = Cursors::default();
+        cursors.advance(&tree.pick(&[]).unwrap());
+        let key = |level| cursors.get(level).map(|key| String::from_utf8_lossy(key).into_owned());
+        [key(0), key(1), key(2)].map(Option::unwrap_or_default)
+    };
+    let two = "leveling base=1MiB; granularity=files(2); movement=round-robin";
+    let shape = "L1 r2: 1=a..b:1MiB 2=c..d:1MiB 3=e..f:1MiB\nL2 r1: 9=a..z:1MiB";
+    assert_eq!(turns(two, shape), ["", "d", ""]);
+    let column = "tiering T=3 L0=3 base=9MiB; granularity=file; movement=round-robin";
+    let shape = "L1 r5: 5=b..e:4MiB\nL1 r4: 4=a..c:4MiB\nL1 r3: 3=a..b:4MiB\nL2 r1: 9=x..z:1MiB";
+    assert_eq!(turns(column, shape), ["", "e", ""]);
+    // A level that moves as a whole has no turns.
+    let whole = "leveling-full base=1MiB";
+    assert_eq!(turns(whole, "L1 r2: 1=a..b:9MiB\nL2 r1: 9=a..z:1MiB"), ["", "", ""]);
 }
