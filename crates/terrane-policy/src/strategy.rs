@@ -245,6 +245,51 @@ mod tests {
         assert_eq!(runs(Eagerness::Hybrid("4,2,last:1".parse().unwrap())), [9, 4, 2, 1]);
     }
 
+    /// Dostoevsky's fluid tree (§4): below level 0, where a level holds fewer runs than enter it.
+    #[test]
+    fn runs_are_filled_where_a_level_holds_fewer_than_enter_it() {
+        let fills = |design: &str, level: usize| strategy(design).fills_runs(level, 3);
+        let levels = |design: &str| [0, 1, 2, 3].map(|level| fills(design, level));
+        assert_eq!(levels("hybrid T=10 L0=3; runs=2,8,9"), [false, true, true, false]);
+        assert_eq!(levels("leveling T=10"), [false; 4]);
+        assert_eq!(levels("tiering T=10"), [false; 4]);
+    }
+
+    fn strategy(design: &str) -> Strategy {
+        design.parse::<crate::design::Design>().unwrap().strategy
+    }
+
+    #[test]
+    fn words_name_the_rules_of_the_deepest_levels_if_any_level_moves_tables() {
+        let words = |design: &str| strategy(design).words();
+        assert_eq!(
+            words("leveling; granularity=level,file; movement=none,oldest; trigger=run-count"),
+            ["leveling", "run-count", "level,file", "oldest"]
+        );
+        assert_eq!(words("leveling; granularity=level")[3], "none");
+    }
+
+    #[test]
+    fn a_strategy_looks_at_reads_and_at_the_time_if_a_rule_of_some_level_does() {
+        let looks = |design: &str| {
+            let strategy = strategy(design);
+            (strategy.looks_at_accesses(), strategy.looks_at_time())
+        };
+        assert_eq!(looks("leveling"), (false, false));
+        assert_eq!(looks("leveling; movement=round-robin,coldest"), (true, false));
+        let trigger = |text: &str| looks(&format!("leveling; trigger=level-saturation,{text}"));
+        assert_eq!(trigger("read-triggered(16KiB)+level-saturation"), (true, false));
+        assert_eq!(trigger("file-staleness(1d)+level-saturation"), (false, true));
+        assert_eq!(trigger("tombstone-ttl(1d)+level-saturation"), (false, true));
+    }
+
+    #[test]
+    fn a_strategy_is_manual_if_all_levels_are() {
+        assert!(strategy("leveling; trigger=manual; delay=never; stop=never").is_manual());
+        assert!(!strategy("leveling; trigger=manual,level-saturation").is_manual());
+        assert!(!strategy("leveling").is_manual());
+    }
+
     #[test]
     fn tombstones_have_shares_of_their_time_by_level() {
         let strategy = Strategy::new(Eagerness::Leveling);

@@ -99,6 +99,14 @@ fn nonsense_is_rejected_with_the_expected_values() {
         ("leveling; movement=expired-ttl", "tombstone-ttl(TIME)"),
         ("leveling; movement=oldest+coldest", "never consulted"),
         ("leveling; movement=oldest+oldest", "twice"),
+        ("leveling; movement=oldest+least-overlap", "never consulted"),
+        ("leveling; movement=least-overlap+oldest", "never consulted"),
+        ("leveling; movement=round-robin,none", "need a rule"),
+        ("tiering; granularity=run; trigger=universal+run-count", "by other rules"),
+        ("tiering; granularity=run; trigger=universal,universal", "the same triggers"),
+        ("leveling; granularity=level; trigger=universal", "use tiering"),
+        ("tiering; granularity=file; trigger=universal", "use granularity=run"),
+        ("tiering; granularity=run,file; trigger=universal", "use granularity=run"),
         ("leveling; trigger=run-count+run-count", "twice"),
         ("leveling; trigger=tombstone-ttl", "a time"),
         ("leveling; trigger=manual", "stop=never"),
@@ -114,6 +122,20 @@ fn nonsense_is_rejected_with_the_expected_values() {
     ] {
         let error = text.parse::<Design>().unwrap_err();
         assert!(error.to_string().contains(part), "{text}: {error}");
+    }
+}
+
+#[test]
+fn choices_that_suit_some_level_are_accepted() {
+    for text in [
+        // Earlier versions wrote two rules that both rank all tables.
+        "leveling; movement=least-overlap+round-robin",
+        // Runs gather in level 0 alone, or below level 0 alone.
+        "leveling L0=2; granularity=run",
+        "1-leveling L0=4; granularity=run",
+        "tiering L0=1; granularity=run",
+    ] {
+        assert!(text.parse::<Design>().is_ok(), "{text}");
     }
 }
 

@@ -102,3 +102,19 @@ impl FromStr for Eagerness {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_parse_by_their_names_and_by_those_of_the_papers() {
+        for (layout, name) in Eagerness::NAMED {
+            assert_eq!(name.parse(), Ok(layout.clone()));
+            assert_eq!(layout.to_string(), name);
+        }
+        assert_eq!("l-leveling".parse(), Ok(Eagerness::LazyLeveling));
+        assert_eq!("one-leveling".parse(), Ok(Eagerness::OneLeveling));
+        assert!("hybrid".parse::<Eagerness>().is_err());
+    }
+}

@@ -160,8 +160,28 @@ mod tests {
         for text in ["fixed", "4", "4,6,10", "bush(2)", "64MiB,1GiB", "1000B,5000B"] {
             assert_eq!(text.parse::<Growth>().unwrap().to_string(), text);
         }
-        for text in ["", "1", "bush", "bush(0)", "bush(9)", "2MiB,1MiB", "4,1MiB,x", "0B"] {
+        for text in [
+            "",
+            "1",
+            "4,1",
+            "bush",
+            "bush(0)",
+            "bush(9)",
+            "2MiB,1MiB",
+            "1MiB,1MiB",
+            "1MiB,9MiB,2MiB",
+            "4,1MiB,x",
+            "0B",
+            "0B,1MiB",
+        ] {
             assert!(text.parse::<Growth>().is_err(), "{text}");
         }
+        assert!("64MiB".parse::<Growth>().is_ok());
+    }
+
+    #[test]
+    fn given_capacities_imply_the_ratios_between_them() {
+        let growth: Growth = "100B,700B,900B".parse().unwrap();
+        assert_eq!([1, 2, 3, 4].map(|level| growth.ratio(level, 4, 10)), [10, 7, 2, 10]);
     }
 }

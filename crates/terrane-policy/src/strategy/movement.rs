@@ -80,7 +80,7 @@ movements! {
     /// Like round-robin, but the turn begins within a table: with the one that holds the first keys
     /// after those that moved last (LevelDB).
     RoundRobinWithin => round_robin_within,
-    /// Any table. Any table; the seed and the tables of the run decide which.
+    /// Any table; the seed and the tables of the run decide which.
     Random { seed: u64 } => random,
     /// The table with the fewest overlapping bytes in the next level per byte of its own.
     LeastOverlap => least_overlap,
@@ -136,6 +136,25 @@ impl FromStr for Movement {
                 let seed = seed.trim().parse().ok();
                 seed.and_then(|seed| rule.with_seed(seed)).ok_or_else(known)
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_print_as_they_parse() {
+        for rule in Movement::ALL {
+            assert_eq!(rule.to_string().parse(), Ok(*rule));
+        }
+        for text in ["random", "random(1)", "random(2)"] {
+            assert_eq!(text.parse::<Movement>().unwrap().to_string(), text);
+        }
+        assert_eq!("random(0)".parse(), Ok(Movement::Random { seed: 0 }));
+        for text in ["", "random(x)", "oldest(1)"] {
+            assert!(text.parse::<Movement>().is_err(), "{text}");
         }
     }
 }

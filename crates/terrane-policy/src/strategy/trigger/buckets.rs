@@ -19,6 +19,8 @@
 //! `min_threshold`, `max_threshold`, `bucket_low`, `bucket_high` and `min_sstable_size`. Not here:
 //! Cassandra prefers the bucket that is read most.)
 
+use std::cmp::Reverse;
+
 use super::rule::{TriggerInfo, TriggerRule, sized_info, wrong};
 use crate::error::ParseError;
 use crate::strategy::size_tiered::{
@@ -187,7 +189,7 @@ impl Buckets {
         let average = |at: &std::ops::Range<usize>| bytes_of(&runs[at.clone()]) / at.len() as u64;
         let best = match self.style {
             Style::Cassandra => oldest.min_by_key(average),
-            Style::ScyllaDb => oldest.min_by_key(|one| (usize::MAX - one.len(), average(one))),
+            Style::ScyllaDb => oldest.min_by_key(|one| (Reverse(one.len()), average(one))),
         }?;
         let cause = MergeCause::Similar { runs: best.len() as u64, limit: u64::from(least) };
         Some(SizedMerge { runs: best, cause })
@@ -243,6 +245,10 @@ mod tests {
         assert_eq!(buckets("small=0B", &rising).len(), 1);
         let strict = buckets("style=scylladb,small=0B", &rising);
         assert_eq!((strict[0].len(), &strict[1][..]), (7, &[280][..]));
+        // Small runs may lose it, and a run is small below the bound.
+        assert_eq!(buckets("style=scylladb,small=280", &rising).len(), 2);
+        assert_eq!(buckets("style=scylladb,small=281", &rising).len(), 1);
+        assert_eq!(buckets("style=scylladb,small=1000", &[1, 100, 900]).len(), 1);
     }
 
     #[test]
@@ -264,6 +270,9 @@ mod tests {
         assert_eq!(chosen("small=0B", &sizes), [10; 4]);
         assert_eq!(chosen("style=scylladb,small=0B", &sizes), [99; 5]);
         assert_eq!(chosen("style=scylladb,small=0B", &sizes[..8]), [10; 4]);
+        // The average decides, not the sum.
+        let many = [16, 16, 16, 16, 10, 10, 10, 10, 10, 10, 10, 10];
+        assert_eq!(chosen("small=0B", &many), [10; 8]);
     }
 
     #[test]

@@ -175,7 +175,7 @@ fn largest(window: &[SizedRun]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::size_tiered::test::sizes_oldest_first;
+    use crate::strategy::size_tiered::test::{merge, policy, sizes_oldest_first};
 
     fn chosen(text: &str, oldest_first: &[i64]) -> Vec<u64> {
         sizes_oldest_first::<Exploring>(text, oldest_first)
@@ -227,6 +227,33 @@ mod tests {
         assert_eq!(chosen(TESTED, &run(4, &[27, 27, 27, 20, 20, 20])), [20, 20, 20]);
     }
 
+    /// Bytes are compared per run unless one of two sequences has none; then the one with more runs is
+    /// better.
+    #[test]
+    fn a_stuck_store_may_have_empty_runs() {
+        let chosen = |oldest_first: [u64; 4]| {
+            let runs: Vec<SizedRun> =
+                oldest_first.iter().rev().map(|&bytes| SizedRun::free(bytes)).collect();
+            let policy: Exploring = policy("min=3,max=4,ratio=1,small=10B,stuck=3");
+            let merge = policy.choose(&runs).unwrap();
+            oldest_first[4 - merge.runs.end..4 - merge.runs.start].to_vec()
+        };
+        assert_eq!(chosen([0, 0, 0, 5]), [0, 0, 0, 5]);
+        assert_eq!(chosen([5, 0, 0, 0]), [5, 0, 0, 0]);
+        assert_eq!(chosen([1, 0, 0, 1]), [1, 0, 0]);
+        assert_eq!(chosen([7, 0, 0, 1]), [0, 0, 1]);
+    }
+
+    #[test]
+    fn of_sequences_with_as_many_runs_the_smallest_is_taken_and_of_those_the_oldest() {
+        let chosen = |newest_first: &[i64]| {
+            merge::<Exploring>("min=3,max=3,ratio=1,small=0B", newest_first).unwrap().runs
+        };
+        assert_eq!(chosen(&[10, 10, 10, 10]), 1..4);
+        assert_eq!(chosen(&[11, 10, 10, 10]), 1..4);
+        assert_eq!(chosen(&[10, 10, 10, 11]), 0..3);
+    }
+
     #[test]
     fn runs_older_than_a_running_merge_wait() {
         assert_eq!(chosen(TESTED, &[20, 20, 20, -50, 20, 20, 20]), [20; 3]);
@@ -235,5 +262,7 @@ mod tests {
         let busy = [512, -90, -90, 256, 128, 64, 32, 16, 8, 4, 2];
         assert_eq!(chosen(TESTED, &busy), [8, 4, 2]);
         assert_eq!(chosen(TESTED, &busy[1..]), []);
+        assert_eq!(chosen(TESTED, &[512, -90, 256, 128, 64, 32, 16, 8, 4, 2]), [8, 4, 2]);
+        assert_eq!(chosen(TESTED, &[512, -90, 256, 128, 64, 32, 16, 8, 4]), []);
     }
 }

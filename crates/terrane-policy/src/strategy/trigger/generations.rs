@@ -178,6 +178,7 @@ mod tests {
     fn no_merge_is_too_large() {
         let limited = "chunk=10B,min=2,max=4,large=35B";
         assert_eq!(chosen(limited, &[10, 10, 10, 10]), [10; 3]);
+        assert_eq!(chosen("chunk=10B,min=2,max=4,large=30B", &[10, 10, 10, 10]), [10; 3]);
         assert_eq!(chosen(limited, &[20, 20]), []);
         assert_eq!(chosen(limited, &[10, 10, 20, 20]), [10; 2]);
     }

@@ -135,6 +135,9 @@ mod tests {
         // The three oldest exceed 100 bytes without the newest one.
         assert_eq!(chosen("100B,5", &[60, 30, 25, 10]), [60, 30, 25]);
         assert_eq!(chosen("100B,5", &[115, 30, 25, 10]), []);
+        // They have to exceed it.
+        assert_eq!(chosen("100B,5", &[50, 30, 20]), []);
+        assert_eq!(chosen("100B,5", &[50, 30, 21]), [50, 30, 21]);
         // A resting run separates the runs on either side of it.
         assert_eq!(chosen("100B,2", &[10, 10, 115, 10]), []);
         assert_eq!(chosen("100B,2", &[10, 10, 115, 10, 10]), [10, 10]);

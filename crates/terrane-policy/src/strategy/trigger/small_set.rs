@@ -35,7 +35,8 @@ pub struct SmallSet {
 
 /// A run, or all adjacent runs that merges have taken.
 struct SetMember {
-    runs: Range<usize>,
+    /// The index of the run, or of the newest of several.
+    at: usize,
     bytes: u64,
     is_free: bool,
 }
@@ -98,7 +99,7 @@ impl SizeTiered for SmallSet {
             self.merges_again(sum)
         });
         let length = members.len().min(self.most as usize);
-        let windows = members.windows(length.max(1)).filter(|_| length > 1);
+        let windows = members.windows(length.max(1));
         for set in windows.filter_map(|window| Some(&window[..self.set_of(window)?])) {
             if set.iter().any(|member| !member.is_free) {
                 return None;
@@ -118,13 +119,9 @@ fn members(runs: &[SizedRun]) -> Vec<SetMember> {
     for (at, &SizedRun { bytes, is_free, .. }) in runs.iter().enumerate() {
         match members.last_mut() {
             Some(last) if !is_free && !last.is_free => {
-                last.runs.end = at + 1;
                 last.bytes = last.bytes.saturating_add(bytes);
             }
-            _ => {
-                let one = SetMember { runs: at..at + 1, bytes, is_free };
-                members.push(one);
-            }
+            _ => members.push(SetMember { at, bytes, is_free }),
         }
     }
     members
@@ -164,10 +161,9 @@ impl SmallSet {
     fn adjacent(&self, runs: &[SizedRun], set: &[SetMember]) -> Option<SizedMerge> {
         let mut marked = vec![None; runs.len()];
         for member in set {
-            marked[member.runs.start] = Some(());
+            marked[member.at] = Some(());
         }
-        let all = stretches(&marked).filter(|stretch| stretch.len() > 1);
-        let parts = all.flat_map(|stretch| {
+        let parts = stretches(&marked).flat_map(|stretch| {
             let starts = stretch.clone();
             starts.flat_map(move |from| (from + 2..=stretch.end).map(move |to| from..to))
         });
@@ -187,7 +183,7 @@ impl SmallSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::size_tiered::test::sizes_oldest_first;
+    use crate::strategy::size_tiered::test::{merge, sizes_oldest_first};
 
     /// Runs of a size are ordered by age, so that sets of the smallest are adjacent.
     fn chosen(text: &str, oldest_first: &[i64]) -> Vec<u64> {
@@ -222,6 +218,8 @@ mod tests {
         let sizes = [100, 99, 33, 33, 33, 33];
         assert_eq!(chosen("ratio=2", &sizes), [100, 99, 33, 33, 33, 33]);
         assert_eq!(chosen("ratio=3", &sizes), [100, 99, 33, 33, 33, 33]);
+        // Four runs of 25 become one of 100, as large as the largest run of the later set.
+        assert_eq!(chosen("ratio=2", &[100, 100, 25, 25, 25, 25]), [25; 4]);
     }
 
     #[test]
@@ -238,6 +236,9 @@ mod tests {
         assert_eq!(chosen("ratio=3,max=4,total=100B", &sizes), [30, 30, 30, 2]);
         assert_eq!(chosen("ratio=3,max=8,total=100B", &sizes), [30, 30, 30, 2, 1]);
         assert_eq!(chosen("ratio=3,max=8,total=200B", &sizes), [30, 30, 30, 30, 2, 1]);
+        // The smallest runs count first, whatever their age.
+        assert_eq!(chosen("ratio=3,total=100B", &[10, 10, 10, 10, 90]), [10; 4]);
+        assert_eq!(chosen("ratio=3,total=40B", &[10, 10, 10, 10]), [10; 4]);
     }
 
     #[test]
@@ -251,5 +252,12 @@ mod tests {
         assert_eq!(chosen("ratio=3", &[5, 5, 5, 5, 90, 5, 5, 5, 5, 5]), [5; 5]);
         assert_eq!(chosen("ratio=3", &[5, 5, 90, 5, 5, 90]), []);
         assert_eq!(chosen("ratio=2", &[90, 5, 5, 5, 60, 5, 5, 5]), [5; 3]);
+        // Two are enough, wherever they are,
+        assert_eq!(chosen("ratio=1.5", &[10, 10]), [10, 10]);
+        assert_eq!(chosen("ratio=1.5", &[10, 10, 200, 90, 200]), [10, 10]);
+        // if they satisfy the ratio by themselves.
+        assert_eq!(chosen("ratio=3", &[30, 500, 30, 10, 500, 30, 10]), []);
+        let twice = merge::<SmallSet>("ratio=3", &[5, 5, 5, 5, 90, 5, 5, 5, 5]);
+        assert_eq!(twice.map(|merge| merge.runs), Some(0..4), "the newest of several");
     }
 }

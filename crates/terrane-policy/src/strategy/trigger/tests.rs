@@ -34,7 +34,38 @@ fn triggers_print_as_they_parse() {
     assert_eq!("tombstone-density(5 %)".parse(), Ok(Trigger::from(TombstoneDensity(5))));
     let defaults: Trigger = "universal".parse().unwrap();
     assert_eq!(defaults.to_string(), "universal(runs=4,space=200,ratio=1,min=2)");
-    assert_eq!("universal( space=200%, ratio=1 % )".parse(), Ok(defaults));
+    assert_eq!("universal( space=200%, ratio=1 % )".parse(), Ok(defaults.clone()));
+    assert_eq!("universal()".parse(), Ok(defaults));
+    // The number of runs of a merge follows the least number.
+    for (text, printed) in [
+        ("concurrent(2)", "concurrent(2,10,1.2)"),
+        ("concurrent(12)", "concurrent(12,12,1.2)"),
+        ("small-set(ratio=1)", "small-set(ratio=1,max=10)"),
+        ("prefix(1)", "prefix(1,5,1.2)"),
+        ("generations(chunk=1,large=2)", "generations(chunk=1,min=7,max=15,large=2)"),
+    ] {
+        assert_eq!(text.parse::<Trigger>().unwrap().to_string(), printed);
+    }
+}
+
+/// Runs that a policy merges no more neither count as pressure on writers nor are part of a relief.
+#[test]
+fn runs_beyond_the_largest_merge_are_left_alone() {
+    for (text, largest) in [
+        ("prefix(100)", 100),
+        ("concurrent(3,10,1.2,100)", 99),
+        ("exploring(large=100)", 100),
+        ("small-set(total=100)", 100),
+        ("generations(chunk=1,large=100)", 100),
+        ("exploring", u64::MAX),
+        ("universal", u64::MAX),
+        ("buckets", u64::MAX),
+    ] {
+        let trigger: Trigger = text.parse().unwrap();
+        let policy = trigger.rule().size_tiered().unwrap();
+        assert!(policy.merges_again(largest), "{text}");
+        assert_eq!(policy.merges_again(largest.saturating_add(1)), largest == u64::MAX, "{text}");
+    }
 }
 
 #[test]
@@ -74,6 +105,7 @@ fn triggers_without_sense_are_refused() {
         "concurrent(3,10,nan)",
         "concurrent(3,10,1.2,0)",
         "concurrent(3,10,1.2,big)",
+        "concurrent(3,10,1.2,1MiB,7)",
         "buckets(4)",
         "buckets(min=1)",
         "buckets(min=4,max=3)",

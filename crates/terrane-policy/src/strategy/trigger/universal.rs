@@ -107,8 +107,7 @@ impl Universal {
         let percent = percent_of(weighed(&newer[from..]), oldest.bytes);
         let limit = u64::from(self.space_percent);
         let cause = MergeCause::SpaceAmplification { percent, limit };
-        (from < newer.len() && percent >= limit)
-            .then_some(SizedMerge { runs: from..runs.len(), cause })
+        (percent >= limit).then_some(SizedMerge { runs: from..runs.len(), cause })
     }
 
     fn for_ratio(&self, runs: &[SizedRun]) -> Option<SizedMerge> {
@@ -127,7 +126,8 @@ impl Universal {
 
     fn for_number(&self, runs: &[SizedRun]) -> Option<SizedMerge> {
         let free = runs.iter().filter(|run| run.is_free).count();
-        let excess = free.checked_sub(self.runs as usize).filter(|excess| *excess > 0)?;
+        // Without an excess, the sequence of one run is shorter than the least.
+        let excess = free.checked_sub(self.runs as usize)?;
         let most = (self.most as usize).min(excess + 1);
         let runs_merged = self.newest_sequence(runs, most, |_, _| true)?;
         let cause = MergeCause::Count { runs: free as u64, limit: u64::from(self.runs) };
