@@ -298,6 +298,13 @@ fn a_local_limit_goes_by_the_level_that_is_closest_to_its_own() {
     let flushed = tree(&[(0, 10), (0, 10), (1, 10)]);
     let Admission::Stop(pressure) = admit(&flushed, 0, &leveled) else { panic!() };
     assert_eq!((pressure.level, pressure.newest_percent), (Some(0), None));
+    // Of two levels with different limits, the one that is closer to its own: six of eleven runs in
+    // level 1, or two of three in level 2.
+    let lazy: Design =
+        "lazy-leveling T=5 L0=5; limit=local(2x); violation=slow-down".parse().unwrap();
+    let shape = tree(&[vec![(1, 9); 6], vec![(2, 9); 2]].concat());
+    let pressure = limited_runs(&shape, &lazy);
+    assert_eq!((pressure.level, pressure.measured, pressure.stop_at), (Some(2), 2, 3));
 }
 
 #[test]
@@ -311,6 +318,8 @@ fn runs_that_merge_no_more_do_not_count_and_merging_flushes_count_memtables() {
         share("tiering T=3 L0=3; limit=global(2x)", &[vec![(0, 1); 3], vec![(1, 9); 6]].concat()),
         0.75,
     );
+    // Level 0 passes its run on, and level 1 expects three: twice as many in all are the bound.
+    near(share("tiering T=3 L0=1; limit=global(2x)", &[(1, 9); 3]), 0.5);
     let sized = "tiering; granularity=run; movement=none; trigger=prefix(1KiB,5,1.2); \
                  buffer=1KiB; delay=10; stop=20";
     near(share(sized, &[vec![(0, 5000); 7], vec![(0, 10); 5]].concat()), 0.25);

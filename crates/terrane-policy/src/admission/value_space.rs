@@ -7,11 +7,11 @@ use crate::shape::SettledValues;
 /// Garbage of as many value files does not count, so that small trees do not stall.
 const FILES_OF_SLACK: u64 = 4;
 
-/// Returns the pressure of garbage in value files, in percent of the live values; `None` if the tree
-/// has no settled value files or its design sets no bound. Writers slow down at the space bound, and stop
-/// when there is half as much garbage again as the bound allows.
+/// Returns the pressure of garbage in value files, in percent of the live values; `None` if the
+/// design sets no bound. Writers slow down at the space bound, and stop when there is half as much
+/// garbage again as the bound allows.
 pub(super) fn value_pressure(mut settled: SettledValues, design: &Design) -> Option<Pressure> {
-    let separation = design.values.separation().filter(|_| settled.bytes > 0)?;
+    let separation = design.values.separation()?;
     let slack = separation.file_bytes.saturating_mul(FILES_OF_SLACK);
     settled.bytes = settled.bytes.saturating_sub(slack);
     let measured = u32::try_from(settled.percent()).unwrap_or(u32::MAX);

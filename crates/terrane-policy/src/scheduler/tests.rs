@@ -59,6 +59,8 @@ fn greedy_over_several_trees_keeps_slots_until_a_merge_ends() {
     assert_eq!(running("greedy", "1:1:100* 2:2:10 3:2:20 4:1:50", 1), [4]);
     // A free slot goes to the tree with the most merges, and there to the smallest merge.
     assert_eq!(running("greedy", "1:1:5 2:2:30 3:2:20", 1), [3]);
+    // Of trees with as many merges, the one whose first merge was created first has it.
+    assert_eq!(running("greedy", "1:1:5 2:2:5 3:2:5 4:1:5", 1), [1]);
     // With two slots, both trees run a merge.
     assert_eq!(running("greedy", "1:1:5 2:2:30 3:2:20", 2), [1, 3]);
 }
@@ -70,6 +72,8 @@ fn gear_gives_a_larger_share_to_the_merge_that_is_needed_sooner() {
     two[0].refilled = 0.75;
     let shares = allocate(&two, 1);
     assert!((shares[0] - 0.8).abs() < 1e-9, "{shares:?}");
+    // Of two levels with as much room, the larger merge needs more.
+    assert_eq!(allocate(&merges("gear", "1:1:100 2:1:300"), 1), [0.25, 0.75]);
     // A merge out of a full level takes nearly all of the bandwidth.
     two[0].refilled = 5.0;
     assert!(allocate(&two, 1)[0] > 0.98);
@@ -82,6 +86,10 @@ fn schedulers_share_the_bandwidth_in_proportion_to_their_trees() {
     let shares = allocate(&all, 2);
     assert_eq!(shares[1], 0.0);
     assert!((shares[0] - 1.0 / 3.0).abs() < 1e-9 && (shares[3] - 1.0 / 3.0).abs() < 1e-9);
+    // The order in which merges are listed does not matter.
+    all.swap(1, 2);
+    let shares = allocate(&all, 2);
+    assert!((shares[0] - 1.0 / 3.0).abs() < 1e-9, "{shares:?}");
 }
 
 #[test]
