@@ -35,9 +35,10 @@ mod write;
 
 pub(crate) use context::Context;
 pub(crate) use life::Opened;
+pub(crate) use pipeline::WrittenKeys;
 pub(crate) use read::{Collected, NewerVersions, ReadView};
 pub(crate) use tree::{Tree, memtable_config, pressure_of};
-pub(crate) use write::{Write, insert_one};
+pub(crate) use write::{Basis, Commit, Write, insert_one};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -45,6 +46,7 @@ use std::sync::Arc;
 use terrane_memtable::FrontLevel;
 use terrane_policy::{Design, Forecast, KeyRange};
 
+use crate::batch::Batch;
 use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::io_budget::IoBudget;
@@ -110,6 +112,47 @@ impl Engine {
     #[inline]
     pub(crate) fn write(&self, write: Write<'_>, durability: Durability) -> Result<()> {
         self.parts.writer.write(write, durability)
+    }
+
+    /// Performs a write unless its basis has changed.
+    pub(crate) fn commit(
+        &self,
+        batch: &Batch,
+        durability: Durability,
+        basis: &dyn Basis,
+    ) -> Result<Commit> {
+        self.parts.writer.commit(batch, durability, basis)
+    }
+
+    /// Counts a transaction, before it holds its sequence number.
+    pub(crate) fn begin_transaction(&self) {
+        self.parts.pipeline.begin_transaction();
+    }
+
+    /// Counts a transaction that has ended.
+    pub(crate) fn end_transaction(&self) {
+        self.parts.pipeline.end_transaction();
+    }
+
+    /// Returns whether a lookup would find another version now than as of `since`.
+    pub(crate) fn is_key_changed(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        was_found: bool,
+        since: SeqNo,
+    ) -> Result<bool> {
+        self.parts.reader.is_key_changed(tree, key, was_found, since)
+    }
+
+    /// Returns whether a key of a range was written or deleted after `since`.
+    pub(crate) fn is_range_changed(
+        &self,
+        tree: &Tree,
+        range: (&[u8], Option<&[u8]>),
+        since: SeqNo,
+    ) -> Result<bool> {
+        self.parts.reader.is_range_changed(tree, range, since)
     }
 
     /// Makes the whole log durable.

@@ -5,6 +5,7 @@
 //! | `commit_queue` | makes writes visible in the order of their sequence numbers |
 //! | `reservations` | reserves sequence numbers and log space in one atomic step |
 //! | `window` | what writers may reserve without the lock |
+//! | `in_flight` | the keys of writes that may not be in memtables yet |
 //! | `snapshots` | the sequence numbers that readers hold |
 //! | `log_files` | segments of the log that are created, cleaned and ended |
 //! | `log_tasks` | the work of the log thread |
@@ -15,6 +16,7 @@
 //! to the log with the lock.
 
 mod commit_queue;
+mod in_flight;
 mod log_files;
 mod log_tasks;
 mod reservations;
@@ -22,7 +24,7 @@ mod snapshots;
 mod window;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,10 +38,12 @@ use crate::event::FlushReason;
 use crate::types::{Lsn, SeqNo};
 use crate::wal::{LogSync, LogWriter};
 use commit_queue::{CommitQueue, Span};
+use in_flight::InFlight;
 use log_tasks::LogTasks;
 use snapshots::Snapshots;
 use window::WindowState;
 
+pub(crate) use in_flight::{Earlier, WrittenKeys};
 pub(crate) use log_tasks::LogTask;
 pub(crate) use window::{OPERATIONS_MAX, UNITS_MAX, Window};
 
@@ -56,6 +60,8 @@ pub(crate) struct Pipeline {
     snapshots: Snapshots,
     /// Set while a covered table cannot be dropped until a snapshot is released.
     awaits_release: AtomicBool,
+    /// The number of open transactions.
+    transactions: AtomicUsize,
     log_sync: Arc<LogSync>,
     tasks: LogTasks,
 }
@@ -67,6 +73,7 @@ pub(crate) struct PipelineState {
     pub(crate) log: Option<LogWriter>,
     pub(crate) next_seq: SeqNo,
     window: WindowState,
+    in_flight: InFlight,
     /// Bytes written since memory was last measured.
     unmeasured_bytes: usize,
 }
@@ -177,6 +184,7 @@ impl Pipeline {
                 log: None,
                 next_seq: last_seq + 1,
                 window: WindowState::default(),
+                in_flight: InFlight::default(),
                 unmeasured_bytes: 0,
             })),
             window: Padded(ArcSwapOption::empty()),
@@ -184,6 +192,7 @@ impl Pipeline {
             commits: CommitQueue::new(last_seq),
             snapshots: Snapshots::default(),
             awaits_release: AtomicBool::new(false),
+            transactions: AtomicUsize::new(0),
             tasks: LogTasks::default(),
         }
     }
@@ -272,6 +281,22 @@ impl Pipeline {
     pub(crate) fn await_sync(state: &mut PipelineState) {
         let last = state.next_seq - 1;
         state.window.await_sync(last);
+    }
+
+    /// Counts a transaction, before it holds its sequence number.
+    pub(crate) fn begin_transaction(&self) {
+        // Relaxed: a commit waits for a writer that did not see the transaction and so left its keys
+        // unrecorded.
+        self.transactions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a transaction that has ended.
+    pub(crate) fn end_transaction(&self) {
+        self.transactions.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn has_transactions(&self) -> bool {
+        self.transactions.load(Ordering::Relaxed) > 0
     }
 
     /// Holds the newest visible sequence number, to be released with [`Self::release_snapshot`].

@@ -6,7 +6,9 @@
 //! | `overlapped` | lookups that read several runs at the same time |
 //! | `scan` | cursors over everything that a reader sees |
 //! | `collect` | scans that collect their results first |
+//! | `changes` | whether a read would return something else now |
 
+mod changes;
 mod collect;
 mod lookup;
 mod multi_get;

@@ -3,6 +3,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `target` | the memtables that a write goes to |
+//! | `commit` | writes that happen only if what they depend on has not changed |
 //! | `in_window` | writes that take no lock |
 //! | `insert` | inserts operations into memtables |
 //! | `delays` | the sleep that delayed writers owe |
@@ -12,6 +13,7 @@
 //! | `space` | the space of memtables that writers use without the lock |
 //! | `stall` | stops writers until a tree has space; replaces full memtables |
 
+mod commit;
 mod delays;
 mod in_window;
 mod insert;
@@ -43,6 +45,7 @@ use insert::{InsertGroup, note_value, record_put};
 use queue::WriteQueue;
 use target::WriteTarget;
 
+pub(crate) use commit::{Basis, Commit};
 pub(crate) use insert::insert_one;
 pub(crate) use target::Write;
 
@@ -160,6 +163,17 @@ impl Writer {
                 break self.log_with_lock(state, &write, &mut target, size, durability)?;
             }
         };
+        self.complete(logged, &target, size, durability)
+    }
+
+    /// Syncs and inserts a write that is in the log. Returns once it is visible.
+    fn complete(
+        &self,
+        logged: LoggedWrite<'_>,
+        target: &WriteTarget<'_>,
+        size: WriteSize,
+        durability: Durability,
+    ) -> Result<()> {
         let LoggedWrite { pending, first, begin, end, requests } = logged;
         let LogRequests { ahead, spare } = requests;
         if let Some(ahead) = ahead {
@@ -168,14 +182,14 @@ impl Writer {
         // 2. Sync, before any reader can see the write.
         let synced = self.sync(end, durability);
         // 3. Insert into the memtables.
-        let wants_settling = synced.is_ok() && self.insert(&target, first, begin);
+        let wants_settling = synced.is_ok() && self.insert(target, first, begin);
         // 4. Become visible. A write whose sync failed was not inserted, but must finish too,
         //    because later writes wait for its sequence numbers.
         pending.finish()?;
         if wants_settling {
-            self.settle(&target, first);
+            self.settle(target, first);
         }
-        self.finish(operations, user_bytes, durability, spare);
+        self.finish(size.operations, size.user_bytes, durability, spare);
         synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
         // A sync that failed since `check_writable` may have lost this write.
         if durability == Durability::None { Ok(()) } else { self.context.health.check_synced() }

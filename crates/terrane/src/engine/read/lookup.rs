@@ -155,7 +155,7 @@ impl Reader {
         Ok(None)
     }
 
-    fn find_in_table(
+    pub(super) fn find_in_table(
         &self,
         table: &Table,
         key: &[u8],

@@ -6,6 +6,7 @@ use arc_swap::Guard;
 
 use crate::batch::{Batch, Op};
 use crate::engine::catalog::Catalog;
+use crate::engine::pipeline::WrittenKeys;
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
 use crate::types::{KeyspaceId, SeqNo};
@@ -42,6 +43,14 @@ impl Write<'_> {
         Ok(match self {
             Self::One(tree, op) => RecordOps::One(tree.id, op),
             Self::Batch(batch) => RecordOps::Encoded(batch.checked()?),
+        })
+    }
+
+    /// Returns the keys that the write changes.
+    pub(super) fn keys(&self) -> Result<Vec<WrittenKeys>> {
+        Ok(match self {
+            Self::One(tree, op) => vec![WrittenKeys::of(tree.id, op)],
+            Self::Batch(batch) => WrittenKeys::of_encoded(batch.checked()?),
         })
     }
 

@@ -22,11 +22,25 @@ impl Writer {
         size: WriteSize,
         durability: Durability,
     ) -> Result<LoggedWrite<'a>> {
+        let state = self.wait_for_space(state, target, size.user_bytes)?;
+        self.log_holding(state, write, target, size, durability)
+    }
+
+    /// Does the same for a write that has space.
+    pub(super) fn log_holding<'a>(
+        &'a self,
+        state: MutexGuard<'a, PipelineState>,
+        write: &Write<'_>,
+        target: &mut WriteTarget<'_>,
+        size: WriteSize,
+        durability: Durability,
+    ) -> Result<LoggedWrite<'a>> {
         // Declared before the lock, so that a panic drops it without the lock: see `PendingWrite`.
         let mut logged;
-        let mut state = self.wait_for_space(state, target, size.user_bytes)?;
+        let mut state = state;
         logged = self.log(&mut state, write, target, size.operations, durability);
         if let Ok(logged) = &mut logged {
+            self.pipeline.record_in_flight(&mut state, || write.keys());
             let log = state.log.as_mut().filter(|_| logged.end.is_some());
             logged.requests = LogRequests::of(log, durability);
             if self.syncs_itself(durability) {

@@ -1,0 +1,99 @@
+//! The keys of writes that have sequence numbers but may not be in memtables yet.
+//!
+//! A write that took the writer lock leaves it before it syncs the log and inserts its operations. A
+//! transaction that commits meanwhile, with the lock, does not find these operations in memtables. So
+//! while transactions are open, such writes record their keys here. A commit whose reads do not overlap
+//! them need not wait for them: the commits of many threads share a sync.
+
+use std::collections::VecDeque;
+
+use super::{Pipeline, PipelineState};
+use crate::batch::{Op, Ops};
+use crate::error::Result;
+use crate::types::{KeyspaceId, SeqNo};
+
+/// The keys that a write changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WrittenKeys {
+    /// One key.
+    One(KeyspaceId, Box<[u8]>),
+    /// The keys from the first to the exclusive second, or all from the first on.
+    Range(KeyspaceId, Box<[u8]>, Option<Box<[u8]>>),
+}
+
+impl WrittenKeys {
+    /// Returns the keys of one operation.
+    pub(crate) fn of(keyspace: KeyspaceId, op: &Op<'_>) -> Self {
+        match *op {
+            Op::Put { key, .. } | Op::Delete { key } => Self::One(keyspace, key.into()),
+            Op::DeleteRange { start, end } => {
+                Self::Range(keyspace, start.into(), end.map(Into::into))
+            }
+        }
+    }
+
+    /// Returns the keys of encoded operations.
+    pub(crate) fn of_encoded(encoded: &[u8]) -> Vec<Self> {
+        Ops::new(encoded).flatten().map(|(keyspace, op)| Self::of(keyspace, &op)).collect()
+    }
+}
+
+/// The writes that took the writer lock and may not be visible yet.
+#[derive(Debug, Default)]
+pub(super) struct InFlight {
+    /// The last sequence number of each write, and its keys, in the order of the writes.
+    writes: VecDeque<(SeqNo, Vec<WrittenKeys>)>,
+    /// The last sequence number of the last write whose keys were not recorded.
+    unrecorded: SeqNo,
+}
+
+/// The writes before a commit that are not visible yet.
+pub(crate) enum Earlier {
+    /// Their keys are known and do not concern the commit.
+    Apart,
+    /// One of them concerns the commit.
+    Overlap,
+    /// The keys of the write with this last sequence number are unknown.
+    Unknown(SeqNo),
+}
+
+impl Pipeline {
+    /// Records the last write that entered, with the writer lock. Its keys are recorded if a
+    /// transaction is open.
+    pub(crate) fn record_in_flight(
+        &self,
+        state: &mut PipelineState,
+        keys: impl FnOnce() -> Result<Vec<WrittenKeys>>,
+    ) {
+        let last = state.next_seq - 1;
+        match self.has_transactions().then(keys) {
+            Some(Ok(keys)) => {
+                self.forget_visible(state);
+                state.in_flight.writes.push_back((last, keys));
+            }
+            _ => state.in_flight.unrecorded = last,
+        }
+    }
+
+    fn forget_visible(&self, state: &mut PipelineState) {
+        let visible = self.visible();
+        let is_visible = |(last, _): &&(SeqNo, _)| *last <= visible;
+        let count = state.in_flight.writes.iter().take_while(is_visible).count();
+        state.in_flight.writes.drain(..count);
+    }
+
+    /// Compares the writes that are not visible yet with a commit.
+    pub(crate) fn earlier_writes(
+        &self,
+        state: &mut PipelineState,
+        mut concerns: impl FnMut(&WrittenKeys) -> bool,
+    ) -> Earlier {
+        self.forget_visible(state);
+        let InFlight { writes, unrecorded } = &state.in_flight;
+        if *unrecorded > self.visible() {
+            return Earlier::Unknown(*unrecorded);
+        }
+        let is_overlap = writes.iter().flat_map(|(_, keys)| keys).any(&mut concerns);
+        if is_overlap { Earlier::Overlap } else { Earlier::Apart }
+    }
+}
