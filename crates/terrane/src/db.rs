@@ -110,6 +110,15 @@ impl Db {
         Ok(Self { default: Keyspace { handle: Arc::new(handle), tree } })
     }
 
+    /// Returns a handle whose default keyspace is the given one.
+    pub(crate) fn of(default: Keyspace) -> Self {
+        Self { default }
+    }
+
+    pub(crate) fn default_keyspace(&self) -> &Keyspace {
+        &self.default
+    }
+
     fn engine(&self) -> &Arc<Engine> {
         &self.default.handle.engine
     }

@@ -28,6 +28,8 @@ pub enum ErrorKind {
     Locked,
     /// Try again, or read a checkpoint: a writer changed the database during the call.
     Busy,
+    /// Run the transaction again: another write changed what it depends on.
+    Conflict,
     /// Open the database again: it was closed.
     Closed,
     /// Close the database and open it again: a failed sync, or another process that took the
@@ -115,6 +117,12 @@ pub enum Error {
         /// The number of attempts.
         tries: u32,
     },
+    /// Another write changed what a transaction depends on. Nothing was written.
+    #[non_exhaustive]
+    Conflict {
+        /// How often the transaction was run.
+        attempts: u32,
+    },
     /// The database was closed.
     Closed,
     /// The database was opened read-only.
@@ -196,6 +204,7 @@ impl Error {
             Self::Io(_) | Self::DiskFull(_) => ErrorKind::Io,
             Self::Locked { .. } => ErrorKind::Locked,
             Self::Changed { .. } => ErrorKind::Busy,
+            Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Closed => ErrorKind::Closed,
             Self::Poisoned(_) | Self::LockLost { .. } => ErrorKind::Poisoned,
             Self::Background(cause) => cause.kind(),
@@ -296,6 +305,7 @@ impl fmt::Display for Error {
                  again, or read a checkpoint",
                 path.display()
             ),
+            Self::Conflict { attempts } => conflict(f, *attempts),
             Self::Closed => f.write_str("the database is closed; open it again"),
             Self::ReadOnly => f.write_str("the database is open read-only; open it for writing"),
             Self::Poisoned(cause) => write!(
@@ -316,6 +326,17 @@ impl fmt::Display for Error {
             Self::Internal { what } => write!(f, "internal error, please report it: {what}"),
         }
     }
+}
+
+fn conflict(f: &mut fmt::Formatter<'_>, attempts: u32) -> fmt::Result {
+    if attempts <= 1 {
+        return f.write_str("another write changed what the transaction depends on; run it again");
+    }
+    write!(
+        f,
+        "other writes changed what the transaction depends on in each of {attempts} attempts; make it \
+         shorter, or run it again when fewer writers are active"
+    )
 }
 
 fn no_log_directory(f: &mut fmt::Formatter<'_>, database: &Path, path: &Path) -> fmt::Result {

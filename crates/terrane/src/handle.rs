@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::{Engine, Opened};
 use crate::restart_scan::RestartScans;
+use crate::transaction_gate::TransactionGate;
 
 /// An open database, abandoned without a flush when the last reference is dropped.
 #[derive(Debug)]
@@ -11,11 +12,13 @@ pub(crate) struct Handle {
     pub(crate) engine: Arc<Engine>,
     pub(crate) opened: Opened,
     pub(crate) scans: RestartScans,
+    /// Passed by the commits of transactions.
+    pub(crate) gate: TransactionGate,
 }
 
 impl Handle {
     pub(crate) fn new(engine: Arc<Engine>, opened: Opened) -> Self {
-        Self { engine, opened, scans: RestartScans::default() }
+        Self { engine, opened, scans: RestartScans::default(), gate: TransactionGate::default() }
     }
 }
 

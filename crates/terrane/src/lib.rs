@@ -31,6 +31,7 @@
 //! | write | [`Db::put`], [`Db::delete`], [`Db::delete_range`], [`WriteBatch`] |
 //! | read | [`Db::get`], [`Db::multi_get`], [`Db::range`], [`Db::prefix`], [`Db::first`], [`Db::last`], [`Iter`] |
 //! | read a consistent snapshot | [`Db::snapshot`] |
+//! | read, modify, write | [`Db::transaction`], [`Db::update`], [`Db::compare_and_swap`], [`Db::put_if_absent`] |
 //! | create independent trees | [`Db::keyspace`] |
 //! | shape trees | [`Db::set_design`], [`Db::compact_range`], [`policy::catalogue`] |
 //! | follow background activity | [`Options::on_event`], [`Db::events`] |
@@ -80,6 +81,8 @@ mod snapshot_pin;
 mod stats;
 pub mod storage;
 mod table;
+mod transaction;
+mod transaction_gate;
 mod tree_view;
 mod types;
 mod value;
@@ -106,6 +109,7 @@ pub use stats::{
 };
 pub use table::CacheWarming;
 pub use terrane_policy::Design;
+pub use transaction::{Isolation, Transaction, TransactionIter, TransactionOptions};
 pub use tree_view::TreeView;
 pub use types::{MAX_KEY_LEN, MAX_VALUE_LEN};
 pub use value::{Key, Value};

@@ -283,22 +283,6 @@ impl Pipeline {
         state.window.await_sync(last);
     }
 
-    /// Counts a transaction, before it holds its sequence number.
-    pub(crate) fn begin_transaction(&self) {
-        // Relaxed: a commit waits for a writer that did not see the transaction and so left its keys
-        // unrecorded.
-        self.transactions.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts a transaction that has ended.
-    pub(crate) fn end_transaction(&self) {
-        self.transactions.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    fn has_transactions(&self) -> bool {
-        self.transactions.load(Ordering::Relaxed) > 0
-    }
-
     /// Holds the newest visible sequence number, to be released with [`Self::release_snapshot`].
     pub(crate) fn hold_snapshot(&self) -> SeqNo {
         self.snapshots.hold(&self.commits)

@@ -6,6 +6,7 @@
 //! them need not wait for them: the commits of many threads share a sync.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 
 use super::{Pipeline, PipelineState};
 use crate::batch::{Op, Ops};
@@ -58,6 +59,22 @@ pub(crate) enum Earlier {
 }
 
 impl Pipeline {
+    /// Counts a transaction, before it holds its sequence number.
+    pub(crate) fn begin_transaction(&self) {
+        // Relaxed: a commit waits for a writer that did not see the transaction and so left its keys
+        // unrecorded.
+        self.transactions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a transaction that has ended.
+    pub(crate) fn end_transaction(&self) {
+        self.transactions.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn has_transactions(&self) -> bool {
+        self.transactions.load(Ordering::Relaxed) > 0
+    }
+
     /// Records the last write that entered, with the writer lock. Its keys are recorded if a
     /// transaction is open.
     pub(crate) fn record_in_flight(

@@ -1,0 +1,240 @@
+//! Transactions: reads and writes that happen as one, or not at all.
+//!
+//! A transaction is optimistic (Kung and Robinson, TODS 1981, backward validation): it reads from a
+//! snapshot, collects its writes in memory, and takes no lock before its commit. The commit checks, with
+//! the writer lock, that what the transaction read has not changed since (`engine/write/commit.rs`). Its
+//! writes then follow every write that it read, with nothing in between, which is a serial order.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `options` | isolation, durability, attempts |
+//! | `key_ranges` | a set of keys, as disjoint ranges |
+//! | `reads` | what the transaction read |
+//! | `writes` | what it wrote |
+//! | `reading` | lookups and iterators |
+//! | `iter` | iterators over a snapshot and the transaction's own writes |
+//! | `retry` | runs a function until its transaction succeeds |
+//! | `single` | transactions on one key |
+
+mod iter;
+mod key_ranges;
+mod options;
+mod reading;
+mod reads;
+mod retry;
+mod single;
+mod writes;
+
+use std::cell::RefCell;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+use crate::db::Db;
+use crate::engine::{Basis, Commit, Engine, Tree, WrittenKeys};
+use crate::error::{Error, Result};
+use crate::handle::Handle;
+use crate::keyspace::Keyspace;
+use crate::range::bounds_of;
+use crate::snapshot_pin::SnapshotPin;
+use crate::transaction_gate::GatePass;
+use reads::Reads;
+use writes::Writes;
+
+pub use iter::TransactionIter;
+pub use options::{Isolation, TransactionOptions};
+
+/// Reads and writes that happen as one, or not at all.
+///
+/// [`Db::transaction`] runs a function with a transaction and commits it, again if it conflicts with
+/// another write. [`Db::begin`] returns a transaction to be committed by [`Self::commit`]; dropping it
+/// rolls it back.
+///
+/// Reads return the state when the transaction began, with the transaction's own writes. Nobody else sees
+/// the writes before the commit. The transaction keeps its reads and writes in memory, and the versions
+/// that it could read on disk, so it should be short.
+#[derive(Debug)]
+pub struct Transaction {
+    handle: Arc<Handle>,
+    default: Arc<Tree>,
+    snapshot: Arc<SnapshotPin>,
+    options: TransactionOptions,
+    reads: RefCell<Reads>,
+    writes: Writes,
+    savepoints: Vec<Writes>,
+    /// Held by a transaction that goes first.
+    pass: Option<GatePass>,
+    _open: OpenTransaction,
+}
+
+/// Counts an open transaction until it is dropped.
+#[derive(Debug)]
+struct OpenTransaction(Arc<Engine>);
+
+impl OpenTransaction {
+    fn new(engine: &Arc<Engine>) -> Self {
+        engine.begin_transaction();
+        Self(Arc::clone(engine))
+    }
+}
+
+impl Drop for OpenTransaction {
+    fn drop(&mut self) {
+        self.0.end_transaction();
+    }
+}
+
+impl Db {
+    /// Begins a serializable transaction, with the durability of the database.
+    pub fn begin(&self) -> Transaction {
+        self.begin_with(TransactionOptions::new())
+    }
+
+    /// Begins a transaction.
+    pub fn begin_with(&self, options: TransactionOptions) -> Transaction {
+        let Keyspace { handle, tree } = self.default_keyspace();
+        Transaction::begin(handle, tree, options)
+    }
+}
+
+impl Transaction {
+    fn begin(handle: &Arc<Handle>, default: &Arc<Tree>, options: TransactionOptions) -> Self {
+        // Counted before the snapshot is taken, so that writers after the snapshot record their keys.
+        let open = OpenTransaction::new(&handle.engine);
+        Self {
+            handle: Arc::clone(handle),
+            default: Arc::clone(default),
+            snapshot: SnapshotPin::new(&handle.engine),
+            options,
+            reads: RefCell::default(),
+            writes: Writes::default(),
+            savepoints: Vec::new(),
+            pass: None,
+            _open: open,
+        }
+    }
+
+    /// Sets the value of a key.
+    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        self.writes.set(&self.default, key.as_ref(), Some(value.as_ref()));
+    }
+
+    /// Sets the value of a key of a keyspace.
+    ///
+    /// # Errors
+    /// The keyspace belongs to another database.
+    pub fn put_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        keyspace.check_of(&self.handle)?;
+        self.writes.set(&keyspace.tree, key.as_ref(), Some(value.as_ref()));
+        Ok(())
+    }
+
+    /// Removes a key, whether it exists or not.
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) {
+        self.writes.set(&self.default, key.as_ref(), None);
+    }
+
+    /// Removes a key of a keyspace.
+    ///
+    /// # Errors
+    /// The keyspace belongs to another database.
+    pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<()> {
+        keyspace.check_of(&self.handle)?;
+        self.writes.set(&keyspace.tree, key.as_ref(), None);
+        Ok(())
+    }
+
+    /// Removes all keys of a range.
+    pub fn delete_range<K: AsRef<[u8]>>(&mut self, range: impl RangeBounds<K>) {
+        let (start, end) = bounds_of(&range);
+        self.writes.delete_range(&self.default, &start, end.as_deref());
+    }
+
+    /// Removes all keys of a range of a keyspace.
+    ///
+    /// # Errors
+    /// The keyspace belongs to another database.
+    pub fn delete_range_in<K: AsRef<[u8]>>(
+        &mut self,
+        keyspace: &Keyspace,
+        range: impl RangeBounds<K>,
+    ) -> Result<()> {
+        keyspace.check_of(&self.handle)?;
+        let (start, end) = bounds_of(&range);
+        self.writes.delete_range(&keyspace.tree, &start, end.as_deref());
+        Ok(())
+    }
+
+    /// Marks the present writes, for [`Self::roll_back_to_savepoint`]. Savepoints nest.
+    pub fn savepoint(&mut self) {
+        self.savepoints.push(self.writes.clone());
+    }
+
+    /// Undoes the writes since the last savepoint, and removes it. Returns false if there is none. The
+    /// transaction still depends on what it read since.
+    pub fn roll_back_to_savepoint(&mut self) -> bool {
+        let last = self.savepoints.pop();
+        let is_any = last.is_some();
+        if let Some(writes) = last {
+            self.writes = writes;
+        }
+        is_any
+    }
+
+    /// Removes the last savepoint and keeps the writes since. Returns false if there is none.
+    pub fn release_savepoint(&mut self) -> bool {
+        self.savepoints.pop().is_some()
+    }
+
+    /// Discards the writes, as dropping the transaction does.
+    pub fn roll_back(self) {}
+
+    /// Performs the writes, unless the transaction conflicts with another write since it began. Returns
+    /// once all readers see them and they have the requested durability. A transaction without writes
+    /// never conflicts.
+    ///
+    /// # Errors
+    /// - [`Conflict`](crate::ErrorKind::Conflict): the transaction conflicts. Nothing changed.
+    /// - Those of [`Db::write`]; reading tables for the check may fail as well.
+    pub fn commit(self) -> Result<()> {
+        if self.writes.is_empty() {
+            return Ok(());
+        }
+        let engine = &self.handle.engine;
+        let durability = self.options.durability.unwrap_or_else(|| engine.durability());
+        let batch = self.writes.to_batch();
+        if self.pass.is_none() {
+            self.handle.gate.wait();
+        }
+        match engine.commit(&batch, durability, &self)? {
+            Commit::Done => Ok(()),
+            Commit::Conflict => Err(Error::Conflict { attempts: 1 }),
+        }
+    }
+
+    /// Returns the sequence number of the newest write that the transaction reads.
+    pub fn sequence_number(&self) -> u64 {
+        self.snapshot.seq()
+    }
+}
+
+impl Basis for Transaction {
+    fn is_changed(&self) -> Result<bool> {
+        let (engine, since) = (&self.handle.engine, self.snapshot.seq());
+        match self.options.isolation {
+            Isolation::Serializable => self.reads.borrow().is_changed(engine, since),
+            Isolation::Snapshot => self.writes.is_changed(engine, since),
+        }
+    }
+
+    fn concerns(&self, keys: &WrittenKeys) -> bool {
+        match self.options.isolation {
+            Isolation::Serializable => self.reads.borrow().concerns(keys),
+            Isolation::Snapshot => self.writes.concerns(keys),
+        }
+    }
+}
