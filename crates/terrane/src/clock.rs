@@ -9,6 +9,29 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub trait Clock: Send + Sync + fmt::Debug {
     /// Returns microseconds since the Unix epoch.
     fn now_micros(&self) -> u64;
+
+    /// Returns the time at which flushes and merges wait for bandwidth and for each other, if this
+    /// clock simulates it; by default they wait in real time.
+    fn job_time(&self) -> Option<&dyn JobTime> {
+        None
+    }
+}
+
+/// Simulated time of flushes and merges. A program that simulates it also runs the jobs, with
+/// [`Background::Inline`](crate::Background::Inline) and a thread for each job, so that it sees
+/// when all of them wait and time may advance.
+pub trait JobTime: Send + Sync + fmt::Debug {
+    /// Returns the time since some origin. It never decreases.
+    fn elapsed(&self) -> Duration;
+
+    /// Returns the number of changes so far.
+    fn changes(&self) -> u64;
+
+    /// Counts a change that may end the wait of other jobs, and wakes them.
+    fn note_change(&self);
+
+    /// Blocks the calling job for at most this long, or until there are more than `seen` changes.
+    fn wait(&self, seen: u64, at_most: Duration);
 }
 
 /// The clock of the operating system.

@@ -93,7 +93,7 @@ mod wal;
 mod write_batch;
 mod write_options;
 
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{Clock, JobTime, ManualClock, SystemClock};
 pub use db::Db;
 pub use durability::Durability;
 pub use error::{Corruption, Error, ErrorKind, Invalid, IoFailure, Result};

@@ -15,16 +15,19 @@
 mod budget;
 #[cfg(test)]
 mod tests;
+mod time;
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use terrane_policy::{ScheduledMerge, Turns};
 
+use crate::clock::Clock;
 use crate::engine::tree::JobId;
 use crate::io_budget::IoBudget;
 use crate::stats::{Counter, Counters};
 use budget::Bucket;
+use time::GateTime;
 
 /// How far a merge may be ahead of a waiting merge: this number of bytes, or the bytes that the
 /// budget grants in this time if they are fewer.
@@ -43,7 +46,7 @@ const WAIT_MAX: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Gate {
     state: Mutex<State>,
-    changed: Condvar,
+    time: GateTime,
     /// The number of merges that run at the same time.
     slots: usize,
     counters: Arc<Counters>,
@@ -97,17 +100,23 @@ pub(super) struct Progress {
 pub(super) struct Stopped;
 
 impl Gate {
-    pub(super) fn new(slots: usize, budget: IoBudget, counters: Arc<Counters>) -> Self {
+    pub(super) fn new(
+        slots: usize,
+        budget: IoBudget,
+        counters: Arc<Counters>,
+        clock: &Arc<dyn Clock>,
+    ) -> Self {
         let users = user_bytes(&counters);
+        let time = GateTime::new(clock);
         let state = State {
-            bucket: Bucket::new(budget, users, Instant::now()),
+            bucket: Bucket::new(budget, users, time.elapsed()),
             merges: Vec::new(),
             turns: Turns::default(),
             next_id: 1,
             flushes_waiting: 0,
             undecided_bytes: 0,
         };
-        Self { state: Mutex::new(state), changed: Condvar::new(), slots, counters }
+        Self { state: Mutex::new(state), time, slots, counters }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -119,14 +128,14 @@ impl Gate {
     }
 
     pub(super) fn set_budget(&self, budget: IoBudget) {
-        self.lock().bucket.set_budget(budget, Instant::now());
-        self.changed.notify_all();
+        self.lock().bucket.set_budget(budget, self.time.elapsed());
+        self.time.note_change();
     }
 
     /// Makes all waiting jobs check whether they should stop.
     pub(super) fn wake(&self) {
         drop(self.lock());
-        self.changed.notify_all();
+        self.time.note_change();
     }
 
     /// Returns the order in which to try to begin merges of different trees: their indexes. The trees
@@ -170,7 +179,7 @@ impl Gate {
         state.merges.push(Entry { merge, level, share, served, turn });
         state.decide(self.slots);
         drop(state);
-        self.changed.notify_all();
+        self.time.note_change();
         Pass { gate: self, id }
     }
 
@@ -187,21 +196,25 @@ impl Gate {
             if should_stop() {
                 break Err(Stopped);
             }
-            match state.bucket.wait(user_bytes(&self.counters), Instant::now()) {
+            match state.bucket.wait(user_bytes(&self.counters), self.time.elapsed()) {
                 None => break Ok(()),
                 Some(wait) => state = self.wait(state, wait),
             }
         };
         state.flushes_waiting -= 1;
         if state.flushes_waiting == 0 {
-            self.changed.notify_all();
+            self.time.note_change();
         }
         result
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>, most: Duration) -> MutexGuard<'a, State> {
-        let waited = self.changed.wait_timeout(state, most.min(WAIT_MAX));
-        waited.unwrap_or_else(PoisonError::into_inner).0
+    /// Waits until something changes, and for at most `most`.
+    fn wait<'a>(&'a self, state: MutexGuard<'a, State>, most: Duration) -> MutexGuard<'a, State> {
+        // A change of the state that this job has not seen is counted later, so it ends the wait.
+        let seen = self.time.changes();
+        drop(state);
+        self.time.wait(seen, most.min(WAIT_MAX));
+        self.lock()
     }
 }
 
@@ -229,23 +242,23 @@ impl Pass<'_> {
         let mut state = gate.lock();
         if state.record(self.id, progress) {
             state.decide(gate.slots);
-            gate.changed.notify_all();
+            gate.time.note_change();
         }
         loop {
             if should_stop() {
                 return Err(Stopped);
             }
-            let owed = state.bucket.wait(user_bytes(&gate.counters), Instant::now());
+            let owed = state.bucket.wait(user_bytes(&gate.counters), gate.time.elapsed());
             let must_wait = owed.is_some() || state.flushes_waiting > 0;
             if !must_wait && state.may_run(self.id, gate.slots) {
                 if state.set_turn(self.id, Turn::Running) {
                     // If a slot is still free, the next merge may run as well.
-                    gate.changed.notify_all();
+                    gate.time.note_change();
                 }
                 return Ok(());
             }
             if state.set_turn(self.id, Turn::Waiting) {
-                gate.changed.notify_all();
+                gate.time.note_change();
             }
             state = gate.wait(state, owed.unwrap_or(WAIT_MAX));
         }
@@ -258,7 +271,7 @@ impl Drop for Pass<'_> {
         state.remove(self.id);
         state.decide(self.gate.slots);
         drop(state);
-        self.gate.changed.notify_all();
+        self.gate.time.note_change();
     }
 }
 

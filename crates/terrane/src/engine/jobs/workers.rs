@@ -64,7 +64,8 @@ impl Jobs {
         catalog: &Arc<Catalog>,
     ) -> Arc<Self> {
         let (slots, budget) = (context.settings.compaction_threads, context.settings.io_budget);
-        let gate = Arc::new(Gate::new(slots, budget, Arc::clone(&context.counters)));
+        let gate = Gate::new(slots, budget, Arc::clone(&context.counters), &context.clock);
+        let gate = Arc::new(gate);
         let picker = Arc::new(Picker::new(context, pipeline, catalog));
         Arc::new(Self {
             flusher: Flusher::new(context, pipeline, catalog, &picker, &gate),

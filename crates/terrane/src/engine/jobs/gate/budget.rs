@@ -1,6 +1,8 @@
 //! A token bucket that fills at the rate of the budget, and may be overdrawn by one chunk.
+//!
+//! Times are durations since an origin that the caller chooses.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::io_budget::IoBudget;
 
@@ -15,15 +17,15 @@ pub(super) struct Bucket {
     budget: IoBudget,
     /// The bytes that may be written; negative while the bucket is overdrawn.
     bytes: f64,
-    filled_at: Instant,
+    filled_at: Duration,
     /// The bytes that users caused outside of jobs up to the last measurement, and the time of that
     /// measurement.
-    users: (u64, Instant),
+    users: (u64, Duration),
     users_per_second: f64,
 }
 
 impl Bucket {
-    pub(super) fn new(budget: IoBudget, user_bytes: u64, now: Instant) -> Self {
+    pub(super) fn new(budget: IoBudget, user_bytes: u64, now: Duration) -> Self {
         Self { budget, bytes: 0.0, filled_at: now, users: (user_bytes, now), users_per_second: 0.0 }
     }
 
@@ -41,7 +43,7 @@ impl Bucket {
     }
 
     /// Changes the budget at once. Debts to the old budget are forgiven.
-    pub(super) fn set_budget(&mut self, budget: IoBudget, now: Instant) {
+    pub(super) fn set_budget(&mut self, budget: IoBudget, now: Duration) {
         (self.budget, self.bytes, self.filled_at) = (budget, 0.0, now);
     }
 
@@ -52,24 +54,24 @@ impl Bucket {
 
     /// Returns the time until more may be written. `user_bytes` are the bytes that users have caused
     /// outside of jobs so far.
-    pub(super) fn wait(&mut self, user_bytes: u64, now: Instant) -> Option<Duration> {
+    pub(super) fn wait(&mut self, user_bytes: u64, now: Duration) -> Option<Duration> {
         self.measure_users(user_bytes, now);
         let Some(rate) = self.rate() else {
             (self.bytes, self.filled_at) = (0.0, now);
             return None;
         };
-        let seconds = now.saturating_duration_since(self.filled_at).as_secs_f64();
+        let seconds = now.saturating_sub(self.filled_at).as_secs_f64();
         self.bytes = (self.bytes + rate * seconds).min(rate * SAVED_SECONDS);
         self.filled_at = now;
         (self.bytes < 0.0).then(|| Duration::from_secs_f64(-self.bytes / rate))
     }
 
-    fn measure_users(&mut self, user_bytes: u64, now: Instant) {
+    fn measure_users(&mut self, user_bytes: u64, now: Duration) {
         if !matches!(self.budget, IoBudget::Leftover(_)) {
             return;
         }
         let (before, since) = self.users;
-        let time = now.saturating_duration_since(since);
+        let time = now.saturating_sub(since);
         if time >= MEASURE_FOR {
             self.users_per_second = user_bytes.saturating_sub(before) as f64 / time.as_secs_f64();
             self.users = (user_bytes, now);
@@ -85,7 +87,7 @@ mod tests {
 
     #[test]
     fn writes_wait_until_the_bucket_is_refilled() {
-        let start = Instant::now();
+        let start = Duration::from_secs(7);
         let at = |millis| start + Duration::from_millis(millis);
         let mut bucket = Bucket::new(IoBudget::Total(10 * MIB), 0, start);
         assert_eq!(bucket.wait(0, start), None);
@@ -107,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_leftover_budget_is_reduced_by_the_rate_of_users() {
-        let start = Instant::now();
+        let start = Duration::from_secs(7);
         let mut bucket = Bucket::new(IoBudget::Leftover(10 * MIB), 0, start);
         let later = start + Duration::from_millis(100);
         // Users cause five MiB per second.

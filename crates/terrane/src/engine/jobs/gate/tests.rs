@@ -1,11 +1,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use terrane_policy::Scheduler;
 
 use super::*;
+use crate::clock::SystemClock;
 
 fn gate(slots: usize, budget: IoBudget) -> Gate {
-    Gate::new(slots, budget, Arc::new(Counters::default()))
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    Gate::new(slots, budget, Arc::new(Counters::default()), &clock)
 }
 
 fn merge(scheduler: &str, tree: u32, remaining_bytes: u64) -> ScheduledMerge {
