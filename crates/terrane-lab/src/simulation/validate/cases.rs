@@ -1,6 +1,7 @@
 //! The compared trees: every eagerness, whole levels and single tables, merging flushes, values apart,
 //! skewed keys, small and large records, inserts and deletes.
 
+use terrane_policy::Scheduler;
 use terrane_sim::{Skew, WriteMix};
 
 /// The usual bytes of a key and its value.
@@ -90,16 +91,52 @@ pub(super) fn trees() -> Vec<TreeCase> {
     cases
 }
 
-/// Designs whose stalls are compared.
-pub(super) const STALL_DESIGNS: [&str; 10] = [
-    "leveling T=4; granularity=level; intake=exact",
-    "leveling T=10; granularity=level",
-    "leveling T=4; movement=round-robin",
-    "leveling T=10",
-    "1-leveling T=4; granularity=level; L0=4",
-    "1-leveling T=4; granularity=level; L0=4; flush=merge",
-    "balanced; base=4MiB",
-    "tiering T=3; intake=exact",
-    "tiering T=4",
+/// Designs whose rates are compared, with every scheduler: one of each eagerness, with whole levels and
+/// with single tables.
+const TIMED: [&str; 6] = [
+    "leveling T=4; granularity=level",
+    "leveling T=8; L0=2",
+    "1-leveling T=4; L0=4",
+    "tiering T=3",
     "lazy-leveling T=4",
+    "hybrid T=4; runs=3,last:1",
 ];
+
+/// Designs whose rates are compared for other keys and sizes.
+const TIMED_VARIED: [&str; 3] = [
+    "1-leveling T=4; L0=4; scheduler=fair",
+    "tiering T=3; scheduler=greedy",
+    "lazy-leveling T=4; scheduler=gear",
+];
+
+/// The usual bytes of a record whose rates are compared: large records take little processor time.
+const TIMED_RECORD_BYTES: usize = 1000;
+
+/// A tree whose rates are compared.
+#[derive(Debug, Clone)]
+pub(super) struct TimedCase {
+    pub(super) design: String,
+    pub(super) skew: Skew,
+    pub(super) record_bytes: usize,
+}
+
+/// Returns all trees whose rates are compared.
+pub(super) fn timed() -> Vec<TimedCase> {
+    let mut cases = Vec::new();
+    let mut add = |design: String, skew, record_bytes| {
+        cases.push(TimedCase { design, skew, record_bytes });
+    };
+    for design in TIMED {
+        for scheduler in Scheduler::ALL.iter().copied().chain([Scheduler::Greedy { merges: 2 }]) {
+            let design = format!("{design}; scheduler={scheduler}");
+            add(design, Skew::Uniform, TIMED_RECORD_BYTES);
+        }
+    }
+    for design in TIMED_VARIED {
+        add(design.to_owned(), Skew::Zipf(0.99), TIMED_RECORD_BYTES);
+        add(design.to_owned(), Skew::Zipf(1.2), TIMED_RECORD_BYTES);
+        add(design.to_owned(), Skew::Uniform, 250);
+        add(design.to_owned(), Skew::Uniform, 4000);
+    }
+    cases
+}

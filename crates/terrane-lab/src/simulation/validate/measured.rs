@@ -137,9 +137,11 @@ impl MixedWriter {
 /// Loads a tree and updates it; all due work completes before the next write.
 pub(super) fn at_once(plan: &ValidationPlan, design: &Design) -> Result<TreeMeasurement> {
     let db = open(design.clone(), None, MEMORY)?;
-    load(&db, plan)?;
-    let before = db.stats();
     let value = value(plan);
+    load(plan, |key| Ok(db.put(key, &value)?), || Ok(db.run_background_job()?))?;
+    db.flush()?;
+    while db.run_background_job()? {}
+    let before = db.stats();
     let mut writer = MixedWriter::new(plan);
     let (mut runs, mut looks, mut most_runs) = (0, 0, 0);
     for number in 0..plan.writes {
@@ -167,16 +169,18 @@ pub(super) fn at_once(plan: &ValidationPlan, design: &Design) -> Result<TreeMeas
     })
 }
 
-pub(super) fn load(db: &Db, plan: &ValidationPlan) -> Result<()> {
-    let value = value(plan);
+/// Writes every record once in random order. All due work completes before the next writes.
+pub(super) fn load(
+    plan: &ValidationPlan,
+    mut put: impl FnMut([u8; KEY_BYTES]) -> Result<()>,
+    mut run_job: impl FnMut() -> Result<bool>,
+) -> Result<()> {
     for number in 0..plan.records {
-        db.put(key(scattered(number, plan.records), plan.records), &value)?;
+        put(key(scattered(number, plan.records), plan.records))?;
         if number % 32 == 31 {
-            while db.run_background_job()? {}
+            while run_job()? {}
         }
     }
-    db.flush()?;
-    while db.run_background_job()? {}
     Ok(())
 }
 
