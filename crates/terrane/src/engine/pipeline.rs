@@ -45,6 +45,7 @@ use window::WindowState;
 
 pub(crate) use in_flight::{Earlier, WrittenKeys};
 pub(crate) use log_tasks::LogTask;
+pub(crate) use reservations::Reserved;
 pub(crate) use window::{OPERATIONS_MAX, UNITS_MAX, Window};
 
 /// Orders all writes of a database.

@@ -52,6 +52,10 @@ impl Reserved {
         Self { operations: word & ((1 << UNITS_SHIFT) - 1), units }
     }
 
+    fn word(self) -> u64 {
+        self.units << UNITS_SHIFT | self.operations
+    }
+
     fn fits(self, limit: Self) -> bool {
         self.operations <= limit.operations && self.units <= limit.units
     }
@@ -84,8 +88,7 @@ impl Reservations {
         debug_assert!(wanted.operations <= OPERATIONS_MAX && wanted.units <= UNITS_MAX);
         // Acquire and release: what the thread that closes the word changes afterwards does not
         // affect loads before a reservation that succeeds.
-        let added = wanted.units << UNITS_SHIFT | wanted.operations;
-        let word = self.word.fetch_add(added, Ordering::AcqRel);
+        let word = self.word.fetch_add(wanted.word(), Ordering::AcqRel);
         let before = Reserved::of(word);
         if word & CLOSED != 0 || !before.fits(self.limit) {
             return None;
@@ -100,6 +103,29 @@ impl Reservations {
         // The first one that does not fit (invariant 3). Release pairs with the acquire in `close`.
         self.full_at.store(word | CLOSED, Ordering::Release);
         None
+    }
+
+    /// Returns what is reserved; `None` if the word is full or closed.
+    pub(crate) fn reserved(&self) -> Option<Reserved> {
+        let word = self.word.load(Ordering::Acquire);
+        let reserved = Reserved::of(word);
+        (word & CLOSED == 0 && reserved.fits(self.limit)).then_some(reserved)
+    }
+
+    /// Reserves `wanted` if all that is reserved is still `before`. Returns false otherwise, and if it
+    /// does not fit.
+    pub(crate) fn reserve_after(&self, before: Reserved, wanted: Reserved) -> bool {
+        debug_assert!(wanted.operations <= OPERATIONS_MAX && wanted.units <= UNITS_MAX);
+        let after = Reserved {
+            operations: before.operations + wanted.operations,
+            units: before.units + wanted.units,
+        };
+        // A word that this fits is neither full nor closed. Acquire and release, as in `reserve`.
+        let change = || {
+            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            self.word.compare_exchange(before.word(), after.word(), order.0, order.1)
+        };
+        after.fits(self.limit) && change().is_ok()
     }
 
     /// Makes all later reservations fail. Returns what was reserved. May be called once.
@@ -156,6 +182,25 @@ mod tests {
     }
 
     #[test]
+    fn a_reservation_after_another_one_fails_if_there_was_one_between() {
+        let all = Reservations::new(reserved(5, 10));
+        let before = all.reserved().unwrap();
+        assert!(all.reserve_after(before, reserved(1, 4)));
+        assert!(!all.reserve_after(before, reserved(1, 1)));
+        let before = all.reserved().unwrap();
+        assert_eq!(before, reserved(1, 4));
+        assert!(!all.reserve_after(before, reserved(1, 7)), "it does not fit");
+        assert!(all.reserve_after(before, reserved(1, 6)), "that was no reservation");
+        let before = all.reserved().unwrap();
+        assert_eq!(all.close(), reserved(2, 10));
+        assert!(!all.reserve_after(before, reserved(1, 0)) && all.reserved().is_none());
+        let full = Reservations::new(reserved(1, 1));
+        let before = full.reserved().unwrap();
+        assert!(full.reserve(reserved(2, 0)).is_none());
+        assert!(!full.reserve_after(before, reserved(1, 0)) && full.reserved().is_none());
+    }
+
+    #[test]
     fn reservations_of_many_threads_are_disjoint_and_complete() {
         for round in 0..20 {
             let all = Reservations::new(reserved(10_000, 3000 + round));
@@ -164,7 +209,13 @@ mod tests {
                     let all = &all;
                     scope.spawn(move || {
                         let wanted = reserved(1, size);
-                        std::iter::from_fn(|| Some((all.reserve(wanted)?, wanted))).collect()
+                        // One thread reserves only if nothing was reserved since it looked.
+                        let after = || all.reserved().filter(|one| all.reserve_after(*one, wanted));
+                        let next = || {
+                            let seen = if size == 1 { after() } else { None };
+                            Some((seen.or_else(|| all.reserve(wanted))?, wanted))
+                        };
+                        std::iter::from_fn(next).collect()
                     })
                 };
                 let threads: Vec<_> = (1..4).map(take).collect();

@@ -87,13 +87,43 @@ impl Pipeline {
     ) -> Option<(PendingWrite<'_>, Reserved)> {
         let units = record.map_or(0, PreparedRecord::units);
         let before = window.reservations.reserve(Reserved { operations, units })?;
+        Some((self.pending(window, before, operations, record), before))
+    }
+
+    /// Returns what is reserved in a window if all of that, and every write before, is visible.
+    pub(crate) fn reserved_if_visible(&self, window: &Window) -> Option<Reserved> {
+        let reserved = window.reservations.reserved()?;
+        (self.visible() + 1 == window.first + reserved.operations).then_some(reserved)
+    }
+
+    /// Does the same as [`Self::reserve`], and fails as well if anything else was reserved since
+    /// `before`. So no write comes between the ones that were visible at `before` and this one.
+    pub(crate) fn reserve_after(
+        &self,
+        window: &Window,
+        before: Reserved,
+        operations: u64,
+        record: Option<&PreparedRecord<'_>>,
+    ) -> Option<PendingWrite<'_>> {
+        let units = record.map_or(0, PreparedRecord::units);
+        let is_reserved = window.reservations.reserve_after(before, Reserved { operations, units });
+        is_reserved.then(|| self.pending(window, before, operations, record))
+    }
+
+    fn pending(
+        &self,
+        window: &Window,
+        before: Reserved,
+        operations: u64,
+        record: Option<&PreparedRecord<'_>>,
+    ) -> PendingWrite<'_> {
         let first = window.first + before.operations;
-        let log_end = match &window.log {
-            Some(stretch) if record.is_some() => stretch.position(before.units + units).0,
+        let log_end = match (&window.log, record) {
+            (Some(stretch), Some(record)) => stretch.position(before.units + record.units()).0,
             _ => 0,
         };
         let span = Span { first, last: first + operations - 1, log_end };
-        Some((PendingWrite { pipeline: self, span: Some(span) }, before))
+        PendingWrite { pipeline: self, span: Some(span) }
     }
 
     /// Copies the record of a write to its place. Returns where it begins; `None` if the window has no

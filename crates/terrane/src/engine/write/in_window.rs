@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::target::WriteTarget;
 use super::{LogRequests, LoggedWrite, Write, WriteSize, Writer};
 use crate::durability::Durability;
-use crate::engine::pipeline::{OPERATIONS_MAX, Pipeline, UNITS_MAX, Window};
+use crate::engine::pipeline::{
+    OPERATIONS_MAX, PendingWrite, Pipeline, Reserved, UNITS_MAX, Window,
+};
 use crate::error::Result;
 use crate::wal::PreparedRecord;
 
@@ -70,6 +72,18 @@ impl Writer {
     ) -> Result<Option<LoggedWrite<'_>>> {
         let reserved = self.pipeline.reserve(window, size.operations, record.as_deref());
         let Some((pending, before)) = reserved else { return Ok(None) };
+        self.place(window, target, (pending, before), record).map(Some)
+    }
+
+    /// Places the record of a write that has reserved its part of the window.
+    #[inline]
+    pub(super) fn place<'a>(
+        &'a self,
+        window: &Window,
+        target: &WriteTarget<'_>,
+        (pending, before): (PendingWrite<'a>, Reserved),
+        record: Option<&mut PreparedRecord<'_>>,
+    ) -> Result<LoggedWrite<'a>> {
         let (first, last) = pending.seqs();
         target.set_last_seq(last);
         let mut begin = None;
@@ -78,6 +92,6 @@ impl Writer {
             // The memory that was prefetched before has arrived by now.
             target.prefetch_version();
         }
-        Ok(Some(LoggedWrite { pending, first, begin, end: None, requests: LogRequests::default() }))
+        Ok(LoggedWrite { pending, first, begin, end: None, requests: LogRequests::default() })
     }
 }
