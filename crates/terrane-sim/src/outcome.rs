@@ -5,7 +5,7 @@ use terrane_policy::StallCause;
 use crate::latency::Latencies;
 
 /// The results of a simulation.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SimulationOutcome {
     /// The simulated time, in seconds.
     pub seconds: f64,
@@ -72,7 +72,7 @@ pub struct Totals {
 }
 
 /// Averages over one interval.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SimulationWindow {
     /// Completed writes per second.
     pub rate: f64,

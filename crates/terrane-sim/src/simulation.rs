@@ -8,21 +8,22 @@
 //! one flush at a time writes the oldest immutable memtable; after every change of the tree, policy
 //! picks compactions until one would get no share of the bandwidth.
 
+mod flushing;
+mod jobs;
 mod merging;
 mod reading;
+mod recording;
 mod setup;
 mod writers;
 
 use std::collections::VecDeque;
 
-use terrane_policy::{Admission, Compaction, Cursors, FlushPlan, TableAccesses, admit, flush};
+use terrane_policy::{Admission, Compaction, Cursors, admit};
 
-use crate::keys::Content;
-use crate::latency::Latencies;
 use crate::machine::JobCost;
 use crate::outcome::{SimulationOutcome, SimulationWindow, StallPeriod, Totals};
-use crate::tree::{PlannedCompaction, SimulatedTree};
-use merging::RunningMerge;
+use crate::tree::SimulatedTree;
+use jobs::{RunningFlush, RunningMerge};
 pub use setup::SimulationSetup;
 use writers::{ArrivalCurve, WriterRates};
 
@@ -31,17 +32,6 @@ const SOON: f64 = 1e-7;
 
 /// The interval, in seconds, of checks for compactions that become due by time, as in the engine.
 const LOOK_AGAIN: f64 = 10.0;
-
-/// The flush in progress.
-#[derive(Debug, Clone)]
-struct RunningFlush {
-    content: Content,
-    work: JobCost,
-    seqs: (u64, u64),
-    /// The merge that the flush carries out; `None` if the flush creates a run.
-    merge: Option<PlannedCompaction>,
-    done: f64,
-}
 
 /// The end of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,17 +85,6 @@ pub struct Simulation<'a> {
 impl<'a> Simulation<'a> {
     /// Returns a simulation of `setup` that starts with `tree`.
     pub fn new(setup: &'a SimulationSetup, tree: SimulatedTree) -> Self {
-        let outcome = SimulationOutcome {
-            seconds: 0.0,
-            totals: Totals::default(),
-            windows: Vec::new(),
-            stalls: Vec::new(),
-            latencies: Latencies::default(),
-            processing: Latencies::default(),
-            departures: Vec::new(),
-            queued: 0.0,
-            stuck: None,
-        };
         Self {
             setup,
             tree,
@@ -128,10 +107,10 @@ impl<'a> Simulation<'a> {
             departed: 0.0,
             blocked: None,
             waiting: (0.0, 0.0),
-            window: empty_window(),
+            window: SimulationWindow::default(),
             window_from: 0.0,
             window_start: Totals::default(),
-            outcome,
+            outcome: SimulationOutcome::default(),
         }
     }
 
@@ -214,48 +193,6 @@ impl<'a> Simulation<'a> {
         let runs = self.tree.shape().run_count();
         self.outcome.totals.most_runs = self.outcome.totals.most_runs.max(runs);
         self.window.most_runs = self.window.most_runs.max(runs);
-    }
-
-    fn begin_flush(&mut self) {
-        if self.flushing.is_some() {
-            return;
-        }
-        let Some(&writes) = self.immutable.front() else { return };
-        let content = match self.goal {
-            StopAt::Loaded => self.tree.keys().after_load(writes),
-            StopAt::Time(_) => self.tree.write(writes, &self.setup.workload.mix),
-        };
-        let bytes = self.tree.size_of(&content).0 + self.tree.value_bytes_of(&content);
-        let processor_seconds = writes * self.setup.machine.costs.flush_seconds;
-        let mut work = JobCost { read_bytes: 0.0, written_bytes: bytes, processor_seconds };
-        let upto = self.departed as u64 + 1;
-        let seqs = (upto.saturating_sub(writes as u64), upto);
-        let merge = self
-            .flush_merge(writes)
-            .map(|merge| self.tree.plan_flush(merge, &content, seqs, &self.setup.machine.costs));
-        if let Some(merge) = &merge {
-            work = merge.work;
-            work.processor_seconds += processor_seconds;
-        }
-        self.flushing = Some(RunningFlush { content, work, seqs, merge, done: 0.0 });
-    }
-
-    /// Returns the merge with level 0 that policy plans for a flush of `writes` writes, if any.
-    fn flush_merge(&mut self, writes: f64) -> Option<Compaction> {
-        // Like the engine, count all versions in the memtable, not distinct keys.
-        let bytes = writes * self.bytes_per_write();
-        let accesses = TableAccesses::default();
-        let in_progress = self.taken();
-        let input = self.input(&accesses, &in_progress);
-        let FlushPlan::Merge(merge) = flush::plan(&input, &SimulatedTree::all_keys(), bytes as u64)
-        else {
-            return None;
-        };
-        if self.setup.check {
-            let shape = flush::with_memtable(self.tree.shape(), &merge);
-            self.check_soundness(&shape, &merge);
-        }
-        Some(merge)
     }
 
     fn rates(&self, pace: &WriterRates) -> (f64, Vec<f64>) {
@@ -347,53 +284,5 @@ impl<'a> Simulation<'a> {
         if self.now >= self.window_from + self.setup.window_seconds - SOON {
             self.close_window();
         }
-    }
-
-    fn close_window(&mut self) {
-        let seconds = self.now - self.window_from;
-        if seconds <= SOON {
-            return;
-        }
-        let (now, before) = (self.outcome.totals, self.window_start);
-        let written = now.flush_bytes + now.merge_bytes - before.flush_bytes - before.merge_bytes;
-        let levels = &self.tree.shape().levels;
-        let window = SimulationWindow {
-            rate: (now.writes - before.writes) / seconds,
-            runs: (now.run_seconds - before.run_seconds) / seconds,
-            level_bytes: levels.iter().map(terrane_policy::Level::size_bytes).collect(),
-            level_runs: levels.iter().map(|level| level.runs.len()).collect(),
-            value_bytes: self.tree.shape().value_bytes(),
-            live_value_bytes: self.tree.shape().live_value_bytes(),
-            write_amplification: written / (now.user_bytes - before.user_bytes).max(1.0),
-            ..std::mem::replace(&mut self.window, empty_window())
-        };
-        self.outcome.windows.push(window);
-        (self.window_from, self.window_start) = (self.now, now);
-    }
-
-    fn end(mut self) -> (SimulationOutcome, SimulatedTree) {
-        self.unblock();
-        // Drop a short last window: its averages are not representative.
-        if self.now - self.window_from > self.setup.window_seconds / 2.0 {
-            self.close_window();
-        }
-        self.outcome.seconds = self.now;
-        self.outcome.queued =
-            self.arrived.count_at(self.now).map_or(0.0, |all| all - self.departed);
-        (self.outcome, self.tree)
-    }
-}
-
-fn empty_window() -> SimulationWindow {
-    SimulationWindow {
-        rate: 0.0,
-        stalled_seconds: 0.0,
-        runs: 0.0,
-        most_runs: 0,
-        level_bytes: Vec::new(),
-        level_runs: Vec::new(),
-        value_bytes: 0,
-        live_value_bytes: 0,
-        write_amplification: 0.0,
     }
 }

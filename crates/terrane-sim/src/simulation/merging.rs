@@ -10,6 +10,7 @@ use terrane_policy::{
 };
 
 use super::Simulation;
+use super::jobs::RunningMerge;
 use crate::tree::PlannedCompaction;
 
 /// Shares are decided again after this many bytes of a merge, as by the engine's gate.
@@ -20,26 +21,6 @@ const DECIDE_PART: f64 = 1.0 / 64.0;
 
 /// A bound on successive compactions that only move tables; no tree needs as many.
 const MOVES_MAX: usize = 100_000;
-
-/// A merge in progress.
-#[derive(Debug)]
-pub(super) struct RunningMerge {
-    pub(super) begun: PlannedCompaction,
-    /// The completed fraction.
-    pub(super) done: f64,
-    pub(super) share: f64,
-    id: u64,
-    began: f64,
-    /// The source level.
-    level: usize,
-    refilled: f64,
-}
-
-impl RunningMerge {
-    fn remaining_bytes(&self) -> u64 {
-        ((1.0 - self.done) * self.begun.input_bytes).ceil() as u64
-    }
-}
 
 /// Returns the lowest-numbered input level of a compaction.
 fn source(compaction: &Compaction) -> usize {
