@@ -399,6 +399,27 @@ fn designs_are_simulated_at_any_size() {
 }
 
 #[test]
+fn several_trees_are_simulated_together() {
+    let trees = ["--tree", "orders: leveling T=4 @ 80%", "--tree", "log: tiering T=3 @ 20%"];
+    let size = ["simulate", "--records", "100k", "--hours", "0.02", "--budget", "20MB/s"];
+    let printed = done(&[&size[..], &trees].concat(), "");
+    for line in [
+        "orders, 80 % of the writes: ",
+        "log, 20 % of the writes: ",
+        "each 100,000 records",
+        "stopped writers for",
+    ] {
+        assert!(printed.contains(line), "{line}: {printed}");
+    }
+    let json = done(&[&size[..], &trees, &["--json"]].concat(), "");
+    assert!(json.contains("\"trees\":[{\"name\":\"orders\",\"design\""), "{json}");
+    for bad in ["tiering", "log: tiering", "log: nosuch @ 1", "log: tiering @ 0"] {
+        assert_eq!(fails(&["simulate", "--tree", bad], "").0, 2, "{bad}");
+    }
+    assert_eq!(fails(&["simulate", "--two-phase", trees[0], trees[1]], "").0, 2);
+}
+
+#[test]
 fn cost_constants_are_measured_and_used() {
     let dir = tempfile::tempdir().unwrap();
     let constants = path(dir.path(), "here.toml");

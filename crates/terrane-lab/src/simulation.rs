@@ -9,6 +9,7 @@
 //! | [`mix`] | a mix of operations as the load of a simulation |
 //! | [`validate`] | compares the simulator with the engine: `docs/simulator.md` |
 //! | [`report`] | the result of a simulation as JSON |
+//! | [`trees`] | several trees, from text |
 
 pub mod calibrate;
 pub mod constants;
@@ -16,4 +17,5 @@ pub mod device;
 pub mod map;
 pub mod mix;
 pub mod report;
+pub mod trees;
 pub mod validate;

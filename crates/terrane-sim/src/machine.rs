@@ -126,24 +126,29 @@ impl Device {
 }
 
 impl MachineModel {
-    /// Returns the fractions of a flush and of merges completed per second. The flush goes first;
-    /// the merges have shares of the remaining bandwidth. Reads go before both.
+    /// Returns the fractions of flushes and of merges completed per second. Flushes go first and have
+    /// equal parts of the bandwidth; the merges have shares of the rest. Reads go before both.
     pub(crate) fn rates(
         &self,
-        flush: Option<&JobCost>,
+        flushes: &[JobCost],
         merges: &[(JobCost, f64)],
         reads: DeviceReads,
-    ) -> (f64, Vec<f64>) {
+    ) -> (Vec<f64>, Vec<f64>) {
         let budget = self.budget.unwrap_or(f64::INFINITY);
         let read = if self.budget_includes_reads { reads.bytes_per_second } else { 0.0 };
         let budget = (budget - read).max(budget * DEVICE_LEFT_MIN);
         let left_by_reads = self.device.left_by(&reads);
         let device = self.device.bytes_per_second * left_by_reads;
         let stream = self.device.stream() * left_by_reads;
-        let flushed = flush.map_or(0.0, |work| work.rate(1.0, budget, stream));
-        let (taken, moved) = flush.map_or((0.0, 0.0), |work| {
-            (work.written_bytes * flushed, work.moved_bytes() * flushed)
-        });
+        let count = flushes.len().max(1) as f64;
+        let (written, most) = (budget / count, stream.min(device / count));
+        let flush_rate = |work: &JobCost| work.rate(1.0, written, most);
+        let flushed: Vec<f64> = flushes.iter().map(flush_rate).collect();
+        let per_second = |of: fn(&JobCost) -> f64| -> f64 {
+            flushes.iter().zip(&flushed).map(|(work, rate)| of(work) * rate).sum()
+        };
+        let taken = per_second(|work| work.written_bytes);
+        let moved = per_second(JobCost::moved_bytes);
         // Leave some bandwidth to merges, because the engine's gate lets them finish their chunks.
         let left = (budget - taken).max(budget.min(device) * 1e-3);
         let free = (device - moved).max(device * 1e-3);
@@ -175,19 +180,17 @@ mod tests {
             ..MachineModel::default()
         };
         let work = |written| JobCost { written_bytes: written, ..JobCost::default() };
-        let (_, merges) = machine.rates(
-            None,
-            &[(work(100.0), 0.25), (work(100.0), 0.75)],
-            DeviceReads::default(),
-        );
+        let (_, merges) =
+            machine.rates(&[], &[(work(100.0), 0.25), (work(100.0), 0.75)], DeviceReads::default());
         assert_eq!(merges, [0.25, 0.75]);
         let slow = JobCost { written_bytes: 60.0, processor_seconds: 1.0, ..JobCost::default() };
-        let (flush, merges) = machine.rates(
-            Some(&slow),
-            &[(work(100.0), 1.0), (work(1.0), 0.0)],
-            DeviceReads::default(),
-        );
-        assert_eq!((flush, merges), (1.0, vec![0.4, 0.0]));
+        let (flush, merges) =
+            machine.rates(&[slow], &[(work(100.0), 1.0), (work(1.0), 0.0)], DeviceReads::default());
+        assert_eq!((flush, merges), (vec![1.0], vec![0.4, 0.0]));
+        let (flushes, merges) =
+            machine.rates(&[work(100.0), work(50.0)], &[(work(1.0), 1.0)], DeviceReads::default());
+        assert_eq!(flushes, [0.5, 1.0]);
+        assert!(merges[0] < 0.2, "flushes take all but the remainder: {merges:?}");
     }
 
     #[test]
@@ -204,7 +207,7 @@ mod tests {
         let work = JobCost { written_bytes: 100.0, ..JobCost::default() };
         // Half of the time goes to requests, and a quarter to the bytes.
         let reads = DeviceReads { requests_per_second: 5.0, bytes_per_second: 25.0 };
-        let rate = |machine: &MachineModel| machine.rates(None, &[(work, 1.0)], reads).1[0];
+        let rate = |machine: &MachineModel| machine.rates(&[], &[(work, 1.0)], reads).1[0];
         assert!((rate(&machine) - 0.25).abs() < 1e-6, "{}", rate(&machine));
         machine.budget = Some(35.0);
         assert!((rate(&machine) - 0.25).abs() < 1e-6);

@@ -11,6 +11,8 @@ pub struct SimulationOutcome {
     pub seconds: f64,
     /// Totals over the whole time.
     pub totals: Totals,
+    /// Totals of each tree, in the order of the setup.
+    pub trees: Vec<TreeTotals>,
     /// Successive intervals of equal length.
     pub windows: Vec<SimulationWindow>,
     /// Stalls in the order of time.
@@ -71,6 +73,21 @@ pub struct Totals {
     pub most_runs: usize,
 }
 
+/// Totals of one of several trees over some time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TreeTotals {
+    /// Completed flushes.
+    pub flushes: u64,
+    /// Completed merges.
+    pub merges: u64,
+    /// Bytes written by flushes and merges.
+    pub written_bytes: f64,
+    /// The integral of the number of runs over time, in run-seconds.
+    pub run_seconds: f64,
+    /// The maximum number of runs.
+    pub most_runs: usize,
+}
+
 /// Averages over one interval.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SimulationWindow {
@@ -97,11 +114,13 @@ pub struct SimulationWindow {
 /// An interval in which writers were stalled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StallPeriod {
+    /// The number of the tree that stopped them, in the order of the setup.
+    pub tree: usize,
     /// The cause.
     pub cause: StallCause,
     /// The number of runs or memtables that exceeded the limit.
     pub measured: u32,
-    /// The source and the target level of the largest merge in progress when it started.
+    /// The source and the target level of the largest merge of the tree when it started.
     pub merging: Option<(usize, usize)>,
     /// The start, in seconds.
     pub from: f64,
@@ -141,6 +160,12 @@ impl SimulationOutcome {
     pub fn stalled_seconds(&self, cause: Option<StallCause>) -> f64 {
         let of = self.stalls.iter().filter(|stall| cause.is_none_or(|cause| stall.cause == cause));
         of.map(|stall| stall.until - stall.from).fold(0.0, |sum, time| sum + time)
+    }
+
+    /// Returns how long one of several trees stopped writers, in seconds.
+    pub fn seconds_stalled_by(&self, tree: usize) -> f64 {
+        let own = self.stalls.iter().filter(|stall| stall.tree == tree);
+        own.map(|stall| stall.until - stall.from).fold(0.0, |sum, time| sum + time)
     }
 
     /// Returns the duration of the longest stall, in seconds.

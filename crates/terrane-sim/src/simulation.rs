@@ -5,8 +5,11 @@
 //! the progress of merges, it decides again every few megabytes.
 //!
 //! The order of actions is the engine's. A memtable at its size is replaced if admission allows it;
-//! one flush at a time writes the oldest immutable memtable; after every change of the tree, policy
-//! picks compactions until one would get no share of the bandwidth.
+//! one flush of a tree at a time writes its oldest immutable memtable; after every change of a tree,
+//! policy picks compactions until one would get no share of the bandwidth.
+//!
+//! Several trees share the writers, the gate and the machine. Each write goes to one of them, so a tree
+//! that stops its writers soon stops all of them.
 
 mod flushing;
 mod jobs;
@@ -14,17 +17,16 @@ mod merging;
 mod reading;
 mod recording;
 mod setup;
+mod state;
 mod writers;
 
-use std::collections::VecDeque;
-
-use terrane_policy::{Admission, Compaction, Cursors, admit};
+use terrane_policy::Turns;
 
 use crate::machine::JobCost;
-use crate::outcome::{SimulationOutcome, SimulationWindow, StallPeriod, Totals};
+use crate::outcome::{SimulationOutcome, SimulationWindow, StallPeriod, Totals, TreeTotals};
 use crate::tree::SimulatedTree;
-use jobs::{RunningFlush, RunningMerge};
-pub use setup::SimulationSetup;
+pub use setup::{OtherTree, SimulationSetup};
+use state::TreeState;
 use writers::{ArrivalCurve, WriterRates};
 
 /// Times closer than this, in seconds, are equal: a tolerance for rounding.
@@ -42,31 +44,29 @@ enum StopAt {
     Loaded,
 }
 
-/// A tree and its writers in virtual time.
+/// The rates of all jobs, as fractions done per second.
+struct JobRates {
+    /// Of each tree's flush, in the order of the trees that have one.
+    flushes: Vec<f64>,
+    /// Of each merge, in the order of the trees.
+    merges: Vec<f64>,
+}
+
+/// Trees and their writers in virtual time.
 #[derive(Debug)]
 pub struct Simulation<'a> {
     setup: &'a SimulationSetup,
-    tree: SimulatedTree,
+    trees: Vec<TreeState<'a>>,
     goal: StopAt,
     now: f64,
-    cursors: Cursors,
-    /// The number of writes in the active memtable.
-    active: f64,
-    /// The number of writes in each immutable memtable, oldest first.
-    immutable: VecDeque<f64>,
-    flushing: Option<RunningFlush>,
-    merges: Vec<RunningMerge>,
-    in_progress: Vec<Compaction>,
+    /// How often trees were passed by merges, and by flushes, of others.
+    merge_turns: Turns,
+    flush_turns: Turns,
     next_merge: u64,
-    admission: Admission,
-    /// The tree or the memtables have changed since policy last decided.
-    has_changed: bool,
     /// The set of merges has changed since the scheduler last decided.
     is_undecided: bool,
     decide_at: f64,
     look_at: f64,
-    /// Reads from the device that come with each write, in the present tree.
-    requests_per_write: f64,
     /// Arrivals over time.
     arrived: ArrivalCurve,
     /// The number of completed writes.
@@ -83,26 +83,36 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Returns a simulation of `setup` that starts with `tree`.
+    /// Returns a simulation of `setup` that starts with `tree`. A setup with other trees needs
+    /// [`Self::of_trees`].
     pub fn new(setup: &'a SimulationSetup, tree: SimulatedTree) -> Self {
+        Self::of_trees(setup, vec![tree])
+    }
+
+    /// Returns a simulation of `setup` that starts with `trees`: the first one has the design of the setup, and the
+    /// next ones are its other trees. Trees without a counterpart are left out.
+    pub fn of_trees(setup: &'a SimulationSetup, trees: Vec<SimulatedTree>) -> Self {
+        let others = setup.others.iter().map(|other| &other.design);
+        let designs = std::iter::once(&setup.design).chain(others);
+        let states = designs.zip(setup.shares()).zip(trees);
+        let mut trees: Vec<TreeState<'a>> =
+            states.map(|((design, share), tree)| TreeState::new(design, share, tree)).collect();
+        if let [only] = &mut trees[..] {
+            only.share = 1.0;
+        }
+        let counted = vec![TreeTotals::default(); trees.len()];
+        let outcome = SimulationOutcome { trees: counted, ..SimulationOutcome::default() };
         Self {
             setup,
-            tree,
+            trees,
             goal: StopAt::Time(0.0),
             now: 0.0,
-            cursors: Cursors::default(),
-            active: 0.0,
-            immutable: VecDeque::new(),
-            flushing: None,
-            merges: Vec::new(),
-            in_progress: Vec::new(),
+            merge_turns: Turns::default(),
+            flush_turns: Turns::default(),
             next_merge: 1,
-            admission: Admission::Proceed,
-            has_changed: true,
             is_undecided: false,
             decide_at: f64::INFINITY,
             look_at: f64::INFINITY,
-            requests_per_write: 0.0,
             arrived: ArrivalCurve::default(),
             departed: 0.0,
             blocked: None,
@@ -110,38 +120,45 @@ impl<'a> Simulation<'a> {
             window: SimulationWindow::default(),
             window_from: 0.0,
             window_start: Totals::default(),
-            outcome: SimulationOutcome::default(),
+            outcome,
         }
     }
 
-    /// Runs for this many seconds of virtual time, and returns the results and the final tree.
-    pub fn run(mut self, seconds: f64) -> (SimulationOutcome, SimulatedTree) {
+    /// Runs for this many seconds of virtual time, and returns the results and the final first tree.
+    pub fn run(self, seconds: f64) -> (SimulationOutcome, SimulatedTree) {
+        let (outcome, mut trees) = self.run_trees(seconds);
+        (outcome, trees.swap_remove(0))
+    }
+
+    /// Runs for this many seconds of virtual time, and returns the results and the final trees.
+    pub fn run_trees(mut self, seconds: f64) -> (SimulationOutcome, Vec<SimulatedTree>) {
         self.goal = StopAt::Time(seconds);
         self.play();
         self.end()
     }
 
-    /// Writes every record once, and runs until no flush or compaction is due.
+    /// Writes every record of a single tree once, and runs until no flush or compaction is due.
     pub fn load(mut self) -> (SimulationOutcome, SimulatedTree) {
         self.goal = StopAt::Loaded;
         self.play();
-        self.end()
+        let (outcome, mut trees) = self.end();
+        (outcome, trees.swap_remove(0))
     }
 
     fn play(&mut self) {
         loop {
             self.settle();
             let pace = self.pace();
-            let (flush, merges) = self.rates(&pace);
+            let rates = self.rates(&pace);
             if self.is_over(&pace) {
                 return;
             }
-            if let Some(why) = self.stuck_by(&pace, flush, &merges) {
+            if let Some(why) = self.stuck_by(&pace, &rates) {
                 self.outcome.stuck = Some(why);
                 return;
             }
-            let step = self.step(&pace, flush, &merges);
-            self.advance(step, &pace, flush, &merges);
+            let step = self.step(&pace, &rates);
+            self.advance(step, &pace, &rates);
             self.complete();
         }
     }
@@ -150,77 +167,84 @@ impl<'a> Simulation<'a> {
         match self.goal {
             StopAt::Time(end) => self.now >= end - SOON,
             StopAt::Loaded => {
-                let is_idle = self.flushing.is_none() && self.merges.is_empty();
-                pace.is_done && self.active == 0.0 && is_idle
+                let is_idle = |tree: &TreeState<'_>| {
+                    tree.active == 0.0 && tree.flushing.is_none() && tree.merges.is_empty()
+                };
+                pace.is_done && self.trees.iter().all(is_idle)
             }
         }
     }
 
     /// Returns a description of a deadlock: stalled writers, and no job that could end the stall.
-    fn stuck_by(&self, pace: &WriterRates, flush: f64, merges: &[f64]) -> Option<String> {
-        let (cause, measured) = pace.blocked?;
-        let is_idle = flush <= 0.0 && merges.iter().all(|rate| *rate <= 0.0);
-        let looks_again = self.setup.design.strategy.looks_at_time();
+    fn stuck_by(&self, pace: &WriterRates, rates: &JobRates) -> Option<String> {
+        let (_, cause, measured) = pace.blocked?;
+        let is_idle = rates.flushes.iter().chain(&rates.merges).all(|rate| *rate <= 0.0);
+        let looks_again = self.trees.iter().any(|tree| tree.design.strategy.looks_at_time());
         (is_idle && !looks_again)
             .then(|| format!("writers are stalled by {cause} ({measured}), but no job is running"))
     }
 
     /// Takes all actions that are due now and need no time.
     fn settle(&mut self) {
-        if self.has_changed {
+        if self.trees.iter().any(|tree| tree.has_changed) {
             self.schedule();
-            self.requests_per_write = self.reads_per_write();
-            self.admission = admit(self.tree.shape(), self.immutable.len(), &self.setup.design);
+            for at in 0..self.trees.len() {
+                self.trees[at].requests_per_write = self.reads_per_write(at);
+                self.trees[at].admit();
+            }
         }
-        let is_last = self.goal == StopAt::Loaded && self.left_to_load() < 0.5;
-        let is_full = self.active >= self.buffer_writes() * (1.0 - 1e-12);
-        if self.active > 0.0
-            && (is_full || is_last)
-            && !matches!(self.admission, Admission::Stop(_))
-        {
-            self.immutable.push_back(self.active);
-            self.active = 0.0;
-            self.admission = admit(self.tree.shape(), self.immutable.len(), &self.setup.design);
-        }
-        self.begin_flush();
+        self.replace_memtables();
+        self.begin_flushes();
         if self.is_undecided || self.now >= self.decide_at - SOON {
             self.decide();
         }
         if self.now >= self.look_at - SOON || self.look_at == f64::INFINITY {
-            let looks = self.setup.design.strategy.looks_at_time();
+            let looks = self.trees.iter().any(|tree| tree.design.strategy.looks_at_time());
             self.look_at = if looks { self.now + LOOK_AGAIN } else { f64::MAX };
         }
-        let runs = self.tree.shape().run_count();
+        let runs = self.run_count();
         self.outcome.totals.most_runs = self.outcome.totals.most_runs.max(runs);
         self.window.most_runs = self.window.most_runs.max(runs);
     }
 
-    fn rates(&self, pace: &WriterRates) -> (f64, Vec<f64>) {
+    /// Returns the runs of all trees.
+    fn run_count(&self) -> usize {
+        self.trees.iter().map(|tree| tree.tree.shape().run_count()).sum()
+    }
+
+    fn rates(&self, pace: &WriterRates) -> JobRates {
         let reads = self.device_reads(pace.made);
+        let merges = self.trees.iter().flat_map(|tree| &tree.merges);
         let work: Vec<(JobCost, f64)> =
-            self.merges.iter().map(|merge| (merge.begun.work, merge.share)).collect();
-        let flush = self.flushing.as_ref().map(|flush| &flush.work);
-        self.setup.machine.rates(flush, &work, reads)
+            merges.map(|merge| (merge.begun.work, merge.share)).collect();
+        let flushes = self.trees.iter().filter_map(|tree| tree.flushing.as_ref());
+        let flushes: Vec<JobCost> = flushes.map(|flush| flush.work).collect();
+        let (flushes, merges) = self.setup.machine.rates(&flushes, &work, reads);
+        JobRates { flushes, merges }
     }
 
     /// Returns the time to the next event.
-    fn step(&self, pace: &WriterRates, flush: f64, merges: &[f64]) -> f64 {
+    fn step(&self, pace: &WriterRates, rates: &JobRates) -> f64 {
         let mut step = self.window_from + self.setup.window_seconds - self.now;
         let mut consider = |time: f64| step = step.min(time);
         if let StopAt::Time(end) = self.goal {
             consider(end - self.now);
         }
-        if let Some(flushing) = &self.flushing {
-            consider((1.0 - flushing.done) / flush);
+        let flushes = self.trees.iter().filter_map(|tree| tree.flushing.as_ref());
+        for (flushing, rate) in flushes.zip(&rates.flushes) {
+            consider((1.0 - flushing.done) / rate);
         }
-        for (merge, rate) in self.merges.iter().zip(merges).filter(|(_, rate)| **rate > 0.0) {
+        let merges = self.trees.iter().flat_map(|tree| &tree.merges);
+        for (merge, rate) in merges.zip(&rates.merges).filter(|(_, rate)| **rate > 0.0) {
             consider((1.0 - merge.done) / rate);
         }
         if pace.made > 0.0 {
-            let room = self.buffer_writes() - self.active;
-            let room =
-                if self.goal == StopAt::Loaded { room.min(self.left_to_load()) } else { room };
-            consider(room / pace.made);
+            for tree in &self.trees {
+                let room = self.buffer_writes(tree) - tree.active;
+                let room =
+                    if self.goal == StopAt::Loaded { room.min(self.left_to_load()) } else { room };
+                consider(room / (pace.made * tree.share));
+            }
         }
         consider(pace.until - self.now);
         consider(self.decide_at - self.now);
@@ -228,34 +252,41 @@ impl<'a> Simulation<'a> {
         step.max(0.0)
     }
 
-    fn advance(&mut self, step: f64, pace: &WriterRates, flush: f64, merges: &[f64]) {
+    fn advance(&mut self, step: f64, pace: &WriterRates, rates: &JobRates) {
         let user_bytes = self.outcome.totals.user_bytes;
         self.count_writes(step, pace);
-        if let Some(flushing) = &mut self.flushing {
-            let part = (flush * step).min(1.0 - flushing.done);
-            flushing.done += part;
-            self.outcome.totals.flush_bytes += part * flushing.work.written_bytes;
-            self.outcome.totals.read_bytes += part * flushing.work.read_bytes;
-        }
-        for (merge, rate) in self.merges.iter_mut().zip(merges) {
-            let part = (rate * step).min(1.0 - merge.done);
-            merge.done += part;
-            self.outcome.totals.read_bytes += part * merge.begun.work.read_bytes;
-            self.outcome.totals.merge_bytes += part * merge.begun.work.written_bytes;
-            // Complete a merge of which only a rounding error is left; it would yield steps of zero
-            // length.
-            if (1.0 - merge.done) <= rate * SOON {
-                merge.done = 1.0;
-            }
-        }
-        if let Some(flushing) = &mut self.flushing
-            && (1.0 - flushing.done) <= flush * SOON
-        {
-            flushing.done = 1.0;
-        }
-        let runs = self.tree.shape().run_count();
+        let (mut flush_rates, mut merge_rates) = (rates.flushes.iter(), rates.merges.iter());
         let totals = &mut self.outcome.totals;
-        totals.run_seconds += runs as f64 * step;
+        for (tree, counted) in self.trees.iter_mut().zip(&mut self.outcome.trees) {
+            if let Some(flushing) = &mut tree.flushing {
+                let rate = flush_rates.next().copied().unwrap_or(0.0);
+                let part = (rate * step).min(1.0 - flushing.done);
+                flushing.done += part;
+                totals.flush_bytes += part * flushing.work.written_bytes;
+                totals.read_bytes += part * flushing.work.read_bytes;
+                counted.written_bytes += part * flushing.work.written_bytes;
+                if (1.0 - flushing.done) <= rate * SOON {
+                    flushing.done = 1.0;
+                }
+            }
+            for merge in &mut tree.merges {
+                let rate = merge_rates.next().copied().unwrap_or(0.0);
+                let part = (rate * step).min(1.0 - merge.done);
+                merge.done += part;
+                totals.read_bytes += part * merge.begun.work.read_bytes;
+                totals.merge_bytes += part * merge.begun.work.written_bytes;
+                counted.written_bytes += part * merge.begun.work.written_bytes;
+                // Complete a merge of which only a rounding error is left; it would yield steps of
+                // zero length.
+                if (1.0 - merge.done) <= rate * SOON {
+                    merge.done = 1.0;
+                }
+            }
+            let runs = tree.tree.shape().run_count();
+            counted.run_seconds += runs as f64 * step;
+            counted.most_runs = counted.most_runs.max(runs);
+            totals.run_seconds += runs as f64 * step;
+        }
         totals.ended_byte_seconds += totals.ended_bytes * step;
         totals.user_byte_seconds += f64::midpoint(user_bytes, totals.user_bytes) * step;
         self.now += step;
@@ -264,22 +295,10 @@ impl<'a> Simulation<'a> {
     /// Completes jobs and windows that end now.
     fn complete(&mut self) {
         let micros = (self.now * 1e6) as u64;
-        if let Some(flushing) = self.flushing.take_if(|flushing| flushing.done >= 1.0) {
-            self.outcome.totals.ended_bytes += flushing.work.written_bytes;
-            match flushing.merge {
-                None => self.tree.add_run(0, &flushing.content, flushing.seqs, micros),
-                Some(merge) => {
-                    self.outcome.totals.flushes_merged += 1;
-                    self.finish(merge, micros);
-                }
-            }
-            self.immutable.pop_front();
-            self.outcome.totals.flushes += 1;
-            self.has_changed = true;
-        }
+        self.complete_flushes(micros);
         self.complete_merges(micros);
         if self.now >= self.look_at - SOON {
-            self.has_changed = true;
+            self.trees.iter_mut().for_each(|tree| tree.has_changed = true);
         }
         if self.now >= self.window_from + self.setup.window_seconds - SOON {
             self.close_window();

@@ -73,7 +73,14 @@ pub fn tree_like(setup: &SimulationSetup, shape: &TreeShape) -> SimulatedTree {
     tree
 }
 
-/// Returns the initial tree of a simulation. The fill of a settled tree's levels depends on `seed`.
+/// Returns the initial trees of a simulation of several trees.
+pub fn initial_trees(setup: &SimulationSetup, start: InitialTree, seed: u64) -> Vec<SimulatedTree> {
+    let alone = setup.alone();
+    alone.iter().zip(seed..).map(|(setup, seed)| initial_tree(setup, start, seed)).collect()
+}
+
+/// Returns the initial tree of a simulation, the first one if there are several. The fill of a settled
+/// tree's levels depends on `seed`.
 pub fn initial_tree(setup: &SimulationSetup, start: InitialTree, seed: u64) -> SimulatedTree {
     let workload = &setup.workload;
     let mut keys = Population::new(workload.records, workload.skew);
@@ -98,6 +105,7 @@ fn loaded(setup: &SimulationSetup, empty: SimulatedTree) -> SimulatedTree {
     // The schedule of merges during the load must not depend on the design under test.
     setup.design.scheduler = Scheduler::Fair;
     setup.design.constraint.max_rate = None;
+    setup.others.clear();
     setup.workload.writers = 1;
     Simulation::new(&setup, empty).load().1
 }

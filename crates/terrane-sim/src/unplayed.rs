@@ -10,6 +10,17 @@ use crate::simulation::SimulationSetup;
 /// Returns a sentence for each part of a setup that is not simulated, or only approximately. The
 /// results of a setup without such parts are those of the whole design.
 pub fn unplayed(setup: &SimulationSetup) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for note in setup.alone().iter().flat_map(unplayed_alone) {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
+}
+
+/// Returns the sentences for a setup of a single tree.
+fn unplayed_alone(setup: &SimulationSetup) -> Vec<String> {
     let SimulationSetup { design, workload, .. } = setup;
     let mix = &workload.mix;
     let mut notes = Vec::new();

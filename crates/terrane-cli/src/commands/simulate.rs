@@ -19,7 +19,8 @@ mod validate;
 use std::io::Write;
 
 use anyhow::Result;
-use terrane_sim::{Arrival, Simulation, SimulationSetup, initial_tree, two_phases};
+use terrane::Design;
+use terrane_sim::{Arrival, Simulation, SimulationSetup, initial_tree, initial_trees, two_phases};
 
 use crate::exit::Exit;
 use crate::output;
@@ -27,6 +28,7 @@ pub(crate) use arguments::SimulateArgs;
 use arguments::SimulateCommand;
 use terrane_lab::quantity::check_data;
 use terrane_lab::simulation::report::SimulatedDesign;
+use terrane_lab::simulation::trees::NamedTree;
 
 impl SimulateArgs {
     /// Simulates, or runs a subcommand.
@@ -40,14 +42,16 @@ impl SimulateArgs {
         }
         check_data(self.records as f64, self.record_size as f64)?;
         let seconds = self.hours.unwrap_or(2.0) * 3600.0;
-        let machine = self.machine()?;
         let mut out = output::stdout();
+        if !self.tree.is_empty() {
+            self.simulate_trees(&mut out, seconds)?;
+            return Ok(Exit::Done);
+        }
         for (number, design) in self.designs()?.into_iter().enumerate() {
-            let mut setup = SimulationSetup::new(design, self.workload()?, machine);
-            setup.window_seconds = (seconds / 240.0).clamp(0.001, 30.0);
-            setup.tables_max = self.tables_max;
+            let setup = self.setup(design, seconds)?;
             let tree = initial_tree(&setup, self.start, self.seed);
-            let simulated = SimulatedDesign { setup: &setup, tree: &tree, start: self.start };
+            let trees = std::slice::from_ref(&tree);
+            let simulated = SimulatedDesign { setup: &setup, trees, names: &[], start: self.start };
             if number > 0 && !self.json {
                 writeln!(out)?;
             }
@@ -57,12 +61,38 @@ impl SimulateArgs {
                 show::two_phases(&mut out, &simulated, &phases, self.json)?;
             } else {
                 let outcome = Simulation::new(&setup, tree.clone()).run(seconds).0;
-                let is_closed = setup.workload.arrival == Arrival::Closed;
-                let rate_from = if is_closed { self.warm_up_seconds(seconds) } else { 0.0 };
+                let rate_from = self.rate_from(&setup, seconds);
                 show::one(&mut out, &simulated, &outcome, rate_from, self.json)?;
             }
         }
         Ok(Exit::Done)
+    }
+
+    fn setup(&self, design: Design, seconds: f64) -> Result<SimulationSetup> {
+        let mut setup = SimulationSetup::new(design, self.workload()?, self.machine()?);
+        setup.window_seconds = (seconds / 240.0).clamp(0.001, 30.0);
+        setup.tables_max = self.tables_max;
+        Ok(setup)
+    }
+
+    /// Simulates several trees together.
+    fn simulate_trees(&self, out: &mut dyn Write, seconds: f64) -> Result<()> {
+        let trees = self.tree.iter().map(|text| NamedTree::parse(text));
+        let trees: Vec<NamedTree> = trees.collect::<Result<_>>()?;
+        let names: Vec<String> = trees.iter().map(|tree| tree.name.clone()).collect();
+        let Some(first) = trees.first() else { return Ok(()) };
+        let setup = NamedTree::setup_of(&trees, self.setup(first.design.clone(), seconds)?);
+        let start = self.start;
+        let trees = initial_trees(&setup, start, self.seed);
+        let simulated = SimulatedDesign { setup: &setup, trees: &trees, names: &names, start };
+        let outcome = Simulation::of_trees(&setup, trees.clone()).run_trees(seconds).0;
+        show::one(out, &simulated, &outcome, self.rate_from(&setup, seconds), self.json)
+    }
+
+    /// Returns the time from which the rate of a closed loop counts.
+    fn rate_from(&self, setup: &SimulationSetup, seconds: f64) -> f64 {
+        let is_closed = setup.workload.arrival == Arrival::Closed;
+        if is_closed { self.warm_up_seconds(seconds) } else { 0.0 }
     }
 
     fn warm_up_seconds(&self, seconds: f64) -> f64 {

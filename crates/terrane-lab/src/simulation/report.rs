@@ -24,8 +24,10 @@ pub const QUANTILES: [(&str, f64); 7] = [
 pub struct SimulatedDesign<'a> {
     /// The design, the workload and the machine.
     pub setup: &'a SimulationSetup,
-    /// The tree at the start.
-    pub tree: &'a SimulatedTree,
+    /// The trees at the start; one unless the setup has others.
+    pub trees: &'a [SimulatedTree],
+    /// The names of several trees, in the same order.
+    pub names: &'a [String],
     /// How the tree at the start was built.
     pub start: InitialTree,
 }
@@ -72,6 +74,20 @@ struct JsonWindow {
     write_amplification: f64,
 }
 
+/// One of several trees.
+#[derive(Serialize)]
+struct JsonTree {
+    name: String,
+    design: String,
+    share: f64,
+    flushes: u64,
+    merges: u64,
+    written_bytes: f64,
+    mean_runs: f64,
+    most_runs: usize,
+    stalled_seconds: f64,
+}
+
 /// A simulation as a line of JSON.
 #[derive(Serialize)]
 pub struct JsonSimulation {
@@ -87,6 +103,9 @@ pub struct JsonSimulation {
     arrival_writes_per_second: Option<f64>,
     is_sustainable: Option<bool>,
     phases: Vec<JsonPhase>,
+    /// The trees, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    trees: Vec<JsonTree>,
     /// Parts of the design and the workload that the simulation leaves out.
     not_simulated: Vec<String>,
 }
@@ -141,11 +160,31 @@ fn json_phase(phase: &'static str, arrival: Arrival, outcome: &SimulationOutcome
     }
 }
 
+fn json_trees(simulated: &SimulatedDesign<'_>, outcome: &SimulationOutcome) -> Vec<JsonTree> {
+    let SimulatedDesign { setup, names, .. } = simulated;
+    let shares = setup.shares();
+    let trees = names.iter().zip(setup.alone()).zip(shares).zip(&outcome.trees).enumerate();
+    trees
+        .map(|(number, (((name, setup), share), totals))| JsonTree {
+            name: name.clone(),
+            design: setup.design.to_string(),
+            share,
+            flushes: totals.flushes,
+            merges: totals.merges,
+            written_bytes: totals.written_bytes,
+            mean_runs: totals.run_seconds / outcome.seconds.max(1e-9),
+            most_runs: totals.most_runs,
+            stalled_seconds: outcome.seconds_stalled_by(number),
+        })
+        .collect()
+}
+
 impl JsonSimulation {
     /// Returns the result of a single phase.
     pub fn one(simulated: &SimulatedDesign<'_>, outcome: &SimulationOutcome) -> Self {
         let arrival = simulated.setup.workload.arrival;
-        Self::of(simulated, vec![json_phase("only", arrival, outcome)])
+        let trees = json_trees(simulated, outcome);
+        Self { trees, ..Self::of(simulated, vec![json_phase("only", arrival, outcome)]) }
     }
 
     /// Returns the result of both phases.
@@ -178,6 +217,7 @@ impl JsonSimulation {
             arrival_writes_per_second: None,
             is_sustainable: None,
             phases,
+            trees: Vec::new(),
             not_simulated: unplayed(simulated.setup),
         }
     }

@@ -271,9 +271,13 @@ terrane simulate --two-phase --budget 100MB/s --design 'tiering T=3; scheduler=g
 - **Reads** come in proportion to writes. The blocks that filters let through and that are not in memory (`--cold`)
   are requests to the device, which serves them before flushes and merges. Latencies of reads are not simulated.
 
-The simulator does not model reads that influence decisions, snapshots, compression, several trees, the device of
-the log, or memtables that overwrite in place. Where a design or a workload has such a part, or a part that the
-workload never uses, such as triggers on tombstones without deletes, the output says so. A tree of more tables than
+- **Several trees** (`--tree 'NAME: DESIGN @ SHARE'`, repeated) share the writers, the budget and the gate, where the
+  engine's policy bounds how many merges and flushes of others a tree waits for. Each write goes to one tree, so a tree
+  that stops its writers stops all.
+
+The simulator does not model reads that influence decisions, snapshots, compression, the device of the log, or
+memtables that overwrite in place. Where a design or a workload has such a part, or a part that the workload never
+uses, such as triggers on tombstones without deletes, the output says so. A tree of more tables than
 `--tables-max` is simulated with larger tables, and the output says so.
 
 `terrane simulate validate --output docs/simulator.md` writes this page, and fails if engine and simulator

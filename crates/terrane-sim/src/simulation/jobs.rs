@@ -4,7 +4,7 @@ use crate::keys::Content;
 use crate::machine::JobCost;
 use crate::tree::PlannedCompaction;
 
-/// The flush in progress.
+/// A flush in progress.
 #[derive(Debug, Clone)]
 pub(super) struct RunningFlush {
     pub(super) content: Content,

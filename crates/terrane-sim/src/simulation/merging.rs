@@ -1,12 +1,9 @@
 //! Merges: their start, their shares of the bandwidth, and their completion.
 
-use std::borrow::Cow;
-
 use terrane_policy::forecast::CompactionCost;
 use terrane_policy::refilled;
 use terrane_policy::{
-    Compaction, PickContext, Reason, ScheduledMerge, Scheduler, TableAccesses, TreeShape, allocate,
-    pick, soundness,
+    Compaction, Reason, ScheduledMerge, Scheduler, TableAccesses, TreeShape, soundness,
 };
 
 use super::Simulation;
@@ -22,139 +19,145 @@ const DECIDE_PART: f64 = 1.0 / 64.0;
 /// A bound on successive compactions that only move tables; no tree needs as many.
 const MOVES_MAX: usize = 100_000;
 
+/// A compaction that a tree needs next.
+struct Candidate {
+    compaction: Compaction,
+    input_bytes: u64,
+    refilled: f64,
+}
+
 /// Returns the lowest-numbered input level of a compaction.
 fn source(compaction: &Compaction) -> usize {
     compaction.inputs.iter().map(|input| input.level).min().unwrap_or(compaction.output.level)
 }
 
 impl Simulation<'_> {
-    /// Starts the compactions that policy picks, until one would get no share of the bandwidth.
+    /// Starts the compactions that policy picks, until none would get a share of the bandwidth.
     pub(super) fn schedule(&mut self) {
-        self.has_changed = false;
+        self.trees.iter_mut().for_each(|tree| tree.has_changed = false);
+        let mut candidates: Vec<Option<Candidate>> =
+            (0..self.trees.len()).map(|at| self.candidate(at)).collect();
         for _ in 0..MOVES_MAX {
-            // The single scheduler gives no share to a second merge.
-            if self.setup.design.scheduler == Scheduler::Single && !self.merges.is_empty() {
-                return;
+            let Some(at) = self.next_to_begin(&candidates) else { return };
+            if let Some(candidate) = candidates[at].take() {
+                self.begin(at, candidate);
             }
-            let Some((compaction, refilled)) = self.pick() else { return };
-            let input_bytes = CompactionCost::of(&compaction, self.tree.shape()).bytes_rewritten;
-            let level = source(&compaction);
-            if input_bytes > 0 && !self.takes(input_bytes, level, refilled) {
-                return;
-            }
-            if self.setup.check {
-                let shape = self.tree.shape().clone();
-                self.check_soundness(&shape, &compaction);
-            }
-            self.cursors.advance(&compaction);
-            let begun = self.tree.plan(compaction, &self.setup.machine.costs);
-            if input_bytes == 0 {
-                self.outcome.totals.moves += 1;
-                self.finish(begun, (self.now * 1e6) as u64);
-                continue;
-            }
-            self.in_progress.push(begun.compaction.clone());
-            let id = self.next_merge;
-            self.next_merge += 1;
-            let began = self.now;
-            let merge = RunningMerge { begun, done: 0.0, share: 0.0, id, began, level, refilled };
-            self.merges.push(merge);
-            self.is_undecided = true;
+            candidates[at] = self.candidate(at);
         }
     }
 
-    fn pick(&self) -> Option<(Compaction, f64)> {
-        let accesses = TableAccesses::default();
-        let in_progress = self.taken();
-        let input = self.input(&accesses, &in_progress);
-        let compaction = pick(&input)?;
-        let refilled = refilled(&input, &compaction);
-        Some((compaction, refilled))
+    fn candidate(&self, at: usize) -> Option<Candidate> {
+        let tree = &self.trees[at];
+        // The single scheduler gives no share to a second merge.
+        if tree.design.scheduler == Scheduler::Single && !tree.merges.is_empty() {
+            return None;
+        }
+        let (compaction, refilled) = tree.pick(self.now)?;
+        let input_bytes = CompactionCost::of(&compaction, tree.tree.shape()).bytes_rewritten;
+        Some(Candidate { compaction, input_bytes, refilled })
     }
 
-    /// Returns the compactions in progress, including a merging flush.
-    pub(super) fn taken(&self) -> Cow<'_, [Compaction]> {
-        let flush = self.flushing.as_ref().and_then(|flushing| flushing.merge.as_ref());
-        match flush {
-            None => Cow::Borrowed(&self.in_progress),
-            Some(flush) => {
-                let all = self.in_progress.iter().chain([&flush.compaction]);
-                Cow::Owned(all.cloned().collect())
-            }
+    /// Returns the tree whose candidate begins first.
+    fn next_to_begin(&mut self, candidates: &[Option<Candidate>]) -> Option<usize> {
+        let offered: Vec<(usize, &Candidate)> = candidates
+            .iter()
+            .enumerate()
+            .filter_map(|(at, candidate)| Some((at, candidate.as_ref()?)))
+            .collect();
+        let merges: Vec<ScheduledMerge> =
+            offered.iter().map(|(at, candidate)| self.as_merge(*at, candidate)).collect();
+        // The engine counts turns only if there are several trees.
+        let order = if self.trees.len() > 1 {
+            let begun = self.as_merges();
+            self.merge_turns.note_waiting(merges.iter().chain(&begun).map(|merge| merge.tree));
+            self.merge_turns.order(&merges, &begun)
+        } else {
+            (0..offered.len()).collect()
+        };
+        let mut ordered = order.into_iter().filter_map(|number| offered.get(number));
+        let begins = |candidate: &Candidate, at: usize| {
+            candidate.input_bytes == 0
+                || self.takes(self.as_merge(at, candidate), source(&candidate.compaction))
+        };
+        ordered.find(|(at, candidate)| begins(candidate, *at)).map(|(at, _)| *at)
+    }
+
+    fn as_merge(&self, at: usize, candidate: &Candidate) -> ScheduledMerge {
+        ScheduledMerge {
+            id: self.next_merge,
+            tree: at as u32,
+            scheduler: self.trees[at].design.scheduler,
+            remaining_bytes: candidate.input_bytes,
+            refilled: candidate.refilled,
+            is_running: false,
         }
     }
 
-    pub(super) fn input<'b>(
-        &'b self,
-        accesses: &'b TableAccesses,
-        in_progress: &'b [Compaction],
-    ) -> PickContext<'b> {
-        PickContext {
-            in_progress,
-            cursors: &self.cursors,
-            accesses,
-            now_micros: (self.now * 1e6) as u64,
-            ..PickContext::new(self.tree.shape(), &self.setup.design)
+    fn begin(&mut self, at: usize, candidate: Candidate) {
+        let Candidate { compaction, input_bytes, refilled } = candidate;
+        if self.setup.check {
+            let shape = self.trees[at].tree.shape().clone();
+            self.check_soundness(&shape, &compaction);
         }
+        let level = source(&compaction);
+        let tree = &mut self.trees[at];
+        tree.cursors.advance(&compaction);
+        let begun = tree.tree.plan(compaction, &self.setup.machine.costs);
+        if input_bytes == 0 {
+            self.outcome.totals.moves += 1;
+            return self.finish(at, begun, (self.now * 1e6) as u64);
+        }
+        tree.in_progress.push(begun.compaction.clone());
+        let (id, began) = (self.next_merge, self.now);
+        tree.merges.push(RunningMerge { begun, done: 0.0, share: 0.0, id, began, level, refilled });
+        self.next_merge += 1;
+        self.is_undecided = true;
     }
 
     /// Applies the rule of the engine's gate: a merge may start only if it gets a share at once,
-    /// and, if all slots are taken, only if no other merge has the same source level.
-    fn takes(&self, remaining_bytes: u64, level: usize, refilled: f64) -> bool {
+    /// and, if all slots are taken, only if no other merge of its tree has the same source level.
+    fn takes(&self, merge: ScheduledMerge, level: usize) -> bool {
         let slots = self.setup.machine.slots;
-        if self.merges.len() >= slots && self.merges.iter().any(|other| other.level == level) {
+        let mut merges = self.as_merges();
+        let own = self.trees.get(merge.tree as usize);
+        let mut own = own.into_iter().flat_map(|tree| &tree.merges);
+        if merges.len() >= slots && own.any(|other| other.level == level) {
             return false;
         }
-        let mut merges = self.as_merges();
-        merges.push(ScheduledMerge {
-            id: self.next_merge,
-            tree: 0,
-            scheduler: self.setup.design.scheduler,
-            remaining_bytes,
-            refilled,
-            is_running: false,
-        });
-        allocate(&merges, slots).last().is_some_and(|share| *share > 0.0)
+        merges.push(merge);
+        self.merge_turns.shares(&merges, slots).last().is_some_and(|share| *share > 0.0)
     }
 
-    /// Returns the source and the target level of the largest merge in progress.
-    pub(super) fn largest_merge(&self) -> Option<(usize, usize)> {
-        let bytes = |merge: &RunningMerge| merge.begun.input_bytes;
-        let largest = self.merges.iter().max_by(|a, b| bytes(a).total_cmp(&bytes(b)))?;
-        Some((largest.level, largest.begun.compaction.output.level))
-    }
-
+    /// Returns the merges of all trees, in their order.
     fn as_merges(&self) -> Vec<ScheduledMerge> {
-        let merge = |merging: &RunningMerge| ScheduledMerge {
-            id: merging.id,
-            tree: 0,
-            scheduler: self.setup.design.scheduler,
-            remaining_bytes: merging.remaining_bytes(),
-            refilled: merging.refilled,
-            is_running: merging.share > 0.0,
-        };
-        self.merges.iter().map(merge).collect()
+        let trees = self.trees.iter().enumerate();
+        trees.flat_map(|(number, tree)| tree.as_merges(number)).collect()
     }
 
-    /// Updates the shares by the scheduler's decision.
+    /// Updates the shares by the decision of the schedulers.
     pub(super) fn decide(&mut self) {
         self.is_undecided = false;
-        let scheduler = self.setup.design.scheduler;
-        if scheduler.info().looks_at_levels {
+        for tree in &mut self.trees {
+            if !tree.design.scheduler.info().looks_at_levels {
+                continue;
+            }
             let accesses = TableAccesses::default();
-            let in_progress = self.taken();
-            let input = self.input(&accesses, &in_progress);
-            let full: Vec<f64> = self.in_progress.iter().map(|job| refilled(&input, job)).collect();
-            for (merge, full) in self.merges.iter_mut().zip(full) {
+            let in_progress = tree.taken();
+            let input = tree.input(&accesses, &in_progress, self.now);
+            let full: Vec<f64> = tree.in_progress.iter().map(|job| refilled(&input, job)).collect();
+            for (merge, full) in tree.merges.iter_mut().zip(full) {
                 merge.refilled = full;
             }
         }
-        let shares = allocate(&self.as_merges(), self.setup.machine.slots);
-        for (merge, share) in self.merges.iter_mut().zip(shares) {
+        let shares = self.merge_turns.shares(&self.as_merges(), self.setup.machine.slots);
+        let merges = self.trees.iter_mut().flat_map(|tree| &mut tree.merges);
+        for (merge, share) in merges.zip(shares) {
             merge.share = share;
         }
         self.decide_at = f64::INFINITY;
-        if scheduler.changes_with_progress() && self.merges.len() > 1 {
+        let changes = |scheduler: Scheduler| scheduler.changes_with_progress();
+        let count: usize = self.trees.iter().map(|tree| tree.merges.len()).sum();
+        if count > 1 && self.trees.iter().any(|tree| changes(tree.design.scheduler)) {
             let machine = &self.setup.machine;
             let rate = machine.budget.unwrap_or(machine.device.bytes_per_second);
             let least = self.setup.window_seconds * DECIDE_PART;
@@ -163,24 +166,34 @@ impl Simulation<'_> {
     }
 
     pub(super) fn complete_merges(&mut self, micros: u64) {
-        while let Some(at) = self.merges.iter().position(|merge| merge.done >= 1.0) {
-            let merge = self.merges.remove(at);
-            self.in_progress.remove(at);
-            self.outcome.totals.merges += 1;
-            self.outcome.totals.ended_bytes += merge.begun.work.written_bytes;
-            self.outcome.totals.merge_seconds += self.now - merge.began;
-            if matches!(merge.begun.compaction.reason, Reason::Collection { .. }) {
-                self.outcome.totals.collections += 1;
+        for at in 0..self.trees.len() {
+            let is_done = |merge: &RunningMerge| merge.done >= 1.0;
+            while let Some(number) = self.trees[at].merges.iter().position(is_done) {
+                let tree = &mut self.trees[at];
+                let merge = tree.merges.remove(number);
+                tree.in_progress.remove(number);
+                // The tree loses its slot: its other merges run on only if they get one again.
+                tree.merges.iter_mut().for_each(|other| other.share = 0.0);
+                self.merge_turns.note_end(at as u32);
+                self.outcome.trees[at].merges += 1;
+                let totals = &mut self.outcome.totals;
+                totals.merges += 1;
+                totals.ended_bytes += merge.begun.work.written_bytes;
+                totals.merge_seconds += self.now - merge.began;
+                if matches!(merge.begun.compaction.reason, Reason::Collection { .. }) {
+                    totals.collections += 1;
+                }
+                totals.collected_bytes += merge.begun.relocated_bytes;
+                self.finish(at, merge.begun, micros);
+                self.is_undecided = true;
             }
-            self.outcome.totals.collected_bytes += merge.begun.relocated_bytes;
-            self.finish(merge.begun, micros);
-            self.is_undecided = true;
         }
     }
 
-    pub(super) fn finish(&mut self, begun: PlannedCompaction, micros: u64) {
-        self.has_changed = true;
-        let done = self.tree.finish(begun, micros, self.setup.check);
+    pub(super) fn finish(&mut self, at: usize, begun: PlannedCompaction, micros: u64) {
+        let tree = &mut self.trees[at];
+        tree.has_changed = true;
+        let done = tree.tree.finish(begun, micros, self.setup.check);
         if let Err(error) = done {
             self.outcome.stuck.get_or_insert_with(|| format!("invalid tree shape: {error}"));
         }

@@ -10,15 +10,15 @@ use super::{Simulation, StopAt};
 use crate::machine::DeviceReads;
 
 impl Simulation<'_> {
-    /// Computes the requests that the reads of one write make in the present tree.
-    pub(super) fn reads_per_write(&self) -> f64 {
+    /// Computes the requests that the reads of one write make in a tree as it is now.
+    pub(super) fn reads_per_write(&self, at: usize) -> f64 {
         let workload = &self.setup.workload;
         let reads = &workload.reads;
         if reads.cold <= 0.0 || self.goal == StopAt::Loaded {
             return 0.0;
         }
-        let design = &self.setup.design;
-        let levels = &self.tree.shape().levels;
+        let tree = &self.trees[at];
+        let (design, levels) = (tree.design, &tree.tree.shape().levels);
         let levels: Vec<(f64, f64)> = levels
             .iter()
             .map(|level| (level.runs.len() as f64, level.size_bytes() as f64))
@@ -34,8 +34,12 @@ impl Simulation<'_> {
 
     /// Returns what reads take of the device while this many writes complete each second.
     pub(super) fn device_reads(&self, writes_per_second: f64) -> DeviceReads {
-        let requests_per_second = self.requests_per_write * writes_per_second;
-        let block = f64::from(self.setup.design.block_bytes);
-        DeviceReads { requests_per_second, bytes_per_second: requests_per_second * block }
+        let mut reads = DeviceReads::default();
+        for tree in &self.trees {
+            let requests = tree.requests_per_write * tree.share * writes_per_second;
+            reads.requests_per_second += requests;
+            reads.bytes_per_second += requests * f64::from(tree.design.block_bytes);
+        }
+        reads
     }
 }

@@ -1,5 +1,7 @@
 //! Results: windows and the end.
 
+use terrane_policy::{Level, TreeShape};
+
 use super::{SOON, Simulation};
 use crate::outcome::{SimulationOutcome, SimulationWindow};
 use crate::tree::SimulatedTree;
@@ -13,14 +15,18 @@ impl Simulation<'_> {
         }
         let (now, before) = (self.outcome.totals, self.window_start);
         let written = now.flush_bytes + now.merge_bytes - before.flush_bytes - before.merge_bytes;
-        let levels = &self.tree.shape().levels;
+        let shapes = || self.trees.iter().map(|tree| tree.tree.shape());
+        let depth = shapes().map(|shape| shape.levels.len()).max().unwrap_or(0);
+        let levels_at = |number: usize| shapes().filter_map(move |shape| shape.levels.get(number));
         let window = SimulationWindow {
             rate: (now.writes - before.writes) / seconds,
             runs: (now.run_seconds - before.run_seconds) / seconds,
-            level_bytes: levels.iter().map(terrane_policy::Level::size_bytes).collect(),
-            level_runs: levels.iter().map(|level| level.runs.len()).collect(),
-            value_bytes: self.tree.shape().value_bytes(),
-            live_value_bytes: self.tree.shape().live_value_bytes(),
+            level_bytes: (0..depth).map(|at| levels_at(at).map(Level::size_bytes).sum()).collect(),
+            level_runs: (0..depth)
+                .map(|at| levels_at(at).map(|level| level.runs.len()).sum())
+                .collect(),
+            value_bytes: shapes().map(TreeShape::value_bytes).sum(),
+            live_value_bytes: shapes().map(TreeShape::live_value_bytes).sum(),
             write_amplification: written / (now.user_bytes - before.user_bytes).max(1.0),
             ..std::mem::replace(&mut self.window, SimulationWindow::default())
         };
@@ -28,8 +34,8 @@ impl Simulation<'_> {
         (self.window_from, self.window_start) = (self.now, now);
     }
 
-    /// Returns the results and the tree.
-    pub(super) fn end(mut self) -> (SimulationOutcome, SimulatedTree) {
+    /// Returns the results and the trees.
+    pub(super) fn end(mut self) -> (SimulationOutcome, Vec<SimulatedTree>) {
         self.unblock();
         // Drop a short last window: its averages are not representative.
         if self.now - self.window_from > self.setup.window_seconds / 2.0 {
@@ -38,6 +44,6 @@ impl Simulation<'_> {
         self.outcome.seconds = self.now;
         self.outcome.queued =
             self.arrived.count_at(self.now).map_or(0.0, |all| all - self.departed);
-        (self.outcome, self.tree)
+        (self.outcome, self.trees.into_iter().map(|tree| tree.tree).collect())
     }
 }

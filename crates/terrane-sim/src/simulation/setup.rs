@@ -8,8 +8,14 @@ use crate::workload::WriteLoad;
 /// The input of a simulation.
 #[derive(Debug, Clone)]
 pub struct SimulationSetup {
-    /// The design of the tree.
+    /// The design of the tree; of the first one if there are several.
     pub design: Design,
+    /// The share of the writes that go to the first tree, relative to the shares of the others.
+    pub share: f64,
+    /// Other trees, each with as many records as the workload says.
+    pub others: Vec<OtherTree>,
+    /// How many trees flush at the same time: the engine's `flush_threads`.
+    pub flush_threads: usize,
     /// The writes.
     pub workload: WriteLoad,
     /// The costs.
@@ -25,11 +31,23 @@ pub struct SimulationSetup {
     pub check: bool,
 }
 
+/// A tree that shares the writers, the gate and the machine with the first one.
+#[derive(Debug, Clone)]
+pub struct OtherTree {
+    /// The design.
+    pub design: Design,
+    /// Its share of the writes, relative to the shares of the other trees.
+    pub share: f64,
+}
+
 impl SimulationSetup {
     /// Returns a setup with windows of half a minute and without checks.
     pub fn new(design: Design, workload: WriteLoad, machine: MachineModel) -> Self {
         Self {
             design,
+            share: 1.0,
+            others: Vec::new(),
+            flush_threads: 2,
             workload,
             machine,
             window_seconds: 30.0,
@@ -37,5 +55,26 @@ impl SimulationSetup {
             rate_limits: Vec::new(),
             check: false,
         }
+    }
+
+    /// Returns the share of the writes of each tree; the shares add up to 1.
+    pub fn shares(&self) -> Vec<f64> {
+        let given = self.others.iter().map(|other| other.share);
+        let given: Vec<f64> = std::iter::once(self.share).chain(given).collect();
+        let all: f64 = given.iter().sum();
+        // A single tree has exactly 1.
+        given.iter().map(|share| share / all).collect()
+    }
+
+    /// Returns the setups of the trees, each as if it were alone.
+    pub fn alone(&self) -> Vec<Self> {
+        let alone = |design: &Design| Self {
+            design: design.clone(),
+            share: 1.0,
+            others: Vec::new(),
+            ..self.clone()
+        };
+        let others = self.others.iter().map(|other| &other.design);
+        std::iter::once(&self.design).chain(others).map(alone).collect()
     }
 }

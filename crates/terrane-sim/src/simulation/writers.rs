@@ -2,7 +2,8 @@
 
 use terrane_policy::{Admission, StallCause};
 
-use super::{SOON, Simulation, SimulationSetup, StopAt};
+use super::state::TreeState;
+use super::{SOON, Simulation, StopAt};
 use crate::outcome::StallPeriod;
 use crate::workload::Arrival;
 
@@ -17,8 +18,8 @@ pub(super) struct WriterRates {
     service: f64,
     /// The part of the service time that is a delay by admission.
     delay: f64,
-    /// The cause of the present stall with its measure.
-    pub(super) blocked: Option<(StallCause, u32)>,
+    /// The tree that stops writers, with the cause and its measure.
+    pub(super) blocked: Option<(usize, StallCause, u32)>,
     /// The time at which the arrival rate changes or the queue is drained.
     pub(super) until: f64,
     /// True once a load has written all records.
@@ -58,11 +59,10 @@ impl ArrivalCurve {
 }
 
 impl Simulation<'_> {
-    /// Returns the number of writes that fill a memtable.
-    pub(super) fn buffer_writes(&self) -> f64 {
-        let SimulationSetup { design, machine, .. } = self.setup;
-        let entry = self.bytes_per_write() + machine.costs.memtable_entry_bytes;
-        (design.buffer_bytes as f64 / entry).max(1.0)
+    /// Returns the number of writes that fill a memtable of a tree.
+    pub(super) fn buffer_writes(&self, tree: &TreeState<'_>) -> f64 {
+        let entry = self.bytes_per_write() + self.setup.machine.costs.memtable_entry_bytes;
+        (tree.design.buffer_bytes as f64 / entry).max(1.0)
     }
 
     /// Returns the mean bytes of keys and values of a write; a load only writes records.
@@ -90,24 +90,30 @@ impl Simulation<'_> {
             until: f64::INFINITY,
             is_done: self.goal == StopAt::Loaded && self.left_to_load() < 0.5,
         };
-        let is_full = self.active >= self.buffer_writes() * (1.0 - 1e-12);
-        match self.admission {
-            Admission::Stop(pressure) if is_full || pressure.stops_at_once() => {
-                pace.blocked = Some((pressure.cause, pressure.measured));
+        for (number, tree) in self.trees.iter().enumerate() {
+            let is_full = tree.active >= self.buffer_writes(tree) * (1.0 - 1e-12);
+            match tree.admission {
+                Admission::Stop(pressure) if is_full || pressure.stops_at_once() => {
+                    let period = (number, pressure.cause, pressure.measured);
+                    pace.blocked = pace.blocked.or(Some(period));
+                }
+                Admission::Delay(pressure) => {
+                    let nanos = self.bytes_per_write() * pressure.delay_nanos_per_byte();
+                    pace.delay += tree.share * (nanos * 1e-9);
+                }
+                _ => {}
             }
-            Admission::Delay(pressure) => {
-                pace.delay = self.bytes_per_write() * pressure.delay_nanos_per_byte() * 1e-9;
-                pace.service += pace.delay;
-            }
-            _ => {}
         }
+        pace.service += pace.delay;
         let mut can = if pace.blocked.is_some() || pace.is_done {
             0.0
         } else {
             f64::from(workload.writers.max(1)) / pace.service
         };
-        if let Some(most) = self.setup.design.constraint.max_rate {
-            can = can.min(f64::from(most));
+        for tree in &self.trees {
+            if let Some(most) = tree.design.constraint.max_rate {
+                can = can.min(f64::from(most) / tree.share);
+            }
         }
         let rate_limits = &self.setup.rate_limits;
         let next = rate_limits.partition_point(|(from, _)| *from <= self.now + SOON);
@@ -139,16 +145,18 @@ impl Simulation<'_> {
     /// Accounts for the writes of one step.
     pub(super) fn count_writes(&mut self, step: f64, pace: &WriterRates) {
         match (pace.blocked, self.blocked) {
-            (Some((cause, measured)), before) => {
+            (Some((tree, cause, measured)), before) => {
                 let since = before.map_or(self.now, |(since, _)| since);
-                let period = before.map(|(_, period)| period).filter(|one| one.cause == cause);
+                let period = before.map(|(_, period)| period);
+                let period = period.filter(|one| (one.tree, one.cause) == (tree, cause));
                 if let (None, Some((_, ended))) = (period, before) {
                     self.outcome.stalls.push(ended);
                 }
                 let from = period.map_or(self.now, |period| period.from);
                 let until = self.now + step;
-                let merging = period.map_or_else(|| self.largest_merge(), |period| period.merging);
-                let period = StallPeriod { cause, measured, merging, from, until };
+                let largest = || self.trees[tree].largest_merge();
+                let merging = period.map_or_else(largest, |period| period.merging);
+                let period = StallPeriod { tree, cause, measured, merging, from, until };
                 self.blocked = Some((since, period));
                 self.window.stalled_seconds += step;
             }
@@ -168,7 +176,9 @@ impl Simulation<'_> {
         totals.writes += count;
         totals.user_bytes += bytes;
         totals.delayed_seconds += count * pace.delay;
-        self.active += count;
+        for tree in &mut self.trees {
+            tree.active += count * tree.share;
+        }
         let (slow, took) = self.take_waiting(count);
         self.outcome.processing.add(slow, took, took);
         self.outcome.processing.add(count - slow, pace.service, pace.service);
@@ -180,8 +190,12 @@ impl Simulation<'_> {
         }
         self.departed += count;
         // Fill up a memtable that rounding left just below its size.
-        if self.buffer_writes() - self.active <= pace.made * SOON {
-            self.active = self.active.max(self.buffer_writes());
+        for at in 0..self.trees.len() {
+            let full = self.buffer_writes(&self.trees[at]);
+            let tree = &mut self.trees[at];
+            if full - tree.active <= pace.made * tree.share * SOON {
+                tree.active = tree.active.max(full);
+            }
         }
     }
 

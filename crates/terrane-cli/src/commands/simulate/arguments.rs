@@ -25,6 +25,7 @@ Examples:
   terrane simulate --design leveling --records 1e11 --budget 100MB/s --hours 2
   terrane simulate --two-phase --design 'tiering T=3; scheduler=greedy'
   terrane simulate --arrival 'burst(2000,1500s,8000,300s)' --budget 100MB/s
+  terrane simulate --tree 'orders: leveling @ 80%' --tree 'log: tiering T=3 @ 20%' --budget 100MB/s
   terrane simulate calibrate --output here.toml
   terrane simulate --constants here.toml
   terrane simulate validate --output docs/simulator.md";
@@ -44,7 +45,12 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "SPEC")]
     pub(super) design: Vec<String>,
 
-    /// The number of records, such as 100M or 1e11
+    /// One of several trees that share writers, merges and the budget: `NAME: DESIGN @ SHARE`, where
+    /// SHARE of the writes is a number or a percentage; repeat for each tree
+    #[arg(long, value_name = "TREE", conflicts_with_all = ["design", "two_phase"])]
+    pub(super) tree: Vec<String>,
+
+    /// The number of records, of each tree if there are several, such as 100M or 1e11
     #[arg(long, value_name = "N", default_value = "100M", value_parser = count_in::<u64>(1..=RECORDS_MAX))]
     pub(super) records: u64,
 

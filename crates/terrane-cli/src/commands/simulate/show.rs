@@ -7,7 +7,9 @@ use terrane_lab::human::{self, seconds};
 use terrane_lab::json::write_line;
 use terrane_lab::simulation::report::{JsonSimulation, QUANTILES, SimulatedDesign, causes};
 use terrane_lab::sparkline::{sparkline, squeezed};
-use terrane_sim::{RateVerdict, SimulationOutcome, SimulationSetup, TwoPhases, unplayed};
+use terrane_sim::{
+    RateVerdict, SimulatedTree, SimulationOutcome, SimulationSetup, TwoPhases, unplayed,
+};
 
 /// The width of a curve, in columns.
 const COLUMNS: usize = 60;
@@ -27,7 +29,21 @@ pub(super) fn one(
         return Ok(write_line(out, &JsonSimulation::one(simulated, outcome))?);
     }
     head(out, simulated)?;
-    phase(out, simulated.setup, outcome, rate_from)
+    phase(out, simulated.setup, outcome, rate_from)?;
+    for (number, (name, totals)) in simulated.names.iter().zip(&outcome.trees).enumerate() {
+        let stalled = seconds(outcome.seconds_stalled_by(number));
+        writeln!(
+            out,
+            "{name:<14} {} flushes, {} merges, {} written; {:.1} runs on average, {} at most; \
+             stopped writers for {stalled}",
+            human::count(totals.flushes),
+            human::count(totals.merges),
+            human::bytes(totals.written_bytes as u64),
+            totals.run_seconds / outcome.seconds.max(1e-9),
+            totals.most_runs,
+        )?;
+    }
+    Ok(())
 }
 
 /// Prints both phases and the verdict.
@@ -62,24 +78,36 @@ pub(super) fn two_phases(
 }
 
 fn head(out: &mut dyn Write, simulated: &SimulatedDesign<'_>) -> Result<()> {
-    let SimulatedDesign { setup, tree, start } = simulated;
+    let SimulatedDesign { setup, trees, names, start } = simulated;
     let workload = &setup.workload;
-    writeln!(out, "{}", setup.design)?;
+    if names.is_empty() {
+        writeln!(out, "{}", setup.design)?;
+    }
+    for ((name, alone), share) in names.iter().zip(setup.alone()).zip(setup.shares()) {
+        writeln!(out, "{name}, {:.0} % of the writes: {}", share * 100.0, alone.design)?;
+    }
     let budget = setup
         .machine
         .budget
         .map_or("no budget".into(), |rate| format!("budget {}/s", human::bytes(rate as u64)));
     writeln!(
         out,
-        "{} records of {}, {}, {budget}; start {start}: {}",
+        "{}{} records of {}, {}, {budget}; start {start}: {}",
+        if names.is_empty() { "" } else { "each " },
         human::count(workload.records as u64),
         human::bytes(workload.record_bytes as u64),
         workload.skew,
-        levels(tree.shape().levels.iter().map(|level| (level.size_bytes(), level.runs.len()))),
+        trees.iter().map(start_levels).collect::<Vec<_>>().join(" | "),
     )?;
-    if let Some(bytes) = tree.table_bytes().filter(|bytes| *bytes > setup.design.table_bytes) {
-        let (used, requested) = (human::bytes(bytes), human::bytes(setup.design.table_bytes));
-        writeln!(out, "tables are simulated at {used} instead of {requested}; see --tables-max")?;
+    for (tree, alone) in trees.iter().zip(setup.alone()) {
+        let requested = alone.design.table_bytes;
+        if let Some(bytes) = tree.table_bytes().filter(|bytes| *bytes > requested) {
+            let (used, requested) = (human::bytes(bytes), human::bytes(requested));
+            writeln!(
+                out,
+                "tables are simulated at {used} instead of {requested}; see --tables-max"
+            )?;
+        }
     }
     for note in unplayed(setup) {
         writeln!(out, "not simulated: {note}")?;
@@ -175,6 +203,10 @@ fn tree(out: &mut dyn Write, setup: &SimulationSetup, outcome: &SimulationOutcom
         writeln!(out, "tree {minutes:>5.0} min  {}", levels(sizes))?;
     }
     Ok(())
+}
+
+fn start_levels(tree: &SimulatedTree) -> String {
+    levels(tree.shape().levels.iter().map(|level| (level.size_bytes(), level.runs.len())))
 }
 
 /// Formats the sizes and runs of levels.
