@@ -19,6 +19,40 @@ struct LatencyLine {
     high: f64,
 }
 
+/// The number of writes slower than a bound among latencies to which lines are added.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SlowWrites {
+    /// Lines that are counted and will not change.
+    lines: usize,
+    /// The slow writes of these lines.
+    count: f64,
+}
+
+impl SlowWrites {
+    /// Returns the number of writes that took longer than `bound` seconds. The bound must be the same
+    /// in every call.
+    pub(crate) fn update(&mut self, latencies: &Latencies, bound: f64) -> f64 {
+        let slow = |line: &LatencyLine| line.count * (1.0 - line.part_up_to(bound));
+        let Some((last, before)) = latencies.lines.split_last() else { return 0.0 };
+        self.count += before.iter().skip(self.lines).map(slow).sum::<f64>();
+        self.lines = before.len();
+        self.count + slow(last)
+    }
+}
+
+impl LatencyLine {
+    /// Returns the share of the writes that took at most this long.
+    fn part_up_to(&self, latency: f64) -> f64 {
+        if latency >= self.high {
+            1.0
+        } else if latency < self.low {
+            0.0
+        } else {
+            (latency - self.low) / (self.high - self.low)
+        }
+    }
+}
+
 impl Latencies {
     /// Adds writes whose latencies change linearly from `first` to `last` seconds.
     pub(crate) fn add(&mut self, count: f64, first: f64, last: f64) {
@@ -66,22 +100,28 @@ impl Latencies {
 
     /// Returns the number of writes that took at most this long.
     fn up_to(&self, latency: f64) -> f64 {
-        let part = |line: &LatencyLine| {
-            if latency >= line.high {
-                1.0
-            } else if latency < line.low {
-                0.0
-            } else {
-                (latency - line.low) / (line.high - line.low)
-            }
-        };
-        self.lines.iter().map(|line| line.count * part(line)).sum()
+        self.lines.iter().map(|line| line.count * line.part_up_to(latency)).sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slow_writes_are_counted_once_while_lines_are_added() {
+        let (mut all, mut slow) = (Latencies::default(), SlowWrites::default());
+        assert_eq!(slow.update(&all, 1.0), 0.0);
+        all.add(100.0, 2.0, 0.0);
+        assert!((slow.update(&all, 1.0) - 50.0).abs() < 1e-9);
+        // The last line grows, then others follow.
+        all.add(20.0, 0.0, 2.0);
+        assert!((slow.update(&all, 1.0) - 60.0).abs() < 1e-9);
+        all.add(7.0, 3.0, 3.0);
+        all.add(900.0, 0.5, 0.5);
+        assert!((slow.update(&all, 1.0) - 67.0).abs() < 1e-9);
+        assert!((slow.update(&all, 1.0) - 67.0).abs() < 1e-9);
+    }
 
     #[test]
     fn percentiles_interpolate_within_lines() {

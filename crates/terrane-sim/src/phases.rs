@@ -3,6 +3,7 @@
 
 use terrane_policy::{Intake, Scheduler};
 
+use crate::latency::SlowWrites;
 use crate::outcome::SimulationOutcome;
 use crate::simulation::{Simulation, SimulationSetup};
 use crate::tree::SimulatedTree;
@@ -78,4 +79,36 @@ pub fn greatest(setup: &SimulationSetup, tree: &SimulatedTree, seconds: f64) -> 
     setup.design.strategy.intake = Intake::Exact;
     setup.design.constraint.max_rate = None;
     Simulation::new(&setup, tree.clone()).run(seconds).0
+}
+
+/// The number of times at which a run checks whether its verdicts are settled.
+const CHECKS: u32 = 64;
+
+/// Runs the running phase once, at the arrival rate of `setup`, and returns the verdicts on phases of
+/// these lengths, in seconds, that start together.
+///
+/// The run ends early once more writes were slow than the quantile tolerates of all writes that
+/// arrive in the longest phase: no phase that is not over can be sustainable then.
+pub fn verdicts(setup: &SimulationSetup, tree: SimulatedTree, phases: &[f64]) -> Vec<RateVerdict> {
+    let longest = phases.iter().copied().fold(0.0, f64::max);
+    let rate = setup.workload.arrival.mean().unwrap_or(f64::INFINITY);
+    let slow_max = (1.0 - 0.99) * rate * longest;
+    let mut times: Vec<f64> =
+        (1..=CHECKS).map(|at| longest * f64::from(at) / f64::from(CHECKS)).collect();
+    times.extend(phases);
+    times.sort_by(f64::total_cmp);
+    let mut verdicts = vec![RateVerdict::Unsustainable; phases.len()];
+    let mut simulation = Simulation::new(setup, tree);
+    let mut slow = SlowWrites::default();
+    for time in times {
+        let outcome = simulation.run_until(time);
+        for (verdict, _) in verdicts.iter_mut().zip(phases).filter(|(_, end)| **end == time) {
+            *verdict = RateVerdict::of(outcome);
+        }
+        let is_settled = slow.update(&outcome.latencies, P99_MAX_SECONDS) > slow_max;
+        if is_settled || outcome.stuck.is_some() {
+            break;
+        }
+    }
+    verdicts
 }

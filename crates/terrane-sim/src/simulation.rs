@@ -14,6 +14,7 @@
 mod flushing;
 mod jobs;
 mod merging;
+mod partial;
 mod reading;
 mod recording;
 mod setup;

@@ -28,7 +28,7 @@ impl Simulation<'_> {
             value_bytes: shapes().map(TreeShape::value_bytes).sum(),
             live_value_bytes: shapes().map(TreeShape::live_value_bytes).sum(),
             write_amplification: written / (now.user_bytes - before.user_bytes).max(1.0),
-            ..std::mem::replace(&mut self.window, SimulationWindow::default())
+            ..std::mem::take(&mut self.window)
         };
         self.outcome.windows.push(window);
         (self.window_from, self.window_start) = (self.now, now);

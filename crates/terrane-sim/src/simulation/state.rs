@@ -62,7 +62,8 @@ impl<'a> TreeState<'a> {
         let in_progress = self.taken();
         let input = self.input(&accesses, &in_progress, now);
         let compaction = pick(&input)?;
-        let refilled = refilled(&input, &compaction);
+        let looks_at_levels = self.design.scheduler.info().looks_at_levels;
+        let refilled = if looks_at_levels { refilled(&input, &compaction) } else { 0.0 };
         Some((compaction, refilled))
     }
 
