@@ -1,14 +1,16 @@
-//! Curves as SVG: small, self-contained, and deterministic.
+//! Curves and heat maps as SVG: small, self-contained, and deterministic.
 //!
 //! A plot is a frame with ticks, curves with a legend, and full-height bands that mark periods with
-//! a problem such as a stall; rows below it show what else was the case at each time. It uses no external styles, so that it renders the same alone and
-//! embedded in a page.
+//! a problem such as a stall; rows below it show the state of the tree over the same time. It uses no
+//! external styles, so that it renders the same alone and embedded in a page.
 
+mod heat;
 mod panel;
 mod scale;
 mod strips;
 mod svg;
 
+pub use heat::{HeatCell, HeatMap};
 pub use panel::{Panel, PanelAxis, PanelPoint, PanelSeries};
 pub use scale::Scale;
 pub use strips::{Span, Strip};
