@@ -290,6 +290,53 @@ mod tests {
         assert!(matches!(&groups[1], InputGroup::Merge(tables) if tables[0].id.0 == 2));
     }
 
+    /// A table that stays in its run is rewritten only for tombstones, and only if the reason is to drop
+    /// them.
+    #[test]
+    fn tables_in_their_output_run_stay_unless_the_reason_drops_their_tombstones() {
+        let shape: TreeShape = "L1 r1: 1=a..=c:1 2=p..=q:1,tombstones=1".parse().unwrap();
+        let output = Output { level: 1, placement: Placement::Join(RunId(1)) };
+        let kept = |ids: &[u64], reason: Reason| {
+            let groups = Compaction { reason, ..compaction(&shape, ids, output) }.groups(&shape);
+            matches!(groups[..], [InputGroup::Keep(_)])
+        };
+        let repair = Reason::Repair { level: 1, runs: 2, allowed: 1 };
+        assert!(kept(&[1], repair) && kept(&[2], repair));
+        let manual = Reason::Manual { level: 1 };
+        assert!(kept(&[1], manual) && !kept(&[2], manual));
+    }
+
+    /// Older than the output are the rest of the run that it joins, older runs of that level, and deeper
+    /// levels, whatever the numbers of their runs. If tombstones were dropped above such a table, the
+    /// entries that they delete would come back.
+    #[test]
+    fn tombstones_have_nothing_left_to_delete_if_all_older_tables_are_inputs() {
+        let shape: TreeShape = "L0 r9: 9=d..=z:1,seq=4-9\n\
+                                L1 r6: 6=a..=c:1\n\
+                                L1 r5: 5=d..=f:1,seq=1-3 55=g..=h:1\n\
+                                L1 r4: 4=k..=l:1\n\
+                                L2 r8: 3=p..=q:1 33=u..=v:1\n\
+                                L2 r7: 7=a..=b:1"
+            .parse()
+            .unwrap();
+        let job = |placement| compaction(&shape, &[9, 5], Output { level: 1, placement });
+        let at_bottom = |placement, first: &[u8], last: &[u8]| {
+            job(placement).is_bottom(&KeyRange::inclusive(first, last), &shape)
+        };
+        let joined = Placement::Join(RunId(5));
+        assert!(at_bottom(joined, b"c", b"f"), "a newer run and an input");
+        assert!(!at_bottom(joined, b"g", b"h"), "the rest of the joined run");
+        assert!(!at_bottom(joined, b"k", b"l"), "an older run");
+        assert!(!at_bottom(joined, b"p", b"q"), "a deeper level");
+        assert!(at_bottom(joined, b"r", b"t"), "a gap");
+        assert!(!at_bottom(Placement::NewRun, b"c", b"c"), "all runs are older than a new one");
+        let older = job(joined).older_tables(&shape);
+        let ids = |tables: &Vec<Arc<TableInfo>>| tables.iter().map(|one| one.id.0).collect();
+        let older: Vec<Vec<u64>> = older.iter().map(ids).collect();
+        assert_eq!(older, [vec![55], vec![4], vec![3, 33]]);
+        assert_eq!(job(joined).largest_seq(), 9);
+    }
+
     #[test]
     fn jobs_conflict_if_they_share_levels_and_keys() {
         let shape: TreeShape =

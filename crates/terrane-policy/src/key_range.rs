@@ -142,6 +142,15 @@ mod tests {
     }
 
     #[test]
+    fn a_range_contains_its_start_and_not_its_end() {
+        let held = |range: &KeyRange| [b"a", b"b", b"c", b"d"].map(|key| range.contains(key));
+        assert_eq!(held(&range("b", "d")), [false, true, true, false]);
+        assert_eq!(held(&KeyRange::new(b"c", None)), [false, false, true, true]);
+        assert!(range("b", "b").is_empty() && range("b", "a").is_empty());
+        assert!(!range("b", "b\0").is_empty() && !KeyRange::all().is_empty());
+    }
+
+    #[test]
     fn covering_respects_missing_ends() {
         assert!(KeyRange::all().covers(&range("a", "b")));
         assert!(KeyRange::all().covers(&KeyRange::all()));
@@ -161,5 +170,6 @@ mod tests {
         assert_eq!(KeyRange::inclusive(b"a", b"k\xff").to_string(), "[a, k\\xff]");
         assert_eq!(range("a", "k").to_string(), "[a, k)");
         assert_eq!(KeyRange::all().to_string(), "[, ∞)");
+        assert_eq!(format!("{:?}", range("a", "k")), "[a, k)");
     }
 }

@@ -239,3 +239,41 @@ impl TreeShape {
         self.levels.iter().map(Level::size_bytes).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_counts_its_tables_runs_and_values() {
+        let mut shape: TreeShape = "L0 r2: 1=a..=c:1,range-tombstones=1\n\
+                                    L1 r1: 2=a..=c:1,tombstones=1 3=x..=z:1,values=4:7/2\n\
+                                    V 4: 9"
+            .parse()
+            .unwrap();
+        let has: Vec<bool> = shape.tables().map(|table| table.has_tombstones()).collect();
+        assert_eq!(has, [true, true, false]);
+        assert_eq!((shape.table_count(), shape.run_count(), shape.live_value_bytes()), (3, 2, 7));
+        let range = shape.level(1).runs[0].range().unwrap();
+        assert_eq!(range, KeyRange::inclusive(b"a", b"z"));
+        shape.levels.push(Level::default());
+        assert_eq!(shape.last_level(), 1, "an empty level is not in use");
+    }
+
+    #[test]
+    fn settled_files_with_live_values_count_for_the_space_of_values() {
+        let shape: TreeShape = "L0 r2: 1=a..=c:1,values=4:50/5+6:7/1\n\
+                                L1 r1: 2=a..=c:1,values=4:10/3\n\
+                                V 4: 90\nV 5: 900\nV 6: 99,state=open"
+            .parse()
+            .unwrap();
+        let settled = shape.settled_values();
+        assert_eq!(settled, SettledValues { bytes: 90, live_bytes: 60 });
+        assert_eq!(settled.percent(), 150);
+        assert_eq!(SettledValues { bytes: 1, live_bytes: 0 }.percent(), 100);
+        assert_eq!(SettledValues { bytes: 0, live_bytes: 0 }.percent(), 100);
+        assert_eq!(SettledValues { bytes: 3, live_bytes: 1 }.percent(), 300);
+        let values: Vec<u64> = shape.value_usage().iter().map(|one| one.live_values).collect();
+        assert_eq!(values, [8, 0, 1]);
+    }
+}

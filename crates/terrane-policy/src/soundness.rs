@@ -171,6 +171,26 @@ mod tests {
     }
 
     #[test]
+    fn inputs_are_where_the_compaction_says() {
+        let shape: TreeShape = TREE.parse().unwrap();
+        let verdict = |level: usize, run: u64, ids: &[u64]| {
+            let places = shape.places().filter(|place| ids.contains(&place.table.id.0));
+            let tables = places.map(|place| place.table.clone()).collect();
+            let inputs = vec![Input { level, run: RunId(run), tables }];
+            let output = Output { level, placement: Placement::Join(RunId(run)) };
+            let reason = Reason::Manual { level };
+            check(&shape, &Compaction { inputs, output, relocated: Vec::new(), reason })
+        };
+        let misplaced = |id| Err(Unsound::Misplaced(TableId(id)));
+        assert_eq!(verdict(0, 8, &[2]), Ok(()));
+        assert_eq!(verdict(0, 9, &[2]), misplaced(2), "another run");
+        assert_eq!(verdict(1, 8, &[2]), misplaced(2), "another level");
+        assert_eq!(verdict(0, 8, &[2, 5]), misplaced(5), "one of two");
+        let message = Unsound::Misplaced(TableId(5)).to_string();
+        assert_eq!(message, "input 5 is not at the place given for it");
+    }
+
+    #[test]
     fn compaction_of_nothing_is_refused() {
         assert_eq!(verdict(TREE, &[], 1, None), Err(Unsound::Empty));
     }

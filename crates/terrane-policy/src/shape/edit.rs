@@ -298,6 +298,39 @@ mod tests {
     }
 
     #[test]
+    fn a_shape_that_breaks_an_invariant_is_refused() {
+        let good = shape("L0 r3: 3=a..=z:1\nL0 r2: 1=a..=c:1,values=4:9/1+5:9/1\nV 4: 90\nV 5: 90");
+        assert_eq!(good.check(), Ok(()));
+        let broken = |change: &dyn Fn(&mut TreeShape)| {
+            let mut shape = good.clone();
+            change(&mut shape);
+            shape.check()
+        };
+        let order = |shape: &mut TreeShape| shape.levels[0].runs[0].id = RunId(2);
+        assert_eq!(broken(&order), Err(ShapeError::RunOrder(0)));
+        let twice = |shape: &mut TreeShape| shape.value_files[1] = shape.value_files[0].clone();
+        assert_eq!(broken(&twice), Err(ShapeError::ValueFileOrder(ValueFileId(4))));
+        let same_file = |shape: &mut TreeShape| {
+            let table = Arc::make_mut(&mut shape.levels[0].runs[1].tables[0]);
+            table.value_refs = [table.value_refs[0], table.value_refs[0]].into();
+        };
+        assert_eq!(broken(&same_file), Err(ShapeError::ValueFileOrder(ValueFileId(4))));
+        assert_eq!(ShapeError::RunOrder(0).to_string(), "runs of level 0 are out of order");
+    }
+
+    #[test]
+    fn a_value_file_in_use_may_be_replaced() {
+        let before = shape("L1 r2: 1=a..=z:1,values=4:90/3\nV 4: 100");
+        let edit = ShapeEdit {
+            removed_value_files: vec![ValueFileId(4)],
+            value_files: vec![Arc::new(ValueFileInfo::new(4, 95))],
+            ..ShapeEdit::default()
+        };
+        let after = before.apply(&edit).unwrap();
+        assert_eq!(after, shape("L1 r2: 1=a..=z:1,values=4:90/3\nV 4: 95"));
+    }
+
+    #[test]
     fn value_files_in_use_or_unknown_are_not_removed() {
         let before = shape("L1 r2: 1=a..=z:1,values=4:90/3\nV 4: 100");
         let remove =

@@ -6,6 +6,7 @@ use terrane_testkit::datadriven::{self, Case};
 use terrane_testkit::{Rng, seed_from_env};
 
 use super::random;
+use super::running;
 use super::simulate::TestTree;
 use crate::admission::{Admission, admit};
 use crate::compaction::Compaction;
@@ -65,6 +66,21 @@ fn answer(case: &Case) -> String {
         }
         other => panic!("line {}: unknown directive {other}", case.line),
     }
+}
+
+#[test]
+fn a_new_run_is_a_fallback_unless_the_design_asks_for_one_or_there_is_none() {
+    let reasons = [NewRunReason::Design, NewRunReason::Empty, NewRunReason::Busy];
+    assert_eq!(reasons.map(|reason| reason.is_fallback()), [false, false, true]);
+    assert!(NewRunReason::TooLarge { bytes: 2, limit: 1 }.is_fallback());
+}
+
+/// Only a merging flush has a memtable that the tree does not hold yet.
+#[test]
+fn other_jobs_add_no_memtable_to_the_tree() {
+    let shape: TreeShape = "L0 r2: 2=a..=c:1\nL1 r1: 1=a..=c:1".parse().unwrap();
+    let job = running::one("2+1>L1", &shape);
+    assert_eq!(crate::flush::with_memtable(&shape, &job), shape);
 }
 
 #[test]
