@@ -130,6 +130,6 @@ fn hours(hours: f64) -> String {
 
 /// Formats a share that holds; a dash if not even the lowest one does.
 fn percent(share: f64) -> String {
-    // One decimal is enough for all shares, and rounding hides that 1.1 is no binary fraction.
+    // Rounded, because 1.1 * 100.0 prints as 110.00000000000001.
     if share <= 0.0 { "–".to_owned() } else { format!("{} %", (share * 1000.0).round() / 10.0) }
 }
