@@ -21,8 +21,9 @@ mod group;
 mod in_place;
 mod multi_insert;
 mod node;
-mod position;
+pub(crate) mod position;
 mod search;
+mod structure;
 
 use std::ptr::NonNull;
 
@@ -30,14 +31,12 @@ use crate::arena::Arena;
 use crate::entry::{Entry, SeqNo};
 use crate::key_span::KeySpan;
 use crate::pool::Pool;
-use crate::readers::ReaderView;
 use crate::skiplist::{Layout, Node, NodeRef};
-use crate::structure::{InsertOutcome, Settings, Structure};
+use crate::structure::Settings;
 use crate::sync::{AtomicPtr, Mutex, Ordering, lock};
 pub(crate) use in_place::{Neighbours, Reclaim};
 pub(crate) use node::PinnedEntry;
 use node::{NodeChanged, SLOTS, SearchTarget, TreeNode, TreeNodeGuard, TreeNodeRef};
-pub(crate) use position::BTreePosition;
 use std::sync::Arc;
 
 /// The settings of a B-link tree: none.
@@ -136,6 +135,19 @@ impl BTree {
         let leaf = self.descend(&target, 0);
         leaf.prefetch_entries();
         self.insert_into(self.lock_from(leaf, &target), &target, entry, Some(reclaim))
+    }
+
+    /// Removes the versions of a key that are older than `target` and hidden. Does nothing if the
+    /// target is not in the tree.
+    pub(crate) fn remove_older(&self, key: &[u8], seq: SeqNo, reclaim: Reclaim<'_>) {
+        let target = SearchTarget::new(key, seq);
+        let mut leaf = self.lock_for(&target, 0);
+        let at = leaf.node.count_before(&target);
+        if leaf.node.is_at(at, &target)
+            && let Some(newest) = leaf.node.entry(at)
+        {
+            in_place::remove_hidden(&mut leaf, (at + 1, target.head), newest, None, reclaim);
+        }
     }
 
     /// Inserts an entry into the locked leaf to which it belongs.
@@ -306,31 +318,5 @@ impl BTree {
         };
         node.check(version)?;
         next.ok_or(NodeChanged)
-    }
-}
-
-impl Structure for BTree {
-    type Position = BTreePosition;
-
-    const INSERTS_GROUPS: bool = true;
-
-    #[inline]
-    fn insert(&self, entry: &Entry<'_>, _view: &ReaderView<'_>) -> InsertOutcome {
-        BTree::insert(self, entry);
-        InsertOutcome::default()
-    }
-
-    fn insert_all(&self, entries: &[Entry<'_>]) {
-        self.insert_groups(entries);
-    }
-
-    #[inline]
-    fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
-        let found = self.first_at_or_after(key, seq)?;
-        (found.record.key() == key).then(|| found.record.entry())
-    }
-
-    fn usage(&self) -> (usize, usize) {
-        self.arena.usage()
     }
 }

@@ -17,10 +17,9 @@
 //!    finds it unchanged has pinned the entry before it was freed.
 //! 3. `older` of a version that ends its chain changes only under the lock of its leaf.
 
-use super::node::{SearchTarget, TreeNodeGuard};
-use super::{BTree, NodeRef};
-use crate::entry::SeqNo;
+use super::node::TreeNodeGuard;
 use crate::readers::ReaderView;
+use crate::skiplist::NodeRef;
 
 /// The maximum number of versions of a key that readers need and that are passed over.
 const PASSED_MAX: usize = 8;
@@ -39,21 +38,6 @@ pub(crate) struct Neighbours {
     pub(super) is_placed: bool,
     /// An older version of the key is left, because readers may need it.
     pub(crate) has_older: bool,
-}
-
-impl BTree {
-    /// Removes the versions of a key that are older than `target` and hidden. Does nothing if the
-    /// target is not in the tree.
-    pub(crate) fn remove_older(&self, key: &[u8], seq: SeqNo, reclaim: Reclaim<'_>) {
-        let target = SearchTarget::new(key, seq);
-        let mut leaf = self.lock_for(&target, 0);
-        let at = leaf.node.count_before(&target);
-        if leaf.node.is_at(at, &target)
-            && let Some(newest) = leaf.node.entry(at)
-        {
-            remove_hidden(&mut leaf, (at + 1, target.head), newest, None, reclaim);
-        }
-    }
 }
 
 /// Removes the entries from `at` on that are hidden versions of the key of `newer`, which precedes

@@ -12,7 +12,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::free_nodes::FreeNodes;
-use crate::btree::{BTree, BTreePosition, PinnedEntry, Reclaim};
+use crate::btree::position::BTreePosition;
+use crate::btree::{BTree, PinnedEntry, Reclaim};
 use crate::entry::{Entry, SeqNo};
 use crate::pool::Pool;
 use crate::readers::ReaderView;

@@ -8,29 +8,26 @@ use crate::skiplist::{Layout, Node, NodeRef, Pin};
 use crate::sync::{Ordering, fence};
 
 /// An entry of a leaf, with its index while the leaf's counter is `version`.
-pub(in crate::btree) struct LeafEntry<'a> {
-    pub(in crate::btree) leaf: TreeNodeRef<'a>,
-    pub(in crate::btree) version: u64,
-    pub(in crate::btree) index: usize,
-    pub(in crate::btree) record: NodeRef<'a>,
+pub(crate) struct LeafEntry<'a> {
+    pub(crate) leaf: TreeNodeRef<'a>,
+    pub(crate) version: u64,
+    pub(crate) index: usize,
+    pub(crate) record: NodeRef<'a>,
     /// Keeps the entry from being refilled.
-    pub(in crate::btree) pin: Pin,
+    pub(crate) pin: Pin,
 }
 
 /// An entry, and the pin that keeps it from being refilled.
 pub(crate) type PinnedEntry<'a> = (NodeRef<'a>, Pin);
 
 impl<'a> LeafEntry<'a> {
-    pub(in crate::btree) fn into_pinned(self) -> PinnedEntry<'a> {
+    pub(crate) fn into_pinned(self) -> PinnedEntry<'a> {
         (self.record, self.pin)
     }
 
     /// Returns the previous entry if its head is `head`. Returns an error if it is in another leaf,
     /// or if this leaf has changed.
-    pub(in crate::btree) fn before(
-        &self,
-        head: u64,
-    ) -> Result<Option<PinnedEntry<'a>>, NodeChanged> {
+    pub(crate) fn before(&self, head: u64) -> Result<Option<PinnedEntry<'a>>, NodeChanged> {
         let before = self.index.checked_sub(1).ok_or(NodeChanged)?;
         if self.leaf.head(before) != head {
             self.leaf.check(self.version)?;
@@ -43,7 +40,7 @@ impl<'a> LeafEntry<'a> {
 impl<'a> TreeNodeRef<'a> {
     /// Returns the address of the entry at `index`, for prefetching.
     #[inline]
-    pub(in crate::btree) fn entry_address(self, index: usize) -> Option<*mut Node> {
+    pub(crate) fn entry_address(self, index: usize) -> Option<*mut Node> {
         // Relaxed: the pointer is not followed.
         Some(self.node().entries.get(index)?.load(Ordering::Relaxed)).filter(|node| !node.is_null())
     }
@@ -52,7 +49,7 @@ impl<'a> TreeNodeRef<'a> {
     /// have versions. Returns an error if a versioned leaf has changed since its counter was
     /// `version`; otherwise the caller checks.
     #[inline]
-    pub(in crate::btree) fn pin_entry(
+    pub(crate) fn pin_entry(
         self,
         index: usize,
         version: u64,
@@ -83,7 +80,7 @@ impl<'a> TreeNodeRef<'a> {
 
     /// As [`Self::count_before`], for a leaf that anyone may be changing; see [`Self::pin_entry`].
     #[inline]
-    pub(in crate::btree) fn count_before_in(
+    pub(crate) fn count_before_in(
         self,
         target: &SearchTarget<'_>,
         version: u64,

@@ -1,0 +1,33 @@
+//! The B-link tree as the structure of a memtable.
+
+use super::BTree;
+use super::position::BTreePosition;
+use crate::entry::{Entry, SeqNo};
+use crate::readers::ReaderView;
+use crate::structure::{InsertOutcome, Structure};
+
+impl Structure for BTree {
+    type Position = BTreePosition;
+
+    const INSERTS_GROUPS: bool = true;
+
+    #[inline]
+    fn insert(&self, entry: &Entry<'_>, _view: &ReaderView<'_>) -> InsertOutcome {
+        BTree::insert(self, entry);
+        InsertOutcome::default()
+    }
+
+    fn insert_all(&self, entries: &[Entry<'_>]) {
+        self.insert_groups(entries);
+    }
+
+    #[inline]
+    fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
+        let found = self.first_at_or_after(key, seq)?;
+        (found.record.key() == key).then(|| found.record.entry())
+    }
+
+    fn usage(&self) -> (usize, usize) {
+        self.arena.usage()
+    }
+}
