@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use super::{SLOTS, TreeNodeRef};
 use crate::skiplist::{Node, NodeRef};
-use crate::sync::Ordering;
+use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 
 /// Exclusive right to change a node, released on drop.
 pub(crate) struct TreeNodeGuard<'a> {
@@ -26,8 +26,12 @@ impl<'a> TreeNodeGuard<'a> {
         let node = self.node.node();
         let len = self.node.len();
         debug_assert!(index <= len && len < SLOTS);
-        for at in (index..len).rev() {
-            self.copy_slot(at, self.node, at + 1);
+        // Iterators, because the compiler would check the bounds of each index.
+        let heads = node.heads[index..len].iter().zip(&node.heads[index + 1..=len]);
+        let entries = node.entries[index..len].iter().zip(&node.entries[index + 1..=len]);
+        for ((head, head_after), (entry, entry_after)) in heads.zip(entries).rev() {
+            copy(head, head_after);
+            copy_pointer(entry, entry_after);
         }
         node.heads[index].store(head, Ordering::Relaxed);
         // Release, for every entry and child stored here and below, pairs with the acquires in
@@ -36,10 +40,8 @@ impl<'a> TreeNodeGuard<'a> {
         node.entries[index].store(record.as_ptr(), Ordering::Release);
         if let Some(child) = child {
             let children = self.node.children();
-            for at in (index + 1..=len).rev() {
-                let moved = children[at].load(Ordering::Relaxed);
-                children[at + 1].store(moved, Ordering::Release);
-            }
+            let after = children[index + 1..=len].iter().zip(&children[index + 2..=len + 1]);
+            after.rev().for_each(|(child, child_after)| copy_pointer(child, child_after));
             children[index + 1].store(child.as_ptr().as_ptr(), Ordering::Release);
         }
         node.len.store(len + 1, Ordering::Relaxed);
@@ -57,8 +59,12 @@ impl<'a> TreeNodeGuard<'a> {
         self.has_changed = true;
         let len = self.node.len();
         debug_assert!(index < len && self.node.level() == 0);
-        for at in index + 1..len {
-            self.copy_slot(at, self.node, at - 1);
+        let node = self.node.node();
+        let heads = node.heads[index + 1..len].iter().zip(&node.heads[index..len - 1]);
+        let entries = node.entries[index + 1..len].iter().zip(&node.entries[index..len - 1]);
+        for ((head, head_before), (entry, entry_before)) in heads.zip(entries) {
+            copy(head, head_before);
+            copy_pointer(entry, entry_before);
         }
         self.node.node().len.store(len - 1, Ordering::Relaxed);
     }
@@ -66,9 +72,8 @@ impl<'a> TreeNodeGuard<'a> {
     /// Copies an entry of this node to index `at` of `to`.
     fn copy_slot(&self, from: usize, to: TreeNodeRef<'a>, at: usize) {
         let (source, target) = (self.node.node(), to.node());
-        target.heads[at].store(self.node.head(from), Ordering::Relaxed);
-        let record = source.entries[from].load(Ordering::Relaxed);
-        target.entries[at].store(record, Ordering::Release);
+        copy(&source.heads[from], &target.heads[at]);
+        copy_pointer(&source.entries[from], &target.entries[at]);
     }
 
     /// Moves the entries from `middle` on to `right`, which no other thread knows yet, and links
@@ -91,8 +96,7 @@ impl<'a> TreeNodeGuard<'a> {
         if is_inner {
             let (source, target) = (self.node.children(), right.children());
             for from in first..=len {
-                let child = source[from].load(Ordering::Relaxed);
-                target[from - first].store(child, Ordering::Release);
+                copy_pointer(&source[from], &target[from - first]);
             }
         }
         right.node().len.store(len - first, Ordering::Relaxed);
@@ -118,6 +122,15 @@ impl<'a> TreeNodeGuard<'a> {
         self.has_changed = true;
         self.node.children()[0].store(child.as_ptr().as_ptr(), Ordering::Release);
     }
+}
+
+fn copy(from: &AtomicU64, to: &AtomicU64) {
+    to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// Copies a pointer of a locked node. Release, as in [`TreeNodeGuard::insert`].
+fn copy_pointer<T>(from: &AtomicPtr<T>, to: &AtomicPtr<T>) {
+    to.store(from.load(Ordering::Relaxed), Ordering::Release);
 }
 
 impl Drop for TreeNodeGuard<'_> {
