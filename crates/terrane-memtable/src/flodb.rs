@@ -10,8 +10,8 @@
 //!   older version ([`bucket`]);
 //! - versions of a key stay linked to the newest one while a reader may need them. If none does,
 //!   the update is in place: the hidden version is reclaimed, and its memory holds a later one
-//!   ([`membuffer`], [`free_nodes`]). That happens once the newer version is visible
-//!   ([`crate::Memtable::settle`]). A reader that does not hold its sequence number gets an error if
+//!   ([`membuffer`], [`free_nodes`]). That happens once the newer version is visible: at the next write
+//!   of the key, or when memory is short ([`crate::Memtable::settle`]). A reader that does not hold its sequence number gets an error if
 //!   its version was reclaimed, and retries with a newer number;
 //! - the B-link tree overwrites in place as well: a version that is drained or inserted there takes
 //!   the place of the one that it hides (`btree::in_place`). The skip-list keeps what is linked;
@@ -54,7 +54,7 @@ use crate::readers::{ReaderView, SeenReaders};
 use crate::scan_pause::ScanPause;
 use crate::skiplist::{NodeRef, Pin};
 use crate::structure::{FrontLevel, Hold, InsertOutcome, Overwritten, Settings, Structure};
-use crate::sync::{AtomicUsize, Ordering, relax};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, relax};
 
 /// The settings of a FloDB memtable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,6 +146,8 @@ pub(crate) struct FloDb {
     pause: ScanPause,
     /// The readers that drains respect.
     seen: SeenReaders,
+    /// The memtable was full once, so writes settle their keys in the Membuffer as well.
+    is_scarce: AtomicBool,
 }
 
 impl FloDb {
@@ -169,6 +171,7 @@ impl FloDb {
             exempt_bytes: AtomicUsize::new(0),
             pause: ScanPause::new(),
             seen: SeenReaders::new(),
+            is_scarce: AtomicBool::new(false),
         }
     }
 
@@ -205,7 +208,7 @@ impl FloDb {
         self.lower.get(key, seq, hold)
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert_with(&self, version: &Entry<'_>, view: &ReaderView<'_>) -> InsertOutcome {
         let Some(membuffer) = self.membuffer.get() else {
             self.wait_while_paused();
@@ -214,15 +217,17 @@ impl FloDb {
             let wants_settling = self.lower.insert(version, view);
             return InsertOutcome { wants_settling, ..InsertOutcome::default() };
         };
-        let mut added = membuffer.add(&self.lower, version, view);
+        let added = membuffer.add(&self.lower, version, view);
+        // Relaxed: the flag only decides when memory is reclaimed.
+        let mut wants_settling = added.has_older && self.is_scarce.load(Ordering::Relaxed);
         if !added.is_stored {
             self.wait_while_paused();
-            added.has_older = self.lower.insert(version, view);
+            wants_settling = self.lower.insert(version, view);
         }
         InsertOutcome {
             is_in_membuffer: added.is_stored,
             reclaimed: added.reclaimed,
-            wants_settling: added.has_older,
+            wants_settling,
             wants_drain: added.wants_drain,
         }
     }
@@ -236,8 +241,17 @@ impl FloDb {
 
     fn drain_partition(&self, membuffer: &Membuffer, partition: usize, scope: DrainScope) -> usize {
         let seen = self.seen.get();
-        let view = ReaderView::new(&seen);
-        let drained = membuffer.drain(&self.lower, partition, scope, self.insert, &view);
+        self.drain_as_seen(membuffer, partition, scope, &ReaderView::new(&seen))
+    }
+
+    fn drain_as_seen(
+        &self,
+        membuffer: &Membuffer,
+        partition: usize,
+        scope: DrainScope,
+        view: &ReaderView<'_>,
+    ) -> usize {
+        let drained = membuffer.drain(&self.lower, partition, scope, self.insert, view);
         if drained > 0 {
             self.drained.fetch_add(drained, Ordering::Relaxed);
         }
@@ -288,16 +302,15 @@ impl Structure for FloDb {
         }
     }
 
-    fn settle(&self, key: &[u8], seq: SeqNo, view: &ReaderView<'_>) -> usize {
+    fn settle(&self, key: &[u8], seq: SeqNo, view: &ReaderView<'_>) {
         if self.update == Update::Versions {
-            return 0;
+            return;
         }
-        let membuffer = self.membuffer.get();
-        let settled = membuffer.and_then(|front| front.settle(&self.lower, key, view));
-        settled.unwrap_or_else(|| {
+        let is_there =
+            self.membuffer.get().is_some_and(|front| front.settle(&self.lower, key, view));
+        if !is_there {
             self.lower.settle(key, seq, view);
-            0
-        })
+        }
     }
 
     fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
@@ -321,9 +334,11 @@ impl Structure for FloDb {
         // Loaded first: every version was counted before it was reclaimed.
         let (reclaimed, reclaimed_bytes) = self.lower.free.reclaimed();
         let (entries, bytes) = self.membuffer.get().map_or((0, 0), Membuffer::counts);
+        let before = self.data_bytes.load(Ordering::Relaxed).cast_signed();
+        let bytes = bytes + before - reclaimed_bytes.cast_signed();
         (
             (entries + self.entries.load(Ordering::Relaxed)).saturating_sub(reclaimed),
-            (bytes + self.data_bytes.load(Ordering::Relaxed)).saturating_sub(reclaimed_bytes),
+            bytes.max(0).cast_unsigned(),
         )
     }
 

@@ -48,7 +48,7 @@ impl KeySpan {
     }
 
     /// Returns which of `parts` equal partitions of the span `key` belongs to.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn partition(&self, key: &[u8], parts: usize) -> usize {
         let prefix = &self.prefix[..];
         let head = match key.split_at_checked(prefix.len()) {

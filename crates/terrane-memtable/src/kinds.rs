@@ -114,7 +114,7 @@ macro_rules! kinds {
             }
 
             #[inline]
-            pub(crate) fn settle(&self, key: &[u8], seq: SeqNo, view: &ReaderView<'_>) -> usize {
+            pub(crate) fn settle(&self, key: &[u8], seq: SeqNo, view: &ReaderView<'_>) {
                 match self {
                     $(Self::$kind(structure) => structure.settle(key, seq, view),)*
                 }

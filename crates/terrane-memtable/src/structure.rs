@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::entry::{Entry, SeqNo};
 use crate::key_span::KeySpan;
 use crate::pool::Pool;
-use crate::readers::ReaderView;
+use crate::readers::{ReaderView, Readers};
 use crate::scan_pause::FrontPause;
 use crate::skiplist::versions::Pin;
 
@@ -22,7 +22,7 @@ pub struct InsertOutcome {
     /// The version is in a front level.
     pub is_in_membuffer: bool,
     /// The number of older versions that were reclaimed.
-    pub reclaimed: usize,
+    pub reclaimed: u32,
     /// Once the version is visible, [`crate::Memtable::settle`] may reclaim an older one.
     pub wants_settling: bool,
     /// The front level should be drained.
@@ -75,10 +75,7 @@ pub(crate) trait Structure: Send + Sync {
     fn insert(&self, entry: &Entry<'_>, view: &ReaderView<'_>) -> InsertOutcome;
 
     /// Reclaims versions of `key` that are older than its version `seq` and that no reader needs.
-    /// Returns their number.
-    fn settle(&self, _key: &[u8], _seq: SeqNo, _view: &ReaderView<'_>) -> usize {
-        0
-    }
+    fn settle(&self, _key: &[u8], _seq: SeqNo, _view: &ReaderView<'_>) {}
 
     /// Inserts several versions.
     fn insert_all(&self, entries: &[Entry<'_>]) {
@@ -236,14 +233,15 @@ pub trait FrontLevel {
     /// Returns whether [`FrontLevel::drain`] would free space.
     fn wants_drain(&self) -> bool;
 
-    /// Drains everything, so that the versions that are hidden by versions in the front level are
-    /// overwritten. Does nothing during a pause, or if versions are kept.
-    fn overwrite(&self);
+    /// Reclaims all versions that are hidden by versions in the front level. Drains it if few are
+    /// behind each other there, because the rest is behind the front level. Drains nothing during a
+    /// pause, and does nothing if versions are kept.
+    fn overwrite(&self, readers: &dyn Readers);
 
     /// Returns the number of versions that were drained so far.
     fn drained(&self) -> usize;
 
-    /// Returns the number of versions that were overwritten in the structure behind the front level
-    /// since the last call.
+    /// Returns the number of versions that were overwritten in the structure behind the front level,
+    /// or reclaimed by a drain, since the last call.
     fn take_overwritten(&self) -> usize;
 }

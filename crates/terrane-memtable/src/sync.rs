@@ -3,13 +3,13 @@
 #[cfg(not(loom))]
 pub(crate) use std::sync::{
     Mutex, RwLock,
-    atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
+    atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{
     Mutex, RwLock,
-    atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
+    atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
 /// Waits for another thread to finish a short operation: spins at first, then yields, because the

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use terrane_memtable::{
-    Config, Cursor, DrainInsert, EntryKind, FloDbConfig, Lookup, LowerLevel, Memtable, Pool,
-    Readers, SeqBounds, SeqNo, Update,
+    Config, Cursor, DrainInsert, EntryKind, FloDbConfig, Lookup, LowerLevel, MemoryUse, Memtable,
+    Pool, Readers, SeqBounds, SeqNo, Update,
 };
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -114,9 +114,17 @@ fn only_versions_that_somebody_can_see_are_kept() {
                 assert_held(&memtable, &versions, key_of(rng.below(KEYS)), *at);
             }
         }
-        // Once each key was written again, nothing is left of snapshots that were released.
-        (0..KEYS).for_each(|key| _ = write(&mut versions, key, &held));
-        assert_eq!(memtable.len(), seen(&versions, &held));
+        // Once each key was written again, nothing is left of snapshots that were released, and at most
+        // one version of each key that was needed until the newest was visible.
+        let last = (0..KEYS).map(|key| write(&mut versions, key, &held)).max().unwrap();
+        let seen = seen(&versions, &held);
+        assert!((seen..=seen + KEYS as usize).contains(&memtable.len()), "{}", memtable.len());
+        memtable.front_level().unwrap().overwrite(&Held(last, &held));
+        assert_eq!(memtable.len(), seen);
+        // From then on, each write settles its key, but not what was drained before.
+        (0..2).for_each(|_| _ = write(&mut versions, 0, &held));
+        let (left, seen) = (memtable.len(), self::seen(&versions, &held));
+        assert!(left <= seen + 1, "{left} left of {seen}");
         for (key, at) in (0..KEYS).flat_map(|key| held.iter().map(move |at| (key, *at))) {
             assert_held(&memtable, &versions, key_of(key), at);
         }
@@ -130,7 +138,8 @@ fn values_of_varying_sizes_reuse_memory() {
     for (least, most) in [(16, 1000), (100, 4000)] {
         let mut rng = Rng::new(seed_from_env(72));
         let memtable = memtable(LowerLevel::BTree, 4096);
-        let mut sizes: BTreeMap<u64, usize> = BTreeMap::new();
+        let (mut sizes, mut fulls) = (BTreeMap::<u64, usize>::new(), 0);
+        let front = memtable.front_level().unwrap();
         let mut after_first = None;
         for seq in 1..=KEYS * 40 {
             let number = if seq <= KEYS { seq - 1 } else { rng.below(KEYS) };
@@ -145,7 +154,15 @@ fn values_of_varying_sizes_reuse_memory() {
             if seq == KEYS {
                 after_first = Some(memtable.memory());
             }
+            // As in a memtable that is full then.
+            let is_full =
+                |first: MemoryUse| memtable.memory().used_bytes() > first.used_bytes() * 5 / 4;
+            if seq % 16 == 0 && after_first.is_some_and(is_full) {
+                front.overwrite(&Held(seq, &[]));
+                fulls += 1;
+            }
         }
+        assert!(fulls < 5, "{least} to {most} bytes: full {fulls} times");
         let (first, last) = (after_first.unwrap(), memtable.memory());
         let live: usize = sizes.values().map(|len| len + 8).sum();
         assert_eq!((memtable.len() as u64, last.data_bytes), (KEYS, live));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use terrane::storage::{MemoryStorage, Storage};
+use terrane::storage::{Crash, MemoryStorage, Storage};
 use terrane::{Background, Db, Design, Durability, ErrorKind, Options, WriteBatch};
 use terrane_testkit::{HangGuard, Rng, seed_from_env};
 
@@ -86,6 +86,60 @@ fn rewritten_keys_do_not_fill_the_memtable_while_a_snapshot_is_held() {
         for key in 0..200_u64 {
             assert_eq!(number(&snapshot.get(spread(key)).unwrap().unwrap()), 0);
             assert_eq!(number(&db.get(spread(key)).unwrap().unwrap()), 299);
+        }
+    }
+}
+
+/// Returns the number of new keys with which a memtable is full.
+fn capacity(memtable: &str, put: &dyn Fn(&Db, u64, u64)) -> u64 {
+    let shape = format!("balanced; buffer=1MiB; memtable={memtable}");
+    let options = Options::new().storage(Arc::new(MemoryStorage::new(8))).design(design(&shape));
+    let db = options.background(Background::Inline).open("db").unwrap();
+    let mut keys = 0;
+    while db.stats().flushes == 0 {
+        put(&db, keys, 0);
+        keys += 1;
+        while db.run_background_job().unwrap() {}
+    }
+    keys - 1
+}
+
+/// With the log on, and also after a crash.
+#[test]
+fn a_hot_set_of_most_of_the_buffer_is_never_flushed() {
+    for memtable in ["flodb", "flodb(membuffer=0%)"] {
+        for ((least, most), is_held) in
+            [(100, 100), (16, 1000)].into_iter().flat_map(|sizes| [(sizes, false), (sizes, true)])
+        {
+            let put = |db: &Db, key: u64, round: u64| {
+                let len = Rng::new(key * 1000 + round).between(least, most) as usize;
+                let value = [&round.to_be_bytes()[..], &vec![7; len]].concat();
+                db.put(spread(key), value).unwrap();
+            };
+            let keys = capacity(memtable, &put) * if is_held { 44 } else { 88 } / 100;
+            let storage = Arc::new(MemoryStorage::new(9));
+            let db = open(&storage, memtable, "1MiB");
+            let mut rounds = vec![0; keys as usize];
+            (0..keys).for_each(|key| put(&db, key, 0));
+            let snapshot = is_held.then(|| db.snapshot());
+            let mut rng = Rng::new(seed_from_env(75));
+            for round in 1..20_000 {
+                let key = rng.index(rounds.len());
+                put(&db, key as u64, round);
+                rounds[key] = round;
+            }
+            let stats = db.stats();
+            assert_eq!(stats.flushes, 0, "{memtable}, {least} to {most}, {is_held}: {stats}");
+            let crashed: Arc<dyn Storage> = Arc::new(storage.crash_point().image(Crash::Process));
+            let after = Options::new().storage(crashed).open("db").unwrap();
+            for (key, round) in (0..).zip(&rounds) {
+                for db in [&db, &after] {
+                    assert_eq!(number(&db.get(spread(key)).unwrap().unwrap()), *round);
+                }
+                if let Some(snapshot) = &snapshot {
+                    assert_eq!(number(&snapshot.get(spread(key)).unwrap().unwrap()), 0);
+                }
+            }
         }
     }
 }

@@ -14,8 +14,7 @@
 use std::ptr::NonNull;
 
 use super::lower::Lower;
-use super::membuffer::Membuffer;
-use super::partition::DrainItem;
+use super::membuffer::{Membuffer, prune};
 use crate::entry::SeqNo;
 use crate::head::head_of;
 use crate::prefetch::prefetch;
@@ -42,6 +41,12 @@ impl DrainScope {
         // the bucket lock may read them (invariant 7 of `Membuffer`).
         matches!(self, Self::UpTo(seq) if unsafe { NodeRef::new(node) }.seq() > seq)
     }
+}
+
+/// A version to be linked into the lower level, with the head of its key.
+struct DrainItem {
+    head: u64,
+    node: NonNull<Node>,
 }
 
 /// How a drain inserts versions into the lower level.
@@ -75,11 +80,10 @@ impl Membuffer {
         if part.dirty() == 0 {
             return 0;
         }
-        let mut moving = lock(&part.draining);
-        moving.clear();
-        let before = moving.capacity() * size_of::<DrainItem>();
-        self.mark(partition, scope, &mut moving);
-        part.count_list(before, moving.capacity() * size_of::<DrainItem>());
+        let _draining = lock(&part.draining);
+        // Not kept: the list would take memory that a full memtable needs for versions.
+        let mut moving = Vec::with_capacity(part.dirty());
+        self.mark(lower, partition, scope, view, &mut moving);
         if insert == DrainInsert::Multi {
             moving.sort_unstable_by(|a, b| {
                 a.head.cmp(&b.head).then_with(|| {
@@ -93,7 +97,14 @@ impl Membuffer {
         moving.len()
     }
 
-    fn mark(&self, partition: usize, scope: DrainScope, moving: &mut Vec<DrainItem>) {
+    fn mark(
+        &self,
+        lower: &Lower,
+        partition: usize,
+        scope: DrainScope,
+        view: &ReaderView<'_>,
+        moving: &mut Vec<DrainItem>,
+    ) {
         let buckets = self.buckets_of(partition);
         for (number, bucket) in buckets.iter().enumerate() {
             if let Some(later) = buckets.get(number + AHEAD) {
@@ -113,6 +124,7 @@ impl Membuffer {
                 {
                     continue;
                 }
+                version.into_iter().for_each(|newest| prune_chain(newest, lower, view));
                 while let Some(node) = version {
                     // SAFETY: chains consist of nodes of the lower level, which have versions and
                     // outlive the drain.
@@ -152,10 +164,7 @@ impl Membuffer {
             let meta = locked.meta();
             for slot in (0..super::bucket::SLOTS).filter(|slot| meta.is_dirty(*slot)) {
                 let Some(node) = NonNull::new(locked.head(slot)) else { continue };
-                end_chain(node);
-                // SAFETY: slots name nodes of the lower level, which have versions and outlive the
-                // drain.
-                if unsafe { versions_of(node) }.is_linked() {
+                if end_chain(node) {
                     locked.set_clean(slot);
                     cleaned += 1;
                 }
@@ -165,8 +174,30 @@ impl Membuffer {
     }
 }
 
-/// Makes every linked version of a chain of a locked bucket the last of its chain.
-fn end_chain(newest: NonNull<Node>) {
+/// Reclaims the hidden versions of a chain of a locked bucket.
+#[inline]
+fn prune_chain(newest: NonNull<Node>, lower: &Lower, view: &ReaderView<'_>) {
+    // SAFETY: slots name nodes of the lower level, which have versions and outlive the drain.
+    if unsafe { versions_of(newest) }.older().node().is_some() {
+        // SAFETY: as above, and the bucket is locked (invariant 7 of `Membuffer`).
+        let newest = unsafe { NodeRef::new(newest) };
+        prune(newest, view, |node, bytes| lower.free_version(node, bytes));
+    }
+}
+
+/// Makes every linked version of a chain of a locked bucket the last of its chain. Returns whether the
+/// newest version is linked.
+#[inline]
+fn end_chain(newest: NonNull<Node>) -> bool {
+    // SAFETY: slots name nodes of the lower level, which have versions and outlive the drain.
+    let versions = unsafe { versions_of(newest) };
+    if versions.older().node().is_some() {
+        end_longer_chain(newest);
+    }
+    versions.is_linked()
+}
+
+fn end_longer_chain(newest: NonNull<Node>) {
     let mut next = Some(newest);
     while let Some(node) = next {
         // SAFETY: chains consist of nodes of the lower level, which have versions and outlive the

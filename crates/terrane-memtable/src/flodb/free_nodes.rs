@@ -1,20 +1,27 @@
 //! Nodes that were reclaimed, by the size of their room for a key and a value.
 //!
 //! Rooms below 512 bytes have a class for each multiple of 8; larger ones have sixteen classes for
-//! each power of two. So values of varying sizes refill each other's memory with little waste.
+//! each power of two. So values of varying sizes refill each other's memory with little waste. The
+//! nodes of a class form a list through the nodes, so free memory costs no further memory.
 //!
-//! Invariant 1: a node here is unreachable, because whoever reclaimed it overwrote every pointer to
-//! it. It may still be pinned, so it is refilled only once `is_free` returns true.
+//! Invariants:
+//! 1. A node here is unreachable, because whoever reclaimed it overwrote every pointer to it. It may
+//!    still be pinned, so it is refilled only once `is_free` returns true.
+//! 2. A node here is detached, and names the next one of its list. Only the holder of the lock
+//!    changes that; a reader that holds a pin sees that the node is detached, and stops.
 
-use std::collections::VecDeque;
 use std::ptr::NonNull;
 
-use crate::skiplist::{Node, versions_of};
+use crate::pool::ALIGN;
+use crate::skiplist::{Node, Older, Versions, versions_of};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
 /// The number of nodes of a class that a search probes, because the last ones may be pinned. Those
-/// that it refuses move to the front, so that later searches probe others.
+/// that it refuses move to the end, so that later searches probe others.
 const PROBES_MAX: usize = 4;
+
+/// A version takes the place of the one that it hides if it wastes at most this part of its size.
+const WASTED_SHARE_MAX: usize = 16;
 
 /// The number of larger classes that a search tries.
 const CLASSES_TRIED_MAX: usize = 24;
@@ -26,7 +33,7 @@ const STEP_BITS: u32 = 4;
 
 /// The free nodes of a memtable.
 pub(super) struct FreeNodes {
-    classes: Mutex<Vec<VecDeque<FreeNode>>>,
+    classes: Mutex<Vec<FreeList>>,
     /// The number of nodes.
     count: AtomicUsize,
     /// The bytes of the nodes.
@@ -34,16 +41,51 @@ pub(super) struct FreeNodes {
     /// The versions that were reclaimed so far, and their bytes of keys and values.
     reclaimed: AtomicUsize,
     reclaimed_bytes: AtomicUsize,
-    /// The bytes allocated by the lists.
-    list_bytes: AtomicUsize,
+    /// The bytes allocated for the classes.
+    class_bytes: AtomicUsize,
 }
 
-/// An unreachable node.
-struct FreeNode(NonNull<Node>);
+/// A list of free nodes.
+#[derive(Clone, Copy, Default)]
+struct FreeList {
+    first: Option<NonNull<Node>>,
+    last: Option<NonNull<Node>>,
+}
 
-// SAFETY: the node lies in the arena of the lower level, which outlives the free nodes and is not
-// tied to a thread; invariants 2 and 3 of `Versions` say who may access it.
-unsafe impl Send for FreeNode {}
+// SAFETY: the nodes lie in the arena of the lower level, which outlives the free nodes and is not
+// tied to a thread; invariants 2 and 3 of `Versions` say who may access them.
+unsafe impl Send for FreeList {}
+
+impl FreeList {
+    fn push_first(&mut self, node: NonNull<Node>) {
+        links(node).set_older(Older::detached_before(self.first));
+        self.first = Some(node);
+        self.last.get_or_insert(node);
+    }
+
+    fn push_last(&mut self, node: NonNull<Node>) {
+        links(node).set_older(Older::detached_before(None));
+        match self.last.replace(node) {
+            Some(last) => links(last).set_older(Older::detached_before(Some(node))),
+            None => self.first = Some(node),
+        }
+    }
+
+    fn pop_first(&mut self) -> Option<NonNull<Node>> {
+        let node = self.first?;
+        self.first = links(node).older().next_free();
+        if self.first.is_none() {
+            self.last = None;
+        }
+        Some(node)
+    }
+}
+
+/// Returns the versions of a reclaimed node.
+fn links<'a>(node: NonNull<Node>) -> &'a Versions {
+    // SAFETY: reclaimed nodes have versions, and their arena outlives the free nodes.
+    unsafe { versions_of(node) }
+}
 
 impl FreeNodes {
     pub(super) fn new() -> Self {
@@ -53,7 +95,7 @@ impl FreeNodes {
             bytes: AtomicUsize::new(0),
             reclaimed: AtomicUsize::new(0),
             reclaimed_bytes: AtomicUsize::new(0),
-            list_bytes: AtomicUsize::new(0),
+            class_bytes: AtomicUsize::new(0),
         }
     }
 
@@ -68,12 +110,10 @@ impl FreeNodes {
         let mut classes = lock(&self.classes);
         let first = class_of(needed);
         for class in classes.iter_mut().skip(first).take(CLASSES_TRIED_MAX) {
-            for _ in 0..PROBES_MAX.min(class.len()) {
-                let Some(FreeNode(node)) = class.pop_back() else { break };
-                // SAFETY: only nodes with versions get here, and their arena outlives this.
-                let versions = unsafe { versions_of(node) };
-                if !fits(versions.capacity(), needed) || !versions.is_free() {
-                    class.push_front(FreeNode(node));
+            for _ in 0..PROBES_MAX {
+                let Some(node) = class.pop_first() else { break };
+                if !fits(links(node).capacity(), needed) || !links(node).is_free() {
+                    class.push_last(node);
                     continue;
                 }
                 add(&self.count, 1_usize.wrapping_neg());
@@ -86,8 +126,7 @@ impl FreeNodes {
 
     /// Adds a reclaimed node, whose key and value take `data_bytes`.
     pub(super) fn push(&self, node: NonNull<Node>, data_bytes: usize) {
-        // SAFETY: reclaimed nodes have versions, and their arena outlives this.
-        let versions = unsafe { versions_of(node) };
+        let versions = links(node);
         let class = class_of(versions.capacity());
         let mut classes = lock(&self.classes);
         add(&self.reclaimed, 1);
@@ -95,19 +134,16 @@ impl FreeNodes {
         if versions.is_retained() {
             return;
         }
-        let before = classes.capacity() * size_of::<VecDeque<FreeNode>>();
         if classes.len() <= class {
-            classes.resize_with(class + 1, VecDeque::new);
+            classes.resize(class + 1, FreeList::default());
+            let bytes = classes.capacity() * size_of::<FreeList>();
+            self.class_bytes.store(bytes, Ordering::Relaxed);
         }
-        let mut grown = classes.capacity() * size_of::<VecDeque<FreeNode>>() - before;
         if let Some(list) = classes.get_mut(class) {
-            let before = list.capacity();
-            list.push_back(FreeNode(node));
-            grown += (list.capacity() - before) * size_of::<FreeNode>();
+            list.push_first(node);
         }
         add(&self.count, 1);
         add(&self.bytes, bytes_of(node));
-        add(&self.list_bytes, grown);
     }
 
     /// Returns the number of versions that were reclaimed so far, and their bytes of keys and values.
@@ -118,9 +154,9 @@ impl FreeNodes {
         (versions, self.reclaimed_bytes.load(Ordering::Acquire))
     }
 
-    /// Returns the bytes of the free nodes, and those that the lists have allocated.
+    /// Returns the bytes of the free nodes, and those that the classes have allocated.
     pub(super) fn usage(&self) -> (usize, usize) {
-        (self.bytes.load(Ordering::Relaxed), self.list_bytes.load(Ordering::Relaxed))
+        (self.bytes.load(Ordering::Relaxed), self.class_bytes.load(Ordering::Relaxed))
     }
 }
 
@@ -130,10 +166,15 @@ fn add(counter: &AtomicUsize, number: usize) {
 }
 
 fn bytes_of(node: NonNull<Node>) -> usize {
-    // SAFETY: reclaimed nodes have versions, and their arena outlives the free nodes.
-    size_of::<Node>()
-        + size_of::<crate::skiplist::Versions>()
-        + unsafe { versions_of(node) }.capacity()
+    size_of::<Node>() + size_of::<Versions>() + links(node).capacity()
+}
+
+/// Returns true if a reclaimed node has no pins, and room for `needed` bytes of key and value of which
+/// it wastes little. If it wastes more, another node may suit better.
+pub(super) fn suits(node: NonNull<Node>, needed: usize) -> bool {
+    let versions = links(node);
+    let room = versions.capacity();
+    needed <= room && room <= needed + needed / WASTED_SHARE_MAX + ALIGN && versions.is_free()
 }
 
 /// Returns true if a room suffices, and is not much larger than necessary.

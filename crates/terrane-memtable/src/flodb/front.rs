@@ -4,9 +4,14 @@ use super::membuffer::Membuffer;
 use super::partition::Partition;
 use super::{DrainScope, FloDb, SAMPLE_KEYS_MIN, Update};
 use crate::entry::SeqNo;
+use crate::readers::{ReaderView, Readers};
 use crate::scan_pause::FrontPause;
 use crate::structure::FrontLevel;
 use crate::sync::Ordering;
+
+/// A full memtable is not drained if at least this part of it becomes free without that, so that keys
+/// which are overwritten all the time stay in the Membuffer.
+const PRUNED_SHARE_MIN: usize = 8;
 
 impl FrontLevel for FloDb {
     fn wants_enabling(&self) -> bool {
@@ -80,11 +85,22 @@ impl FrontLevel for FloDb {
         }
     }
 
-    fn overwrite(&self) {
+    fn overwrite(&self, readers: &dyn Readers) {
+        let Some(membuffer) = self.membuffer.get().filter(|_| self.update == Update::InPlace)
+        else {
+            return;
+        };
+        self.is_scarce.store(true, Ordering::Relaxed);
+        let view = ReaderView::new(readers);
+        let free_before = self.lower.free.usage().0;
+        membuffer.prune(&self.lower, &view);
+        let freed = self.lower.free.usage().0.saturating_sub(free_before);
+        let suffices = freed >= self.lower.usage().0 / PRUNED_SHARE_MIN;
         // The skip-list keeps what is linked, so draining into it frees nothing.
-        let frees = self.update == Update::InPlace && self.lower.overwrites();
-        if frees && !self.pause.is_paused() {
-            self.drain_all();
+        if !suffices && self.lower.overwrites() && !self.pause.is_paused() {
+            for number in 0..membuffer.partitions.len() {
+                self.drain_as_seen(membuffer, number, DrainScope::All, &view);
+            }
         }
     }
 

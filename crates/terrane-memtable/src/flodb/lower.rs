@@ -11,7 +11,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::free_nodes::FreeNodes;
+use super::free_nodes::{FreeNodes, suits};
 use crate::btree::position::BTreePosition;
 use crate::btree::{BTree, PinnedEntry, Reclaim};
 use crate::entry::{Entry, SeqNo};
@@ -40,7 +40,7 @@ const HEIGHT: u8 = 12;
 pub(super) struct Lower {
     structure: LowerStructure,
     pub(super) free: FreeNodes,
-    /// Versions removed from the tree since the last [`Lower::take_overwritten`].
+    /// Versions reclaimed in the tree and by drains since the last [`Lower::take_overwritten`].
     overwritten: AtomicUsize,
 }
 
@@ -107,6 +107,22 @@ impl Lower {
             (None, LowerStructure::BTree(tree)) => tree.allocate(contents),
             (None, LowerStructure::SkipList(list)) => list.allocate(contents),
         }
+    }
+
+    /// Fills a reclaimed node with `contents`, unless its room does not suit or it is pinned.
+    #[inline]
+    pub(super) fn refill(&self, node: NonNull<Node>, contents: &Entry<'_>) -> bool {
+        if !suits(node, contents.data_bytes()) {
+            return false;
+        }
+        match &self.structure {
+            // SAFETY: callers pass nodes that this level allocated in `tree` and that they made
+            // unreachable; it was seen free after that, and has room.
+            LowerStructure::BTree(tree) => unsafe { tree.rewrite(node, contents) },
+            // SAFETY: as above, and this level allocated the node in `list`.
+            LowerStructure::SkipList(list) => unsafe { list.rewrite(node, contents) },
+        }
+        true
     }
 
     /// Links a node.
@@ -193,11 +209,16 @@ impl Lower {
 
     /// Frees a node that was removed from the tree.
     fn free_node(&self, node: NodeRef<'_>) {
-        self.overwritten.fetch_add(1, Ordering::Relaxed);
-        self.free.push(node.as_ptr(), node.key().len() + node.value().len());
+        self.free_version(node.as_ptr(), node.key().len() + node.value().len());
     }
 
-    /// Returns the number of versions that were removed from the tree since the last call.
+    /// Frees a version that took `bytes` bytes of key and value, and counts it.
+    pub(super) fn free_version(&self, node: NonNull<Node>, bytes: usize) {
+        self.overwritten.fetch_add(1, Ordering::Relaxed);
+        self.free.push(node, bytes);
+    }
+
+    /// Returns the number of versions that the tree and drains reclaimed since the last call.
     pub(super) fn take_overwritten(&self) -> usize {
         self.overwritten.swap(0, Ordering::Relaxed)
     }

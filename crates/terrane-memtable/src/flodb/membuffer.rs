@@ -27,7 +27,7 @@
 //! 5. A version that is not permanent is reachable through exactly one pointer: its slot if it is
 //!    the newest, otherwise `older` of the next newer version. `set_head` and `set_older` publish
 //!    it with one SeqCst store.
-//! 6. `prune` overwrites the one pointer to a version, and detaches the version, before it frees it,
+//! 6. [`prune`] overwrites the one pointer to a version, and detaches the version, before it frees it,
 //!    as invariants 2 and 3 of [`crate::skiplist::Versions`] require. A reader that holds a pin on a
 //!    detached version searches again; one that pinned the next version before that finds it alive,
 //!    because it was reclaimed later, if at all.
@@ -39,6 +39,7 @@
 //!    `insert_below` puts nothing below it. `clean` ends chains at their first linked version, so
 //!    that the next one that hides it can be cut from it.
 
+mod prune;
 mod writer;
 
 use std::ptr::NonNull;
@@ -53,6 +54,7 @@ use crate::prefetch::prefetch;
 use crate::readers::ReaderView;
 use crate::skiplist::{NodeRef, Pin};
 use crate::structure::Hold;
+pub(super) use prune::prune;
 use writer::BucketWriter;
 
 /// The number of versions that a lookup passes before it turns to the lower level, if the rest of
@@ -77,8 +79,8 @@ pub(super) struct AddOutcome {
     /// The version is in the Membuffer; otherwise the caller inserts it into the lower level.
     pub(super) is_stored: bool,
     /// Versions that were reclaimed.
-    pub(super) reclaimed: usize,
-    /// The key has an older version here, which may be reclaimed once this one is visible.
+    pub(super) reclaimed: u32,
+    /// The key has an older version here.
     pub(super) has_older: bool,
     /// The partition should be drained, to free slots.
     pub(super) wants_drain: bool,
@@ -115,8 +117,7 @@ impl Membuffer {
 
     /// Returns the bytes that the table takes, without the versions.
     pub(super) fn bytes(&self) -> usize {
-        let lists: usize = self.partitions.iter().map(Partition::list_bytes).sum();
-        size_of_val(&*self.buckets) + size_of_val(&*self.partitions) + lists
+        size_of_val(&*self.buckets) + size_of_val(&*self.partitions)
     }
 
     pub(super) fn span(&self) -> &KeySpan {
@@ -143,8 +144,9 @@ impl Membuffer {
     }
 
     /// Returns how many versions were added and not reclaimed, and their bytes of keys and
-    /// values.
-    pub(super) fn counts(&self) -> (usize, usize) {
+    /// values, which may be negative, because versions may have been added before the Membuffer
+    /// was enabled.
+    pub(super) fn counts(&self) -> (usize, isize) {
         let entries = self.partitions.iter().map(Partition::entries).sum();
         (entries, self.partitions.iter().map(Partition::data_bytes).sum())
     }
@@ -195,25 +197,37 @@ impl Membuffer {
     ) -> AddOutcome {
         let (partition, mut writer) = self.lock(lower, version.key);
         let mut added = AddOutcome::default();
-        match writer.find(version.key) {
+        let refilled = match writer.find(version.key) {
             Some((slot, head)) if head.seq() < version.seq => {
-                writer.replace(slot, head, version, view, &mut added);
+                writer.replace(slot, head, version, view, &mut added)
             }
-            Some((_, head)) => added.is_stored = writer.insert_below(head, version),
-            None => writer.start_slot(version, &mut added),
-        }
+            Some((_, head)) => {
+                added.is_stored = writer.insert_below(head, version);
+                None
+            }
+            None => {
+                writer.start_slot(version, &mut added);
+                None
+            }
+        };
         // Under the lock, so that a version is counted before it is reclaimed.
-        partition.count_added(version.data_bytes());
+        match refilled {
+            None => partition.count_added(version.data_bytes()),
+            Some(bytes) => partition.count_refilled(bytes, version.data_bytes()),
+        }
         drop(writer);
         added.wants_drain = partition.wants_drain();
         added
     }
 
-    /// Reclaims the versions of a key that `view` says are hidden. Returns their number, or nothing
-    /// if the key has no slot.
-    pub(super) fn settle(&self, lower: &Lower, key: &[u8], view: &ReaderView<'_>) -> Option<usize> {
+    /// Reclaims the versions of a key that `view` says are hidden. Returns whether the key has a slot.
+    pub(super) fn settle(&self, lower: &Lower, key: &[u8], view: &ReaderView<'_>) -> bool {
         let (_, writer) = self.lock(lower, key);
-        writer.find(key).map(|(_, head)| writer.prune(head, view))
+        let head = writer.find(key).map(|(_, head)| head);
+        if let Some(head) = head {
+            prune(head, view, |node, bytes| lower.free_version(node, bytes));
+        }
+        head.is_some()
     }
 
     /// Locks the bucket of a key.

@@ -1,8 +1,5 @@
 //! State shared by the buckets of a partition: counts of its versions and dirty slots.
 
-use std::ptr::NonNull;
-
-use crate::skiplist::Node;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 
 #[repr(align(64))]
@@ -13,21 +10,9 @@ pub(super) struct Partition {
     /// partition, because writers would contend for a counter of the memtable.
     entries: AtomicUsize,
     data_bytes: AtomicUsize,
-    /// Bytes allocated by the list below.
-    list_bytes: AtomicUsize,
-    /// Held while the partition is drained; owns the list of versions to link.
-    pub(super) draining: Mutex<Vec<DrainItem>>,
+    /// Held while the partition is drained.
+    pub(super) draining: Mutex<()>,
 }
-
-/// A version to be linked into the lower level, with the head of its key.
-pub(super) struct DrainItem {
-    pub(super) head: u64,
-    pub(super) node: NonNull<Node>,
-}
-
-// SAFETY: a drained version is permanent, so it is only read (invariant 1 of `Versions`), and its
-// arena outlives the drain.
-unsafe impl Send for DrainItem {}
 
 impl Partition {
     pub(super) fn new(slots: usize) -> Self {
@@ -36,8 +21,7 @@ impl Partition {
             slots,
             entries: AtomicUsize::new(0),
             data_bytes: AtomicUsize::new(0),
-            list_bytes: AtomicUsize::new(0),
-            draining: Mutex::new(Vec::new()),
+            draining: Mutex::new(()),
         }
     }
 
@@ -54,19 +38,18 @@ impl Partition {
         self.entries.load(Ordering::Relaxed)
     }
 
-    /// Returns the bytes of the keys and values of the versions that were added.
-    pub(super) fn data_bytes(&self) -> usize {
-        self.data_bytes.load(Ordering::Relaxed)
+    /// Counts a version of `bytes` bytes that took the place of one of `before` bytes.
+    #[inline]
+    pub(super) fn count_refilled(&self, before: usize, bytes: usize) {
+        if bytes != before {
+            self.data_bytes.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
+        }
     }
 
-    /// Counts the growth of a list, in bytes of capacity.
-    pub(super) fn count_list(&self, before: usize, after: usize) {
-        self.list_bytes.fetch_add(after.saturating_sub(before), Ordering::Relaxed);
-    }
-
-    /// Returns the bytes that the lists of this partition have allocated.
-    pub(super) fn list_bytes(&self) -> usize {
-        self.list_bytes.load(Ordering::Relaxed)
+    /// Returns the bytes of the keys and values of the versions that were added, less those of the
+    /// versions whose places they took.
+    pub(super) fn data_bytes(&self) -> isize {
+        self.data_bytes.load(Ordering::Relaxed).cast_signed()
     }
 
     /// Returns the number of dirty slots.

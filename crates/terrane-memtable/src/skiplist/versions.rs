@@ -53,8 +53,8 @@ const CAPACITY_SHIFT: u32 = 32;
 /// The next older version, as a node records it: a node or none, and whether there is a *gap*, because
 /// versions between the two, or below the last one, were reclaimed.
 ///
-/// A reclaimed node is *detached*: it names no node, so that a reader that holds a pin on it cannot
-/// go on to a node that may be refilled.
+/// A reclaimed node is *detached*: it names no older node, so that a reader that holds a pin on it
+/// cannot go on to a node that may be refilled. While it is free, it names the next free one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Older(*mut Node);
 
@@ -69,6 +69,17 @@ impl Older {
 
     pub(crate) fn node_at(node: NonNull<Node>) -> Self {
         Self(node.as_ptr())
+    }
+
+    /// Of a free node: the next free one of its list.
+    pub(crate) fn detached_before(next: Option<NonNull<Node>>) -> Self {
+        let next = next.map_or(std::ptr::null_mut(), NonNull::as_ptr);
+        Self(next.map_addr(|address| address | DETACHED))
+    }
+
+    /// Returns the free node that a free node names.
+    pub(crate) fn next_free(self) -> Option<NonNull<Node>> {
+        NonNull::new(self.0.map_addr(|address| address & !DETACHED))
     }
 
     /// Adds a gap.

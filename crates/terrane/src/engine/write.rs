@@ -319,20 +319,22 @@ impl Writer {
     /// Lets memtables reclaim the versions that a write hides, now that it is visible.
     fn settle(&self, target: &WriteTarget<'_>, first: SeqNo) {
         let settle = |op: &Op<'_>, seq: SeqNo, memtable: &Memtable| {
-            op.point_key().map_or(0, |key| memtable.settle(key, seq, self.pipeline.readers()))
+            let (Some(key), Some(front)) = (op.point_key(), memtable.front_level()) else { return };
+            memtable.settle(key, seq, self.pipeline.readers());
+            let overwritten = front.take_overwritten() as u64;
+            self.context.counters.add_some(Counter::UpdatesInPlace, overwritten);
         };
-        let reclaimed = match target {
+        match target {
             WriteTarget::One { op, state, .. } => settle(op, first, &state.active.memtable),
             WriteTarget::Batch { batch, trees } => {
                 let ops = Ops::new(batch.checked().unwrap_or_default()).flatten();
-                let settled = (first..).zip(ops).map(|(seq, (keyspace, op))| {
-                    let found = trees.iter().find(|(tree, _)| tree.id == keyspace);
-                    found.map_or(0, |(_, state)| settle(&op, seq, &state.active.memtable))
-                });
-                settled.sum()
+                for (seq, (keyspace, op)) in (first..).zip(ops) {
+                    if let Some((_, state)) = trees.iter().find(|(tree, _)| tree.id == keyspace) {
+                        settle(&op, seq, &state.active.memtable);
+                    }
+                }
             }
-        };
-        self.context.counters.add_some(Counter::UpdatesInPlace, reclaimed as u64);
+        }
     }
 
     /// Counts an insertion into a FloDB memtable, and wakes a drain thread if the memtable needs to
@@ -342,7 +344,7 @@ impl Writer {
             self.context.counters.add(Counter::MembufferWrites, 1);
         }
         if inserted.reclaimed > 0 {
-            self.context.counters.add(Counter::UpdatesInPlace, inserted.reclaimed as u64);
+            self.context.counters.add(Counter::UpdatesInPlace, u64::from(inserted.reclaimed));
         }
         if inserted.wants_drain {
             self.context.signals.drains.wake();

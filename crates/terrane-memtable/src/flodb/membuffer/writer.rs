@@ -1,23 +1,15 @@
-//! Changes of a locked bucket: adding a version to a chain, and reclaiming hidden ones.
+//! Changes of a locked bucket: adding a version to a chain.
 
 use std::ptr::NonNull;
 
 use super::AddOutcome;
+use super::prune::prune;
 use crate::entry::{Entry, SeqNo};
 use crate::flodb::bucket::{BucketGuard, SLOTS};
 use crate::flodb::lower::Lower;
 use crate::flodb::partition::Partition;
 use crate::readers::ReaderView;
 use crate::skiplist::{Node, NodeRef, Older, Temperature, versions_of};
-
-/// The maximum number of versions that a write passes over because readers need them. A chain has
-/// more of them only if more snapshots are open, or while a batch writes a key repeatedly. Then those
-/// further back stay until a later write finds fewer in front of them.
-const PASSED_MAX: usize = 8;
-
-/// The maximum number of versions that a write reclaims while it holds the bucket. Only a batch that
-/// wrote a key more often leaves some to the next write.
-const RECLAIMED_MAX: usize = 64;
 
 /// A locked bucket, with the structures that a change to it needs.
 pub(super) struct BucketWriter<'a> {
@@ -45,7 +37,8 @@ impl<'a> BucketWriter<'a> {
         })
     }
 
-    /// Makes `version` the newest of a slot.
+    /// Makes `version` the newest of a slot. If it takes the node of a hidden version, which the free
+    /// nodes then do not count, returns the bytes of key and value of that one.
     pub(super) fn replace(
         &mut self,
         slot: usize,
@@ -53,52 +46,26 @@ impl<'a> BucketWriter<'a> {
         version: &Entry<'_>,
         view: &ReaderView<'_>,
         added: &mut AddOutcome,
-    ) {
-        added.reclaimed = self.prune(head, view);
+    ) -> Option<usize> {
         added.has_older = true;
-        let node = self.lower.allocate(version);
+        let mut spare: Option<(NonNull<Node>, usize)> = None;
+        added.reclaimed = prune(head, view, |node, bytes| {
+            if let Some((node, bytes)) = spare.replace((node, bytes)) {
+                self.lower.free.push(node, bytes);
+            }
+        });
+        let (node, refilled) = match spare {
+            Some((node, bytes)) if self.lower.refill(node, version) => (node, Some(bytes)),
+            other => {
+                other.into_iter().for_each(|(node, bytes)| self.lower.free.push(node, bytes));
+                (self.lower.allocate(version), None)
+            }
+        };
         // SAFETY: the lower level allocates nodes with versions.
         let versions = unsafe { versions_of(node) };
         versions.init(Older::node_at(head.as_ptr()), Temperature::Hot);
         self.set_head(slot, node, version.seq, added);
-    }
-
-    /// Reclaims the hidden versions of a chain from `head` on (invariant 4). Returns their number.
-    pub(super) fn prune(&self, head: NodeRef<'_>, view: &ReaderView<'_>) -> usize {
-        let mut newer = head;
-        let (mut passed, mut reclaimed) = (0, 0);
-        // SAFETY: chains consist of nodes of the lower level, which have versions.
-        while let Some(node) = (unsafe { newer.versions() }).older().node() {
-            // SAFETY: `node` is in the chain, so it has versions, in the arena of `lower`.
-            let versions = unsafe { versions_of(node) };
-            if passed == PASSED_MAX || reclaimed == RECLAIMED_MAX {
-                break;
-            }
-            // SAFETY: `node` is in the chain of a locked bucket (invariant 7), and not free yet.
-            let older = unsafe { NodeRef::new(node) };
-            if versions.is_permanent() {
-                // The last of its chain: the lower level has it and all that are older, and may
-                // overwrite it once it is in no chain (invariant 8).
-                let is_last = versions.is_linked() && versions.older().node().is_none();
-                if is_last && view.is_hidden(older.seq(), newer.seq()) {
-                    // SAFETY: chains consist of nodes of the lower level, which have versions.
-                    (unsafe { newer.versions() }).set_older(Older::NONE.with_gap());
-                }
-                break;
-            }
-            if !view.is_hidden(older.seq(), newer.seq()) {
-                passed += 1;
-                newer = older;
-                continue;
-            }
-            // SAFETY: chains consist of nodes of the lower level, which have versions.
-            (unsafe { newer.versions() }).set_older(versions.older().with_gap());
-            versions.set_older(Older::DETACHED);
-            let bytes = older.key().len() + older.value().len();
-            self.lower.free.push(node, bytes);
-            reclaimed += 1;
-        }
-        reclaimed
+        refilled
     }
 
     /// Puts `version` below the newest version of its key. Returns false if it belongs in the lower

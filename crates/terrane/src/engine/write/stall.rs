@@ -26,7 +26,7 @@ const STALL_WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// A full memtable is replaced unless this part of it can be overwritten in place, so that it is not
 /// drained for a few writes at a time.
-const OVERWRITTEN_SHARE_MIN: u64 = 64;
+const OVERWRITTEN_SHARE_MIN: u64 = 128;
 
 /// A tree that stops writers, and why.
 struct Stop {
@@ -145,7 +145,7 @@ impl Writer {
     #[cold]
     fn overwrite_full(&self, memtable: &Memtable, limit: u64) -> u64 {
         let Some(front) = memtable.front_level() else { return limit };
-        front.overwrite();
+        front.overwrite(&self.pipeline.readers());
         let overwritten = front.take_overwritten() as u64;
         self.context.counters.add_some(Counter::UpdatesInPlace, overwritten);
         let filled = memtable.filled_bytes() as u64;
