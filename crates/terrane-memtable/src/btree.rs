@@ -134,19 +134,40 @@ impl BTree {
         let target = SearchTarget::new(entry.key(), entry.seq());
         let leaf = self.descend(&target, 0);
         leaf.prefetch_entries();
-        self.insert_into(self.lock_from(leaf, &target), &target, entry, Some(reclaim))
+        let leaf = self.lock_from(leaf, &target);
+        let neighbours = self.insert_into(leaf, &target, entry, Some(reclaim));
+        self.reclaim_beyond(neighbours, &target, reclaim);
+        neighbours
     }
 
-    /// Removes the versions of a key that are older than `target` and hidden. Does nothing if the
-    /// target is not in the tree.
+    /// Removes older versions of an inserted target, if they may begin the right neighbour of its leaf.
+    #[inline]
+    fn reclaim_beyond(
+        &self,
+        neighbours: Neighbours,
+        target: &SearchTarget<'_>,
+        reclaim: Reclaim<'_>,
+    ) {
+        if neighbours.is_continued {
+            self.remove_older(target.key, target.seq, reclaim);
+        }
+    }
+
+    /// Removes the versions of a key that are older than its version `seq` and hidden, from the leaf of
+    /// that one and from the right neighbour. Does nothing if that version is not in the tree.
     pub(crate) fn remove_older(&self, key: &[u8], seq: SeqNo, reclaim: Reclaim<'_>) {
         let target = SearchTarget::new(key, seq);
         let mut leaf = self.lock_for(&target, 0);
         let at = leaf.node.count_before(&target);
-        if leaf.node.is_at(at, &target)
-            && let Some(newest) = leaf.node.entry(at)
+        let newest = leaf.node.is_at(at, &target).then(|| leaf.node.entry(at)).flatten();
+        let Some(newest) = newest else { return };
+        in_place::remove_hidden(&mut leaf, (at + 1, target.head), newest, None, reclaim);
+        let last = leaf.node.entry(leaf.node.len() - 1).filter(|last| last.key() == key);
+        if let Some(last) = last.filter(|_| leaf.node.continues_right(&target))
+            && let Some(right) = leaf.node.right()
         {
-            in_place::remove_hidden(&mut leaf, (at + 1, target.head), newest, None, reclaim);
+            // Threads that lock two nodes lock the left one first.
+            in_place::remove_hidden(&mut right.lock(), (0, target.head), last, None, reclaim);
         }
     }
 
@@ -161,10 +182,14 @@ impl BTree {
     ) -> Neighbours {
         let at = leaf.node.count_before(target);
         let is_like_next = at < leaf.node.len() && leaf.node.head(at) == target.head;
+        let may_continue = reclaim.is_some() && leaf.node.continues_right(target);
         let reclaim = reclaim.filter(|_| is_like_next);
-        let neighbours = reclaim.map_or_else(Neighbours::default, |reclaim| {
+        let mut neighbours = reclaim.map_or_else(Neighbours::default, |reclaim| {
             in_place::remove_hidden(&mut leaf, (at, target.head), entry, Some(entry), reclaim)
         });
+        if may_continue {
+            (neighbours.is_continued, neighbours.has_older) = (true, true);
+        }
         if !neighbours.is_placed {
             self.insert_at(leaf, at, target.head, entry);
         }
@@ -189,8 +214,21 @@ impl BTree {
         self.add_to_parent(1, head, first, right);
     }
 
+    /// Returns the separator of a leaf: its first entry, or a copy of that entry's key and sequence
+    /// number if the entry may be removed.
+    fn separator<'a>(&'a self, first: NodeRef<'a>) -> NodeRef<'a> {
+        if self.layout == Layout::Plain {
+            return first;
+        }
+        let contents = Entry { value: &[], ..first.entry() };
+        let node = Node::allocate(&self.arena, Layout::Plain, 0, &contents);
+        // SAFETY: the node was just allocated in this tree's arena; it has no versions, so it is never
+        // refilled.
+        unsafe { NodeRef::new(node) }
+    }
+
     /// Splits a full leaf and inserts an entry that belongs at `at`. Returns the new right
-    /// neighbour, and the first entry of that neighbour.
+    /// neighbour, and its separator.
     fn split_leaf<'a>(
         &'a self,
         leaf: &mut TreeNodeGuard<'a>,
@@ -202,12 +240,14 @@ impl BTree {
         if at == SLOTS && leaf.node.right().is_none() {
             // An ascending key leaves the full node unchanged.
             right.lock().insert(0, head, entry.as_ptr(), None);
-            leaf.link(right, head, entry);
-            return (head, entry, right);
+            let separator = self.separator(entry);
+            leaf.link(right, head, separator);
+            return (head, separator, right);
         }
         let middle = SLOTS / 2;
+        let separator = |first| self.separator(first);
         // `split` returns an entry, because a full leaf has one in its middle.
-        let (first_head, first) = leaf.split(middle, right).unwrap_or((head, entry));
+        let (first_head, first) = leaf.split(middle, right, separator).unwrap_or((head, entry));
         if at > middle {
             right.lock().insert(at - middle, head, entry.as_ptr(), None);
         } else {
@@ -241,7 +281,7 @@ impl BTree {
         }
         let right = self.new_node(level);
         let middle = SLOTS / 2;
-        let Some((up_head, up)) = parent.split(middle, right) else { return };
+        let Some((up_head, up)) = parent.split(middle, right, |first| first) else { return };
         if at > middle {
             right.lock().insert(at - middle - 1, head, first.as_ptr(), Some(child));
         } else {

@@ -91,8 +91,8 @@ impl Writer {
 /// Overwrites `percent` of the keys that fill the buffer.
 fn assert_not_flushed(buckets: usize, sizes: (u64, u64), percent: u64, is_held: bool) {
     for draining in [Draining::WhenDue, Draining::WhenFull] {
-        // Drained as due, because an undrained version takes no room in a leaf yet.
-        let keys = Writer::new(buckets, sizes, Draining::WhenDue).capacity() * percent / 100;
+        // Undrained versions take no room in leaves, so this is the largest capacity.
+        let keys = Writer::new(buckets, sizes, Draining::WhenFull).capacity() * percent / 100;
         let mut writer = Writer::new(buckets, sizes, draining);
         assert!((0..keys).all(|key| !writer.put(key)));
         writer.held = is_held.then_some(writer.seq);

@@ -460,6 +460,46 @@ fn flodb_overwrites_leaves_under_lookups_and_cursors() {
     }
 }
 
+/// The first entry of a leaf is overwritten by a version in the left neighbour, while a reader looks it
+/// up or walks over the two leaves.
+#[test]
+fn flodb_overwrites_the_first_entry_of_a_leaf() {
+    for reader in 0..3 {
+        model_with(Some(2), move || {
+            let memtable = empty(IN_PLACE_TREE);
+            for (key, seq) in ["a", "c", "d", "b"].into_iter().zip(1..) {
+                update(&memtable, key, seq, seq - 1);
+            }
+            let writer = Arc::clone(&memtable);
+            let writing = spawn(move || {
+                for key in ["b", "c"] {
+                    let seq = if key == "b" { 5 } else { 6 };
+                    update(&writer, key, seq, seq - 1);
+                    writer.settle(key.as_bytes(), seq, || seq);
+                }
+            });
+            match reader {
+                0 => assert_walk(&scan(&memtable)),
+                1 => assert_walk(&scan_backward(&memtable)),
+                _ => look_up(&memtable, "c", 4, 2),
+            }
+            writing.join().unwrap();
+            let left = [("a", 1), ("b", 5), ("c", 6), ("d", 3)];
+            let left = left.map(|(key, seq)| (key.to_owned(), seq));
+            assert_eq!(scan(&memtable), left);
+            assert_eq!(scan_backward(&memtable), left);
+        });
+    }
+}
+
+/// Checks that a walk found every key, and versions in order. It holds no number, so the version of
+/// "c" may leave the right leaf after the walk has left the left one.
+fn assert_walk(found: &[(String, u64)]) {
+    assert!(found.is_sorted_by(|a, b| (&a.0, b.1) < (&b.0, a.1)), "{found:?}");
+    let has = |key: &str| found.iter().any(|(other, _)| other == key);
+    assert!(["a", "b", "d"].into_iter().all(has), "{found:?}");
+}
+
 /// A version is drained over one in a leaf, while a reader follows the chain or the leaf to that one.
 #[test]
 fn flodb_drains_overwrite_leaves_under_lookups() {

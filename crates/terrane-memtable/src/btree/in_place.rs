@@ -1,17 +1,19 @@
 //! Overwriting in place: a version that enters a leaf replaces the older versions of its key that it
 //! hides.
 //!
-//! Versions of a key are neighbours in a leaf, newer before older. A version is removed from the leaf
-//! if the next newer one is in the same leaf and hides it ([`crate::readers`]), and if that one is
-//! the last of its chain in the Membuffer, so that no chain leads to the removed one (invariant 8 of
-//! `flodb::membuffer`). The next newer version records the gap.
+//! Versions of a key are neighbours, newer before older. A version is removed from its leaf if the
+//! next newer one hides it ([`crate::readers`]) and is in the same leaf or the last of the left
+//! neighbour, and if that one is the last of its chain in the Membuffer, so that no chain leads to the
+//! removed one (invariant 8 of `flodb::membuffer`). The next newer version records the gap. Versions
+//! of a key that are split between two leaves are removed from the right one once the newer one is in
+//! the left one, under both locks. A walk that has left the left leaf before that reads at a number
+//! at which the newer version is not visible. It holds that number, so the older version stays.
 //!
 //! Invariants:
-//! 1. The first entry of a leaf that is not the leftmost is never removed: the next newer version of
-//!    its key is smaller than it, and therefore in a leaf to the left. So separators, which are such
-//!    first entries, are never refilled, and descents need no pins. Such an entry is kept although it
-//!    is hidden. If a leaf was split inside the versions of a key, the right half of them is only
-//!    visited by writes that enter that leaf, and may stay until the flush.
+//! 1. Separators are copies that are never refilled, so descents need no pins. They stay when the
+//!    entries that they were copied from are removed, so a leaf may begin with a larger entry than its
+//!    separator, and a search for the entry before a target may have to go on in the left neighbour.
+//!    The last entry of a leaf is not removed, so the neighbour has one.
 //! 2. An entry is removed under the lock of its leaf, whose counter changes before the entry is
 //!    freed. Readers of a leaf pin an entry and then check the counter ([`super::node`]), so one that
 //!    finds it unchanged has pinned the entry before it was freed.
@@ -36,6 +38,8 @@ pub(crate) struct Reclaim<'r> {
 pub(crate) struct Neighbours {
     /// The entry took the place of a version that it hides.
     pub(super) is_placed: bool,
+    /// Older versions of the key may begin the right neighbour of the leaf.
+    pub(super) is_continued: bool,
     /// An older version of the key is left, because readers may need it.
     pub(crate) has_older: bool,
 }
@@ -59,14 +63,16 @@ pub(super) fn remove_hidden<'a>(
         // SAFETY: only trees whose entries have versions reclaim.
         let newer_links = unsafe { newer.versions() };
         let link = newer_links.older();
-        if link.node().is_some() || !reclaim.view.is_hidden(older.seq(), newer.seq()) {
+        let placed = placed.filter(|_| !neighbours.is_placed && passed == 0);
+        let is_needed = placed.is_none() && leaf.node.len() == 1;
+        if is_needed || link.node().is_some() || !reclaim.view.is_hidden(older.seq(), newer.seq()) {
             neighbours.has_older = true;
             (newer, at, passed) = (older, at + 1, passed + 1);
             continue;
         }
         // Before the older version disappears, so that no lookup misses the gap.
         newer_links.set_older(link.with_gap());
-        match placed.filter(|_| !neighbours.is_placed && passed == 0) {
+        match placed {
             Some(placed) => {
                 leaf.replace(at, placed.as_ptr());
                 neighbours.is_placed = true;

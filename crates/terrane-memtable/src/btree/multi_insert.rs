@@ -2,7 +2,7 @@
 //! the previous one (FloDB paper, §4.3).
 //!
 //! The next entry belongs to the same leaf or to its right, even if the leaf is split meanwhile,
-//! because the first entry of a leaf never changes. So this leaf and its right neighbour are tried
+//! because the separator of a leaf never changes. So this leaf and its right neighbour are tried
 //! before a search from the root. The closer the keys, the more of them find their leaf in the
 //! cache.
 
@@ -43,7 +43,8 @@ impl<'a> TreeMultiInsert<'a> {
         });
         let leaf = self.tree.lock_from(leaf, &target);
         self.leaf = Some(leaf.node);
-        self.tree.insert_into(leaf, &target, entry, Some(reclaim));
+        let neighbours = self.tree.insert_into(leaf, &target, entry, Some(reclaim));
+        self.tree.reclaim_beyond(neighbours, &target, reclaim);
     }
 }
 

@@ -1,10 +1,11 @@
 //! Nodes of the B-link tree, and optimistic reads of them.
 //!
 //! A node is a sorted array of entries, each with the head of its key. An inner node has one child
-//! before its first entry and one after each entry; an entry is the first of the subtree of the
-//! child after it. Every node links to its right neighbour and names the first entry of that
-//! neighbour: its *high* entry, which is not in the node. A search beyond the high entry moves
-//! right.
+//! before its first entry and one after each entry. Its entries are *separators*: nothing in the
+//! subtree of the child after a separator is smaller than it. Every node links to its right
+//! neighbour and names the separator of that neighbour: its *high* entry, which is not in the node. A
+//! search beyond the high entry moves right. The separator of a leaf is its first entry at the time
+//! of the split, or a copy of that if entries are removed.
 //!
 //! A node changes only while it is locked. The lock is the lowest bit of a version counter that
 //! rises with each change. A reader loads the counter, reads, and checks that the counter is
@@ -16,11 +17,11 @@
 //! 1. `entries[..len]` are sorted, and `heads[i]` is the head of `entries[i]`, whenever the counter
 //!    is even.
 //! 2. Pointers in entries, children, `right` and `high` are null or name nodes of the tree's arena.
-//!    Entries without versions are never removed or refilled, and neither are separators: entries of
-//!    inner nodes, and `high` ([`super::in_place`]). Other entries of a leaf are read with its lock,
+//!    Entries without versions are never removed or refilled, and neither are separators, which have
+//!    none in a tree that removes entries. Entries of a leaf that have versions are read with its lock,
 //!    or with a pin ([`TreeNodeRef::pin_entry`]).
-//! 3. `len <= SLOTS`. The first entry of a node that is not the leftmost of its level never
-//!    changes, because smaller entries go to its left neighbour, and it is never removed.
+//! 3. `len <= SLOTS`. The separator of a node never changes, because smaller entries go to its left
+//!    neighbour. A leaf that had an entry has one, because the last one of a leaf is not removed.
 
 mod guard;
 mod pinned;
@@ -55,7 +56,7 @@ pub(super) struct TreeNode {
     len: AtomicUsize,
     /// The right neighbour; null for the last node.
     right: AtomicPtr<TreeNode>,
-    /// The first entry of the right neighbour; null for the last node.
+    /// The separator of the right neighbour; null for the last node.
     high: AtomicPtr<Node>,
     high_head: AtomicU64,
     /// 0 for a leaf. Written before the node is published, and never again.
@@ -301,6 +302,19 @@ impl<'a> TreeNodeRef<'a> {
         high.is_some_and(|high| {
             target.head > head || high.compare(target.key, target.seq) != Greater
         })
+    }
+
+    /// Returns true if versions of the target's key may begin the right neighbour.
+    #[inline]
+    pub(super) fn continues_right(self, target: &SearchTarget<'_>) -> bool {
+        target.head == self.node().high_head.load(Ordering::Relaxed)
+            && self.high().is_some_and(|high| high.key() == target.key)
+    }
+
+    /// Returns the high entry.
+    #[inline]
+    pub(super) fn high(self) -> Option<NodeRef<'a>> {
+        self.record(&self.node().high)
     }
 
     /// Returns true if the target is beyond the high entry, and is not the high entry itself.

@@ -5,7 +5,7 @@ use super::BTree;
 use super::node::{LeafEntry, NodeChanged, PinnedEntry, SearchTarget, TreeNodeRef};
 use crate::entry::{MAX_SEQ, SeqNo};
 use crate::head::head_of;
-use crate::skiplist::Layout;
+use crate::skiplist::{Layout, NodeRef};
 use crate::structure::{Hold, Overwritten};
 
 /// The result of one step of a search.
@@ -90,24 +90,33 @@ impl BTree {
 
     /// Returns the last entry before `(key, seq)`.
     pub(super) fn last_before(&self, key: &[u8], seq: SeqNo) -> Option<LeafEntry<'_>> {
-        let target = SearchTarget::new(key, seq);
+        let mut target = SearchTarget::new(key, seq);
         let mut node = self.root();
+        let mut separator = None;
         loop {
-            match self.step_before(node, &target) {
+            match self.step_before(node, &target, &mut separator) {
                 Ok(SearchStep::At(slot)) => return Some(slot),
                 Ok(SearchStep::Continue(next)) => node = next,
-                Ok(SearchStep::End) => return None,
+                Ok(SearchStep::End) => {
+                    // The leaf has no entry before the target any more, so the entry is to the left of
+                    // the leaf, before its separator.
+                    let first: NodeRef<'_> = separator.take()?;
+                    target = SearchTarget::new(first.key(), first.seq());
+                    node = self.root();
+                }
                 Err(NodeChanged) => {}
             }
         }
     }
 
-    /// Like a search for the target, but descends into the child whose first entry is before it;
-    /// the last entry before the target is in that subtree or to its right.
+    /// Like a search for the target, but descends into the child whose separator is before it; the
+    /// last entry before the target is in that subtree or to its right, unless that subtree begins
+    /// after the target. `separator` becomes that of the next node, if it is known.
     fn step_before<'a>(
         &'a self,
         node: TreeNodeRef<'a>,
         target: &SearchTarget<'_>,
+        separator: &mut Option<NodeRef<'a>>,
     ) -> Result<SearchStep<'a>, NodeChanged> {
         let version = node.read_version();
         let before = match node.level() {
@@ -117,14 +126,16 @@ impl BTree {
         // If the target is the high entry itself, the last entry before it is in this node, so the
         // search does not move right.
         let is_right = node.is_after_high(target);
-        let found = if is_right {
-            node.right().map_or(SearchStep::End, SearchStep::Continue)
+        let (found, next_separator) = if is_right {
+            (node.right().map_or(SearchStep::End, SearchStep::Continue), node.high())
         } else if node.level() > 0 {
-            node.child(before).map_or(SearchStep::End, SearchStep::Continue)
+            let child = node.child(before).map_or(SearchStep::End, SearchStep::Continue);
+            (child, before.checked_sub(1).and_then(|before| node.entry(before)))
         } else {
-            self.at_index(node, version, before.checked_sub(1))?
+            (self.at_index(node, version, before.checked_sub(1))?, None)
         };
         node.check(version)?;
+        *separator = next_separator.or(*separator);
         Ok(found)
     }
 

@@ -53,12 +53,11 @@ impl<'a> TreeNodeGuard<'a> {
         self.node.node().entries[index].store(record.as_ptr(), Ordering::Release);
     }
 
-    /// Removes the entry at `index` of a leaf, which is not the first of a leaf that has a left
-    /// neighbour.
+    /// Removes the entry at `index` of a leaf that has others.
     pub(crate) fn remove(&mut self, index: usize) {
         self.has_changed = true;
         let len = self.node.len();
-        debug_assert!(index < len && self.node.level() == 0);
+        debug_assert!(index < len && len > 1 && self.node.level() == 0);
         let node = self.node.node();
         let heads = node.heads[index + 1..len].iter().zip(&node.heads[index..len - 1]);
         let entries = node.entries[index + 1..len].iter().zip(&node.entries[index..len - 1]);
@@ -77,7 +76,8 @@ impl<'a> TreeNodeGuard<'a> {
     }
 
     /// Moves the entries from `middle` on to `right`, which no other thread knows yet, and links
-    /// `right` to the right of this node. Returns the first entry of `right` with its head.
+    /// `right` to the right of this node. Returns the separator of `right`, which `separator` makes
+    /// from its first entry, and its head.
     ///
     /// In an inner node, the entry at `middle` moves up: its child becomes the first one of
     /// `right`.
@@ -85,10 +85,11 @@ impl<'a> TreeNodeGuard<'a> {
         &mut self,
         middle: usize,
         right: TreeNodeRef<'a>,
+        separator: impl FnOnce(NodeRef<'a>) -> NodeRef<'a>,
     ) -> Option<(u64, NodeRef<'a>)> {
         self.has_changed = true;
         let (len, is_inner) = (self.node.len(), self.node.level() > 0);
-        let (head, high) = (self.node.head(middle), self.node.entry(middle)?);
+        let (head, high) = (self.node.head(middle), separator(self.node.entry(middle)?));
         let first = middle + usize::from(is_inner);
         for from in first..len {
             self.copy_slot(from, right, from - first);
@@ -105,7 +106,7 @@ impl<'a> TreeNodeGuard<'a> {
         Some((head, high))
     }
 
-    /// Links `right`, whose first entry is `high`, between this node and its right neighbour.
+    /// Links `right`, whose separator is `high`, between this node and its right neighbour.
     pub(crate) fn link(&mut self, right: TreeNodeRef<'a>, head: u64, high: NodeRef<'a>) {
         self.has_changed = true;
         let (node, new) = (self.node.node(), right.node());
