@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Repair(RepairArgs),
     Design(DesignArgs),
     Advise(Box<AdviseArgs>),
-    Simulate(SimulateArgs),
+    Simulate(Box<SimulateArgs>),
     Options(OptionsArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
