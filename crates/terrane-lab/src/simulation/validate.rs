@@ -12,12 +12,14 @@
 //! | `played` | the engine in virtual time |
 //! | `judged` | differences and their limits |
 //! | `rates` | compares rates and stalls |
+//! | `several` | compares several trees |
 
 mod cases;
 mod judged;
 mod measured;
 mod played;
 mod rates;
+mod several;
 mod virtual_time;
 
 use anyhow::Result;
@@ -32,6 +34,7 @@ use crate::document::table;
 use cases::TreeCase;
 use measured::TreeMeasurement;
 use rates::RateComparisons;
+use several::SeveralComparison;
 
 /// The limit on the relative difference between simulated and measured write amplification.
 const AMPLIFICATION_WITHIN: f64 = 0.10;
@@ -56,6 +59,7 @@ pub struct Validation {
     pub document: String,
     worst: f64,
     rates: RateComparisons,
+    several: Vec<SeveralComparison>,
 }
 
 impl Validation {
@@ -68,7 +72,14 @@ impl Validation {
         if self.worst > AMPLIFICATION_WITHIN {
             anyhow::bail!("simulated write amplification differs by {:.1} %", self.worst * 100.0);
         }
-        self.rates.fault().map_or(Ok(()), |fault| Err(anyhow::anyhow!(fault)))
+        if let Some(fault) = self.rates.fault() {
+            anyhow::bail!(fault);
+        }
+        let differ = self.several.iter().filter(|one| !one.agrees()).count();
+        if differ > 0 {
+            anyhow::bail!("{differ} of {} cases of several trees differ", self.several.len());
+        }
+        Ok(())
     }
 }
 
@@ -80,6 +91,14 @@ pub(super) struct ValidationPlan {
     pub(super) skew: Skew,
     pub(super) mix: WriteMix,
     pub(super) seed: u64,
+}
+
+impl ValidationPlan {
+    /// Returns updates of records with this many bytes together.
+    fn updates(data_bytes: u64, record_bytes: usize, skew: Skew, seed: u64) -> Self {
+        let (records, mix) = (data_bytes / record_bytes as u64, WriteMix::default());
+        Self { records, writes: 0, record_bytes, skew, mix, seed }
+    }
 }
 
 impl ValidationOptions {
@@ -98,8 +117,12 @@ impl ValidationOptions {
             rows.push(compared.cells(case));
         }
         let rates = rates::compare(cases::timed(), &rates::SHARES, self.seed)?;
-        let document = self.document(&rows, &rates, worst);
-        Ok(Validation { document, worst, rates })
+        let several = several::cases().into_iter();
+        let several: Result<Vec<SeveralComparison>> =
+            several.map(|case| SeveralComparison::of(case, self.seed)).collect();
+        let several = several?;
+        let document = self.document(&rows, &rates, worst) + "\n" + &several::document(&several);
+        Ok(Validation { document, worst, rates, several })
     }
 
     /// Compares the simulator with the engine on one tree, without time. `sizes` are settings of the

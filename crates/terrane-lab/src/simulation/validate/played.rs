@@ -52,6 +52,15 @@ pub(super) struct PlayedWrites {
     pub(super) rate: f64,
     /// The share of the time in which the writer was stopped.
     pub(super) stalled: f64,
+    /// The longest time from arrival to completion, in seconds.
+    pub(super) longest_seconds: f64,
+}
+
+/// A run of the engine.
+pub(super) struct PlayedRun {
+    pub(super) writes: PlayedWrites,
+    /// Merges of each tree, which rewrote tables.
+    pub(super) merges: Vec<u64>,
 }
 
 /// What the listener of the engine records.
@@ -61,6 +70,8 @@ struct Recorded {
     stopped_by: Option<String>,
     /// The intervals in which the writer was stopped, in nanoseconds.
     stalls: Vec<(u64, u64)>,
+    /// Keyspaces of the ended merges.
+    merged: Vec<String>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -75,7 +86,7 @@ pub(super) fn play(
     machine: PlayedMachine,
     rate: Option<f64>,
     (from, until): (f64, f64),
-) -> Result<PlayedWrites> {
+) -> Result<PlayedRun> {
     let time = Arc::new(VirtualTime::new(1 + JOB_THREADS));
     let recorded = Arc::new(Mutex::new(Recorded::default()));
     let (db, spaces) = open(trees, machine.slots, &time, &recorded)?;
@@ -109,19 +120,25 @@ pub(super) fn play(
         }
         writes
     });
-    let completed = outcome?;
+    let (completed, longest) = outcome?;
     let recorded = std::mem::take(&mut *lock(&recorded));
     let nanos = |seconds: f64| begin + (seconds * 1e9) as u64;
     let within = |(began, ended): &(u64, u64)| {
         (*ended).min(nanos(until)).saturating_sub((*began).max(nanos(from)))
     };
     let stalled: u64 = recorded.stalls.iter().map(within).sum();
-    drop(spaces);
-    db.close()?;
-    Ok(PlayedWrites {
+    let merges_of = |space: &Keyspace| {
+        recorded.merged.iter().filter(|name| *name == space.name()).count() as u64
+    };
+    let writes = PlayedWrites {
         rate: completed as f64 / (until - from),
         stalled: stalled as f64 / 1e9 / (until - from),
-    })
+        longest_seconds: longest as f64 / 1e9,
+    };
+    let merges = spaces.iter().map(merges_of).collect();
+    drop(spaces);
+    db.close()?;
+    Ok(PlayedRun { writes, merges })
 }
 
 /// Opens a database with a keyspace for each tree. A writer that the engine stops waits in the listener.
@@ -151,6 +168,9 @@ fn open(
                 if lock(&list).stopped_by.take_if(|stopped_by| stopped_by == keyspace).is_some() {
                     clock.resume();
                 }
+            }
+            Event::JobEnded { keyspace, tables_rewritten: 1.., .. } => {
+                lock(&list).merged.push(keyspace.clone());
             }
             _ => {}
         })
@@ -189,13 +209,14 @@ struct PlayedWriter<'a> {
 }
 
 impl PlayedWriter<'_> {
-    /// Writes until the end. Returns the number of writes completed after `from`.
+    /// Writes until the end. Returns the number of writes completed after `from`, and the longest time from
+    /// the arrival of a write to its completion, in nanoseconds.
     fn run(
         &self,
         rate: Option<f64>,
         (from, until): (f64, f64),
         has_failed: &AtomicBool,
-    ) -> Result<u64> {
+    ) -> Result<(u64, u64)> {
         let _turns = self.time.enter(0);
         let value = value(self.plan);
         let cost = (self.machine.write_seconds * 1e9) as u64;
@@ -209,7 +230,7 @@ impl PlayedWriter<'_> {
             })
             .collect();
         let mut trees = RecordChooser::new(1 << 32, terrane_sim::Skew::Uniform, self.plan.seed);
-        let mut completed = 0;
+        let (mut completed, mut longest) = (0, 0);
         for number in 0u64.. {
             let now = self.time.nanos();
             let arrived = rate.map_or(now, |rate| nanos(number as f64 / rate));
@@ -231,8 +252,9 @@ impl PlayedWriter<'_> {
             if ends > nanos(from) && ends <= nanos(until) {
                 completed += 1;
             }
+            longest = longest.max(ends - arrived);
         }
-        Ok(completed)
+        Ok((completed, longest))
     }
 
     /// Returns the tree that a number in 0..1 falls to.

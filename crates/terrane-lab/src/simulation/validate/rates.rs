@@ -13,7 +13,7 @@ use anyhow::{Result, anyhow};
 use terrane::Design;
 use terrane_sim::{
     Arrival, InitialTree, MachineCosts, MachineModel, Simulation, SimulationOutcome,
-    SimulationSetup, WriteMix, initial_tree,
+    SimulationSetup, initial_tree,
 };
 
 use super::cases::TimedCase;
@@ -28,16 +28,20 @@ use crate::simulation::calibrate;
 const DATA_BYTES: u64 = 20_000_000;
 
 /// Settings that give this amount of data several levels.
-const SMALL: &str = "buffer=128KiB; table=128KiB; filter=10; stop=24; buffers=3";
+pub(super) const SMALL: &str = "buffer=128KiB; table=128KiB; filter=10; stop=24; buffers=3";
 
 /// The I/O budget of flushes and merges in bytes per second.
-const BUDGET: u64 = 24_000_000;
+pub(super) const BUDGET: u64 = 24_000_000;
 
 /// The concurrent merges.
 const SLOTS: usize = 1;
 
 /// The time of a write in both.
 const WRITE_SECONDS: f64 = 5e-6;
+
+/// The same machine for the engine.
+pub(super) const PLAYED: PlayedMachine =
+    PlayedMachine { budget: BUDGET, slots: SLOTS, write_seconds: WRITE_SECONDS };
 
 /// The length of a run and of its warm-up, in seconds. The tree starts settled.
 const SECONDS: f64 = 6.0;
@@ -49,13 +53,13 @@ pub(super) const SHARES: [f64; 5] = [0.6, 0.8, 0.95, 1.1, 1.5];
 /// The limit is the rate at which writers of the simulator are stopped for this share of the time, over
 /// `SUSTAINED_SECONDS`.
 const SUSTAINED_STALLED: f64 = 0.01;
-const SUSTAINED_SECONDS: f64 = 30.0;
+pub(super) const SUSTAINED_SECONDS: f64 = 30.0;
 
 /// The limit is exact to the budget divided by two to the power of this.
 const LIMIT_STEPS: u32 = 10;
 
 /// The differences at which the command fails.
-const LIMITS: Limits = Limits { stalled: 0.10, rate: 0.10, mean_rate: 0.04 };
+pub(super) const LIMITS: Limits = Limits { stalled: 0.10, rate: 0.10, mean_rate: 0.04 };
 
 /// The error in the simulator's budget that the comparison must notice.
 const SLOWER: f64 = 0.9;
@@ -204,29 +208,9 @@ pub(super) fn compare(cases: Vec<TimedCase>, shares: &[f64], seed: u64) -> Resul
 
 fn compare_one(case: TimedCase, shares: &[f64], seed: u64) -> Result<RateRow> {
     let record_bytes = case.record_bytes;
-    let plan = ValidationPlan {
-        records: DATA_BYTES / record_bytes as u64,
-        writes: 0,
-        record_bytes,
-        skew: case.skew,
-        mix: WriteMix::default(),
-        seed,
-    };
+    let plan = ValidationPlan::updates(DATA_BYTES, record_bytes, case.skew, seed);
     let design: Design = format!("{}; {SMALL}", case.design).parse()?;
-    let costs = calibrate::costs(plan.records, record_bytes)?;
-    let costs = MachineCosts {
-        write_seconds: WRITE_SECONDS,
-        flush_seconds: 0.0,
-        merge_seconds: 0.0,
-        ..costs
-    };
-    let machine = MachineModel {
-        costs,
-        device: fast_device(),
-        budget: Some(BUDGET as f64),
-        slots: SLOTS,
-        ..MachineModel::default()
-    };
+    let machine = machine(&plan)?;
     let slower = MachineModel { budget: Some(BUDGET as f64 * SLOWER), ..machine };
     let simulated = Simulated::new(&plan, &design, machine);
     let limit = simulated.limit();
@@ -249,15 +233,32 @@ fn compare_one(case: TimedCase, shares: &[f64], seed: u64) -> Result<RateRow> {
     Ok(row)
 }
 
+/// Returns the machine of the simulator, on which only the budget is scarce.
+pub(super) fn machine(plan: &ValidationPlan) -> Result<MachineModel> {
+    let costs = calibrate::costs(plan.records, plan.record_bytes)?;
+    let costs = MachineCosts {
+        write_seconds: WRITE_SECONDS,
+        flush_seconds: 0.0,
+        merge_seconds: 0.0,
+        ..costs
+    };
+    Ok(MachineModel {
+        costs,
+        device: fast_device(),
+        budget: Some(BUDGET as f64),
+        slots: SLOTS,
+        ..MachineModel::default()
+    })
+}
+
 fn engine(plan: &ValidationPlan, design: &Design, offered: Offered) -> Result<WriterStalls> {
-    let machine = PlayedMachine { budget: BUDGET, slots: SLOTS, write_seconds: WRITE_SECONDS };
     let rate = match offered {
         Offered::Closed => None,
         Offered::Share(_, rate) => Some(rate),
     };
     let tree = PlayedTree { design: design.clone(), share: 1.0 };
-    let writes = play(plan, &[tree], machine, rate, (WARM_UP, WARM_UP + SECONDS))?;
-    Ok(WriterStalls { rate: writes.rate, stalled: writes.stalled })
+    let run = play(plan, &[tree], PLAYED, rate, (WARM_UP, WARM_UP + SECONDS))?;
+    Ok(WriterStalls { rate: run.writes.rate, stalled: run.writes.stalled })
 }
 
 /// A loaded tree in the simulator.
@@ -305,15 +306,19 @@ impl Simulated {
             let outcome = Simulation::new(&setup, self.tree.clone()).run(SUSTAINED_SECONDS).0;
             stalled_seconds(&outcome) / SUSTAINED_SECONDS
         };
-        // Every record is written to a table at least once.
-        let record_bytes = self.setup.workload.record_bytes;
-        let (mut below, mut above) = (0.0, BUDGET as f64 / record_bytes);
-        for _ in 0..LIMIT_STEPS {
-            let middle = f64::midpoint(below, above);
-            if stalled(middle) <= SUSTAINED_STALLED { below = middle } else { above = middle }
-        }
-        below
+        limit_of(&self.setup, stalled)
     }
+}
+
+/// Returns the rate at which writers are stopped for a small share of the time, in writes per second.
+pub(super) fn limit_of(setup: &SimulationSetup, stalled: impl Fn(f64) -> f64) -> f64 {
+    // Every record is written to a table at least once.
+    let (mut below, mut above) = (0.0, BUDGET as f64 / setup.workload.record_bytes);
+    for _ in 0..LIMIT_STEPS {
+        let middle = f64::midpoint(below, above);
+        if stalled(middle) <= SUSTAINED_STALLED { below = middle } else { above = middle }
+    }
+    below
 }
 
 fn stalled_seconds(outcome: &SimulationOutcome) -> f64 {
