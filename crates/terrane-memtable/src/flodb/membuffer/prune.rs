@@ -27,7 +27,7 @@ const RECLAIMED_MAX: u32 = 64;
 /// Reclaims the hidden versions of a chain from `head` on (invariant 4 of `Membuffer`), and passes each
 /// with its bytes of key and value to `free`. Returns their number. The caller has locked the bucket.
 #[inline]
-pub(in crate::flodb) fn prune(
+pub(crate) fn prune(
     head: NodeRef<'_>,
     view: &ReaderView<'_>,
     mut free: impl FnMut(NonNull<Node>, usize),
@@ -69,7 +69,7 @@ pub(in crate::flodb) fn prune(
 
 impl Membuffer {
     /// Reclaims the hidden versions of all chains that are not linked.
-    pub(in crate::flodb) fn prune(&self, lower: &Lower, view: &ReaderView<'_>) {
+    pub(crate) fn prune(&self, lower: &Lower, view: &ReaderView<'_>) {
         for bucket in self.buckets.iter().filter(|bucket| bucket.meta().has_dirty()) {
             let locked = bucket.lock();
             for slot in (0..SLOTS).filter(|slot| locked.meta().is_dirty(*slot)) {
