@@ -12,12 +12,14 @@
 //!
 //! | module | one line |
 //! |---|---|
+//! | `axes` | the values of each axis, and the options |
 //! | `cell` | the designs, and the runs of a cell |
 //! | `search` | the threshold of a tree |
 //! | `summary` | what the thresholds say about schedulers and limits |
 //! | `markdown` | the document |
 //! | `page` | the page with heat maps, and the thresholds as CSV |
 
+mod axes;
 mod cell;
 mod markdown;
 mod page;
@@ -32,39 +34,8 @@ use anyhow::Result;
 
 use cell::{CellRuns, MapCell};
 
-/// The eagerness of the designs; whole levels, as in the stability paper.
-const EAGERNESS: [&str; 2] = ["tiering", "leveling; granularity=level"];
-const RATIOS: [u32; 6] = [2, 3, 4, 6, 8, 10];
-const LEVELS: [usize; 3] = [2, 3, 4];
-const SCHEDULERS: [&str; 4] = ["single", "fair", "greedy", "gear"];
-const LIMITS: [&str; 3] = ["level0", "local(2x)", "global(2x)"];
-
-/// The shares of the maximum, ascending. A threshold is a number of them, from 0 to all 15. Some are
-/// above 1, because the maximum is that of the fair scheduler while writers stall.
-const SHARES: [f64; 15] =
-    [0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 1.0, 1.025, 1.05, 1.1, 1.2];
-
-/// The options of a map.
-#[derive(Debug, Clone)]
-pub struct MapOptions {
-    /// The lengths of the phases, in hours of virtual time, ascending.
-    pub hours: Vec<f64>,
-    /// The number of trees with random fill of each cell.
-    pub trees: u64,
-    /// For this number of them, all shares are simulated.
-    pub complete: u64,
-    /// Only every `step`-th cell is simulated.
-    pub step: usize,
-    /// Threads.
-    pub threads: usize,
-}
-
-/// The cells with their runs.
-#[derive(Debug, Clone)]
-pub struct StabilityMap {
-    options: MapOptions,
-    cells: Vec<(MapCell, CellRuns)>,
-}
+pub use axes::MapOptions;
+pub use cell::StabilityMap;
 
 impl StabilityMap {
     /// Simulates the map. `progress` gets the number of finished cells and of all.
@@ -117,19 +88,4 @@ impl StabilityMap {
     pub fn write(&self, dir: &Path, command: &str) -> Result<PathBuf> {
         page::write(self, dir, command)
     }
-
-    fn find(&self, wanted: MapCell) -> Option<&CellRuns> {
-        self.cells.iter().find(|(cell, _)| *cell == wanted).map(|(_, runs)| runs)
-    }
-}
-
-/// Formats hours: `16`, `0.5`.
-fn hours(hours: f64) -> String {
-    format!("{hours} h")
-}
-
-/// Formats a share that holds; a dash if not even the lowest one does.
-fn percent(share: f64) -> String {
-    // Rounded, because 1.1 * 100.0 prints as 110.00000000000001.
-    if share <= 0.0 { "–".to_owned() } else { format!("{} %", (share * 1000.0).round() / 10.0) }
 }

@@ -17,6 +17,7 @@
 mod cases;
 mod judged;
 mod measured;
+mod plan;
 mod played;
 mod rates;
 mod several;
@@ -25,14 +26,14 @@ mod virtual_time;
 use anyhow::Result;
 use terrane::Design;
 use terrane_sim::{
-    Arrival, Device, InitialTree, MachineCosts, MachineModel, ReadLoad, Simulation,
-    SimulationSetup, Skew, WriteLoad, WriteMix, initial_tree,
+    Arrival, InitialTree, MachineCosts, MachineModel, Simulation, SimulationSetup, initial_tree,
 };
 
 use super::calibrate;
 use crate::document::table;
 use cases::TreeCase;
 use measured::TreeMeasurement;
+use plan::{ValidationPlan, fast_device, setup};
 use rates::RateComparisons;
 use several::SeveralComparison;
 
@@ -80,24 +81,6 @@ impl Validation {
             anyhow::bail!("{differ} of {} cases of several trees differ", self.several.len());
         }
         Ok(())
-    }
-}
-
-/// The workload of a comparison.
-pub(super) struct ValidationPlan {
-    pub(super) records: u64,
-    pub(super) writes: u64,
-    pub(super) record_bytes: usize,
-    pub(super) skew: Skew,
-    pub(super) mix: WriteMix,
-    pub(super) seed: u64,
-}
-
-impl ValidationPlan {
-    /// Returns updates of records with this many bytes together.
-    fn updates(data_bytes: u64, record_bytes: usize, skew: Skew, seed: u64) -> Self {
-        let (records, mix) = (data_bytes / record_bytes as u64, WriteMix::default());
-        Self { records, writes: 0, record_bytes, skew, mix, seed }
     }
 }
 
@@ -174,33 +157,6 @@ impl ValidationOptions {
             table = table(&headers, rows),
             rates = rates.document(),
         )
-    }
-}
-
-/// A device that does not matter.
-fn fast_device() -> Device {
-    Device { bytes_per_second: 1e15, request_seconds: 0.0, request_bytes: 1e6, concurrency: 1 }
-}
-
-fn setup(
-    plan: &ValidationPlan,
-    design: &Design,
-    machine: MachineModel,
-    arrival: Arrival,
-) -> SimulationSetup {
-    let workload = WriteLoad {
-        records: plan.records as f64,
-        key_bytes: calibrate::KEY_BYTES as f64,
-        record_bytes: plan.record_bytes as f64,
-        skew: plan.skew,
-        arrival,
-        writers: 1,
-        mix: plan.mix,
-        reads: ReadLoad::default(),
-    };
-    SimulationSetup {
-        window_seconds: 0.05,
-        ..SimulationSetup::new(design.clone(), workload, machine)
     }
 }
 

@@ -7,8 +7,8 @@ use terrane_sim::{
     WriteMix, initial_tree, phases,
 };
 
+use super::axes::{EAGERNESS, LEVELS, LIMITS, MapOptions, RATIOS, SCHEDULERS, SHARES};
 use super::search::{Search, Threshold};
-use super::{EAGERNESS, LEVELS, LIMITS, MapOptions, RATIOS, SCHEDULERS, SHARES};
 
 /// The paper's machine and records.
 pub(super) const BUDGET: f64 = 100e6;
@@ -42,6 +42,19 @@ pub(super) struct CellRuns {
     /// have taken for granted wrongly.
     pub(super) checked: usize,
     pub(super) contradictions: usize,
+}
+
+/// The cells with their runs.
+#[derive(Debug, Clone)]
+pub struct StabilityMap {
+    pub(super) options: MapOptions,
+    pub(super) cells: Vec<(MapCell, CellRuns)>,
+}
+
+impl StabilityMap {
+    pub(super) fn find(&self, wanted: MapCell) -> Option<&CellRuns> {
+        self.cells.iter().find(|(cell, _)| *cell == wanted).map(|(_, runs)| runs)
+    }
 }
 
 impl MapCell {

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::cell::{BUDGET, MapCell, RECORD_BYTES, SETTINGS};
+use super::axes::{EAGERNESS, LEVELS, LIMITS, RATIOS, SCHEDULERS, SHARES, hours, percent};
+use super::cell::{BUDGET, CellRuns, MapCell, RECORD_BYTES, SETTINGS, StabilityMap};
 use super::summary::{REFERENCE, Tally, compared, limits, tally};
-use super::{EAGERNESS, LEVELS, LIMITS, RATIOS, SCHEDULERS, SHARES, StabilityMap, hours, percent};
 use crate::document::table;
 use crate::human::counted;
 
@@ -50,8 +50,7 @@ fn wrapped(text: &str) -> String {
 /// Returns the setting in words.
 pub(super) fn introduction(map: &StabilityMap) -> String {
     let options = &map.options;
-    let all =
-        |of: fn(&super::CellRuns) -> usize| map.cells.iter().map(|(_, one)| of(one)).sum::<usize>();
+    let all = |of: fn(&CellRuns) -> usize| map.cells.iter().map(|(_, one)| of(one)).sum::<usize>();
     let (runs, checked, wrong) =
         (all(|one| one.runs), all(|one| one.checked), all(|one| one.contradictions));
     let verdicts =

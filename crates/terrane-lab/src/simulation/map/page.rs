@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::cell::{CellRuns, MapCell};
+use super::axes::{EAGERNESS, LEVELS, LIMITS, RATIOS, SCHEDULERS, hours, percent};
+use super::cell::{CellRuns, MapCell, StabilityMap};
 use super::markdown::{introduction, tally_words};
 use super::summary::{REFERENCE, compared, limits, tally};
-use super::{EAGERNESS, LEVELS, LIMITS, RATIOS, SCHEDULERS, StabilityMap, hours, percent};
 use crate::plot::{HeatCell, HeatMap, escaped};
 
 const STYLE: &str = "\

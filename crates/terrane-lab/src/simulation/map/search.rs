@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::SHARES;
+use super::axes::SHARES;
 
 /// How many of the shares hold, counted from the lowest one.
 pub(super) type Threshold = usize;

@@ -2,8 +2,8 @@
 //!
 //! Trees are compared in pairs: the same cell but for the scheduler or the limit, and the same fill.
 
-use super::cell::{CellRuns, MapCell};
-use super::{LEVELS, LIMITS, RATIOS, SCHEDULERS, StabilityMap};
+use super::axes::{LEVELS, LIMITS, RATIOS, SCHEDULERS};
+use super::cell::{CellRuns, MapCell, StabilityMap};
 
 /// The scheduler with which the others are compared.
 pub(super) const REFERENCE: &str = "greedy";

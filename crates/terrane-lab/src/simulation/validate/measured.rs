@@ -4,7 +4,7 @@ use anyhow::Result;
 use terrane::{Db, Design};
 use terrane_sim::{Skew, WriteMix};
 
-use super::ValidationPlan;
+use super::plan::ValidationPlan;
 use crate::simulation::calibrate::{KEY_BYTES, key, open, scattered};
 
 /// The number of writes between two samples of the tree's shape.

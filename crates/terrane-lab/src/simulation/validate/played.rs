@@ -13,8 +13,8 @@ use terrane::{
     Background, Db, Design, Event, IoBudget, Keyspace, KeyspaceOptions, Options, StallEffect,
 };
 
-use super::ValidationPlan;
 use super::measured::{RecordChooser, load, value};
+use super::plan::ValidationPlan;
 use super::virtual_time::VirtualTime;
 use crate::simulation::calibrate::{LOG_SEGMENT_BYTES, key};
 
@@ -164,10 +164,13 @@ fn open(
                 lock(&list).stalls.push((began, clock.nanos()));
             }
             // The writer then checks again, and stalls again if there is another cause.
-            Event::WritesResumed { keyspace, .. } => {
-                if lock(&list).stopped_by.take_if(|stopped_by| stopped_by == keyspace).is_some() {
-                    clock.resume();
-                }
+            Event::WritesResumed { keyspace, .. }
+                if lock(&list)
+                    .stopped_by
+                    .take_if(|stopped_by| stopped_by == keyspace)
+                    .is_some() =>
+            {
+                clock.resume();
             }
             Event::JobEnded { keyspace, tables_rewritten: 1.., .. } => {
                 lock(&list).merged.push(keyspace.clone());

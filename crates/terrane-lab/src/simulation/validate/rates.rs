@@ -18,8 +18,8 @@ use terrane_sim::{
 
 use super::cases::TimedCase;
 use super::judged::{Judgement, Limits, Offered, RateComparison, WriterStalls};
+use super::plan::{ValidationPlan, fast_device, setup};
 use super::played::{PlayedMachine, PlayedTree, play};
-use super::{ValidationPlan, fast_device, setup};
 use crate::document::table;
 use crate::human;
 use crate::simulation::calibrate;
@@ -164,13 +164,13 @@ impl RateRow {
             Offered::Closed => None,
         });
         cells.push(limit.map_or_else(String::new, human::number));
-        let shares = self.compared.iter().filter(|one| one.offered != Offered::Closed);
+        let mut shares = self.compared.iter().filter(|one| one.offered != Offered::Closed);
         cells.extend(shares.clone().map(|one| {
             let [engine, simulated] = [one.engine, one.simulated].map(|one| one.stalled * 100.0);
             format!("{engine:.1} / {simulated:.1} %")
         }));
         let closed = self.compared.iter().find(|one| one.offered == Offered::Closed);
-        let rates = shares.last().into_iter().chain(closed);
+        let rates = shares.next_back().into_iter().chain(closed);
         cells.extend(
             rates.map(|one| [one.engine.rate, one.simulated.rate].map(human::number).join(" / ")),
         );

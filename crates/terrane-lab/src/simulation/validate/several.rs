@@ -6,9 +6,9 @@ use terrane::Design;
 use terrane_sim::{Arrival, InitialTree, MachineModel, Simulation, SimulationSetup, initial_trees};
 
 use super::judged::{Limits, Offered, RateComparison, WriterStalls};
+use super::plan::{ValidationPlan, setup};
 use super::played::{PlayedTree, play};
 use super::rates::{self, LIMITS, SMALL};
-use super::{ValidationPlan, setup};
 use crate::document::table;
 use crate::human;
 use crate::simulation::trees::NamedTree;

@@ -250,10 +250,13 @@ impl JobTime for VirtualTime {
 mod tests {
     use super::*;
 
+    /// A thread of jobs, with the function that records what it does.
+    type Job<'a> = &'a (dyn Fn(&VirtualTime, &dyn Fn(&'static str)) + Sync);
+
     /// Runs a writer and job threads, and returns what they record, in order.
     fn recorded(
         writer: impl Fn(&VirtualTime, &dyn Fn(&'static str)) + Sync,
-        jobs: &[&(dyn Fn(&VirtualTime, &dyn Fn(&'static str)) + Sync)],
+        jobs: &[Job<'_>],
     ) -> Vec<(&'static str, u64)> {
         let time = VirtualTime::new(1 + jobs.len());
         let list = Mutex::new(Vec::new());
