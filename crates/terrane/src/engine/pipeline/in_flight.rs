@@ -52,8 +52,8 @@ pub(super) struct InFlight {
 pub(crate) enum Earlier {
     /// Their keys are known and do not concern the commit.
     Apart,
-    /// One of them concerns the commit.
-    Overlap,
+    /// The write with this last sequence number concerns the commit.
+    Overlap(SeqNo),
     /// The keys of the write with this last sequence number are unknown.
     Unknown(SeqNo),
 }
@@ -110,7 +110,8 @@ impl Pipeline {
         if *unrecorded > self.visible() {
             return Earlier::Unknown(*unrecorded);
         }
-        let is_overlap = writes.iter().flat_map(|(_, keys)| keys).any(&mut concerns);
-        if is_overlap { Earlier::Overlap } else { Earlier::Apart }
+        // The last one, so that a transaction that runs again after it sees all of them.
+        let overlap = writes.iter().rev().find(|(_, keys)| keys.iter().any(&mut concerns));
+        overlap.map_or(Earlier::Apart, |(last, _)| Earlier::Overlap(*last))
     }
 }

@@ -4,8 +4,8 @@
 //! visible, it finds every change; and if nobody has reserved sequence numbers in the window when it
 //! reserves its own, nothing has changed since. While other writers are busy that fails.
 //!
-//! Then a commit takes the writer lock. All writes without the lock are visible then, and no other write takes
-//! sequence numbers before the lock is released. So if its reads would return the same now, the
+//! Then a commit takes the writer lock. All writes without the lock are visible then, and no other write
+//! takes sequence numbers before the lock is released. So if its reads would return the same now, the
 //! transaction happens as a whole at its sequence numbers. Earlier writes that took the lock may still
 //! wait for their sync; their keys are compared instead (`pipeline/in_flight.rs`).
 
@@ -19,6 +19,7 @@ use crate::engine::pipeline::{
     Earlier, OPERATIONS_MAX, PipelineState, UNITS_MAX, WrittenKeys, write_panicked,
 };
 use crate::error::Result;
+use crate::types::SeqNo;
 use crate::wal::PreparedRecord;
 
 /// How often a commit tries to do without the lock.
@@ -31,6 +32,14 @@ pub(crate) trait Basis {
 
     /// Returns whether a write of these keys changes it.
     fn concerns(&self, keys: &WrittenKeys) -> bool;
+}
+
+/// An attempt to log a write.
+enum Attempt<'a> {
+    Logged(LoggedWrite<'a>),
+    /// The basis of the write has changed.
+    Conflict,
+    NeedsLock,
 }
 
 /// The outcome of a commit.
@@ -53,25 +62,27 @@ impl Writer {
         self.context.health.check_writable()?;
         let write = Write::Batch(batch);
         let (operations, user_bytes) = write.check()?;
-        // Most conflicts are found here, before the log is involved.
-        if basis.is_changed()? {
-            return Ok(Commit::Conflict);
-        }
         let mut target = WriteTarget::new(write);
         let size = WriteSize { operations, user_bytes };
         self.slow_down(&mut target, user_bytes)?;
         let logged = match self.log_between(&write, &mut target, size, durability, basis)? {
-            None => self.log_unless_changed(&write, &mut target, size, durability, basis)?,
-            logged => logged,
+            // Checked without the lock first, where most conflicts are found.
+            Attempt::NeedsLock if basis.is_changed()? => Attempt::Conflict,
+            Attempt::NeedsLock => {
+                self.log_with_lock_unless_changed(&write, &mut target, size, durability, basis)?
+            }
+            attempt => attempt,
         };
         match logged {
-            Some(logged) => self.complete(logged, &target, size, durability).map(|()| Commit::Done),
-            None => Ok(Commit::Conflict),
+            Attempt::Logged(logged) => {
+                self.complete(logged, &target, size, durability).map(|()| Commit::Done)
+            }
+            Attempt::Conflict | Attempt::NeedsLock => Ok(Commit::Conflict),
         }
     }
 
-    /// Logs a write in the window, right after writes that are visible. Returns `None` if other writers
-    /// come between, or if the write needs the lock.
+    /// Logs a write in the window, right after writes that are visible. It needs the lock if other
+    /// writers come between, or if no window has room for it.
     fn log_between(
         &self,
         write: &Write<'_>,
@@ -79,21 +90,21 @@ impl Writer {
         size: WriteSize,
         durability: Durability,
         basis: &dyn Basis,
-    ) -> Result<Option<LoggedWrite<'_>>> {
+    ) -> Result<Attempt<'_>> {
         if self.syncs_itself(durability) || size.operations > OPERATIONS_MAX {
-            return Ok(None);
+            return Ok(Attempt::NeedsLock);
         }
         let is_logged = durability != Durability::None;
         let record = if is_logged { Some(write.record()?) } else { None };
         if record.as_ref().is_some_and(|record| record.units() > UNITS_MAX) {
-            return Ok(None);
+            return Ok(Attempt::NeedsLock);
         }
         let window = self.pipeline.window();
-        let Some(window) = &*window else { return Ok(None) };
+        let Some(window) = &*window else { return Ok(Attempt::NeedsLock) };
         // As in `log_in_window`, everything below is loaded after the window.
         self.context.health.check_writable()?;
         if is_logged && !window.is_logged() || !self.has_space(target, size) {
-            return Ok(None);
+            return Ok(Attempt::NeedsLock);
         }
         self.record_age(target);
         let mut record = record.as_ref().map(PreparedRecord::of);
@@ -103,26 +114,26 @@ impl Writer {
                 continue;
             };
             if basis.is_changed()? {
-                // The caller finds the same with the lock.
-                return Ok(None);
+                return Ok(Attempt::Conflict);
             }
             let pipeline = &self.pipeline;
             let pending = pipeline.reserve_after(window, before, size.operations, record.as_ref());
             if let Some(pending) = pending {
-                return self.place(window, target, (pending, before), record.as_mut()).map(Some);
+                let placed = self.place(window, target, (pending, before), record.as_mut());
+                return placed.map(Attempt::Logged);
             }
         }
-        Ok(None)
+        Ok(Attempt::NeedsLock)
     }
 
-    fn log_unless_changed(
+    fn log_with_lock_unless_changed(
         &self,
         write: &Write<'_>,
         target: &mut WriteTarget<'_>,
         size: WriteSize,
         durability: Durability,
         basis: &dyn Basis,
-    ) -> Result<Option<LoggedWrite<'_>>> {
+    ) -> Result<Attempt<'_>> {
         loop {
             // Waits for space first, because that may release the lock.
             let state = self.wait_for_space(self.pipeline.lock(), target, size.user_bytes)?;
@@ -130,17 +141,25 @@ impl Writer {
             match self.pipeline.earlier_writes(&mut state, |keys| basis.concerns(keys)) {
                 Earlier::Apart if !basis.is_changed()? => {
                     let logged = self.log_holding(state, write, target, size, durability)?;
-                    return Ok(Some(logged));
+                    return Ok(Attempt::Logged(logged));
                 }
-                Earlier::Apart | Earlier::Overlap => return Ok(None),
-                Earlier::Unknown(last) => {
-                    // Such writes began before the transaction, so this happens once.
+                Earlier::Apart => return Ok(Attempt::Conflict),
+                // The transaction would conflict again until the write is visible.
+                Earlier::Overlap(last) => {
                     drop(state);
-                    if !self.pipeline.wait_visible(last) {
-                        return Err(write_panicked());
-                    }
+                    self.wait_for_earlier(last)?;
+                    return Ok(Attempt::Conflict);
+                }
+                // Such writes began before the transaction, so this happens once.
+                Earlier::Unknown(last) => {
+                    drop(state);
+                    self.wait_for_earlier(last)?;
                 }
             }
         }
+    }
+
+    fn wait_for_earlier(&self, last: SeqNo) -> Result<()> {
+        if self.pipeline.wait_visible(last) { Ok(()) } else { Err(write_panicked()) }
     }
 }
