@@ -102,13 +102,15 @@ impl Results {
         self.record_rounds(name, keys, value, &[]);
     }
 
-    /// Records a number with the rounds that it represents.
+    /// Records a number with the rounds that it represents. Rounds that are not finite count as not
+    /// measured; JSON has no such numbers, and results with them could not be read again.
     pub fn record_rounds(&mut self, name: &str, keys: &[&str], value: f64, rounds: &[f64]) {
         self.check_declared(name);
         if value.is_finite() {
             let keys: Vec<String> = keys.iter().map(|&key| key.to_owned()).collect();
             let all = self.measurements.entry(name.to_owned()).or_default();
-            let measurement = Measurement { keys, value, rounds: rounds.to_vec() };
+            let rounds = rounds.iter().copied().filter(|round| round.is_finite()).collect();
+            let measurement = Measurement { keys, value, rounds };
             match all.iter_mut().find(|one| one.keys == measurement.keys) {
                 Some(before) => *before = measurement,
                 None => all.push(measurement),
@@ -199,13 +201,14 @@ mod tests {
     fn results_survive_json() {
         let mut results = Results::new("test", METRICS);
         results.record("moved", &["full"], 2.0);
-        results.record_rounds("moved", &["tier"], 1.0, &[1.0, 1.5]);
+        results.record_rounds("moved", &["tier"], 1.0, &[1.0, f64::INFINITY, 1.5]);
         results.record("moved", &["cold"], f64::NAN);
         results.table("a", &["b"], vec![vec!["c".to_owned()]]);
         let text = serde_json::to_string(&results).unwrap();
         let read: Results = serde_json::from_str(&text).unwrap();
         assert_eq!(read.measurements("moved"), results.measurements("moved"));
         assert_eq!(read.measurements("moved").len(), 2);
+        assert_eq!(read.measurements("moved")[1].rounds, [1.0, 1.5]);
         assert_eq!(read.tables, results.tables);
     }
 
