@@ -2,7 +2,8 @@
 //!
 //! A run writes the puts to the program, then one get, whose answer shows that the puts are complete,
 //! then the gets. The time of the puts includes the start of the program. Both times include writing the
-//! commands, which takes a fraction of the time of reading them.
+//! commands, which takes a fraction of the time of reading them. A program that merges in the background
+//! finishes its merges before the gets, and their processor time is part of that of the puts.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,11 @@ use anyhow::{Context, Result, anyhow, ensure};
 
 use super::workload::CommandWorkload;
 use crate::process::processor_seconds_of_process;
+
+/// A program rests if it uses no tick of processor time for so long.
+const REST: Duration = Duration::from_millis(200);
+/// A program that never rests is asked for its gets after so long.
+const REST_MAX: Duration = Duration::from_secs(60);
 
 /// A program and its arguments.
 pub(super) struct Program<'a> {
@@ -64,6 +70,22 @@ impl Drop for RunningProgram {
     }
 }
 
+/// Waits until a process has used no processor time for a while, and returns the time that it has
+/// used.
+fn processor_seconds_at_rest(id: u32) -> Option<f64> {
+    let begin = Instant::now();
+    let mut used = processor_seconds_of_process(id)?;
+    let mut since = begin;
+    while since.elapsed() < REST && begin.elapsed() < REST_MAX {
+        std::thread::sleep(REST / 20);
+        let now = processor_seconds_of_process(id)?;
+        if now > used {
+            (used, since) = (now, Instant::now());
+        }
+    }
+    Some(used)
+}
+
 /// Runs a program on a workload.
 pub(super) fn run(program: &Program<'_>, workload: &CommandWorkload) -> Result<ProgramRun> {
     let failed = || format!("cannot run {}", program.path.display());
@@ -81,7 +103,7 @@ pub(super) fn run(program: &Program<'_>, workload: &CommandWorkload) -> Result<P
     sent.and_then(|()| input.flush()).with_context(failed)?;
     ensure!(output.read_line(&mut line)? > 0, "{} ended", running.path.display());
     let puts = begin.elapsed();
-    let put_seconds = processor_seconds_of_process(running.child.id());
+    let put_seconds = processor_seconds_at_rest(running.child.id());
     let begin = Instant::now();
     let mut wrong_answers = 0;
     std::thread::scope(|scope| -> Result<()> {
