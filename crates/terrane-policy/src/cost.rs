@@ -21,7 +21,7 @@ mod values;
 
 pub use filter::blocked_false_positive_rate;
 pub use levels::LevelCosts;
-pub use values::ValueFileCosts;
+pub use values::{POINTER_BYTES, VALUE_RECORD_BYTES, ValueFileCosts};
 
 use crate::design::Design;
 

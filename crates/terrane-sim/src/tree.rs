@@ -116,8 +116,9 @@ impl SimulatedTree {
         let tombstone_bytes = (key_bytes + costs.table_tombstone_bytes).max(1.0);
         let data = keys.records() * entry_bytes;
         let least = (data / tables_max.max(1) as f64) as u64;
-        let table_bytes =
-            if takes_whole_runs(design) { u64::MAX } else { design.table_bytes.max(least) };
+        // Collections of values take single tables.
+        let is_uncut = takes_whole_runs(design) && values.is_none();
+        let table_bytes = if is_uncut { u64::MAX } else { design.table_bytes.max(least) };
         Self {
             shape: TreeShape::default(),
             contents: BTreeMap::new(),

@@ -8,6 +8,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, Durability, Options, Stats};
+use terrane_policy::Values;
+use terrane_policy::cost::POINTER_BYTES;
 use terrane_sim::{MachineCosts, MachineModel};
 
 use super::device;
@@ -69,37 +71,46 @@ pub fn measure(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<Ma
             "note: the file system refuses direct I/O, so reads may come from memory"
         );
     }
-    let on_disk = round(count, record_bytes, Some(&scratch.path().join("db")))?;
+    let inline = Values::Inline;
+    let on_disk = round(count, record_bytes, inline, Some(&scratch.path().join("db")))?;
     let put_seconds = on_disk.put_seconds / on_disk.stats.writes.max(1) as f64;
-    let costs = MachineCosts { write_seconds: put_seconds, ..costs(count, record_bytes)? };
+    let costs = MachineCosts { write_seconds: put_seconds, ..costs(count, record_bytes, inline)? };
     Ok(MachineModel { device: device.device, costs, ..MachineModel::default() })
 }
 
-/// Measures the costs of entries in memory.
-pub fn costs(count: u64, record_bytes: usize) -> Result<MachineCosts> {
-    let in_memory = round(count, record_bytes, None)?;
+/// Measures the costs of entries in memory, of a design that stores values as `values` says.
+pub fn costs(count: u64, record_bytes: usize, values: Values) -> Result<MachineCosts> {
+    let in_memory = round(count, record_bytes, values, None)?;
     let CalibrationRound { stats, .. } = &in_memory;
     let entries = stats.writes.max(1) as f64;
     let flush_seconds = stats.flush_micros as f64 / 1e6 / entries;
     let merge_seconds = stats.compaction_times.sum_micros() as f64 / 1e6 / entries;
     let record = record_bytes as f64;
+    let is_apart = values.is_apart(record_bytes.saturating_sub(KEY_BYTES) as u64);
+    let in_table = if is_apart { KEY_BYTES as f64 + POINTER_BYTES } else { record };
     Ok(MachineCosts {
         write_seconds: in_memory.put_seconds / entries,
         flush_seconds,
         merge_seconds,
         memtable_entry_bytes: (in_memory.buffer_bytes / in_memory.buffer_entries - record).max(0.0),
-        table_entry_bytes: (stats.table_bytes as f64 / stats.table_entries.max(1) as f64 - record)
-            .max(0.0),
+        table_entry_bytes: (stats.table_bytes as f64 / stats.table_entries.max(1) as f64
+            - in_table),
         table_tombstone_bytes: in_memory.tombstone_bytes - KEY_BYTES as f64,
     })
 }
 
 /// Writes every record once and merges all runs, in memory unless `dir` is given.
-fn round(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<CalibrationRound> {
+fn round(
+    count: u64,
+    record_bytes: usize,
+    values: Values,
+    dir: Option<&Path>,
+) -> Result<CalibrationRound> {
     let buffer_bytes = (count * record_bytes as u64 / 8).clamp(64 << 10, 16 << 20);
     let text = format!("tiering T=64; delay=never; stop=never; buffers=64; buffer={buffer_bytes}");
-    let design: Design = text.parse()?;
-    let db = open(design, dir, 16 << 30)?;
+    let mut design: Design = text.parse()?;
+    design.values = values;
+    let db = open(design, dir, 16 << 30, Durability::Process)?;
     let value = vec![b'v'; record_bytes.saturating_sub(KEY_BYTES)];
     let mut put_seconds = 0.0;
     for number in 0..count {
@@ -142,11 +153,11 @@ fn tombstone_bytes(db: &Db, deletes: u64, count: u64) -> Result<f64> {
 }
 
 /// Opens a database without background threads.
-pub fn open(design: Design, dir: Option<&Path>, memory: u64) -> Result<Db> {
+pub fn open(design: Design, dir: Option<&Path>, memory: u64, durability: Durability) -> Result<Db> {
     let options = Options::new()
         .design(design)
         .memory_budget(memory)
-        .durability(Durability::Process)
+        .durability(durability)
         .background(Background::Inline);
     Ok(match dir {
         Some(dir) => options.open(dir)?,

@@ -122,7 +122,7 @@ impl ValidationOptions {
             mix: case.mix,
             seed: self.seed,
         };
-        let costs = calibrate::costs(records.min(100_000), case.record_bytes)?;
+        let costs = calibrate::costs(records.min(100_000), case.record_bytes, design.values)?;
         let engine = measured::at_once(&plan, &design)?;
         let simulated = simulated(&plan, &design, costs);
         Ok(ComparedTree { engine, simulated })
@@ -273,15 +273,16 @@ mod tests {
     /// The deterministic part of the validation, on a few small trees: the same writes always give
     /// the same amplification.
     #[test]
-    fn small_trees_with_updates_inserts_and_deletes_agree_with_the_engine() {
+    fn small_trees_agree_with_the_engine() {
         let options = ValidationOptions { records: 50_000, rounds: 3, seed: 1 };
         let is_short = |case: &TreeCase| {
             let deletes = case.mix.deletes;
             (case.design == "tiering T=4" && deletes > 0.0 && deletes < 0.5)
                 || (case.design == "leveling T=8; L0=4" && deletes == 0.5)
+                || case.design.starts_with("tiering T=4; values=apart")
         };
         let cases: Vec<TreeCase> = cases::trees().into_iter().filter(is_short).collect();
-        assert_eq!(cases.len(), 3);
+        assert_eq!(cases.len(), 4);
         for case in cases {
             let compared = options.compare(&case, SMALL).unwrap();
             let (off, engine) = (compared.off(), compared.engine.mean_runs);

@@ -9,6 +9,7 @@
 //! | time of a write | the median processing latency |
 //! | bandwidth | the factor of the budget, or of the speed of merges, whose replay is closest to the run |
 
+use terrane_policy::cost::{POINTER_BYTES, VALUE_RECORD_BYTES};
 use terrane_policy::{Design, ParseError, TreeShape};
 use terrane_sim::{
     Device, MachineCosts, MachineModel, Population, ReadLoad, Simulation, SimulationOutcome,
@@ -20,10 +21,6 @@ use super::residual::Residual;
 
 /// The maximum number of simulated tables, so that a month takes seconds.
 const TABLES_MAX: usize = 800;
-
-/// Bytes of a pointer to a value apart in a table, and of a value's record besides key and value.
-const POINTER_BYTES: f64 = 19.0;
-const VALUE_RECORD_BYTES: f64 = 32.0;
 
 /// The factors of the bandwidth that are tried: of a budget, of which a busy machine loses a part,
 /// and of the speed of merges by their processor time, which share processors with writers.

@@ -16,10 +16,10 @@ use super::DataProfile;
 use crate::design::{Design, ValueSeparation};
 
 /// The bytes of a pointer in a table.
-pub(super) const POINTER_BYTES: f64 = 19.0;
+pub const POINTER_BYTES: f64 = 19.0;
 
 /// The bytes of a record of a value file in addition to key and value.
-const RECORD_BYTES: f64 = 32.0;
+pub const VALUE_RECORD_BYTES: f64 = 32.0;
 
 /// The share of the garbage that the space bound allows at which collections begin, as in
 /// [`crate::pick`].
@@ -75,7 +75,7 @@ pub(super) fn apart(design: &Design, data: &DataProfile) -> Option<(DataProfile,
     // A memtable holds the value as well.
     let memtable_entry_bytes = data.memtable_entry_bytes + data.record_bytes - in_table;
     let tables = DataProfile { record_bytes: in_table, memtable_entry_bytes, ..*data };
-    Some((tables, data.record_bytes + RECORD_BYTES))
+    Some((tables, data.record_bytes + VALUE_RECORD_BYTES))
 }
 
 #[cfg(test)]

@@ -3,18 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use terrane_policy::cost::{POINTER_BYTES, VALUE_RECORD_BYTES};
 use terrane_policy::{
     Design, ValueFileId, ValueFileInfo, ValueFileUsage, ValueRef, ValueSeparation,
 };
 
 use super::SimulatedTree;
 use super::cut::ContentRange;
-
-/// The bytes of a pointer in a table.
-const POINTER_BYTES: f64 = 19.0;
-
-/// The bytes of a record of a value file in addition to key and value.
-const RECORD_BYTES: f64 = 32.0;
 
 /// The sizes of values that are stored apart.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +30,7 @@ impl ValueSizes {
     pub(super) fn of(design: &Design, key_bytes: f64, record_bytes: f64) -> Option<(Self, f64)> {
         let value = (record_bytes - key_bytes).max(0.0);
         let ValueSeparation { file_bytes, .. } = design.values.separation()?;
-        let sizes = Self { record: record_bytes + RECORD_BYTES, file: *file_bytes as f64 };
+        let sizes = Self { record: record_bytes + VALUE_RECORD_BYTES, file: *file_bytes as f64 };
         design.values.is_apart(value as u64).then_some((sizes, key_bytes + POINTER_BYTES))
     }
 }

@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, anyhow};
 use terrane::Design;
+use terrane_policy::Values;
 use terrane_sim::{
     Arrival, InitialTree, MachineCosts, MachineModel, Simulation, SimulationOutcome,
     SimulationSetup, initial_tree,
@@ -235,7 +236,7 @@ fn compare_one(case: TimedCase, shares: &[f64], seed: u64) -> Result<RateRow> {
 
 /// Returns the machine of the simulator, on which only the budget is scarce.
 pub(super) fn machine(plan: &ValidationPlan) -> Result<MachineModel> {
-    let costs = calibrate::costs(plan.records, plan.record_bytes)?;
+    let costs = calibrate::costs(plan.records, plan.record_bytes, Values::Inline)?;
     let costs = MachineCosts {
         write_seconds: WRITE_SECONDS,
         flush_seconds: 0.0,
