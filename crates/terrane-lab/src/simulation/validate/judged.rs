@@ -1,8 +1,10 @@
 //! Judges how far engine and simulator differ in the rates of writers and in the time for which they are
 //! stopped.
 //!
-//! Single comparisons may differ because a merge begins a little earlier or later. An error in the speed
-//! of flushes and merges moves all rates in one direction, so the mean difference has a narrower limit.
+//! Single comparisons may differ because a merge begins a little earlier or later: just above its limit, a
+//! tree is stopped hardly at all or most of the time. A small share of the comparisons may therefore
+//! exceed their limits. An error in the speed of flushes and merges moves all rates in one direction, so
+//! the mean difference has a narrower limit.
 
 /// The throughput and the stall time of a writer.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -48,6 +50,8 @@ pub(super) struct Limits {
     pub(super) stalled: f64,
     /// Of the rates, relative to the engine's.
     pub(super) rate: f64,
+    /// Of the share of comparisons that exceed one of the limits above.
+    pub(super) outliers: f64,
     /// Of the mean of the rates of saturated trees, relative to the engine's.
     pub(super) mean_rate: f64,
 }
@@ -64,6 +68,7 @@ pub(super) struct Judgement {
     /// The mean relative difference of the rates of saturated trees; positive if simulated rates are
     /// higher.
     pub(super) mean_rate: f64,
+    are_outliers_few: bool,
     is_mean_within: bool,
 }
 
@@ -90,9 +95,11 @@ impl Judgement {
         let saturated = all.iter().filter(|one| one.offered.saturates());
         let logs: Vec<f64> = saturated.map(|one| one.rate_difference().ln_1p()).collect();
         let mean_rate = (logs.iter().sum::<f64>() / logs.len().max(1) as f64).exp_m1();
+        let failed = all.iter().filter(|one| !one.is_within(limits)).count();
         Self {
             comparisons: all.len(),
-            failed: all.iter().filter(|one| !one.is_within(limits)).count(),
+            failed,
+            are_outliers_few: failed as f64 <= limits.outliers * all.len() as f64,
             stalled: greatest(RateComparison::stalled_difference),
             rate: greatest(RateComparison::rate_difference),
             mean_rate,
@@ -101,7 +108,7 @@ impl Judgement {
     }
 
     pub(super) fn agrees(&self) -> bool {
-        self.failed == 0 && self.is_mean_within
+        self.are_outliers_few && self.is_mean_within
     }
 }
 
@@ -109,7 +116,7 @@ impl Judgement {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits { stalled: 0.05, rate: 0.1, mean_rate: 0.03 };
+    const LIMITS: Limits = Limits { stalled: 0.05, rate: 0.1, outliers: 0.1, mean_rate: 0.03 };
 
     fn compared(offered: Offered, engine: (f64, f64), simulated: (f64, f64)) -> RateComparison {
         let stalls = |(rate, stalled)| WriterStalls { rate, stalled };
@@ -130,6 +137,19 @@ mod tests {
             let wrong = judge((rate, 0.02));
             assert!(!wrong.agrees() && wrong.failed == 1, "{rate}");
         }
+    }
+
+    #[test]
+    fn a_tenth_of_the_comparisons_may_exceed_the_limits() {
+        let judge = |wrong: usize| {
+            let of = |at| if at < wrong { 1200.0 } else { 1000.0 };
+            let offered = Offered::Share(0.95, 1000.0);
+            let all: Vec<_> =
+                (0..20).map(|at| compared(offered, (1000.0, 0.0), (of(at), 0.0))).collect();
+            Judgement::of(&all, &LIMITS)
+        };
+        assert!(judge(2).agrees());
+        assert!(!judge(3).agrees());
     }
 
     #[test]
