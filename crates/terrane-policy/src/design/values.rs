@@ -20,7 +20,7 @@ pub enum Values {
     /// All values are in tables.
     #[default]
     Inline,
-    /// Large values are in value files. The engine does not act on it yet.
+    /// Large values are in value files.
     Apart(ValueSeparation),
 }
 
