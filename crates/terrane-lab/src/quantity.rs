@@ -92,11 +92,15 @@ pub fn value_size(text: &str) -> Result<ValueSize, String> {
     }
 }
 
-/// Parses a number within limits; `95%` is 0.95.
+/// Parses a number within limits; `95%` is 0.95, and fractions such as `1/30` are accepted.
 pub fn number_in(limits: RangeInclusive<f64>) -> impl Fn(&str) -> Result<f64, String> + Clone {
     move |text| {
         let (digits, divisor) =
             text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |digits| (digits, 100.0));
+        let (digits, divisor) = match digits.split_once('/') {
+            Some((digits, by)) => (digits, by.parse().unwrap_or(f64::NAN) * divisor),
+            None => (digits, divisor),
+        };
         let number = digits.replace('_', "").parse::<f64>().ok().map(|number| number / divisor);
         let (least, most) = (limits.start(), limits.end());
         number.filter(|number| limits.contains(number)).ok_or_else(|| {
@@ -167,6 +171,7 @@ mod tests {
         assert_eq!(rate("1MiB"), Ok(1 << 20));
         assert_eq!(value_size("1K..4K"), ValueSize::range(1024, 4096).map_err(|_| String::new()));
         assert_eq!(number_in(0.0..=1.0)("95%"), Ok(0.95));
+        assert_eq!(number_in(0.0..=1.0)("1/30"), Ok(1.0 / 30.0));
         assert_eq!(time("90"), time("1m 30s"));
     }
 

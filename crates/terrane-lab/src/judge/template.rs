@@ -95,7 +95,7 @@ impl Format {
             Unit::Bytes => human::bytes(number as u64),
             Unit::Mebibytes => (number as u64 >> 20).to_string(),
             Unit::Count => human::count(number.max(0.0) as u64),
-            Unit::Raw => number.to_string(),
+            Unit::Raw => raw(number),
         }
     }
 
@@ -165,6 +165,17 @@ impl Template {
     }
 }
 
+/// Formats a number so that the command line reads the same number: `0.125`, and `1/30` where the
+/// digits do not end soon.
+fn raw(number: f64) -> String {
+    const DIGITS_MAX: usize = 8;
+    let (digits, divisor) = (number.to_string(), (1.0 / number).round());
+    match digits.len() > DIGITS_MAX && 1.0 / divisor == number {
+        true => format!("1/{divisor}"),
+        false => digits,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -193,6 +204,7 @@ mod tests {
             "2.00 s 2 ns 2.00 KiB"
         );
         assert_eq!(filled("{moved[cold]:x}"), "?");
+        assert_eq!(filled("{moved[tier] / 60:raw} {moved[tier] / 16:raw}"), "1/30 0.125");
     }
 
     #[test]
