@@ -7,10 +7,12 @@
 //! | `run` | a cursor over a sorted run, table by table |
 //! | `source` | a cursor over a memtable or a run |
 //! | `merge` | the merge of several sources |
+//! | `deleted_ranges` | range tombstones and dead ranges that a reader must consider |
 //! | `visible` | the entries that a reader at a sequence number sees |
 //! | `dead_ranges` | key ranges known to contain only deleted keys |
 
 mod dead_ranges;
+mod deleted_ranges;
 mod merge;
 mod run;
 mod source;
@@ -19,7 +21,8 @@ mod tests;
 mod visible;
 
 pub(crate) use dead_ranges::DeadRanges;
+pub(crate) use deleted_ranges::DeletedRanges;
 pub(crate) use merge::{Direction, MergeCursor};
 pub(crate) use run::RunCursor;
 pub(crate) use source::Source;
-pub(crate) use visible::{DeletedRanges, VisibleCursor};
+pub(crate) use visible::VisibleCursor;

@@ -270,6 +270,9 @@ impl Drop for Iter {
     fn drop(&mut self) {
         let context = self.handle.engine.context();
         context.counters.add_some(Counter::ScanEntries, self.count);
+        let cursors = self.front.iter().chain(self.back.as_deref());
+        let dead = cursors.map(VisibleCursor::dead_keys).sum();
+        context.counters.add_some(Counter::ScanDeadKeys, dead);
         if self.view.count_scan(self.count) {
             context.signals.wake();
         }

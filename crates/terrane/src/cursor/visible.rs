@@ -1,80 +1,21 @@
 //! The entries that a reader at a sequence number sees: for each key the newest version at or before
 //! that number, unless it is a tombstone or a newer visible range tombstone covers it.
 
-use std::sync::Arc;
-
-use terrane_memtable::{Memtable, RangeTombstones};
+use terrane_memtable::Memtable;
 use terrane_policy::key_range::successor;
 
-use super::dead_ranges::DeadRanges;
-use super::merge::MergeCursor;
+use super::deleted_ranges::DeletedRanges;
+use super::merge::{Direction, MergeCursor};
 use crate::error::Result;
 use crate::types::{EntryKind, MAX_SEQ, SeqNo};
 use crate::value::{Key, Value};
 use crate::value_file::ValueFiles;
-use crate::version::Version;
 
 /// The number of consecutive invisible entries after which a scan tries to skip the rest by a seek.
 const BEFORE_SKIP: u64 = 8;
 
 /// The number of consecutive dead keys after which a scan records them as a dead range.
 const BEFORE_RECORDING: u64 = 64;
-
-/// The range tombstones and dead ranges that a reader must consider.
-#[derive(Debug, Clone)]
-pub(crate) struct DeletedRanges {
-    memtables: Vec<Arc<Memtable>>,
-    version: Option<Arc<Version>>,
-    dead: Arc<DeadRanges>,
-    /// The reader's sources contain all writes up to this sequence number.
-    known: SeqNo,
-    seq: SeqNo,
-}
-
-impl DeletedRanges {
-    /// Collects the range tombstones of `memtables` and `version` for a reader at `seq`. `dead` are
-    /// the dead ranges of the tree, with the sequence number up to which these sources contain all
-    /// writes.
-    pub(crate) fn new<'a>(
-        memtables: impl Iterator<Item = &'a Arc<Memtable>>,
-        version: &Arc<Version>,
-        (dead, known): (&Arc<DeadRanges>, SeqNo),
-        seq: SeqNo,
-    ) -> Result<Self> {
-        let deletes = |memtable: &&Arc<Memtable>| !memtable.range_tombstones().is_empty();
-        let has_tombstones = version.range_tombstones()?.is_some();
-        Ok(Self {
-            memtables: memtables.filter(deletes).cloned().collect(),
-            version: has_tombstones.then(|| Arc::clone(version)),
-            dead: Arc::clone(dead),
-            known,
-            seq,
-        })
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.memtables.is_empty() && self.version.is_none()
-    }
-
-    /// Records that the reader found no live key from `start` to the exclusive `end`.
-    fn enter(&self, start: &[u8], end: &[u8]) {
-        self.dead.enter(start, Some(end), self.known, self.seq);
-    }
-
-    /// Returns the newest range tombstone visible to this reader that deletes the version of `key`
-    /// written at `seq`, and the set that contains it.
-    fn covering(&self, key: &[u8], seq: SeqNo) -> Result<Option<(&RangeTombstones, SeqNo)>> {
-        let tables = match &self.version {
-            Some(version) => version.range_tombstones()?,
-            None => None,
-        };
-        let sets = self.memtables.iter().map(|memtable| memtable.range_tombstones()).chain(tables);
-        let newest = sets
-            .filter_map(|set| Some((set, set.newest_covering(key, self.seq)?)))
-            .max_by_key(|(_, deleted)| *deleted);
-        Ok(newest.filter(|(_, deleted)| *deleted > seq))
-    }
-}
 
 /// Iterates over the keys and values that a reader sees, in one direction at a time.
 #[derive(Debug)]
@@ -92,6 +33,8 @@ pub(crate) struct VisibleCursor {
     apart: Option<Value>,
     is_forward: bool,
     is_valid: bool,
+    /// The number of dead keys that the cursor has stepped over.
+    dead_keys: u64,
     /// Whether the cursor ends at a version that is newer than the reader.
     ends_at_newer: bool,
     /// Whether it has met such a version.
@@ -127,6 +70,7 @@ impl VisibleCursor {
             apart: None,
             is_forward: true,
             is_valid: false,
+            dead_keys: 0,
             ends_at_newer: false,
             is_overtaken: false,
             limit,
@@ -136,6 +80,11 @@ impl VisibleCursor {
     #[inline]
     pub(crate) fn is_valid(&self) -> bool {
         self.is_valid
+    }
+
+    /// The number of dead keys that the cursor has stepped over since it was created.
+    pub(crate) fn dead_keys(&self) -> u64 {
+        self.dead_keys
     }
 
     /// The current key.
@@ -314,6 +263,7 @@ impl VisibleCursor {
             return Ok(false);
         }
         dead.count += 1;
+        self.dead_keys += 1;
         if dead.count.is_multiple_of(BEFORE_SKIP) {
             if dead.first.is_empty() {
                 dead.first = key.to_vec();
@@ -323,7 +273,7 @@ impl VisibleCursor {
                 return Ok(true);
             }
             if dead.count.is_multiple_of(BEFORE_RECORDING) {
-                self.deleted.enter(&dead.first, key);
+                self.deleted.enter(&dead.first, key, Direction::Forward);
             }
             // For this reader the rest of the range is deleted too, so skip to its end.
             let range = covering.and_then(|(set, deleted)| Some((set.end_of(key)?, deleted)));
@@ -331,7 +281,7 @@ impl VisibleCursor {
                 self.merge.skip_deleted(end.as_deref(), deleted)?;
                 return Ok(true);
             }
-            if let Some(range) = self.deleted.dead.around(key, self.seq) {
+            if let Some(range) = self.deleted.dead_around(key) {
                 self.merge.skip_to(range.end.as_deref())?;
                 return Ok(true);
             }
@@ -378,6 +328,7 @@ impl VisibleCursor {
     fn is_past_dead(&mut self, dead: &mut DeadKeys) -> Result<bool> {
         let key = &self.backward_key;
         dead.count += 1;
+        self.dead_keys += 1;
         if !dead.count.is_multiple_of(BEFORE_SKIP) {
             return Ok(false);
         }
@@ -388,9 +339,9 @@ impl VisibleCursor {
             return Ok(true);
         }
         if dead.count.is_multiple_of(BEFORE_RECORDING) {
-            self.deleted.enter(key, &dead.first);
+            self.deleted.enter(key, &dead.first, Direction::Backward);
         }
-        if let Some(range) = self.deleted.dead.around(key, self.seq) {
+        if let Some(range) = self.deleted.dead_around(key) {
             self.merge.seek_before(&range.start)?;
         }
         Ok(false)

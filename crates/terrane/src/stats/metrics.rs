@@ -28,6 +28,9 @@ metrics! {
         scans: u64 = Counter(Scans) Count "scans";
         /// Entries that iterators moved to.
         scan_entries: u64 = Counter(ScanEntries) Count "scan_entries";
+        /// Deleted keys that iterators stepped over, which makes them slow; not those that they
+        /// skipped together.
+        scan_dead_keys: u64 = Counter(ScanDeadKeys) Count "scan_dead_keys";
         /// Data blocks searched by point lookups, cached or not.
         get_blocks: u64 = Counter Count "get_blocks";
         /// Filters probed by point lookups.

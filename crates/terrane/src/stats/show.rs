@@ -116,7 +116,8 @@ impl fmt::Display for Stats {
         writeln!(f, "durability          {}", self.durability)?;
         writeln!(f, "writes              {} ({})", self.writes, human(self.user_bytes_written))?;
         writeln!(f, "gets                {} ({} found)", self.gets, self.gets_found)?;
-        writeln!(f, "scans               {}", self.scans)?;
+        let dead = self.scan_dead_keys;
+        writeln!(f, "scans               {} ({dead} deleted keys stepped over)", self.scans)?;
         writeln!(
             f,
             "write amplification {:.2}, {:.2} of it by compactions",
