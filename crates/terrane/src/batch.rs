@@ -181,13 +181,15 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn add(&mut self, keyspace: KeyspaceId, op: Op<'_>) {
-        let fits = self.encoded.len() + op.encoded_len(keyspace) <= MAX_BATCH_BYTES;
+        let len = op.encoded_len(keyspace);
+        let fits = self.encoded.len() + len <= MAX_BATCH_BYTES;
         let checked = op.check().and_then(|()| {
             let too_large = || Error::invalid("batch", "larger", "at most 2 GiB in all");
             if fits { Ok(()) } else { Err(too_large()) }
         });
         match checked {
             Ok(()) => {
+                self.encoded.reserve(len);
                 op.encode(keyspace, &mut self.encoded);
                 self.count += 1;
                 self.user_bytes += op.user_bytes();

@@ -8,6 +8,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `options` | isolation, durability, attempts |
+//! | `by_keyspace` | reads or writes by keyspace |
 //! | `key_ranges` | a set of keys, as disjoint ranges |
 //! | `reads` | what the transaction read |
 //! | `writes` | what it wrote |
@@ -16,6 +17,7 @@
 //! | `retry` | runs a function until its transaction succeeds |
 //! | `single` | transactions on one key |
 
+mod by_keyspace;
 mod iter;
 mod key_ranges;
 mod options;

@@ -126,7 +126,7 @@ impl<'a> TransactionIter<'a> {
                         self.stored.take(end);
                     }
                     let written = self.written.take(end);
-                    written.and_then(|(key, value)| Some((Key::from(&**key), value.clone()?)))
+                    written.and_then(|(key, value)| Some((key.clone(), value.clone()?)))
                 }
             };
             if let Some((key, value)) = found {

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Bound::{Included, Unbounded};
 use std::sync::Arc;
 
+use super::by_keyspace::ByKeyspace;
 use super::key_ranges::KeyRanges;
 use crate::engine::{Engine, Tree, WrittenKeys};
 use crate::error::Result;
 use crate::types::{KeyspaceId, SeqNo};
+use crate::value::Key;
 
 /// The number of a range that an iterator has not finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,36 +18,25 @@ pub(super) struct OpenRange(u64);
 /// The reads of a transaction in all keyspaces.
 #[derive(Debug, Default)]
 pub(super) struct Reads {
-    trees: BTreeMap<KeyspaceId, TreeReads>,
+    trees: ByKeyspace<TreeReads>,
     /// The whole ranges of iterators that are in use, or were never dropped.
-    open: BTreeMap<OpenRange, (KeyspaceId, KeyRanges)>,
+    open: BTreeMap<OpenRange, (Arc<Tree>, KeyRanges)>,
     next_open: u64,
 }
 
 /// The reads in one keyspace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct TreeReads {
-    tree: Arc<Tree>,
     /// The keys, and whether each had a value.
-    keys: BTreeMap<Box<[u8]>, bool>,
+    keys: BTreeMap<Key, bool>,
     ranges: KeyRanges,
 }
 
 impl Reads {
-    fn of(&mut self, tree: &Arc<Tree>) -> &mut TreeReads {
-        self.trees.entry(tree.id).or_insert_with(|| TreeReads {
-            tree: Arc::clone(tree),
-            keys: BTreeMap::new(),
-            ranges: KeyRanges::default(),
-        })
-    }
-
     /// Records a lookup, and whether it found a value.
     pub(super) fn add_key(&mut self, tree: &Arc<Tree>, key: &[u8], was_found: bool) {
-        let reads = self.of(tree);
-        if !reads.keys.contains_key(key) {
-            reads.keys.insert(key.into(), was_found);
-        }
+        let reads = self.trees.get_or_insert(tree);
+        reads.keys.entry(key.into()).or_insert(was_found);
     }
 
     /// Records a range that an iterator may read until [`Self::close_range`].
@@ -55,13 +46,13 @@ impl Reads {
         start: &[u8],
         end: Option<&[u8]>,
     ) -> OpenRange {
-        // Creates the reads of the tree.
-        self.of(tree);
+        // `is_changed` looks for open ranges in these.
+        self.trees.get_or_insert(tree);
         let number = OpenRange(self.next_open);
         self.next_open += 1;
         let mut range = KeyRanges::default();
         range.add(start, end);
-        self.open.insert(number, (tree.id, range));
+        self.open.insert(number, (Arc::clone(tree), range));
         number
     }
 
@@ -71,19 +62,18 @@ impl Reads {
         number: OpenRange,
         read: impl IntoIterator<Item = (&'a [u8], Option<&'a [u8]>)>,
     ) {
-        let Some((id, _)) = self.open.remove(&number) else { return };
-        if let Some(reads) = self.trees.get_mut(&id) {
-            read.into_iter().for_each(|(start, end)| reads.ranges.add(start, end));
-        }
+        let Some((tree, _)) = self.open.remove(&number) else { return };
+        let reads = self.trees.get_or_insert(&tree);
+        read.into_iter().for_each(|(start, end)| reads.ranges.add(start, end));
     }
 
     fn open_in(&self, id: KeyspaceId) -> impl Iterator<Item = &KeyRanges> {
-        self.open.values().filter(move |(open, _)| *open == id).map(|(_, ranges)| ranges)
+        self.open.values().filter(move |(open, _)| open.id == id).map(|(_, ranges)| ranges)
     }
 
     /// Returns whether a read would return something else now than as of `since`.
     pub(super) fn is_changed(&self, engine: &Engine, since: SeqNo) -> Result<bool> {
-        for (id, TreeReads { tree, keys, ranges }) in &self.trees {
+        for (tree, TreeReads { keys, ranges }) in self.trees.iter() {
             if tree.last_seq() <= since {
                 continue;
             }
@@ -93,7 +83,7 @@ impl Reads {
                 }
             }
             for (start, end) in
-                std::iter::once(ranges).chain(self.open_in(*id)).flat_map(KeyRanges::iter)
+                std::iter::once(ranges).chain(self.open_in(tree.id)).flat_map(KeyRanges::iter)
             {
                 if engine.is_range_changed(tree, (start, end), since)? {
                     return Ok(true);
@@ -106,15 +96,16 @@ impl Reads {
     /// Returns whether a write of these keys may change a read.
     pub(super) fn concerns(&self, written: &WrittenKeys) -> bool {
         let (WrittenKeys::One(id, _) | WrittenKeys::Range(id, ..)) = written;
-        let Some(TreeReads { keys, ranges, .. }) = self.trees.get(id) else { return false };
+        let Some(TreeReads { keys, ranges }) = self.trees.get(*id) else { return false };
         let mut all = std::iter::once(ranges).chain(self.open_in(*id));
         match written {
             WrittenKeys::One(_, key) => {
-                keys.contains_key(key) || all.any(|ranges| ranges.contains(key))
+                keys.contains_key(&**key) || all.any(|ranges| ranges.contains(key))
             }
             WrittenKeys::Range(_, start, end) => {
                 let read = keys.range::<[u8], _>((Included(&**start), Unbounded)).next();
-                let is_read = read.is_some_and(|(key, _)| end.as_ref().is_none_or(|end| key < end));
+                let is_read =
+                    read.is_some_and(|(key, _)| end.as_ref().is_none_or(|end| **key < **end));
                 is_read || all.any(|ranges| ranges.overlaps(start, end.as_deref()))
             }
         }

@@ -5,31 +5,31 @@ use std::collections::btree_map;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
+use super::by_keyspace::ByKeyspace;
 use super::key_ranges::KeyRanges;
 use crate::batch::{Batch, Op};
 use crate::engine::{Engine, Tree, WrittenKeys};
 use crate::error::Result;
-use crate::types::{KeyspaceId, SeqNo};
-use crate::value::Value;
+use crate::types::SeqNo;
+use crate::value::{Key, Value};
 
 /// The writes of a transaction in all keyspaces.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Writes {
-    trees: BTreeMap<KeyspaceId, TreeWrites>,
+    trees: ByKeyspace<TreeWrites>,
 }
 
 /// The writes in one keyspace.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct TreeWrites {
-    tree: Arc<Tree>,
     /// The value of each key; `None` if it was deleted.
-    keys: BTreeMap<Box<[u8]>, Option<Value>>,
+    keys: BTreeMap<Key, Option<Value>>,
     /// Deleted before `keys` were written.
     deleted: KeyRanges,
 }
 
 /// The written keys of a range, in order.
-pub(super) type WrittenEntries<'a> = btree_map::Range<'a, Box<[u8]>, Option<Value>>;
+pub(super) type WrittenEntries<'a> = btree_map::Range<'a, Key, Option<Value>>;
 
 impl TreeWrites {
     /// Returns the value of a key after these writes; `None` if they do not concern it.
@@ -53,32 +53,24 @@ impl TreeWrites {
 }
 
 impl Writes {
-    fn of(&mut self, tree: &Arc<Tree>) -> &mut TreeWrites {
-        self.trees.entry(tree.id).or_insert_with(|| TreeWrites {
-            tree: Arc::clone(tree),
-            keys: BTreeMap::new(),
-            deleted: KeyRanges::default(),
-        })
-    }
-
     pub(super) fn is_empty(&self) -> bool {
-        self.trees.values().all(|writes| writes.keys.is_empty() && writes.deleted.is_empty())
+        self.trees.iter().all(|(_, writes)| writes.keys.is_empty() && writes.deleted.is_empty())
     }
 
     /// Returns the writes in a keyspace.
     pub(super) fn in_tree(&self, tree: &Tree) -> Option<&TreeWrites> {
-        self.trees.get(&tree.id)
+        self.trees.get(tree.id)
     }
 
     /// Records a put, or a deletion if there is no value.
     pub(super) fn set(&mut self, tree: &Arc<Tree>, key: &[u8], value: Option<&[u8]>) {
-        self.of(tree).keys.insert(key.into(), value.map(Value::from));
+        self.trees.get_or_insert(tree).keys.insert(key.into(), value.map(Value::from));
     }
 
     /// Records the deletion of the keys from `start` to the exclusive `end`.
     pub(super) fn delete_range(&mut self, tree: &Arc<Tree>, start: &[u8], end: Option<&[u8]>) {
-        let writes = self.of(tree);
-        let hidden: Vec<Box<[u8]>> = writes.range(start, end).map(|(key, _)| key.clone()).collect();
+        let writes = self.trees.get_or_insert(tree);
+        let hidden: Vec<Key> = writes.range(start, end).map(|(key, _)| key.clone()).collect();
         hidden.iter().for_each(|key| drop(writes.keys.remove(key)));
         writes.deleted.add(start, end);
     }
@@ -86,11 +78,12 @@ impl Writes {
     /// Returns the operations as a batch.
     pub(super) fn to_batch(&self) -> Batch {
         let mut batch = Batch::default();
-        for (id, TreeWrites { keys, deleted, .. }) in &self.trees {
-            deleted.iter().for_each(|(start, end)| batch.add(*id, Op::DeleteRange { start, end }));
+        for (tree, TreeWrites { keys, deleted }) in self.trees.iter() {
+            let id = tree.id;
+            deleted.iter().for_each(|(start, end)| batch.add(id, Op::DeleteRange { start, end }));
             for (key, value) in keys {
                 batch.add(
-                    *id,
+                    id,
                     match value {
                         Some(value) => Op::Put { key, value },
                         None => Op::Delete { key },
@@ -103,7 +96,7 @@ impl Writes {
 
     /// Returns whether another write changed a key since `since` that these writes change.
     pub(super) fn is_changed(&self, engine: &Engine, since: SeqNo) -> Result<bool> {
-        for TreeWrites { tree, keys, deleted } in self.trees.values() {
+        for (tree, TreeWrites { keys, deleted }) in self.trees.iter() {
             if tree.last_seq() <= since {
                 continue;
             }
@@ -125,7 +118,7 @@ impl Writes {
     /// Returns whether a write changes a key that these writes change.
     pub(super) fn concerns(&self, written: &WrittenKeys) -> bool {
         let (WrittenKeys::One(id, _) | WrittenKeys::Range(id, ..)) = written;
-        self.trees.get(id).is_some_and(|writes| match written {
+        self.trees.get(*id).is_some_and(|writes| match written {
             WrittenKeys::One(_, key) => writes.get(key).is_some(),
             WrittenKeys::Range(_, start, end) => {
                 let end = end.as_deref();
