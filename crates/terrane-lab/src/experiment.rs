@@ -57,6 +57,12 @@ struct Checkpoint {
 }
 
 impl ExperimentOptions {
+    /// Returns true if the figures of a place, such as `Fig. 4a to 4d`, include the figure that was
+    /// asked for, or if all were.
+    pub(crate) fn wants(&self, place: &str) -> bool {
+        self.figure.as_ref().is_none_or(|figure| place::includes(place, figure))
+    }
+
     /// Measures a part of an experiment, unless another figure was asked for or an earlier run
     /// measured it; `place` names its figures: `Fig. 4a to 4d`.
     ///
@@ -69,7 +75,7 @@ impl ExperimentOptions {
         place: &str,
         measure: impl FnOnce(&mut Results) -> Result<()>,
     ) -> Result<()> {
-        if self.figure.as_ref().is_some_and(|figure| !place::includes(place, figure)) {
+        if !self.wants(place) {
             return Ok(());
         }
         if results.parts.iter().any(|done| done == name) {

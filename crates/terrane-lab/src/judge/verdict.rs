@@ -286,12 +286,14 @@ impl ClaimFile {
         let bound = &explanation.bound;
         match scope.truth(&bound.expression) {
             Truth::Yes => explanation.text.fill(&scope),
+            Truth::NotMeasured => {
+                format!("an explanation was not measured: its condition is '{}'", bound.text)
+            }
             truth => {
                 let name = Expression::Name(FIGURE.to_owned(), Vec::new());
                 let figures = scope.value(&name).figures();
                 let figures: Vec<_> = figures.iter().map(|one| signed(one.value)).collect();
                 let why = match truth {
-                    Truth::NotMeasured => "was not measured",
                     Truth::Undecided => "does not hold in every round",
                     _ => "does not hold",
                 };

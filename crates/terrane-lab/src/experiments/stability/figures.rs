@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::plan::{PhasePlan, PlannedArrival, PlayedPhases, UTILIZATION};
+use super::plan::{PhasePlan, PlanPart, PlannedArrival, PlayedPhases, UTILIZATION};
 use super::scale::StabilityScale;
 use super::size_tiered;
 use crate::human;
@@ -68,14 +68,26 @@ fn ratio_designs(scale: &dyn StabilityScale, ratio: u32) -> [String; 2] {
     [scale.tiering(ratio), scale.filled_leveling(ratio)]
 }
 
-/// Returns the phases of all figures.
-pub(super) fn plan(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
-    let mut plan = blsm(scale);
-    plan.extend(full(scale));
-    plan.extend(ratios(scale));
-    plan.extend(partitioned(scale));
-    plan.extend(size_tiered::plan(scale));
-    plan
+/// Returns the parts of all figures.
+pub(super) fn parts(scale: &dyn StabilityScale) -> Vec<PlanPart<'_>> {
+    vec![
+        PlanPart::new("Fig. 6", blsm(scale), blsm_table),
+        PlanPart::new("Fig. 7 to 9, 11, 12", full(scale), move |played, results| {
+            full_tables(played, results)?;
+            limits_table(scale, played, results)?;
+            burst_table(played, results)
+        }),
+        PlanPart::new("Fig. 10", ratios(scale), move |played, results| {
+            ratio_table(scale, played, results)
+        }),
+        PlanPart::new("Fig. 1, 15 to 18", partitioned(scale), move |played, results| {
+            production_table(scale, played, results)?;
+            partitioned_table(scale, played, results)?;
+            shape_table(played, results)?;
+            table_sizes(scale, played, results)
+        }),
+        PlanPart::new("", size_tiered::plan(scale), size_tiered::table),
+    ]
 }
 
 /// Returns the phases of Fig. 6, with eight writers (§4.2).
@@ -163,27 +175,6 @@ fn partitioned(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
         }
     }
     plan
-}
-
-/// Records all phases, and adds the tables of the figures.
-pub(super) fn record(
-    scale: &dyn StabilityScale,
-    played: &PlayedPhases,
-    results: &mut Results,
-) -> Result<()> {
-    played.record(results);
-    blsm_table(played, results)?;
-    full_tables(played, results)?;
-    ratio_table(scale, played, results)?;
-    limits_table(scale, played, results)?;
-    let rows = [("no limit", "bursts no limit"), ("limit", "bursts limit")];
-    let rows = rows.map(|(name, subject)| (name.to_owned(), subject.to_owned(), "running"));
-    played.table("Fig. 12: bursts under leveling and greedy", "", &rows, results)?;
-    production_table(scale, played, results)?;
-    partitioned_table(scale, played, results)?;
-    shape_table(played, results)?;
-    size_tiered::table(played, results)?;
-    table_sizes(scale, played, results)
 }
 
 fn blsm_table(played: &PlayedPhases, results: &mut Results) -> Result<()> {
@@ -274,6 +265,12 @@ fn limits_table(
     let headers = ["", &tails[0], &tails[1], "stopped global", "stopped local"];
     results.table("Fig. 11: limits of all runs and of each level's", &headers, rows);
     Ok(())
+}
+
+fn burst_table(played: &PlayedPhases, results: &mut Results) -> Result<()> {
+    let rows = [("no limit", "bursts no limit"), ("limit", "bursts limit")];
+    let rows = rows.map(|(name, subject)| (name.to_owned(), subject.to_owned(), "running"));
+    played.table("Fig. 12: bursts under leveling and greedy", "", &rows, results)
 }
 
 fn production_table(

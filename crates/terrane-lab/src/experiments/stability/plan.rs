@@ -7,6 +7,7 @@ use terrane_workload::Indexes;
 use terrane_workload::stability::Query;
 
 use super::phase::{HEADERS, PhaseMeasurement};
+use crate::experiment::ExperimentOptions;
 use crate::human;
 use crate::results::Results;
 
@@ -108,6 +109,15 @@ impl PhasePlan {
             has_warm_up: false,
             ..Self::testing(subject, design)
         }
+    }
+
+    /// Returns the subjects whose rates in testing phases this phase depends on.
+    fn rates_of(&self) -> impl Iterator<Item = &String> {
+        let arrival = match &self.arrival {
+            PlannedArrival::Closed => None,
+            PlannedArrival::Share { of, .. } | PlannedArrival::Burst { of, .. } => Some(of),
+        };
+        arrival.into_iter().chain(self.max_rate.as_ref().map(|(of, _)| of))
     }
 }
 
@@ -268,8 +278,60 @@ pub(super) fn play(plan: &[PhasePlan], player: &mut dyn PhasePlayer) -> Result<P
     Ok(played)
 }
 
+/// Phases and their tables, which show some figures.
+pub(super) struct PlanPart<'a> {
+    /// The figures: `Fig. 7 to 9, 11`. Empty if the paper has none; then it is no part of any figure.
+    pub(super) place: &'static str,
+    pub(super) phases: Vec<PhasePlan>,
+    pub(super) record: Record<'a>,
+}
+
+/// Records what the phases of a part have in addition to the metrics of every phase, and adds tables.
+pub(super) type Record<'a> = Box<dyn Fn(&PlayedPhases, &mut Results) -> Result<()> + 'a>;
+
+impl<'a> PlanPart<'a> {
+    pub(super) fn new(
+        place: &'static str,
+        phases: Vec<PhasePlan>,
+        record: impl Fn(&PlayedPhases, &mut Results) -> Result<()> + 'a,
+    ) -> Self {
+        Self { place, phases, record: Box::new(record) }
+    }
+}
+
+/// Plays the parts with the figure that was asked for, together, and records their results.
+pub(super) fn play_parts(
+    options: &ExperimentOptions,
+    parts: &[PlanPart<'_>],
+    player: &mut dyn PhasePlayer,
+    results: &mut Results,
+) -> Result<usize> {
+    let wanted = || parts.iter().filter(|part| options.wants(part.place));
+    let mut plan: Vec<PhasePlan> = wanted().flat_map(|part| part.phases.clone()).collect();
+    add_testing(&mut plan, parts);
+    let played = play(&plan, player)?;
+    played.record(results);
+    wanted().try_for_each(|part| (part.record)(&played, results))?;
+    Ok(played.count)
+}
+
+/// Adds the testing phases of other parts whose rates the phases of a plan depend on.
+fn add_testing(plan: &mut Vec<PhasePlan>, parts: &[PlanPart<'_>]) {
+    let all = parts.iter().flat_map(|part| &part.phases);
+    for testing in all.filter(|phase| phase.stage == Stage::Testing) {
+        let is_planned = plan
+            .iter()
+            .any(|phase| (&phase.subject, &phase.phase) == (&testing.subject, &testing.phase));
+        if !is_planned && plan.iter().any(|phase| phase.rates_of().any(|of| *of == testing.subject))
+        {
+            plan.push(testing.clone());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::phase::METRICS;
     use super::*;
 
     /// A player for tests: phases in a closed loop have a rate of 1000, and other phases have the
@@ -289,6 +351,28 @@ mod tests {
                 .map(|phase| PhaseMeasurement { rate: rate(phase), ..PhaseMeasurement::default() });
             Ok(measured.collect())
         }
+    }
+
+    #[test]
+    fn a_figure_plays_its_phases_and_the_rates_that_they_depend_on() {
+        let part = |place, phases| PlanPart::new(place, phases, |_, _| Ok(()));
+        let parts = [
+            part("Fig. 7", vec![PhasePlan::testing("a", "x"), PhasePlan::testing("b", "y")]),
+            part("Fig. 13, 14", vec![PhasePlan::running("c", "z", "a")]),
+            part("", vec![PhasePlan::testing("d", "x")]),
+        ];
+        let phases = |figure: Option<&str>| {
+            let figure = figure.map(str::to_owned);
+            let options = ExperimentOptions { figure, ..ExperimentOptions::default() };
+            let mut player = Echo(Vec::new());
+            let mut results = Results::new("test", &[&METRICS]);
+            play_parts(&options, &parts, &mut player, &mut results).unwrap();
+            player.0
+        };
+        // Designs that are equal run once.
+        assert_eq!(phases(None), [2, 1]);
+        assert_eq!(phases(Some("7")), [2]);
+        assert_eq!(phases(Some("14")), [1, 1]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use terrane_sim::{Arrival, Simulation, SimulationOutcome, Skew};
 
 use super::figures;
 use super::phase::{self, PhaseMeasurement};
-use super::plan::{Arrivals, PhasePlayer, ResolvedPhase, Stage, play};
+use super::plan::{Arrivals, PhasePlayer, ResolvedPhase, Stage, play_parts};
 use super::scale::StabilityScale;
 use crate::experiment::{Experiment, ExperimentCost, ExperimentOptions};
 use crate::results::{Metric, Results};
@@ -40,11 +40,10 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     let sizes = SimulatedSizes { hours: options.phase_hours, records: options.records as f64 };
     results.record("hours", &[], sizes.hours);
     results.record("records", &[], sizes.records);
-    let mut plan = figures::plan(&sizes);
-    plan.extend(ablations::plan(&sizes));
-    let played = play(&plan, &mut Player { sizes: &sizes })?;
-    figures::record(&sizes, &played, results)?;
-    ablations::table(&played, results)
+    let mut parts = figures::parts(&sizes);
+    parts.extend(ablations::parts(&sizes));
+    play_parts(options, &parts, &mut Player { sizes: &sizes }, results)?;
+    Ok(())
 }
 
 /// Runs phases in the simulator, one after the other.

@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use super::sizes::SimulatedSizes;
 use crate::experiments::stability::figures::{CONCURRENT, SCHEDULERS, full_merges, with};
-use crate::experiments::stability::plan::{PhasePlan, PlannedArrival, PlayedPhases};
+use crate::experiments::stability::plan::{PhasePlan, PlanPart, PlannedArrival, PlayedPhases};
 use crate::experiments::stability::scale::StabilityScale;
 use crate::results::Results;
 
@@ -24,17 +24,20 @@ const TIERING_RATIO: u32 = 6;
 const LONG: f64 = 32.0;
 
 /// Returns the changed phases.
-pub(super) fn plan(sizes: &SimulatedSizes) -> Vec<PhasePlan> {
-    let mut plan = limits(sizes);
+pub(super) fn parts(sizes: &SimulatedSizes) -> [PlanPart<'static>; 3] {
     let subject = format!("tiering T={TIERING_RATIO}");
     let wider = format!("{}; limit=global(3x)", with(&sizes.tiering(TIERING_RATIO), "fair"));
-    plan.push(named("wider", PhasePlan::running(format!("{subject} fair"), wider, &subject)));
+    let wider = named("wider", PhasePlan::running(format!("{subject} fair"), wider, &subject));
     let [tiering, _] = full_merges(sizes);
-    for scheduler in SCHEDULERS {
+    let long = SCHEDULERS.map(|scheduler| {
         let testing = PhasePlan::testing(format!("tiering {scheduler}"), with(&tiering, scheduler));
-        plan.push(PhasePlan { length: LONG, ..named("long", testing) });
-    }
-    plan
+        PhasePlan { length: LONG, ..named("long", testing) }
+    });
+    [
+        PlanPart::new("Fig. 11", limits(sizes), limits_table),
+        PlanPart::new("Fig. 10", vec![wider], |_, _| Ok(())),
+        PlanPart::new("Fig. 7", long.to_vec(), |_, _| Ok(())),
+    ]
 }
 
 /// Returns the phases of Fig. 11 with as many runs in all under either limit, and at the full rate.
@@ -66,7 +69,7 @@ fn named(phase: &str, plan: PhasePlan) -> PhasePlan {
 }
 
 /// Adds the table of Fig. 11 with as many runs under either limit.
-pub(super) fn table(played: &PlayedPhases, results: &mut Results) -> Result<()> {
+fn limits_table(played: &PlayedPhases, results: &mut Results) -> Result<()> {
     let mut rows = Vec::new();
     for scheduler in CONCURRENT {
         let subject = format!("leveling {scheduler}");
