@@ -87,8 +87,8 @@ fn fuzz_targets() -> StepResult {
 }
 
 /// Runs tests of the engine with internal errors turned into panics, and a check of the tree after
-/// every install. The feature `zstd` is tested here, and the build without it by the other tests. The build has a directory of its own, so that changed flags do not rebuild the
-/// others.
+/// every install. The feature `zstd` is tested here, and the build without it by the other tests.
+/// The build has a directory of its own, so that changed flags do not rebuild the others.
 fn invariants() -> StepResult {
     let test = ["test", "--package", "terrane"];
     let mut command = cargo(test.into_iter().chain(INVARIANT_TESTS.iter().copied()));
