@@ -1,7 +1,7 @@
 //! Whether a read would return something else now than as of an earlier sequence number.
 //!
-//! Only memtables and tables with versions after that number are searched, so the cost depends on the
-//! read and on recent writes, but not on the size of the tree.
+//! Only memtables and tables with versions after that number are searched. Such a table or the active
+//! memtable may contain old keys as well, and the check of a range visits those of them in the range.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use crate::engine::tree::{Tree, TreeState};
 use crate::error::Result;
 use crate::table::filter_hash;
 use crate::types::{EntryKind, MAX_SEQ, SeqNo};
+use crate::version::OpenRun;
 
 /// What the sources with new versions say about a key.
 enum Newest {
@@ -93,7 +94,9 @@ impl Reader {
             merge.add(Source::Memtable(cursor));
         }
         for run in state.version.runs().iter().filter(|run| run.largest_seq() > since) {
-            merge.add(Source::Run(RunCursor::new(Arc::clone(run))));
+            let newer = run.tables().iter().filter(|table| table.info().largest_seq > since);
+            let newer = OpenRun::of_tables(newer.cloned().collect());
+            merge.add(Source::Run(RunCursor::new(Arc::new(newer))));
         }
         merge.seek(start, MAX_SEQ)?;
         while merge.is_valid() && end.is_none_or(|end| merge.key() < end) {
