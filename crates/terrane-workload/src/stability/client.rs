@@ -171,7 +171,11 @@ impl<'a> Client<'a> {
             let arrival = shared.begin + due;
             if now < arrival {
                 now = shared.wait_until(arrival);
-                self.recorder.late(now - arrival.min(now));
+                if now < arrival {
+                    // Another client failed, and its error ends the phase.
+                    return Ok(());
+                }
+                self.recorder.late(now - arrival);
             }
             let kind = self.operate(work, values)?;
             let end = shared.clock.now();
