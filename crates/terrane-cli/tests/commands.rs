@@ -383,6 +383,9 @@ fn designs_are_simulated_at_any_size() {
     assert_eq!(json, done(&[&both[..], &["--json"]].concat(), ""), "the same is the same again");
     let burst = ["--arrival", "burst(100,5s,90000,5s)", "--records", "1M", "--hours", "0.01"];
     assert!(done(&[&["simulate"][..], &burst].concat(), "").contains("processing"));
+    // 0.1 / 4.4 and 4.3 / 4.4 add up to more than 1.
+    let rounded = ["--mix", "insert=0.1,delete=4.3", "--records", "100K", "--hours", "0.01"];
+    done(&[&["simulate"][..], &rounded].concat(), "");
     for bad in [
         ["--records", "none"],
         ["--budget", "0"],

@@ -30,6 +30,9 @@ use terrane_lab::quantity::check_data;
 use terrane_lab::simulation::report::SimulatedDesign;
 use terrane_lab::simulation::trees::NamedTree;
 
+/// The most windows of a phase: each is kept in memory.
+const WINDOWS_MAX: f64 = 100_000.0;
+
 impl SimulateArgs {
     /// Simulates, or runs a subcommand.
     pub(crate) fn run(&self) -> Result<Exit> {
@@ -70,7 +73,7 @@ impl SimulateArgs {
 
     fn setup(&self, design: Design, seconds: f64) -> Result<SimulationSetup> {
         let mut setup = SimulationSetup::new(design, self.workload()?, self.machine()?);
-        setup.window_seconds = (seconds / 240.0).clamp(0.001, 30.0);
+        setup.window_seconds = (seconds / 240.0).clamp(0.001, 30.0).max(seconds / WINDOWS_MAX);
         setup.tables_max = self.tables_max;
         Ok(setup)
     }

@@ -170,7 +170,8 @@ impl SimulateArgs {
             mix.deleted_return = self.deleted_return;
         }
         (mix.range_deletes, mix.range_width) = (self.range_deletes, self.range_width);
-        if mix.inserts + mix.deletes + mix.range_deletes > 1.0 {
+        // Shares are quotients, whose sum may exceed 1 by rounding.
+        if mix.inserts + mix.deletes + mix.range_deletes > 1.0 + 1e-9 {
             return Err(usage("inserts, deletes and --range-deletes exceed all writes"));
         }
         Ok(WriteLoad {
