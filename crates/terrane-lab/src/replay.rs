@@ -293,7 +293,7 @@ impl ReplayOperation<'_> {
             Self::Put { key, value, .. } => db.put(key, value).map(|()| 0),
             Self::Delete(key) => db.delete(key).map(|()| 0),
             Self::DeleteCount(start, count) => {
-                let mut entries = db.range::<Token<'_>>(start.clone()..)?;
+                let mut entries = db.range(start.clone()..)?;
                 let mut last = None;
                 for _ in 0..count {
                     if !entries.advance()? {
@@ -312,7 +312,7 @@ impl ReplayOperation<'_> {
             Self::DeleteRange(start, end) => db.delete_range(start..end).map(|()| 0),
             Self::Get(key) => Ok(u64::from(db.get(key)?.is_some())),
             Self::ScanCount(start, count) => {
-                let mut entries = db.range::<Token<'_>>(start..)?;
+                let mut entries = db.range(start..)?;
                 let mut found = 0;
                 while found < count && entries.advance()? {
                     found += 1;

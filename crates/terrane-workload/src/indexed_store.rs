@@ -168,7 +168,7 @@ impl IndexedStore {
         let moment: Snapshot = self.db().snapshot();
         let start = from.to_be_bytes();
         let mut entries =
-            moment.range_in::<&[u8]>(index, (Bound::Included(&start[..]), Bound::Unbounded))?;
+            moment.range_in(index, (Bound::Included(&start[..]), Bound::Unbounded))?;
         let mut seen = 0;
         while seen < limit && entries.advance()? {
             let Some((secondary, key)) = primary_of(entries.key()) else { continue };

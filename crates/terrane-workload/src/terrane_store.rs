@@ -173,7 +173,7 @@ impl TerraneStore {
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> terrane::Result<usize> {
         let start = start.map_or(Bound::Unbounded, Bound::Included);
-        let mut entries = self.db.range::<&[u8]>((start, Bound::Unbounded))?;
+        let mut entries = self.db.range((start, Bound::Unbounded))?;
         let mut seen = 0;
         while seen < limit && entries.advance()? {
             visit(entries.key(), entries.value());
@@ -189,7 +189,7 @@ impl TerraneStore {
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> terrane::Result<usize> {
         let end = start.map_or(Bound::Unbounded, Bound::Included);
-        let entries = self.db.range::<&[u8]>((Bound::Unbounded, end))?;
+        let entries = self.db.range((Bound::Unbounded, end))?;
         let mut seen = 0;
         for entry in entries.rev().take(limit) {
             let (key, value) = entry?;

@@ -2,7 +2,6 @@
 
 mod administration;
 
-use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use crate::handle::Handle;
 use crate::iterator::Iter;
 use crate::keyspace::Keyspace;
 use crate::options::{OpenMode, Options};
+use crate::range::KeyBounds;
 use crate::snapshot::Snapshot;
 use crate::types::DEFAULT_KEYSPACE;
 use crate::value::{Key, Value};
@@ -139,6 +139,7 @@ impl Db {
     ///
     /// # Errors
     /// See [`Db::write`].
+    #[doc(alias("insert", "set", "upsert"))]
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.default.put(key, value)
     }
@@ -160,6 +161,7 @@ impl Db {
     ///
     /// # Errors
     /// See [`Db::write`].
+    #[doc(alias("remove", "erase", "del"))]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
         self.default.delete(key)
     }
@@ -176,7 +178,8 @@ impl Db {
     ///
     /// # Errors
     /// See [`Db::write`].
-    pub fn delete_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+    #[doc(alias = "remove_range")]
+    pub fn delete_range(&self, range: impl KeyBounds) -> Result<()> {
         self.default.delete_range(range)
     }
 
@@ -194,6 +197,7 @@ impl Db {
     /// - [`Corruption`](crate::ErrorKind::Corruption): writers are stopped, and an unreadable table
     ///   prevents the compaction that would resume them. Nothing changed.
     /// - [`Closed`](crate::ErrorKind::Closed): the database was closed.
+    #[doc(alias("apply", "apply_batch", "commit"))]
     pub fn write(&self, batch: &WriteBatch) -> Result<()> {
         self.write_with(batch, WriteOptions::new())
     }
@@ -221,6 +225,7 @@ impl Db {
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
+    #[doc(alias("get_many", "batch_get"))]
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -232,6 +237,7 @@ impl Db {
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
+    #[doc(alias("contains_key", "exists", "has"))]
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.default.contains(key)
     }
@@ -240,6 +246,7 @@ impl Db {
     ///
     /// # Errors
     /// The database was closed.
+    #[doc(alias("scan", "iterator"))]
     pub fn iter(&self) -> Result<Iter> {
         self.default.iter()
     }
@@ -248,7 +255,8 @@ impl Db {
     ///
     /// # Errors
     /// The database was closed.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter> {
+    #[doc(alias("scan", "seek"))]
+    pub fn range(&self, range: impl KeyBounds) -> Result<Iter> {
         self.default.range(range)
     }
 
@@ -256,6 +264,7 @@ impl Db {
     ///
     /// # Errors
     /// The database was closed.
+    #[doc(alias("scan_prefix", "starts_with"))]
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         self.default.prefix(prefix)
     }
@@ -264,6 +273,7 @@ impl Db {
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
+    #[doc(alias("first_key_value", "min"))]
     pub fn first(&self) -> Result<Option<(Key, Value)>> {
         self.default.first()
     }
@@ -272,6 +282,7 @@ impl Db {
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
+    #[doc(alias("last_key_value", "max"))]
     pub fn last(&self) -> Result<Option<(Key, Value)>> {
         self.default.last()
     }

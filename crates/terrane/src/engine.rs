@@ -36,7 +36,7 @@ mod write;
 pub(crate) use context::Context;
 pub(crate) use life::Opened;
 pub(crate) use pipeline::WrittenKeys;
-pub(crate) use read::{Collected, NewerVersions, ReadView};
+pub(crate) use read::{Collected, Estimate, NewerVersions, ReadView};
 pub(crate) use tree::{Tree, memtable_config, pressure_of};
 pub(crate) use write::{Basis, Commit, Write, insert_one};
 
@@ -184,6 +184,16 @@ impl Engine {
     /// Returns a view of a tree as of `seq`, or now.
     pub(crate) fn view(&self, tree: &Tree, seq: Option<SeqNo>) -> Result<ReadView> {
         self.parts.reader.view(tree, seq)
+    }
+
+    /// Estimates the contents of the range of a tree from `start` to the exclusive `end`.
+    pub(crate) fn estimate(
+        &self,
+        tree: &Tree,
+        start: &[u8],
+        end: Option<&[u8]>,
+    ) -> Result<Estimate> {
+        self.parts.reader.estimate(tree, start, end)
     }
 
     /// Holds the newest visible sequence number, to be released with [`Self::release_snapshot`].

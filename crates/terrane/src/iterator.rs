@@ -85,8 +85,12 @@ impl Iter {
     /// that is stored apart from its key.
     #[must_use]
     pub fn keys_only(mut self) -> Self {
-        self.values = IterValues::LeaveOut;
+        self.leave_out_values();
         self
+    }
+
+    pub(crate) fn leave_out_values(&mut self) {
+        self.values = IterValues::LeaveOut;
     }
 
     /// Moves the front to the first key at or after `key`, forward or backward, within the range of

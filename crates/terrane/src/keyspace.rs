@@ -1,6 +1,5 @@
 //! Keyspaces: independent trees in one database.
 
-use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use terrane_policy::{Design, Forecast, KeyRange};
@@ -10,7 +9,7 @@ use crate::engine::{Tree, Write};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::iterator::Iter;
-use crate::range::{ALL_KEYS, HalfOpen, bounds_of, prefix_bounds};
+use crate::range::{ALL_KEYS, HalfOpen, KeyBounds, bounds_of, prefix_bounds};
 use crate::tree_view::TreeView;
 use crate::types::KeyspaceId;
 use crate::value::{Key, Value};
@@ -40,6 +39,7 @@ impl KeyspaceOptions {
 ///
 /// All keyspaces of a database share one log, so a [`WriteBatch`](crate::WriteBatch) can change
 /// several of them atomically. A keyspace handle is cheap to clone and may be used from any thread.
+#[doc(alias("column family", "ColumnFamily", "partition", "tree", "table", "bucket"))]
 #[derive(Debug, Clone)]
 pub struct Keyspace {
     pub(crate) handle: Arc<Handle>,
@@ -75,6 +75,7 @@ impl Keyspace {
     ///
     /// # Errors
     /// See [`Db::write`](crate::Db::write).
+    #[doc(alias("insert", "set", "upsert"))]
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.put_with(key, value, WriteOptions::new())
     }
@@ -96,6 +97,7 @@ impl Keyspace {
     ///
     /// # Errors
     /// See [`Db::write`](crate::Db::write).
+    #[doc(alias("remove", "erase", "del"))]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
         self.write_one(Op::Delete { key: key.as_ref() }, WriteOptions::new())
     }
@@ -112,7 +114,8 @@ impl Keyspace {
     ///
     /// # Errors
     /// See [`Db::write`](crate::Db::write).
-    pub fn delete_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+    #[doc(alias = "remove_range")]
+    pub fn delete_range(&self, range: impl KeyBounds) -> Result<()> {
         let (start, end) = bounds_of(&range);
         if end.as_ref().is_some_and(|end| *end <= start) {
             return Ok(());
@@ -138,6 +141,7 @@ impl Keyspace {
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
+    #[doc(alias("get_many", "batch_get"))]
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -150,6 +154,7 @@ impl Keyspace {
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
+    #[doc(alias("contains_key", "exists", "has"))]
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.handle.engine.contains(&self.tree, key.as_ref(), None)
     }
@@ -158,6 +163,7 @@ impl Keyspace {
     ///
     /// # Errors
     /// The database was closed.
+    #[doc(alias("scan", "iterator"))]
     pub fn iter(&self) -> Result<Iter> {
         self.iter_bounds(ALL_KEYS)
     }
@@ -166,7 +172,8 @@ impl Keyspace {
     ///
     /// # Errors
     /// The database was closed.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter> {
+    #[doc(alias("scan", "seek"))]
+    pub fn range(&self, range: impl KeyBounds) -> Result<Iter> {
         self.iter_bounds(bounds_of(&range))
     }
 
@@ -174,6 +181,7 @@ impl Keyspace {
     ///
     /// # Errors
     /// The database was closed.
+    #[doc(alias("scan_prefix", "starts_with"))]
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         self.iter_bounds(prefix_bounds(prefix.as_ref()))
     }
@@ -182,6 +190,7 @@ impl Keyspace {
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
+    #[doc(alias("first_key_value", "min"))]
     pub fn first(&self) -> Result<Option<(Key, Value)>> {
         self.iter()?.next().transpose()
     }
@@ -190,6 +199,7 @@ impl Keyspace {
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
+    #[doc(alias("last_key_value", "max"))]
     pub fn last(&self) -> Result<Option<(Key, Value)>> {
         self.iter()?.next_back().transpose()
     }
@@ -226,7 +236,8 @@ impl Keyspace {
     /// # Errors
     /// The disk is full, the operating system refused an operation, a table in the range cannot be
     /// read, or the database does not accept writes.
-    pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+    #[doc(alias = "compact")]
+    pub fn compact_range(&self, range: impl KeyBounds) -> Result<()> {
         let (start, end) = bounds_of(&range);
         let range = KeyRange::new(&start, end.as_deref());
         if range.is_empty() { Ok(()) } else { self.handle.engine.compact_range(&self.tree, &range) }

@@ -28,8 +28,9 @@
 //! | to | use |
 //! |---|---|
 //! | open, with options or read-only | [`Db::open`], [`Options`], [`Db::open_read_only`] |
-//! | write | [`Db::put`], [`Db::delete`], [`Db::delete_range`], [`WriteBatch`] |
+//! | write | [`Db::put`], [`Db::delete`], [`Db::delete_range`], [`Db::clear`], [`WriteBatch`] |
 //! | read | [`Db::get`], [`Db::multi_get`], [`Db::range`], [`Db::prefix`], [`Db::first`], [`Db::last`], [`Iter`] |
+//! | count and measure | [`Db::approximate_len`], [`Db::approximate_size`], [`Db::keys`] |
 //! | read a consistent snapshot | [`Db::snapshot`] |
 //! | read, modify, write | [`Db::transaction`], [`Db::update`], [`Db::compare_and_swap`], [`Db::put_if_absent`] |
 //! | create independent trees | [`Db::keyspace`] |
@@ -53,6 +54,7 @@ mod db;
 mod durability;
 mod engine;
 mod error;
+mod estimates;
 mod event;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
@@ -63,6 +65,7 @@ pub mod inspect;
 mod io_budget;
 mod io_threads;
 mod iterator;
+mod keys;
 mod keyspace;
 mod log_directory;
 mod manifest;
@@ -100,8 +103,10 @@ pub use error::{Corruption, Error, ErrorKind, Invalid, IoFailure, Result};
 pub use event::{BackgroundWork, Event, FlushReason, LoggedEvent, StallEffect, WriteStall};
 pub use io_budget::IoBudget;
 pub use iterator::Iter;
+pub use keys::Keys;
 pub use keyspace::{Keyspace, KeyspaceOptions};
 pub use options::{Background, OpenMode, OptionInfo, Options, ReadMode, WriteMode, WritePath};
+pub use range::KeyBounds;
 pub use snapshot::Snapshot;
 pub use stats::{
     CacheStats, CurrentStall, LevelStats, MembufferStats, MemoryStats, Metric, MetricKind,

@@ -1,6 +1,5 @@
 //! Snapshots: consistent views of a database.
 
-use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use crate::engine::Tree;
@@ -8,7 +7,7 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::iterator::Iter;
 use crate::keyspace::Keyspace;
-use crate::range::{ALL_KEYS, HalfOpen, bounds_of, prefix_bounds};
+use crate::range::{ALL_KEYS, HalfOpen, KeyBounds, bounds_of, prefix_bounds};
 use crate::snapshot_pin::SnapshotPin;
 use crate::value::Value;
 
@@ -50,6 +49,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
+    #[doc(alias("get_many", "batch_get"))]
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -76,6 +76,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
+    #[doc(alias("contains_key", "exists", "has"))]
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.handle.engine.contains(&self.default, key.as_ref(), Some(self.held.seq()))
     }
@@ -93,6 +94,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// The database was closed.
+    #[doc(alias("scan", "iterator"))]
     pub fn iter(&self) -> Result<Iter> {
         self.iter_bounds(&self.default, ALL_KEYS)
     }
@@ -110,7 +112,8 @@ impl Snapshot {
     ///
     /// # Errors
     /// The database was closed.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter> {
+    #[doc(alias("scan", "seek"))]
+    pub fn range(&self, range: impl KeyBounds) -> Result<Iter> {
         self.iter_bounds(&self.default, bounds_of(&range))
     }
 
@@ -118,11 +121,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// The database was closed, or the keyspace belongs to another database.
-    pub fn range_in<K: AsRef<[u8]>>(
-        &self,
-        keyspace: &Keyspace,
-        range: impl RangeBounds<K>,
-    ) -> Result<Iter> {
+    pub fn range_in(&self, keyspace: &Keyspace, range: impl KeyBounds) -> Result<Iter> {
         keyspace.check_of(&self.handle)?;
         self.iter_bounds(&keyspace.tree, bounds_of(&range))
     }
@@ -131,6 +130,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// The database was closed.
+    #[doc(alias("scan_prefix", "starts_with"))]
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         self.iter_bounds(&self.default, prefix_bounds(prefix.as_ref()))
     }

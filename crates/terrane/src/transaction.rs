@@ -28,7 +28,6 @@ mod single;
 mod writes;
 
 use std::cell::RefCell;
-use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use crate::db::Db;
@@ -36,7 +35,7 @@ use crate::engine::{Basis, Commit, Engine, Tree, WrittenKeys};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::keyspace::Keyspace;
-use crate::range::bounds_of;
+use crate::range::{KeyBounds, bounds_of};
 use crate::snapshot_pin::SnapshotPin;
 use crate::transaction_gate::GatePass;
 use reads::Reads;
@@ -116,6 +115,7 @@ impl Transaction {
     }
 
     /// Sets the value of a key.
+    #[doc(alias("insert", "set", "upsert"))]
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         self.writes.set(&self.default, key.as_ref(), Some(value.as_ref()));
     }
@@ -124,6 +124,7 @@ impl Transaction {
     ///
     /// # Errors
     /// The keyspace belongs to another database.
+    #[doc(alias("insert_in", "set_in"))]
     pub fn put_in(
         &mut self,
         keyspace: &Keyspace,
@@ -136,6 +137,7 @@ impl Transaction {
     }
 
     /// Removes a key, whether it exists or not.
+    #[doc(alias("remove", "erase", "del"))]
     pub fn delete(&mut self, key: impl AsRef<[u8]>) {
         self.writes.set(&self.default, key.as_ref(), None);
     }
@@ -144,6 +146,7 @@ impl Transaction {
     ///
     /// # Errors
     /// The keyspace belongs to another database.
+    #[doc(alias = "remove_in")]
     pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<()> {
         keyspace.check_of(&self.handle)?;
         self.writes.set(&keyspace.tree, key.as_ref(), None);
@@ -151,7 +154,8 @@ impl Transaction {
     }
 
     /// Removes all keys of a range.
-    pub fn delete_range<K: AsRef<[u8]>>(&mut self, range: impl RangeBounds<K>) {
+    #[doc(alias = "remove_range")]
+    pub fn delete_range(&mut self, range: impl KeyBounds) {
         let (start, end) = bounds_of(&range);
         self.writes.delete_range(&self.default, &start, end.as_deref());
     }
@@ -160,11 +164,7 @@ impl Transaction {
     ///
     /// # Errors
     /// The keyspace belongs to another database.
-    pub fn delete_range_in<K: AsRef<[u8]>>(
-        &mut self,
-        keyspace: &Keyspace,
-        range: impl RangeBounds<K>,
-    ) -> Result<()> {
+    pub fn delete_range_in(&mut self, keyspace: &Keyspace, range: impl KeyBounds) -> Result<()> {
         keyspace.check_of(&self.handle)?;
         let (start, end) = bounds_of(&range);
         self.writes.delete_range(&keyspace.tree, &start, end.as_deref());

@@ -1,12 +1,10 @@
 //! Atomic batches of writes.
 
-use std::ops::RangeBounds;
-
 use crate::batch::{Batch, Op};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keyspace::Keyspace;
-use crate::range::bounds_of;
+use crate::range::{KeyBounds, bounds_of};
 use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
 
 /// Operations on any keyspaces that are applied atomically.
@@ -40,22 +38,26 @@ impl WriteBatch {
     }
 
     /// Sets the value of a key.
+    #[doc(alias("insert", "set", "upsert"))]
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut Self {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.add(DEFAULT_KEYSPACE, Op::Put { key, value })
     }
 
     /// Removes a key, whether it exists or not.
+    #[doc(alias("remove", "erase", "del"))]
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut Self {
         self.add(DEFAULT_KEYSPACE, Op::Delete { key: key.as_ref() })
     }
 
     /// Removes all keys of a range.
-    pub fn delete_range<K: AsRef<[u8]>>(&mut self, range: impl RangeBounds<K>) -> &mut Self {
+    #[doc(alias = "remove_range")]
+    pub fn delete_range(&mut self, range: impl KeyBounds) -> &mut Self {
         self.add_range(DEFAULT_KEYSPACE, range)
     }
 
     /// Sets the value of a key of a keyspace.
+    #[doc(alias("insert_in", "set_in"))]
     pub fn put_in(
         &mut self,
         keyspace: &Keyspace,
@@ -67,16 +69,13 @@ impl WriteBatch {
     }
 
     /// Removes a key of a keyspace.
+    #[doc(alias = "remove_in")]
     pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> &mut Self {
         self.of(keyspace).add(keyspace.id(), Op::Delete { key: key.as_ref() })
     }
 
     /// Removes all keys of a range of a keyspace.
-    pub fn delete_range_in<K: AsRef<[u8]>>(
-        &mut self,
-        keyspace: &Keyspace,
-        range: impl RangeBounds<K>,
-    ) -> &mut Self {
+    pub fn delete_range_in(&mut self, keyspace: &Keyspace, range: impl KeyBounds) -> &mut Self {
         self.of(keyspace).add_range(keyspace.id(), range)
     }
 
@@ -103,11 +102,7 @@ impl WriteBatch {
         self
     }
 
-    fn add_range<K: AsRef<[u8]>>(
-        &mut self,
-        keyspace: KeyspaceId,
-        range: impl RangeBounds<K>,
-    ) -> &mut Self {
+    fn add_range(&mut self, keyspace: KeyspaceId, range: impl KeyBounds) -> &mut Self {
         let (start, end) = bounds_of(&range);
         // An empty range deletes nothing.
         if end.as_ref().is_none_or(|end| start < *end) {

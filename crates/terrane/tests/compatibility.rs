@@ -83,7 +83,7 @@ fn make(version: u32) {
     let large: Vec<u8> = (0..33_000u32).map(|at| (at % 251) as u8).collect();
     let unlogged = WriteOptions::new().durability(Durability::None);
     db.put_with("large", large, unlogged).unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     let apart = put_values_apart(&db);
     let snapshot = db.snapshot();
     let default = db.keyspace("default", KeyspaceOptions::new()).unwrap();
@@ -245,7 +245,7 @@ fn databases_of_every_version_are_read_verified_and_written_to() {
         let expected = contents(&db);
         assert!(expected.contains("of now") && !expected.contains("\"key 055\" = \"value"));
         db.flush().unwrap();
-        db.compact_range::<&str>(..).unwrap();
+        db.compact_range(..).unwrap();
         assert_eq!(contents(&db), expected, "v{version} compacted");
         db.put("more", "in the log").unwrap();
         let expected = contents(&db);

@@ -79,8 +79,8 @@ fn transfer(db: &Db) {
                     let sum = |iter: terrane::Iter| {
                         iter.map(|entry| balance(&entry.unwrap().1)).sum::<u64>()
                     };
-                    let first = sum(snapshot.iter().unwrap())
-                        + sum(snapshot.range_in::<&[u8]>(&other, ..).unwrap());
+                    let first =
+                        sum(snapshot.iter().unwrap()) + sum(snapshot.range_in(&other, ..).unwrap());
                     assert_eq!(first, 2 * ACCOUNTS * 100);
                     let both = |number: u64| {
                         let theirs = snapshot.get_in(&other, account(number)).unwrap().unwrap();
@@ -96,7 +96,7 @@ fn transfer(db: &Db) {
             while transfers.load(Ordering::Relaxed) < 6000 {
                 match rng.below(4) {
                     0 => db.flush().unwrap(),
-                    1 => db.compact_range::<&[u8]>(..).unwrap(),
+                    1 => db.compact_range(..).unwrap(),
                     2 => {
                         let mut design = (rng.pick(catalogue::ALL).design)();
                         design.buffer_bytes = 4 << 10;

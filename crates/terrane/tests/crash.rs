@@ -145,7 +145,7 @@ fn run(seed: u64, durability: Durability, writes: usize) -> Run {
                 db.sync().unwrap();
                 safe = write;
             }
-            2 => db.compact_range::<&[u8]>(..).unwrap(),
+            2 => db.compact_range(..).unwrap(),
             3 => db.wait_for_compactions().unwrap(),
             4 => {
                 db.close().unwrap();

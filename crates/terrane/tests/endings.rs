@@ -27,7 +27,7 @@ fn a_manual_compaction_ends_when_the_database_closes() {
             db.flush().unwrap();
         }
         let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
-        let compacting = std::thread::spawn(move || keyspace.compact_range::<&str>(..));
+        let compacting = std::thread::spawn(move || keyspace.compact_range(..));
         // Any delay will do: the close meets the compaction before, during or after its merge.
         std::thread::sleep(Duration::from_millis(round));
         db.close().unwrap();

@@ -108,7 +108,7 @@ fn script(
         let value = vec![step as u8; rng.index(80)];
         let outcome = match rng.below(44) {
             0 => db.flush(),
-            1 => db.compact_range::<&[u8]>(..),
+            1 => db.compact_range(..),
             2 => db.wait_for_compactions(),
             // Tombstones and log segments become old.
             16 | 17 => {

@@ -40,7 +40,7 @@ fn write(db: &Db, thread: u64, seed: u64) {
         db.put(&key, &value).unwrap_or_else(|error| panic!("{error} in {}", story()));
         match rng.below(400) {
             0 => db.flush().unwrap(),
-            1 => db.compact_range::<&[u8]>(..).unwrap(),
+            1 => db.compact_range(..).unwrap(),
             2 => db.wait_for_compactions().unwrap(),
             3 => drop(db.run_background_job().unwrap()),
             _ => {}
@@ -209,7 +209,7 @@ fn a_listener_that_waits_for_background_work_gets_an_error() {
         let (db, handle) = open_with_listener(options, move |db, _| {
             let calls = [
                 db.flush(),
-                db.compact_range::<&[u8]>(..),
+                db.compact_range(..),
                 db.wait_for_compactions(),
                 db.run_background_job().map(drop),
                 db.checkpoint("copy"),

@@ -82,7 +82,7 @@ fn work(dir: &Path, mode: ReadMode, report: impl Fn(&str)) {
         }
     });
     report("reads while writing");
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     check_reads(&db, &mut rng, 5_000, 1);
     report("compaction");
     let stats = db.stats();

@@ -129,7 +129,7 @@ fn round(
         .last()
         .map_or(1, |run| run.tables.iter().map(|table| table.entries).sum());
     db.flush()?;
-    db.compact_range::<&[u8]>(..)?;
+    db.compact_range(..)?;
     let stats = db.stats();
     let tombstone_bytes = tombstone_bytes(&db, count.min(TOMBSTONES_MAX), count)?;
     db.close()?;

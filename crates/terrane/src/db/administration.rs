@@ -1,6 +1,5 @@
 //! Keyspaces, maintenance, reports and settings of a database.
 
-use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use crate::error::Result;
 use crate::event::LoggedEvent;
 use crate::io_budget::IoBudget;
 use crate::keyspace::{Keyspace, KeyspaceOptions};
+use crate::range::KeyBounds;
 use crate::stats::{OperationCounts, Stats};
 use crate::tree_view::TreeView;
 
@@ -23,12 +23,21 @@ impl Db {
     /// The name is empty or longer than 255 bytes, the keyspace exists with a design other
     /// than the one in `options`, or the database does not accept writes.
     #[expect(clippy::needless_pass_by_value, reason = "options are built for the call")]
+    #[doc(alias(
+        "column family",
+        "column_family",
+        "create_cf",
+        "open_tree",
+        "open_partition",
+        "open_table"
+    ))]
     pub fn keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
         let tree = self.engine().keyspace(name, options.design.as_ref())?;
         Ok(Keyspace { handle: Arc::clone(&self.default.handle), tree })
     }
 
     /// Returns the names of all keyspaces.
+    #[doc(alias("list_cf", "tree_names"))]
     pub fn keyspaces(&self) -> Vec<String> {
         self.engine().trees().values().map(|tree| tree.name.to_string()).collect()
     }
@@ -38,6 +47,7 @@ impl Db {
     ///
     /// # Errors
     /// The name is that of the default keyspace, or the database does not accept writes.
+    #[doc(alias("drop_cf", "drop_tree", "delete_keyspace"))]
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         self.engine().drop_keyspace(name)
     }
@@ -70,6 +80,7 @@ impl Db {
     ///
     /// # Errors
     /// The sync failed; see [`Poisoned`](crate::ErrorKind::Poisoned).
+    #[doc(alias("fsync", "flush_wal", "persist"))]
     pub fn sync(&self) -> Result<()> {
         self.engine().context().health.check_writable()?;
         self.engine().sync_log()
@@ -80,7 +91,8 @@ impl Db {
     /// # Errors
     /// The disk is full, the operating system refused an operation, a table in the range cannot be
     /// read, or the database does not accept writes.
-    pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+    #[doc(alias = "compact")]
+    pub fn compact_range(&self, range: impl KeyBounds) -> Result<()> {
         self.default.compact_range(range)
     }
 
@@ -101,6 +113,7 @@ impl Db {
     /// # Errors
     /// The directory contains other files, another process writes a checkpoint to it, the disk is
     /// full, or the database does not accept writes.
+    #[doc(alias = "backup")]
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<()> {
         self.engine().checkpoint(dir.as_ref())
     }

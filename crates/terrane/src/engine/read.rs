@@ -6,10 +6,12 @@
 //! | `overlapped` | lookups that read several runs at the same time |
 //! | `scan` | cursors over everything that a reader sees |
 //! | `collect` | scans that collect their results first |
+//! | `estimate` | how many keys and bytes a range has, about |
 //! | `changes` | whether a read would return something else now |
 
 mod changes;
 mod collect;
+mod estimate;
 mod lookup;
 mod multi_get;
 mod overlapped;
@@ -21,6 +23,7 @@ use crate::engine::context::Context;
 use crate::engine::pipeline::Pipeline;
 
 pub(crate) use collect::{Collected, NewerVersions};
+pub(crate) use estimate::Estimate;
 pub(crate) use scan::ReadView;
 
 /// Reads trees.

@@ -112,6 +112,27 @@ impl Table {
         self.with_index(|opened, index| search(opened, index, key))
     }
 
+    /// Returns the share of the table's data that is between two keys, to a block at each end.
+    pub(crate) fn share_of(&self, (start, end): (&[u8], Option<&[u8]>)) -> Result<f64> {
+        let own = &self.info().range;
+        let after = |key: &[u8]| own.end.as_deref().is_some_and(|end| end <= key);
+        if after(start) || end.is_some_and(|end| end <= start || end <= &*own.start) {
+            return Ok(0.0);
+        }
+        let (starts, ends) = (start <= &*own.start, end.is_none_or(after));
+        if starts && ends {
+            return Ok(1.0);
+        }
+        self.with_index(|opened, index| {
+            let blocks = opened.index.len();
+            let offset = |block: usize| index.block(block).start as f64;
+            let all = blocks.checked_sub(1).map_or(0.0, |last| index.block(last).end as f64);
+            let from = if starts { 0.0 } else { offset(search(opened, index, start)) };
+            let to = end.filter(|_| !ends).map_or(all, |end| offset(search(opened, index, end)));
+            (to - from).max(0.0) / all.max(1.0)
+        })
+    }
+
     /// Returns a key that is above all keys of the blocks before block `number` and not above the
     /// first key of that block. If the block begins with versions of the previous block's last key,
     /// returns that key.

@@ -102,6 +102,10 @@ impl<'a> TransactionIter<'a> {
         }
     }
 
+    pub(crate) fn leave_out_values(&mut self) {
+        self.stored.iter.leave_out_values();
+    }
+
     /// Moves to the next entry at an end.
     fn step(&mut self, end: End) -> Result<Option<(Key, Value)>> {
         loop {

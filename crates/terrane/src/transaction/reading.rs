@@ -1,6 +1,5 @@
 //! Lookups and iterators of a transaction.
 
-use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use super::{Isolation, Transaction, TransactionIter};
@@ -8,7 +7,7 @@ use crate::engine::Tree;
 use crate::error::Result;
 use crate::iterator::Iter;
 use crate::keyspace::Keyspace;
-use crate::range::{ALL_KEYS, HalfOpen, bounds_of, prefix_bounds};
+use crate::range::{ALL_KEYS, HalfOpen, KeyBounds, bounds_of, prefix_bounds};
 use crate::value::Value;
 
 impl Transaction {
@@ -52,6 +51,7 @@ impl Transaction {
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
+    #[doc(alias("get_many", "batch_get"))]
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -98,6 +98,7 @@ impl Transaction {
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
+    #[doc(alias("contains_key", "exists", "has"))]
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.contains_of(&self.default, key.as_ref())
     }
@@ -124,6 +125,7 @@ impl Transaction {
     ///
     /// # Errors
     /// The database was closed.
+    #[doc(alias("scan", "iterator"))]
     pub fn iter(&self) -> Result<TransactionIter<'_>> {
         self.iter_bounds(&self.default, &ALL_KEYS)
     }
@@ -141,7 +143,8 @@ impl Transaction {
     ///
     /// # Errors
     /// The database was closed.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<TransactionIter<'_>> {
+    #[doc(alias("scan", "seek"))]
+    pub fn range(&self, range: impl KeyBounds) -> Result<TransactionIter<'_>> {
         self.iter_bounds(&self.default, &bounds_of(&range))
     }
 
@@ -149,10 +152,10 @@ impl Transaction {
     ///
     /// # Errors
     /// The database was closed, or the keyspace belongs to another database.
-    pub fn range_in<K: AsRef<[u8]>>(
+    pub fn range_in(
         &self,
         keyspace: &Keyspace,
-        range: impl RangeBounds<K>,
+        range: impl KeyBounds,
     ) -> Result<TransactionIter<'_>> {
         keyspace.check_of(&self.handle)?;
         self.iter_bounds(&keyspace.tree, &bounds_of(&range))
@@ -162,6 +165,7 @@ impl Transaction {
     ///
     /// # Errors
     /// The database was closed.
+    #[doc(alias("scan_prefix", "starts_with"))]
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<TransactionIter<'_>> {
         self.iter_bounds(&self.default, &prefix_bounds(prefix.as_ref()))
     }

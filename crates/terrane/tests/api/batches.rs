@@ -20,10 +20,10 @@ fn later_operations_of_a_batch_take_precedence() {
     check();
     db.flush().unwrap();
     check();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     check();
     // A batch can be reused, and cleared.
-    db.delete_range::<&str>(..).unwrap();
+    db.delete_range(..).unwrap();
     db.write(&batch).unwrap();
     check();
     batch.clear();

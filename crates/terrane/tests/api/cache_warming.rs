@@ -34,7 +34,7 @@ fn after_compaction(
     let db = options.design(DESIGN.parse().unwrap()).open(DIR).unwrap();
     (0..2).for_each(|round| fill(&db, round));
     read(&db, keys.clone());
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert_eq!(db.stats().compactions, 1);
     let before = misses(&db);
     read(&db, keys);
@@ -68,7 +68,7 @@ fn blocks_that_nobody_had_cached_are_not_warmed() {
     let options = options.read_mode(ReadMode::Cached).cache_warming(CacheWarming::All);
     let db = options.open(DIR).unwrap();
     read(&db, 0..300);
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     let stats = db.stats();
     assert_eq!(stats.compactions, 1);
     let written = stats.compaction_bytes_written;
@@ -84,7 +84,7 @@ fn the_cache_stays_within_its_capacity() {
     let options = options.read_mode(ReadMode::Cached).cache_warming(CacheWarming::All);
     let db = options.memory_budget(2 << 20).design(DESIGN.parse().unwrap()).open(DIR).unwrap();
     (0..8).for_each(|round| fill(&db, round));
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     let stats = db.stats();
     assert!(stats.cache.warmed_bytes > 2 << 20, "{}", stats.cache.warmed_bytes);
     assert!(stats.memory.cache_bytes <= 2 << 20, "{}", stats.memory.cache_bytes);

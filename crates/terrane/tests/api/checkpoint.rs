@@ -28,11 +28,11 @@ fn a_checkpoint_holds_all_contents_and_is_independent() {
         ["k"]
     );
     // Neither database affects the other.
-    copy.delete_range::<&str>(..).unwrap();
-    copy.compact_range::<&str>(..).unwrap();
+    copy.delete_range(..).unwrap();
+    copy.compact_range(..).unwrap();
     assert_eq!(db.iter().unwrap().count(), 151);
-    db.delete_range::<&str>(..).unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.delete_range(..).unwrap();
+    db.compact_range(..).unwrap();
     copy.put("mine", "1").unwrap();
     drop(copy);
     assert_eq!(keys(options.open("copy").unwrap().iter().unwrap()), ["mine"]);

@@ -29,7 +29,7 @@ fn after_close_every_call_of_every_handle_says_closed() {
         clone.drop_keyspace("s").map(drop),
         clone.flush(),
         clone.sync(),
-        clone.compact_range::<&str>(..),
+        clone.compact_range(..),
         clone.checkpoint("copy"),
         clone.set_design(small_design()),
         clone.run_background_job().map(drop),

@@ -37,7 +37,7 @@ fn a_compaction_bypasses_the_cache_and_counts_its_reads() {
         let before = db.stats();
         let inputs = before.table_bytes;
         assert!(before.memory.cache_bytes > 1000 && db.tree().shape.run_count() == 4);
-        db.compact_range::<&[u8]>(..).unwrap();
+        db.compact_range(..).unwrap();
         let after = db.stats();
         assert_eq!(after.compactions, 1);
         let what = format!("{read_mode:?} {compression}");
@@ -65,9 +65,9 @@ fn tables_dropped_unread_are_not_counted_as_read() {
         let (options, _) = in_memory();
         let db = options.read_mode(read_mode).design(DESIGN.parse().unwrap()).open(DIR).unwrap();
         fill(&db, 1);
-        db.delete_range::<&[u8]>(..).unwrap();
+        db.delete_range(..).unwrap();
         // Only the flush precedes the compaction, which drops the table itself.
-        db.compact_range::<&[u8]>(..).unwrap();
+        db.compact_range(..).unwrap();
         let stats = db.stats();
         assert!(stats.tables_dropped > 0 && stats.table_bytes == 0);
         assert!(stats.compaction_bytes_read < 1000, "{}", stats.compaction_bytes_read);

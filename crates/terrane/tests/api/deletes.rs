@@ -11,7 +11,7 @@ fn range_deletes_respect_their_bounds() {
     db.flush().unwrap();
     db.delete_range("001".."003").unwrap();
     db.delete_range("005"..="006").unwrap();
-    db.delete_range::<&str>((Excluded("007"), Included("008"))).unwrap();
+    db.delete_range((Excluded("007"), Included("008"))).unwrap();
     let left = ["000", "003", "004", "007", "009"];
     assert_eq!(keys(db.iter().unwrap()), left);
     db.flush().unwrap();
@@ -20,10 +20,10 @@ fn range_deletes_respect_their_bounds() {
     assert_eq!(keys(db.iter().unwrap()), ["000", "003"]);
     db.delete_range(.."003").unwrap();
     assert_eq!(keys(db.iter().unwrap()), ["003"]);
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert_eq!(keys(db.iter().unwrap()), ["003"]);
     assert_eq!(db.stats().table_range_tombstones, 0);
-    db.delete_range::<&str>(..).unwrap();
+    db.delete_range(..).unwrap();
     assert_eq!(db.iter().unwrap().count(), 0);
 }
 
@@ -64,7 +64,7 @@ fn a_put_after_a_range_delete_is_visible_wherever_both_end_up() {
     check("in two runs");
     db.wait_for_compactions().unwrap();
     check("where the design wants them");
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     check("compacted");
     assert_eq!(db.stats().table_entries, 2);
 }
@@ -94,7 +94,7 @@ fn snapshots_see_the_contents_before_each_range_delete() {
             db.flush().unwrap();
         }
     }
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     for (snapshot, count) in &snapshots {
         assert_eq!(snapshot.iter().unwrap().count(), *count);
         let gets = (0..10).filter(|n| snapshot.contains(format!("{n:03}")).unwrap()).count();
@@ -109,11 +109,11 @@ fn tables_that_a_range_delete_covers_are_dropped_unread() {
         db.put(format!("{number:05}"), [7; 100]).unwrap();
     }
     db.flush().unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     let before = db.stats();
     assert!(before.table_bytes > 200_000);
     db.delete_range("00010".."01990").unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     let stats = db.stats();
     assert!(stats.tables_dropped > 10, "{}", stats.tables_dropped);
     let read = stats.compaction_bytes_read - before.compaction_bytes_read;
@@ -130,7 +130,7 @@ fn deleting_an_absent_key_succeeds() {
     db.delete("nothing").unwrap();
     db.delete_range("a".."z").unwrap();
     db.flush().unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert_eq!(db.iter().unwrap().count(), 0);
     assert_eq!(db.stats().table_bytes, 0);
 }
@@ -170,7 +170,7 @@ fn nested_range_deletes_of_one_batch_take_little_memory_and_delete_their_keys() 
     check("in memory");
     db.flush().unwrap();
     check("in a table");
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     check("compacted");
 }
 

@@ -111,7 +111,7 @@ fn filters_and_compression_follow_the_new_design() {
         .open(DIR)
         .unwrap();
     write(&db, 0);
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     let plain = db.stats().table_bytes;
     for number in 0..100u32 {
         assert_eq!(db.get(format!("{number:04}x")).unwrap(), None);
@@ -120,7 +120,7 @@ fn filters_and_compression_follow_the_new_design() {
     let design = "leveling T=3; buffer=4KiB; filter=12; compression=lz4; memtable=skiplist";
     db.set_design(design.parse().unwrap()).unwrap();
     write(&db, 0);
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert!(db.stats().table_bytes < plain * 3 / 4, "{} of {plain}", db.stats().table_bytes);
     for number in 0..100u32 {
         assert_eq!(db.get(format!("{number:04}x")).unwrap(), None);
@@ -146,7 +146,7 @@ fn a_build_without_the_compressor_refuses_a_new_design_with_zstd() {
         }
     }
     write(&db, 0);
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert_eq!(pairs(db.iter().unwrap()).len(), 400);
 }
 

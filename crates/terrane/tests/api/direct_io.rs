@@ -12,7 +12,7 @@ use crate::support::{DIR, fill, in_memory, small_design, value};
 fn run(options: Options) -> Db {
     let db = options.design(small_design()).open(DIR).unwrap();
     (0..4).for_each(|round| fill(&db, 400, round));
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     db
 }
 
@@ -57,7 +57,7 @@ fn every_pair_of_modes_reads_what_was_written_on_a_disk() {
             };
             let db = options().design(small_design()).open(dir.path()).unwrap();
             (0..3).for_each(|round| fill(&db, 400, round));
-            db.compact_range::<&str>(..).unwrap();
+            db.compact_range(..).unwrap();
             db.close().unwrap();
             let db = options().open(dir.path()).unwrap();
             for number in 0..400 {

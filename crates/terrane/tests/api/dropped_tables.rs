@@ -15,7 +15,7 @@ fn fill_and_settle(db: &Db) {
     for number in 0..2000u32 {
         db.put(format!("{number:05}"), [7; 100]).unwrap();
     }
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert!(db.tree().shape.table_count() > 40 && db.stats().table_bytes > 200_000);
 }
 
@@ -44,7 +44,7 @@ fn covered_tables_are_dropped_by_one_edit_without_a_read() {
     assert_eq!(db.get("00500").unwrap(), None);
     db.put("00500", "again").unwrap();
     assert_eq!(db.iter().unwrap().count(), 21);
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert_eq!(db.iter().unwrap().rev().count(), 21);
     assert_eq!(db.stats().table_range_tombstones, 0);
 }
@@ -56,7 +56,7 @@ fn files_of_dropped_tables_are_removed_with_the_last_reader() {
     fill_and_settle(&db);
     let mut iter = db.iter().unwrap();
     assert!(iter.advance().unwrap());
-    db.delete_range::<&str>(..).unwrap();
+    db.delete_range(..).unwrap();
     db.flush().unwrap();
     db.wait_for_compactions().unwrap();
     let tables = || {
@@ -115,7 +115,7 @@ fn entries_below_a_dropped_table_stay_deleted() {
     db.put("m", "old").unwrap();
     db.put("n", "old").unwrap();
     db.put("z", "old").unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     db.put("k", "new").unwrap();
     db.delete("m").unwrap();
     db.delete_range("n".."o").unwrap();
@@ -138,7 +138,7 @@ fn entries_below_a_dropped_table_stay_deleted() {
     check("at rest");
     db.compact_range("b".."c").unwrap();
     check("compacted in part");
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     check("compacted");
 }
 
@@ -177,7 +177,7 @@ fn dropped_tables_stay_gone_after_reopening_and_crashes() {
 
 fn tables_are_consistent(options: &Options, image: &MemoryStorage) -> bool {
     let db = options.clone().storage(Arc::new(image.clone())).open(DIR).unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     let count = db.iter().unwrap().count();
     count == 20 || count == 2000
 }
@@ -193,7 +193,7 @@ fn tables_that_an_iterator_pinned_are_removed_soon_after_it() {
     for number in 0..2000u32 {
         db.put(format!("{number:05}"), [8; 100]).unwrap();
     }
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     let files = || {
         let names = storage.list(Path::new(DIR)).unwrap();
         names.iter().filter(|name| name.ends_with(".sst")).count()

@@ -116,7 +116,7 @@ fn a_late_delete_emits_one_event() {
     let db = options.delete_persistence(Duration::from_secs(100)).open(DIR).unwrap();
     db.put("a", "1").unwrap();
     db.flush().unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     let _holds_it = db.snapshot();
     db.delete("a").unwrap();
     db.flush().unwrap();
@@ -172,7 +172,7 @@ fn a_late_dead_value_emits_one_event() {
     assert_eq!(late(), []);
     clock.advance(Duration::from_secs(11));
     db.put("c", "1").unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     let [Event::DeadValuesLate { age_micros, threshold_micros, .. }] = late()[..] else {
         panic!("{:?}", late())
     };

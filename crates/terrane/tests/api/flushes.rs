@@ -102,7 +102,7 @@ fn merging_flushes_keep_only_versions_that_snapshots_see() {
     assert_eq!(db.iter().unwrap().count(), 20);
     drop(snapshot);
     db.put("000", "again").unwrap();
-    db.delete_range::<&str>(..).unwrap();
+    db.delete_range(..).unwrap();
     db.flush().unwrap();
     // Everything is deleted, and no older entries are left that the tombstones must hide.
     assert_eq!((db.stats().tables, db.iter().unwrap().count()), (0, 0));
@@ -177,7 +177,7 @@ fn deletes_are_persistent_in_time_though_flushes_merge() {
     let db = options.design(DESIGN.parse().unwrap()).open(DIR).unwrap();
     fill(&db, 30, 0);
     db.flush().unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     db.delete("003").unwrap();
     for round in 0..50 {
         clock.advance(Duration::from_secs(3));

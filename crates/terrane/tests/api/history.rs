@@ -49,7 +49,7 @@ fn deletes_report_the_worst_case_and_violations() {
     let db = open(dir.path(), &clock, "leveling; buffer=4KiB; table=4KiB");
     db.put("a", "1").unwrap();
     db.flush().unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     let snapshot = db.snapshot();
     db.delete("a").unwrap();
     db.flush().unwrap();

@@ -16,7 +16,7 @@ fn letters() -> Db {
         db.put(key, format!("{key} in a table")).unwrap();
     }
     db.flush().unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     for key in ["b", "d", "f", "going"] {
         db.put(key, format!("{key} in another")).unwrap();
     }
@@ -89,12 +89,12 @@ fn bounds_of_every_kind_select_the_right_keys() {
                 after && before
             };
             let expected: Vec<_> = all.keys().filter(|key| inside(key)).cloned().collect();
-            let range = || db.range::<&str>((*start, *end)).unwrap();
+            let range = || db.range((*start, *end)).unwrap();
             assert_eq!(keys(range()), expected, "{start:?} {end:?}");
             let mut back = keys(range().rev());
             back.reverse();
             assert_eq!(back, expected, "{start:?} {end:?} from the back");
-            assert_eq!(keys(db.snapshot().range::<&str>((*start, *end)).unwrap()), expected);
+            assert_eq!(keys(db.snapshot().range((*start, *end)).unwrap()), expected);
         }
     }
 }
@@ -221,10 +221,10 @@ fn an_iterator_keeps_its_initial_view() {
     let db = letters();
     let (mut forwards, backwards) = (db.iter().unwrap(), db.iter().unwrap());
     assert_eq!(next(&mut forwards).unwrap(), "a");
-    db.delete_range::<&str>(..).unwrap();
+    db.delete_range(..).unwrap();
     db.put("new", "v").unwrap();
     db.flush().unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert_eq!(keys(db.iter().unwrap()), ["new"]);
     assert_eq!(keys(forwards).concat(), "bcdefghi");
     assert_eq!(keys(backwards.rev()).concat(), "ihgfedcba");
@@ -314,7 +314,7 @@ fn the_first_and_last_keys_are_found_past_deleted_ones() {
     assert_eq!(key(db.first().unwrap()), b"010");
     assert_eq!(key(db.last().unwrap()), b"098");
     assert!(!db.is_empty().unwrap());
-    db.delete_range::<&str>(..).unwrap();
+    db.delete_range(..).unwrap();
     assert!(
         db.is_empty().unwrap() && db.first().unwrap().is_none() && db.last().unwrap().is_none()
     );

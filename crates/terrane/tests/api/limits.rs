@@ -75,7 +75,7 @@ fn keys_and_values_may_be_empty() {
     db.delete("").unwrap();
     assert!(!db.contains("").unwrap());
     db.flush().unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert_eq!(keys(db.iter().unwrap()), ["empty"]);
 }
 
@@ -102,7 +102,7 @@ fn values_around_every_internal_boundary_read_back() {
     check("in memory");
     db.flush().unwrap();
     check("in tables");
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     check("after a compaction");
 }
 
@@ -126,7 +126,7 @@ fn large_value(len: usize) {
     assert_eq!(keys(db.iter().unwrap().rev()), ["quite after", "large", "before"]);
     // A value that a reader holds outlives the database.
     db.delete("large").unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert_eq!(db.get("large").unwrap(), None);
     db.close().unwrap();
     assert!(held == value, "held");

@@ -66,7 +66,7 @@ fn a_process_that_lost_its_lock_removes_no_table_of_the_other() {
     }
     remove_lock(dir.path());
     let second = Db::open(dir.path()).unwrap();
-    assert_lost(first.compact_range::<&str>(..));
+    assert_lost(first.compact_range(..));
     drop(first);
     assert_eq!(second.get("a").unwrap().unwrap(), "2");
     second.close().unwrap();

@@ -8,6 +8,7 @@
 //! | `lock_lost` | a directory that another process takes |
 //! | `reopening` | the log after an opening |
 //! | `limits`, `errors` | the length of keys and values; the text of errors |
+//! | `estimates` | ranges of all types, keys without values, clearing, estimates |
 //! | `iterators` | both ends, seeks, bounds of all kinds |
 //! | `parallel_reads` | read threads change no answer |
 //! | `snapshots`, `deletes` | what a snapshot sees; deletes of keys and ranges |
@@ -56,6 +57,7 @@ mod disk_full;
 mod dropped_tables;
 mod durability;
 mod errors;
+mod estimates;
 mod events;
 mod fairness;
 mod flushes;

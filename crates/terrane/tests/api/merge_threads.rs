@@ -54,7 +54,7 @@ fn subcompactions_produce_the_contents_of_the_whole_merge() {
         let db = options(Arc::clone(&storage), threads).background(background).open(DIR).unwrap();
         let snapshot = write(&db);
         let before = (pairs(db.iter().unwrap()), pairs(snapshot.iter().unwrap()));
-        db.compact_range::<&[u8]>(..).unwrap();
+        db.compact_range(..).unwrap();
         let after = (pairs(db.iter().unwrap()), pairs(snapshot.iter().unwrap()));
         assert_eq!(before, after);
         let small = small_tables(&db);
@@ -90,7 +90,7 @@ fn a_failed_subcompaction_ends_the_merge_and_leaves_no_files() {
         is_permanent: false,
         error: std::io::ErrorKind::Other,
     }));
-    assert!(db.compact_range::<&[u8]>(..).is_err());
+    assert!(db.compact_range(..).is_err());
     assert_eq!(storage.fired(), 1);
     storage.set(None);
     let tables = |db: &Db| db.tree().shape.table_count();
@@ -100,7 +100,7 @@ fn a_failed_subcompaction_ends_the_merge_and_leaves_no_files() {
     };
     assert_eq!(files(), tables(&db));
     assert_eq!(pairs(db.iter().unwrap()), before);
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert_eq!(pairs(db.iter().unwrap()), before);
     db.close().unwrap();
 }

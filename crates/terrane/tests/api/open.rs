@@ -144,7 +144,7 @@ fn a_read_only_database_refuses_every_change_and_leaves_every_file() {
         reader.delete_range("a".."b"),
         reader.flush(),
         reader.sync(),
-        reader.compact_range::<&str>(..),
+        reader.compact_range(..),
         reader.set_design(small_design()),
         reader.drop_keyspace("x").map(drop),
         reader.keyspace("new", terrane::KeyspaceOptions::new()).map(drop),

@@ -376,7 +376,7 @@ fn a_table_that_is_not_part_of_the_database_is_not_used() {
     fs::copy(&old, &saved).unwrap();
     let db = Db::open(original.path()).unwrap();
     db.delete_range("a".."b").unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     db.close().unwrap();
     assert!(!old.exists() && !live.exists());
     let live = table_of(&original.path(), "b05");

@@ -34,7 +34,7 @@ fn a_snapshot_stays_through_flushes_compactions_range_deletes_and_the_end_of_the
     check("after a range delete");
     db.flush().unwrap();
     db.wait_for_compactions().unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     check("after a compaction");
     assert_eq!(db.iter().unwrap().count(), 30);
     drop(db);
@@ -49,14 +49,14 @@ fn space_that_only_a_snapshot_needs_is_freed_with_it() {
     let snapshot = db.snapshot();
     let clone = snapshot.clone();
     assert_eq!(db.stats().snapshots, 1);
-    db.delete_range::<&str>(..).unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.delete_range(..).unwrap();
+    db.compact_range(..).unwrap();
     assert!(db.stats().table_entries >= 200);
     drop(snapshot);
     assert_eq!(clone.iter().unwrap().count(), 200);
     drop(clone);
     assert_eq!(db.stats().snapshots, 0);
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     let stats = db.stats();
     assert_eq!((stats.table_entries, stats.table_bytes), (0, 0));
 }
@@ -75,7 +75,7 @@ fn a_snapshot_covers_all_keyspaces_at_one_sequence_number() {
     assert!(first.sequence_number() < second.sequence_number());
     assert_eq!(first.get_in(&other, "k").unwrap().unwrap(), "one");
     assert_eq!(second.get_in(&other, "k").unwrap().unwrap(), "two");
-    assert_eq!(keys(second.range_in::<&str>(&other, ..).unwrap()), ["k"]);
+    assert_eq!(keys(second.range_in(&other, ..).unwrap()), ["k"]);
     assert_eq!(first.get("k").unwrap().unwrap(), "1");
     assert_eq!(other.get("k").unwrap(), None);
 }
@@ -99,7 +99,7 @@ fn a_snapshot_reads_other_keyspaces_in_every_way_that_it_reads_the_default_one()
         other.put(key, key).unwrap();
     }
     let snapshot = db.snapshot();
-    other.delete_range::<&str>(..).unwrap();
+    other.delete_range(..).unwrap();
     other.put("a3", "later").unwrap();
     assert_eq!(snapshot.get_in(&other, "a1").unwrap().unwrap(), "a1");
     assert!(snapshot.contains_in(&other, "b1").unwrap());

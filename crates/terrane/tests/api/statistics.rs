@@ -50,7 +50,7 @@ fn bytes_of_flushes_and_compactions_are_those_of_the_tables_that_they_made() {
     assert_eq!((flushed.flushes, flushed.compactions), (3, 0));
     assert_eq!(flushed.flush_bytes_written, flushed.table_bytes);
     assert!(flushed.write_amplification() > 1.0);
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     let stats = db.stats();
     assert_eq!(stats.compaction_bytes_written, stats.table_bytes);
     assert_eq!((stats.flush_bytes_written, stats.table_entries), (flushed.table_bytes, 300));
@@ -90,7 +90,7 @@ fn a_get_that_finds_its_key_looks_into_one_block_of_the_run_that_has_it() {
         let options: Options = options.read_mode(mode);
         let db = options.design(small_design()).open(DIR).unwrap();
         fill(&db, 300, 0);
-        db.compact_range::<&str>(..).unwrap();
+        db.compact_range(..).unwrap();
         let before = db.stats();
         for number in 0..300u32 {
             assert_eq!(db.get(format!("{number:03}")).unwrap().unwrap(), value(number, 0));
@@ -118,7 +118,7 @@ fn compactions_are_timed_and_moves_are_counted_separately() {
     for number in 0..2_000u32 {
         db.put(number.to_be_bytes(), [2; 50]).unwrap();
     }
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     let stats = db.stats();
     assert!(stats.compactions > moved.compactions);
     assert_eq!(stats.compaction_times.count(), stats.compactions);
@@ -139,7 +139,7 @@ fn reads_are_counted_by_level_and_tombstones_by_age() {
         let options = options.read_mode(mode).clock(clock.clone());
         let db = options.design(small_design()).open(DIR).unwrap();
         fill(&db, 300, 0);
-        db.compact_range::<&str>(..).unwrap();
+        db.compact_range(..).unwrap();
         let shape = db.tree().shape;
         let last = shape.last_level();
         assert!(last > 0, "{mode}");

@@ -78,7 +78,7 @@ fn large_values_are_in_value_files_and_read_back() {
     db.flush().unwrap();
     assert!(value_files(&storage).len() > 3);
     check(&db, 200, 1);
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     check(&db, 200, 1);
     db.close().unwrap();
     let db = options.clone().open(DIR).unwrap();
@@ -94,15 +94,15 @@ fn files_without_live_values_are_removed() {
     for round in 0..5 {
         fill(&db, 100, round);
     }
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     check(&db, 100, 4);
     let bytes = |names: &[String]| -> u64 {
         names.iter().map(|name| storage.len(&Path::new(DIR).join(name)).unwrap()).sum()
     };
     let files = value_files(&storage);
     assert!(bytes(&files) < 30_000, "{} bytes in {files:?}", bytes(&files));
-    db.delete_range::<&[u8]>(..).unwrap();
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.delete_range(..).unwrap();
+    db.compact_range(..).unwrap();
     db.wait_for_compactions().unwrap();
     assert_eq!(value_files(&storage), [""; 0]);
 }
@@ -122,7 +122,7 @@ fn compacting_a_range_removes_dead_values_from_files_with_live_ones() {
     let values = design("apart(100,garbage=100%,space=100,file=4KiB)");
     let db = options.design(values).open(DIR).unwrap();
     fill(&db, 100, 1);
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     db.delete("041").unwrap();
     db.put("077", large(77, 2)).unwrap();
     db.compact_range("035".."045").unwrap();
@@ -130,7 +130,7 @@ fn compacting_a_range_removes_dead_values_from_files_with_live_ones() {
     assert!(!is_stored(&storage, &large(41, 1)) && !is_stored(&storage, &large(77, 1)));
     assert!(is_stored(&storage, &large(40, 1)) && is_stored(&storage, &large(77, 2)));
     db.delete_range("003".."097").unwrap();
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     for number in 0..100 {
         let is_live = !(3..97).contains(&number);
         assert_eq!(is_stored(&storage, &large(number, 1)), is_live, "{number}");
@@ -142,18 +142,18 @@ fn compacting_a_range_removes_dead_values_from_files_with_live_ones() {
 fn a_design_without_values_apart_brings_them_back() {
     let (db, _, storage) = open("apart(100,garbage=20%)");
     fill(&db, 100, 1);
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert!(!value_files(&storage).is_empty());
     db.set_design(design("inline")).unwrap();
     check(&db, 100, 1);
     fill(&db, 100, 2);
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert_eq!(value_files(&storage), [""; 0]);
     check(&db, 100, 2);
     db.set_design(design("apart(64)")).unwrap();
     fill(&db, 20, 3);
     db.delete_range("020"..).unwrap();
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert!(!value_files(&storage).is_empty());
     check(&db, 20, 3);
 }
@@ -167,12 +167,12 @@ fn snapshots_and_iterators_keep_removed_files() {
     let mut iter = db.iter().unwrap();
     assert!(iter.advance().unwrap());
     fill(&db, 50, 2);
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert_eq!(snapshot.get("007").unwrap().unwrap(), large(7, 1));
     assert_eq!(iter.count(), 99);
     drop(snapshot);
     fill(&db, 50, 3);
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     check(&db, 50, 3);
     assert!(value_files(&storage).len() < 5);
 }
@@ -213,7 +213,7 @@ fn dropped_keyspaces_and_checkpoints() {
     drop(other);
     assert_eq!(value_files(&storage).len(), before - 1);
     fill(&db, 50, 2);
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     check(&db, 50, 2);
     let copy = options.open("copy").unwrap();
     check(&copy, 50, 1);
@@ -259,18 +259,18 @@ fn a_damaged_value_is_reported_and_harms_no_other() {
     for number in (0..60).filter(|number| number % 3 > 0 && *number != 7) {
         db.put(format!("{number:03}"), large(number, 2)).unwrap();
     }
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     db.wait_for_compactions().unwrap();
     assert_eq!(db.get("007").unwrap_err().kind(), ErrorKind::Corruption);
     assert_eq!(db.get("009").unwrap().unwrap(), large(9, 1));
     // Values that go back into tables leave the damaged one where it is.
     db.set_design(design("inline")).unwrap();
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     db.wait_for_compactions().unwrap();
     assert_eq!(db.get("007").unwrap_err().kind(), ErrorKind::Corruption);
     assert!(value_files(&storage).contains(&holder));
     db.put("007", "written again").unwrap();
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     assert!(!value_files(&storage).contains(&holder));
     assert_eq!(db.get("006").unwrap().unwrap(), large(6, 1));
 }
@@ -295,7 +295,7 @@ fn garbage_of_damaged_files_does_not_stop_writers() {
         }
         db.flush().unwrap();
     }
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     let tree = db.tree();
     let by_shape = terrane_policy::admit(&tree.shape, 0, &tree.design);
     assert!(matches!(by_shape, terrane_policy::Admission::Stop(_)), "{}", tree.shape);
@@ -367,7 +367,7 @@ fn a_collection_leaves_only_the_damaged_values_behind() {
     }
     db.close().unwrap();
     let db = options.open(DIR).unwrap();
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     let files = value_files(&storage);
     assert!(!files.iter().any(|name| old.contains(name)), "{files:?}");
 }

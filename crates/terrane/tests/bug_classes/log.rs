@@ -225,7 +225,7 @@ fn a_synced_write_survives_after_every_other_operation() {
     type Act = fn(&Db);
     let acts: [(&str, Act); 9] = [
         ("flush", |db| db.flush().unwrap()),
-        ("compact", |db| db.compact_range::<&[u8]>(..).unwrap()),
+        ("compact", |db| db.compact_range(..).unwrap()),
         ("sync", |db| db.sync().unwrap()),
         ("make a keyspace", |db| drop(db.keyspace("more", KeyspaceOptions::new()).unwrap())),
         ("drop a keyspace", |db| {

@@ -93,7 +93,7 @@ fn the_cache_never_returns_blocks_of_tables_that_are_gone() {
         }
         match round % 3 {
             0 => assert!(db.drop_keyspace("other").unwrap()),
-            1 => db.compact_range::<&[u8]>(..).unwrap(),
+            1 => db.compact_range(..).unwrap(),
             _ => {
                 db.close().unwrap();
                 db = options(storage.clone()).read_mode(ReadMode::Cached).open(DIR).unwrap();

@@ -96,7 +96,7 @@ fn snapshots_stay_exact_while_others_are_released_during_compactions() {
             for round in 1..400 {
                 write(round);
                 if round % 50 == 0 {
-                    db.compact_range::<&[u8]>(..).unwrap();
+                    db.compact_range(..).unwrap();
                 }
             }
         }));
@@ -116,7 +116,7 @@ fn a_snapshot_of_an_empty_database_stays_empty() {
         db.put([number], [number; 60]).unwrap();
     }
     db.flush().unwrap();
-    db.compact_range::<&[u8]>(..).unwrap();
+    db.compact_range(..).unwrap();
     db.wait_for_compactions().unwrap();
     assert!((0..200u8).all(|number| empty.get([number]).unwrap().is_none()));
     assert_eq!(entries(empty.iter().unwrap()), []);
@@ -126,8 +126,8 @@ fn a_snapshot_of_an_empty_database_stays_empty() {
     db.checkpoint("copy").unwrap();
     let copy = options(storage).open("copy").unwrap();
     let first = copy.snapshot();
-    copy.delete_range::<&[u8]>(..).unwrap();
-    copy.compact_range::<&[u8]>(..).unwrap();
+    copy.delete_range(..).unwrap();
+    copy.compact_range(..).unwrap();
     assert_eq!(entries(first.iter().unwrap()).len(), 200);
     assert_eq!(contents(&copy, "default"), []);
 }

@@ -130,8 +130,8 @@ fn scan(session: &Session, case: &Case) -> Result<Iter, Error> {
     let from = case.argument("from").map_or(Bound::Unbounded, Bound::Included);
     let to = case.argument("to").map_or(Bound::Unbounded, Bound::Excluded);
     match session.snapshot(case) {
-        Some(snapshot) => snapshot.range_in::<&str>(&keyspace, (from, to)),
-        None => keyspace.range::<&str>((from, to)),
+        Some(snapshot) => snapshot.range_in(&keyspace, (from, to)),
+        None => keyspace.range((from, to)),
     }
 }
 
@@ -147,7 +147,7 @@ fn background(session: &mut Session, case: &Case) -> Answer {
         "flush" if case.argument("in").is_some() => keyspace().flush(),
         "flush" => session.db().flush(),
         "settle" => session.db().wait_for_compactions(),
-        "compact" => keyspace().compact_range::<&str>(range()),
+        "compact" => keyspace().compact_range(range()),
         "job" => session.db().run_background_job().map(drop),
         "design" => keyspace().set_design(case.argument("to").unwrap().parse().unwrap()),
         _ => return None,

@@ -229,7 +229,7 @@ impl Database<'_> {
                 let keyspace = db.keyspace(name, KeyspaceOptions::new()).unwrap();
                 keyspace.set_design(design(rng)).unwrap();
             }
-            14 => db.compact_range::<&[u8]>(..).unwrap(),
+            14 => db.compact_range(..).unwrap(),
             15..=17 => self.checkpoint(db, rng, before),
             _ => {
                 let options = KeyspaceOptions::new().design(design(rng));

@@ -74,7 +74,7 @@ fn a_missing_table_is_missing_next_to_a_writer_and_without_one() {
     let db = options().open(dir.path()).unwrap();
     write(&db, 0);
     db.flush().unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
     let table = newest(dir.path(), ".sst");
     std::fs::remove_file(&table).unwrap();
     let check = || {

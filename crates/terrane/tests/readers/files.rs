@@ -22,7 +22,7 @@ fn rewrite(db: &Db, round: u32) {
         db.put(format!("{number:04}"), format!("{round:060}")).unwrap();
     }
     db.flush().unwrap();
-    db.compact_range::<&str>(..).unwrap();
+    db.compact_range(..).unwrap();
 }
 
 fn tables_and_logs(storage: &dyn Storage, dir: &Path) -> BTreeSet<String> {

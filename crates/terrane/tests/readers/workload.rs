@@ -139,7 +139,7 @@ fn administer(
         let keyspace = &all[rng.below(all.len() as u64) as usize];
         match rng.below(5) {
             0 => db.flush().unwrap(),
-            1 => keyspace.compact_range::<&str>(..).unwrap(),
+            1 => keyspace.compact_range(..).unwrap(),
             2 => {
                 let design: Design = rng.pick(DESIGNS).parse().unwrap();
                 keyspace.set_design(design).unwrap();

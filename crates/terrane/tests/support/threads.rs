@@ -644,7 +644,7 @@ impl Disturber {
             0..=11 => self.switch(db),
             12..=13 => db.flush().unwrap(),
             14 => db.wait_for_compactions().unwrap(),
-            15 => db.compact_range::<&[u8]>(..).unwrap(),
+            15 => db.compact_range(..).unwrap(),
             16 => self.checkpoint(phase),
             17 => self.check_everything(phase),
             27 => self.read_only(phase),
