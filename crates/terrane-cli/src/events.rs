@@ -43,6 +43,7 @@ fn name(event: &Event) -> &'static str {
         Event::JobEnded { .. } => "job-ended",
         Event::TablesDropped { .. } => "tables-dropped",
         Event::DesignChanged { .. } => "design-changed",
+        Event::OptionChanged { .. } => "option-changed",
         Event::WritesStalled(_) => "writes-stalled",
         Event::WritesResumed { .. } => "writes-resumed",
         Event::WorkFailed { .. } => "trouble-begun",

@@ -13,6 +13,7 @@
 //! Parts are separated by `;`, and within the first part by spaces. [`Design`] lists all keys.
 //! [`Design::settings`] and [`Design::from_settings`] give and take the parts, for other syntaxes.
 
+mod brief;
 mod constraint;
 mod filters;
 mod fitted;
@@ -32,6 +33,7 @@ use std::fmt;
 
 use crate::scheduler::Scheduler;
 use crate::strategy::{Eagerness, Strategy};
+pub use brief::Difference;
 pub use constraint::{Bound, Constraint, Limit, NEVER, Stall, Violation};
 pub use filters::FilterAllocation;
 pub use flush_mode::FlushMode;

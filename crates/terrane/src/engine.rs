@@ -50,7 +50,7 @@ use crate::batch::Batch;
 use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::io_budget::IoBudget;
-use crate::options::Options;
+use crate::options::{Options, RequestedDesign};
 use crate::stats::OperationCounts;
 use crate::types::{KeyspaceId, SeqNo};
 use crate::value::Value;
@@ -232,8 +232,16 @@ impl Engine {
     }
 
     /// Returns the tree of this name, and creates it if it does not exist.
-    pub(crate) fn keyspace(&self, name: &str, design: Option<&Design>) -> Result<Arc<Tree>> {
+    pub(crate) fn keyspace(
+        &self,
+        name: &str,
+        design: Option<&RequestedDesign>,
+    ) -> Result<Arc<Tree>> {
         let tree = self.parts.catalog.keyspace(name, design)?;
+        let changed = design.and_then(RequestedDesign::to_change);
+        if let Some(design) = changed.filter(|_| !self.context().health.is_read_only()) {
+            self.parts.jobs.change_design(&tree, design)?;
+        }
         self.start_drain_threads()?;
         Ok(tree)
     }
@@ -245,7 +253,7 @@ impl Engine {
 
     /// Changes the design of a tree.
     pub(crate) fn set_design(&self, tree: &Arc<Tree>, design: Design) -> Result<()> {
-        self.parts.catalog.set_design(tree, design)?;
+        self.parts.catalog.set_design(tree, design, None)?;
         self.start_drain_threads()
     }
 

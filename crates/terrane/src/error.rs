@@ -4,10 +4,14 @@
 //! what the caller can do. Errors are cheap to clone, because many callers may receive the failure
 //! of one background job.
 
+mod other_design;
+
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+pub use other_design::OtherDesign;
 
 /// The result of a fallible operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -45,6 +49,8 @@ pub enum ErrorKind {
 pub enum Error {
     /// An argument or an option is invalid.
     Invalid(Box<Invalid>),
+    /// A keyspace has another design than the one it was opened with.
+    OtherDesign(Box<OtherDesign>),
     /// The directory does not contain a database.
     NoDatabase {
         /// The directory.
@@ -193,6 +199,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid(_)
+            | Self::OtherDesign(_)
             | Self::NoDatabase { .. }
             | Self::DatabaseExists { .. }
             | Self::UnfinishedCheckpoint { .. }
@@ -261,6 +268,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invalid(invalid) => invalid.fmt(f),
+            Self::OtherDesign(difference) => difference.fmt(f),
             Self::NoDatabase { path } => write!(f, "no database in '{}'", path.display()),
             Self::DatabaseExists { path } => {
                 write!(f, "'{}' already contains a database", path.display())

@@ -13,7 +13,7 @@
 mod log;
 mod sentence;
 
-use terrane_policy::StallCause;
+use terrane_policy::{Forecast, StallCause};
 
 use crate::error::ErrorKind;
 pub(crate) use log::{EventLog, Listener};
@@ -133,6 +133,19 @@ pub enum Event {
         before: String,
         /// The new design.
         after: String,
+        /// The predicted work, if [`Options::design_or_change`](crate::Options::design_or_change) or
+        /// its counterpart for keyspaces made the change.
+        forecast: Option<PredictedChange>,
+    },
+    /// An opening changed a stored option.
+    #[non_exhaustive]
+    OptionChanged {
+        /// The name of the option.
+        option: &'static str,
+        /// The previous value.
+        before: String,
+        /// The new value.
+        after: String,
     },
     /// Writers are delayed or stopped.
     WritesStalled(WriteStall),
@@ -195,6 +208,31 @@ pub enum Event {
         /// The delete persistence time, in microseconds.
         threshold_micros: u64,
     },
+}
+
+/// The predicted work of a change of design; see [`Forecast`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PredictedChange {
+    /// The compactions until the tree satisfies the new design, at least.
+    pub compactions: u64,
+    /// The bytes that they read, which is also the maximum that they write again.
+    pub bytes_rewritten: u64,
+    /// The number of sorted runs before.
+    pub runs_before: u64,
+    /// The number of sorted runs after the compactions.
+    pub runs_after: u64,
+}
+
+impl PredictedChange {
+    pub(crate) fn of(forecast: &Forecast) -> Self {
+        Self {
+            compactions: forecast.jobs,
+            bytes_rewritten: forecast.bytes_rewritten,
+            runs_before: forecast.before.runs,
+            runs_after: forecast.after.runs,
+        }
+    }
 }
 
 /// A write stall, and the condition that ends it.

@@ -9,6 +9,7 @@ use crate::engine::{Tree, Write};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::iterator::Iter;
+use crate::options::{IfOther, RequestedDesign};
 use crate::range::{ALL_KEYS, HalfOpen, KeyBounds, bounds_of, prefix_bounds};
 use crate::tree_view::TreeView;
 use crate::types::KeyspaceId;
@@ -18,7 +19,7 @@ use crate::write_options::WriteOptions;
 /// Options for creating or opening a keyspace.
 #[derive(Debug, Clone, Default)]
 pub struct KeyspaceOptions {
-    pub(crate) design: Option<Design>,
+    pub(crate) design: Option<RequestedDesign>,
 }
 
 impl KeyspaceOptions {
@@ -27,10 +28,28 @@ impl KeyspaceOptions {
         Self::default()
     }
 
-    /// Sets the design of the tree.
+    /// Sets the design of the tree. Opening a keyspace whose design differs is an error.
     #[must_use]
     pub fn design(mut self, design: Design) -> Self {
-        self.design = Some(design);
+        self.design = Some(design.into());
+        self
+    }
+
+    /// Sets the design of the tree for the case that the keyspace is created. An existing keyspace
+    /// keeps its design.
+    #[must_use]
+    pub fn design_if_new(mut self, design: Design) -> Self {
+        self.design = Some(RequestedDesign::new(design, IfOther::Keep));
+        self
+    }
+
+    /// Sets the design of the tree, and changes the design of an existing keyspace that differs, as
+    /// [`Keyspace::set_design`] does. The change is reported with its forecast in
+    /// [`Event::DesignChanged`](crate::Event::DesignChanged). A database that is open read-only
+    /// changes nothing.
+    #[must_use]
+    pub fn design_or_change(mut self, design: Design) -> Self {
+        self.design = Some(RequestedDesign::new(design, IfOther::Change));
         self
     }
 }

@@ -99,8 +99,10 @@ mod write_options;
 pub use clock::{Clock, JobTime, ManualClock, SystemClock};
 pub use db::Db;
 pub use durability::Durability;
-pub use error::{Corruption, Error, ErrorKind, Invalid, IoFailure, Result};
-pub use event::{BackgroundWork, Event, FlushReason, LoggedEvent, StallEffect, WriteStall};
+pub use error::{Corruption, Error, ErrorKind, Invalid, IoFailure, OtherDesign, Result};
+pub use event::{
+    BackgroundWork, Event, FlushReason, LoggedEvent, PredictedChange, StallEffect, WriteStall,
+};
 pub use io_budget::IoBudget;
 pub use iterator::Iter;
 pub use keys::Keys;

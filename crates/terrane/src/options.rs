@@ -3,13 +3,17 @@
 //! | module | one line |
 //! |---|---|
 //! | `declare` | the macro behind the declaration |
+//! | `if_new` | values for the creation of a database only, and changes of its design |
+//! | `requested_design` | a design, and how an opening treats another stored one |
 //! | `values` | the types of options and their text forms |
 //!
 //! Options are stored with the database. Options passed to a later opening override the stored
 //! ones, except the design of the default keyspace: opening with another design is an error that
-//! explains how to change the design.
+//! explains how to change the design. [`Options::if_new`] gives values for the creation only.
 
 mod declare;
+mod if_new;
+mod requested_design;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -31,15 +35,17 @@ use crate::table::CacheWarming;
 
 pub use declare::OptionInfo;
 use declare::options;
+pub(crate) use requested_design::{IfOther, RequestedDesign};
 pub(crate) use values::LogDir;
 pub use values::{Background, OpenMode, ReadMode, WriteMode, WritePath};
 use values::{Bytes, Persistence};
 
 options! {
     /// The design of the default keyspace: write buffer, compaction strategy, filters. See
-    /// [`Design`] for its text form.
-    design: Design as Design = default_design(),
-    accepts "a design such as `balanced` or `tiering T=4; filter=5`" where |design| design.validate().is_ok(),
+    /// [`Design`] for its text form. Opening a database whose design differs is an error; see
+    /// `design_if_new` and `design_or_change`.
+    design: Design as RequestedDesign = RequestedDesign::from(default_design()),
+    accepts "a design such as `balanced` or `tiering T=4; filter=5`" where |design| design.value.validate().is_ok(),
     trade_off "Fewer runs make reads cheaper and writes more expensive.",
     takes_effect "when the database is created; later with `Db::set_design`";
 
@@ -296,11 +302,6 @@ impl Options {
     pub fn on_event(mut self, listener: impl Fn(&LoggedEvent) + Send + Sync + 'static) -> Self {
         self.components.listener = Some(Listener::new(listener));
         self
-    }
-
-    /// Returns the design that was set, if any.
-    pub(crate) fn given_design(&self) -> Option<&Design> {
-        self.design.as_ref()
     }
 
     /// Returns the directory of the log that was set, if any.

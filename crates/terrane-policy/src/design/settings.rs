@@ -179,7 +179,7 @@ fn named(name: &str) -> Result<Design, ParseError> {
 }
 
 /// Returns the default design of an eagerness.
-fn eager(name: &str) -> Result<Design, ParseError> {
+pub(super) fn eager(name: &str) -> Result<Design, ParseError> {
     if name == "hybrid" {
         return Ok(Design::new(Eagerness::Hybrid(Runs::all(RunLimit::Tiered))));
     }

@@ -13,13 +13,20 @@ const FIRST_PART: [&str; 3] = ["T", "L0", "base"];
 impl Display for Design {
     /// Every choice, in the form that parses back to the same design.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.strategy.eagerness)?;
-        for (key, value) in self.settings() {
-            let separator = if FIRST_PART.contains(&key) { " " } else { "; " };
-            write!(f, "{separator}{key}={value}")?;
-        }
-        Ok(())
+        let settings = self.settings();
+        let settings = settings.iter().map(|(key, value)| (*key, value.as_str()));
+        f.write_str(&joined(&self.strategy.eagerness.to_string(), settings))
     }
+}
+
+/// Returns the text of a name with settings.
+pub(super) fn joined<'a>(name: &str, settings: impl Iterator<Item = Setting<'a>>) -> String {
+    let mut text = name.to_owned();
+    for (key, value) in settings {
+        let separator = if FIRST_PART.contains(&key) { " " } else { "; " };
+        text.extend([separator, key, "=", value]);
+    }
+    text
 }
 
 impl FromStr for Design {

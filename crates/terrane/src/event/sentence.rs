@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{BackgroundWork, Event, FlushReason, StallEffect, WriteStall};
+use super::{BackgroundWork, Event, FlushReason, PredictedChange, StallEffect, WriteStall};
 use crate::human::human;
 
 /// Formats a time in microseconds with three decimals.
@@ -64,9 +64,7 @@ impl fmt::Display for Event {
                 let dropped = tables(*dropped);
                 write!(f, "{keyspace}: dropped {dropped} covered by a range tombstone")
             }
-            Self::DesignChanged { keyspace, before, after } => {
-                write!(f, "{keyspace}: changed the design from '{before}' to '{after}'")
-            }
+            Self::DesignChanged { .. } | Self::OptionChanged { .. } => self.changed(f),
             Self::WritesStalled(stall) => stall.fmt(f),
             Self::WritesResumed { keyspace, cause, lasted_micros } => {
                 let lasted = time(*lasted_micros);
@@ -102,6 +100,19 @@ fn late(
 }
 
 impl Event {
+    fn changed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DesignChanged { keyspace, before, after, forecast } => {
+                write!(f, "{keyspace}: changed the design from '{before}' to '{after}'")?;
+                forecast.map_or(Ok(()), |forecast| write!(f, "; {forecast}"))
+            }
+            Self::OptionChanged { option, before, after } => {
+                write!(f, "changed {option} from {before} to {after}")
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn job_ended(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::JobEnded {
             keyspace,
@@ -135,6 +146,18 @@ impl Event {
             write!(f, ", {} moved", tables(*tables_moved))?;
         }
         write!(f, ", because of {why}")
+    }
+}
+
+impl fmt::Display for PredictedChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { compactions, bytes_rewritten, runs_before, runs_after } = self;
+        if *compactions == 0 {
+            return f.write_str("the tree satisfies it already");
+        }
+        let (s, bytes) = (if *compactions == 1 { "" } else { "s" }, human(*bytes_rewritten));
+        write!(f, "{compactions} compaction{s} will rewrite up to {bytes}, ")?;
+        write!(f, "and {runs_before} sorted runs become {runs_after}")
     }
 }
 
@@ -253,5 +276,37 @@ mod tests {
         ] {
             assert_eq!(event.to_string(), text);
         }
+    }
+
+    #[test]
+    fn changes_of_options_and_designs_are_sentences() {
+        let (option, before, after) = ("durability", "process".into(), "sync".into());
+        let changed = Event::OptionChanged { option, before, after };
+        assert_eq!(changed.to_string(), "changed durability from process to sync");
+        let change = |forecast| Event::DesignChanged {
+            keyspace: "default".into(),
+            before: "tiering".into(),
+            after: "leveling".into(),
+            forecast,
+        };
+        let plain = "default: changed the design from 'tiering' to 'leveling'";
+        assert_eq!(change(None).to_string(), plain);
+        let mut forecast = PredictedChange {
+            compactions: 1,
+            bytes_rewritten: 4096,
+            runs_before: 3,
+            runs_after: 1,
+        };
+        assert_eq!(
+            change(Some(forecast)).to_string(),
+            format!(
+                "{plain}; 1 compaction will rewrite up to 4.00 KiB, and 3 sorted runs become 1"
+            )
+        );
+        forecast.compactions = 0;
+        assert_eq!(
+            change(Some(forecast)).to_string(),
+            format!("{plain}; the tree satisfies it already")
+        );
     }
 }

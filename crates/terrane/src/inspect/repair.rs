@@ -86,7 +86,7 @@ pub fn repair(dir: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<RepairR
     let mut values = DirectoryValues::find(dir)?;
     for (id, salvaged) in &salvaged {
         let mut keyspace = KeyspaceOptions::new();
-        keyspace.design.clone_from(&salvaged.design);
+        keyspace.design = salvaged.design.clone().map(Into::into);
         let keyspace = db.keyspace(&salvaged.name, keyspace)?;
         let sources = (salvaged, memtables.get(id), &mut values);
         write_keyspace(&db, &keyspace, sources, &mut report)?;

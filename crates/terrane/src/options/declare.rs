@@ -43,6 +43,8 @@ macro_rules! options {
         #[derive(Debug, Clone)]
         pub struct Options {
             $($name: Option<$stored>,)*
+            /// The names and texts of options for the case that the database is created.
+            if_new: Vec<(&'static str, String)>,
             pub(crate) open_mode: OpenMode,
             pub(crate) components: Components,
         }
@@ -57,6 +59,7 @@ macro_rules! options {
             fn default() -> Self {
                 Self {
                     $($name: None,)*
+                    if_new: Vec::new(),
                     open_mode: OpenMode::CreateIfMissing,
                     components: Components::default(),
                 }

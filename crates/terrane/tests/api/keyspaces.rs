@@ -45,8 +45,8 @@ fn another_design_than_the_stored_one_is_explained() {
     let error = db.keyspace("x", with("leveling T=3")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     let text = error.to_string();
-    assert!(text.contains("keyspace 'x'") && text.contains("set_design"), "{text}");
-    assert!(text.contains("tiering T=3") && text.contains("leveling T=3"), "{text}");
+    assert!(text.contains("keyspace 'x'") && text.contains("design_or_change"), "{text}");
+    assert!(text.ends_with("terrane design set db --keyspace x 'leveling T=3'"), "{text}");
     assert_eq!(db.keyspaces().len(), 2);
 }
 

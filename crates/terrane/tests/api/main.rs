@@ -3,6 +3,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `open`, `options`, `close` | the life of a handle; locks; stored options |
+//! | `opening_designs` | designs and options of openings that create or change a database |
 //! | `related_files` | damage that only several files show together |
 //! | `repair` | a database repaired after each kind of damage that opening refuses |
 //! | `lock_lost` | a directory that another process takes |
@@ -72,6 +73,7 @@ mod memtable_auto;
 mod merge_threads;
 mod open;
 mod open_files;
+mod opening_designs;
 mod options;
 mod parallel_reads;
 mod related_files;

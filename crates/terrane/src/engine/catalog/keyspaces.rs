@@ -1,5 +1,6 @@
 //! Creates, drops and redesigns trees.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use terrane_policy::flodb::FlushTarget;
@@ -7,9 +8,10 @@ use terrane_policy::{Design, MemtableKind};
 
 use super::Catalog;
 use crate::engine::tree::{ActiveMemtable, Tree, new_memtable};
-use crate::error::{Error, Result};
-use crate::event::Event;
+use crate::error::{Error, OtherDesign, Result};
+use crate::event::{Event, PredictedChange};
 use crate::manifest::Change;
+use crate::options::{IfOther, RequestedDesign};
 use crate::table::check_compression;
 use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
 use crate::version::Version;
@@ -22,7 +24,11 @@ pub(crate) const DEFAULT_NAME: &str = "default";
 
 impl Catalog {
     /// Returns the tree of this name, and creates it if it does not exist.
-    pub(crate) fn keyspace(&self, name: &str, design: Option<&Design>) -> Result<Arc<Tree>> {
+    pub(crate) fn keyspace(
+        &self,
+        name: &str,
+        design: Option<&RequestedDesign>,
+    ) -> Result<Arc<Tree>> {
         self.context.health.check_open()?;
         if name.is_empty() || name.len() > MAX_NAME_LEN {
             let found = format!("{} bytes long", name.len());
@@ -34,13 +40,13 @@ impl Catalog {
         let mut guard = self.lock_manifest();
         if let Some(tree) = self.find_tree(name) {
             if let Some(requested) = design {
-                check_design(name, &tree.design(), requested)?;
+                check_design(&self.context.dir, name, &tree.design(), requested)?;
             }
             return Ok(tree);
         }
         self.context.health.check_writable()?;
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
-        let design = design.unwrap_or(&self.context.settings.design).clone();
+        let design = design.unwrap_or(&self.context.settings.design).value.clone();
         design.validate()?;
         check_compression(&design)?;
         let id = KeyspaceId(manifest.state().next_keyspace);
@@ -121,7 +127,12 @@ impl Catalog {
     }
 
     /// Changes the design of a tree. The next memtable and the next compactions follow it.
-    pub(crate) fn set_design(&self, tree: &Arc<Tree>, design: Design) -> Result<()> {
+    pub(crate) fn set_design(
+        &self,
+        tree: &Arc<Tree>,
+        design: Design,
+        forecast: Option<PredictedChange>,
+    ) -> Result<()> {
         self.context.health.check_writable()?;
         design.validate()?;
         if design.compression != tree.design().compression {
@@ -143,7 +154,7 @@ impl Catalog {
         tree.set_design(design);
         drop(guard);
         let keyspace = tree.name.to_string();
-        self.context.events.emit(Event::DesignChanged { keyspace, before, after });
+        self.context.events.emit(Event::DesignChanged { keyspace, before, after, forecast });
         self.update_access_counting();
         self.record_manifest_version();
         self.context.signals.wake();
@@ -152,16 +163,22 @@ impl Catalog {
     }
 }
 
-/// Refuses to open a keyspace with a design that differs from the stored design.
-pub(crate) fn check_design(name: &str, stored: &Design, requested: &Design) -> Result<()> {
-    if stored == requested {
+/// Refuses to open a keyspace with a design that must be the stored one and differs from it.
+pub(crate) fn check_design(
+    dir: &Path,
+    name: &str,
+    stored: &Design,
+    requested: &RequestedDesign,
+) -> Result<()> {
+    if requested.if_other != IfOther::Refuse || *stored == requested.value {
         return Ok(());
     }
-    let expected = format!(
-        "the one that keyspace '{name}' has: '{stored}'; open it without a design and change it \
-         with set_design"
-    );
-    Err(Error::invalid("design", format!("'{requested}'"), expected))
+    Err(Error::OtherDesign(Box::new(OtherDesign {
+        path: dir.to_owned(),
+        keyspace: name.to_owned(),
+        stored: stored.clone(),
+        requested: requested.value.clone(),
+    })))
 }
 
 /// Refuses a design that discards memtables for a tree that has data.

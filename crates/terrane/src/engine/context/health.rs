@@ -119,6 +119,10 @@ impl Health {
         self.update(|state| state.is_closed = true);
     }
 
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.lock().is_read_only
+    }
+
     pub(crate) fn make_read_only(&self) {
         self.update(|state| state.is_read_only = true);
     }

@@ -40,6 +40,7 @@ use crate::engine::context::Context;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
+use crate::event::PredictedChange;
 use crate::io_budget::IoBudget;
 
 /// Runs the background jobs of a database.
@@ -83,6 +84,16 @@ impl Jobs {
     /// Returns the compactions that another design would cause, without running them.
     pub(crate) fn forecast(&self, tree: &Tree, design: &Design) -> Result<Forecast> {
         self.picker.forecast(tree, design)
+    }
+
+    /// Changes the design of a tree to the one that an opening requests, and reports the forecast with
+    /// the change. Does nothing if the tree has the design.
+    pub(crate) fn change_design(&self, tree: &Arc<Tree>, design: &Design) -> Result<()> {
+        if *tree.design() == *design {
+            return Ok(());
+        }
+        let forecast = PredictedChange::of(&self.forecast(tree, design)?);
+        self.catalog.set_design(tree, design.clone(), Some(forecast))
     }
 
     /// Returns the error of an unreadable table if it blocks a tree: no job that would resume stalled

@@ -1,5 +1,6 @@
 //! From a directory to a running database.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +12,9 @@ use super::parts::{Opened, Parts, Places};
 use crate::consistency;
 use crate::engine::catalog::{DEFAULT_NAME, LOCK, check_design};
 use crate::error::{Error, IoFailure, Result};
+use crate::event::Event;
 use crate::manifest::{self, Change, FileManifest, Manifest, ManifestState, ValueFileRecord};
-use crate::options::{OpenMode, Options, Settings};
+use crate::options::{OpenMode, OptionInfo, Options, RequestedDesign, Settings};
 use crate::storage::{DirectoryLock, Lock, Storage, sync_ancestors};
 use crate::table::check_compression;
 use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
@@ -21,7 +23,8 @@ use crate::wal::{LogNotes, Recovery};
 /// Opens a database for writing, or creates one.
 pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     // Validates the given options before anything is created.
-    options.settings()?;
+    let options_of_new = options.of_new()?;
+    options_of_new.settings()?;
     let storage = Arc::clone(&options.components.storage);
     if options.open_mode == OpenMode::MustExist {
         check_exists(&*storage, dir)?;
@@ -32,6 +35,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let loaded = manifest::load(&*storage, dir)?;
     let is_new = loaded.edits.is_empty();
     check_mode(options.open_mode, is_new, dir)?;
+    let options = if is_new { &options_of_new } else { options };
     if is_new {
         manifest::remove_interrupted_creation(&*storage, dir);
         // Synced before the manifest exists, because a later opening cannot detect a missing sync.
@@ -43,11 +47,12 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let (database, log_home) = settle_log(&*storage, options, dir, &found.state, is_new)?;
     let notes = LogNotes::read(&*storage, &log_home.dir)?;
     consistency::check_manifest(&notes, &found, dir)?;
-    let settings = settings(options, &found.state, is_new)?;
+    let settings = settings(options, dir, &found.state, is_new)?;
     consistency::check_files(&*storage, dir, &found.state)?;
     let recovery = Recovery::open(&*storage, &log_home.dir, database)?;
     let lock = DirectoryLock::new([lock].into_iter().chain(log_home.lock).collect());
     let changes = if is_new { first_changes(database, &settings) } else { vec![] };
+    let changed_options = if is_new { vec![] } else { changed_options(options, &found.state) };
     let changes = changes.into_iter().chain(option_changes(options));
     let changes: Vec<Change> = changes.chain(settled_files(&found.state)).collect();
     let mut opened = Opened { is_new, healed: found.healed, ..Opened::default() };
@@ -62,6 +67,14 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     parts.catalog.remove_unneeded(&unused)?;
     // Blocks get all memory that the replayed log left.
     parts.catalog.resize_cache();
+    for event in changed_options {
+        parts.context.events.emit(event);
+    }
+    if let Some(design) = options.given_design().and_then(RequestedDesign::to_change) {
+        let changed = parts.catalog.tree(DEFAULT_KEYSPACE);
+        let changed = changed.map_or(Ok(()), |tree| parts.jobs.change_design(&tree, design));
+        changed.inspect_err(|_| parts.abandon())?;
+    }
     // If only some threads could be started, they would keep the directory locked unless they are
     // stopped.
     parts.jobs.start_threads().inspect_err(|_| parts.abandon())?;
@@ -138,16 +151,21 @@ pub(super) fn check_mode(mode: OpenMode, is_new: bool, dir: &Path) -> Result<()>
 }
 
 /// Returns the values of all options. Refuses a design that differs from the stored one.
-pub(super) fn settings(options: &Options, state: &ManifestState, is_new: bool) -> Result<Settings> {
+pub(super) fn settings(
+    options: &Options,
+    dir: &Path,
+    state: &ManifestState,
+    is_new: bool,
+) -> Result<Settings> {
     let mut settings = options.or_stored(&state.options)?.settings()?;
     if is_new {
-        check_compression(&settings.design)?;
+        check_compression(&settings.design.value)?;
     }
     if let (false, Some(keyspace)) = (is_new, state.keyspaces.get(&DEFAULT_KEYSPACE)) {
         if let Some(requested) = options.given_design() {
-            check_design(DEFAULT_NAME, &keyspace.design, requested)?;
+            check_design(dir, DEFAULT_NAME, &keyspace.design, requested)?;
         }
-        settings.design = keyspace.design.clone();
+        settings.design = keyspace.design.clone().into();
     }
     Ok(settings)
 }
@@ -180,10 +198,26 @@ fn settled_files(state: &ManifestState) -> Vec<Change> {
     files.map(settle).collect()
 }
 
-/// Returns the changes that store the given options. Designs are stored with their keyspaces.
+/// Returns the events of stored options that the given options change.
+fn changed_options(options: &Options, state: &ManifestState) -> Vec<Event> {
+    let given: BTreeMap<&str, String> = options.given().into_iter().collect();
+    let changed = Options::table().into_iter().filter(|info| is_stored(info.name));
+    let changed = changed.filter_map(|OptionInfo { name: option, default, .. }| {
+        let before = state.options.get(option).cloned().unwrap_or(default);
+        let after = given.get(option).filter(|after| **after != before)?.clone();
+        Some(Event::OptionChanged { option, before, after })
+    });
+    changed.collect()
+}
+
+/// Returns true if the manifest stores an option by its name. Designs are stored with their keyspaces,
+/// and the directory of the log in a file of its own.
+fn is_stored(name: &str) -> bool {
+    name != "design" && name != "log_dir"
+}
+
+/// Returns the changes that store the given options.
 fn option_changes(options: &Options) -> impl Iterator<Item = Change> {
-    // The directory of the log is stored in a file of its own.
-    let is_stored = |name: &str| name != "design" && name != "log_dir";
-    let given = options.given().into_iter().filter(move |(name, _)| is_stored(name));
+    let given = options.given().into_iter().filter(|(name, _)| is_stored(name));
     given.map(|(name, value)| Change::Option { name: name.to_owned(), value })
 }

@@ -34,7 +34,7 @@ fn try_open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let found = manifest::replay(&loaded, dir)?;
     consistency::check_manifest(&notes, &found, dir)?;
     consistency::check_files(storage, dir, &found.state)?;
-    let settings = settings(options, &found.state, false)?;
+    let settings = settings(options, dir, &found.state, false)?;
     let mut opened = Opened { healed: found.healed, ..Opened::default() };
     let places = Places { dir, log_dir: &log_dir };
     let parts = Parts::assemble(options, settings, places, &found.state, None, None)?;
