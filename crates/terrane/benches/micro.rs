@@ -20,6 +20,8 @@ fn main() {
         ("block search", Box::new(micro::block_search()), 500_000, 1),
         ("filter probe", Box::new(micro::filter_probe()), 2_000_000, 1),
         ("log append", Box::new(micro::log_append(dir.path())), 1_000_000, 1),
+        ("time record", Box::new(micro::time_record()), 5_000_000, 1),
+        ("time sample", Box::new(micro::time_sample()), 5_000_000, 1),
         ("merge, an entry", Box::new(micro::merge_two()), 3, micro::ENTRIES_MERGED),
     ];
     let mut times = vec![Vec::new(); loops.len()];

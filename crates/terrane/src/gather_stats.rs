@@ -8,7 +8,7 @@ use terrane_policy::Admission;
 use crate::engine::{Engine, Opened, pressure_of};
 use crate::stats::{BlockKind, Counter, LEVELS_COUNTED, MetricGroup};
 use crate::stats::{
-    CacheStats, CurrentStall, LevelStats, MembufferStats, MemoryStats, StallStats, Stats,
+    CacheStats, CurrentStall, Latencies, LevelStats, MembufferStats, MemoryStats, StallStats, Stats,
 };
 
 impl Stats {
@@ -25,7 +25,7 @@ impl Stats {
             membuffer: MembufferStats::counted(counters),
             stalls: StallStats { now: current_stalls(engine), ..StallStats::counted(counters) },
             memory: memory_stats(engine),
-            compaction_times: counters.compaction_times.times(),
+            latencies: Latencies::counted(&counters.durations),
             table_bytes: totals.bytes,
             value_files: totals.value_files,
             value_bytes: totals.value_bytes,

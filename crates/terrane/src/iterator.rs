@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::range::HalfOpen;
 use crate::snapshot_pin::SnapshotPin;
-use crate::stats::Counter;
+use crate::stats::{Counter, Sample, Timed};
 use crate::value::{Key, Value};
 
 /// An iterator over the keys and values of a range, in order, from a snapshot taken when the
@@ -100,6 +100,7 @@ impl Iter {
     /// A table could not be read.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref().max(&self.start[..]);
+        let sample = Sample::begin();
         // If the seek fails, the iterator has ended.
         self.is_done = true;
         match &mut self.front {
@@ -111,6 +112,7 @@ impl Iter {
             }
             None => self.view.put_cursor_from(&mut self.front, key, self.end.as_deref())?,
         }
+        sample.end(&self.handle.engine.context().counters.durations, Timed::Seek);
         self.is_front_fresh = true;
         self.is_done = self.end.as_ref().is_some_and(|end| *end <= self.start);
         Ok(())
@@ -148,7 +150,10 @@ impl Iter {
     /// Moves the front to the first entry.
     #[inline(never)]
     fn start(&mut self) -> Result<()> {
-        self.view.put_cursor_from(&mut self.front, &self.start, self.end.as_deref())
+        let sample = Sample::begin();
+        self.view.put_cursor_from(&mut self.front, &self.start, self.end.as_deref())?;
+        sample.end(&self.handle.engine.context().counters.durations, Timed::Seek);
+        Ok(())
     }
 
     /// Returns true if the front is before the end of the range and before the entries that the
@@ -222,7 +227,9 @@ impl Iter {
     fn step_back(&mut self) -> Result<()> {
         match &mut self.back {
             None => {
+                let sample = Sample::begin();
                 let back = self.view.cursor_before(self.end.as_deref(), &self.start)?;
+                sample.end(&self.handle.engine.context().counters.durations, Timed::Seek);
                 self.back = Some(Box::new(back));
                 Ok(())
             }

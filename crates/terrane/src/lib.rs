@@ -111,8 +111,8 @@ pub use options::{Background, OpenMode, OptionInfo, Options, ReadMode, WriteMode
 pub use range::KeyBounds;
 pub use snapshot::Snapshot;
 pub use stats::{
-    CacheStats, CurrentStall, LevelStats, MembufferStats, MemoryStats, Metric, MetricKind,
-    MetricUnit, OperationCounts, StallStats, Stats, Times,
+    CacheStats, CurrentStall, Latencies, LatencyMetric, LevelStats, MembufferStats, MemoryStats,
+    Metric, MetricKind, MetricUnit, OperationCounts, StallStats, Stats, Times,
 };
 pub use table::CacheWarming;
 pub use terrane_policy::Design;

@@ -8,6 +8,7 @@
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrane_memtable::{BTreeConfig, Config, Memtable, Pool};
 use terrane_policy::Compression;
@@ -16,7 +17,7 @@ use crate::buffer::BufferPool;
 use crate::clock::SystemClock;
 use crate::cursor::{MergeCursor, RunCursor, Source};
 use crate::merge::{DropRules, OlderTables, Output, OutputConfig, ValueOutputConfig, merge};
-use crate::stats::Counters;
+use crate::stats::{Counters, DurationCounters, Sample, Timed};
 use crate::storage::{Access, DiskStorage, MemoryStorage};
 use crate::table::{
     FinishedTable, MicroBlock, MicroFilter, Table, TableConfig, TableEnvironment, TableFileId,
@@ -87,6 +88,22 @@ pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
             log.release(end);
         }
     }
+}
+
+/// Records a duration in a histogram.
+pub fn time_record() -> impl FnMut(u64) {
+    let durations = DurationCounters::default();
+    // Durations of about a microsecond, over several cells.
+    move |number| {
+        let nanos = 700 + number.wrapping_mul(7919) % 600;
+        durations.record(Timed::Get, Duration::from_nanos(nanos));
+    }
+}
+
+/// Measures an operation that takes no time, if it is one of the sampled ones.
+pub fn time_sample() -> impl FnMut(u64) {
+    let durations = DurationCounters::default();
+    move |_| Sample::begin().end(&durations, Timed::Get)
 }
 
 /// Merges [`ENTRIES_MERGED`] entries of two tables with alternating keys into one, in memory.

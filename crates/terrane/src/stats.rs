@@ -5,7 +5,9 @@
 //! | `metrics` | every metric, declared once; the struct [`Stats`] |
 //! | `metric` | what a metric is, and the macro behind the declaration |
 //! | `counters` | counting in many threads |
+//! | `stripe` | groups of threads, which count apart |
 //! | `times` | a histogram of durations |
+//! | `latencies` | durations by kind of work, declared once; which operations are measured |
 //! | `values` | reports by level, and of a current stall |
 //! | `operations` | operations by kind |
 //! | `show`, `open_metrics` | a report as text, for people and for monitoring |
@@ -13,11 +15,13 @@
 //! A database fills a [`Stats`] in `gather_stats.rs`.
 
 mod counters;
+mod latencies;
 mod metric;
 mod metrics;
 mod open_metrics;
 mod operations;
 mod show;
+mod stripe;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -25,12 +29,17 @@ mod values;
 
 use terrane_policy::StallCause;
 
-pub(crate) use counters::{BlockKind, Counters, LEVELS_COUNTED, stripe_of_thread};
+pub(crate) use counters::{BlockKind, Counters, LEVELS_COUNTED};
+#[cfg(feature = "micro")]
+pub(crate) use latencies::DurationCounters;
+pub use latencies::{Latencies, LatencyMetric};
+pub(crate) use latencies::{Sample, Timed};
 pub(crate) use metric::MetricGroup;
 pub use metric::{Metric, MetricKind, MetricUnit};
 pub(crate) use metrics::Counter;
 pub use metrics::{CacheStats, MembufferStats, MemoryStats, StallStats, Stats};
 pub use operations::OperationCounts;
+pub(crate) use stripe::stripe_of_thread;
 pub use times::Times;
 pub use values::{CurrentStall, LevelStats};
 

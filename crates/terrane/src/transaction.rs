@@ -37,6 +37,7 @@ use crate::handle::Handle;
 use crate::keyspace::Keyspace;
 use crate::range::{KeyBounds, bounds_of};
 use crate::snapshot_pin::SnapshotPin;
+use crate::stats::{Sample, Timed};
 use crate::transaction_gate::GatePass;
 use reads::Reads;
 use writes::Writes;
@@ -206,6 +207,7 @@ impl Transaction {
         if self.writes.is_empty() {
             return Ok(());
         }
+        let sample = Sample::begin();
         let engine = &self.handle.engine;
         let durability = self.options.durability.unwrap_or_else(|| engine.durability());
         let batch = self.writes.to_batch();
@@ -213,7 +215,10 @@ impl Transaction {
             self.handle.gate.wait();
         }
         match engine.commit(&batch, durability, &self)? {
-            Commit::Done => Ok(()),
+            Commit::Done => {
+                sample.end(&engine.context().counters.durations, Timed::Commit);
+                Ok(())
+            }
             Commit::Conflict => Err(Error::Conflict { attempts: 1 }),
         }
     }

@@ -62,16 +62,16 @@ const METRICS: [Metric; 26] = [
         compaction_millis(row, row.work.compaction_times.mean_micros())
     }),
     metric("compaction p50 ms", Better::Lower, |row| {
-        compaction_millis(row, row.work.compaction_times.percentile_micros(50.0) as f64)
+        compaction_millis(row, row.work.compaction_times.percentile_micros(50.0))
     }),
     metric("compaction p90 ms", Better::Lower, |row| {
-        compaction_millis(row, row.work.compaction_times.percentile_micros(90.0) as f64)
+        compaction_millis(row, row.work.compaction_times.percentile_micros(90.0))
     }),
     metric("compaction p99 ms", Better::Lower, |row| {
-        compaction_millis(row, row.work.compaction_times.percentile_micros(99.0) as f64)
+        compaction_millis(row, row.work.compaction_times.percentile_micros(99.0))
     }),
     metric("compaction max ms", Better::Lower, |row| {
-        compaction_millis(row, row.work.compaction_times.max_micros() as f64)
+        compaction_millis(row, row.work.compaction_times.max_micros())
     }),
     metric("stalled ms", Better::Lower, |row| if_written(row, row.stall_micros as f64 / 1e3)),
     metric("cache misses", Better::Lower, |row| {

@@ -74,7 +74,7 @@ impl TreeWork {
             sorted_runs: done.sorted_runs,
             tables: done.tables,
             direct_refused: done.direct_refused,
-            compaction_times: done.compaction_times,
+            compaction_times: done.latencies.compaction,
             by_level: done.by_level,
         }
     }

@@ -100,7 +100,7 @@ impl PhaseCounts {
             moves: grown(|stats| stats.move_compactions),
             read_bytes: grown(|stats| stats.compaction_bytes_read),
             written_bytes: grown(|stats| stats.compaction_bytes_written),
-            merge_seconds: seconds(|stats| stats.compaction_times.sum_micros()),
+            merge_seconds: seconds(|stats| stats.latencies.compaction.sum_micros()),
             merge_cpu_seconds: seconds(|stats| stats.compaction_cpu_micros),
             held_seconds: seconds(|stats| stats.stalls.total_micros()),
         }

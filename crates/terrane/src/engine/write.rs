@@ -36,7 +36,7 @@ use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::{PendingWrite, Pipeline};
 use crate::error::Result;
 use crate::options::WritePath;
-use crate::stats::Counter;
+use crate::stats::{Counter, Sample, Timed};
 use crate::types::{Lsn, SeqNo};
 use crate::wal::{LogWriter, SegmentRequests, WantedSpare, payload_at};
 use delays::Delays;
@@ -120,10 +120,13 @@ impl Writer {
     /// Performs a write. Returns once the write is visible and has the requested durability.
     #[inline]
     pub(crate) fn write(&self, write: Write<'_>, durability: Durability) -> Result<()> {
+        let sample = Sample::begin();
         match self.context.settings.write_path {
-            WritePath::Concurrent => self.write_concurrently(write, durability),
-            WritePath::Queue => self.write_queued(write, durability),
+            WritePath::Concurrent => self.write_concurrently(write, durability)?,
+            WritePath::Queue => self.write_queued(write, durability)?,
         }
+        sample.end(&self.context.counters.durations, Timed::Write);
+        Ok(())
     }
 
     fn write_queued(&self, write: Write<'_>, durability: Durability) -> Result<()> {

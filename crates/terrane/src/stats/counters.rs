@@ -3,13 +3,11 @@
 //! Counting must not slow down the counted operations: each thread increments one of [`STRIPES`]
 //! copies, so that threads rarely share a cache line. Reading a counter sums the copies.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::latencies::DurationCounters;
 use super::metrics::Counter;
-use super::times::TimesCounter;
-
-const STRIPES: usize = 16;
+use super::stripe::{STRIPES, stripe_of_thread};
 
 /// The number of levels with counters of their own; the last level includes all deeper levels.
 pub(crate) const LEVELS_COUNTED: usize = 8;
@@ -52,8 +50,8 @@ pub(crate) struct Counters {
     cache_misses: [[AtomicU64; LEVELS_COUNTED]; BLOCK_KINDS],
     /// Compactions that rewrote data, by input level.
     compactions: [AtomicU64; LEVELS_COUNTED],
-    /// Wall time of compactions that rewrote data.
-    pub(crate) compaction_times: TimesCounter,
+    /// Durations by kind of work.
+    pub(crate) durations: DurationCounters,
 }
 
 fn zeros<const N: usize>() -> [AtomicU64; N] {
@@ -67,7 +65,7 @@ impl Default for Counters {
             stripes: (0..STRIPES).map(stripe).collect(),
             cache_misses: std::array::from_fn(|_| zeros()),
             compactions: zeros(),
-            compaction_times: TimesCounter::default(),
+            durations: DurationCounters::default(),
         }
     }
 }
@@ -131,20 +129,6 @@ impl Counters {
         let values = self.stripes.iter().map(|stripe| &stripe.counters[counter as usize]);
         values.map(|value| value.load(Ordering::Relaxed)).sum()
     }
-}
-
-#[inline]
-pub(crate) fn stripe_of_thread() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
-    }
-    STRIPE.with(|stripe| {
-        if stripe.get() == usize::MAX {
-            stripe.set(NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES);
-        }
-        stripe.get()
-    })
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 //!
 //! A line here is the field, its documentation, the counter that threads increment, the entry of
 //! [`Stats::metrics`] - and so of text, JSON, OpenMetrics and `docs/metrics.md` - and the part of
-//! [`Stats::since`]. To add a metric, add a line and increment its counter.
+//! [`Stats::since`]. To add a metric, add a line and increment its counter. Distributions of durations
+//! are declared in `latencies.rs`.
 
 use super::counters::Counters;
+use super::latencies::Latencies;
 use super::metric::{Metric, MetricGroup, MetricKind, MetricUnit, MetricValue, metrics};
-use super::times::Times;
 use super::values::{CurrentStall, LevelStats};
 use crate::durability::Durability;
 use crate::error::Error;
@@ -138,9 +139,8 @@ metrics! {
         stalls: StallStats;
         /// Memory by holder.
         memory: MemoryStats;
-        /// Wall times of compactions that rewrote data, each from its first read to its manifest
-        /// edit.
-        compaction_times: Times;
+        /// Distributions of durations.
+        latencies: Latencies;
         /// Reads and compactions by level, summed over all trees. The eighth entry counts for all
         /// deeper levels as well.
         by_level: Vec<LevelStats>;
@@ -273,8 +273,8 @@ const SUMS: [Sum; 4] = [
 impl Stats {
     /// Returns every metric with its name, kind, unit, meaning and value.
     ///
-    /// Write and read amplification are ratios of these; reads by level and the distribution of
-    /// compaction times have fields of their own ([`Stats::by_level`], [`Stats::compaction_times`]).
+    /// Write and read amplification are ratios of these; reads by level and distributions of
+    /// durations have fields of their own ([`Stats::by_level`], [`Stats::latencies`]).
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -315,7 +315,7 @@ impl Stats {
             membuffer: self.membuffer.metrics_since(&earlier.membuffer),
             stalls: self.stalls.metrics_since(&earlier.stalls),
             memory: self.memory.metrics_since(&earlier.memory),
-            compaction_times: self.compaction_times.since(&earlier.compaction_times),
+            latencies: self.latencies.since(&earlier.latencies),
             by_level: levels.map(|(level, now)| now.since(&before(level))).collect(),
             ..self.metrics_since(earlier)
         }

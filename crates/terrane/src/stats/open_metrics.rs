@@ -5,17 +5,19 @@
 
 use std::fmt::{self, Write};
 
-use super::{LevelStats, Metric, MetricKind, MetricUnit, Stats};
+use super::{LatencyMetric, LevelStats, Metric, MetricKind, MetricUnit, Stats};
 
 const PREFIX: &str = "terrane";
-const QUANTILES: [(f64, &str); 3] = [(50.0, "0.5"), (90.0, "0.9"), (99.0, "0.99")];
+/// The bounds of the buckets of a histogram, as exponents of 2 nanoseconds: 256 ns to 69 s, each twice
+/// the one before. They are bounds of cells, so the counts are exact.
+const BUCKETS: std::ops::RangeInclusive<u32> = 8..=36;
 
 impl Stats {
     /// Returns the report in the OpenMetrics text format, to be served with the content type
     /// `application/openmetrics-text; version=1.0.0; charset=utf-8`.
     ///
-    /// It has every metric of [`Stats::metrics`], numbers by level, the distribution of compaction
-    /// times, current stalls, and whether there is an error.
+    /// It has every metric of [`Stats::metrics`], numbers by level, a histogram for each
+    /// distribution of durations, current stalls, and whether there is an error.
     pub fn open_metrics(&self) -> String {
         let mut text = String::new();
         // Writing into a string does not fail.
@@ -28,7 +30,7 @@ impl Stats {
             write_metric(out, &metric)?;
         }
         self.write_levels(out)?;
-        self.write_compaction_times(out)?;
+        self.write_latencies(out)?;
         self.write_current_stalls(out)?;
         let name = format!("{PREFIX}_failed");
         write_head(out, &name, "gauge", "", "1 if an error stops writes or background work.")?;
@@ -48,17 +50,20 @@ impl Stats {
         Ok(())
     }
 
-    fn write_compaction_times(&self, out: &mut String) -> fmt::Result {
-        let name = format!("{PREFIX}_compaction_duration_seconds");
-        let times = &self.compaction_times;
-        let help = "Wall time of each compaction that rewrote data.";
-        write_head(out, &name, "summary", "seconds", help)?;
-        for (percent, quantile) in QUANTILES {
-            let micros = times.percentile_micros(percent);
-            writeln!(out, "{name}{{quantile=\"{quantile}\"}} {}", Seconds(micros))?;
+    fn write_latencies(&self, out: &mut String) -> fmt::Result {
+        for latency in self.latencies.all() {
+            let (name, times) = (latency.open_metrics_name(), latency.times);
+            write_head(out, &name, "histogram", "seconds", latency.help)?;
+            for bits in BUCKETS {
+                let nanos = 1_u64 << bits;
+                let (bound, count) = (nanos as f64 / 1e9, times.count_below(nanos));
+                writeln!(out, "{name}_bucket{{le=\"{bound:?}\"}} {count}")?;
+            }
+            writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {}", times.count())?;
+            writeln!(out, "{name}_count {}", times.count())?;
+            writeln!(out, "{name}_sum {:?}", times.sum().as_secs_f64())?;
         }
-        writeln!(out, "{name}_count {}", times.count())?;
-        writeln!(out, "{name}_sum {}", Seconds(times.sum_micros()))
+        Ok(())
     }
 
     fn write_current_stalls(&self, out: &mut String) -> fmt::Result {
@@ -83,6 +88,14 @@ impl Metric {
         let words =
             words.chain(Some(self.unit.open_metrics_name()).filter(|unit| !unit.is_empty()));
         words.fold(PREFIX.to_owned(), |name, word| name + "_" + word)
+    }
+}
+
+impl LatencyMetric<'_> {
+    /// Returns the name of the histogram in OpenMetrics; its samples have the suffixes `_bucket`,
+    /// `_count` and `_sum`.
+    pub fn open_metrics_name(&self) -> String {
+        format!("{PREFIX}_{}_duration_seconds", self.name)
     }
 }
 

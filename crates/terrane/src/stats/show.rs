@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{CurrentStall, LevelStats, Metric, MetricUnit, Stats, ratio};
+use super::{CurrentStall, Latencies, LatencyMetric, LevelStats, Metric, MetricUnit, Stats, ratio};
 use crate::human::human;
 
 impl fmt::Display for CurrentStall {
@@ -27,29 +27,27 @@ impl Stats {
 
     /// Compactions, tables and levels.
     fn write_tables(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (read, written) =
+            (human(self.compaction_bytes_read), human(self.compaction_bytes_written));
+        writeln!(f, "compactions         {} ({read} read, {written} written)", self.compactions)?;
+        self.write_processor_share(f)?;
         writeln!(
             f,
-            "compactions         {} ({} read, {} written), {} that only moved ({} tables), {} dropped \
-             unread",
-            self.compactions,
-            human(self.compaction_bytes_read),
-            human(self.compaction_bytes_written),
-            self.move_compactions,
-            self.trivial_moves,
-            self.tables_dropped
+            "  only moved        {} ({} tables); {} tables dropped unread",
+            self.move_compactions, self.trivial_moves, self.tables_dropped
         )?;
-        self.write_times(f)?;
         writeln!(
             f,
-            "tables              {} in {}, {} levels, {} runs, {} entries, {} tombstones, {} range \
-             tombstones",
+            "tables              {} in {}, {} levels, {} runs",
             human(self.table_bytes),
             self.tables,
             self.levels,
-            self.sorted_runs,
-            self.table_entries,
-            self.table_tombstones,
-            self.table_range_tombstones
+            self.sorted_runs
+        )?;
+        writeln!(
+            f,
+            "  entries           {}, {} tombstones, {} range tombstones",
+            self.table_entries, self.table_tombstones, self.table_range_tombstones
         )?;
         if let Some(micros) = self.oldest_tombstone_micros {
             writeln!(f, "oldest tombstone    {:.1} s", micros as f64 / 1e6)?;
@@ -61,7 +59,7 @@ impl Stats {
                 writeln!(
                     f,
                     "level {number:<13} {compactions} compactions out of it; {get_blocks} blocks for \
-                     gets; not in the cache: {data_misses} data, {index_misses} index, \
+                     gets\n  not in the cache  {data_misses} data, {index_misses} index, \
                      {filter_misses} filter"
                 )?;
             }
@@ -73,7 +71,8 @@ impl Stats {
         let memory = &self.memory;
         writeln!(
             f,
-            "memory              {} of {}: memtables {}, cache {}, pinned {}, open tables {}, jobs {}",
+            "memory              {} of {}: memtables {}, cache {}\n  \
+             other             pinned {}, open tables {}, jobs {}",
             human(memory.total_bytes()),
             human(memory.budget_bytes),
             human(memory.memtable_bytes),
@@ -84,31 +83,62 @@ impl Stats {
         )
     }
 
-    /// The distribution of compaction times, unless no compaction rewrote data.
-    fn write_times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let times = &self.compaction_times;
+    /// The share of the processor in compactions, unless none rewrote data.
+    fn write_processor_share(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let times = &self.latencies.compaction;
         if times.count() == 0 {
             return Ok(());
         }
-        let millis = |micros: f64| micros / 1e3;
-        let at = |percent| millis(times.percentile_micros(percent) as f64);
+        let around = self.compaction_planning_cpu_micros + self.compaction_installing_cpu_micros;
         writeln!(
             f,
-            "  each took         {:.1} ms in the mean, p50 {:.1}, p90 {:.1}, p99 {:.1}, max {:.1}; \
-             {:.0} % of it on a processor, {:.1} % of that before and after merges",
-            millis(times.mean_micros()),
-            at(50.0),
-            at(90.0),
-            at(99.0),
-            millis(times.max_micros() as f64),
+            "  on a processor    {:.0} % of the time, {:.1} % of that before and after merges",
             100.0 * ratio(self.compaction_cpu_micros, times.sum_micros()),
-            100.0
-                * ratio(
-                    self.compaction_planning_cpu_micros + self.compaction_installing_cpu_micros,
-                    self.compaction_cpu_micros
-                )
+            100.0 * ratio(around, self.compaction_cpu_micros)
         )
     }
+}
+
+impl fmt::Display for Latencies {
+    /// A table of the kinds of work that were measured; nothing if there are none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = self.all();
+        let mut measured = all.iter().filter(|latency| latency.times.count() > 0).peekable();
+        if measured.peek().is_none() {
+            return Ok(());
+        }
+        writeln!(
+            f,
+            "{:<14}{:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
+            "durations", "measured", "mean", "p50", "p90", "p99", "p99.9", "max"
+        )?;
+        measured.try_for_each(|LatencyMetric { name, times, .. }| {
+            let at = |percent| short(times.percentile_micros(percent));
+            writeln!(
+                f,
+                "  {name:<12}{:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
+                times.count(),
+                short(times.mean_micros()),
+                at(50.0),
+                at(90.0),
+                at(99.0),
+                at(99.9),
+                short(times.max_micros())
+            )
+        })
+    }
+}
+
+/// Formats a time in microseconds with three digits.
+fn short(micros: f64) -> String {
+    let (number, unit) = match micros {
+        micros if micros < 1.0 => return format!("{:.0} ns", micros * 1e3),
+        micros if micros < 999.5 => (micros, "µs"),
+        micros if micros < 999.5e3 => (micros / 1e3, "ms"),
+        micros => (micros / 1e6, "s"),
+    };
+    let decimals = if number < 9.995 { 2 } else { usize::from(number < 99.95) };
+    format!("{number:.decimals$} {unit}")
 }
 
 impl fmt::Display for Stats {
@@ -141,8 +171,7 @@ impl fmt::Display for Stats {
         if self.direct_refused > 0 {
             writeln!(
                 f,
-                "direct              refused by the file system for {} tables, which went through \
-                 the page cache",
+                "direct              refused by the file system for {} tables",
                 self.direct_refused
             )?;
         }
@@ -159,6 +188,7 @@ impl fmt::Display for Stats {
             )?;
         }
         let stalls = &self.stalls;
+        self.latencies.fmt(f)?;
         write!(
             f,
             "stalls              {} writes, {} ms (runs {}, memtables {}, delays {})",

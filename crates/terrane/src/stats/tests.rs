@@ -18,7 +18,9 @@ fn report() -> Stats {
         counters.add(counter, 1_000 + number as u64);
     }
     counters.add_get_block(2);
-    counters.compaction_times.add(2_500_000);
+    for timed in Timed::ALL {
+        counters.durations.record(timed, Duration::from_micros(2_500_000));
+    }
     let pressure = Pressure::new(StallCause::Level0Runs, Some(0), 4, 4, 8);
     let keyspace = Arc::from("odd \"name\"");
     let now =
@@ -28,7 +30,7 @@ fn report() -> Stats {
         membuffer: MembufferStats::counted(&counters),
         stalls: StallStats { now, ..StallStats::counted(&counters) },
         by_level: vec![LevelStats { get_blocks: 7, ..LevelStats::default() }; 3],
-        compaction_times: counters.compaction_times.times(),
+        latencies: Latencies::counted(&counters.durations),
         ..Stats::counted(&counters)
     }
 }
@@ -67,7 +69,7 @@ fn a_difference_has_the_growth_of_counters_and_gauges_as_they_are() {
     assert_eq!(since.stalls.writes, now.stalls.writes - 3);
     assert_eq!(since.cache.warmed_bytes, now.cache.warmed_bytes);
     assert_eq!(since.by_level.iter().map(|level| level.get_blocks).collect::<Vec<_>>(), [2, 7, 7]);
-    assert_eq!(since.compaction_times.count(), 1);
+    assert_eq!((since.latencies.get.count(), now.since(&now).latencies.get.count()), (1, 0));
     let none = now.since(&now).metrics();
     let counters = none.iter().filter(|metric| metric.kind == MetricKind::Counter);
     assert!(counters.into_iter().all(|metric| metric.value == Some(0)));
@@ -117,7 +119,7 @@ fn parse(text: &str) -> BTreeMap<String, Family> {
         let suffixes: &[&str] = match family.kind.as_str() {
             "counter" => &["_total"],
             "gauge" => &[""],
-            "summary" => &["", "_count", "_sum"],
+            "histogram" => &["_bucket", "_count", "_sum"],
             kind => panic!("{kind}"),
         };
         let suffix = bare.strip_prefix(current.as_str()).unwrap_or_else(|| panic!("{line}"));
@@ -147,8 +149,20 @@ fn the_open_metrics_text_is_valid_and_has_every_metric() {
         samples("terrane_level_get_blocks")[2].0,
         "terrane_level_get_blocks_total{level=\"2\"}"
     );
-    let sum = sample("terrane_compaction_duration_seconds_sum", "2.500000");
-    assert!(samples("terrane_compaction_duration_seconds").contains(&sum));
+    for latency in stats.latencies.all() {
+        let name = latency.open_metrics_name();
+        let samples = samples(&name);
+        for (suffix, value) in [
+            ("_sum", "2.5"),
+            ("_count", "1"),
+            ("_bucket{le=\"2.56e-7\"}", "0"),
+            ("_bucket{le=\"2.147483648\"}", "0"),
+            ("_bucket{le=\"4.294967296\"}", "1"),
+            ("_bucket{le=\"+Inf\"}", "1"),
+        ] {
+            assert!(samples.contains(&sample(&(name.clone() + suffix), value)), "{samples:?}");
+        }
+    }
     let stall = "terrane_current_stall_seconds{keyspace=\"odd \\\"name\\\"\",cause=\"level-0-runs\",\
                  effect=\"stop\"}";
     assert_eq!(samples("terrane_current_stall_seconds"), [sample(stall, "1.500000")]);
@@ -190,10 +204,22 @@ fn page() -> String {
         writeln!(page, "| `{name}` | `terrane_level_{name}_total` | {help} |").unwrap();
     }
     page.push_str(
+        "\n## Durations\n\n\
+         In `latency_micros` of JSON, with count, mean, percentiles and maximum, and as \
+         histograms in OpenMetrics. Percentiles are exact to 1 %. Those of operations of callers \
+         are measured for one of 32 operations, at random; all others always.\n\n\
+         | name | OpenMetrics | measured | meaning |\n|---|---|---|---|\n",
+    );
+    for latency in Stats::default().latencies.all() {
+        let LatencyMetric { name, help, is_sampled, .. } = latency;
+        let measured = if is_sampled { "1 of 32" } else { "all" };
+        let family = latency.open_metrics_name();
+        writeln!(page, "| `{name}` | `{family}` | {measured} | {help} |").unwrap();
+    }
+    page.push_str(
         "\n## Others\n\n\
          | JSON | OpenMetrics | meaning |\n|---|---|---|\n\
-         | `compaction_millis` | `terrane_compaction_duration_seconds` (summary) | Distribution of \
-         the wall times of compactions that rewrote data. |\n\
+         | `compaction_millis` | | `latency_micros.compaction` in milliseconds. |\n\
          | `stalls_now` | `terrane_current_stall_seconds{keyspace, cause, effect}` | Current stalls. |\n\
          | `error` | `terrane_failed` | The error that stops writes or background work. |\n\
          | `write_amplification`, `rewrite_amplification`, `read_amplification` | | Ratios of \

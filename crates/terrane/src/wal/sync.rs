@@ -9,10 +9,11 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use super::ahead::HeaderSync;
 use crate::error::{Error, Result};
-use crate::stats::{Counter, Counters};
+use crate::stats::{Counter, Counters, Timed};
 use crate::storage::Syncer;
 use crate::types::Lsn;
 
@@ -224,9 +225,11 @@ impl LogSync {
     /// log is durable.
     fn sync_segments(&self, segments: &[Unsynced]) -> Result<()> {
         for segment in segments {
+            let start = Instant::now();
             let synced = segment.syncer.sync();
             self.counters.add(Counter::LogSyncs, 1);
             synced.map_err(|error| Error::io("sync", &segment.path, error))?;
+            self.counters.durations.record(Timed::LogSync, start.elapsed());
         }
         Ok(())
     }

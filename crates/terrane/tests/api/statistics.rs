@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use terrane::storage::Storage;
-use terrane::{KeyspaceOptions, Options, ReadMode, WriteBatch};
+use terrane::{Durability, KeyspaceOptions, Options, ReadMode, WriteBatch};
 
 use crate::support::{DIR, fill, in_memory, small_design, value};
 
@@ -121,14 +121,66 @@ fn compactions_are_timed_and_moves_are_counted_separately() {
     db.compact_range(..).unwrap();
     let stats = db.stats();
     assert!(stats.compactions > moved.compactions);
-    assert_eq!(stats.compaction_times.count(), stats.compactions);
-    assert!(stats.compaction_times.percentile_micros(50.0) <= stats.compaction_times.max_micros());
-    let since = stats.compaction_times.since(&moved.compaction_times);
+    assert_eq!(stats.latencies.compaction.count(), stats.compactions);
+    assert!(
+        stats.latencies.compaction.percentile_micros(50.0)
+            <= stats.latencies.compaction.max_micros()
+    );
+    let since = stats.latencies.compaction.since(&moved.latencies.compaction);
     assert_eq!(since.count(), stats.compactions - moved.compactions);
     let rewritten = stats.compaction_bytes_written as f64 / stats.user_bytes_written as f64;
     assert!((stats.rewrite_amplification() - rewritten).abs() < 1e-9);
     let text = stats.to_string();
-    assert!(text.contains("that only moved") && text.contains("each took"), "{text}");
+    assert!(text.contains("only moved") && text.contains("  compaction "), "{text}");
+}
+
+#[test]
+fn every_kind_of_work_is_measured() {
+    let (options, _) = in_memory();
+    let design = "1-leveling T=4 L0=2 base=16KiB; buffer=4KiB; table=4KiB; block=512B; \
+                  values=apart(100,garbage=20%)";
+    let design = design.parse().unwrap();
+    let db = options.design(design).durability(Durability::Sync).open(DIR).unwrap();
+    for round in 0..8 {
+        for number in (0..64).map(|number: u32| number * (1 + u32::from(round) % 3)) {
+            db.put(number.to_be_bytes(), [round; 100]).unwrap();
+            db.transaction(|tx| {
+                tx.put(number.to_le_bytes(), [round; 20]);
+                Ok(())
+            })
+            .unwrap();
+            assert!(db.get(number.to_be_bytes()).unwrap().is_some());
+            db.multi_get([number.to_be_bytes()]).unwrap();
+            let mut from = db.range(&number.to_be_bytes()[..]..).unwrap();
+            assert!(from.advance().unwrap() && db.last().unwrap().is_some());
+        }
+        db.flush().unwrap();
+        db.wait_for_compactions().unwrap();
+    }
+    let stats = db.stats();
+    let counts: Vec<(&str, u64)> =
+        stats.latencies.all().iter().map(|kind| (kind.name, kind.times.count())).collect();
+    for (name, count) in &counts {
+        let known = match *name {
+            "log_sync" => stats.log_syncs,
+            "flush" => stats.flushes,
+            "compaction" => stats.compactions,
+            "collection" => stats.collections,
+            // A stopped write may wait several times.
+            "stall" => stats.stalls.writes.min(*count),
+            _ => *count,
+        };
+        assert_eq!(*count, known, "{name}");
+        // One of 32 of 512 operations, or more, and no more than one of 8.
+        let is_plausible = match *name {
+            "get" | "multi_get" | "write" | "commit" => (1..=64).contains(count),
+            "seek" => (1..=128).contains(count),
+            _ => *name == "stall" || *count > 0,
+        };
+        assert!(is_plausible, "{counts:?}");
+    }
+    let text = stats.to_string();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]

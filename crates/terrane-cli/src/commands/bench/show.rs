@@ -197,7 +197,7 @@ fn compaction_cells(row: &WorkloadRow) -> Vec<String> {
     let work = &row.work;
     let times = &work.compaction_times;
     let millis = |micros: f64| human::number(micros / 1e3);
-    let at = |percent| millis(times.percentile_micros(percent) as f64);
+    let at = |percent| millis(times.percentile_micros(percent));
     let dash = || "-".to_owned();
     vec![
         row.workload.to_string(),
@@ -210,7 +210,7 @@ fn compaction_cells(row: &WorkloadRow) -> Vec<String> {
         at(50.0),
         at(90.0),
         at(99.0),
-        millis(times.max_micros() as f64),
+        millis(times.max_micros()),
         work.compaction_cpu_share().map_or_else(dash, |share| format!("{:.0} %", 100.0 * share)),
         human::count(work.tombstones),
         work.oldest_tombstone_micros

@@ -2,9 +2,9 @@
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use terrane::{LevelStats, Stats};
+use terrane::{Latencies, LevelStats, Stats};
 
-use terrane_lab::json::{JsonTimes, SCHEMA};
+use terrane_lab::json::{JsonTimes, JsonWorkTimes, SCHEMA};
 
 /// Counters since the database was opened, and current sizes.
 #[derive(Debug, Serialize)]
@@ -17,6 +17,7 @@ pub(super) struct JsonStats<'a> {
     read_amplification: f64,
     rewrite_amplification: f64,
     compaction_millis: JsonTimes,
+    latency_micros: JsonLatencies<'a>,
     levels_read: Vec<JsonLevel<'a>>,
     stalls_now: Vec<String>,
     error: Option<String>,
@@ -34,6 +35,18 @@ impl Serialize for JsonMetrics<'_> {
             map.serialize_entry(metric.name, &metric.value)?;
         }
         map.end()
+    }
+}
+
+/// Every distribution of [`Stats::latencies`].
+#[derive(Debug)]
+struct JsonLatencies<'a>(&'a Latencies);
+
+impl Serialize for JsonLatencies<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let all = self.0.all();
+        serializer
+            .collect_map(all.iter().map(|latency| (latency.name, JsonWorkTimes::of(latency.times))))
     }
 }
 
@@ -57,7 +70,8 @@ impl<'a> JsonStats<'a> {
             write_amplification: stats.write_amplification(),
             read_amplification: stats.read_amplification(),
             rewrite_amplification: stats.rewrite_amplification(),
-            compaction_millis: JsonTimes::of(&stats.compaction_times),
+            compaction_millis: JsonTimes::of(&stats.latencies.compaction),
+            latency_micros: JsonLatencies(&stats.latencies),
             levels_read: stats.by_level.iter().map(JsonLevel).collect(),
             stalls_now: stats.stalls.now.iter().map(ToString::to_string).collect(),
             error: stats.error.as_ref().map(ToString::to_string),

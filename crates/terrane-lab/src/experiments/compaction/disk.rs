@@ -35,10 +35,10 @@ const OF_TIMED: [OfTimed; 12] = [
     ("disk_compaction", "mean time of a compaction on disk in µs", |timed| {
         timed.compactions.mean_micros()
     }),
-    ("disk_p50", "its median", |timed| timed.compactions.percentile_micros(50.0) as f64),
-    ("disk_p90", "its 90th percentile", |timed| timed.compactions.percentile_micros(90.0) as f64),
-    ("disk_p99", "its 99th percentile", |timed| timed.compactions.percentile_micros(99.0) as f64),
-    ("disk_longest", "its maximum", |timed| timed.compactions.max_micros() as f64),
+    ("disk_p50", "its median", |timed| timed.compactions.percentile_micros(50.0)),
+    ("disk_p90", "its 90th percentile", |timed| timed.compactions.percentile_micros(90.0)),
+    ("disk_p99", "its 99th percentile", |timed| timed.compactions.percentile_micros(99.0)),
+    ("disk_longest", "its maximum", |timed| timed.compactions.max_micros()),
     ("disk_cpu", "processor time in percent of the time of compactions on disk", |timed| {
         100.0 * timed.cpu_micros / (timed.compactions.sum_micros() as f64).max(1.0)
     }),

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::manifest::{Change, JobRecord, describe};
 use crate::merge::DamagedValues;
-use crate::stats::Counter;
+use crate::stats::{Counter, Timed};
 use crate::table::FinishedTable;
 use crate::types::SeqNo;
 use crate::value_file::FinishedValueFile;
@@ -318,7 +318,7 @@ impl Compactor {
         } else {
             counters.add(Counter::Compactions, 1);
             counters.add_compaction(compaction.from_level());
-            counters.compaction_times.add(micros(took));
+            counters.durations.record(Timed::Compaction, took);
             let CompactionCpu { planning, merging, installing } = cpu;
             counters.add(Counter::CompactionCpuMicros, micros(planning + merging + installing));
             counters.add(Counter::CompactionPlanningCpuMicros, micros(planning));
@@ -329,6 +329,7 @@ impl Compactor {
             counters.add(Counter::ValueBytesRelocated, values);
             if matches!(compaction.reason, Reason::Collection { .. }) {
                 counters.add(Counter::Collections, 1);
+                counters.durations.record(Timed::Collection, took);
             }
         }
     }

@@ -30,7 +30,7 @@ use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::manifest::{Change, JobRecord, ValueFileRecord};
-use crate::stats::Counter;
+use crate::stats::{Counter, Timed};
 use crate::table::FinishedTable;
 use crate::value_file::FinishedValueFile;
 use tables::WrittenTables;
@@ -186,7 +186,8 @@ impl Flusher {
         if is_retried && result.is_err() {
             return result.map(drop);
         }
-        let took_micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let took = start.elapsed();
+        let took_micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let failure = result.as_ref().err().map(ToString::to_string);
         let (flushed, result) = match result {
             Ok(flushed) => (flushed, Ok(())),
@@ -206,6 +207,7 @@ impl Flusher {
         result?;
         self.context.counters.add(Counter::Flushes, 1);
         self.context.counters.add(Counter::FlushMicros, took_micros);
+        self.context.counters.durations.record(Timed::Flush, took);
         Ok(())
     }
 

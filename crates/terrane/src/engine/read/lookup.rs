@@ -15,7 +15,7 @@ use super::Reader;
 use super::overlapped::Target;
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
-use crate::stats::Counter;
+use crate::stats::{Counter, Sample, Timed};
 use crate::table::{FoundVersion, Table, filter_hash};
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
@@ -24,17 +24,21 @@ use crate::version::OpenRun;
 impl Reader {
     /// Returns the value of `key` as of `seq`, or now.
     pub(crate) fn get(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
+        let sample = Sample::begin();
         let (state, found) = self.find_newest(tree, key, seq)?;
         let value = value_of(&state, key, found)?;
         self.count_found(value.is_some());
+        sample.end(&self.context.counters.durations, Timed::Get);
         Ok(value)
     }
 
     /// Returns whether `key` has a value as of `seq`, or now. Reads no value that is stored apart.
     pub(crate) fn contains(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<bool> {
+        let sample = Sample::begin();
         let (_, found) = self.find_newest(tree, key, seq)?;
         let exists = found.is_some_and(|found| found.kind != EntryKind::Tombstone);
         self.count_found(exists);
+        sample.end(&self.context.counters.durations, Timed::Get);
         Ok(exists)
     }
 

@@ -11,7 +11,7 @@ use super::lookup::{MemoryAnswer, ReadAt, newest_deletion, value_of};
 use crate::buffer::BlockRef;
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
-use crate::stats::Counter;
+use crate::stats::{Counter, Sample, Timed};
 use crate::table::{Table, filter_hash};
 use crate::types::SeqNo;
 use crate::value::Value;
@@ -47,6 +47,7 @@ impl Reader {
         keys: &[K],
         seq: Option<SeqNo>,
     ) -> Result<Vec<Option<Value>>> {
+        let sample = Sample::begin();
         self.context.health.check_open()?;
         // If memtables overwrite versions in place, the sequence number must be held until the last
         // key is found.
@@ -89,6 +90,7 @@ impl Reader {
         }
         let found = answers.iter().filter(|answer| answer.is_some()).count() as u64;
         self.context.counters.add(Counter::GetsFound, found);
+        sample.end(&self.context.counters.durations, Timed::MultiGet);
         Ok(answers)
     }
 

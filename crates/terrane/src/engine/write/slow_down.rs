@@ -11,7 +11,7 @@ use super::target::WriteTarget;
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::Result;
 use crate::event::StallEffect;
-use crate::stats::Counter;
+use crate::stats::{Counter, Timed};
 
 /// The longest time that a delayed writer sleeps before it checks whether the database was closed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
@@ -96,6 +96,7 @@ impl Writer {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.context.counters.add(Counter::DelayMicros, micros);
         self.context.counters.add(Counter::StalledWrites, 1);
+        self.context.counters.durations.record(Timed::Stall, took);
         Ok(())
     }
 

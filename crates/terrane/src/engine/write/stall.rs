@@ -19,7 +19,7 @@ use crate::engine::pipeline::PipelineState;
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
 use crate::event::{FlushReason, StallEffect};
-use crate::stats::Counter;
+use crate::stats::{Counter, Timed};
 
 /// A stalled writer checks again at least this often, in case it misses a notification.
 const STALL_WAIT_MAX: Duration = Duration::from_millis(100);
@@ -46,13 +46,18 @@ impl Writer {
         // Closing marks the database closed before it takes this lock to flush, so the flush includes
         // every write that passes this check.
         self.context.health.check_writable()?;
+        let mut stalled_since = None;
         while let Some(stop) = self.check_space(&mut state, target, user_bytes) {
             if self.context.events.is_in_listener() {
                 // The job that would make space may be waiting for the listener that writes.
                 break;
             }
+            stalled_since.get_or_insert_with(Instant::now);
             state = self.stall(state, &stop)?;
             self.context.health.check_writable()?;
+        }
+        if let Some(since) = stalled_since {
+            self.context.counters.durations.record(Timed::Stall, since.elapsed());
         }
         if state.count_bytes(user_bytes, MEASURE_EVERY_BYTES) {
             self.keep_to_budget(&mut state);

@@ -183,7 +183,7 @@ impl<'a> DiskLoad<'a> {
         timed.moved_bytes = (moved as f64).max(1.0);
         timed.stalled = stats.stalls.total_micros() as f64 / 1e6;
         timed.refused = stats.direct_refused as f64;
-        timed.compactions = stats.compaction_times;
+        timed.compactions = stats.latencies.compaction;
         self.db.close()?;
         std::fs::remove_dir_all(&self.dir)?;
         Ok(self.timed)
