@@ -4,6 +4,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use terrane::{Error, ErrorKind, Options};
+
+use crate::terminal::{Paint, error_columns};
+use crate::wrap::wrapped;
 use terrane_lab::error::UsageError;
 pub(crate) use terrane_lab::error::{is_broken_pipe, usage};
 
@@ -46,8 +49,13 @@ impl From<Exit> for ExitCode {
 
 /// Prints an error to standard error, ignoring failures to print.
 pub(crate) fn print_error(error: &anyhow::Error) {
-    let label = crate::terminal::Paint::stderr().red("error:");
-    let _ = writeln!(io::stderr(), "{label} {}", sentence(error));
+    let label = Paint::stderr().red("error:");
+    let text = format!("{label} {}", sentence(error));
+    let text = match error_columns() {
+        Some(columns) => wrapped(&text, columns),
+        None => text,
+    };
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Formats an error with its causes, except causes that its message contains already.

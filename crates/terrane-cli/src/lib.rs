@@ -10,14 +10,15 @@
 //! | `engine_flags` | a flag for every option of the engine |
 //! | `format_flag` | the flag `--format` of `load` and `dump` |
 //! | `open` | opens databases and keyspaces for commands |
-//! | `output` | documents, to a file or to standard output |
+//! | `output` | standard output for data, people and documents |
 //! | `picture` | pictures of a tree |
-//! | `table`, `terminal` | tables, colours |
+//! | `table`, `wrap`, `terminal` | tables, long lines, colours and width |
 //! | `time` | timestamps as people read them |
 //! | `exit` | exit codes |
 //!
 //! Standard output carries only data; progress and messages go to standard error. Output is
-//! formatted on a terminal, plain when piped, and JSON with `--json`. Exit codes: 0 done, 1 error,
+//! formatted on a terminal, plain when piped, and JSON with `--json`. What people read fits the
+//! terminal, or the columns that `COLUMNS` names. Exit codes: 0 done, 1 error,
 //! 2 usage, 4 corruption found, 5 database in use, 130 interrupted. A closed pipe, as from `head`,
 //! ends a command quietly.
 #![forbid(unsafe_code)]
@@ -36,6 +37,7 @@ mod problems;
 mod table;
 mod terminal;
 mod time;
+mod wrap;
 
 use std::process::ExitCode;
 

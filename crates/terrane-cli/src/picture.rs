@@ -3,6 +3,7 @@
 mod by_key;
 mod by_size;
 mod json;
+mod ranks;
 #[cfg(test)]
 mod tests;
 

@@ -1,6 +1,34 @@
-//! Terminals and colours.
+//! Terminals: their width and their colours.
 
 use std::io::{self, IsTerminal};
+
+/// The columns of pictures in a file or a pipe.
+const COLUMNS_OF_FILES: usize = 100;
+
+/// Narrower output is unreadable, so a narrower terminal is treated as one of this width.
+const COLUMNS_MIN: usize = 40;
+
+/// Returns the number of columns that standard output has: `COLUMNS` if it is set, else the width
+/// of the terminal; `None` for a file or a pipe, which have no limit.
+pub(crate) fn columns() -> Option<usize> {
+    let set = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse::<usize>().ok());
+    let columns = set.filter(|columns| *columns > 0).or_else(|| {
+        let size = terminal_size::terminal_size_of(io::stdout());
+        size.map(|(width, _)| usize::from(width.0))
+    });
+    columns.map(|columns| columns.max(COLUMNS_MIN))
+}
+
+/// Returns the number of columns of standard error, if it is a terminal.
+pub(crate) fn error_columns() -> Option<usize> {
+    let size = terminal_size::terminal_size_of(io::stderr());
+    size.map(|(width, _)| usize::from(width.0).max(COLUMNS_MIN))
+}
+
+/// Returns the columns of a picture: those of standard output, or a fixed number if it has no limit.
+pub(crate) fn picture_columns() -> usize {
+    columns().unwrap_or(COLUMNS_OF_FILES)
+}
 
 /// Returns true if standard output is a terminal.
 pub(crate) fn is_output_for_people() -> bool {

@@ -1,13 +1,12 @@
 //! A description of a tree, for people and programs.
 
-use std::fmt;
+mod picture;
 
 use terrane_policy::admission::{Pressure, limited_runs};
 use terrane_policy::memtable_choice::MemtableSelection;
 use terrane_policy::{Admission, Design, TreeShape};
 
 use crate::engine::{Engine, Tree};
-use crate::human::human;
 
 /// The state of a tree.
 #[derive(Debug, Clone)]
@@ -70,98 +69,6 @@ impl TreeView {
             compactions,
             limited: limited_runs(state.version.shape(), &tree.design()),
             admission: state.admission,
-        }
-    }
-}
-
-/// The width of a bar in characters.
-const BAR_WIDTH: usize = 24;
-
-impl fmt::Display for TreeView {
-    /// Writes a line for the memtables and one for each level, with a bar for its fill level.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let buffer = self.design.buffer_bytes;
-        writeln!(
-            f,
-            "mem  {:>4}          {} {:>9} of {:<9} {} entries",
-            if self.immutable_memtables > 0 {
-                format!("+{} full", self.immutable_memtables)
-            } else {
-                String::new()
-            },
-            bar(self.memtable_bytes, buffer),
-            human(self.memtable_bytes),
-            human(buffer),
-            self.memtable_entries
-        )?;
-        if let Some(MemtableSelection { kind, reason, .. }) = &self.memtable_choice {
-            writeln!(f, "     {kind}: {reason}")?;
-        }
-        for (index, level) in self.shape.levels.iter().enumerate() {
-            let design = self.design.fitted(&self.shape);
-            let capacity = design.capacity_bytes(index, self.shape.last_level());
-            let (runs, tables) = (level.runs.len(), level.table_count());
-            writeln!(
-                f,
-                "L{index:<2} {runs:>3} run{} {tables:>4} table{} {} {:>9} of {:<9}",
-                plural(runs),
-                plural(tables),
-                bar(level.size_bytes(), capacity),
-                human(level.size_bytes()),
-                human(capacity),
-            )?;
-        }
-        let total = human(self.shape.size_bytes());
-        let (runs, tables) = (self.shape.run_count(), self.shape.table_count());
-        write!(
-            f,
-            "{total} in {tables} table{}, {runs} sorted run{}",
-            plural(tables),
-            plural(runs)
-        )?;
-        if !self.shape.value_files.is_empty() {
-            let (files, bytes) = (self.shape.value_files.len(), self.shape.value_bytes());
-            let live = self.shape.live_value_bytes();
-            let share = bytes as f64 / live.max(1) as f64;
-            let (bytes, live) = (human(bytes), human(live));
-            write!(f, "\n{bytes} of values in {files} value file{}", plural(files).trim_end())?;
-            write!(f, ", {share:.2} times the {live} that are live")?;
-        }
-        for compaction in &self.compactions {
-            write!(f, "\ncompacting {compaction}")?;
-        }
-        match self.admission {
-            Admission::Proceed => Ok(()),
-            Admission::Delay(pressure) => write!(f, "\nwriters are delayed: {pressure}"),
-            Admission::Stop(pressure) => write!(f, "\nwriters are stopped: {pressure}"),
-        }
-    }
-}
-
-fn plural(count: usize) -> &'static str {
-    if count == 1 { " " } else { "s" }
-}
-
-/// Returns a bar for `part` of `whole`, full if `part` is at least `whole`.
-fn bar(part: u64, whole: u64) -> String {
-    let share = if whole == 0 { 0.0 } else { (part as f64 / whole as f64).clamp(0.0, 1.0) };
-    let eighths = (share * (BAR_WIDTH * 8) as f64).ceil() as usize;
-    let mut bar = "█".repeat(eighths / 8);
-    if !eighths.is_multiple_of(8) {
-        bar.extend("▏▎▍▌▋▊▉".chars().nth(eighths % 8 - 1));
-    }
-    let used = bar.chars().count();
-    format!("▕{bar}{}▏", " ".repeat(BAR_WIDTH - used))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bars_are_as_long_as_they_should_be() {
-        for (part, whole) in [(0, 10), (1, 1000), (5, 10), (10, 10), (99, 10), (1, 0)] {
-            assert_eq!(bar(part, whole).chars().count(), BAR_WIDTH + 2);
         }
     }
 }

@@ -81,7 +81,7 @@ impl AdviseArgs {
         decision: Option<&ChangeDecision>,
         source: WorkloadSource,
     ) -> Result<()> {
-        let mut out = output::stdout();
+        let mut out = output::text_or_json(self.json);
         let report = AdviceReport {
             case,
             found,

@@ -58,7 +58,7 @@ impl BenchArgs {
         let plan = BenchPlan::new(self.options()?)?;
         let home = BenchHome::new(self.db.as_deref(), &plan, self.keep)?;
         let machine = Machine::here(home.path());
-        let mut out = output::stdout();
+        let mut out = output::text_or_json(self.json);
         if !self.json {
             show::header(&mut out, &plan, &machine)?;
         }

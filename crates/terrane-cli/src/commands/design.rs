@@ -158,7 +158,7 @@ impl DesignArgs {
     }
 
     fn list(&self, about: bool) -> Result<()> {
-        let mut out = output::stdout();
+        let mut out = output::text_or_json(self.json);
         if self.json {
             for entry in catalogue::ALL {
                 let context = Context { entry: Some(entry), ..Context::default() };
@@ -199,7 +199,7 @@ impl DesignArgs {
     }
 
     fn show(&self, design: &Design, context: Context<'_>) -> Result<()> {
-        let mut out = output::stdout();
+        let mut out = output::text_or_json(self.json);
         if self.json {
             return Ok(write_line(&mut out, &JsonDesign::of(design, context))?);
         }

@@ -45,7 +45,7 @@ struct JsonOption<'a> {
 impl OptionsArgs {
     /// Prints the options.
     pub(crate) fn run(&self) -> Result<Exit> {
-        let mut out = output::stdout();
+        let mut out = output::text_or_json(self.json);
         // `list` is the only subcommand, so it may be omitted.
         let OptionsCommand::List = self.command.clone().unwrap_or(OptionsCommand::List);
         for (number, info) in Options::table().iter().enumerate() {

@@ -57,7 +57,7 @@ impl RepairArgs {
         let repaired = inspect::repair(&self.db, &target);
         spinner.finish_and_clear();
         let report = repaired?;
-        let mut out = output::stdout();
+        let mut out = output::text_or_json(self.json);
         if self.json {
             let repair = JsonRepair {
                 schema: SCHEMA,

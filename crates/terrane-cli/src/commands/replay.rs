@@ -18,6 +18,7 @@ use crate::engine_flags::EngineFlags;
 use crate::exit::Exit;
 use crate::output;
 use crate::table::{Align, lines, table};
+use crate::terminal::picture_columns;
 use terrane_lab::human;
 
 const EXAMPLES: &str = "\
@@ -90,7 +91,7 @@ impl ReplayArgs {
     }
 
     fn print(&self, db: &Db, report: &ReplayReport) -> Result<()> {
-        let mut out = output::stdout();
+        let mut out = output::text_or_json(self.json);
         if self.json {
             return Ok(write_line(&mut out, &JsonReplay::of(report))?);
         }
@@ -109,12 +110,13 @@ impl ReplayArgs {
         let rate = report.operations as f64 / report.took.as_secs_f64().max(1e-9);
         writeln!(
             out,
-            "{} in {}, {} per second; settled after {} more\n\n{}",
+            "{} in {}, {} per second; settled after {} more\n\n{:columns$}",
             human::counted(report.operations, "operation"),
             human::duration(report.took),
             human::count(rate as u64),
             human::duration(report.settle),
-            db.tree()
+            db.tree(),
+            columns = picture_columns()
         )?;
         Ok(writeln!(out, "write amplification {}", human::number(report.write_amplification))?)
     }

@@ -45,7 +45,7 @@ impl SimulateArgs {
         }
         check_data(self.records as f64, self.record_size as f64)?;
         let seconds = self.hours.unwrap_or(2.0) * 3600.0;
-        let mut out = output::stdout();
+        let mut out = output::text_or_json(self.json);
         if !self.tree.is_empty() {
             self.simulate_trees(&mut out, seconds)?;
             return Ok(Exit::Done);

@@ -25,7 +25,7 @@ impl StabilityArgs {
         }
         let scratch = stability::home(self.db.as_deref())?;
         let machine = Machine::here(scratch.path());
-        let mut out = output::stdout();
+        let mut out = output::text_or_json(self.json);
         if !self.json {
             show::header(&mut out, &plan, &machine)?;
         }

@@ -49,7 +49,7 @@ impl SweepArgs {
         if let Some(of_others) = sweep::of_other_programs(&done) {
             let _ = writeln!(io::stderr(), "{of_others}");
         }
-        let mut out = output::stdout();
+        let mut out = output::text();
         for (round, one) in &due {
             writeln!(out, "{} round {round}: {}", one.key(*round), one.name())?;
         }

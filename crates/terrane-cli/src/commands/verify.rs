@@ -63,7 +63,7 @@ impl VerifyArgs {
         };
         bar.finish_and_clear();
         let found = verified?;
-        let mut out = output::stdout();
+        let mut out = output::text_or_json(self.json);
         if self.json {
             let verification = JsonVerification {
                 schema: SCHEMA,

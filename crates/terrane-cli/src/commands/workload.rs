@@ -141,7 +141,7 @@ impl ChosenWorkload {
 }
 
 fn show(options: &RunOptions) -> Result<()> {
-    let mut out = output::stdout();
+    let mut out = output::text();
     let (low, high) = (options.value_size.min_bytes(), options.value_size.max_bytes());
     let values = if low == high { low.to_string() } else { format!("{low} to {high}") };
     writeln!(
@@ -214,7 +214,7 @@ impl RecordArgs {
         let closed = db.close();
         let report = recorded?;
         closed?;
-        let mut out = output::stdout();
+        let mut out = output::text();
         let mut rows = table(&[
             ("operation", Align::Left),
             ("count", Align::Right),

@@ -13,3 +13,4 @@ mod readers;
 mod related_files;
 mod shell;
 mod support;
+mod widths;

@@ -277,7 +277,7 @@ fn stats_and_trees_print_their_values() {
     }
     let text = db.tree().to_string();
     assert!(
-        text.starts_with("mem") && text.contains("\nL0") && text.contains("sorted run"),
+        text.contains("\nmemtable ▕") && text.contains("\nlevel 0 ") && text.contains("sorted run"),
         "{text}"
     );
 }

@@ -106,7 +106,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Exit> {
         write_series(&mut BufWriter::new(file), &args.memtable, &all)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let mut out = output::stdout();
+    let mut out = output::text();
     if args.json {
         for row in &rows {
             write_line(&mut out, row)?;

@@ -8,7 +8,7 @@ use terrane_lab::bench::{BenchPlan, DesignRun, WorkloadRow};
 use super::notes::notes;
 use crate::picture::{Work, by_key, by_size};
 use crate::table::{Align, lines, table};
-use crate::terminal::Paint;
+use crate::terminal::{Paint, picture_columns};
 use terrane_lab::human;
 use terrane_lab::machine::Machine;
 
@@ -73,10 +73,14 @@ pub(super) fn trees(
     let paint = Paint::stdout();
     for one in finished {
         writeln!(out, "\n{}", paint.bold(&format!("The tree of {}", one.name)))?;
-        write!(out, "{}", by_size(&one.view, Some(Work::of(&one.stats)), paint))?;
+        write!(
+            out,
+            "{}",
+            by_size(&one.view, Some(Work::of(&one.stats)), picture_columns(), paint)
+        )?;
         if (1..=RUNS_DRAWN_MAX).contains(&one.view.shape.run_count()) {
             writeln!(out, "\n{}", paint.dim("its tables by key, one line per sorted run"))?;
-            write!(out, "{}", by_key(&one.view, paint))?;
+            write!(out, "{}", by_key(&one.view, picture_columns(), paint))?;
         }
     }
     if !plan.is_design_given {

@@ -173,7 +173,7 @@ impl SetArgs {
         is_cancelled: bool,
         json: bool,
     ) -> Result<()> {
-        let mut out = output::stdout();
+        let mut out = output::text();
         let Forecast { before, after, .. } = forecast;
         let rate = self.rate();
         if json {

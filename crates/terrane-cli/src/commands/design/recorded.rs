@@ -31,7 +31,7 @@ impl RecordedArgs {
     pub(super) fn run(&self, json: bool) -> Result<()> {
         let read = |path: &PathBuf| Replayed::read(path, self.design.as_deref());
         let all: Vec<Replayed> = self.files.iter().map(read).collect::<Result<_>>()?;
-        let mut out = output::stdout();
+        let mut out = output::text();
         if json {
             return Ok(all.iter().try_for_each(|one| write_line(&mut out, &one.json()))?);
         }

@@ -57,7 +57,7 @@ struct JsonCounts<'a> {
 impl EnumerateArgs {
     /// Counts or lists the strategies.
     pub(super) fn run(&self, json: bool) -> Result<()> {
-        let mut out = BufWriter::new(output::stdout());
+        let mut out = BufWriter::new(output::text());
         let chosen = space::strategies().filter(|strategy| self.is_chosen(strategy));
         if !self.list && self.limit.is_none() {
             let mut counts: BTreeMap<String, u64> = BTreeMap::new();

@@ -38,7 +38,7 @@ struct JsonExperiment<'a> {
 impl ListArgs {
     /// Prints the list.
     pub(super) fn run(&self) -> Result<Exit> {
-        let mut out = output::stdout();
+        let mut out = output::text_or_json(self.json);
         for experiment in experiments::ALL {
             let claims = experiment.claims()?.claims.len();
             if self.json {

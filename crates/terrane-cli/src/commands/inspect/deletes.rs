@@ -49,7 +49,7 @@ impl DeletesArgs {
         let report = inspect::deletes(&self.path)?;
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = since_epoch.map_or(0, |time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
-        let mut out = BufWriter::new(output::stdout());
+        let mut out = BufWriter::new(output::text_or_json(self.json));
         if self.json {
             write_line(&mut out, &JsonDeletes::of(&report, now))?;
         } else {

@@ -52,7 +52,7 @@ impl JobsArgs {
     /// Prints the compactions.
     pub(super) fn run(&self) -> Result<Exit> {
         let jobs = inspect::jobs(&self.path)?;
-        let mut out = BufWriter::new(output::stdout());
+        let mut out = BufWriter::new(output::text_or_json(self.json));
         let paint = Paint::stdout();
         if jobs.is_empty() && !self.json {
             let _ = writeln!(io::stderr(), "no compaction has run yet");

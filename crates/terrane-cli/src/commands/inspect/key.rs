@@ -44,7 +44,7 @@ impl KeyArgs {
     pub(super) fn run(&self) -> Result<Exit> {
         let key = literal::parse_all(&self.key).map_err(|error| usage(error.to_string()))?;
         let versions = inspect::key(&self.path, &key)?;
-        let mut out = BufWriter::new(output::stdout());
+        let mut out = BufWriter::new(output::text_or_json(self.json));
         let paint = Paint::stdout();
         let mut keyspace = None;
         for version in &versions {

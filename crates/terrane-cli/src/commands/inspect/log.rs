@@ -69,7 +69,7 @@ impl LogArgs {
         if report.segments.is_empty() && report.unreadable.is_empty() {
             return Err(anyhow!("no log in {}", self.path.display()));
         }
-        let mut out = BufWriter::new(output::stdout());
+        let mut out = BufWriter::new(output::text_or_json(self.json));
         let mut left = self.limit.unwrap_or(u64::MAX);
         for segment in &report.segments {
             self.write_segment(&mut out, segment)?;

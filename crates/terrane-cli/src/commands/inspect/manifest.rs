@@ -36,7 +36,7 @@ impl ManifestArgs {
     /// Prints the edits.
     pub(super) fn run(&self) -> Result<Exit> {
         let edits = inspect::manifest(&self.path)?;
-        let mut out = BufWriter::new(output::stdout());
+        let mut out = BufWriter::new(output::text_or_json(self.json));
         let paint = Paint::stdout();
         for edit in &edits {
             let (version, epoch, changes) = (edit.version, edit.epoch, &edit.changes);

@@ -77,7 +77,7 @@ impl TableArgs {
     /// Prints the properties of the table.
     pub(super) fn run(&self) -> Result<Exit> {
         let report = inspect::table(&self.path)?;
-        let mut out = BufWriter::new(output::stdout());
+        let mut out = BufWriter::new(output::text_or_json(self.json));
         if self.json {
             write_line(&mut out, &JsonTableReport::of(&report))?;
         } else {

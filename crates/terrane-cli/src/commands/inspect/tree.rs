@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::open;
 use crate::output;
 use crate::picture::{JsonTree, by_key, by_size};
-use crate::terminal::Paint;
+use crate::terminal::{Paint, picture_columns};
 use terrane_lab::json::write_line;
 
 /// Draw the trees of a database, level by level
@@ -47,7 +47,7 @@ impl TreeArgs {
     pub(super) fn run(&self) -> Result<Exit> {
         let db = Db::open_read_only(&self.path)?;
         let names = self.keyspace.clone().map_or_else(|| db.keyspaces(), |name| vec![name]);
-        let mut out = BufWriter::new(output::stdout());
+        let mut out = BufWriter::new(output::text_or_json(self.json));
         let paint = Paint::stdout();
         for (number, name) in names.iter().enumerate() {
             let view = open::keyspace(&db, name)?.tree();
@@ -58,10 +58,10 @@ impl TreeArgs {
             let gap = if number > 0 { "\n" } else { "" };
             writeln!(out, "{gap}keyspace {} · {}", paint.bold(name), view.design)?;
             if self.by != Some(Axis::Key) {
-                write!(out, "{}", by_size(&view, None, paint))?;
+                write!(out, "{}", by_size(&view, None, picture_columns(), paint))?;
             }
             if self.by == Some(Axis::Key) || self.by.is_none() && view.shape.run_count() > 0 {
-                write!(out, "{}", by_key(&view, paint))?;
+                write!(out, "{}", by_key(&view, picture_columns(), paint))?;
             }
         }
         out.flush()?;

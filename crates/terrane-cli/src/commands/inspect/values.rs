@@ -47,7 +47,7 @@ impl ValuesArgs {
     pub(super) fn run(&self) -> Result<Exit> {
         let db = Db::open_read_only(&self.path)?;
         let names = self.keyspace.clone().map_or_else(|| db.keyspaces(), |name| vec![name]);
-        let mut out = BufWriter::new(output::stdout());
+        let mut out = BufWriter::new(output::text_or_json(self.json));
         let paint = Paint::stdout();
         for (number, name) in names.iter().enumerate() {
             let view = open::keyspace(&db, name)?.tree();

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::exit;
 use crate::output::Stdout;
-use crate::terminal::Paint;
+use crate::terminal::{Paint, columns};
+use crate::wrap::wrapped;
 use terrane_lab::entries::jsonl;
 use terrane_lab::human;
 use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
@@ -162,7 +163,10 @@ impl Answers {
         if self.is_json {
             return self.json(&JsonHelp { schema: SCHEMA, help: text });
         }
-        self.out.write_all(text.as_bytes())
+        match columns() {
+            Some(columns) => self.out.write_all(wrapped(text, columns).as_bytes()),
+            None => self.out.write_all(text.as_bytes()),
+        }
     }
 
     /// Writes metrics in the OpenMetrics text format; in JSON, as one string.

@@ -154,14 +154,22 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
     near::nearest(name, ALL.iter().map(|about| about.name))
 }
 
-/// Returns the text of `help`.
-pub(super) fn help() -> String {
-    let usages: Vec<String> =
-        ALL.iter().map(|about| format!("{} {}", about.name, about.arguments)).collect();
+/// Returns the text of `help`, with the arguments above the explanation if they do not fit next to
+/// each other.
+pub(super) fn help(columns: Option<usize>) -> String {
+    let usages: Vec<String> = ALL
+        .iter()
+        .map(|about| format!("{} {}", about.name, about.arguments).trim_end().to_owned())
+        .collect();
     let width = usages.iter().map(String::len).max().unwrap_or(0);
+    let longest = ALL.iter().map(|about| about.what.len()).max().unwrap_or(0);
+    let is_wide = columns.is_none_or(|columns| width + 2 + longest <= columns);
     let mut text = String::new();
     for (usage, about) in usages.iter().zip(ALL) {
-        text.push_str(&format!("{usage:<width$}  {}\n", about.what));
+        match is_wide {
+            true => text.push_str(&format!("{usage:<width$}  {}\n", about.what)),
+            false => text.push_str(&format!("{usage}\n    {}\n", about.what)),
+        }
     }
     text.push_str(
         "\nKeys and values: word  'single quoted'  \"esc\\n\\x00\"  0xdeadbeef  u64:42  i32:-1  @file\n\
@@ -191,7 +199,11 @@ mod tests {
     #[test]
     fn help_has_every_command() {
         for about in ALL {
-            assert!(help().lines().any(|line| line.starts_with(about.name)), "{}", about.name);
+            assert!(
+                help(Some(80)).lines().any(|line| line.starts_with(about.name)),
+                "{}",
+                about.name
+            );
             assert!(help_about(about).contains(about.example));
         }
     }

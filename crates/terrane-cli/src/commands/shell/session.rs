@@ -13,7 +13,7 @@ use crate::commands::advise::show;
 use crate::events::{JsonEvent, sentence};
 use crate::exit::{self, Exit, is_broken_pipe};
 use crate::picture::{JsonTree, Work, by_key, by_size};
-use crate::terminal::Paint;
+use crate::terminal::{Paint, columns, picture_columns};
 use terrane_lab::advice::decide::ChangeTerms;
 use terrane_lab::advice::live::OperationWindow;
 use terrane_lab::interrupt;
@@ -267,9 +267,9 @@ impl Session {
         // The counters cover all trees.
         let is_alone = self.db.keyspaces().len() == 1;
         let work = is_alone.then(|| Work::of(&self.db.stats()));
-        self.answers.text(&by_size(&view, work, paint))?;
+        self.answers.text(&by_size(&view, work, picture_columns(), paint))?;
         if view.shape.run_count() > 0 {
-            self.answers.text(&format!("\n{}", by_key(&view, paint)))?;
+            self.answers.text(&format!("\n{}", by_key(&view, picture_columns(), paint)))?;
         }
         Ok(())
     }
@@ -303,7 +303,7 @@ impl Session {
 
     fn help(&mut self, about: Option<&str>) -> Result<()> {
         let text = match about {
-            None => command::help(),
+            None => command::help(columns()),
             Some(name) => {
                 let found = command::find(name);
                 let found = found.ok_or_else(|| anyhow!("unknown command '{name}'; see 'help'"))?;

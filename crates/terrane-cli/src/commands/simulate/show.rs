@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use anyhow::Result;
+
+use crate::terminal::picture_columns;
 use terrane_lab::human::{self, seconds};
 use terrane_lab::json::write_line;
 use terrane_lab::simulation::report::{JsonSimulation, QUANTILES, SimulatedDesign, causes};
@@ -11,11 +13,19 @@ use terrane_sim::{
     RateVerdict, SimulatedTree, SimulationOutcome, SimulationSetup, TwoPhases, unplayed,
 };
 
-/// The width of a curve, in columns.
-const COLUMNS: usize = 60;
+/// The columns of a line around its curve.
+const AROUND_CURVE: usize = 30;
+
+/// The columns of a curve, at most.
+const CURVE_MAX: usize = 100;
 
 /// The number of times at which levels are printed.
 const TREES_PRINTED: usize = 6;
+
+/// Returns the columns of a curve.
+fn curve_columns() -> usize {
+    picture_columns().saturating_sub(AROUND_CURVE).clamp(10, CURVE_MAX)
+}
 
 /// Prints one phase.
 pub(super) fn one(
@@ -126,7 +136,7 @@ fn phase(
     let rates: Vec<f64> = outcome.windows.iter().map(|window| window.rate).collect();
     let runs: Vec<f64> = outcome.windows.iter().map(|window| window.runs).collect();
     let highest = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
-    let curve = |values: &[f64]| sparkline(&squeezed(values, COLUMNS), highest(values));
+    let curve = |values: &[f64]| sparkline(&squeezed(values, curve_columns()), highest(values));
     writeln!(
         out,
         "throughput     {} writes/s over {hours:.2} h{}",

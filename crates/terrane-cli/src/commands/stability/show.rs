@@ -6,7 +6,7 @@ use terrane::IoBudget;
 use terrane_workload::stability::{PhaseReport, TwoPhaseOptions, Window};
 
 use crate::table::{Align, lines, table};
-use crate::terminal::Paint;
+use crate::terminal::{Paint, picture_columns};
 use terrane_lab::human;
 use terrane_lab::machine::Machine;
 use terrane_lab::sparkline::{sparkline, squeezed};
@@ -17,8 +17,16 @@ use terrane_lab::stability::{
     Conclusion, DesignEvaluation, MapCalibration, StabilityPlan, stalls_by_cause,
 };
 
-/// The width of a curve, in characters.
-const COLUMNS: usize = 60;
+/// The columns of a line around its curve.
+const AROUND_CURVE: usize = 30;
+
+/// The columns of a curve, at most.
+const CURVE_MAX: usize = 100;
+
+/// Returns the columns of a curve.
+fn curve_columns() -> usize {
+    picture_columns().saturating_sub(AROUND_CURVE).clamp(10, CURVE_MAX)
+}
 
 /// Prints the evaluation and the machine.
 pub(super) fn header(
@@ -124,14 +132,14 @@ fn phase_seconds(phase: &PhaseReport) -> f64 {
 }
 
 fn rates(phase: &PhaseReport) -> Vec<f64> {
-    let window = (phase_seconds(phase) / COLUMNS as f64).max(0.1);
+    let window = (phase_seconds(phase) / curve_columns() as f64).max(0.1);
     phase.timeline.windows(window).iter().map(Window::per_second).collect()
 }
 
 fn rate_curve(out: &mut impl Write, phase: &PhaseReport) -> io::Result<()> {
     let rates = rates(phase);
     let highest = rates.iter().copied().fold(0.0, f64::max);
-    let curve = sparkline(&squeezed(&rates, COLUMNS), highest);
+    let curve = sparkline(&squeezed(&rates, curve_columns()), highest);
     writeln!(out, "  writes/s │{curve}│ 0 to {}", human::number(highest))
 }
 
@@ -146,7 +154,7 @@ fn components_curve(out: &mut impl Write, phase: &PhaseReport) -> io::Result<()>
     }
     let highest = counts.iter().copied().fold(0.0, f64::max);
     let lowest = counts.iter().copied().fold(f64::INFINITY, f64::min);
-    let curve = sparkline(&squeezed(&counts, COLUMNS), highest);
+    let curve = sparkline(&squeezed(&counts, curve_columns()), highest);
     writeln!(out, "  runs     │{curve}│ {lowest} to {highest}")
 }
 

@@ -80,7 +80,7 @@ impl ShowArgs {
                 pivot.mixed.join(", ")
             );
         }
-        let mut out = output::stdout();
+        let mut out = output::text();
         if self.csv {
             pivot.csv(&mut out)?;
         } else {
