@@ -13,6 +13,7 @@ mod plan;
 mod row;
 mod runner;
 mod single;
+mod verdict;
 mod work;
 
 pub use compare::{BenchComparison, Better, ComparedMetric, MetricValue};
@@ -22,6 +23,7 @@ pub use plan::{BenchOptions, BenchPlan};
 pub use row::{JsonRow, KindLatency, WorkloadRow};
 pub use runner::DesignRun;
 pub use single::BenchRun;
+pub use verdict::verdict;
 pub use work::{MissCounts, TreeWork};
 
 use anyhow::Result;

@@ -14,6 +14,8 @@ pub struct NamedDesign {
     pub slug: String,
     /// The design.
     pub design: Design,
+    /// The number by which its sizes were divided to fit the data; 1 for the design as given.
+    pub divided_by: u64,
 }
 
 impl NamedDesign {
@@ -31,6 +33,7 @@ impl NamedDesign {
                 name: spec.trim().to_owned(),
                 slug: format!("{}-{word}", index + 1),
                 design: spec::parse(spec)?,
+                divided_by: 1,
             })
         };
         specs.iter().enumerate().map(parse).collect()

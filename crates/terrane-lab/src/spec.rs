@@ -35,6 +35,23 @@ pub fn parse(text: &str) -> Result<Design> {
     from_toml(&table).map_err(|error| usage(format!("{path}: {error}")))
 }
 
+/// The settings that are sizes of the whole tree, and grow with its data.
+const SIZES: [&str; 3] = ["buffer", "table", "base"];
+
+/// Returns true if a spec gives a size of the tree itself, instead of only naming a design.
+///
+/// # Errors
+///
+/// If the file of the spec cannot be read.
+pub fn gives_sizes(text: &str) -> Result<bool> {
+    if let Some(path) = text.strip_prefix('@') {
+        let table: Table = toml_file::read(Path::new(path))?;
+        return Ok(SIZES.iter().any(|name| table.contains_key(*name)));
+    }
+    let words = text.split([';', ' ']).filter_map(|word| word.split_once('='));
+    Ok(words.map(|(name, _)| name.trim()).any(|name| SIZES.contains(&name)))
+}
+
 /// Formats a parse error. If the set of valid names is large, it suggests only the most similar
 /// one.
 fn explain(error: &ParseError) -> String {

@@ -20,7 +20,7 @@
 //! | [`arguments`] | the flags |
 //! | [`memtable`] | `--memtable`: measures memtables alone |
 //! | [`claims`] | `bench claims`: the claims of a paper |
-//! | [`compare`] | designs side by side, with bars |
+//! | [`compare`] | designs side by side, with bars; the verdict |
 //! | [`show`] | header, tables and pictures |
 //! | [`notes`] | what the reader of the tables should know |
 
@@ -34,17 +34,24 @@ mod show;
 use std::io::{self, Write};
 
 use anyhow::Result;
+use serde::Serialize;
 
 pub(crate) use arguments::BenchArgs;
 use arguments::BenchCommand;
 use terrane_lab::bench::{
-    self, BenchComparison, BenchHome, BenchPlan, DesignRun, JsonRow, WorkloadRow,
+    self, BenchComparison, BenchHome, BenchPlan, DesignRun, JsonRow, WorkloadRow, verdict,
 };
-use terrane_lab::json;
+use terrane_lab::json::{self, SCHEMA};
 use terrane_lab::machine::Machine;
 
 use crate::exit::Exit;
 use crate::output;
+
+#[derive(Serialize)]
+struct JsonVerdict {
+    schema: u32,
+    verdict: Vec<String>,
+}
 
 impl BenchArgs {
     /// Runs the benchmark.
@@ -70,18 +77,25 @@ impl BenchArgs {
         };
         let designs = bench::run(&plan, &home, &mut on_row)?;
         let is_comparison = plan.designs.len() > 1;
+        let comparisons = if is_comparison { BenchComparison::of(&designs) } else { Vec::new() };
         if self.json {
-            let comparisons =
-                if is_comparison { BenchComparison::of(&designs) } else { Vec::new() };
             comparisons.iter().try_for_each(|one| json::write_line(&mut out, one))?;
+            if is_comparison {
+                let verdict = verdict(&comparisons);
+                json::write_line(&mut out, &JsonVerdict { schema: SCHEMA, verdict })?;
+            }
             warn_of_refused(&designs);
         } else {
             let shown: Vec<&DesignRun> = designs.iter().filter_map(|all| all.last()).collect();
             show::results(&mut out, &plan, &shown)?;
             if is_comparison {
-                compare::write(&mut out, &designs)?;
+                compare::write(&mut out, &comparisons)?;
             }
-            show::trees(&mut out, &plan, &shown)?;
+            show::trees(&mut out, &shown)?;
+            if is_comparison {
+                compare::write_verdict(&mut out, &comparisons)?;
+            }
+            show::next(&mut out, &plan)?;
         }
         out.flush()?;
         drop(out);

@@ -179,15 +179,22 @@ pub struct BenchComparison {
 }
 
 impl BenchComparison {
+    /// Returns the comparison of designs on a workload.
+    pub(super) fn new(
+        comparison: String,
+        repetitions: usize,
+        metrics: Vec<ComparedMetric>,
+    ) -> Self {
+        Self { schema: SCHEMA, comparison, repetitions, metrics }
+    }
+
     /// Compares the designs on all workloads; `designs` holds the repetitions of each design.
     pub fn of(designs: &[Vec<DesignRun>]) -> Vec<Self> {
         let first = designs.first().and_then(|repetitions| repetitions.first());
         let workloads = first.map(|first| &first.rows[..]).unwrap_or_default();
-        let one = |(number, row): (usize, &WorkloadRow)| Self {
-            schema: SCHEMA,
-            comparison: row.workload.to_string(),
-            repetitions: designs.first().map_or(0, Vec::len),
-            metrics: compared(designs, number),
+        let repetitions = designs.first().map_or(0, Vec::len);
+        let one = |(number, row): (usize, &WorkloadRow)| {
+            Self::new(row.workload.to_string(), repetitions, compared(designs, number))
         };
         workloads.iter().enumerate().map(one).collect()
     }

@@ -1,11 +1,12 @@
 //! The workloads, designs and sizes of a benchmark, checked.
 
 use anyhow::Result;
-use terrane::{Design, Options};
+use terrane::Options;
 use terrane_workload::{MixOrder, OperationMix, RunOptions, Workload};
 
 use crate::error::usage;
 use crate::named_design::NamedDesign;
+use crate::spec;
 
 /// The default workloads: writing, three ways of reading, and an ordered scan.
 const WORKLOADS_DEFAULT: [&str; 5] =
@@ -28,7 +29,8 @@ pub struct BenchOptions {
     pub is_serial: bool,
     /// Entries per batch of `fillbatch`, unless its name specifies them.
     pub batch_entries: Option<u32>,
-    /// Specs of designs; empty for the default design with its sizes scaled to the data.
+    /// Specs of designs; empty for the default design. Unless a spec gives sizes, those of its
+    /// design are scaled to the data.
     pub designs: Vec<String>,
     /// Repetitions of everything.
     pub repeat: u32,
@@ -84,10 +86,7 @@ impl BenchPlan {
             mix.order = MixOrder::Serial;
         }
         let run = RunOptions { key_order: mix.placement(), mix, ..options.run };
-        let designs = match &options.designs[..] {
-            [] => vec![fitted(&run)?],
-            specs => NamedDesign::parse_all(specs)?,
-        };
+        let designs = designs(&options.designs, &run)?;
         let plan = Self {
             designs,
             is_design_given: !options.designs.is_empty(),
@@ -151,16 +150,29 @@ fn workloads(options: &BenchOptions) -> Result<Vec<Workload>> {
     Ok(workloads)
 }
 
-/// Returns the default design with its sizes scaled to the data.
+/// Returns the designs of the specs, or the default one, each with its sizes scaled to the data unless
+/// its spec gives sizes.
+fn designs(specs: &[String], run: &RunOptions) -> Result<Vec<NamedDesign>> {
+    let default = [terrane_policy::catalogue::DEFAULT.to_owned()];
+    let specs = if specs.is_empty() { &default[..] } else { specs };
+    let mut designs = NamedDesign::parse_all(specs)?;
+    for (design, spec) in designs.iter_mut().zip(specs) {
+        if !spec::gives_sizes(spec.trim())? {
+            fit(design, data_bytes(run));
+        }
+    }
+    Ok(designs)
+}
+
+/// Scales the sizes of a design to the data.
 ///
 /// A million small entries fill only two buffers of the default size. All sizes are therefore
 /// divided by the same power of two until the tree has the levels of a larger database. A large
-/// data set gets the default design unchanged.
-fn fitted(run: &RunOptions) -> Result<NamedDesign> {
+/// data set gets the design unchanged.
+fn fit(named: &mut NamedDesign, data_bytes: u64) {
     const SMALLEST_BUFFER: u64 = 256 << 10;
-    let name = terrane_policy::catalogue::DEFAULT;
-    let mut design: Design = name.parse().map_err(terrane::Error::from)?;
-    let wanted = (data_bytes(run) / BUFFERS_WANTED).max(SMALLEST_BUFFER);
+    let design = &mut named.design;
+    let wanted = (data_bytes / BUFFERS_WANTED).max(SMALLEST_BUFFER);
     let mut divisor = 1;
     while design.buffer_bytes / divisor > wanted {
         divisor *= 2;
@@ -168,6 +180,5 @@ fn fitted(run: &RunOptions) -> Result<NamedDesign> {
     design.buffer_bytes /= divisor;
     design.table_bytes = (design.table_bytes / divisor).max(SMALLEST_BUFFER);
     design.strategy.base_bytes = design.strategy.base_bytes.map(|base| base / divisor);
-    let name = if divisor > 1 { format!("{name}/{divisor}") } else { name.to_owned() };
-    Ok(NamedDesign { name, slug: "1-default".into(), design })
+    named.divided_by = divisor;
 }

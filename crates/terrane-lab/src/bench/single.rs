@@ -31,7 +31,7 @@ impl BenchRun {
         run: RunOptions,
         options: Options,
     ) -> Result<Self> {
-        let design = NamedDesign { name: name.to_owned(), slug: "1".into(), design };
+        let design = NamedDesign { name: name.to_owned(), slug: "1".into(), design, divided_by: 1 };
         let plan = BenchPlan {
             workloads,
             designs: vec![design],

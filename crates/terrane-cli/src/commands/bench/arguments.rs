@@ -129,7 +129,8 @@ pub(crate) struct BenchArgs {
     pub(super) batch: Option<u32>,
 
     /// A design: a name such as `tiering`, or with settings `tiering T=4; filter=5`; repeat to
-    /// compare several [default: balanced, with sizes scaled to the data]
+    /// compare several. Its sizes are scaled down to the data unless it gives buffer, table or base
+    /// [default: balanced]
     #[arg(long, value_name = "SPEC")]
     pub(super) design: Vec<String>,
 
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!(plan.workloads[0], Workload::FillRandom);
         assert_eq!(plan.workloads[1], Workload::ReadRandom);
         assert_eq!(plan.designs[0].design.buffer_bytes, 4 << 20);
-        assert_eq!(plan.designs[0].name, "balanced/16");
+        assert_eq!((plan.designs[0].name.as_str(), plan.designs[0].divided_by), ("balanced", 16));
         assert_eq!(plan.run_of(plan.workloads[3]).reads, Some(100_000));
     }
 
@@ -242,6 +243,20 @@ mod tests {
         let plan = plan(&["--num", "50M"]).unwrap();
         assert_eq!(plan.designs[0].design, "balanced".parse().unwrap());
         assert_eq!(plan.designs[0].name, "balanced");
+    }
+
+    #[test]
+    fn named_designs_are_scaled_to_the_data_unless_they_give_sizes() {
+        let specs = ["leveling", "tiering; buffer=64MiB", "lazy-leveling T=4"];
+        let designs = specs.iter().flat_map(|spec| ["--design", *spec]).collect::<Vec<_>>();
+        let plan = plan(&designs).unwrap();
+        let buffers: Vec<u64> =
+            plan.designs.iter().map(|one| one.design.buffer_bytes >> 20).collect();
+        assert_eq!(buffers, [4, 64, 4]);
+        let tables: Vec<u64> =
+            plan.designs.iter().map(|one| one.design.table_bytes >> 20).collect();
+        assert_eq!(tables, [2, 32, 2]);
+        assert_eq!(plan.designs[0].name, "leveling");
     }
 
     #[test]

@@ -44,12 +44,15 @@ pub(super) fn notes(
         notes.extend(uncompacted_note(plan, one));
         notes.extend(refused(&one.name, one.stats.direct_refused));
     }
-    if plan.designs.iter().any(|candidate| candidate.name.contains('/') && !plan.is_design_given) {
-        notes.push(
-            "the default design is scaled down so that this amount of data fills several levels; \
-             --design balanced runs it at full size"
-                .to_owned(),
-        );
+    if let Some(one) = plan.designs.iter().find(|candidate| candidate.divided_by > 1) {
+        let (name, divided_by) = (&one.name, one.divided_by);
+        let others =
+            if plan.designs.len() > 1 { ", and those of the other designs likewise" } else { "" };
+        notes.push(format!(
+            "the sizes of {name} are divided by {divided_by}{others}, so that this amount of data \
+             fills several levels; a design that gives a size, such as '{name}; buffer=64MiB', is \
+             run as given"
+        ));
     }
     notes.iter().try_for_each(|note| writeln!(out, "{}", paint.dim(note)))
 }

@@ -64,12 +64,8 @@ pub(super) fn results(
     notes(out, plan, finished, paint)
 }
 
-/// Draws each tree, and suggests next commands.
-pub(super) fn trees(
-    out: &mut impl Write,
-    plan: &BenchPlan,
-    finished: &[&DesignRun],
-) -> io::Result<()> {
+/// Draws each tree.
+pub(super) fn trees(out: &mut impl Write, finished: &[&DesignRun]) -> io::Result<()> {
     let paint = Paint::stdout();
     for one in finished {
         writeln!(out, "\n{}", paint.bold(&format!("The tree of {}", one.name)))?;
@@ -83,6 +79,11 @@ pub(super) fn trees(
             write!(out, "{}", by_key(&one.view, picture_columns(), paint))?;
         }
     }
+    Ok(())
+}
+
+/// Suggests next commands.
+pub(super) fn next(out: &mut impl Write, plan: &BenchPlan) -> io::Result<()> {
     if !plan.is_design_given {
         writeln!(
             out,
