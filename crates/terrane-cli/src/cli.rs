@@ -13,6 +13,7 @@ use crate::commands::dump::DumpArgs;
 use crate::commands::experiment::ExperimentArgs;
 use crate::commands::generate::{CompletionsArgs, ManArgs};
 use crate::commands::inspect::InspectArgs;
+use crate::commands::keyspace::KeyspaceArgs;
 use crate::commands::load::LoadArgs;
 use crate::commands::options::OptionsArgs;
 use crate::commands::repair::RepairArgs;
@@ -55,6 +56,7 @@ pub(crate) enum Command {
     Compact(CompactArgs),
     Repair(RepairArgs),
     Design(DesignArgs),
+    Keyspace(KeyspaceArgs),
     Advise(Box<AdviseArgs>),
     Simulate(Box<SimulateArgs>),
     Options(OptionsArgs),
@@ -82,6 +84,7 @@ impl Command {
             Self::Compact(args) => args.run(),
             Self::Repair(args) => args.run(),
             Self::Design(args) => args.run(),
+            Self::Keyspace(args) => args.run(),
             Self::Advise(args) => args.run(),
             Self::Simulate(args) => args.run(),
             Self::Options(args) => args.run(),

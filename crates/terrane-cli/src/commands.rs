@@ -10,6 +10,7 @@ pub(crate) mod dump;
 pub(crate) mod experiment;
 pub(crate) mod generate;
 pub(crate) mod inspect;
+pub(crate) mod keyspace;
 pub(crate) mod load;
 pub(crate) mod options;
 pub(crate) mod repair;

@@ -83,7 +83,8 @@ impl Db {
     /// - [`Corruption`](crate::ErrorKind::Corruption): a file is damaged or missing.
     /// - [`Unsupported`](crate::ErrorKind::Unsupported): a newer version of this library wrote it.
     /// - [`Invalid`](crate::ErrorKind::Invalid): an option is invalid, or contradicts the options
-    ///   that the database was created with.
+    ///   that the database was created with; or there is no database, and the directory has other
+    ///   files.
     /// - [`Io`](crate::ErrorKind::Io): the operating system refused an operation.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
         Options::new().open(dir)

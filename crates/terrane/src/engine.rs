@@ -251,6 +251,11 @@ impl Engine {
         self.parts.catalog.drop_keyspace(name)
     }
 
+    /// Renames a keyspace. Returns false if no keyspace has this name.
+    pub(crate) fn rename_keyspace(&self, name: &str, new_name: &str) -> Result<bool> {
+        self.parts.catalog.rename_keyspace(name, new_name)
+    }
+
     /// Changes the design of a tree.
     pub(crate) fn set_design(&self, tree: &Arc<Tree>, design: Design) -> Result<()> {
         self.parts.catalog.set_design(tree, design, None)?;

@@ -4,13 +4,15 @@
 //! what the caller can do. Errors are cheap to clone, because many callers may receive the failure
 //! of one background job.
 
+mod facts;
 mod other_design;
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
+pub use facts::{Corruption, Invalid, IoFailure};
 pub use other_design::OtherDesign;
 
 /// The result of a fallible operation.
@@ -60,6 +62,15 @@ pub enum Error {
     DatabaseExists {
         /// The directory.
         path: Arc<Path>,
+    },
+    /// The directory contains files, none of which belongs to a database, so no database is created in
+    /// it; see [`Options::among_other_files`](crate::Options::among_other_files).
+    #[non_exhaustive]
+    OtherFiles {
+        /// The directory.
+        path: Arc<Path>,
+        /// One of the files.
+        name: Arc<str>,
     },
     /// The directory contains a checkpoint that was interrupted or is still being written.
     #[non_exhaustive]
@@ -156,44 +167,6 @@ pub enum Error {
     },
 }
 
-/// An invalid argument or option.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Invalid {
-    /// The argument or option.
-    pub what: &'static str,
-    /// The given value.
-    pub found: String,
-    /// The accepted values.
-    pub expected: String,
-}
-
-/// A damaged part of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Corruption {
-    /// The file.
-    pub path: PathBuf,
-    /// The offset in bytes, if known.
-    pub offset: Option<u64>,
-    /// The damaged part, for example `data block`.
-    pub what: &'static str,
-    /// The damage.
-    pub detail: String,
-}
-
-/// An operation that the operating system refused.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct IoFailure {
-    /// The operation, for example `sync`.
-    pub operation: &'static str,
-    /// The file or directory.
-    pub path: PathBuf,
-    /// The error of the operating system.
-    pub source: Arc<io::Error>,
-}
-
 impl Error {
     /// Returns the kind, which says what the caller should do.
     pub fn kind(&self) -> ErrorKind {
@@ -202,6 +175,7 @@ impl Error {
             | Self::OtherDesign(_)
             | Self::NoDatabase { .. }
             | Self::DatabaseExists { .. }
+            | Self::OtherFiles { .. }
             | Self::UnfinishedCheckpoint { .. }
             | Self::NoLogDirectory { .. }
             | Self::LogDirectoryTaken { .. }
@@ -273,6 +247,7 @@ impl fmt::Display for Error {
             Self::DatabaseExists { path } => {
                 write!(f, "'{}' already contains a database", path.display())
             }
+            Self::OtherFiles { path, name } => other_files(f, path, name),
             Self::UnfinishedCheckpoint { path } => write!(
                 f,
                 "'{}' contains an unfinished checkpoint; write the checkpoint again, or remove the \
@@ -336,6 +311,14 @@ impl fmt::Display for Error {
     }
 }
 
+fn other_files(f: &mut fmt::Formatter<'_>, path: &Path, name: &str) -> fmt::Result {
+    write!(
+        f,
+        "'{}' has other files, such as '{name}', and no database; choose a directory of its own",
+        path.display()
+    )
+}
+
 fn conflict(f: &mut fmt::Formatter<'_>, attempts: u32) -> fmt::Result {
     if attempts <= 1 {
         return f.write_str("another write changed what the transaction depends on; run it again");
@@ -355,29 +338,6 @@ fn no_log_directory(f: &mut fmt::Formatter<'_>, database: &Path, path: &Path) ->
         database.display(),
         path.display()
     )
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, found, expected } = self;
-        write!(f, "{what} is {found}, but must be {expected}")
-    }
-}
-
-impl fmt::Display for Corruption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "corrupt {} in {}", self.what, self.path.display())?;
-        if let Some(offset) = self.offset {
-            write!(f, " at byte {offset}")?;
-        }
-        write!(f, ": {}; restore the file from a backup, or run `terrane repair`", self.detail)
-    }
-}
-
-impl fmt::Display for IoFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}: {}", self.operation, self.path.display(), self.source)
-    }
 }
 
 impl std::error::Error for Error {

@@ -137,7 +137,7 @@ fn current_stalls(engine: &Engine) -> Vec<CurrentStall> {
     let stalls = trees.values().filter_map(|tree| {
         let state = tree.state();
         Some(CurrentStall {
-            keyspace: Arc::clone(&tree.name),
+            keyspace: Arc::clone(tree.name()),
             stops: matches!(state.admission, Admission::Stop(_)),
             pressure: pressure_of(&state.admission)?,
             since: state.stalled_since.map(|since| since.elapsed()).unwrap_or_default(),

@@ -85,9 +85,9 @@ impl Keyspace {
         Error::invalid("keyspace", found, "one of this database")
     }
 
-    /// Returns the name.
+    /// Returns the current name.
     pub fn name(&self) -> &str {
-        &self.tree.name
+        self.tree.name()
     }
 
     /// Sets the value of a key.

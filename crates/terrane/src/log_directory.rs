@@ -28,6 +28,11 @@ pub(crate) const DATABASE: &str = "DATABASE";
 /// The name of `DATABASE` while the log is not complete.
 pub(crate) const DATABASE_NEW: &str = "DATABASE.new";
 
+/// Returns true if a directory of a database, or of its log, has files of this name.
+pub(crate) fn is_pointer(name: &str) -> bool {
+    [LOGDIR, LOGDIR_NEW, DATABASE, DATABASE_NEW].contains(&name)
+}
+
 /// A longer file is damaged. Paths have at most 4,096 bytes on Linux.
 const BYTES_MAX: u64 = 64 << 10;
 

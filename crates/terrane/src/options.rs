@@ -2,6 +2,7 @@
 //!
 //! | module | one line |
 //! |---|---|
+//! | `components` | storage, clock and threads, which are injected |
 //! | `declare` | the macro behind the declaration |
 //! | `if_new` | values for the creation of a database only, and changes of its design |
 //! | `requested_design` | a design, and how an opening treats another stored one |
@@ -11,6 +12,7 @@
 //! ones, except the design of the default keyspace: opening with another design is an error that
 //! explains how to change the design. [`Options::if_new`] gives values for the creation only.
 
+mod components;
 mod declare;
 mod if_new;
 mod requested_design;
@@ -25,14 +27,15 @@ use std::time::Duration;
 
 use terrane_policy::{Design, catalogue};
 
-use crate::clock::{Clock, SystemClock};
+use crate::clock::Clock;
 use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::event::{Listener, LoggedEvent};
 use crate::io_budget::IoBudget;
-use crate::storage::{DiskStorage, Storage};
+use crate::storage::Storage;
 use crate::table::CacheWarming;
 
+pub(crate) use components::Components;
 pub use declare::OptionInfo;
 use declare::options;
 pub(crate) use requested_design::{IfOther, RequestedDesign};
@@ -324,29 +327,6 @@ impl Options {
             merged.set(name, &value)?;
         }
         Ok(merged)
-    }
-}
-
-/// The injected dependencies of a database.
-#[derive(Debug, Clone)]
-pub(crate) struct Components {
-    pub(crate) storage: Arc<dyn Storage>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) background: Background,
-    pub(crate) listener: Option<Listener>,
-    /// The boot id of the storage does not show whether the files lost unsynced data.
-    pub(crate) is_after_power_loss: bool,
-}
-
-impl Default for Components {
-    fn default() -> Self {
-        Self {
-            storage: Arc::new(DiskStorage),
-            clock: Arc::new(SystemClock),
-            background: Background::Threads,
-            listener: None,
-            is_after_power_loss: false,
-        }
     }
 }
 

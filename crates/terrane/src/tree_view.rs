@@ -59,7 +59,7 @@ impl TreeView {
         };
         let memtable = &state.active.memtable;
         Self {
-            keyspace: tree.name.to_string(),
+            keyspace: tree.name().to_string(),
             design: (*tree.design()).clone(),
             memtable_choice: tree.memtable_choice(),
             memtable_bytes: memtable.memory().used_bytes() as u64,

@@ -122,3 +122,53 @@ fn benchmarks_leave_no_log_elsewhere() {
     done(&[&stability[..], &flags].concat(), "");
     assert_eq!(std::fs::read_dir(&wal).unwrap().count(), 0);
 }
+
+#[test]
+fn keyspaces_are_listed_renamed_and_dropped() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    done(&["shell", &db], "put d 1\nuse typo\nput a 1\nput b 2\nuse 'two words'\n");
+    let list = done(&["keyspace", "list", &db], "");
+    let rows: Vec<Vec<&str>> =
+        list.lines().map(|line| line.split_whitespace().take(3).collect()).collect();
+    assert_eq!(rows[0], ["keyspace", "entries", "tables"]);
+    assert_eq!((&rows[1][..2], &rows[3][..2]), (&["default", "1"][..], &["typo", "2"][..]));
+    assert!(list.contains("'two words'"), "{list}");
+    let (code, out, told) = run_to_end(&["keyspace", "rename", &db, "typo", "users"], "");
+    assert_eq!((code, &*out, &*told), (0, "", "renamed keyspace typo to users\n"));
+    assert_eq!(done(&["dump", &db, "--keyspace", "users"], ""), "a\t1\nb\t2\n");
+    let (code, out, told) = run_to_end(&["keyspace", "drop", &db, "two words"], "");
+    assert_eq!((code, &*out), (0, ""));
+    assert_eq!(told, "dropped keyspace 'two words' with 0 B of tables\n");
+    let json = done(&["keyspace", "list", &db, "--json"], "");
+    let names: Vec<String> = json
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["keyspace"].to_string()
+        })
+        .collect();
+    assert_eq!(names, ["\"default\"", "\"users\""]);
+    for (args, hint) in [
+        (&["drop", &db, "missing"][..], "existing keyspaces: default, users"),
+        (&["rename", &db, "missing", "x"], "existing keyspaces: default, users"),
+        (&["rename", &db, "users", "default"], "another keyspace has"),
+        (&["drop", &db, "default"], "default"),
+        (&["list", "missing"], "no database in 'missing'"),
+    ] {
+        let (code, _, error) = run_to_end(&[&["keyspace"], args].concat(), "");
+        assert!(code == 1 && error.contains(hint) && error.lines().count() == 1, "{error}");
+    }
+}
+
+#[test]
+fn the_shell_renames_and_drops_keyspaces() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    let script = "use a\nput k 1\nrename a b\nput l 2\ncount\nuse c\ndrop c\nput d 0\nkeyspaces\n";
+    assert_eq!(done(&["shell", &db], script), "ok\nok\nok\nok\n2\nok\nok\nok\ndefault\nb\n");
+    assert_eq!(done(&["dump", &db], ""), "d\t0\n");
+    for (line, hint) in [("rename b", "usage"), ("drop missing", "existing keyspaces")] {
+        let (code, out, error) = run_to_end(&["shell", &db, "-c", line], "");
+        assert!(code == 1 && (out + &error).contains(hint), "{line}: {error}");
+    }
+}

@@ -39,7 +39,7 @@ impl Db {
     /// Returns the names of all keyspaces.
     #[doc(alias("list_cf", "tree_names"))]
     pub fn keyspaces(&self) -> Vec<String> {
-        self.engine().trees().values().map(|tree| tree.name.to_string()).collect()
+        self.engine().trees().values().map(|tree| tree.name().to_string()).collect()
     }
 
     /// Removes a keyspace and its contents; returns false if it does not exist. Open iterators over
@@ -50,6 +50,31 @@ impl Db {
     #[doc(alias("drop_cf", "drop_tree", "delete_keyspace"))]
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         self.engine().drop_keyspace(name)
+    }
+
+    /// Renames a keyspace; returns false if no keyspace is called `name`. Its contents, its design and
+    /// its handles stay. The change is atomic under crashes. Until every process that opens keyspaces
+    /// by name uses the new one, opening the old name creates an empty keyspace.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use terrane::{Db, KeyspaceOptions};
+    /// let db = Db::open(dir.path())?;
+    /// let people = db.keyspace("users", KeyspaceOptions::new())?;
+    /// people.put("ada", "Lovelace")?;
+    /// assert!(db.rename_keyspace("users", "people")?);
+    /// assert_eq!(people.name(), "people");
+    /// assert_eq!(people.get("ada")?.unwrap(), "Lovelace");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `name` is that of the default keyspace, another keyspace is called `new_name`, `new_name` is
+    /// empty or longer than 255 bytes, or the database does not accept writes.
+    pub fn rename_keyspace(&self, name: &str, new_name: &str) -> Result<bool> {
+        self.engine().rename_keyspace(name, new_name)
     }
 
     /// Returns operation counts by kind since the database was opened, over all keyspaces.

@@ -8,7 +8,7 @@
 //! | `install` | applies the result of a job, on disk and in memory |
 //! | `log_retention` | frees the part of the log that no tree needs |
 //! | `value_garbage` | value files that no table refers to |
-//! | `keyspaces` | creates, drops and redesigns trees |
+//! | `keyspaces` | creates, renames, drops and redesigns trees |
 
 mod files;
 mod history;
@@ -109,7 +109,7 @@ impl Catalog {
     }
 
     pub(crate) fn find_tree(&self, name: &str) -> Option<Arc<Tree>> {
-        self.trees().values().find(|tree| *tree.name == *name).cloned()
+        self.trees().values().find(|tree| **tree.name() == *name).cloned()
     }
 
     /// Assigns a number and a path to a new table.

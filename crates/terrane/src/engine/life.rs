@@ -3,6 +3,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `copy_file` | copies of files that are not read through the engine |
+//! | `foreign_files` | refuses to create a database among other files |
 //! | `log_home` | the directory of the log: finds, creates and moves it |
 //! | `parts` | the parts of a database, assembled |
 //! | `recover` | replays the log |
@@ -14,6 +15,7 @@
 mod checkpoint;
 mod close;
 mod copy_file;
+mod foreign_files;
 mod log_home;
 mod open;
 mod open_read_only;

@@ -3,6 +3,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `usage` | counts how the memtables are used |
+//! | `names` | the names of the tree since the database was opened |
 //! | `noted_values` | the places of large values in the log |
 //! | `state` | what readers see: memtables and a version |
 //! | `distinct` | estimates the number of keys that were written |
@@ -21,6 +22,7 @@ mod distinct;
 mod jobs;
 mod memtable_choice;
 mod memtables;
+mod names;
 mod noted_values;
 mod pace;
 mod prepared;
@@ -44,6 +46,7 @@ use crate::merge::DamagedValues;
 use crate::types::{KeyspaceId, SeqNo};
 use crate::version::Version;
 use memtable_choice::MemtableChoice;
+use names::Names;
 use pace::{Pace, nanos_per_write};
 use prepared::NextMemtable;
 use retired::RetiredStates;
@@ -63,7 +66,7 @@ pub(crate) use value_segments::ValueSegment;
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) id: KeyspaceId,
-    pub(crate) name: Arc<str>,
+    names: Names,
     design: ArcSwap<Design>,
     /// The design before the last change, if there was one.
     design_before: Mutex<Option<Design>>,
@@ -118,7 +121,7 @@ impl Tree {
         Arc::new(Self {
             usage,
             id,
-            name: name.into(),
+            names: Names::new(name),
             design: ArcSwap::from_pointee(design),
             design_before: Mutex::new(None),
             state: ArcSwap::from_pointee(state),
@@ -135,11 +138,6 @@ impl Tree {
             dead: Arc::default(),
             value_segments: ValueSegments::default(),
         })
-    }
-
-    /// The segments of the log that are value files, and may get further values.
-    pub(crate) fn value_segments(&self) -> &ValueSegments {
-        &self.value_segments
     }
 
     /// Returns true if the next memtable should be prepared now, and nobody was asked to do so yet.

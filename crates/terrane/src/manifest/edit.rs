@@ -47,7 +47,7 @@ pub(crate) enum Change {
         name: String,
         value: String,
     },
-    /// Creates a keyspace or changes its design.
+    /// Creates a keyspace, or changes its name or its design.
     Keyspace {
         keyspace: KeyspaceId,
         name: String,

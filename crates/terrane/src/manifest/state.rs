@@ -145,15 +145,15 @@ impl ManifestState {
     fn define_keyspace(&mut self, id: KeyspaceId, name: &str, design: &str) -> Result<(), String> {
         let design = Design::stored(design).map_err(|error| format!("keyspace {name}: {error}"))?;
         self.next_keyspace = self.next_keyspace.max(id.0.saturating_add(1));
+        if self.keyspaces.iter().any(|(other, keyspace)| *other != id && keyspace.name == name) {
+            return Err(format!("two keyspaces are called {name}"));
+        }
         if let Some(keyspace) = self.keyspaces.get_mut(&id).map(Arc::make_mut) {
             if keyspace.design != design {
                 keyspace.design_before = Some(std::mem::replace(&mut keyspace.design, design));
             }
             keyspace.name = name.to_owned();
             return Ok(());
-        }
-        if self.keyspaces.values().any(|keyspace| keyspace.name == name) {
-            return Err(format!("keyspace {name} is created twice"));
         }
         let keyspace = KeyspaceState {
             name: name.to_owned(),

@@ -59,6 +59,14 @@ impl Options {
         self
     }
 
+    /// Allows the creation of a database in a directory that has other files, which is refused
+    /// otherwise. Hidden files and directories never prevent it.
+    #[must_use]
+    pub fn among_other_files(mut self) -> Self {
+        self.components.is_among_other_files = true;
+        self
+    }
+
     /// Returns these options for an opening that creates the database.
     pub(crate) fn of_new(&self) -> Result<Self> {
         let mut merged = self.clone();

@@ -14,6 +14,7 @@
 //! | `parallel_reads` | read threads change no answer |
 //! | `snapshots`, `deletes` | what a snapshot sees; deletes of keys and ranges |
 //! | `dropped_tables` | tables dropped unread under a range delete |
+//! | `keyspace_names` | renaming keyspaces, with crashes and faults |
 //! | `keyspaces`, `batches` | several trees, and writes across them |
 //! | `bandwidth` | I/O budgets and write rates, and the events of stalled writers |
 //! | `checkpoint` | a second database, made while the first one is written |
@@ -65,6 +66,7 @@ mod flushes;
 mod forecasts;
 mod history;
 mod iterators;
+mod keyspace_names;
 mod keyspaces;
 mod limits;
 mod lock_lost;

@@ -267,3 +267,26 @@ fn files_with_the_highest_number_do_not_shut_a_database() {
         assert_eq!(keys(db.iter().unwrap()).len(), round + 1);
     }
 }
+
+/// A mistake in a path made a database among documents.
+#[test]
+fn a_database_is_not_created_among_other_files_unless_the_caller_allows_it() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join(".hidden"), "").unwrap();
+    std::fs::create_dir(dir.path().join("directory")).unwrap();
+    Db::open(dir.path()).unwrap().close().unwrap();
+    // An existing database may have them, and a creation that was interrupted is continued.
+    std::fs::write(dir.path().join("holiday.jpg"), "").unwrap();
+    Db::open(dir.path()).unwrap().close().unwrap();
+    let names = |dir: &Path| std::fs::read_dir(dir).unwrap().count();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("holiday.jpg"), "").unwrap();
+    for mode in [OpenMode::CreateIfMissing, OpenMode::MustBeNew] {
+        let error = Options::new().open_mode(mode).open(dir.path()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains("such as 'holiday.jpg'"), "{error}");
+        assert_eq!(names(dir.path()), 1, "a file was created");
+    }
+    Options::new().among_other_files().open(dir.path()).unwrap().close().unwrap();
+    Db::open(dir.path()).unwrap().close().unwrap();
+}

@@ -24,6 +24,8 @@ pub(super) enum Command {
     Flush,
     Compact(KeyBounds),
     Keyspaces,
+    Rename { keyspace: String, new_name: String },
+    Drop { keyspace: String },
     Use { keyspace: String },
     Help { about: Option<String> },
     Exit,
@@ -140,6 +142,8 @@ pub(super) const ALL: &[About] = &[
         "switch to a keyspace, created if it does not exist; answers ok",
         "use logs",
     ),
+    about("rename", "KEYSPACE NAME", "rename a keyspace; answers ok", "rename logs events"),
+    about("drop", "KEYSPACE", "remove a keyspace and all its entries; answers ok", "drop logs"),
     about("help", "[COMMAND]", "all commands, or one of them", "help scan"),
     about("exit", "", "leave; so does Ctrl-D", "exit"),
 ];

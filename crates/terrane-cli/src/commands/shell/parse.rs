@@ -58,10 +58,11 @@ impl<'a> Words<'a> {
             "flush" => Command::Flush,
             "compact" => Command::Compact(self.range_unless(&[])?),
             "keyspaces" => Command::Keyspaces,
-            "use" => {
-                let name = String::from_utf8(self.literal(name)?);
-                Command::Use { keyspace: name.map_err(|_| "a keyspace name must be UTF-8")? }
+            "use" => Command::Use { keyspace: self.keyspace(name)? },
+            "rename" => {
+                Command::Rename { keyspace: self.keyspace(name)?, new_name: self.keyspace(name)? }
             }
+            "drop" => Command::Drop { keyspace: self.keyspace(name)? },
             "help" | "?" => Command::Help { about: self.word().map(str::to_ascii_lowercase) },
             "exit" | "quit" => Command::Exit,
             other => return Err(unknown(other)),
@@ -80,6 +81,12 @@ impl<'a> Words<'a> {
             return Err(usage(command));
         }
         self.take(literal::parse(self.rest))
+    }
+
+    /// Parses the name of a keyspace.
+    fn keyspace(&mut self, command: &str) -> Result<String, String> {
+        let name = String::from_utf8(self.literal(command)?);
+        name.map_err(|_| "a keyspace name must be UTF-8".to_owned())
     }
 
     fn range(&mut self) -> Result<KeyBounds, String> {

@@ -1,6 +1,6 @@
 //! The shell on a terminal: line editing, history and completion.
 //!
-//! Tab completes commands, names of keyspaces after `use`, and keys of the database. The history is a
+//! Tab completes commands, names of keyspaces, and keys of the database. The history is a
 //! file per user, readable only by them; `TERRANE_HISTORY` names another file, or none if it is
 //! empty.
 
@@ -121,7 +121,7 @@ impl Completion {
                 .filter(|about| about.name.starts_with(typed))
                 .map(|about| format!("{} ", about.name))
                 .collect(),
-            ["use"] => {
+            ["use" | "rename" | "drop"] => {
                 let names = self.db.keyspaces().into_iter();
                 names.filter(|name| name.starts_with(typed)).collect()
             }

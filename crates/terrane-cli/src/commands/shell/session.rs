@@ -10,8 +10,10 @@ use super::command::{self, Advise, Command, Order};
 use super::parse::parse;
 use super::statistics::JsonStats;
 use crate::commands::advise::show;
+use crate::commands::keyspace;
 use crate::events::{JsonEvent, sentence};
 use crate::exit::{self, Exit, is_broken_pipe};
+use crate::open;
 use crate::picture::{JsonTree, Work, by_key, by_size};
 use crate::terminal::{Paint, columns, picture_columns};
 use terrane_lab::advice::decide::ChangeTerms;
@@ -145,6 +147,11 @@ impl Session {
                 self.answers.ok()?;
             }
             Command::Keyspaces => self.answers.keyspaces(&self.db.keyspaces())?,
+            Command::Rename { keyspace, new_name } => {
+                keyspace::rename(&self.db, &keyspace, &new_name)?;
+                self.answers.ok()?;
+            }
+            Command::Drop { keyspace } => self.drop_keyspace(&keyspace)?,
             Command::Use { keyspace } => {
                 self.keyspace = self.db.keyspace(&keyspace, KeyspaceOptions::new())?;
                 self.answers.ok()?;
@@ -184,6 +191,15 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    fn drop_keyspace(&mut self, name: &str) -> Result<()> {
+        let is_current = self.keyspace.name() == name;
+        keyspace::drop_keyspace(&self.db, name)?;
+        if is_current {
+            self.keyspace = open::keyspace(&self.db, open::DEFAULT_KEYSPACE)?;
+        }
+        Ok(self.answers.ok()?)
     }
 
     fn end_batch(&mut self) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Creates, drops and redesigns trees.
+//! Creates, renames, drops and redesigns trees.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,10 +30,7 @@ impl Catalog {
         design: Option<&RequestedDesign>,
     ) -> Result<Arc<Tree>> {
         self.context.health.check_open()?;
-        if name.is_empty() || name.len() > MAX_NAME_LEN {
-            let found = format!("{} bytes long", name.len());
-            return Err(Error::invalid("keyspace name", found, "1 to 255 bytes long"));
-        }
+        check_name(name)?;
         let position = self.pipeline.log_end();
         // The lock is held until the tree is in the catalog, so that no two threads create a
         // keyspace of the same name.
@@ -126,6 +123,36 @@ impl Catalog {
         Ok(true)
     }
 
+    /// Renames a keyspace. Returns false if no keyspace has this name.
+    pub(crate) fn rename_keyspace(&self, name: &str, new_name: &str) -> Result<bool> {
+        self.context.health.check_writable()?;
+        check_name(new_name)?;
+        if name == DEFAULT_NAME {
+            return Err(Error::invalid("keyspace", "the default one", "another one to be renamed"));
+        }
+        // The lock is held from the lookup on, so that no other keyspace takes the name.
+        let mut guard = self.lock_manifest();
+        let Some(tree) = self.find_tree(name) else { return Ok(false) };
+        if name == new_name {
+            return Ok(true);
+        }
+        if self.find_tree(new_name).is_some() {
+            let found = format!("'{new_name}', which another keyspace has");
+            return Err(Error::invalid("keyspace name", found, "a name that is not in use"));
+        }
+        let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
+        let change = Change::Keyspace {
+            keyspace: tree.id,
+            name: new_name.to_owned(),
+            design: tree.design().to_string(),
+        };
+        self.commit(manifest, vec![change])?;
+        tree.set_name(new_name);
+        drop(guard);
+        self.record_manifest_version();
+        Ok(true)
+    }
+
     /// Changes the design of a tree. The next memtable and the next compactions follow it.
     pub(crate) fn set_design(
         &self,
@@ -146,14 +173,14 @@ impl Catalog {
         check_discard(tree, &design)?;
         let change = Change::Keyspace {
             keyspace: tree.id,
-            name: tree.name.to_string(),
+            name: tree.name().to_string(),
             design: design.to_string(),
         };
         self.commit(manifest, vec![change])?;
         let (before, after) = (tree.design().to_string(), design.to_string());
         tree.set_design(design);
         drop(guard);
-        let keyspace = tree.name.to_string();
+        let keyspace = tree.name().to_string();
         self.context.events.emit(Event::DesignChanged { keyspace, before, after, forecast });
         self.update_access_counting();
         self.record_manifest_version();
@@ -161,6 +188,14 @@ impl Catalog {
         self.notify_stalled_writers();
         Ok(())
     }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > MAX_NAME_LEN {
+        let found = format!("{} bytes long", name.len());
+        return Err(Error::invalid("keyspace name", found, "1 to 255 bytes long"));
+    }
+    Ok(())
 }
 
 /// Refuses to open a keyspace with a design that must be the stored one and differs from it.

@@ -18,7 +18,7 @@ impl Catalog {
         let stalled_since = tree.state().stalled_since;
         let lasted = stalled_since.map(|since| since.elapsed().as_micros()).unwrap_or_default();
         let stall = WriteStall {
-            keyspace: tree.name.to_string(),
+            keyspace: tree.name().to_string(),
             effect,
             cause: pressure.cause,
             measured: pressure.measured.into(),

@@ -271,7 +271,7 @@ impl Compactor {
     fn report_begin(&self, tree: &Tree, compaction: &Compaction) -> u64 {
         let cost = CompactionCost::of(compaction, tree.state().version.shape());
         self.context.events.emit(Event::JobBegun {
-            keyspace: tree.name.to_string(),
+            keyspace: tree.name().to_string(),
             what: describe(compaction),
             why: compaction.reason.to_string(),
             predicted_bytes: cost.bytes_rewritten,
@@ -289,7 +289,7 @@ impl Compactor {
         let number = |of: fn(&JobRecord) -> u64| record.map_or(0, of);
         self.context.events.emit(Event::JobEnded {
             begun,
-            keyspace: tree.name.to_string(),
+            keyspace: tree.name().to_string(),
             what: describe(compaction),
             why: compaction.reason.to_string(),
             tables_rewritten: number(|record| record.tables_rewritten),

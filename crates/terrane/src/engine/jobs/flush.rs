@@ -169,14 +169,14 @@ impl Flusher {
     pub(crate) fn flush_oldest(&self, tree: &Arc<Tree>) -> Result<()> {
         let Some(immutable) = tree.state().immutables.last().cloned() else { return Ok(()) };
         if let Some(MemtableSelection { kind, reason, .. }) = tree.take_new_choice() {
-            let (keyspace, kind) = (tree.name.to_string(), kind.to_string());
+            let (keyspace, kind) = (tree.name().to_string(), kind.to_string());
             self.context.events.emit(Event::MemtableChosen { keyspace, kind, reason });
         }
         let start = Instant::now();
         let is_retried = self.context.health.failure_of(JobKind::Flush).is_some();
         let begun = (!is_retried).then(|| {
             self.context.events.emit(Event::FlushBegun {
-                keyspace: tree.name.to_string(),
+                keyspace: tree.name().to_string(),
                 reason: immutable.reason,
                 entries: immutable.memtable.len() as u64,
                 bytes: immutable.memtable.memory().used_bytes() as u64,
@@ -195,7 +195,7 @@ impl Flusher {
         };
         self.context.events.emit(Event::FlushEnded {
             begun,
-            keyspace: tree.name.to_string(),
+            keyspace: tree.name().to_string(),
             tables: flushed.tables.len() as u64,
             written_bytes: written_bytes(&flushed.tables, &flushed.value_files),
             merged_tables: flushed.merged,

@@ -21,7 +21,7 @@ pub(super) fn report_late_deletes(context: &Context, tree: &Tree) {
     let (table, file) = (late(oldest_tombstone(shape)), late(oldest_dead_value(shape)));
     let is_late = LateDeletes { tombstones: table.is_some(), values: file.is_some() };
     let before = std::mem::replace(&mut tree.jobs().late_deletes, is_late);
-    let keyspace = || tree.name.to_string();
+    let keyspace = || tree.name().to_string();
     if let (Some((age_micros, table)), false) = (table, before.tombstones) {
         let keyspace = keyspace();
         context.events.emit(Event::DeletesLate { keyspace, table, age_micros, threshold_micros });

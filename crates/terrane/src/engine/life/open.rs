@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use terrane_policy::ValueFileState;
 
+use super::foreign_files;
 use super::log_home::{self, LogHome};
 use super::parts::{Opened, Parts, Places};
 use crate::consistency;
@@ -29,6 +30,9 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     if options.open_mode == OpenMode::MustExist {
         check_exists(&*storage, dir)?;
     } else {
+        if !options.components.is_among_other_files {
+            foreign_files::check(&*storage, dir)?;
+        }
         storage.create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
     }
     let lock = take_lock(&*storage, dir)?;

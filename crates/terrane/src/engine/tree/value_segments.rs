@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use super::Tree;
 use crate::manifest::ValueFileRecord;
 
 /// A segment of the log that is a value file of a tree as well.
@@ -24,5 +25,12 @@ impl ValueSegments {
 
     pub(crate) fn replace(&self, segments: Vec<ValueSegment>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = segments;
+    }
+}
+
+impl Tree {
+    /// The segments of the log that are value files, and may get further values.
+    pub(crate) fn value_segments(&self) -> &ValueSegments {
+        &self.value_segments
     }
 }

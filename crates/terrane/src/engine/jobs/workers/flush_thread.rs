@@ -85,7 +85,7 @@ impl Jobs {
         self.context.signals.end_job();
         dropped?;
         self.context.counters.add(Counter::TablesDropped, tables.len() as u64);
-        let (keyspace, tables) = (tree.name.to_string(), tables.len() as u64);
+        let (keyspace, tables) = (tree.name().to_string(), tables.len() as u64);
         self.context.events.emit(Event::TablesDropped { keyspace, tables });
         self.catalog.notify_stalled_writers();
         Ok(())

@@ -46,7 +46,7 @@ impl Jobs {
 
     fn emit_choice(&self, tree: &Tree, reason: String) {
         if let Some(MemtableSelection { kind, .. }) = tree.memtable_choice() {
-            let (keyspace, kind) = (tree.name.to_string(), kind.to_string());
+            let (keyspace, kind) = (tree.name().to_string(), kind.to_string());
             self.context.events.emit(Event::MemtableChosen { keyspace, kind, reason });
         }
     }

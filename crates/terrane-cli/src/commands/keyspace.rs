@@ -1,0 +1,154 @@
+//! `terrane keyspace`: lists, renames and drops keyspaces.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use terrane::Db;
+
+use crate::exit::Exit;
+use crate::open;
+use crate::output;
+use crate::table::{Align, lines, table};
+use terrane_lab::human;
+use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::literal;
+
+const EXAMPLES: &str = "\
+Examples:
+  terrane keyspace list ./db
+  terrane keyspace rename ./db users people
+  terrane keyspace drop ./db typo";
+
+/// List, rename and drop the keyspaces of a database
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct KeyspaceArgs {
+    #[command(subcommand)]
+    command: KeyspaceCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum KeyspaceCommand {
+    /// List the keyspaces with their sizes and designs, even while the database is open
+    List {
+        /// The directory of the database
+        db: PathBuf,
+
+        /// Print JSON objects
+        #[arg(long)]
+        json: bool,
+    },
+    /// Rename a keyspace; its entries and its design stay
+    Rename {
+        /// The directory of the database
+        db: PathBuf,
+
+        /// The name of the keyspace
+        name: String,
+
+        /// The new name
+        new_name: String,
+    },
+    /// Remove a keyspace with all its entries
+    Drop {
+        /// The directory of the database
+        db: PathBuf,
+
+        /// The name of the keyspace
+        name: String,
+    },
+}
+
+#[derive(Serialize)]
+struct JsonKeyspace<'a> {
+    schema: u32,
+    keyspace: &'a str,
+    entries: u64,
+    table_bytes: u64,
+    tables: usize,
+    design: String,
+}
+
+impl KeyspaceArgs {
+    /// Runs the subcommand.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        match &self.command {
+            KeyspaceCommand::List { db, json } => list(&Db::open_read_only(db)?, *json)?,
+            KeyspaceCommand::Rename { db, name, new_name } => {
+                let db = open::existing(db)?;
+                rename(&db, name, new_name)?;
+                db.close()?;
+                let (name, new_name) = (print(name), print(new_name));
+                let _ = writeln!(io::stderr(), "renamed keyspace {name} to {new_name}");
+            }
+            KeyspaceCommand::Drop { db, name } => {
+                let db = open::existing(db)?;
+                let tree = open::keyspace(&db, name)?.tree();
+                drop_keyspace(&db, name)?;
+                db.close()?;
+                let (name, bytes) = (print(name), human::bytes(tree.shape.size_bytes()));
+                let _ = writeln!(io::stderr(), "dropped keyspace {name} with {bytes} of tables");
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Returns a name as the shell of this command reads it.
+fn print(name: &str) -> String {
+    literal::print(name.as_bytes())
+}
+
+/// Renames a keyspace, which must exist.
+pub(crate) fn rename(db: &Db, name: &str, new_name: &str) -> Result<()> {
+    open::keyspace(db, name)?;
+    if db.rename_keyspace(name, new_name)? { Ok(()) } else { Err(anyhow!("no keyspace '{name}'")) }
+}
+
+/// Drops a keyspace, which must exist.
+pub(crate) fn drop_keyspace(db: &Db, name: &str) -> Result<()> {
+    open::keyspace(db, name)?;
+    if db.drop_keyspace(name)? { Ok(()) } else { Err(anyhow!("no keyspace '{name}'")) }
+}
+
+fn list(db: &Db, json: bool) -> Result<()> {
+    let mut out = output::stdout();
+    let mut names = db.keyspaces();
+    names.sort();
+    let mut table = table(&[
+        ("keyspace", Align::Left),
+        ("entries", Align::Right),
+        ("tables", Align::Right),
+        ("design", Align::Left),
+    ]);
+    for name in &names {
+        let keyspace = open::keyspace(db, name)?;
+        let (view, design) = (keyspace.tree(), keyspace.design());
+        let in_tables: u64 = view.shape.tables().map(|table| table.entries).sum();
+        let entries = in_tables + view.memtable_entries;
+        let table_bytes = view.shape.size_bytes();
+        if json {
+            write_line(
+                &mut out,
+                &JsonKeyspace {
+                    schema: SCHEMA,
+                    keyspace: name,
+                    entries,
+                    table_bytes,
+                    tables: view.shape.table_count(),
+                    design: design.to_string(),
+                },
+            )?;
+        } else {
+            let (entries, bytes) = (human::count(entries), human::bytes(table_bytes));
+            table.add_row([print(name), entries, bytes, design.brief()]);
+        }
+    }
+    if !json {
+        lines(&table).try_for_each(|line| writeln!(out, "{line}"))?;
+    }
+    Ok(())
+}

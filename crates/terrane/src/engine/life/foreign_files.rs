@@ -1,0 +1,48 @@
+//! Refuses to create a database among files that are not its own.
+//!
+//! A database in a directory of documents is usually a mistake in a path. Nothing of the documents
+//! would be lost, because the engine removes only files with names of its own, but somebody who
+//! removes the database would remove the documents too.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use crate::engine::catalog::LOCK;
+use crate::error::{Error, Result};
+use crate::log_directory;
+use crate::manifest::{CHECKPOINT, CURRENT, CURRENT_NEW, manifest_file_number};
+use crate::shared_read::READERS;
+use crate::storage::Storage;
+use crate::table::TableFileId;
+use crate::value_pointer::ValueFileName;
+use crate::wal::segment_file_number;
+
+/// Fails if the directory has files, none of which belongs to a database. Hidden files do not count,
+/// and neither do directories.
+pub(super) fn check(storage: &dyn Storage, dir: &Path) -> Result<()> {
+    if storage.len(&dir.join(CURRENT)).is_ok() {
+        return Ok(());
+    }
+    let names = match storage.list(dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        listed => listed.map_err(|error| Error::io("list", dir, error))?,
+    };
+    // Files of a database show a creation that was interrupted, or a database that lost files.
+    let has_own = names.iter().any(|name| is_own(name));
+    match names.iter().find(|name| !name.starts_with('.')) {
+        Some(name) if !has_own => {
+            Err(Error::OtherFiles { path: dir.into(), name: name.as_str().into() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns true if a database, its log or its checkpoint has files of this name.
+fn is_own(name: &str) -> bool {
+    [LOCK, READERS, CURRENT, CURRENT_NEW, CHECKPOINT].contains(&name)
+        || log_directory::is_pointer(name)
+        || manifest_file_number(name).is_some()
+        || segment_file_number(name).is_some()
+        || TableFileId::of_file_name(name).is_some()
+        || ValueFileName::of_file_name(name).is_some()
+}
