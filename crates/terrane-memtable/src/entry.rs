@@ -23,6 +23,8 @@ pub enum EntryKind {
     Value = 1,
     /// The key was given a value that is stored elsewhere; the bytes of the entry say where.
     Apart = 2,
+    /// The key was given a value that ends at a time; the bytes of the entry begin with the time.
+    Expiring = 3,
 }
 
 impl EntryKind {
@@ -32,6 +34,7 @@ impl EntryKind {
             0 => Some(Self::Tombstone),
             1 => Some(Self::Value),
             2 => Some(Self::Apart),
+            3 => Some(Self::Expiring),
             _ => None,
         }
     }
@@ -40,6 +43,12 @@ impl EntryKind {
     #[inline]
     pub const fn is_value(self) -> bool {
         !matches!(self, Self::Tombstone)
+    }
+
+    /// Returns true if the key has a value until its next version, whatever the time.
+    #[inline]
+    pub const fn is_lasting(self) -> bool {
+        matches!(self, Self::Value | Self::Apart)
     }
 }
 
@@ -78,9 +87,11 @@ pub(crate) const fn seq_of(packed: u64) -> SeqNo {
 pub(crate) const fn kind_of(packed: u64) -> EntryKind {
     const TOMBSTONE: u64 = EntryKind::Tombstone as u64;
     const APART: u64 = EntryKind::Apart as u64;
+    const EXPIRING: u64 = EntryKind::Expiring as u64;
     match packed & 0xff {
         TOMBSTONE => EntryKind::Tombstone,
         APART => EntryKind::Apart,
+        EXPIRING => EntryKind::Expiring,
         _ => EntryKind::Value,
     }
 }

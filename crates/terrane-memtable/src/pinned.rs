@@ -53,6 +53,21 @@ impl PinnedValue {
         Self { base, offset, len: value.len() as u32, owner: Arc::clone(owner) }
     }
 
+    /// Returns the value without its first `count` bytes, or without all if it has fewer.
+    #[must_use]
+    pub fn skip(mut self, count: usize) -> Self {
+        let count = (self.len as usize).min(count) as u32;
+        if self.offset > 0 {
+            self.offset += count;
+        } else {
+            // SAFETY: the bytes lie at `base`, and `count` is at most their number, so the result is in
+            // the same memory or at its end.
+            self.base = unsafe { self.base.add(count as usize) };
+        }
+        self.len -= count;
+        self
+    }
+
     fn pinned(&self) -> Option<NonNull<Versions>> {
         (self.offset > 0).then(|| self.base.cast())
     }

@@ -147,10 +147,12 @@ impl Compaction {
             && !table.refers_to(&self.relocated)
         {
             let purges = table.has_tombstones() && self.is_bottom(&table.range, shape);
-            if *in_place && !(purges && self.reason.purges()) {
+            // Expired entries are dropped by a job that is meant to, wherever the table is.
+            let is_rewritten = purges || table.expiry.is_some();
+            if *in_place && !(is_rewritten && self.reason.purges()) {
                 return InputGroup::Keep(table.id);
             }
-            if !purges {
+            if !purges && !*in_place {
                 return InputGroup::Move(Arc::clone(table));
             }
         }

@@ -69,8 +69,8 @@ pub use key_range::KeyRange;
 pub use pick::{Cursors, PickContext, manual, manual_collection, next_due_micros, pick, refilled};
 pub use scheduler::{ScheduledMerge, Scheduler, Turns, allocate};
 pub use shape::{
-    AddedTable, Level, Run, RunId, SeqNo, SettledValues, ShapeEdit, TableId, TableInfo, TreeShape,
-    ValueFileId, ValueFileInfo, ValueFileState, ValueFileUsage, ValueRef,
+    AddedTable, Expiry, Level, Run, RunId, SeqNo, SettledValues, ShapeEdit, TableId, TableInfo,
+    TreeShape, ValueFileId, ValueFileInfo, ValueFileState, ValueFileUsage, ValueRef,
 };
 pub use strategy::{
     Eagerness, Expansion, Granularity, Growth, Intake, Movement, Runs, Strategy, Trigger,

@@ -77,9 +77,34 @@ pub struct TableInfo {
     /// When the oldest tombstone in it was written or flushed, in microseconds since the Unix
     /// epoch; inherited through compactions.
     pub oldest_tombstone_micros: Option<u64>,
+    /// The entries that expire; `None` if none does.
+    pub expiry: Option<Expiry>,
     /// The values that the table's entries have in value files, one element for each file, in
     /// ascending order of files.
     pub value_refs: Box<[ValueRef]>,
+}
+
+/// The entries of a table whose values end at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expiry {
+    /// The number of these entries.
+    pub entries: u64,
+    /// When the first of them expires, in microseconds since the Unix epoch.
+    pub first_micros: u64,
+    /// When the last of them expires, in microseconds since the Unix epoch.
+    pub last_micros: u64,
+}
+
+impl Expiry {
+    /// Returns the entries of both, where there are any.
+    pub fn combined(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
+        Some(Self {
+            entries: a.entries + b.entries,
+            first_micros: a.first_micros.min(b.first_micros),
+            last_micros: a.last_micros.max(b.last_micros),
+        })
+    }
 }
 
 impl TableInfo {
@@ -96,6 +121,7 @@ impl TableInfo {
             largest_seq: 0,
             created_micros: 0,
             oldest_tombstone_micros: None,
+            expiry: None,
             value_refs: Box::default(),
         }
     }
@@ -103,6 +129,23 @@ impl TableInfo {
     /// Returns true if it holds any tombstone, point or range.
     pub fn has_tombstones(&self) -> bool {
         self.tombstones > 0 || self.range_tombstones > 0
+    }
+
+    /// Returns since when the table has a tombstone or an expired entry, or when the first entry will
+    /// expire, in microseconds since the Unix epoch. An entry that expires after the oldest snapshot,
+    /// taken at `oldest_snapshot_micros`, does not count, because the snapshot sees it.
+    pub fn dead_since(&self, oldest_snapshot_micros: Option<u64>) -> Option<u64> {
+        let deleted = self.oldest_tombstone_micros.filter(|_| self.has_tombstones());
+        let expired = self.expiry.map(|expiry| expiry.first_micros);
+        let expired = expired.filter(|first| oldest_snapshot_micros.is_none_or(|at| *first <= at));
+        deleted.into_iter().chain(expired).min()
+    }
+
+    /// Returns the time from which on no entry of the table has a value, in microseconds since the Unix
+    /// epoch; `None` if an entry has a value for ever.
+    pub fn last_value_micros(&self) -> Option<u64> {
+        let expiry = self.expiry.filter(|expiry| expiry.entries + self.tombstones == self.entries);
+        expiry.map(|expiry| expiry.last_micros)
     }
 
     /// Bytes of the values that the table's entries have in value files.

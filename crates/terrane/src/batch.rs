@@ -3,19 +3,23 @@
 //! ```text
 //! operation: | tag u8 | keyspace varint | key: length varint, bytes | rest, by tag |
 //! 0 delete; 1 put: value: length varint, bytes; 2 delete range: end: length varint, bytes;
-//! 3 delete range without end
+//! 3 delete range without end; 4 put a value that ends: stored value: length varint, bytes
 //! ```
 //!
 //! The operations of a batch take consecutive sequence numbers, in order.
 
+use std::time::Duration;
+
 use crate::codec::{Decoded, Reader, put_slice, put_varint, varint_len};
 use crate::error::{Error, Result};
+use crate::expiry::{EXPIRY_BYTES, end_micros, micros_of, stored};
 use crate::types::{KeyspaceId, MAX_KEY_LEN, MAX_VALUE_LEN};
 
 const DELETE: u8 = 0;
 const PUT: u8 = 1;
 const DELETE_RANGE: u8 = 2;
 const DELETE_FROM: u8 = 3;
+const PUT_EXPIRING: u8 = 4;
 
 /// The maximum length of a batch in bytes, which leaves room for at least one value of the maximum
 /// length.
@@ -27,6 +31,11 @@ pub(crate) enum Op<'a> {
     Put {
         key: &'a [u8],
         value: &'a [u8],
+    },
+    /// Puts a value that ends at a time, as [`crate::expiry`] stores it.
+    PutExpiring {
+        key: &'a [u8],
+        stored: &'a [u8],
     },
     Delete {
         key: &'a [u8],
@@ -44,6 +53,16 @@ impl Op<'_> {
     pub(crate) fn check(&self) -> Result<()> {
         let (key, value, end) = match self {
             Self::Put { key, value } => (key.len(), value.len(), 0),
+            Self::PutExpiring { key, stored } => {
+                let Some(value) = stored.len().checked_sub(EXPIRY_BYTES) else {
+                    return Err(Error::invalid(
+                        "value",
+                        "without its end",
+                        "with the time of its end",
+                    ));
+                };
+                (key.len(), value, 0)
+            }
             Self::Delete { key } => (key.len(), 0, 0),
             // An end may be the successor of a key of maximum length.
             Self::DeleteRange { start, end } => {
@@ -63,19 +82,24 @@ impl Op<'_> {
     /// Returns the key of an operation on one key.
     pub(crate) fn point_key(&self) -> Option<&[u8]> {
         match self {
-            Self::Put { key, .. } | Self::Delete { key } => Some(key),
+            Self::Put { key, .. } | Self::PutExpiring { key, .. } | Self::Delete { key } => {
+                Some(key)
+            }
             Self::DeleteRange { .. } => None,
         }
     }
 
     pub(crate) fn is_delete(&self) -> bool {
-        !matches!(self, Self::Put { .. })
+        matches!(self, Self::Delete { .. } | Self::DeleteRange { .. })
     }
 
     /// Returns the total length of the keys and the value as the user passed them in.
     pub(crate) fn user_bytes(&self) -> usize {
         match self {
             Self::Put { key, value } => key.len() + value.len(),
+            Self::PutExpiring { key, stored } => {
+                key.len() + stored.len().saturating_sub(EXPIRY_BYTES)
+            }
             Self::Delete { key } => key.len(),
             Self::DeleteRange { start, end } => start.len() + end.map_or(0, <[u8]>::len),
         }
@@ -86,6 +110,7 @@ impl Op<'_> {
     pub(crate) fn encode(&self, keyspace: KeyspaceId, out: &mut Vec<u8>) {
         let (tag, key, second) = match *self {
             Self::Put { key, value } => (PUT, key, Some(value)),
+            Self::PutExpiring { key, stored } => (PUT_EXPIRING, key, Some(stored)),
             Self::Delete { key } => (DELETE, key, None),
             Self::DeleteRange { start, end: Some(end) } => (DELETE_RANGE, start, Some(end)),
             Self::DeleteRange { start, end: None } => (DELETE_FROM, start, None),
@@ -115,7 +140,9 @@ impl Op<'_> {
     pub(crate) fn encoded_len(&self, keyspace: KeyspaceId) -> usize {
         let slice = |bytes: &[u8]| varint_len(bytes.len() as u64) + bytes.len();
         let rest = match *self {
-            Self::Put { key, value } => slice(key) + slice(value),
+            Self::Put { key, value: second } | Self::PutExpiring { key, stored: second } => {
+                slice(key) + slice(second)
+            }
             Self::Delete { key } => slice(key),
             Self::DeleteRange { start, end } => slice(start) + end.map_or(0, slice),
         };
@@ -140,6 +167,7 @@ impl<'a> Ops<'a> {
         let op = match tag {
             DELETE => Op::Delete { key },
             PUT => Op::Put { key, value: reader.slice("value")? },
+            PUT_EXPIRING => Op::PutExpiring { key, stored: reader.slice("value")? },
             DELETE_RANGE => Op::DeleteRange { start: key, end: Some(reader.slice("range end")?) },
             DELETE_FROM => Op::DeleteRange { start: key, end: None },
             _ => return Err(reader.error("operation")),
@@ -175,6 +203,9 @@ pub(crate) struct Batch {
     /// The keyspaces written to, without duplicates.
     keyspaces: Vec<KeyspaceId>,
     deletes_ranges: bool,
+    /// Puts with a time to live. Until [`Self::with_ends`] their stored values begin with that time in
+    /// place of their end.
+    has_ttls: bool,
     /// The error of the first invalid operation; with such an error, the whole batch is rejected.
     refused: Option<Error>,
 }
@@ -202,6 +233,46 @@ impl Batch {
         }
     }
 
+    /// Adds a put whose value ends after a time; see [`Self::with_ends`].
+    pub(crate) fn add_with_ttl(
+        &mut self,
+        keyspace: KeyspaceId,
+        (key, value): (&[u8], &[u8]),
+        ttl: Duration,
+    ) {
+        self.has_ttls = true;
+        let stored = stored(micros_of(ttl), value);
+        self.add(keyspace, Op::PutExpiring { key, stored: &stored });
+    }
+
+    /// Returns true if some puts have a time to live.
+    pub(crate) fn has_ttls(&self) -> bool {
+        self.has_ttls
+    }
+
+    /// Returns the batch with the ends of values, as of `now_micros`, in place of their times to live.
+    /// Puts in a keyspace with a time in `defaults` and without one of their own get that one.
+    pub(crate) fn with_ends(&self, now_micros: u64, defaults: &[(KeyspaceId, u64)]) -> Self {
+        let mut ending = Self { refused: self.refused.clone(), ..Self::default() };
+        // Every operation was checked when it was added.
+        for (id, op) in Ops::new(&self.encoded).flatten() {
+            let default = defaults.iter().find(|(keyspace, _)| *keyspace == id);
+            let (key, ttl, value) = match (op, default) {
+                (Op::PutExpiring { key, stored }, _) if self.has_ttls => {
+                    (key, end_micros(stored), stored.get(EXPIRY_BYTES..).unwrap_or_default())
+                }
+                (Op::Put { key, value }, Some((_, ttl))) => (key, *ttl, value),
+                (other, _) => {
+                    ending.add(id, other);
+                    continue;
+                }
+            };
+            let stored = stored(now_micros.saturating_add(ttl), value);
+            ending.add(id, Op::PutExpiring { key, stored: &stored });
+        }
+        ending
+    }
+
     /// Appends the operations of another batch. The caller ensures that the
     /// result does not exceed [`MAX_BATCH_BYTES`].
     pub(crate) fn append(&mut self, other: &Self) {
@@ -209,6 +280,7 @@ impl Batch {
         self.count += other.count;
         self.user_bytes += other.user_bytes;
         self.deletes_ranges |= other.deletes_ranges;
+        self.has_ttls |= other.has_ttls;
         for keyspace in &other.keyspaces {
             if !self.keyspaces.contains(keyspace) {
                 self.keyspaces.push(*keyspace);
@@ -252,6 +324,7 @@ impl Batch {
         self.user_bytes = 0;
         self.keyspaces.clear();
         self.deletes_ranges = false;
+        self.has_ttls = false;
         self.refused = None;
     }
 }
@@ -260,9 +333,10 @@ impl Batch {
 mod tests {
     use super::*;
 
-    const OPS: [Op<'static>; 5] = [
+    const OPS: [Op<'static>; 6] = [
         Op::Put { key: b"", value: b"" },
         Op::Put { key: b"key", value: b"value" },
+        Op::PutExpiring { key: b"key", stored: b"\xff\0\0\0\0\0\0\0value" },
         Op::Delete { key: b"key" },
         Op::DeleteRange { start: b"a", end: Some(b"b") },
         Op::DeleteRange { start: b"z", end: None },
@@ -282,6 +356,33 @@ mod tests {
         for (number, (keyspace, op)) in decoded.into_iter().enumerate() {
             assert_eq!((keyspace.0, op), (number as u32 * 100, OPS[number]));
         }
+    }
+
+    #[test]
+    fn times_to_live_become_ends_when_a_batch_is_applied() {
+        let (plain, short) = (KeyspaceId(1), KeyspaceId(2));
+        let mut batch = Batch::default();
+        batch.add_with_ttl(plain, (b"a", b"1"), Duration::from_micros(5));
+        batch.add(plain, Op::Put { key: b"b", value: b"2" });
+        batch.add(short, Op::Put { key: b"c", value: b"3" });
+        batch.add_with_ttl(short, (b"d", b"4"), Duration::MAX);
+        batch.add(short, Op::Delete { key: b"e" });
+        let ending = batch.with_ends(100, &[(short, 50)]);
+        let ops: Vec<_> = Ops::new(ending.checked().unwrap()).map(|op| op.unwrap().1).collect();
+        let value = |end: u64, value: &[u8]| [&end.to_le_bytes()[..], value].concat();
+        assert_eq!(
+            ops,
+            [
+                Op::PutExpiring { key: b"a", stored: &value(105, b"1") },
+                Op::Put { key: b"b", value: b"2" },
+                Op::PutExpiring { key: b"c", stored: &value(150, b"3") },
+                Op::PutExpiring { key: b"d", stored: &value(u64::MAX, b"4") },
+                Op::Delete { key: b"e" },
+            ]
+        );
+        assert_eq!((ending.len(), ending.has_ttls()), (5, false));
+        batch.refuse(Error::internal("refused"));
+        assert!(batch.with_ends(100, &[]).checked().is_err());
     }
 
     #[test]

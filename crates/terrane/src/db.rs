@@ -210,7 +210,9 @@ impl Db {
     pub fn write_with(&self, batch: &WriteBatch, options: WriteOptions) -> Result<()> {
         let engine = self.engine();
         batch.check_of(engine)?;
-        engine.write(Write::Batch(&batch.operations), options.durability_or(engine.durability()))
+        options.check_no_ttl("a batch")?;
+        let operations = engine.with_ends(&batch.operations);
+        engine.write(Write::Batch(&operations), options.durability_or(engine.durability()))
     }
 
     /// Returns the value of a key.

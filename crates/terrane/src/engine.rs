@@ -36,12 +36,14 @@ mod write;
 pub(crate) use context::Context;
 pub(crate) use life::Opened;
 pub(crate) use pipeline::WrittenKeys;
-pub(crate) use read::{Collected, Estimate, NewerVersions, ReadView};
+pub(crate) use read::{AsOf, Collected, Estimate, NewerVersions, ReadView};
 pub(crate) use tree::{Tree, memtable_config, pressure_of};
 pub(crate) use write::{Basis, Commit, Write, insert_one};
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrane_memtable::FrontLevel;
 use terrane_policy::{Design, Forecast, KeyRange};
@@ -49,6 +51,7 @@ use terrane_policy::{Design, Forecast, KeyRange};
 use crate::batch::Batch;
 use crate::durability::Durability;
 use crate::error::{Error, Result};
+use crate::expiry::micros_of;
 use crate::io_budget::IoBudget;
 use crate::options::{Options, RequestedDesign};
 use crate::stats::OperationCounts;
@@ -160,30 +163,30 @@ impl Engine {
         self.parts.pipeline.sync_log()
     }
 
-    /// Returns the value of `key` as of `seq`, or now.
+    /// Returns the value of `key` as of `at`, or now.
     #[inline]
-    pub(crate) fn get(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
-        self.parts.reader.get(tree, key, seq)
+    pub(crate) fn get(&self, tree: &Tree, key: &[u8], at: Option<AsOf>) -> Result<Option<Value>> {
+        self.parts.reader.get(tree, key, at)
     }
 
-    /// Returns whether `key` has a value as of `seq`, or now.
-    pub(crate) fn contains(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<bool> {
-        self.parts.reader.contains(tree, key, seq)
+    /// Returns whether `key` has a value as of `at`, or now.
+    pub(crate) fn contains(&self, tree: &Tree, key: &[u8], at: Option<AsOf>) -> Result<bool> {
+        self.parts.reader.contains(tree, key, at)
     }
 
-    /// Returns the values of several keys as of `seq`, or now, in the order of the keys.
+    /// Returns the values of several keys as of `at`, or now, in the order of the keys.
     pub(crate) fn multi_get<K: AsRef<[u8]>>(
         &self,
         tree: &Tree,
         keys: &[K],
-        seq: Option<SeqNo>,
+        at: Option<AsOf>,
     ) -> Result<Vec<Option<Value>>> {
-        self.parts.reader.multi_get(tree, keys, seq)
+        self.parts.reader.multi_get(tree, keys, at)
     }
 
-    /// Returns a view of a tree as of `seq`, or now.
-    pub(crate) fn view(&self, tree: &Tree, seq: Option<SeqNo>) -> Result<ReadView> {
-        self.parts.reader.view(tree, seq)
+    /// Returns a view of a tree as of `at`, or now.
+    pub(crate) fn view(&self, tree: &Tree, at: Option<AsOf>) -> Result<ReadView> {
+        self.parts.reader.view(tree, at)
     }
 
     /// Estimates the contents of the range of a tree from `start` to the exclusive `end`.
@@ -199,6 +202,15 @@ impl Engine {
     /// Holds the newest visible sequence number, to be released with [`Self::release_snapshot`].
     pub(crate) fn hold_snapshot(&self) -> SeqNo {
         self.parts.pipeline.hold_snapshot()
+    }
+
+    /// Holds the present time for a snapshot, to be released with [`Self::release_time`].
+    pub(crate) fn hold_time(&self) -> u64 {
+        self.parts.pipeline.times().hold()
+    }
+
+    pub(crate) fn release_time(&self, micros: u64) {
+        self.parts.pipeline.times().release(micros);
     }
 
     /// Holds a sequence number once more. Returns false if nobody holds it.
@@ -260,6 +272,26 @@ impl Engine {
     pub(crate) fn set_design(&self, tree: &Arc<Tree>, design: Design) -> Result<()> {
         self.parts.catalog.set_design(tree, design, None)?;
         self.start_drain_threads()
+    }
+
+    /// Changes the time after which values end that state no time themselves.
+    pub(crate) fn set_ttl(&self, tree: &Tree, ttl: Option<Duration>) -> Result<()> {
+        let micros = ttl.map_or(0, micros_of);
+        if ttl.is_some() && micros == 0 {
+            return Err(Error::invalid("ttl", "less than a microsecond", "at least a microsecond"));
+        }
+        self.parts.catalog.set_ttl(tree, micros)
+    }
+
+    /// Returns a batch with the ends of values in place of times to live, also of those of keyspaces.
+    pub(crate) fn with_ends<'a>(&self, batch: &'a Batch) -> Cow<'a, Batch> {
+        let trees = self.trees();
+        let of_keyspace = |id: &KeyspaceId| Some((*id, trees.get(id)?.default_ttl().get()?));
+        let defaults: Vec<_> = batch.keyspaces().iter().filter_map(of_keyspace).collect();
+        if defaults.is_empty() && !batch.has_ttls() {
+            return Cow::Borrowed(batch);
+        }
+        Cow::Owned(batch.with_ends(self.context().clock.now_micros(), &defaults))
     }
 
     /// Returns the compactions that another design would cause, without running them.
@@ -326,7 +358,7 @@ impl Engine {
     /// # Errors
     /// The database was closed.
     pub(crate) fn drain_tree(&self, tree: &Tree, seq: SeqNo) -> Result<()> {
-        self.view(tree, Some(seq))?.drain_up_to(seq);
+        self.view(tree, None)?.drain_up_to(seq);
         Ok(())
     }
 

@@ -116,7 +116,8 @@ pub enum Event {
         /// The observed operations and the predicted cost of each kind.
         reason: String,
     },
-    /// Tables were dropped unread because a range tombstone covers all their entries.
+    /// Tables were dropped unread because a range tombstone covers all their entries, or because all their
+    /// values have ended.
     #[non_exhaustive]
     TablesDropped {
         /// The keyspace.

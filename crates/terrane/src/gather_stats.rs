@@ -33,6 +33,7 @@ impl Stats {
             table_entries: totals.entries,
             table_tombstones: totals.tombstones,
             table_range_tombstones: totals.range_tombstones,
+            table_expiring: totals.expiring,
             oldest_tombstone_micros: totals
                 .oldest_tombstone
                 .map(|since| engine.context().clock.now_micros().saturating_sub(since)),
@@ -58,6 +59,7 @@ struct TableTotals {
     entries: u64,
     tombstones: u64,
     range_tombstones: u64,
+    expiring: u64,
     oldest_tombstone: Option<u64>,
     tables: u64,
     runs: u64,
@@ -85,6 +87,7 @@ impl TableTotals {
                 totals.entries += table.entries;
                 totals.tombstones += table.tombstones;
                 totals.range_tombstones += table.range_tombstones;
+                totals.expiring += table.expiry.map_or(0, |expiry| expiry.entries);
                 let oldest = [totals.oldest_tombstone, table.oldest_tombstone_micros];
                 totals.oldest_tombstone = oldest.into_iter().flatten().min();
             }

@@ -7,6 +7,7 @@ use terrane_policy::{Design, Forecast, KeyRange};
 use crate::batch::Op;
 use crate::engine::{Tree, Write};
 use crate::error::{Error, Result};
+use crate::expiry::{end_after, stored};
 use crate::handle::Handle;
 use crate::iterator::Iter;
 use crate::options::{IfOther, RequestedDesign};
@@ -109,7 +110,12 @@ impl Keyspace {
         value: impl AsRef<[u8]>,
         options: WriteOptions,
     ) -> Result<()> {
-        self.write_one(Op::Put { key: key.as_ref(), value: value.as_ref() }, options)
+        let (key, value) = (key.as_ref(), value.as_ref());
+        let Some(ttl) = options.ttl_of_put().or_else(|| self.ttl()) else {
+            return self.write_one(Op::Put { key, value }, options);
+        };
+        let stored = stored(end_after(&*self.handle.engine.context().clock, ttl), value);
+        self.write_one(Op::PutExpiring { key, stored: &stored }, options)
     }
 
     /// Removes a key, whether it exists or not.
@@ -126,6 +132,7 @@ impl Keyspace {
     /// # Errors
     /// See [`Db::write`](crate::Db::write).
     pub fn delete_with(&self, key: impl AsRef<[u8]>, options: WriteOptions) -> Result<()> {
+        options.check_no_ttl("a delete")?;
         self.write_one(Op::Delete { key: key.as_ref() }, options)
     }
 

@@ -56,6 +56,7 @@ mod engine;
 mod error;
 mod estimates;
 mod event;
+mod expiry;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod gather_stats;
@@ -87,6 +88,7 @@ mod table;
 mod transaction;
 mod transaction_gate;
 mod tree_view;
+mod ttl;
 mod types;
 mod value;
 mod value_file;
@@ -140,7 +142,7 @@ pub mod policy {
     pub use terrane_policy::memtable_choice::MemtableSelection;
     pub use terrane_policy::scheduler::{Scheduler, SchedulerInfo};
     pub use terrane_policy::shape::{
-        AddedTable, Level, Run, RunId, SeqNo, ShapeEdit, ShapeError, TableId, TableInfo,
+        AddedTable, Expiry, Level, Run, RunId, SeqNo, ShapeEdit, ShapeError, TableId, TableInfo,
         TablePosition, TreeShape,
     };
     pub use terrane_policy::strategy::{

@@ -6,6 +6,7 @@
 //! their entries are identified before they are read ([`covered`]).
 
 mod covered;
+mod expiring;
 mod logged_values;
 mod output;
 mod rules;
@@ -14,6 +15,7 @@ mod tests;
 mod value_output;
 
 pub(crate) use covered::{CoveredTable, covered, covered_tables};
+pub(crate) use expiring::{ExpiringTable, expiring_tables};
 pub(crate) use logged_values::{LOGGED_VALUES_MAX, LoggedValue, LoggedValues};
 pub(crate) use output::{Output, OutputConfig};
 pub(crate) use rules::{DropRules, OlderTables};
@@ -89,9 +91,13 @@ pub(crate) fn merge(
             continue;
         }
         last_stripe = stripe;
+        let (kind, value) = match rules.has_ended(kind, input.value()) {
+            true => (EntryKind::Tombstone, &[][..]),
+            false => (kind, input.value()),
+        };
         if keeps(&rules, &key, seq, kind, stripe) {
             // A value that moves may be far larger than its pointer.
-            chunk_bytes += output.add(&key, seq, kind, input.value())?;
+            chunk_bytes += output.add(&key, seq, kind, value)?;
         }
         input.next()?;
     }

@@ -114,7 +114,7 @@ impl RestartScans {
             return self.scan(engine, tree, &flodb, (start, end));
         }
         let held = SnapshotPin::new(engine);
-        let view = engine.view(tree, Some(held.seq()))?;
+        let view = engine.view(tree, Some(held.as_of()))?;
         Ok((view, Some(held)))
     }
 
@@ -129,7 +129,7 @@ impl RestartScans {
     ) -> Result<ScanView> {
         let bytes_max = tree.design().buffer_bytes;
         let collect = |held: &Arc<SnapshotPin>, newer| -> Result<Option<ScanView>> {
-            let view = engine.view(tree, Some(held.seq()))?;
+            let view = engine.view(tree, Some(held.as_of()))?;
             Ok(match view.collect(range, newer, bytes_max)? {
                 Collected::Results(results) => Some((*results, None)),
                 Collected::TooLarge => Some((view, Some(Arc::clone(held)))),
@@ -155,7 +155,7 @@ impl RestartScans {
             // A cursor of another scan may drain newer versions meanwhile. The moment is held, so
             // they do not matter.
             let found = collect(&held, NewerVersions::Skip)?;
-            let view = engine.view(tree, Some(held.seq()))?;
+            let view = engine.view(tree, Some(held.as_of()))?;
             Ok(found.unwrap_or((view, Some(held))))
         })
     }

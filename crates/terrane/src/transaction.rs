@@ -29,6 +29,7 @@ mod writes;
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::db::Db;
 use crate::engine::{Basis, Commit, Engine, Tree, WrittenKeys};
@@ -51,7 +52,8 @@ pub use options::{Isolation, TransactionOptions};
 /// another write. [`Db::begin`] returns a transaction to be committed by [`Self::commit`]; dropping it
 /// rolls it back.
 ///
-/// Reads return the state when the transaction began, with the transaction's own writes. Nobody else sees
+/// Reads return the state when the transaction began, with the transaction's own writes. A value with a
+/// time to live that ends before the commit counts as read all the same. Nobody else sees
 /// the writes before the commit. The transaction keeps its reads and writes in memory, and the versions
 /// that it could read on disk, so it should be short.
 #[derive(Debug)]
@@ -118,7 +120,7 @@ impl Transaction {
     /// Sets the value of a key.
     #[doc(alias("insert", "set", "upsert"))]
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        self.writes.set(&self.default, key.as_ref(), Some(value.as_ref()));
+        self.writes.put(&self.default, key.as_ref(), value.as_ref(), None);
     }
 
     /// Sets the value of a key of a keyspace.
@@ -133,14 +135,36 @@ impl Transaction {
         value: impl AsRef<[u8]>,
     ) -> Result<()> {
         keyspace.check_of(&self.handle)?;
-        self.writes.set(&keyspace.tree, key.as_ref(), Some(value.as_ref()));
+        self.writes.put(&keyspace.tree, key.as_ref(), value.as_ref(), None);
+        Ok(())
+    }
+
+    /// Sets the value of a key, and ends it after a time that begins with the commit; see
+    /// [`WriteOptions::ttl`](crate::WriteOptions::ttl).
+    pub fn put_with_ttl(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) {
+        self.writes.put(&self.default, key.as_ref(), value.as_ref(), Some(ttl));
+    }
+
+    /// Sets the value of a key of a keyspace, and ends it after a time, as [`Self::put_with_ttl`] does.
+    ///
+    /// # Errors
+    /// The keyspace belongs to another database.
+    pub fn put_with_ttl_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: Duration,
+    ) -> Result<()> {
+        keyspace.check_of(&self.handle)?;
+        self.writes.put(&keyspace.tree, key.as_ref(), value.as_ref(), Some(ttl));
         Ok(())
     }
 
     /// Removes a key, whether it exists or not.
     #[doc(alias("remove", "erase", "del"))]
     pub fn delete(&mut self, key: impl AsRef<[u8]>) {
-        self.writes.set(&self.default, key.as_ref(), None);
+        self.writes.delete(&self.default, key.as_ref());
     }
 
     /// Removes a key of a keyspace.
@@ -150,7 +174,7 @@ impl Transaction {
     #[doc(alias = "remove_in")]
     pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<()> {
         keyspace.check_of(&self.handle)?;
-        self.writes.set(&keyspace.tree, key.as_ref(), None);
+        self.writes.delete(&keyspace.tree, key.as_ref());
         Ok(())
     }
 
@@ -211,6 +235,7 @@ impl Transaction {
         let engine = &self.handle.engine;
         let durability = self.options.durability.unwrap_or_else(|| engine.durability());
         let batch = self.writes.to_batch();
+        let batch = engine.with_ends(&batch);
         if self.pass.is_none() {
             self.handle.gate.wait();
         }

@@ -56,6 +56,23 @@ impl Value {
         Self::inline(bytes).unwrap_or_else(pin)
     }
 
+    /// Returns the value without its first `count` bytes, or without all if it has fewer.
+    #[must_use]
+    pub(crate) fn skip(self, count: usize) -> Self {
+        let rest = self.get(count..).unwrap_or_default();
+        if let Some(inline) = Self::inline(rest) {
+            return inline;
+        }
+        // More than `count` bytes are left.
+        match self.0 {
+            Repr::Memtable(value) => Self(Repr::Memtable(value.skip(count))),
+            Repr::Block(block, start, len) => {
+                Self(Repr::Block(block, start + count as u32, len - count as u32))
+            }
+            Repr::Inline(..) | Repr::Owned(_) => Self::from(rest),
+        }
+    }
+
     /// Returns a copy of the bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         (**self).to_vec()
@@ -213,6 +230,10 @@ mod tests {
             assert_eq!(Value::from(&bytes[..]), bytes);
             assert_eq!(Key::from(&bytes[..]), bytes);
             assert_eq!(Value::from(&bytes[..]).clone().to_vec(), bytes);
+            for skipped in [0, 1, 8, 30, 2000] {
+                let rest = bytes.get(skipped..).unwrap_or_default();
+                assert_eq!(Value::from(&bytes[..]).skip(skipped), rest);
+            }
         }
         assert_eq!(format!("{:?}", Key::from(&b"a\0\xff"[..])), "b\"a\\x00\\xff\"");
         assert!(Key::from(&b"a"[..]).cmp(&Key::from(&b"a\0"[..])).is_lt());

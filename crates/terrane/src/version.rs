@@ -26,6 +26,7 @@ pub(crate) struct Version {
     /// The range tombstones of all tables, merged when first needed.
     range_tombstones: OnceLock<RangeTombstones>,
     has_range_tombstones: bool,
+    has_expiry: bool,
 }
 
 /// A sorted run of open tables.
@@ -103,9 +104,10 @@ impl Version {
         let used = shape.tables().filter_map(|info| tables.get_key_value(&info.id));
         let tables = used.map(|(id, table)| (*id, Arc::clone(table))).collect();
         let has_range_tombstones = shape.tables().any(|info| info.range_tombstones > 0);
+        let has_expiry = shape.tables().any(|info| info.expiry.is_some());
         let range_tombstones = OnceLock::new();
         let values = Arc::new(values);
-        Self { shape, runs, tables, values, range_tombstones, has_range_tombstones }
+        Self { shape, runs, tables, values, range_tombstones, has_range_tombstones, has_expiry }
     }
 
     pub(crate) fn shape(&self) -> &TreeShape {
@@ -128,6 +130,11 @@ impl Version {
 
     pub(crate) fn has_range_tombstones(&self) -> bool {
         self.has_range_tombstones
+    }
+
+    /// Returns true if an entry of some table expires.
+    pub(crate) fn has_expiry(&self) -> bool {
+        self.has_expiry
     }
 
     /// The range tombstones of all tables; `None` if there are none.

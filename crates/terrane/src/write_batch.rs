@@ -1,5 +1,7 @@
 //! Atomic batches of writes.
 
+use std::time::Duration;
+
 use crate::batch::{Batch, Op};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -77,6 +79,41 @@ impl WriteBatch {
     /// Removes all keys of a range of a keyspace.
     pub fn delete_range_in(&mut self, keyspace: &Keyspace, range: impl KeyBounds) -> &mut Self {
         self.of(keyspace).add_range(keyspace.id(), range)
+    }
+
+    /// Sets the value of a key, and ends it after a time that begins when the batch is applied; see
+    /// [`WriteOptions::ttl`](crate::WriteOptions::ttl).
+    pub fn put_with_ttl(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: Duration,
+    ) -> &mut Self {
+        self.operations.add_with_ttl(DEFAULT_KEYSPACE, (key.as_ref(), value.as_ref()), ttl);
+        self
+    }
+
+    /// Sets the value of a key of a keyspace, and ends it after a time, as [`Self::put_with_ttl`] does.
+    pub fn put_with_ttl_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: Duration,
+    ) -> &mut Self {
+        let pair = (key.as_ref(), value.as_ref());
+        self.of(keyspace).operations.add_with_ttl(keyspace.id(), pair, ttl);
+        self
+    }
+
+    /// Puts a value that ends, as it is stored.
+    pub(crate) fn put_stored_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: &[u8],
+        stored: &[u8],
+    ) -> &mut Self {
+        self.of(keyspace).add(keyspace.id(), Op::PutExpiring { key, stored })
     }
 
     /// Invalidates the batch if its keyspaces belong to two databases.

@@ -85,7 +85,12 @@ fn random_batch(rng: &mut Rng, state: &State) -> Vec<(String, Change)> {
         1..=3 => Change::Delete(key(rng)),
         _ => {
             let len = if rng.percent(3) { 3000 } else { rng.index(90) };
-            Change::Put(key(rng), vec![rng.bits() as u8; len])
+            let value = vec![rng.bits() as u8; len];
+            // Such a value ends after the test.
+            match rng.percent(20) {
+                true => Change::PutFor(key(rng), value, Duration::from_secs(1 << 20)),
+                false => Change::Put(key(rng), value),
+            }
         }
     };
     (0..count).map(|_| (rng.pick(&names).clone(), change(rng))).collect()
@@ -97,6 +102,7 @@ fn encode(db: &Db, changes: &[(String, Change)]) -> WriteBatch {
         let keyspace = db.keyspace(name, KeyspaceOptions::new()).unwrap();
         match change {
             Change::Put(key, value) => batch.put_in(&keyspace, key, value),
+            Change::PutFor(key, value, ttl) => batch.put_with_ttl_in(&keyspace, key, value, *ttl),
             Change::Delete(key) => batch.delete_in(&keyspace, key),
             Change::DeleteRange(start, end) => {
                 batch.delete_range_in(&keyspace, (start.clone(), end.clone()))

@@ -23,6 +23,9 @@ pub struct PickContext<'a> {
     pub now_micros: u64,
     /// The oldest sequence number that a snapshot holds; newer tombstones must be kept.
     pub oldest_snapshot: Option<SeqNo>,
+    /// When the oldest snapshot was taken, in microseconds since the Unix epoch: entries that expire
+    /// later must be kept for it.
+    pub oldest_snapshot_micros: Option<u64>,
     /// The time within which deletes must become persistent under any design, in microseconds.
     pub delete_persistence_micros: Option<u64>,
 }
@@ -40,6 +43,7 @@ impl<'a> PickContext<'a> {
             accesses: &UNREAD,
             now_micros: 0,
             oldest_snapshot: None,
+            oldest_snapshot_micros: None,
             delete_persistence_micros: None,
         }
     }

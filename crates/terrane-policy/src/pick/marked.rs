@@ -81,6 +81,7 @@ pub(super) fn marks(
                 level,
                 table,
                 now_micros: input.now_micros,
+                oldest_snapshot_micros: input.oldest_snapshot_micros,
                 reads: input.accesses.get(table.id).reads,
                 tombstone_deadline,
             };

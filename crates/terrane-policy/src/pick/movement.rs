@@ -44,6 +44,7 @@ fn context<'a>(
         cursor: input.cursors.get(level),
         weights: Weights::of(input.shape, strategy.tombstone_weight),
         now_micros: input.now_micros,
+        oldest_snapshot_micros: input.oldest_snapshot_micros,
         seed: rule.seed().unwrap_or_default(),
         tombstone_deadline: times.map(|times| deadlines(times).get(level)),
         dense_percent: density.unwrap_or(0),

@@ -12,6 +12,8 @@
 //! [`escape`](crate::key_range::escape) prints them, and the three characters `.`, `:` and `,` as
 //! `\x2e`, `\x3a` and `\x2c`. Lines that start with `#` are comments.
 //!
+//! `expiring=3@100-200` says that three entries expire, between these times in microseconds.
+//!
 //! `values=` lists the value files that a table refers to, each as `file:bytes/values`. A line with
 //! `V` is a value file, with its bytes and the attributes that are not zero; its state is `open`,
 //! `unflushed` or, if it is not given, settled.
@@ -21,8 +23,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::{
-    AddedTable, RunId, ShapeEdit, TableInfo, TreeShape, ValueFileId, ValueFileInfo, ValueFileState,
-    ValueRef,
+    AddedTable, Expiry, RunId, ShapeEdit, TableInfo, TreeShape, ValueFileId, ValueFileInfo,
+    ValueFileState, ValueRef,
 };
 use crate::error::ParseError;
 use crate::key_range::{KeyRange, escape};
@@ -89,6 +91,9 @@ impl fmt::Display for TableInfo {
         }
         if let Some(micros) = self.oldest_tombstone_micros {
             write!(f, ",oldest-tombstone={micros}")?;
+        }
+        if let Some(Expiry { entries, first_micros, last_micros }) = self.expiry {
+            write!(f, ",expiring={entries}@{first_micros}-{last_micros}")?;
         }
         if self.largest_seq != 0 {
             write!(f, ",seq={}-{}", self.smallest_seq, self.largest_seq)?;
@@ -222,9 +227,18 @@ fn set_attribute(table: &mut TableInfo, name: &str, value: &str) -> Option<()> {
             }
         }
         "values" => table.value_refs = parse_value_refs(value)?,
+        "expiring" => table.expiry = Some(parse_expiry(value)?),
         _ => return None,
     }
     Some(())
+}
+
+fn parse_expiry(text: &str) -> Option<Expiry> {
+    let (entries, times) = text.split_once('@')?;
+    let (first, last) = times.split_once('-')?;
+    let (first_micros, last_micros) = (first.parse().ok()?, last.parse().ok()?);
+    let entries = entries.parse().ok().filter(|_| first_micros <= last_micros)?;
+    Some(Expiry { entries, first_micros, last_micros })
 }
 
 fn parse_range(text: &str) -> Result<KeyRange, ParseError> {

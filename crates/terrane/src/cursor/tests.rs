@@ -40,7 +40,7 @@ fn cursor(memtables: &[Arc<Memtable>], seq: SeqNo) -> VisibleCursor {
         seq,
     )
     .unwrap();
-    VisibleCursor::new(MergeCursor::new(sources), seq, deleted, None)
+    VisibleCursor::new(MergeCursor::new(sources), (seq, 0), deleted, None)
 }
 
 fn collect(cursor: &mut VisibleCursor) -> Vec<(Vec<u8>, Vec<u8>)> {

@@ -1,5 +1,6 @@
 //! The entries that a reader at a sequence number sees: for each key the newest version at or before
-//! that number, unless it is a tombstone or a newer visible range tombstone covers it.
+//! that number, unless it is a tombstone, its value has ended, or a newer visible range tombstone covers
+//! it.
 
 use terrane_memtable::Memtable;
 use terrane_policy::key_range::successor;
@@ -7,6 +8,7 @@ use terrane_policy::key_range::successor;
 use super::deleted_ranges::DeletedRanges;
 use super::merge::{Direction, MergeCursor};
 use crate::error::Result;
+use crate::expiry::{EXPIRY_BYTES, end_micros};
 use crate::types::{EntryKind, MAX_SEQ, SeqNo};
 use crate::value::{Key, Value};
 use crate::value_file::ValueFiles;
@@ -22,6 +24,8 @@ const BEFORE_RECORDING: u64 = 64;
 pub(crate) struct VisibleCursor {
     merge: MergeCursor,
     seq: SeqNo,
+    /// The time as of which the reader sees values that end.
+    now_micros: u64,
     deleted: DeletedRanges,
     /// The current key and value in the backward direction; in the forward direction,
     /// `merge` has them.
@@ -31,6 +35,8 @@ pub(crate) struct VisibleCursor {
     backward_apart: Option<SeqNo>,
     /// The value of the current entry if it is apart and was read.
     apart: Option<Value>,
+    /// The length of the time before the current value in the forward direction.
+    skipped: usize,
     is_forward: bool,
     is_valid: bool,
     /// The number of dead keys that the cursor has stepped over.
@@ -56,18 +62,20 @@ struct DeadKeys {
 impl VisibleCursor {
     pub(crate) fn new(
         merge: MergeCursor,
-        seq: SeqNo,
+        (seq, now_micros): (SeqNo, u64),
         deleted: DeletedRanges,
         limit: Option<Key>,
     ) -> Self {
         Self {
             merge,
             seq,
+            now_micros,
             deleted,
             backward_key: Vec::new(),
             backward_value: None,
             backward_apart: None,
             apart: None,
+            skipped: 0,
             is_forward: true,
             is_valid: false,
             dead_keys: 0,
@@ -128,7 +136,7 @@ impl VisibleCursor {
             return value;
         }
         if self.is_forward {
-            return self.merge.value();
+            return self.merge.value().get(self.skipped..).unwrap_or_default();
         }
         self.backward_value.as_deref().unwrap_or_default()
     }
@@ -136,7 +144,11 @@ impl VisibleCursor {
     /// Returns the current value, pinned instead of copied.
     pub(crate) fn pin_value(&self) -> Value {
         let value = self.apart.as_ref().or(self.backward_value.as_ref());
-        value.cloned().unwrap_or_else(|| self.merge.pin_value())
+        let of_merge = || match self.skipped {
+            0 => self.merge.pin_value(),
+            skipped => self.merge.pin_value().skip(skipped),
+        };
+        value.cloned().unwrap_or_else(of_merge)
     }
 
     /// Moves to the first visible key at or after `key`.
@@ -182,6 +194,7 @@ impl VisibleCursor {
         self.is_valid = false;
         self.backward_value = None;
         self.apart = None;
+        self.skipped = 0;
     }
 
     /// Moves to the next visible key in the direction of the last seek.
@@ -192,9 +205,10 @@ impl VisibleCursor {
         }
         self.is_valid = false;
         self.apart = None;
+        self.skipped = 0;
         if self.is_forward {
             self.merge.next_key()?;
-            if self.deleted.is_empty() && self.merge.is_value_at(self.seq) {
+            if self.deleted.is_empty() && self.merge.is_lasting_at(self.seq) {
                 self.is_valid = true;
                 return Ok(());
             }
@@ -220,13 +234,17 @@ impl VisibleCursor {
                 self.skip_hidden(&mut hidden)?;
                 continue;
             }
-            let is_value = self.merge.kind().is_value();
-            if is_value && self.deleted.is_empty() {
-                self.is_valid = true;
-                return Ok(());
+            let kind = self.merge.kind();
+            if kind == EntryKind::Expiring && end_micros(self.merge.value()) <= self.now_micros {
+                if self.is_past_ended(&mut dead)? {
+                    return Ok(());
+                }
+                continue;
             }
-            if !self.is_dead(seq, is_value, &mut dead)? {
+            let is_alive = kind.is_value() && self.deleted.is_empty();
+            if is_alive || !self.is_dead(seq, kind.is_value(), &mut dead)? {
                 self.is_valid = true;
+                self.skipped = if kind == EntryKind::Expiring { EXPIRY_BYTES } else { 0 };
                 return Ok(());
             }
             if dead.count == 0 {
@@ -234,6 +252,20 @@ impl VisibleCursor {
             }
         }
         Ok(())
+    }
+
+    /// Advances past an entry whose value has ended. Returns true if the scan has reached its limit.
+    ///
+    /// Such keys belong to no dead range, because a snapshot of an earlier time sees them.
+    #[cold]
+    fn is_past_ended(&mut self, dead: &mut DeadKeys) -> Result<bool> {
+        *dead = DeadKeys::default();
+        self.dead_keys += 1;
+        if self.dead_keys.is_multiple_of(BEFORE_SKIP) && !self.is_before_limit() {
+            return Ok(true);
+        }
+        self.merge.next_key()?;
+        Ok(false)
     }
 
     fn is_before_limit(&self) -> bool {
@@ -307,17 +339,32 @@ impl VisibleCursor {
                 }
                 self.merge.previous()?;
             }
-            if let Some((seq, kind, value)) = newest.filter(|(_, kind, _)| kind.is_value()) {
+            let is_ended = newest.as_ref().is_some_and(|(_, kind, value)| {
+                *kind == EntryKind::Expiring && end_micros(value) <= self.now_micros
+            });
+            if is_ended {
+                dead = DeadKeys::default();
+            }
+            let newest = newest.filter(|(_, kind, _)| kind.is_value() && !is_ended);
+            if let Some((seq, kind, value)) = newest {
                 let is_alive = self.deleted.is_empty()
                     || self.deleted.covering(&self.backward_key, seq)?.is_none();
                 if is_alive {
-                    self.backward_value = Some(value);
+                    let is_expiring = kind == EntryKind::Expiring;
+                    self.backward_value =
+                        Some(if is_expiring { value.skip(EXPIRY_BYTES) } else { value });
                     self.backward_apart = (kind == EntryKind::Apart).then_some(seq);
                     self.is_valid = true;
                     return Ok(());
                 }
             }
-            if self.is_past_dead(&mut dead)? {
+            if is_ended {
+                self.dead_keys += 1;
+                let is_past = |limit: &Key| self.backward_key[..] < limit[..];
+                if self.limit.as_ref().is_some_and(is_past) {
+                    return Ok(());
+                }
+            } else if self.is_past_dead(&mut dead)? {
                 return Ok(());
             }
         }

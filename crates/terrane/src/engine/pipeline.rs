@@ -7,6 +7,7 @@
 //! | `window` | what writers may reserve without the lock |
 //! | `in_flight` | the keys of writes that may not be in memtables yet |
 //! | `snapshots` | the sequence numbers that readers hold |
+//! | `held_times` | the times as of which snapshots read |
 //! | `log_files` | segments of the log that are created, cleaned and ended |
 //! | `log_tasks` | the work of the log thread |
 //!
@@ -16,6 +17,7 @@
 //! to the log with the lock.
 
 mod commit_queue;
+mod held_times;
 mod in_flight;
 mod log_files;
 mod log_tasks;
@@ -43,6 +45,7 @@ use log_tasks::LogTasks;
 use snapshots::Snapshots;
 use window::WindowState;
 
+pub(crate) use held_times::HeldTimes;
 pub(crate) use in_flight::{Earlier, WrittenKeys};
 pub(crate) use log_tasks::LogTask;
 pub(crate) use reservations::Reserved;
@@ -59,6 +62,7 @@ pub(crate) struct Pipeline {
     space: Condvar,
     commits: CommitQueue,
     snapshots: Snapshots,
+    times: HeldTimes,
     /// Set while a covered table cannot be dropped until a snapshot is released.
     awaits_release: AtomicBool,
     /// The number of open transactions.
@@ -192,6 +196,7 @@ impl Pipeline {
             space: Condvar::new(),
             commits: CommitQueue::new(last_seq),
             snapshots: Snapshots::default(),
+            times: HeldTimes::new(&context.clock),
             awaits_release: AtomicBool::new(false),
             transactions: AtomicUsize::new(0),
             tasks: LogTasks::default(),
@@ -287,6 +292,11 @@ impl Pipeline {
     /// Holds the newest visible sequence number, to be released with [`Self::release_snapshot`].
     pub(crate) fn hold_snapshot(&self) -> SeqNo {
         self.snapshots.hold(&self.commits)
+    }
+
+    /// The times as of which snapshots read values that end.
+    pub(crate) fn times(&self) -> &HeldTimes {
+        &self.times
     }
 
     /// Holds a sequence number once more. Returns false if nobody holds it.

@@ -21,10 +21,21 @@ use std::sync::Arc;
 
 use crate::engine::context::Context;
 use crate::engine::pipeline::Pipeline;
+use crate::expiry::ReadTime;
+use crate::types::SeqNo;
 
 pub(crate) use collect::{Collected, NewerVersions};
 pub(crate) use estimate::Estimate;
 pub(crate) use scan::ReadView;
+
+/// The moment as of which a snapshot reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AsOf {
+    /// The snapshot sees the versions up to this sequence number.
+    pub(crate) seq: SeqNo,
+    /// It sees the values that end after this time, in microseconds since the Unix epoch.
+    pub(crate) micros: u64,
+}
 
 /// Reads trees.
 #[derive(Debug)]
@@ -37,6 +48,12 @@ impl Reader {
     /// Creates a reader.
     pub(crate) fn new(context: &Arc<Context>, pipeline: &Arc<Pipeline>) -> Self {
         Self { context: Arc::clone(context), pipeline: Arc::clone(pipeline) }
+    }
+
+    /// Returns the time as of which a read sees values that end.
+    #[inline]
+    fn time(&self, at: Option<AsOf>) -> ReadTime<'_> {
+        ReadTime::new(&*self.context.clock, at.map(|at| at.micros))
     }
 
     /// Ends the threads that read for readers. Reads continue without them.

@@ -9,7 +9,8 @@
 //! | `distinct` | estimates the number of keys that were written |
 //! | `memtables` | the configuration of memtables |
 //! | `memtable_choice` | the kind of memtables, if the design leaves it open |
-//! | `covered` | tables that range tombstones cover |
+//! | `covered` | tables that can be dropped unread |
+//! | `default_ttl` | when values end that state no time themselves |
 //! | `prepared` | the next memtable, created before it is needed |
 //! | `jobs` | the jobs in progress |
 //! | `value_segments` | segments of the log that are value files |
@@ -18,6 +19,7 @@
 //! In the lock order, the locks of a tree come after the writer lock and the manifest lock.
 
 mod covered;
+mod default_ttl;
 mod distinct;
 mod jobs;
 mod memtable_choice;
@@ -45,6 +47,7 @@ use crate::event::{StallEffect, WriteStall};
 use crate::merge::DamagedValues;
 use crate::types::{KeyspaceId, SeqNo};
 use crate::version::Version;
+use default_ttl::DefaultTtl;
 use memtable_choice::MemtableChoice;
 use names::Names;
 use pace::{Pace, nanos_per_write};
@@ -88,6 +91,7 @@ pub(crate) struct Tree {
     choice: MemtableChoice,
     next: NextMemtable,
     usage: Arc<Usage>,
+    default_ttl: DefaultTtl,
     /// The largest sequence number of the tree, and ranges in which scans found nothing.
     dead: Arc<DeadRanges>,
     /// Segments of the log that are value files of the tree, and in which it may have further values.
@@ -135,6 +139,7 @@ impl Tree {
             pace: Pace::new(),
             choice: MemtableChoice::default(),
             next: NextMemtable::default(),
+            default_ttl: DefaultTtl::default(),
             dead: Arc::default(),
             value_segments: ValueSegments::default(),
         })
@@ -197,6 +202,10 @@ impl Tree {
 
     /// Returns the counts of how the memtables are used.
     #[inline]
+    pub(crate) fn default_ttl(&self) -> &DefaultTtl {
+        &self.default_ttl
+    }
+
     pub(crate) fn usage(&self) -> &Usage {
         &self.usage
     }
@@ -318,30 +327,6 @@ impl Tree {
     /// table.
     pub(crate) fn jobs(&self) -> MutexGuard<'_, TreeJobs> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Determines the covered tables of the current version, and locks the jobs.
-    pub(crate) fn jobs_with_covered(&self) -> MutexGuard<'_, TreeJobs> {
-        loop {
-            let version = Arc::clone(&self.state().version);
-            let is_known = {
-                let jobs = self.jobs();
-                !version.has_range_tombstones() || jobs.covered.is_of(&version)
-            };
-            // This runs without the lock, because it reads tables.
-            let found = (!is_known).then(|| CoveredTables::find(&version));
-            let mut jobs = self.jobs();
-            if let Some(found) = found {
-                jobs.covered = found;
-            }
-            if !version.has_range_tombstones() {
-                jobs.covered = CoveredTables::default();
-            }
-            // While the jobs are locked, only inputs of running jobs leave the version.
-            if Arc::ptr_eq(&version, &self.state().version) {
-                return jobs;
-            }
-        }
     }
 
     /// Records that a write of this tree has sequence numbers up to `seq`. Called with the writer lock.

@@ -62,7 +62,7 @@ impl fmt::Display for Event {
             }
             Self::TablesDropped { keyspace, tables: dropped } => {
                 let dropped = tables(*dropped);
-                write!(f, "{keyspace}: dropped {dropped} covered by a range tombstone")
+                write!(f, "{keyspace}: dropped {dropped} without a visible entry")
             }
             Self::DesignChanged { .. } | Self::OptionChanged { .. } => self.changed(f),
             Self::WritesStalled(stall) => stall.fmt(f),

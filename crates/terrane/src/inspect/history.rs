@@ -142,7 +142,7 @@ pub fn deletes(dir: impl AsRef<Path>) -> Result<DeletesReport> {
     let threshold = option.and_then(|text| terrane_policy::units::parse_micros(text).ok());
     let keyspaces = state.keyspaces.values().map(|keyspace| {
         let with = keyspace.shape.places().filter_map(|place| {
-            let since = place.table.oldest_tombstone_micros?;
+            let since = place.table.dead_since(None)?;
             Some((place.table.id.0, place.level, since))
         });
         let mut tables: Vec<_> = with.collect();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::history::{name_of, state};
 use super::{log, table};
 use crate::error::Result;
+use crate::expiry::EXPIRY_BYTES;
 use crate::shared_read::read_shared;
 use crate::storage::DiskStorage;
 use crate::table::TableCursor;
@@ -97,13 +98,18 @@ fn of_table(
     let mut cursor = TableCursor::new(Arc::clone(&table));
     cursor.seek(key, MAX_SEQ)?;
     while cursor.is_valid() && cursor.key() == key {
-        let kind = if cursor.kind().is_value() { "put" } else { "delete" };
+        let kind = match cursor.kind() {
+            EntryKind::Tombstone => "delete",
+            EntryKind::Expiring => "put-expiring",
+            EntryKind::Value | EntryKind::Apart => "put",
+        };
         let value_bytes = match cursor.kind() {
             // A damaged pointer is reported by a verification.
             EntryKind::Apart => {
                 ValuePointer::decode(cursor.value()).map_or(0, |pointer| pointer.len.into())
             }
-            _ => cursor.value().len() as u64,
+            EntryKind::Expiring => cursor.value().len().saturating_sub(EXPIRY_BYTES) as u64,
+            EntryKind::Value | EntryKind::Tombstone => cursor.value().len() as u64,
         };
         version(cursor.seq(), kind, value_bytes);
         cursor.next()?;

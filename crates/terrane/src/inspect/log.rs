@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::batch::{Op, Ops};
 use crate::error::{Error, Result};
+use crate::expiry::EXPIRY_BYTES;
 use crate::log_directory;
 use crate::shared_read::read_shared;
 use crate::storage::{DiskStorage, Storage};
@@ -165,6 +166,9 @@ fn operations(payload: &[u8]) -> Vec<RecordOperation> {
     let describe = |(keyspace, op): (crate::types::KeyspaceId, Op<'_>)| {
         let (kind, key, value_bytes, end) = match op {
             Op::Put { key, value } => ("put", key, value.len() as u64, None),
+            Op::PutExpiring { key, stored } => {
+                ("put-expiring", key, stored.len().saturating_sub(EXPIRY_BYTES) as u64, None)
+            }
             Op::Delete { key } => ("delete", key, 0, None),
             Op::DeleteRange { start, end } => ("delete-range", start, 0, end),
         };

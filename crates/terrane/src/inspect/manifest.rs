@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use terrane_policy::units::format_micros;
+
 use crate::error::{Error, Result};
 use crate::manifest::{
     Change, Edit, LoadedManifest, load_shared, manifest_file_number, read_manifest,
@@ -86,6 +88,13 @@ fn describe(change: &Change) -> String {
         }
         Change::RemoveValueFile { keyspace, file } => {
             format!("keyspace {keyspace} removes value file {file}")
+        }
+        Change::KeyspaceTtl { keyspace, ttl_micros: 0 } => {
+            format!("values of keyspace {keyspace} do not end")
+        }
+        Change::KeyspaceTtl { keyspace, ttl_micros } => {
+            let ttl = format_micros(*ttl_micros);
+            format!("values of keyspace {keyspace} end after {ttl}")
         }
         Change::RemoveTable { keyspace, table } => {
             format!("keyspace {keyspace} removes table {table}")

@@ -245,7 +245,10 @@ fn write_keyspace(
             || deleted.newest_covering(&next.key, MAX_SEQ).is_some_and(|at| at > next.seq);
         if !is_deleted {
             bytes += next.key.len() + next.value.len();
-            batch.put_in(keyspace, &next.key, &next.value);
+            match next.kind {
+                EntryKind::Expiring => batch.put_stored_in(keyspace, &next.key, &next.value),
+                _ => batch.put_in(keyspace, &next.key, &next.value),
+            };
             report.keys += 1;
         }
         last = Some(next.key);

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrane_policy::{KeyRange, TableId, TableInfo};
+use terrane_policy::{Expiry, KeyRange, TableId, TableInfo};
 
 use super::values::DirectoryValues;
 use crate::buffer::BufferPool;
 use crate::error::{Error, Result};
+use crate::expiry::{EXPIRY_BYTES, end_micros};
 use crate::storage::{Access, DiskStorage, Storage};
 use crate::table::{FOOTER_BYTES, Footer, Table, TableCursor, TableEnvironment, TableFileId};
 use crate::types::EntryKind;
@@ -36,6 +37,8 @@ pub struct TableReport {
     pub tombstones: u64,
     /// Range tombstones.
     pub range_tombstones: Vec<DeletedRange>,
+    /// The entries whose values end.
+    pub expiry: Option<Expiry>,
     /// Total length of the keys in bytes, before encoding.
     pub key_bytes: u64,
     /// Total length of the values in bytes, before compression.
@@ -67,6 +70,8 @@ pub struct TableEntry {
     pub sequence_number: u64,
     /// The value; `None` for a tombstone.
     pub value: Option<Value>,
+    /// When the value ends, in microseconds since the Unix epoch; `None` if it does not.
+    pub ends_micros: Option<u64>,
 }
 
 /// Reads the properties of a table file.
@@ -94,6 +99,7 @@ pub fn table(path: impl AsRef<Path>) -> Result<TableReport> {
         keys: properties.keys,
         tombstones: properties.tombstones,
         range_tombstones: fragments.collect(),
+        expiry: properties.expiry,
         key_bytes: properties.key_bytes,
         value_bytes: properties.value_bytes,
         blocks: properties.blocks,
@@ -130,11 +136,14 @@ impl TableReport {
                 let value = match cursor.kind() {
                     EntryKind::Tombstone => Ok(None),
                     EntryKind::Value => Ok(Some(cursor.pin_value())),
+                    EntryKind::Expiring => Ok(Some(cursor.pin_value().skip(EXPIRY_BYTES))),
                     EntryKind::Apart => read_apart(&dir, &mut values, cursor.value()).map(Some),
                 };
                 let value = value.inspect_err(|_| has_failed = true)?;
                 let (key, sequence_number) = (cursor.key().to_vec(), cursor.seq());
-                Ok(TableEntry { key, sequence_number, value })
+                let is_expiring = cursor.kind() == EntryKind::Expiring;
+                let ends_micros = is_expiring.then(|| end_micros(cursor.value()));
+                Ok(TableEntry { key, sequence_number, value, ends_micros })
             })
         })
     }

@@ -15,6 +15,7 @@ use terrane_policy::{KeyRange, RunId, TableId, TableInfo, ValueFileId};
 use super::job::JobRecord;
 use super::value_file_record::ValueFileRecord;
 use crate::codec::{DecodeError, Decoded, Reader, put_option, put_slice, put_varint};
+use crate::expiry::{put_expiry, read_expiry};
 use crate::stats::OperationCounts;
 use crate::table::TableFileId;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
@@ -52,6 +53,12 @@ pub(crate) enum Change {
         keyspace: KeyspaceId,
         name: String,
         design: String,
+    },
+    /// Changes the time after which the values of a keyspace end that state no time themselves, in
+    /// microseconds; 0 for none.
+    KeyspaceTtl {
+        keyspace: KeyspaceId,
+        ttl_micros: u64,
     },
     DropKeyspace(KeyspaceId),
     /// All writes of the keyspace before this log position are in tables.
@@ -118,6 +125,9 @@ const ADD_TABLE_WITH_VALUES: u64 = 27;
 /// As [`KEYSPACE`], for a design that stores values apart. A version that does not know such designs
 /// then refuses the manifest as unsupported, not as damaged.
 const KEYSPACE_WITH_VALUES: u64 = 29;
+/// As [`ADD_TABLE_WITH_VALUES`], for a table with values that end.
+const ADD_TABLE_WITH_EXPIRY: u64 = 33;
+const KEYSPACE_TTL: u64 = 39;
 
 impl Edit {
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -179,17 +189,16 @@ impl Change {
                 put_varint(out, upto.0);
                 FLUSHED
             }
+            Self::KeyspaceTtl { keyspace, ttl_micros } => {
+                put_varint(out, keyspace.0.into());
+                put_varint(out, *ttl_micros);
+                KEYSPACE_TTL
+            }
             Self::AddTable { keyspace, level, run, table } => {
                 put_varint(out, keyspace.0.into());
                 put_varint(out, u64::from(*level));
                 put_varint(out, run.0);
-                table.encode(out);
-                let refs = &table.info.value_refs;
-                if refs.is_empty() {
-                    return ADD_TABLE;
-                }
-                put_value_refs(out, refs);
-                ADD_TABLE_WITH_VALUES
+                table.encode(out)
             }
             Self::ValueFile { keyspace, file } => {
                 put_varint(out, keyspace.0.into());
@@ -243,11 +252,15 @@ impl Change {
             FLUSHED => {
                 Self::Flushed { keyspace: keyspace(reader)?, upto: Lsn(reader.varint("position")?) }
             }
-            ADD_TABLE | ADD_TABLE_WITH_VALUES => Self::AddTable {
+            KEYSPACE_TTL => {
+                let keyspace = keyspace(reader)?;
+                Self::KeyspaceTtl { keyspace, ttl_micros: reader.varint("time to live")? }
+            }
+            ADD_TABLE | ADD_TABLE_WITH_VALUES | ADD_TABLE_WITH_EXPIRY => Self::AddTable {
                 keyspace: keyspace(reader)?,
                 level: reader.varint_u32("level")?,
                 run: RunId(reader.varint("run")?),
-                table: TableRecord::decode(reader, tag == ADD_TABLE_WITH_VALUES)?,
+                table: TableRecord::decode(reader, tag)?,
             },
             VALUE_FILE => Self::ValueFile {
                 keyspace: keyspace(reader)?,
@@ -279,7 +292,8 @@ impl Change {
 }
 
 impl TableRecord {
-    fn encode(&self, out: &mut Vec<u8>) {
+    /// Appends the table, and returns the tag of the change that adds it.
+    fn encode(&self, out: &mut Vec<u8>) -> u64 {
         let info = &self.info;
         out.extend_from_slice(&self.file.number.to_le_bytes());
         out.extend_from_slice(&self.file.writer.to_le_bytes());
@@ -297,9 +311,18 @@ impl TableRecord {
         ];
         numbers.iter().for_each(|&number| put_varint(out, number));
         put_option(out, info.oldest_tombstone_micros, put_varint);
+        let TableInfo { value_refs, expiry, .. } = &**info;
+        if value_refs.is_empty() && expiry.is_none() {
+            return ADD_TABLE;
+        }
+        put_value_refs(out, value_refs);
+        let Some(expiry) = expiry else { return ADD_TABLE_WITH_VALUES };
+        put_expiry(out, expiry);
+        ADD_TABLE_WITH_EXPIRY
     }
 
-    fn decode(reader: &mut Reader<'_>, has_value_refs: bool) -> Decoded<Self> {
+    /// Reads the table of a change with the given tag.
+    fn decode(reader: &mut Reader<'_>, tag: u64) -> Decoded<Self> {
         let file = TableFileId { number: reader.u64("table")?, writer: reader.u64("table")? };
         let checksum = reader.u64("table checksum")?;
         let start = reader.slice("table range")?;
@@ -317,10 +340,14 @@ impl TableRecord {
             created_micros: number()?,
             oldest_tombstone_micros: reader
                 .option("table facts", |reader| reader.varint("table facts"))?,
+            expiry: None,
             value_refs: Box::default(),
         };
-        if has_value_refs {
+        if tag != ADD_TABLE {
             info.value_refs = value_refs(reader)?.into();
+        }
+        if tag == ADD_TABLE_WITH_EXPIRY {
+            info.expiry = Some(read_expiry(reader)?);
         }
         Ok(Self { file, info: Arc::new(info), checksum })
     }
@@ -328,7 +355,7 @@ impl TableRecord {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use terrane_policy::{ValueFileInfo, ValueRef};
+    use terrane_policy::{Expiry, ValueFileInfo, ValueRef};
 
     use super::*;
     use crate::value_pointer::ValueFileName;
@@ -353,10 +380,18 @@ pub(super) mod tests {
         table
     }
 
+    fn table_with_expiry(number: u64, range: KeyRange) -> TableRecord {
+        let mut table = table_with_values(number, range);
+        let expiry = Expiry { entries: 1, first_micros: 1 << 50, last_micros: u64::MAX };
+        Arc::make_mut(&mut table.info).expiry = Some(expiry);
+        table
+    }
+
     fn all_changes() -> Vec<Change> {
         let keyspace = KeyspaceId(3);
         let range = KeyRange::new(b"a", None);
         let values = table_with_values(6, range.clone());
+        let expiring = table_with_expiry(8, range.clone());
         let info = ValueFileInfo { oldest_dead_micros: Some(8), ..ValueFileInfo::new(7, 1 << 40) };
         let file = ValueFileRecord {
             name: ValueFileName { number: 7, writer: 0xdead },
@@ -377,9 +412,11 @@ pub(super) mod tests {
             Change::Flushed { keyspace, upto: Lsn(1 << 40) },
             Change::AddTable { keyspace, level: 2, run: RunId(8), table: table(5, range) },
             Change::RemoveTable { keyspace, table: TableId(5) },
+            Change::KeyspaceTtl { keyspace, ttl_micros: 3_600_000_000 },
             Change::Keyspace { keyspace, name: "b".into(), design },
             Change::ValueFile { keyspace, file },
             Change::AddTable { keyspace, level: 2, run: RunId(8), table: values },
+            Change::AddTable { keyspace, level: 3, run: RunId(9), table: expiring },
             Change::RemoveValueFile { keyspace, file: ValueFileId(7) },
             Change::Job(JobRecord {
                 keyspace,

@@ -45,6 +45,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) value_files: BTreeMap<ValueFileId, ValueFileRecord>,
     /// All writes of the keyspace before this log position are in tables.
     pub(crate) flushed: Lsn,
+    /// The time after which values end that state no time themselves, in microseconds; 0 for none.
+    pub(crate) ttl_micros: u64,
 }
 
 impl ManifestState {
@@ -106,6 +108,9 @@ impl ManifestState {
                 let keyspace = self.keyspace_mut(*keyspace)?;
                 keyspace.flushed = keyspace.flushed.max(*upto);
             }
+            Change::KeyspaceTtl { keyspace, ttl_micros } => {
+                self.keyspace_mut(*keyspace)?.ttl_micros = *ttl_micros;
+            }
             Change::AddTable { keyspace, level, run, table } => {
                 let info = &table.info;
                 self.next_table = self.next_table.max(info.id.0.saturating_add(1));
@@ -163,6 +168,7 @@ impl ManifestState {
             tables: BTreeMap::new(),
             value_files: BTreeMap::new(),
             flushed: Lsn(0),
+            ttl_micros: 0,
         };
         self.keyspaces.insert(id, Arc::new(keyspace));
         Ok(())
@@ -199,6 +205,9 @@ impl ManifestState {
                 changes.push(Change::Keyspace { keyspace, name, design });
             }
             changes.push(Change::Flushed { keyspace, upto: state.flushed });
+            if state.ttl_micros > 0 {
+                changes.push(Change::KeyspaceTtl { keyspace, ttl_micros: state.ttl_micros });
+            }
             let files = state.value_files.values().cloned();
             changes.extend(files.map(|file| Change::ValueFile { keyspace, file }));
             for place in state.shape.places() {

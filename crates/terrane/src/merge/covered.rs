@@ -7,7 +7,7 @@
 //! before `smallest`. If no snapshot lies in between, dropping the table changes no result. No
 //! snapshot can be taken there later because `deleted` is already visible. Tombstones of the table
 //! can be dropped with it because the older versions that they hide are also hidden by the range
-//! tombstones, which merges keep as long as an older table overlaps them (rule 4 of
+//! tombstones, which merges keep as long as an older table overlaps them (rule 5 of
 //! [`super::DropRules`]).
 //!
 //! The functions are pure: from tables and tombstones they compute tables.

@@ -10,7 +10,8 @@
 //! 2. A version is dropped if a newer range tombstone of the same stripe covers it.
 //! 3. A tombstone is dropped if it is in stripe 0 and no older table contains its key. Rules 1 and 2
 //!    drop all older versions among the inputs.
-//! 4. Of the range tombstones over a key in one stripe, only the newest is kept. A range
+//! 4. A value that has ended for all readers counts as a tombstone.
+//! 5. Of the range tombstones over a key in one stripe, only the newest is kept. A range
 //!    tombstone of stripe 0 is dropped if no older table overlaps it.
 
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use std::sync::Arc;
 use terrane_memtable::Fragment;
 use terrane_policy::{KeyRange, TableInfo};
 
-use crate::types::SeqNo;
+use crate::expiry::end_micros;
+use crate::types::{EntryKind, SeqNo};
 
 /// The tables that are older than the output and not merged into it, run by run in key order.
 #[derive(Debug, Default)]
@@ -66,12 +68,25 @@ pub(crate) struct DropRules {
     /// The first fragment that ends after the current key.
     at: usize,
     is_bottom: bool,
+    /// Values that end up to this time have ended for all readers.
+    expired_micros: u64,
 }
 
 impl DropRules {
     /// `snapshots` must be ascending.
     pub(crate) fn new(snapshots: Vec<SeqNo>, older: OlderTables) -> Self {
-        Self { snapshots, older, deleted: Vec::new(), at: 0, is_bottom: false }
+        Self { snapshots, older, deleted: Vec::new(), at: 0, is_bottom: false, expired_micros: 0 }
+    }
+
+    /// Applies rule 4 to values that end up to a time, in microseconds since the Unix epoch.
+    pub(crate) fn expiring_up_to(self, expired_micros: u64) -> Self {
+        Self { expired_micros, ..self }
+    }
+
+    /// Returns true if a stored value of this kind has ended for all readers.
+    #[inline]
+    pub(super) fn has_ended(&self, kind: EntryKind, stored: &[u8]) -> bool {
+        kind == EntryKind::Expiring && end_micros(stored) <= self.expired_micros
     }
 
     pub(super) fn set_deleted(&mut self, fragments: Vec<Fragment>) {
@@ -125,7 +140,7 @@ impl DropRules {
         seqs.iter().copied().filter(is_newest).collect()
     }
 
-    /// Applies rule 4.
+    /// Applies rule 5.
     pub(super) fn kept_fragments(&self, fragments: &[Fragment]) -> Vec<Fragment> {
         let kept = fragments.iter().filter_map(|fragment| {
             let range = KeyRange::new(&fragment.start, fragment.end.as_deref());

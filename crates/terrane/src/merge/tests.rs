@@ -87,7 +87,7 @@ fn read_version(version: &Arc<Version>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {
         .map(|run| Source::Run(crate::cursor::RunCursor::new(Arc::clone(run))));
     let deleted =
         DeletedRanges::new(std::iter::empty(), version, (&Arc::default(), seq), seq).unwrap();
-    read(VisibleCursor::new(MergeCursor::new(runs), seq, deleted, None))
+    read(VisibleCursor::new(MergeCursor::new(runs), (seq, 0), deleted, None))
 }
 
 fn read_memtable(memtable: &Arc<Memtable>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {
@@ -95,7 +95,7 @@ fn read_memtable(memtable: &Arc<Memtable>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)
     let deleted =
         DeletedRanges::new(std::iter::once(memtable), &Arc::default(), (&Arc::default(), seq), seq)
             .unwrap();
-    read(VisibleCursor::new(MergeCursor::new(sources), seq, deleted, None))
+    read(VisibleCursor::new(MergeCursor::new(sources), (seq, 0), deleted, None))
 }
 
 fn read(mut cursor: VisibleCursor) -> Vec<(Vec<u8>, Vec<u8>)> {

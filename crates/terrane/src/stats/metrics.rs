@@ -91,7 +91,7 @@ metrics! {
         /// and the tree change. Between the two parts tables are read, merged, written and synced.
         compaction_installing_cpu_micros: u64 = Counter(CompactionInstallingCpuMicros) Micros
             "compaction_installing_cpu_micros";
-        /// Tables dropped unread because a range tombstone covered them.
+        /// Tables dropped unread because a range tombstone covered them or all of their values had ended.
         tables_dropped: u64 = Counter(TablesDropped) Count "tables_dropped";
         /// Writes replayed from the log when the database was opened.
         replayed_writes: u64 = Gauge Count "replayed_writes";
@@ -113,6 +113,8 @@ metrics! {
         table_tombstones: u64 = Gauge Count "table_tombstones";
         /// Range tombstones of all tables.
         table_range_tombstones: u64 = Gauge Count "table_range_tombstones";
+        /// Entries of all tables whose values end, or have ended.
+        table_expiring: u64 = Gauge Count "table_expiring";
         /// Time since the oldest remaining tombstone was flushed; `None` without tombstones.
         oldest_tombstone_micros: Option<u64> = Gauge Micros "oldest_tombstone_micros";
         /// Tables of all trees.

@@ -9,8 +9,8 @@
 //!         | varint           | varint        |                       |       |
 //! ```
 //!
-//! - `shape`: the length of the prefix in bits 0 to 29; bit 30 is set if kinds take two bits; bit 31
-//!   is set if offsets are 32 bits wide.
+//! - `shape`: the length of the prefix in bits 0 to 28; bit 29 is set if kinds take three bits; bit 30
+//!   is set if they take two; bit 31 is set if offsets are 32 bits wide.
 //! - `prefix`: the common prefix of all keys of the block; the rest of a key is its suffix.
 //! - `heads`: the first four bytes of each suffix, padded with zeros, as a big-endian number
 //!   (stored little-endian). A search reads these few adjacent cache lines and then one entry.
@@ -18,7 +18,9 @@
 //! - `offsets`: the start of each entry, relative to the first; an entry ends where the next one
 //!   starts.
 //! - sequence number and kind: `(seq - base) << 1 | kind`, kind 1 for a value, 0 for a tombstone. In a
-//!   block with values apart `(seq - base) << 2 | kind`, kind 2 for the place of a value.
+//!   block with values apart `(seq - base) << 2 | kind`, kind 2 for the place of a value. In a block
+//!   with values that end `(seq - base) << 3 | kind`, kind 3 for such a value, which begins with its
+//!   end.
 //!
 //! Every length and offset is checked against the block before use, so that no block makes a reader
 //! panic, even with a valid checksum.
@@ -41,6 +43,7 @@ use std::ops::Range;
 use terrane_memtable::{prefetch_line, prefetch_lines};
 
 use crate::codec::{DecodeError, Decoded, Reader, short_varint};
+use crate::expiry::EXPIRY_BYTES;
 use crate::types::{EntryKind, MAX_KEY_LEN, MAX_SEQ, SeqNo};
 
 const LINE_BYTES: usize = 64;
@@ -50,11 +53,20 @@ const ENTRY_LINES: usize = 3;
 
 pub(super) const WIDE_OFFSETS: u32 = 1 << 31;
 pub(super) const WIDE_KINDS: u32 = 1 << 30;
+pub(super) const WIDER_KINDS: u32 = 1 << 29;
+const FLAGS: u32 = WIDE_OFFSETS | WIDE_KINDS | WIDER_KINDS;
 
-/// Returns the number of bits of a kind, and the flag that states it.
-fn kind_bits_of(has_apart: bool) -> (u32, u32) {
-    if has_apart { (2, WIDE_KINDS) } else { (1, 0) }
+/// Returns the number of bits that kinds up to `largest` take, and the flag that states it.
+fn kind_bits_of(largest: EntryKind) -> (u32, u32) {
+    match largest {
+        EntryKind::Tombstone | EntryKind::Value => (1, 0),
+        EntryKind::Apart => (2, WIDE_KINDS),
+        EntryKind::Expiring => (WIDEST_KIND_BITS, WIDER_KINDS),
+    }
 }
+
+/// The number of bits of kinds in a block with values that end.
+const WIDEST_KIND_BITS: u32 = 3;
 
 /// The offsets of a block's parts, kept with the bytes so that cursors need not parse again.
 #[derive(Debug, Clone, Default)]
@@ -63,7 +75,7 @@ pub(super) struct Layout {
     heads: usize,
     offsets: usize,
     wide: bool,
-    /// The number of bits that the kind of an entry takes: 1 or 2.
+    /// The number of bits that the kind of an entry takes: 1 to 3.
     kind_bits: u32,
     base_seq: SeqNo,
     prefix: Range<usize>,
@@ -76,8 +88,13 @@ impl Layout {
         let count = reader.u32("entry count")? as usize;
         let shape = reader.u32("block shape")?;
         let wide = shape & WIDE_OFFSETS != 0;
-        let kind_bits = if shape & WIDE_KINDS != 0 { 2 } else { 1 };
-        let prefix_len = (shape & !(WIDE_OFFSETS | WIDE_KINDS)) as usize;
+        let kind_bits = match (shape & WIDER_KINDS != 0, shape & WIDE_KINDS != 0) {
+            (false, false) => 1,
+            (false, true) => 2,
+            (true, false) => WIDEST_KIND_BITS,
+            (true, true) => return Err(reader.error("block shape")),
+        };
+        let prefix_len = (shape & !FLAGS) as usize;
         let heads = reader.position();
         let too_many = reader.error("entry count");
         reader.bytes(count.checked_mul(HEAD_BYTES).ok_or(too_many)?, "heads")?;
@@ -206,6 +223,9 @@ impl<'a> Block<'a> {
         let rest = self.bytes.get(rest_start..value_start)?;
         let value = self.bytes.get(value_start..end)?;
         let kind = kind_of(packed & ((1 << layout.kind_bits) - 1))?;
+        if kind == EntryKind::Expiring && !may_expire(layout, value) {
+            return None;
+        }
         let seq = layout.base_seq + (packed >> layout.kind_bits);
         let head = self.head(index);
         let entry = RawEntry { seq, kind, head, suffix_len, rest, rest_start, value, value_start };
@@ -233,7 +253,8 @@ impl<'a> Block<'a> {
         let rest = reader.bytes(suffix_len.saturating_sub(HEAD_BYTES), "key")?;
         let value_start = base + start + reader.position();
         let value = bytes.get(reader.position()..).unwrap_or_default();
-        if suffix_len > MAX_KEY_LEN || seq > MAX_SEQ {
+        let is_whole = kind != EntryKind::Expiring || may_expire(self.layout, value);
+        if suffix_len > MAX_KEY_LEN || seq > MAX_SEQ || !is_whole {
             return Err(self.error("entry", base + start));
         }
         let head = self.head(index);
@@ -362,6 +383,13 @@ fn kind_of(bits: u64) -> Option<EntryKind> {
         0 => Some(EntryKind::Tombstone),
         1 => Some(EntryKind::Value),
         2 => Some(EntryKind::Apart),
+        3 => Some(EntryKind::Expiring),
         _ => None,
     }
+}
+
+/// Returns false if a block has no values that end, or if a stored value does not begin with its end.
+#[inline]
+fn may_expire(layout: &Layout, stored: &[u8]) -> bool {
+    layout.kind_bits == WIDEST_KIND_BITS && stored.len() >= EXPIRY_BYTES
 }

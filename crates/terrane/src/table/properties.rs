@@ -5,9 +5,10 @@
 
 #[cfg(test)]
 use terrane_policy::ValueFileId;
-use terrane_policy::ValueRef;
+use terrane_policy::{Expiry, ValueRef};
 
 use crate::codec::{DecodeError, Decoded, Reader, put_slice, put_varint};
+use crate::expiry::{put_expiry, read_expiry};
 use crate::types::SeqNo;
 use crate::value_pointer::{put_value_refs, value_refs};
 
@@ -38,6 +39,8 @@ pub(crate) struct Properties {
     pub(crate) created_micros: u64,
     /// When the oldest tombstone in it was flushed, in microseconds since the Unix epoch.
     pub(crate) oldest_tombstone_micros: Option<u64>,
+    /// The entries whose values end.
+    pub(crate) expiry: Option<Expiry>,
     /// The number of the keyspace.
     pub(crate) keyspace: u32,
     /// The smallest key of entries and range tombstones.
@@ -62,6 +65,7 @@ const START: u64 = 24;
 const END: u64 = 26;
 const KEYSPACE: u64 = 28;
 const VALUE_REFS: u64 = 30;
+const EXPIRY: u64 = 32;
 
 impl Properties {
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -91,6 +95,12 @@ impl Properties {
             put_value_refs(&mut refs, &self.value_refs);
             put_varint(&mut out, VALUE_REFS);
             put_slice(&mut out, &refs);
+        }
+        if let Some(expiry) = &self.expiry {
+            let mut bytes = Vec::new();
+            put_expiry(&mut bytes, expiry);
+            put_varint(&mut out, EXPIRY);
+            put_slice(&mut out, &bytes);
         }
         put_varint(&mut out, START);
         put_slice(&mut out, &self.start);
@@ -129,6 +139,7 @@ impl Properties {
             OLDEST_TOMBSTONE => self.oldest_tombstone_micros = Some(number()?),
             KEYSPACE => self.keyspace = Reader::new(value).varint_u32("keyspace")?,
             VALUE_REFS => self.value_refs = value_refs(&mut Reader::new(value))?,
+            EXPIRY => self.expiry = Some(read_expiry(&mut Reader::new(value))?),
             START => self.start = value.to_vec(),
             END => self.end = Some(value.to_vec()),
             unknown if unknown % 2 == 1 => {
@@ -160,6 +171,7 @@ mod tests {
             created_micros: 9,
             keyspace: 10,
             oldest_tombstone_micros: Some(0),
+            expiry: Some(Expiry { entries: 1, first_micros: 3, last_micros: u64::MAX }),
             start: vec![1, 2],
             end: Some(vec![]),
         };

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use terrane_memtable::Fragment;
 use terrane_policy::key_range::successor;
-use terrane_policy::{Compression, KeyRange, TableId, TableInfo, ValueFileId, ValueRef};
+use terrane_policy::{Compression, Expiry, KeyRange, TableId, TableInfo, ValueFileId, ValueRef};
 
 use super::block::BlockBuilder;
 use super::filter;
-use super::footer::{Footer, Handle, PLAIN, WITH_PADDING_OR_ZSTD, WITH_VALUES_APART};
+use super::footer::{Footer, Handle, PLAIN, WITH_EXPIRY, WITH_PADDING_OR_ZSTD, WITH_VALUES_APART};
 use super::index::IndexBuilder;
 use super::packing::{self, Packing};
 use super::padding;
@@ -21,6 +21,7 @@ use super::slots::{FILTER_SLOT, INDEX_SLOT};
 use super::stored::{self, TRAILER_BYTES, TableFileId};
 use super::warming::{WarmTable, Warmer};
 use crate::error::{Error, Result};
+use crate::expiry::{EXPIRY_BYTES, end_micros};
 use crate::storage::{Access, Storage};
 use crate::types::{EntryKind, SeqNo};
 use crate::value_pointer::{ValuePointer, record_bytes};
@@ -180,6 +181,12 @@ impl TableWriter {
             used.values += 1;
         }
         let properties = &mut self.properties;
+        if kind == EntryKind::Expiring {
+            value_bytes -= EXPIRY_BYTES as u64;
+            let end = end_micros(value);
+            let one = Expiry { entries: 1, first_micros: end, last_micros: end };
+            properties.expiry = Expiry::combined(properties.expiry, Some(one));
+        }
         properties.entries += 1;
         properties.tombstones += u64::from(kind == EntryKind::Tombstone);
         properties.key_bytes += key.len() as u64;
@@ -268,10 +275,14 @@ impl TableWriter {
         let mut footer = Footer {
             number: self.id.number,
             writer: self.id.writer,
-            version: match self.has_padding_or_zstd {
-                true => WITH_PADDING_OR_ZSTD,
-                false if !self.value_refs.is_empty() => WITH_VALUES_APART,
-                false => PLAIN,
+            version: if self.properties.expiry.is_some() {
+                WITH_EXPIRY
+            } else if self.has_padding_or_zstd {
+                WITH_PADDING_OR_ZSTD
+            } else if self.value_refs.is_empty() {
+                PLAIN
+            } else {
+                WITH_VALUES_APART
             },
             ..Footer::default()
         };
@@ -348,6 +359,7 @@ impl TableWriter {
             largest_seq: properties.largest_seq,
             created_micros: properties.created_micros,
             oldest_tombstone_micros: properties.oldest_tombstone_micros,
+            expiry: properties.expiry,
             value_refs: properties.value_refs.clone().into(),
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::by_keyspace::ByKeyspace;
 use super::key_ranges::KeyRanges;
@@ -24,6 +25,8 @@ pub(super) struct Writes {
 pub(super) struct TreeWrites {
     /// The value of each key; `None` if it was deleted.
     keys: BTreeMap<Key, Option<Value>>,
+    /// The times to live of values that have one.
+    ttls: BTreeMap<Key, Duration>,
     /// Deleted before `keys` were written.
     deleted: KeyRanges,
 }
@@ -62,9 +65,25 @@ impl Writes {
         self.trees.get(tree.id)
     }
 
-    /// Records a put, or a deletion if there is no value.
-    pub(super) fn set(&mut self, tree: &Arc<Tree>, key: &[u8], value: Option<&[u8]>) {
-        self.trees.get_or_insert(tree).keys.insert(key.into(), value.map(Value::from));
+    /// Records a put.
+    pub(super) fn put(
+        &mut self,
+        tree: &Arc<Tree>,
+        key: &[u8],
+        value: &[u8],
+        ttl: Option<Duration>,
+    ) {
+        let writes = self.trees.get_or_insert(tree);
+        writes.keys.insert(key.into(), Some(value.into()));
+        match ttl {
+            Some(ttl) => writes.ttls.insert(key.into(), ttl),
+            None => writes.ttls.remove(key),
+        };
+    }
+
+    /// Records the deletion of a key.
+    pub(super) fn delete(&mut self, tree: &Arc<Tree>, key: &[u8]) {
+        self.trees.get_or_insert(tree).keys.insert(key.into(), None);
     }
 
     /// Records the deletion of the keys from `start` to the exclusive `end`.
@@ -78,17 +97,15 @@ impl Writes {
     /// Returns the operations as a batch.
     pub(super) fn to_batch(&self) -> Batch {
         let mut batch = Batch::default();
-        for (tree, TreeWrites { keys, deleted }) in self.trees.iter() {
+        for (tree, TreeWrites { keys, ttls, deleted }) in self.trees.iter() {
             let id = tree.id;
             deleted.iter().for_each(|(start, end)| batch.add(id, Op::DeleteRange { start, end }));
             for (key, value) in keys {
-                batch.add(
-                    id,
-                    match value {
-                        Some(value) => Op::Put { key, value },
-                        None => Op::Delete { key },
-                    },
-                );
+                match (value, ttls.get(key)) {
+                    (Some(value), Some(ttl)) => batch.add_with_ttl(id, (key, value), *ttl),
+                    (Some(value), None) => batch.add(id, Op::Put { key, value }),
+                    (None, _) => batch.add(id, Op::Delete { key }),
+                }
             }
         }
         batch
@@ -96,7 +113,7 @@ impl Writes {
 
     /// Returns whether another write changed a key since `since` that these writes change.
     pub(super) fn is_changed(&self, engine: &Engine, since: SeqNo) -> Result<bool> {
-        for (tree, TreeWrites { keys, deleted }) in self.trees.iter() {
+        for (tree, TreeWrites { keys, deleted, .. }) in self.trees.iter() {
             if tree.last_seq() <= since {
                 continue;
             }

@@ -61,6 +61,7 @@ mod durability;
 mod errors;
 mod estimates;
 mod events;
+mod expiry;
 mod fairness;
 mod flushes;
 mod forecasts;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::time::Duration;
 
 pub type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -12,13 +13,17 @@ pub type State = BTreeMap<String, Map>;
 #[derive(Debug, Clone)]
 pub enum Change {
     Put(Vec<u8>, Vec<u8>),
+    /// A put of a value that ends.
+    PutFor(Vec<u8>, Vec<u8>, Duration),
     Delete(Vec<u8>),
     DeleteRange(Bound<Vec<u8>>, Bound<Vec<u8>>),
 }
 
 pub fn apply(map: &mut Map, change: &Change) {
     match change {
-        Change::Put(key, value) => drop(map.insert(key.clone(), value.clone())),
+        Change::Put(key, value) | Change::PutFor(key, value, _) => {
+            drop(map.insert(key.clone(), value.clone()));
+        }
         Change::Delete(key) => drop(map.remove(key)),
         Change::DeleteRange(start, end) => map.retain(|key, _| !within(key, start, end)),
     }

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane::storage::Storage;
-use terrane::{Db, ErrorKind, Iter, Keyspace, KeyspaceOptions, Options, Snapshot, WriteBatch};
+use terrane::{
+    Clock, Db, ErrorKind, Iter, Keyspace, KeyspaceOptions, Options, Snapshot, WriteBatch,
+    WriteOptions,
+};
 use terrane_testkit::{HangGuard, Rng, print_counts};
 
 use super::config::{Config, small_design};
@@ -83,6 +86,8 @@ pub struct Script {
     pub state: State,
     snapshots: Vec<(Snapshot, State)>,
     iterators: Vec<(Iter, Entries)>,
+    /// When values end, by keyspace and key.
+    ends: BTreeMap<(String, Vec<u8>), u64>,
     key_space: u64,
     pub counts: Counts,
     pub story: String,
@@ -105,6 +110,7 @@ impl Script {
             state: BTreeMap::from([(DEFAULT.to_owned(), Map::new())]),
             snapshots: Vec::new(),
             iterators: Vec::new(),
+            ends: BTreeMap::new(),
             key_space,
             counts: Counts::default(),
             story,
@@ -213,14 +219,67 @@ impl Script {
         let name = self.any_keyspace();
         let key = self.key();
         let keyspace = self.keyspace(&name);
-        if self.rng.percent(70) {
-            let value = self.value();
-            keyspace.put(&key, &value).unwrap();
-            self.state.get_mut(&name).unwrap().insert(key, value);
+        let change = if self.rng.percent(30) {
+            Change::Delete(key)
+        } else if self.rng.percent(15) {
+            Change::PutFor(key, self.value(), self.ttl())
         } else {
-            keyspace.delete(&key).unwrap();
-            self.state.get_mut(&name).unwrap().remove(&key);
+            Change::Put(key, self.value())
+        };
+        match &change {
+            Change::Delete(key) => keyspace.delete(key).unwrap(),
+            Change::PutFor(key, value, ttl) => {
+                keyspace.put_with(key, value, WriteOptions::new().ttl(*ttl)).unwrap();
+            }
+            Change::Put(key, value) => keyspace.put(key, value).unwrap(),
+            Change::DeleteRange(..) => unreachable!(),
         }
+        self.apply(&name, &change);
+    }
+
+    fn ttl(&mut self) -> Duration {
+        match self.rng.below(10) {
+            0 => Duration::MAX,
+            1 => Duration::ZERO,
+            _ => Duration::from_millis(self.rng.below(6000)),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.config.clock.now_micros()
+    }
+
+    /// Applies a change to the model.
+    pub fn apply(&mut self, name: &str, change: &Change) {
+        apply(self.state.get_mut(name).unwrap(), change);
+        match change {
+            Change::Put(key, _) => drop(self.ends.remove(&(name.to_owned(), key.clone()))),
+            Change::PutFor(key, _, ttl) => {
+                let ttl = u64::try_from(ttl.as_micros()).unwrap_or(u64::MAX);
+                let end = self.now().saturating_add(ttl);
+                self.ends.insert((name.to_owned(), key.clone()), end);
+            }
+            // The end of a value that is gone changes nothing.
+            Change::Delete(_) | Change::DeleteRange(..) => {}
+        }
+        self.expire();
+    }
+
+    /// Removes the values from the model that have ended.
+    fn expire(&mut self) {
+        let now = self.now();
+        let Self { ends, state, .. } = self;
+        ends.retain(|(name, key), end| {
+            if *end <= now {
+                state.get_mut(name).and_then(|map| map.remove(key));
+            }
+            *end > now
+        });
+    }
+
+    fn advance(&mut self) {
+        self.config.clock.advance(Duration::from_millis(self.rng.below(3000)));
+        self.expire();
     }
 
     pub fn random_changes(&mut self) -> Vec<(String, Change)> {
@@ -229,7 +288,8 @@ impl Script {
         for _ in 0..count {
             let name = self.any_keyspace();
             let change = match self.rng.below(10) {
-                0..=6 => Change::Put(self.key(), self.value()),
+                0..=5 => Change::Put(self.key(), self.value()),
+                6 => Change::PutFor(self.key(), self.value(), self.ttl()),
                 7..=8 => Change::Delete(self.key()),
                 _ => {
                     let (start, end) = self.narrow_bounds();
@@ -246,7 +306,7 @@ impl Script {
         let batch = self.encode(&changes);
         self.db().write(&batch).unwrap();
         for (name, change) in &changes {
-            apply(self.state.get_mut(name).unwrap(), change);
+            self.apply(name, change);
         }
     }
 
@@ -256,6 +316,9 @@ impl Script {
             let keyspace = self.keyspace(name);
             match change {
                 Change::Put(key, value) => batch.put_in(&keyspace, key, value),
+                Change::PutFor(key, value, ttl) => {
+                    batch.put_with_ttl_in(&keyspace, key, value, *ttl)
+                }
                 Change::Delete(key) => batch.delete_in(&keyspace, key),
                 Change::DeleteRange(start, end) => {
                     batch.delete_range_in(&keyspace, (start.clone(), end.clone()))
@@ -426,11 +489,11 @@ impl Script {
     }
 
     fn maintain(&mut self) {
-        match self.rng.below(11) {
+        match self.rng.below(14) {
             0..=1 => self.db().flush().unwrap(),
             10 => self.read_only(),
             9 => self.checkpoint(),
-            8 => self.config.clock.advance(Duration::from_millis(self.rng.below(3000))),
+            8 | 11..=13 => self.advance(),
             2 => self.db().wait_for_compactions().unwrap(),
             3..=4 => {
                 let name = self.any_keyspace();
@@ -504,6 +567,7 @@ impl Script {
         if self.state.contains_key(&name) && self.rng.percent(40) {
             assert!(self.db().drop_keyspace(&name).unwrap());
             self.state.remove(&name);
+            self.ends.retain(|(keyspace, _), _| *keyspace != name);
         } else if self.state.len() < 4 {
             let mut options = KeyspaceOptions::new();
             if self.rng.percent(50) && !self.state.contains_key(&name) {

@@ -460,6 +460,9 @@ impl Owner {
             let keyspace = keyspace(phase.db, name);
             match change {
                 Change::Put(key, value) => batch.put_in(&keyspace, key, value),
+                Change::PutFor(key, value, ttl) => {
+                    batch.put_with_ttl_in(&keyspace, key, value, *ttl)
+                }
                 Change::Delete(key) => batch.delete_in(&keyspace, key),
                 Change::DeleteRange(start, end) => {
                     batch.delete_range_in(&keyspace, (start.clone(), end.clone()))

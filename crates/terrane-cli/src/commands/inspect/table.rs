@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use terrane::inspect::{self, TableEntry, TableReport};
+use terrane::policy::Expiry;
 
 use crate::exit::Exit;
 use crate::output;
@@ -45,6 +46,7 @@ struct JsonTableReport<'a> {
     entries: u64,
     keys: u64,
     tombstones: u64,
+    expiring: u64,
     range_tombstones: Vec<JsonRangeTombstone<'a>>,
     key_bytes: u64,
     value_bytes: u64,
@@ -71,6 +73,9 @@ struct JsonTableEntry<'a> {
     sequence_number: u64,
     /// Null for a tombstone.
     value: Option<JsonBytes<'a>>,
+    /// When the value ends, in microseconds since 1970; absent if it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends_micros: Option<u64>,
 }
 
 impl TableArgs {
@@ -99,15 +104,17 @@ impl TableArgs {
         }
         let limit = usize::try_from(self.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         for entry in report.iter().take(limit) {
-            let TableEntry { key, sequence_number, value, .. } = &entry?;
+            let TableEntry { key, sequence_number, value, ends_micros, .. } = &entry?;
             if self.json {
                 let value = value.as_deref().map(JsonBytes);
-                let sequence_number = *sequence_number;
-                write_line(out, &JsonTableEntry { key: JsonBytes(key), sequence_number, value })?;
+                let (sequence_number, ends_micros) = (*sequence_number, *ends_micros);
+                let key = JsonBytes(key);
+                write_line(out, &JsonTableEntry { key, sequence_number, value, ends_micros })?;
                 continue;
             }
             let value = value.as_deref().map_or("(deleted)".to_owned(), literal::print);
-            writeln!(out, "{}\t{sequence_number}\t{value}", literal::print(key))?;
+            let end = ends_micros.map_or_else(String::new, |end| format!("\tuntil {}", utc(end)));
+            writeln!(out, "{}\t{sequence_number}\t{value}{end}", literal::print(key))?;
         }
         Ok(())
     }
@@ -122,6 +129,11 @@ fn write_report(out: &mut impl Write, report: &TableReport) -> io::Result<()> {
     writeln!(out, "entries           {}", count(entries))?;
     writeln!(out, "keys              {}", count(keys))?;
     writeln!(out, "tombstones        {}", count(tombstones))?;
+    if let Some(Expiry { entries, first_micros, last_micros }) = &report.expiry {
+        writeln!(out, "expiring          {}", count(entries))?;
+        writeln!(out, "expire from       {}", utc(*first_micros))?;
+        writeln!(out, "expire until      {}", utc(*last_micros))?;
+    }
     writeln!(out, "bytes of keys     {}", human::bytes(report.key_bytes))?;
     writeln!(out, "bytes of values   {}", human::bytes(report.value_bytes))?;
     writeln!(out, "blocks            {}", count(blocks))?;
@@ -154,6 +166,7 @@ impl<'a> JsonTableReport<'a> {
             entries: report.entries,
             keys: report.keys,
             tombstones: report.tombstones,
+            expiring: report.expiry.map_or(0, |expiry| expiry.entries),
             range_tombstones: tombstones.collect(),
             key_bytes: report.key_bytes,
             value_bytes: report.value_bytes,

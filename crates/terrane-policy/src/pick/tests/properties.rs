@@ -134,9 +134,9 @@ fn assert_settled(tree: &TestTree, story: &str) {
         {
             let deadline = strategy.tombstone_deadlines(&times.0, last).get(index);
             for table in level.runs.iter().flat_map(|run| &run.tables) {
-                let since = table.oldest_tombstone_micros.unwrap_or(tree.now_micros);
+                let since = table.dead_since(None).unwrap_or(tree.now_micros);
                 assert!(
-                    tree.now_micros - since < deadline,
+                    tree.now_micros.saturating_sub(since) < deadline,
                     "table {} of {shape} from {story}",
                     table.id
                 );
@@ -159,8 +159,8 @@ fn deletes_are_persistent_in_time_under_any_design() {
         for _ in 0..200 {
             settle(&mut tree, &story);
             for table in tree.shape.tables() {
-                let since = table.oldest_tombstone_micros.unwrap_or(tree.now_micros);
-                let age = tree.now_micros - since;
+                let since = table.dead_since(None).unwrap_or(tree.now_micros);
+                let age = tree.now_micros.saturating_sub(since);
                 assert!(
                     age < threshold,
                     "table {} is {age} old in {}from {story}",
@@ -171,7 +171,7 @@ fn deletes_are_persistent_in_time_under_any_design() {
             for usage in tree.shape.value_usage() {
                 let since = usage.file.oldest_dead_micros.unwrap_or(tree.now_micros);
                 let can_go = usage.file.state == crate::ValueFileState::Settled && !usage.is_dead();
-                let age = tree.now_micros - since;
+                let age = tree.now_micros.saturating_sub(since);
                 assert!(!can_go || age < threshold, "{} {age}: {story}", usage.file.id);
             }
             match next_due_micros(&tree.input(&[])) {

@@ -10,7 +10,7 @@ use crate::catalogue;
 use crate::design::{Design, FlushMode, PerLevel, Values};
 use crate::key_range::KeyRange;
 use crate::scheduler::Scheduler;
-use crate::shape::{AddedTable, RunId, ShapeEdit, TableId, TableInfo, TreeShape};
+use crate::shape::{AddedTable, Expiry, RunId, ShapeEdit, TableId, TableInfo, TreeShape};
 use crate::strategy::trigger::{LevelSaturation, RunCount};
 use crate::strategy::{Movement, Scope, Trigger, TriggerKind};
 
@@ -48,6 +48,13 @@ fn table(rng: &mut Rng, id: u64, (from, to): (u64, u64)) -> TableInfo {
     table.largest_seq = table.smallest_seq + rng.below(500);
     if table.tombstones > 0 {
         table.oldest_tombstone_micros = Some(rng.below(NOW));
+    }
+    let values = table.entries - table.tombstones;
+    if rng.below(4) == 0 && values > 0 {
+        let (a, b) = (rng.below(2 * NOW), rng.below(2 * NOW));
+        let (first_micros, last_micros) = (a.min(b), a.max(b));
+        let entries = 1 + rng.below(values);
+        table.expiry = Some(Expiry { entries, first_micros, last_micros });
     }
     table
 }

@@ -48,6 +48,7 @@ impl TestTree {
             accesses: &self.accesses,
             now_micros: self.now_micros,
             oldest_snapshot: self.oldest_snapshot,
+            oldest_snapshot_micros: None,
             delete_persistence_micros: self.delete_persistence_micros,
         }
     }

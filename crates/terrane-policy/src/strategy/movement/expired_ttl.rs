@@ -1,4 +1,4 @@
-//! `expired-ttl`: the table whose oldest tombstone is the furthest past its deadline.
+//! `expired-ttl`: the table whose oldest tombstone or expired entry is the furthest past its deadline.
 
 use std::cmp::Reverse;
 
@@ -15,7 +15,7 @@ pub(super) static INFO: MovementInfo = MovementInfo {
 
 fn order(context: &MovementContext<'_>, choices: &mut Vec<TableChoice<'_>>) {
     let age = |table: &TableInfo| {
-        let since = table.oldest_tombstone_micros.filter(|_| table.has_tombstones());
+        let since = table.dead_since(context.oldest_snapshot_micros);
         since.map(|since| context.now_micros.saturating_sub(since))
     };
     let deadline = context.tombstone_deadline;

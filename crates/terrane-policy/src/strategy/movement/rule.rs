@@ -22,6 +22,8 @@ pub(crate) struct MovementContext<'a> {
     /// What tables weigh.
     pub(crate) weights: Weights,
     pub(crate) now_micros: u64,
+    /// When the oldest snapshot was taken, if there is one.
+    pub(crate) oldest_snapshot_micros: Option<u64>,
     /// The argument of the rule; 0 for rules without one.
     pub(crate) seed: u64,
     /// The age at which tombstones of the level expire, if a trigger says so.

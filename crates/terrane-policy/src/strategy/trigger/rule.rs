@@ -83,6 +83,8 @@ pub(crate) struct TableContext<'a> {
     pub(crate) level: usize,
     pub(crate) table: &'a TableInfo,
     pub(crate) now_micros: u64,
+    /// When the oldest snapshot was taken, if there is one.
+    pub(crate) oldest_snapshot_micros: Option<u64>,
     /// Lookups that read the table.
     pub(crate) reads: u64,
     /// The age at which tombstones must leave the level, from [`TriggerRule::tombstone_times`].

@@ -8,7 +8,7 @@ use crate::design::PerLevel;
 use crate::error::ParseError;
 use crate::units::{format_micros, short_micros};
 
-/// The oldest tombstone of a table is older than this, in microseconds. A single value is the time
+/// The oldest tombstone of a table, or the time since its first entry expired, is older than this, in microseconds. A single value is the time
 /// for the whole tree, of which each level gets a share; a list gives the age for each level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TombstoneTtl(pub PerLevel<u64>);
@@ -43,7 +43,7 @@ impl TriggerRule for TombstoneTtl {
     }
 
     fn measure_table(&self, table: &TableContext<'_>) -> Option<Measure> {
-        let since = table.table.oldest_tombstone_micros.filter(|_| table.table.has_tombstones())?;
+        let since = table.table.dead_since(table.oldest_snapshot_micros)?;
         Some((table.now_micros.saturating_sub(since), table.tombstone_deadline?))
     }
 

@@ -153,6 +153,24 @@ impl Catalog {
         Ok(true)
     }
 
+    /// Changes the time after which values end that state no time themselves; 0 for none.
+    pub(crate) fn set_ttl(&self, tree: &Tree, ttl_micros: u64) -> Result<()> {
+        self.context.health.check_writable()?;
+        let mut guard = self.lock_manifest();
+        let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
+        if tree.is_dropped() {
+            return Err(Error::invalid("keyspace", "dropped", "one that exists"));
+        }
+        if tree.default_ttl().get().unwrap_or(0) == ttl_micros {
+            return Ok(());
+        }
+        self.commit(manifest, vec![Change::KeyspaceTtl { keyspace: tree.id, ttl_micros }])?;
+        tree.default_ttl().set(ttl_micros);
+        drop(guard);
+        self.record_manifest_version();
+        Ok(())
+    }
+
     /// Changes the design of a tree. The next memtable and the next compactions follow it.
     pub(crate) fn set_design(
         &self,

@@ -204,6 +204,7 @@ mod tests {
             value_files: shape.value_files.iter().map(|info| (info.id, file(info))).collect(),
             shape,
             flushed: Lsn(0),
+            ttl_micros: 0,
         }
     }
 

@@ -71,7 +71,7 @@ struct CompactionCpu {
 pub(crate) struct Compactor {
     pub(super) context: Arc<Context>,
     pub(super) catalog: Arc<Catalog>,
-    pipeline: Arc<Pipeline>,
+    pub(super) pipeline: Arc<Pipeline>,
     pub(super) io: MergeIo,
     picker: Arc<Picker>,
     gate: Arc<Gate>,

@@ -1,4 +1,4 @@
-//! Reports deletes that are not persistent in time.
+//! Reports deletes and expired entries that are not persistent in time.
 
 use terrane_policy::TreeShape;
 
@@ -6,7 +6,7 @@ use crate::engine::context::Context;
 use crate::engine::tree::{LateDeletes, Tree};
 use crate::event::Event;
 
-/// Emits an event if a tombstone of the tree, or a dead value in a value file, is older than
+/// Emits an event if a tombstone or an expired entry of the tree, or a dead value in a value file, is older than
 /// `delete_persistence` allows. Emits no second event while the tree has had such tombstones, or such
 /// values, ever since the first. Called after every compaction, and when a compaction thread is idle.
 pub(super) fn report_late_deletes(context: &Context, tree: &Tree) {
@@ -32,9 +32,10 @@ pub(super) fn report_late_deletes(context: &Context, tree: &Tree) {
     }
 }
 
-/// Returns the time of the oldest tombstone, and the number of its table.
+/// Returns the time of the oldest tombstone, or since when an entry has expired, and the number of its
+/// table.
 fn oldest_tombstone(shape: &TreeShape) -> Option<(u64, u64)> {
-    shape.tables().filter_map(|table| Some((table.oldest_tombstone_micros?, table.id.0))).min()
+    shape.tables().filter_map(|table| Some((table.dead_since(None)?, table.id.0))).min()
 }
 
 /// Returns the time since when a value is dead at the longest, and the number of its file.

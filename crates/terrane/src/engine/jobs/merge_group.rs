@@ -56,6 +56,8 @@ struct GroupMerge<'a, 'p> {
     runs: Vec<Arc<OpenRun>>,
     fragments: Vec<Fragment>,
     snapshots: &'a [SeqNo],
+    /// Values that end up to this time have ended for all readers.
+    expired_micros: u64,
     chunk_bytes: usize,
 }
 
@@ -110,6 +112,7 @@ impl Compactor {
             runs,
             fragments,
             snapshots,
+            expired_micros: self.pipeline.times().oldest_or_now(),
             chunk_bytes,
         };
         let results = if self.context.is_inline() {
@@ -221,6 +224,7 @@ impl GroupMerge<'_, '_> {
         }
         let older = OlderTables::new(compaction.older_tables(shape));
         let rules = DropRules::new(self.snapshots.to_vec(), older);
+        let rules = rules.expiring_up_to(self.expired_micros);
         let level = compaction.output.level;
         let grandparents = grandparents(shape, level, self.tables);
         let oldest = self.tables.iter().filter_map(|table| table.oldest_tombstone_micros).min();

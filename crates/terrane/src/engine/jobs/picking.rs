@@ -16,7 +16,7 @@ use terrane_policy::{
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::pipeline::Pipeline;
-use crate::engine::tree::{Tree, TreeJobs};
+use crate::engine::tree::{CoveredTables, Tree, TreeJobs};
 use crate::error::{Error, Result};
 use crate::types::SeqNo;
 use crate::version::Version;
@@ -32,6 +32,7 @@ pub(super) struct PickInputs {
     accesses: TableAccesses,
     now_micros: u64,
     oldest_snapshot: Option<SeqNo>,
+    oldest_snapshot_micros: Option<u64>,
     delete_persistence_micros: Option<u64>,
 }
 
@@ -50,6 +51,7 @@ impl PickInputs {
             accesses: &self.accesses,
             now_micros: self.now_micros,
             oldest_snapshot: self.oldest_snapshot,
+            oldest_snapshot_micros: self.oldest_snapshot_micros,
             delete_persistence_micros: self.delete_persistence_micros,
         }
     }
@@ -89,6 +91,7 @@ impl Picker {
             accesses,
             now_micros: self.context.clock.now_micros(),
             oldest_snapshot: self.pipeline.snapshots().first().copied(),
+            oldest_snapshot_micros: self.pipeline.times().oldest(),
             delete_persistence_micros: self.context.settings.tombstone_age_micros(),
         }
     }
@@ -174,8 +177,8 @@ impl Picker {
         refilled(&inputs.context(state.version.shape(), design, &jobs.cursors), compaction)
     }
 
-    /// Returns tables of some tree that can be dropped because range tombstones cover them, and
-    /// registers them in the jobs of the tree.
+    /// Returns tables of some tree that can be dropped because range tombstones cover them, or because
+    /// all of their values have ended, and registers them in the jobs of the tree.
     pub(super) fn next_drop(&self) -> Option<(Arc<Tree>, Vec<TableId>)> {
         let trees = self.catalog.trees();
         trees.values().find_map(|tree| {
@@ -190,20 +193,44 @@ impl Picker {
         })
     }
 
-    /// Returns the covered tables that no snapshot sees and no job takes.
+    /// Returns the time until the values of a table have ended and the table can be dropped. A table
+    /// whose values have ended already is kept by a snapshot, and does not count.
+    pub(super) fn time_to_drop(&self) -> Option<Duration> {
+        let trees = self.catalog.trees();
+        let mut expiring =
+            trees.values().filter(|tree| tree.state().version.has_expiry()).peekable();
+        expiring.peek()?;
+        let now = self.context.clock.now_micros();
+        let first = expiring.filter_map(|tree| {
+            let jobs = tree.jobs_with_covered();
+            let times = jobs.covered.expiring.iter().map(|table| table.from_micros);
+            times.filter(|&from| from > now).min()
+        });
+        let time = Duration::from_micros(first.min()?.saturating_sub(now).max(1000));
+        Some(time.min(SLEEP_MAX))
+    }
+
+    /// Returns the tables that no snapshot sees and no job takes, of those that are covered or whose
+    /// values have ended.
     fn due_drop(&self, jobs: &TreeJobs) -> Vec<TableId> {
-        let covered = &jobs.covered.tables;
-        if covered.is_empty() {
+        let CoveredTables { tables: covered, expiring, .. } = &jobs.covered;
+        if covered.is_empty() && expiring.is_empty() {
             return Vec::new();
         }
         let snapshots = self.pipeline.snapshots_awaiting_release();
+        let expired_micros = self.pipeline.times().oldest_or_now();
         let is_free = |id| {
             !jobs.dropping.contains(&id)
                 && !jobs.unreadable.contains_key(&id)
                 && !jobs.running().any(|job| job.takes(id))
         };
-        let due = covered.iter().filter(|table| table.is_unseen(&snapshots) && is_free(table.id));
-        due.map(|table| table.id).collect()
+        let covered = covered.iter().filter(|table| table.is_unseen(&snapshots));
+        let expired = expiring.iter().filter(|table| table.from_micros <= expired_micros);
+        let due = covered.map(|table| table.id).chain(expired.map(|table| table.id));
+        let mut due: Vec<_> = due.filter(|&id| is_free(id)).collect();
+        due.sort_unstable();
+        due.dedup();
+        due
     }
 
     /// Returns true if no job of a tree is running, and no flush or drop is due.

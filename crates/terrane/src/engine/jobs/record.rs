@@ -30,7 +30,8 @@ impl JobSummary<'_> {
     /// Returns the record of the job, which ends now.
     pub(super) fn record(&self, context: &Context) -> JobRecord {
         let now = context.clock.now_micros();
-        let oldest = self.consumed.iter().filter_map(|table| table.oldest_tombstone_micros).min();
+        let oldest = self.consumed.iter().filter_map(|table| table.dead_since(None)).min();
+        let oldest = oldest.filter(|&since| since <= now);
         let keeps_tombstones = self.tables.iter().any(|table| table.info.has_tombstones());
         JobRecord {
             keyspace: self.tree.id,

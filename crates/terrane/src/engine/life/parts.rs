@@ -176,6 +176,7 @@ fn open_tree(id: KeyspaceId, keyspace: &KeyspaceState, context: &Context) -> Arc
     let memtable = new_memtable(&design, &context.pool, None);
     let active = ActiveMemtable::new(memtable, keyspace.flushed);
     let tree = Tree::new(id, &keyspace.name, design, version, active);
+    tree.default_ttl().set(keyspace.ttl_micros);
     tree.set_design_before(keyspace.design_before.clone());
     tree
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use super::parts::{Opened, Parts};
+use crate::batch::Op;
 use crate::consistency::{self, BatchCheck};
 use crate::engine::tree::{ActiveMemtable, ImmutableMemtable, Tree, new_memtable};
 use crate::error::{Error, Result};
@@ -129,6 +130,9 @@ impl Parts {
             let next = check.visit(&batch, |keyspace, seq, op| {
                 let Some(tree) = self.catalog.tree(keyspace) else { return };
                 let active = &tree.state().active;
+                if matches!(op, Op::PutExpiring { .. }) {
+                    tree.usage().note_expiring();
+                }
                 self.writer.replay_one(&active.memtable, op, seq, batch.seq);
                 if !times.is_empty() {
                     active.record_entry(|| time_at(&times, lsn).min(now));

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use arc_swap::Guard;
 use terrane_memtable::Lookup;
 
-use super::Reader;
 use super::overlapped::Target;
+use super::{AsOf, Reader};
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
+use crate::expiry::{EXPIRY_BYTES, ReadTime};
 use crate::stats::{Counter, Sample, Timed};
 use crate::table::{FoundVersion, Table, filter_hash};
 use crate::types::{EntryKind, SeqNo};
@@ -22,21 +23,21 @@ use crate::value::Value;
 use crate::version::OpenRun;
 
 impl Reader {
-    /// Returns the value of `key` as of `seq`, or now.
-    pub(crate) fn get(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
+    /// Returns the value of `key` as of `at`, or now.
+    pub(crate) fn get(&self, tree: &Tree, key: &[u8], at: Option<AsOf>) -> Result<Option<Value>> {
         let sample = Sample::begin();
-        let (state, found) = self.find_newest(tree, key, seq)?;
-        let value = value_of(&state, key, found)?;
+        let (state, found) = self.find_newest(tree, key, at.map(|at| at.seq))?;
+        let value = value_of(&state, key, found, &self.time(at))?;
         self.count_found(value.is_some());
         sample.end(&self.context.counters.durations, Timed::Get);
         Ok(value)
     }
 
-    /// Returns whether `key` has a value as of `seq`, or now. Reads no value that is stored apart.
-    pub(crate) fn contains(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<bool> {
+    /// Returns whether `key` has a value as of `at`, or now. Reads no value that is stored apart.
+    pub(crate) fn contains(&self, tree: &Tree, key: &[u8], at: Option<AsOf>) -> Result<bool> {
         let sample = Sample::begin();
-        let (_, found) = self.find_newest(tree, key, seq)?;
-        let exists = found.is_some_and(|found| found.kind != EntryKind::Tombstone);
+        let (_, found) = self.find_newest(tree, key, at.map(|at| at.seq))?;
+        let exists = found.is_some_and(|found| self.time(at).is_value(found.kind, &found.value));
         self.count_found(exists);
         sample.end(&self.context.counters.durations, Timed::Get);
         Ok(exists)
@@ -182,19 +183,24 @@ fn overwritten() -> Error {
     Error::internal("a version of a held snapshot was overwritten")
 }
 
-/// Returns the value of a version of `key`, which may be stored apart; `None` for a tombstone.
+/// Returns the value of a version of `key`, which may be stored apart; `None` for a tombstone and for a
+/// value that has ended.
 #[inline]
 pub(super) fn value_of(
     state: &TreeState,
     key: &[u8],
     found: Option<FoundVersion>,
+    time: &ReadTime<'_>,
 ) -> Result<Option<Value>> {
     match found {
         Some(FoundVersion { kind: EntryKind::Value, value, .. }) => Ok(Some(value)),
         Some(FoundVersion { kind: EntryKind::Apart, seq, value }) => {
             state.version.values().read(key, seq, &value).map(Some)
         }
-        _ => Ok(None),
+        Some(FoundVersion { kind: kind @ EntryKind::Expiring, value, .. }) => {
+            Ok(time.is_value(kind, &value).then(|| value.skip(EXPIRY_BYTES)))
+        }
+        Some(FoundVersion { kind: EntryKind::Tombstone, .. }) | None => Ok(None),
     }
 }
 

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use super::Reader;
 use super::lookup::{MemoryAnswer, ReadAt, newest_deletion, value_of};
+use super::{AsOf, Reader};
 use crate::buffer::BlockRef;
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
+use crate::expiry::ReadTime;
 use crate::stats::{Counter, Sample, Timed};
 use crate::table::{Table, filter_hash};
 use crate::types::SeqNo;
@@ -40,14 +41,15 @@ struct TableCandidate<'a> {
 }
 
 impl Reader {
-    /// Returns the values of several keys as of `seq`, or now, in the order of the keys.
+    /// Returns the values of several keys as of `at`, or now, in the order of the keys.
     pub(crate) fn multi_get<K: AsRef<[u8]>>(
         &self,
         tree: &Tree,
         keys: &[K],
-        seq: Option<SeqNo>,
+        at: Option<AsOf>,
     ) -> Result<Vec<Option<Value>>> {
         let sample = Sample::begin();
+        let seq = at.map(|at| at.seq);
         self.context.health.check_open()?;
         // If memtables overwrite versions in place, the sequence number must be held until the last
         // key is found.
@@ -60,17 +62,20 @@ impl Reader {
         if seq.is_none() && state.reclaims_versions() {
             // After the check above, the tree has received a memtable that overwrites versions in
             // place.
-            return self.multi_get(tree, keys, seq);
+            return self.multi_get(tree, keys, at);
         }
         let seq = seq.unwrap_or_else(|| self.pipeline.visible());
         self.context.counters.add(Counter::Gets, keys.len() as u64);
+        let time = self.time(at);
         let mut answers = vec![None; keys.len()];
         for (chunk, answers) in keys.chunks(KEYS_AT_ONCE).zip(answers.chunks_mut(KEYS_AT_ONCE)) {
             let mut pending = Vec::with_capacity(chunk.len());
             for (at, key) in chunk.iter().enumerate() {
                 let key = key.as_ref();
                 match self.find_in_memtables(&state, key, ReadAt::Held(seq)) {
-                    MemoryAnswer::Decided(found) => answers[at] = value_of(&state, key, found)?,
+                    MemoryAnswer::Decided(found) => {
+                        answers[at] = value_of(&state, key, found, &time)?;
+                    }
                     MemoryAnswer::Undecided => {
                         pending.push(PendingKey { key, at, hash: filter_hash(key) });
                     }
@@ -85,7 +90,7 @@ impl Reader {
                 if pending.is_empty() {
                     break;
                 }
-                self.find_in_run((&state, run), seq, &mut pending, answers)?;
+                self.find_in_run((&state, run), (seq, &time), &mut pending, answers)?;
             }
         }
         let found = answers.iter().filter(|answer| answer.is_some()).count() as u64;
@@ -98,7 +103,7 @@ impl Reader {
     fn find_in_run(
         &self,
         (state, run): (&TreeState, &OpenRun),
-        seq: SeqNo,
+        (seq, time): (SeqNo, &ReadTime<'_>),
         pending: &mut Vec<PendingKey<'_>>,
         answers: &mut [Option<Value>],
     ) -> Result<()> {
@@ -139,7 +144,7 @@ impl Reader {
             }
             is_decided[index] = found.is_some() || deleted > 0;
             let found = found.filter(|found| found.seq > deleted);
-            answers[key.at] = value_of(state, key.key, found)?;
+            answers[key.at] = value_of(state, key.key, found, time)?;
         }
         let mut decided = is_decided.into_iter();
         pending.retain(|_| !decided.next().unwrap_or(false));

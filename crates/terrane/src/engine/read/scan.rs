@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use terrane_memtable::Memtable;
 
-use super::Reader;
+use super::{AsOf, Reader};
 use crate::cursor::{
     DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Source, VisibleCursor,
 };
@@ -20,24 +20,29 @@ pub(crate) struct ReadView {
     dead: Arc<DeadRanges>,
     /// The state contains every write up to this sequence number.
     known: SeqNo,
-    seq: SeqNo,
+    at: AsOf,
     /// The results of a scan that was done, which are then all that cursors of the view walk.
     results: Option<Arc<Memtable>>,
 }
 
 impl Reader {
-    /// Returns a view of a tree as of `seq`, or now.
-    pub(crate) fn view(&self, tree: &Tree, seq: Option<SeqNo>) -> Result<ReadView> {
+    /// Returns a view of a tree as of `at`, or now.
+    pub(crate) fn view(&self, tree: &Tree, at: Option<AsOf>) -> Result<ReadView> {
         self.context.health.check_open()?;
         // This number is read before the state, because the state may lack writes that become
         // visible later.
-        let known = seq.unwrap_or_else(|| self.pipeline.visible());
+        let known = at.map_or_else(|| self.pipeline.visible(), |at| at.seq);
         // The state is loaded before the sequence number, so that it contains everything that is
         // visible at that number.
         let state = tree.state_arc();
-        let seq = seq.unwrap_or_else(|| self.pipeline.visible());
+        let at = at.unwrap_or_else(|| {
+            let seq = self.pipeline.visible();
+            // The values that end and are visible at that number were noted before it was visible.
+            let micros = if state.may_expire() { self.context.clock.now_micros() } else { 0 };
+            AsOf { seq, micros }
+        });
         let dead = Arc::clone(tree.dead());
-        Ok(ReadView { state, dead, known, seq, results: None })
+        Ok(ReadView { state, dead, known, at, results: None })
     }
 }
 
@@ -91,7 +96,12 @@ impl ReadView {
             merge.add(source);
         }
         self.runs().for_each(|run| merge.add(Source::Run(run)));
-        Ok(VisibleCursor::new(merge, self.seq, self.deleted()?, limit.map(Into::into)))
+        self.visible(merge, limit)
+    }
+
+    fn visible(&self, merge: MergeCursor, limit: Option<&[u8]>) -> Result<VisibleCursor> {
+        let AsOf { seq, micros } = self.at;
+        Ok(VisibleCursor::new(merge, (seq, micros), self.deleted()?, limit.map(Into::into)))
     }
 
     /// Returns a cursor without a position.
@@ -99,7 +109,7 @@ impl ReadView {
         let mut merge = MergeCursor::empty();
         self.memtables(direction, limit).for_each(|source| merge.add(source));
         self.runs().for_each(|run| merge.add(Source::Run(run)));
-        Ok(VisibleCursor::new(merge, self.seq, self.deleted()?, limit.map(Into::into)))
+        self.visible(merge, limit)
     }
 
     /// Returns cursors over the memtables. The cursors move in `direction`, up to `limit`.
@@ -130,7 +140,7 @@ impl ReadView {
     fn deleted(&self) -> Result<DeletedRanges> {
         let TreeState { version, .. } = &*self.state;
         let dead = (&self.dead, self.known);
-        DeletedRanges::new(self.state.memtables(), version, dead, self.seq)
+        DeletedRanges::new(self.state.memtables(), version, dead, self.at.seq)
     }
 
     /// Returns true if the sequence number of the view must be held, because a memtable reclaims
@@ -152,7 +162,7 @@ impl ReadView {
     }
 
     pub(crate) fn seq(&self) -> SeqNo {
-        self.seq
+        self.at.seq
     }
 }
 
@@ -185,7 +195,7 @@ mod tests {
         let before = engine.view(tree, None).unwrap();
         pipeline.rotate(&mut pipeline.lock(), tree, crate::event::FlushReason::Requested);
         db.put("k150", "there").unwrap();
-        let late = ReadView { seq: pipeline.visible(), ..before };
+        let late = ReadView { at: AsOf { seq: pipeline.visible(), micros: 0 }, ..before };
         let mut cursor = None;
         late.put_cursor_from(&mut cursor, b"k", None).unwrap();
         assert!(!cursor.unwrap().is_valid(), "its state is the old one");

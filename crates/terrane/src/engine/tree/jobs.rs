@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use terrane_policy::compaction::Input;
 use terrane_policy::{
     Compaction, Cursors, Output, Placement, Reason, TableId, TreeShape, ValueFileState,
 };
 
+use super::Tree;
 use super::covered::CoveredTables;
 use crate::error::Error;
 use crate::merge::DamagedValues;
@@ -147,4 +148,30 @@ fn claims(shape: &TreeShape, is_claimed: impl Fn(&TableId) -> bool) -> Vec<Compa
         Compaction { inputs, output, relocated: Vec::new(), reason }
     });
     compactions.collect()
+}
+
+impl Tree {
+    /// Determines the covered tables of the current version, and locks the jobs.
+    pub(crate) fn jobs_with_covered(&self) -> MutexGuard<'_, TreeJobs> {
+        loop {
+            let version = Arc::clone(&self.state().version);
+            let is_known = {
+                let jobs = self.jobs();
+                !CoveredTables::may_exist(&version) || jobs.covered.is_of(&version)
+            };
+            // This runs without the lock, because it reads tables.
+            let found = (!is_known).then(|| CoveredTables::find(&version));
+            let mut jobs = self.jobs();
+            if let Some(found) = found {
+                jobs.covered = found;
+            }
+            if !CoveredTables::may_exist(&version) {
+                jobs.covered = CoveredTables::default();
+            }
+            // While the jobs are locked, only inputs of running jobs leave the version.
+            if Arc::ptr_eq(&version, &self.state().version) {
+                return jobs;
+            }
+        }
+    }
 }

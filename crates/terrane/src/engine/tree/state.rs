@@ -159,6 +159,12 @@ pub(crate) struct NextState {
 }
 
 impl TreeState {
+    /// Returns false if no value of the tree ends.
+    #[inline]
+    pub(crate) fn may_expire(&self) -> bool {
+        self.usage.may_expire() || self.version.has_expiry()
+    }
+
     /// All memtables, newest first.
     pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
         let immutables = self.immutables.iter().map(|immutable| &immutable.memtable);

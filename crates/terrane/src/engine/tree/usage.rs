@@ -1,4 +1,5 @@
-//! Counts how the memtables of one tree are used, for the choice of a kind.
+//! How the memtables of one tree are used: counts for the choice of a kind, and whether values that end
+//! were written.
 //!
 //! Counting has a cost, so it is enabled only for trees whose design leaves the kind open. Each thread
 //! adds to one of a few stripes, as for the counters of the database. Counts only grow, so that those who
@@ -31,6 +32,8 @@ struct Stripe {
 /// The operations of a tree.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
+    /// Values that end were written since the tree was opened.
+    may_expire: AtomicBool,
     is_on: AtomicBool,
     /// A thread asks for a check after each multiple of this power of two, less one.
     check_mask: AtomicU64,
@@ -44,6 +47,21 @@ impl Usage {
     pub(crate) fn count(&self, is_on: bool) {
         // Relaxed, like all accesses here: stale counts affect only the choice of a memtable.
         self.is_on.store(is_on, Ordering::Relaxed);
+    }
+
+    /// Records that a value that ends will be inserted.
+    pub(crate) fn note_expiring(&self) {
+        // Relaxed: a reader that sees such a value has read a visible sequence number that its writer
+        // has published afterwards.
+        if !self.may_expire() {
+            self.may_expire.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns false if no value in a memtable ends.
+    #[inline]
+    pub(crate) fn may_expire(&self) -> bool {
+        self.may_expire.load(Ordering::Relaxed)
     }
 
     #[inline]

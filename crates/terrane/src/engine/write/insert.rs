@@ -30,6 +30,7 @@ impl<'a> InsertGroup<'a> {
     pub(super) fn take(&mut self, memtable: &'a Memtable, op: &Op<'a>, seq: SeqNo) -> bool {
         let (key, kind, value) = match *op {
             Op::Put { key, value } => (key, EntryKind::Value, value),
+            Op::PutExpiring { key, stored } => (key, EntryKind::Expiring, stored),
             Op::Delete { key } => (key, EntryKind::Tombstone, &[][..]),
             Op::DeleteRange { .. } => return false,
         };
@@ -64,6 +65,11 @@ pub(super) fn record_put(tree: &Tree, op: &Op<'_>) {
             tree.dead().before_put(key);
             tree.usage().write(key);
         }
+        Op::PutExpiring { key, .. } => {
+            tree.dead().before_put(key);
+            tree.usage().note_expiring();
+            tree.usage().write(key);
+        }
         Op::Delete { key } => tree.usage().write(key),
         Op::DeleteRange { .. } => {}
     }
@@ -92,6 +98,9 @@ pub(crate) fn insert_one(
 ) -> InsertOutcome {
     match *op {
         Op::Put { key, value } => memtable.update(key, seq, EntryKind::Value, value, readers),
+        Op::PutExpiring { key, stored } => {
+            memtable.update(key, seq, EntryKind::Expiring, stored, readers)
+        }
         Op::Delete { key } => memtable.update(key, seq, EntryKind::Tombstone, &[], readers),
         Op::DeleteRange { start, end } => {
             memtable.insert_range_tombstone(start, end, seq, first);

@@ -31,6 +31,7 @@ impl Write<'_> {
                 Ok((1, op.user_bytes()))
             }
             Self::Batch(batch) => {
+                debug_assert!(!batch.has_ttls(), "times to live without an end");
                 batch.checked()?;
                 Ok((batch.len() as u64, batch.user_bytes()))
             }
@@ -82,7 +83,7 @@ impl<'a> WriteTarget<'a> {
         match write {
             Write::One(tree, op) => {
                 let state = tree.state();
-                if let Op::Put { key, .. } | Op::Delete { key } = op
+                if let Op::Put { key, .. } | Op::PutExpiring { key, .. } | Op::Delete { key } = op
                     && let Some(front) = state.active.memtable.front_level()
                 {
                     front.prefetch(key);
@@ -97,7 +98,11 @@ impl<'a> WriteTarget<'a> {
     /// [`Self::new`] prefetched.
     #[inline]
     pub(super) fn prefetch_version(&self) {
-        if let Self::One { op: Op::Put { key, .. } | Op::Delete { key }, state, .. } = self
+        if let Self::One {
+            op: Op::Put { key, .. } | Op::PutExpiring { key, .. } | Op::Delete { key },
+            state,
+            ..
+        } = self
             && let Some(front) = state.active.memtable.front_level()
         {
             front.prefetch_version(key);

@@ -76,9 +76,9 @@ impl BlockBuilder {
 
     /// Appends the block to `out` and starts over. At least one entry must have been added.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
-        let Sizes { prefix_len, smallest_seq, has_apart, .. } = self.sizes;
+        let Sizes { prefix_len, smallest_seq, largest_kind, .. } = self.sizes;
         let wide = self.sizes.is_wide();
-        let (kind_bits, wide_kinds) = kind_bits_of(has_apart);
+        let (kind_bits, wide_kinds) = kind_bits_of(largest_kind);
         let shape = prefix_len as u32 | wide_kinds | if wide { WIDE_OFFSETS } else { 0 };
         out.extend_from_slice(&(self.entries.len() as u32).to_le_bytes());
         out.extend_from_slice(&shape.to_le_bytes());
@@ -116,7 +116,7 @@ impl BlockBuilder {
     /// after it. A large value then need not be copied into a block first.
     pub(crate) fn single(key: &[u8], seq: SeqNo, kind: EntryKind, out: &mut Vec<u8>) {
         out.extend_from_slice(&1u32.to_le_bytes());
-        let (_, wide_kinds) = kind_bits_of(kind == EntryKind::Apart);
+        let (_, wide_kinds) = kind_bits_of(kind);
         out.extend_from_slice(&(key.len() as u32 | WIDE_OFFSETS | wide_kinds).to_le_bytes());
         out.extend_from_slice(&head_of_suffix(&[]).to_le_bytes());
         out.extend_from_slice(&0u32.to_le_bytes());

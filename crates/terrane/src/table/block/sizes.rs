@@ -9,19 +9,35 @@ const HEADER_BYTES: usize = 8;
 
 /// Sums over the entries of a block that bound its size. The bound exceeds the size by a few bytes if
 /// keys are equally long and sequence numbers are not near each other.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     count: usize,
     /// The length of the prefix that all keys share.
     pub(super) prefix_len: usize,
     pub(super) smallest_seq: SeqNo,
     largest_seq: SeqNo,
-    /// True if the value of some entry is apart.
-    pub(super) has_apart: bool,
+    /// The largest kind of an entry, which decides how many bits kinds take.
+    pub(super) largest_kind: EntryKind,
     key_bytes: usize,
     shortest_key: usize,
     longest_key: usize,
     value_bytes: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            prefix_len: 0,
+            smallest_seq: 0,
+            largest_seq: 0,
+            largest_kind: EntryKind::Tombstone,
+            key_bytes: 0,
+            shortest_key: 0,
+            longest_key: 0,
+            value_bytes: 0,
+        }
+    }
 }
 
 impl Sizes {
@@ -33,14 +49,13 @@ impl Sizes {
         kind: EntryKind,
         value_len: usize,
     ) -> Self {
-        let is_apart = kind == EntryKind::Apart;
         let Some(first) = first else {
             return Self {
                 count: 1,
                 prefix_len: key.len(),
                 smallest_seq: seq,
                 largest_seq: seq,
-                has_apart: is_apart,
+                largest_kind: kind,
                 key_bytes: key.len(),
                 shortest_key: key.len(),
                 longest_key: key.len(),
@@ -53,7 +68,7 @@ impl Sizes {
             prefix_len: shared,
             smallest_seq: self.smallest_seq.min(seq),
             largest_seq: self.largest_seq.max(seq),
-            has_apart: self.has_apart || is_apart,
+            largest_kind: self.largest_kind.max(kind),
             key_bytes: self.key_bytes + key.len(),
             shortest_key: self.shortest_key.min(key.len()),
             longest_key: self.longest_key.max(key.len()),
@@ -77,7 +92,7 @@ impl Sizes {
         if self.count == 0 {
             return 0;
         }
-        let (kind_bits, _) = kind_bits_of(self.has_apart);
+        let (kind_bits, _) = kind_bits_of(self.largest_kind);
         let most = (self.largest_seq - self.smallest_seq + 1) << kind_bits;
         let suffix_max = (self.longest_key - self.prefix_len) as u64;
         let each = HEAD_BYTES + 2 + varint_len(most) + varint_len(suffix_max);

@@ -64,15 +64,17 @@ impl Jobs {
             Some(path) => self.catalog.remove_files(vec![path]),
             None => {
                 self.catalog.retry_removals();
-                let timeouts = [self.time_to_aged(), timeout, self.catalog.time_to_removals()];
+                let to_drop = self.picker.time_to_drop();
+                let to_removal = self.catalog.time_to_removals();
+                let timeouts = [self.time_to_aged(), timeout, to_removal, to_drop];
                 let timeout = timeouts.into_iter().flatten().min();
                 self.context.signals.wait_for_work(seen, timeout);
             }
         }
     }
 
-    /// Drops tables that range tombstones cover entirely, by an edit alone; see
-    /// [`crate::merge::covered`] for why that is sound. The tables are registered in the jobs of
+    /// Drops tables that range tombstones cover entirely, or whose values have all ended, by an edit
+    /// alone; see [`crate::merge::covered`] and [`crate::merge::expiring_tables`] for why that is sound. The tables are registered in the jobs of
     /// the tree, so no compaction takes them. A running compaction may keep tombstones for these
     /// tables, which is harmless.
     pub(super) fn drop_tables(&self, tree: &Arc<Tree>, tables: &[TableId]) -> Result<()> {

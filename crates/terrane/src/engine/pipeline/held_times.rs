@@ -1,0 +1,83 @@
+//! The times as of which snapshots read values that end.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::clock::Clock;
+
+/// The times of all snapshots, in microseconds since the Unix epoch, each with the number of its snapshots.
+#[derive(Debug)]
+pub(crate) struct HeldTimes {
+    clock: Arc<dyn Clock>,
+    held: Mutex<BTreeMap<u64, usize>>,
+}
+
+impl HeldTimes {
+    pub(super) fn new(clock: &Arc<dyn Clock>) -> Self {
+        Self { clock: Arc::clone(clock), held: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds the present time, in microseconds since the Unix epoch.
+    ///
+    /// The clock is read under the lock, so a snapshot that [`Self::oldest_or_now`] misses reads as of
+    /// the time that it returned, or later.
+    pub(crate) fn hold(&self) -> u64 {
+        let mut held = self.lock();
+        let now = self.clock.now_micros();
+        *held.entry(now).or_default() += 1;
+        now
+    }
+
+    /// Releases a time.
+    pub(crate) fn release(&self, micros: u64) {
+        let mut held = self.lock();
+        if let Some(count) = held.get_mut(&micros) {
+            *count -= 1;
+            if *count == 0 {
+                held.remove(&micros);
+            }
+        }
+    }
+
+    /// Returns the oldest time that is held.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        self.lock().keys().next().copied()
+    }
+
+    /// Returns the time up to which values that have ended are invisible to all readers, now and later.
+    pub(crate) fn oldest_or_now(&self) -> u64 {
+        let held = self.lock();
+        let now = self.clock.now_micros();
+        held.keys().next().map_or(now, |oldest| now.min(*oldest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::clock::ManualClock;
+
+    #[test]
+    fn a_time_is_held_until_its_last_snapshot_is_released() {
+        let clock = Arc::new(ManualClock::new(10));
+        let times = HeldTimes::new(&(Arc::clone(&clock) as Arc<dyn Clock>));
+        assert_eq!((times.oldest(), times.oldest_or_now()), (None, 10));
+        let (a, b) = (times.hold(), times.hold());
+        clock.advance(Duration::from_micros(10));
+        let later = times.hold();
+        assert_eq!((a, b, later, times.oldest_or_now()), (10, 10, 20, 10));
+        times.release(a);
+        assert_eq!(times.oldest(), Some(10));
+        times.release(b);
+        assert_eq!((times.oldest(), times.oldest_or_now()), (Some(20), 20));
+        times.release(later);
+        clock.advance(Duration::from_micros(1));
+        assert_eq!((times.oldest(), times.oldest_or_now()), (None, 21));
+    }
+}

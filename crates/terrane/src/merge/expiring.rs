@@ -1,0 +1,70 @@
+//! Finds the tables of which every value ends. Once the last has ended, the table is dropped unread.
+//!
+//! A table hides older versions of its keys until it is dropped. So that no reader sees these again, all
+//! values of the older tables that overlap it must have ended as well. Entries of the same keys in newer
+//! sources stay.
+
+use terrane_policy::{TableId, TableInfo, TreeShape};
+
+/// A table that can be dropped from a time on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ExpiringTable {
+    pub(crate) id: TableId,
+    /// When its last value and those below it have ended, in microseconds since the Unix epoch.
+    pub(crate) from_micros: u64,
+}
+
+/// Returns all tables that can be dropped at some time if the tree does not change.
+pub(crate) fn expiring_tables(shape: &TreeShape) -> Vec<ExpiringTable> {
+    let mut runs: Vec<_> = shape.levels.iter().flat_map(|level| &level.runs).collect();
+    let mut found = Vec::new();
+    // From new to old, so that `runs` has the older ones.
+    while !runs.is_empty() {
+        let run = runs.remove(0);
+        for table in &run.tables {
+            let older = runs.iter().flat_map(|run| run.overlapping(&table.range));
+            let all = older.chain([table]).map(|table| end_of(table));
+            // `None` is below all times, and a table with it is never dropped.
+            let ends = all.collect::<Option<Vec<u64>>>();
+            let last = ends.and_then(|ends| ends.into_iter().max());
+            found.extend(last.map(|from_micros| ExpiringTable { id: table.id, from_micros }));
+        }
+    }
+    found
+}
+
+/// Returns when a table has no values any more; `None` if that is never, or if it deletes ranges, which
+/// other tables may need.
+fn end_of(table: &TableInfo) -> Option<u64> {
+    table.last_value_micros().filter(|_| table.range_tombstones == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expiring(shape: &str) -> Vec<(u64, u64)> {
+        let shape: TreeShape = shape.parse().unwrap();
+        expiring_tables(&shape).into_iter().map(|table| (table.id.0, table.from_micros)).collect()
+    }
+
+    #[test]
+    fn a_table_waits_for_the_older_ones_below_it() {
+        let tree = "L0 r3: 5=a..=c:1KiB,entries=2,expiring=2@5-9\n\
+                    L1 r2: 3=a..=b:1KiB,entries=1,expiring=1@30-30 4=x..=z:1KiB,entries=1";
+        assert_eq!(expiring(tree), [(5, 30), (3, 30)]);
+        let below = format!("{tree}\nL2 r1: 2=b..=d:1KiB,entries=1");
+        assert_eq!(expiring(&below), []);
+        let beside = format!("{tree}\nL2 r1: 2=d..=x:1KiB,entries=9");
+        assert_eq!(expiring(&beside), [(5, 30), (3, 30)]);
+    }
+
+    #[test]
+    fn tables_with_lasting_values_or_deleted_ranges_stay() {
+        let one = |facts: &str| expiring(&format!("L0 r1: 5=a..=c:1KiB,{facts}"));
+        assert_eq!(one("entries=2,expiring=1@5-9"), []);
+        assert_eq!(one("entries=2,tombstones=1,expiring=1@5-9"), [(5, 9)]);
+        assert_eq!(one("entries=1,range-tombstones=1,expiring=1@5-9"), []);
+        assert_eq!(one("entries=1,tombstones=1"), []);
+    }
+}

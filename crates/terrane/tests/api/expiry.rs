@@ -1,0 +1,364 @@
+//! Values that end at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane::storage::{MemoryStorage, Storage};
+use terrane::{
+    Background, Clock, Db, Event, KeyspaceOptions, ManualClock, Options, SystemClock, WriteBatch,
+    WriteOptions, inspect,
+};
+use terrane_policy::catalogue;
+use terrane_testkit::wait_until;
+
+use crate::support::{DIR, keys, pairs, small_design, tiny};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+struct Small {
+    db: Db,
+    clock: Arc<ManualClock>,
+    options: Options,
+}
+
+fn small() -> Small {
+    let clock = Arc::new(ManualClock::new(1_000_000_000));
+    let options = Options::new()
+        .storage(Arc::new(MemoryStorage::new(1)))
+        .background(Background::Inline)
+        .clock(Arc::clone(&clock) as Arc<dyn Clock>)
+        .design(small_design());
+    let db = options.open(DIR).unwrap();
+    Small { db, clock, options }
+}
+
+fn ttl(seconds: u64) -> WriteOptions {
+    WriteOptions::new().ttl(SECOND * u32::try_from(seconds).unwrap())
+}
+
+fn work(db: &Db) {
+    while db.run_background_job().unwrap() {}
+}
+
+/// Checks in every way of reading that keys `a` and `c` are there, and `b` only if `is_alive`.
+fn check_reads(db: &Db, is_alive: bool, place: &str) {
+    let b = is_alive.then_some("2");
+    let all: Vec<_> = [("a", "1"), ("b", "2"), ("c", "3")]
+        .into_iter()
+        .filter(|(key, _)| *key != "b" || is_alive)
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    assert_eq!(db.get("b").unwrap().as_deref(), b.map(str::as_bytes), "{place}");
+    assert_eq!(db.contains("b").unwrap(), is_alive, "{place}");
+    let several = db.multi_get(["a", "b", "c"]).unwrap();
+    assert_eq!(several[1].as_deref(), b.map(str::as_bytes), "{place}");
+    assert_eq!(several.iter().flatten().count(), all.len(), "{place}");
+    assert_eq!(pairs(db.iter().unwrap()), all, "{place}");
+    let mut backward: Vec<_> = db.iter().unwrap().rev().map(|entry| entry.unwrap()).collect();
+    backward.reverse();
+    let backward: Vec<_> = backward
+        .iter()
+        .map(|(key, value)| (key.escape_ascii().to_string(), value.escape_ascii().to_string()))
+        .collect();
+    assert_eq!(backward, all, "{place}");
+    assert_eq!(pairs(db.range("b".."bb").unwrap()).len(), usize::from(is_alive), "{place}");
+    assert_eq!(db.prefix("b").unwrap().count(), usize::from(is_alive), "{place}");
+    let mut lent = db.range("b"..).unwrap();
+    assert!(lent.advance().unwrap());
+    let first = if is_alive { (&b"b"[..], &b"2"[..]) } else { (&b"c"[..], &b"3"[..]) };
+    assert_eq!((lent.key(), lent.value()), first, "{place}");
+    let transaction = db.begin();
+    assert_eq!(transaction.get("b").unwrap().is_some(), is_alive, "{place}");
+    assert_eq!(keys(transaction.iter().unwrap()).len(), all.len(), "{place}");
+}
+
+#[test]
+fn an_ended_value_is_invisible_at_once_wherever_it_is() {
+    let Small { db, clock, options } = small();
+    let put = |ending: u64| {
+        db.put("a", "1").unwrap();
+        db.put_with("b", "2", ttl(ending)).unwrap();
+        db.put("c", "3").unwrap();
+    };
+    put(10);
+    check_reads(&db, true, "in a memtable");
+    clock.advance(SECOND * 9);
+    check_reads(&db, true, "before its end");
+    clock.advance(SECOND);
+    check_reads(&db, false, "ended in a memtable");
+    put(10);
+    db.flush().unwrap();
+    check_reads(&db, true, "in a table");
+    clock.advance(SECOND * 10);
+    check_reads(&db, false, "ended in a table");
+    put(10);
+    drop(db);
+    let db = options.open(DIR).unwrap();
+    check_reads(&db, true, "replayed");
+    let reader = options.open_read_only(DIR).unwrap();
+    check_reads(&reader, true, "read by another");
+    clock.advance(SECOND * 10);
+    check_reads(&reader, false, "ended for another");
+    check_reads(&db, false, "ended after a replay");
+    db.compact_range(..).unwrap();
+    check_reads(&db, false, "compacted");
+    assert_eq!(db.tree().shape.tables().map(|table| table.entries).sum::<u64>(), 2);
+}
+
+#[test]
+fn an_ended_value_hides_what_it_replaced() {
+    let Small { db, clock, .. } = small();
+    for number in 0..300 {
+        db.put(format!("{number:03}"), "an old value of some length").unwrap();
+    }
+    db.compact_range(..).unwrap();
+    for number in 0..300 {
+        db.put_with(format!("{number:03}"), "a new one", ttl(5)).unwrap();
+    }
+    db.flush().unwrap();
+    assert_eq!(db.get("007").unwrap().unwrap(), "a new one");
+    clock.advance(SECOND * 5);
+    assert!(db.is_empty().unwrap() && db.last().unwrap().is_none());
+    // The tables with the new values must not be dropped alone.
+    work(&db);
+    assert!(db.get("007").unwrap().is_none() && db.is_empty().unwrap());
+    db.compact_range(..).unwrap();
+    assert_eq!(db.tree().shape.tables().count(), 0, "{}", db.tree());
+    // A value without an end replaces one that ends.
+    db.put_with("a", "1", ttl(5)).unwrap();
+    db.put("a", "2").unwrap();
+    clock.advance(SECOND * 5);
+    assert_eq!(db.get("a").unwrap().unwrap(), "2");
+}
+
+#[test]
+fn a_snapshot_sees_values_as_of_its_time_until_it_is_dropped() {
+    let Small { db, clock, .. } = small();
+    for number in 0..300 {
+        db.put_with(format!("{number:03}"), "a value of some length", ttl(5)).unwrap();
+    }
+    db.flush().unwrap();
+    work(&db);
+    let snapshot = db.snapshot();
+    let transaction = db.begin();
+    clock.advance(SECOND * 10);
+    let late = db.snapshot();
+    work(&db);
+    db.compact_range(..).unwrap();
+    assert_eq!(snapshot.iter().unwrap().count(), 300);
+    assert_eq!(snapshot.iter().unwrap().rev().count(), 300);
+    assert_eq!(snapshot.get("007").unwrap().unwrap(), "a value of some length");
+    assert!(snapshot.multi_get(["007"]).unwrap()[0].is_some());
+    assert!(transaction.contains("299").unwrap());
+    assert!(late.get("007").unwrap().is_none() && late.iter().unwrap().next().is_none());
+    assert!(db.is_empty().unwrap());
+    drop((snapshot, transaction));
+    work(&db);
+    assert_eq!(db.tree().shape.tables().count(), 0, "{}", db.tree());
+}
+
+#[test]
+fn tables_are_dropped_unread_once_all_of_their_values_have_ended() {
+    for entry in catalogue::ALL {
+        let Small { db, clock, .. } = small();
+        db.set_design(tiny(entry.name)).unwrap();
+        for number in 0..600 {
+            db.put_with(format!("{number:05}"), "a value of some length", ttl(50)).unwrap();
+        }
+        db.flush().unwrap();
+        work(&db);
+        let before = db.stats();
+        assert!(before.tables > 0, "{}", entry.name);
+        clock.advance(SECOND * 49);
+        work(&db);
+        assert_eq!(db.iter().unwrap().count(), 600, "{}", entry.name);
+        clock.advance(SECOND);
+        work(&db);
+        let after = db.stats().since(&before);
+        assert_eq!(db.stats().tables, 0, "{}\n{}", entry.name, db.tree());
+        assert_eq!(after.tables_dropped, before.tables, "{}", entry.name);
+        assert_eq!(after.compaction_bytes_read, 0, "{}", entry.name);
+    }
+}
+
+#[test]
+fn ended_values_leave_the_tables_within_the_time_of_deletes() {
+    for entry in catalogue::ALL {
+        let clock = Arc::new(ManualClock::new(1_000_000_000));
+        let db = Options::new()
+            .storage(Arc::new(MemoryStorage::new(1)))
+            .background(Background::Inline)
+            .clock(Arc::clone(&clock) as Arc<dyn Clock>)
+            .delete_persistence(SECOND * 100)
+            .design(tiny(entry.name))
+            .open(DIR)
+            .unwrap();
+        for number in 0..900_u32 {
+            let key = format!("{:05}", number.wrapping_mul(7919) % 5000);
+            let options = if number % 3 == 0 { ttl(30) } else { WriteOptions::new() };
+            db.put_with(key, "a value that has some length to it", options).unwrap();
+        }
+        for _ in 0..70 {
+            clock.advance(SECOND * 2);
+            work(&db);
+            for table in db.tree().shape.tables() {
+                let Some(expiry) = table.expiry else { continue };
+                let age = clock.now_micros().saturating_sub(expiry.first_micros);
+                assert!(age <= 100_000_000, "{}: {table}", entry.name);
+            }
+        }
+        let left = db.tree().shape.tables().filter_map(|table| table.expiry).count();
+        assert_eq!(left, 0, "{}\n{}", entry.name, db.tree());
+        assert_eq!(db.iter().unwrap().count(), 600, "{}", entry.name);
+    }
+}
+
+#[test]
+fn a_keyspace_has_a_default_that_is_stored_with_it() {
+    let Small { db, clock, options } = small();
+    let sessions = db.keyspace("sessions", KeyspaceOptions::new()).unwrap();
+    sessions.put("before", "1").unwrap();
+    sessions.set_ttl(Some(SECOND * 10)).unwrap();
+    let default = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+    assert_eq!((sessions.ttl(), default.ttl()), (Some(SECOND * 10), None));
+    sessions.put("default", "1").unwrap();
+    sessions.put_with("longer", "1", ttl(20)).unwrap();
+    sessions.put_with("for ever", "1", WriteOptions::new().ttl(Duration::MAX)).unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put_in(&sessions, "batch", "1").put("elsewhere", "1");
+    batch.put_with_ttl_in(&sessions, "longer batch", "1", SECOND * 20);
+    batch.put_with_ttl("short", "1", SECOND * 5);
+    // The time of a batch begins when it is applied, each time.
+    clock.advance(SECOND * 3);
+    db.write(&batch).unwrap();
+    db.transaction(|tx| {
+        tx.put_in(&sessions, "transaction", "1")?;
+        tx.put_with_ttl_in(&sessions, "longer transaction", "1", SECOND * 20)?;
+        tx.put_with_ttl("short transaction", "1", SECOND * 5);
+        assert!(tx.get("short transaction")?.is_some());
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(sessions.update("updated", |_| Some(b"1".to_vec())).unwrap().unwrap(), "1");
+    drop((db, sessions, default));
+    let db = options.open(DIR).unwrap();
+    let sessions = db.keyspace("sessions", KeyspaceOptions::new()).unwrap();
+    assert_eq!(sessions.ttl(), Some(SECOND * 10));
+    clock.advance(SECOND * 5);
+    assert_eq!(keys(db.iter().unwrap()), ["elsewhere"]);
+    assert_eq!(sessions.iter().unwrap().count(), 9);
+    clock.advance(SECOND * 2);
+    assert!(!sessions.contains("default").unwrap() && sessions.contains("batch").unwrap());
+    clock.advance(SECOND * 4);
+    let left = ["before", "for ever", "longer", "longer batch", "longer transaction"];
+    assert_eq!(keys(sessions.iter().unwrap()), left);
+    db.write(&batch.clone()).unwrap_err();
+    sessions.set_ttl(None).unwrap();
+    sessions.put("later", "1").unwrap();
+    clock.advance(SECOND * 1000);
+    assert_eq!(keys(sessions.iter().unwrap()), ["before", "for ever", "later"]);
+    db.close().unwrap();
+    let db = options.open(DIR).unwrap();
+    assert_eq!(db.keyspace("sessions", KeyspaceOptions::new()).unwrap().ttl(), None);
+}
+
+#[test]
+fn an_ended_value_is_no_value_for_changes_that_depend_on_it() {
+    let Small { db, clock, .. } = small();
+    db.put_with("a", "1", ttl(5)).unwrap();
+    assert!(!db.put_if_absent("a", "2").unwrap());
+    assert!(db.compare_and_swap("a", Some("1"), Some("3")).unwrap());
+    db.put_with("a", "1", ttl(5)).unwrap();
+    clock.advance(SECOND * 5);
+    assert!(!db.compare_and_swap("a", Some("1"), Some("3")).unwrap());
+    assert!(db.put_if_absent("a", "2").unwrap());
+    clock.advance(SECOND * 500);
+    assert_eq!(db.get("a").unwrap().unwrap(), "2");
+    db.put_with("b", "1", ttl(5)).unwrap();
+    clock.advance(SECOND * 5);
+    db.update("b", |old| {
+        assert_eq!(old, None);
+        Some(b"new".to_vec())
+    })
+    .unwrap();
+    assert_eq!(db.get("b").unwrap().unwrap(), "new");
+}
+
+#[test]
+fn a_time_to_live_is_refused_where_it_means_nothing() {
+    let Small { db, .. } = small();
+    let error = db.delete_with("a", ttl(5)).unwrap_err();
+    assert!(error.to_string().contains("set for a delete"), "{error}");
+    let error = db.write_with(WriteBatch::new().put("a", "1"), ttl(5)).unwrap_err();
+    assert!(error.to_string().contains("set for a batch"), "{error}");
+    let default = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+    default.set_ttl(Some(Duration::from_nanos(999))).unwrap_err();
+    assert_eq!(default.ttl(), None);
+}
+
+#[test]
+fn large_values_that_end_are_kept_with_their_keys() {
+    let clock = Arc::new(ManualClock::new(1_000_000_000));
+    let options = Options::new()
+        .storage(Arc::new(MemoryStorage::new(1)))
+        .background(Background::Inline)
+        .clock(Arc::clone(&clock) as Arc<dyn Clock>);
+    let db = options.open(DIR).unwrap();
+    db.set_design("1-leveling; buffer=64KiB; values=apart(1KiB)".parse().unwrap()).unwrap();
+    let large = vec![7; 100_000];
+    db.put_with("ends", &large, ttl(5)).unwrap();
+    db.put("stays", &large).unwrap();
+    db.flush().unwrap();
+    drop(db);
+    let db = options.open(DIR).unwrap();
+    assert_eq!(db.get("ends").unwrap().unwrap(), large);
+    let mut iter = db.iter().unwrap();
+    assert!(iter.advance().unwrap() && iter.value() == large);
+    clock.advance(SECOND * 5);
+    assert_eq!(keys(db.iter().unwrap()), ["stays"]);
+}
+
+#[test]
+fn reports_and_repair_know_the_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    // The repair has the clock of the system.
+    let begin = SystemClock.now_micros();
+    let clock = Arc::new(ManualClock::new(begin));
+    let options = Options::new().clock(Arc::clone(&clock) as Arc<dyn Clock>);
+    let db = options.open(dir.path()).unwrap();
+    db.put_with("a", "1", ttl(5000)).unwrap();
+    db.put("b", "2").unwrap();
+    db.flush().unwrap();
+    db.put_with("c", "3", ttl(50_000)).unwrap();
+    drop(db);
+    let tables = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let is_table = |path: &std::path::PathBuf| path.extension().is_some_and(|ext| ext == "sst");
+    let table = inspect::table(tables.into_iter().find(is_table).unwrap()).unwrap();
+    assert_eq!(table.expiry.unwrap().entries, 1);
+    assert_eq!(table.value_bytes, 2);
+    let entries: Vec<_> = table.iter().map(|entry| entry.unwrap()).collect();
+    assert_eq!(entries[0].value.as_ref().unwrap(), "1");
+    assert_eq!(
+        (entries[0].ends_micros, entries[1].ends_micros),
+        (Some(begin + 5_000_000_000), None)
+    );
+    std::fs::remove_file(dir.path().join("CURRENT")).unwrap();
+    let target = dir.path().join("repaired");
+    inspect::repair(dir.path(), &target).unwrap();
+    let db = options.open(&target).unwrap();
+    assert_eq!(keys(db.iter().unwrap()), ["a", "b", "c"]);
+    clock.advance(SECOND * 5000);
+    assert_eq!(keys(db.iter().unwrap()), ["b", "c"]);
+}
+
+#[test]
+fn a_table_is_dropped_in_time_although_nobody_calls() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new(1));
+    let db = Options::new().storage(storage).open(DIR).unwrap();
+    db.put_with("a", "1", WriteOptions::new().ttl(Duration::from_millis(300))).unwrap();
+    db.flush().unwrap();
+    assert_eq!(db.stats().tables, 1);
+    wait_until(|| db.stats().tables == 0, || db.tree().to_string());
+    let is_drop = |event: &terrane::LoggedEvent| matches!(event.event, Event::TablesDropped { .. });
+    assert!(db.events().iter().any(is_drop));
+}
