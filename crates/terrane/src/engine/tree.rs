@@ -48,6 +48,7 @@ use crate::merge::DamagedValues;
 use crate::types::{KeyspaceId, SeqNo};
 use crate::version::Version;
 use default_ttl::DefaultTtl;
+use jobs::lock_with_covered;
 use memtable_choice::MemtableChoice;
 use names::Names;
 use pace::{Pace, nanos_per_write};
@@ -327,6 +328,11 @@ impl Tree {
     /// table.
     pub(crate) fn jobs(&self) -> MutexGuard<'_, TreeJobs> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Determines the tables of the current version that can be dropped unread, and locks the jobs.
+    pub(crate) fn jobs_with_covered(&self) -> MutexGuard<'_, TreeJobs> {
+        lock_with_covered(&self.jobs, || Arc::clone(&self.state().version))
     }
 
     /// Records that a write of this tree has sequence numbers up to `seq`. Called with the writer lock.

@@ -2,18 +2,18 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use terrane_policy::compaction::Input;
 use terrane_policy::{
     Compaction, Cursors, Output, Placement, Reason, TableId, TreeShape, ValueFileState,
 };
 
-use super::Tree;
 use super::covered::CoveredTables;
 use crate::error::Error;
 use crate::merge::DamagedValues;
 use crate::table::TableFileId;
+use crate::version::Version;
 
 /// Identifies a compaction from the moment at which it is picked until it ends. The scheduler uses
 /// the same id. Ids are assigned in the order in which jobs are picked.
@@ -150,28 +150,28 @@ fn claims(shape: &TreeShape, is_claimed: impl Fn(&TableId) -> bool) -> Vec<Compa
     compactions.collect()
 }
 
-impl Tree {
-    /// Determines the covered tables of the current version, and locks the jobs.
-    pub(crate) fn jobs_with_covered(&self) -> MutexGuard<'_, TreeJobs> {
-        loop {
-            let version = Arc::clone(&self.state().version);
-            let is_known = {
-                let jobs = self.jobs();
-                !CoveredTables::may_exist(&version) || jobs.covered.is_of(&version)
-            };
-            // This runs without the lock, because it reads tables.
-            let found = (!is_known).then(|| CoveredTables::find(&version));
-            let mut jobs = self.jobs();
-            if let Some(found) = found {
-                jobs.covered = found;
-            }
-            if !CoveredTables::may_exist(&version) {
-                jobs.covered = CoveredTables::default();
-            }
-            // While the jobs are locked, only inputs of running jobs leave the version.
-            if Arc::ptr_eq(&version, &self.state().version) {
-                return jobs;
-            }
+/// Determines the tables of the current version that can be dropped unread, and locks the jobs of its
+/// tree. `version` returns the current version.
+pub(super) fn lock_with_covered(
+    jobs: &Mutex<TreeJobs>,
+    version: impl Fn() -> Arc<Version>,
+) -> MutexGuard<'_, TreeJobs> {
+    let lock = || jobs.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let current = version();
+        let is_known = !CoveredTables::may_exist(&current) || lock().covered.is_of(&current);
+        // This runs without the lock, because it reads tables.
+        let found = (!is_known).then(|| CoveredTables::find(&current));
+        let mut jobs = lock();
+        if let Some(found) = found {
+            jobs.covered = found;
+        }
+        if !CoveredTables::may_exist(&current) {
+            jobs.covered = CoveredTables::default();
+        }
+        // While the jobs are locked, only inputs of running jobs leave the version.
+        if Arc::ptr_eq(&current, &version()) {
+            return jobs;
         }
     }
 }
