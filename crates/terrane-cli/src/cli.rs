@@ -21,6 +21,7 @@ use crate::commands::replay::ReplayArgs;
 use crate::commands::shell::ShellArgs;
 use crate::commands::simulate::SimulateArgs;
 use crate::commands::stability::StabilityArgs;
+use crate::commands::stats::StatsArgs;
 use crate::commands::sweep::SweepArgs;
 use crate::commands::verify::VerifyArgs;
 use crate::commands::workload::WorkloadArgs;
@@ -51,6 +52,7 @@ pub(crate) enum Command {
     Load(LoadArgs),
     Dump(DumpArgs),
     Inspect(InspectArgs),
+    Stats(StatsArgs),
     Verify(VerifyArgs),
     Checkpoint(CheckpointArgs),
     Compact(CompactArgs),
@@ -79,6 +81,7 @@ impl Command {
             Self::Load(args) => args.run(),
             Self::Dump(args) => args.run(),
             Self::Inspect(args) => args.run(),
+            Self::Stats(args) => args.run(),
             Self::Verify(args) => args.run(),
             Self::Checkpoint(args) => args.run(),
             Self::Compact(args) => args.run(),

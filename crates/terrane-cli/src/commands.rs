@@ -18,6 +18,7 @@ pub(crate) mod replay;
 pub(crate) mod shell;
 pub(crate) mod simulate;
 pub(crate) mod stability;
+pub(crate) mod stats;
 pub(crate) mod sweep;
 pub(crate) mod verify;
 pub(crate) mod workload;

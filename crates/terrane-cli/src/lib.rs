@@ -34,6 +34,7 @@ mod open;
 mod output;
 mod picture;
 mod problems;
+mod statistics;
 mod table;
 mod terminal;
 mod time;

@@ -17,7 +17,6 @@
 //! | [`parse`] | parses commands |
 //! | [`session`] | runs commands |
 //! | [`answer`] | answers, as text and as JSON |
-//! | [`statistics`] | `stats` as JSON |
 //! | [`prompt`] | the terminal: line editing, history, completion |
 
 mod answer;
@@ -25,7 +24,6 @@ mod command;
 mod parse;
 mod prompt;
 mod session;
-mod statistics;
 
 use std::io::{self, BufWriter};
 use std::path::PathBuf;

@@ -12,5 +12,6 @@ mod odd_paths;
 mod readers;
 mod related_files;
 mod shell;
+mod stats;
 mod support;
 mod widths;

@@ -109,6 +109,7 @@ fn databases_fit_the_terminal() {
         &["advise", &db, "--mix", "update=5,get=95"],
         &["shell", &db, "-c", "help"],
         &["shell", &db, "-c", "stats"],
+        &["stats", &db],
         &["shell", &db, "-c", "tree"],
     ] {
         assert_fits(80, args);

@@ -14,6 +14,9 @@ pub struct Metric {
     pub unit: MetricUnit,
     /// The meaning, in a sentence.
     pub help: &'static str,
+    /// Whether the value is that of the files, so that a read-only opening knows it as well. Other values
+    /// are those of the process that has the database open.
+    pub is_stored: bool,
     /// The value; `None` if it does not apply now, such as the age of the oldest tombstone in a
     /// database without tombstones.
     pub value: Option<u64>,
@@ -92,8 +95,8 @@ impl MetricValue for Option<u64> {
     }
 }
 
-/// Declares metrics: a line `field: type = kind(Counter) unit "name"` is a field of a struct, its
-/// documentation, its entry in [`Stats::metrics`](crate::Stats::metrics), its part of the
+/// Declares metrics: a line `field: type = kind(Counter) unit "name"`, or with `[Stored]` before the unit
+/// for values of the files, is a field of a struct, its documentation, its entry in [`Stats::metrics`](crate::Stats::metrics), its part of the
 /// difference of two structs and, with a `Counter`, the variant of the enum of that name.
 ///
 /// The fields after `and` are not metrics.
@@ -103,7 +106,8 @@ macro_rules! metrics {
         $group:ident {
             $(
                 $(#[doc = $help:literal])*
-                $field:ident: $type:ty = $kind:ident $(($counter:ident))? $unit:ident $name:literal;
+                $field:ident: $type:ty = $kind:ident $(($counter:ident))? $([$stored:ident])? $unit:ident
+                    $name:literal;
             )*
         } and {
             $(
@@ -157,6 +161,7 @@ macro_rules! metrics {
                         kind: MetricKind::$kind,
                         unit: MetricUnit::$unit,
                         help: concat!($($help),*).trim_ascii(),
+                        is_stored: !<[&str]>::is_empty(&[$(stringify!($stored))?]),
                         value: self.$field.value(),
                     });)*
                 }

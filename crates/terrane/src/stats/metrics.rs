@@ -99,30 +99,30 @@ metrics! {
         /// before them.
         dropped_log_records: u64 = Gauge Count "dropped_log_records";
         /// Bytes of all tables.
-        table_bytes: u64 = Gauge Bytes "table_bytes";
+        table_bytes: u64 = Gauge [Stored] Bytes "table_bytes";
         /// Value files of all trees.
-        value_files: u64 = Gauge Count "value_files";
+        value_files: u64 = Gauge [Stored] Count "value_files";
         /// Bytes of values in value files, with their records.
-        value_bytes: u64 = Gauge Bytes "value_bytes";
+        value_bytes: u64 = Gauge [Stored] Bytes "value_bytes";
         /// Bytes of values in value files to which tables point. The rest is garbage, or values that
         /// are not flushed.
-        value_live_bytes: u64 = Gauge Bytes "value_live_bytes";
+        value_live_bytes: u64 = Gauge [Stored] Bytes "value_live_bytes";
         /// Point entries of all tables, including tombstones and old versions.
-        table_entries: u64 = Gauge Count "table_entries";
+        table_entries: u64 = Gauge [Stored] Count "table_entries";
         /// Point tombstones of all tables.
-        table_tombstones: u64 = Gauge Count "table_tombstones";
+        table_tombstones: u64 = Gauge [Stored] Count "table_tombstones";
         /// Range tombstones of all tables.
-        table_range_tombstones: u64 = Gauge Count "table_range_tombstones";
+        table_range_tombstones: u64 = Gauge [Stored] Count "table_range_tombstones";
         /// Entries of all tables whose values end, or have ended.
-        table_expiring: u64 = Gauge Count "table_expiring";
+        table_expiring: u64 = Gauge [Stored] Count "table_expiring";
         /// Time since the oldest remaining tombstone was flushed; `None` without tombstones.
-        oldest_tombstone_micros: Option<u64> = Gauge Micros "oldest_tombstone_micros";
+        oldest_tombstone_micros: Option<u64> = Gauge [Stored] Micros "oldest_tombstone_micros";
         /// Tables of all trees.
-        tables: u64 = Gauge Count "tables";
+        tables: u64 = Gauge [Stored] Count "tables";
         /// Sorted runs of all trees.
-        sorted_runs: u64 = Gauge Count "sorted_runs";
+        sorted_runs: u64 = Gauge [Stored] Count "sorted_runs";
         /// Levels of the deepest tree, down to its last level with tables.
-        levels: u64 = Gauge Count "levels";
+        levels: u64 = Gauge [Stored] Count "levels";
         /// Table files that are open.
         open_files: u64 = Gauge Count "open_files";
         /// Table files closed because `open_files` allows no more. Many per second mean that reads
@@ -300,9 +300,18 @@ impl Stats {
             kind,
             unit,
             help,
+            is_stored: false,
             value: Some(of(self)),
         };
         metrics.extend(SUMS.map(sum));
+        metrics
+    }
+
+    /// Returns the metrics of the files, which a read-only opening knows too. Other metrics of a read-only
+    /// opening concern that opening alone.
+    pub fn stored_metrics(&self) -> Vec<Metric> {
+        let mut metrics = self.metrics();
+        metrics.retain(|metric| metric.is_stored);
         metrics
     }
 

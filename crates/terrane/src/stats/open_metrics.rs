@@ -25,6 +25,15 @@ impl Stats {
         text
     }
 
+    /// Returns [`Stats::stored_metrics`] in the OpenMetrics text format, for a program that reads the files
+    /// of a database that another process has open.
+    pub fn open_metrics_stored(&self) -> String {
+        let mut text = String::new();
+        // Writing into a string does not fail.
+        let _ = self.stored_metrics().iter().try_for_each(|metric| write_metric(&mut text, metric));
+        text + "# EOF\n"
+    }
+
     fn write_open_metrics(&self, out: &mut String) -> fmt::Result {
         for metric in self.metrics() {
             write_metric(out, &metric)?;

@@ -167,6 +167,9 @@ fn the_open_metrics_text_is_valid_and_has_every_metric() {
                  effect=\"stop\"}";
     assert_eq!(samples("terrane_current_stall_seconds"), [sample(stall, "1.500000")]);
     parse(&Stats::default().open_metrics());
+    let stored = parse(&stats.open_metrics_stored());
+    assert_eq!(stored.len(), stats.stored_metrics().len());
+    assert!(stored.contains_key("terrane_table_bytes") && !stored.contains_key("terrane_gets"));
 }
 
 /// The page `docs/metrics.md`.
@@ -179,12 +182,15 @@ fn page() -> String {
          the growth of counters between two reports, `stats --json` of the shell prints them by \
          name, and `Stats::open_metrics` writes them for monitoring. Counters start at 0 when the \
          database is opened.\n\n\
+         Stored gauges are those of the files: `terrane stats DB` shows them while another process has \
+         the database open, whose other metrics only that process knows.\n\n\
          | name | OpenMetrics | kind | unit | meaning |\n|---|---|---|---|---|\n",
     );
     for metric in Stats::default().metrics() {
         let Metric { name, help, .. } = metric;
         let (kind, suffix) = match metric.kind {
             MetricKind::Counter => ("counter", "_total"),
+            MetricKind::Gauge if metric.is_stored => ("stored gauge", ""),
             MetricKind::Gauge => ("gauge", ""),
         };
         let unit = match metric.unit {

@@ -1,18 +1,18 @@
-//! The JSON of `stats`: every metric by its name, and the reports that are not plain numbers.
+//! The JSON of statistics: every metric by its name, and the reports that are not plain numbers.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use terrane::{Latencies, LevelStats, Stats};
+use terrane::{Latencies, LevelStats, Metric, OperationCounts, Stats};
 
 use terrane_lab::json::{JsonTimes, JsonWorkTimes, SCHEMA};
 
 /// Counters since the database was opened, and current sizes.
 #[derive(Debug, Serialize)]
-pub(super) struct JsonStats<'a> {
+pub(crate) struct JsonStats<'a> {
     schema: u32,
     durability: String,
     #[serde(flatten)]
-    metrics: JsonMetrics<'a>,
+    metrics: JsonMetrics,
     write_amplification: f64,
     read_amplification: f64,
     rewrite_amplification: f64,
@@ -23,13 +23,13 @@ pub(super) struct JsonStats<'a> {
     error: Option<String>,
 }
 
-/// Every metric of [`Stats::metrics`].
+/// Metrics by name.
 #[derive(Debug)]
-struct JsonMetrics<'a>(&'a Stats);
+pub(crate) struct JsonMetrics(Vec<Metric>);
 
-impl Serialize for JsonMetrics<'_> {
+impl Serialize for JsonMetrics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let metrics = self.0.metrics();
+        let Self(metrics) = self;
         let mut map = serializer.serialize_map(Some(metrics.len()))?;
         for metric in metrics {
             map.serialize_entry(metric.name, &metric.value)?;
@@ -62,11 +62,11 @@ impl Serialize for JsonLevel<'_> {
 
 impl<'a> JsonStats<'a> {
     /// The report of a database.
-    pub(super) fn of(stats: &'a Stats) -> Self {
+    pub(crate) fn of(stats: &'a Stats) -> Self {
         Self {
             schema: SCHEMA,
             durability: stats.durability.to_string(),
-            metrics: JsonMetrics(stats),
+            metrics: JsonMetrics(stats.metrics()),
             write_amplification: stats.write_amplification(),
             read_amplification: stats.read_amplification(),
             rewrite_amplification: stats.rewrite_amplification(),
@@ -74,6 +74,55 @@ impl<'a> JsonStats<'a> {
             latency_micros: JsonLatencies(&stats.latencies),
             levels_read: stats.by_level.iter().map(JsonLevel).collect(),
             stalls_now: stats.stalls.now.iter().map(ToString::to_string).collect(),
+            error: stats.error.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+/// What the files of a database say.
+#[derive(Debug, Serialize)]
+pub(crate) struct JsonStoredStats {
+    schema: u32,
+    /// Where the numbers are from.
+    source: &'static str,
+    #[serde(flatten)]
+    metrics: JsonMetrics,
+    writes_in_log: u64,
+    remembered_operations: JsonOperations,
+    stalls_now: Vec<String>,
+    error: Option<String>,
+}
+
+/// Operations by kind.
+#[derive(Debug, Serialize)]
+struct JsonOperations {
+    writes: u64,
+    deletes: u64,
+    gets: u64,
+    gets_found: u64,
+    scans: u64,
+    open_micros: u64,
+}
+
+impl JsonStoredStats {
+    /// The report of a read-only opening. `stalls` describes the keyspaces that stall writers.
+    pub(crate) fn of(stats: &Stats, operations: &OperationCounts, stalls: &[String]) -> Self {
+        let &OperationCounts { writes, deletes, gets, gets_found, scans, open_micros, .. } =
+            operations;
+        Self {
+            schema: SCHEMA,
+            source: "files",
+            metrics: JsonMetrics(stats.stored_metrics()),
+            writes_in_log: stats.replayed_writes,
+            remembered_operations: JsonOperations {
+                writes,
+                deletes,
+                gets,
+                gets_found,
+                scans,
+                open_micros,
+            },
+            stalls_now: stalls.to_vec(),
             error: stats.error.as_ref().map(ToString::to_string),
         }
     }

@@ -1,0 +1,133 @@
+//! `terrane stats`: the numbers that the files of a database hold.
+
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use terrane::policy::Admission;
+use terrane::{Db, OperationCounts, Stats};
+
+use crate::exit::Exit;
+use crate::output;
+use crate::statistics::JsonStoredStats;
+use terrane_lab::human;
+use terrane_lab::json::write_line;
+
+const NOT_STORED: &str = "\
+Not in the files, but in the process that has the database open: operations
+since then, latencies, cache, memory, stalls so far. Get them there from
+`Db::stats` or `Stats::open_metrics`, or from `stats` of its shell.";
+
+/// Show sizes, counts and past operations of a database, even while it is open
+///
+/// The numbers are those of the files. Counters, latencies and memory exist only in the process that
+/// has the database open: `Db::stats` and `Stats::open_metrics` report them there, `stats` in a shell.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct StatsArgs {
+    /// The directory of the database
+    path: PathBuf,
+
+    /// Print a JSON object
+    #[arg(long, conflicts_with = "openmetrics")]
+    json: bool,
+
+    /// Print the OpenMetrics text format, for a scraper
+    #[arg(long)]
+    openmetrics: bool,
+}
+
+impl StatsArgs {
+    /// Prints the numbers.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let db = Db::open_read_only(&self.path)?;
+        let (stats, operations, stalls) = (db.stats(), db.remembered_operations(), stalls(&db)?);
+        let is_data = self.json || self.openmetrics;
+        let mut out = BufWriter::new(output::text_or_json(is_data));
+        if self.json {
+            write_line(&mut out, &JsonStoredStats::of(&stats, &operations, &stalls))?;
+        } else if self.openmetrics {
+            out.write_all(stats.open_metrics_stored().as_bytes())?;
+        } else {
+            write_text(&mut out, &stats, &operations, &stalls)?;
+            writeln!(out, "\n{NOT_STORED}")?;
+        }
+        out.flush()?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Describes the keyspaces whose trees stall writers.
+fn stalls(db: &Db) -> Result<Vec<String>> {
+    let mut stalls = Vec::new();
+    for name in db.keyspaces() {
+        let tree = crate::open::keyspace(db, &name)?.tree();
+        match tree.admission {
+            Admission::Proceed => {}
+            Admission::Delay(pressure) => stalls.push(format!("{name}: delayed by {pressure}")),
+            Admission::Stop(pressure) => stalls.push(format!("{name}: stopped by {pressure}")),
+        }
+    }
+    Ok(stalls)
+}
+
+fn write_text(
+    out: &mut impl Write,
+    stats: &Stats,
+    operations: &OperationCounts,
+    stalls: &[String],
+) -> Result<()> {
+    let counted = human::counted;
+    let mut line = |label: &str, text: String| writeln!(out, "{label:<19} {text}");
+    line(
+        "tables",
+        format!(
+            "{} in {}, {}, {}",
+            human::bytes(stats.table_bytes),
+            counted(stats.tables, "table"),
+            counted(stats.levels, "level"),
+            counted(stats.sorted_runs, "run")
+        ),
+    )?;
+    line(
+        "entries",
+        format!(
+            "{}, {}, {}",
+            human::count(stats.table_entries),
+            counted(stats.table_tombstones, "tombstone"),
+            counted(stats.table_range_tombstones, "range tombstone")
+        ),
+    )?;
+    if let Some(micros) = stats.oldest_tombstone_micros {
+        let age = human::duration(Duration::from_micros(micros));
+        line("oldest tombstone", format!("flushed {age} ago"))?;
+    }
+    if stats.value_files > 0 {
+        let (all, live) = (human::bytes(stats.value_bytes), human::bytes(stats.value_live_bytes));
+        let files = counted(stats.value_files, "file");
+        line("values apart", format!("{all} in {files}, {live} of it live"))?;
+    }
+    line("log", format!("{} not in tables yet", counted(stats.replayed_writes, "write")))?;
+    let &OperationCounts { writes, deletes, gets, gets_found, scans, open_micros, .. } = operations;
+    line(
+        "operations",
+        format!(
+            "{} ({}), {} ({} found), {}",
+            counted(writes, "write"),
+            counted(deletes, "delete"),
+            counted(gets, "get"),
+            human::count(gets_found),
+            counted(scans, "scan")
+        ),
+    )?;
+    let open = human::duration(Duration::from_micros(open_micros));
+    line("", format!("at the last flush, in {open} of use; old ones count less"))?;
+    for stall in stalls {
+        line("stall", stall.clone())?;
+    }
+    if let Some(error) = &stats.error {
+        line("error", error.to_string())?;
+    }
+    Ok(())
+}
