@@ -177,6 +177,18 @@ impl Db {
 
     /// Removes all keys of a range, at the cost of one write.
     ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// db.put("user:1", "Ada")?;
+    /// db.put("user:2", "Grace")?;
+    /// db.delete_range("user:".."user:2")?;
+    /// assert_eq!(db.iter()?.count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// See [`Db::write`].
     #[doc(alias = "remove_range")]
@@ -226,6 +238,18 @@ impl Db {
     /// Returns the values of several keys, in the order of the keys, from one snapshot. This is
     /// cheaper than calling [`Db::get`] for each key.
     ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// db.put("a", "1")?;
+    /// let values = db.multi_get(["a", "b"])?;
+    /// assert_eq!(values[0].as_deref(), Some(&b"1"[..]));
+    /// assert!(values[1].is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// A table could not be read, or the database was closed.
     #[doc(alias("get_many", "batch_get"))]
@@ -256,6 +280,21 @@ impl Db {
 
     /// Returns an iterator over the keys of a range with their values, in order.
     ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// for word in ["ant", "bee", "cat"] {
+    ///     db.put(word, "")?;
+    /// }
+    /// assert_eq!(db.range("b"..)?.count(), 2);
+    /// // An iterator yields entries from either end.
+    /// let last = db.range("a".."c")?.next_back().unwrap()?;
+    /// assert_eq!(last.0, "bee");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The database was closed.
     #[doc(alias("scan", "seek"))]
@@ -264,6 +303,20 @@ impl Db {
     }
 
     /// Returns an iterator over the keys that begin with `prefix`, with their values, in order.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// db.put("user:1", "Ada")?;
+    /// db.put("visit:1", "today")?;
+    /// for entry in db.prefix("user:")? {
+    ///     let (key, value) = entry?;
+    ///     assert_eq!((&key[..], &value[..]), (&b"user:1"[..], &b"Ada"[..]));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The database was closed.

@@ -26,6 +26,7 @@ use crate::error::Error;
 /// and with one system call for each record on any other. A map would end the process with SIGBUS on a
 /// full disk if the file system copies on write, as Btrfs and ZFS do, and XFS for shared blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Durability {
     /// Survives neither a crash nor a drop of the database without [`Db::close`](crate::Db::close),
     /// until the memtable is flushed.

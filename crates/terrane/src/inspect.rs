@@ -2,6 +2,22 @@
 //!
 //! All functions except [`repair()`] only read, and may be called while a writer has the database open.
 //! They read as much of a damaged database as is readable, and report the damage.
+//!
+//! ```
+//! # fn main() -> terrane::Result<()> {
+//! # let dir = tempfile::tempdir().unwrap();
+//! use terrane::inspect;
+//! let db = terrane::Db::open(dir.path())?;
+//! db.put("key", "value")?;
+//! db.flush()?;
+//! let report = inspect::verify(dir.path(), &mut |_| {})?;
+//! assert!(report.tables == 1 && report.problems.is_empty());
+//! for version in inspect::key(dir.path(), b"key")? {
+//!     println!("{version:?}");
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 mod history;
 mod key;

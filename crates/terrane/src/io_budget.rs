@@ -13,6 +13,7 @@ const LEAST: u64 = 64 << 10;
 ///
 /// Flushes have priority, because writers wait for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum IoBudget {
     /// No limit.
     #[default]

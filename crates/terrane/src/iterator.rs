@@ -22,6 +22,26 @@ use crate::value::{Key, Value};
 ///
 /// An iterator pins its tables and memtables, so a long-lived iterator delays the release of their
 /// space.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = terrane::Db::open(dir.path())?;
+/// for word in ["ant", "bee", "cat"] {
+///     db.put(word, word.to_uppercase())?;
+/// }
+/// // As an iterator, its items are results.
+/// let words: terrane::Result<Vec<_>> = db.iter()?.rev().collect();
+/// assert_eq!(words?[0].0, "cat");
+/// // Without copies of keys and values:
+/// let mut entries = db.iter()?;
+/// entries.seek("b")?;
+/// while entries.advance()? {
+///     println!("{} = {}", entries.key().escape_ascii(), entries.value().escape_ascii());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct Iter {
     view: ReadView,
     start: Key,

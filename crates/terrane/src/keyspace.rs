@@ -59,6 +59,21 @@ impl KeyspaceOptions {
 ///
 /// All keyspaces of a database share one log, so a [`WriteBatch`](crate::WriteBatch) can change
 /// several of them atomically. A keyspace handle is cheap to clone and may be used from any thread.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = terrane::Db::open(dir.path())?;
+/// use terrane::{KeyspaceOptions, WriteBatch};
+/// let people = db.keyspace("people", KeyspaceOptions::new())?;
+/// let by_name = db.keyspace("people by name", KeyspaceOptions::new())?;
+/// let mut batch = WriteBatch::new();
+/// batch.put_in(&people, "7", "Ada").put_in(&by_name, "Ada", "7");
+/// db.write(&batch)?;
+/// assert_eq!(by_name.get("Ada")?.unwrap(), "7");
+/// # Ok(())
+/// # }
+/// ```
 #[doc(alias("column family", "ColumnFamily", "partition", "tree", "table", "bucket"))]
 #[derive(Debug, Clone)]
 pub struct Keyspace {

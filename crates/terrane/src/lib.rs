@@ -129,6 +129,10 @@ pub use write_options::WriteOptions;
 ///
 /// Only the items listed here are covered by this crate's semantic versioning. Other items of
 /// `terrane-policy`, such as picking and cost models, may change in any release.
+///
+/// Enums without `#[non_exhaustive]` here, such as [`MemtableKind`](policy::MemtableKind), may gain
+/// values in a compatible release, because the compiler must show every place of the engine that has to
+/// handle a new one. A `match` in a program needs an arm `_` for them.
 pub mod policy {
     pub use terrane_policy::admission::{Admission, Pressure, StallCause};
     pub use terrane_policy::catalogue;

@@ -15,6 +15,19 @@ use crate::value::Value;
 ///
 /// Compactions keep the versions that a snapshot sees, so a long-lived snapshot costs space. It is
 /// cheap to create and to clone, and may be used from any thread.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = terrane::Db::open(dir.path())?;
+/// db.put("key", "before")?;
+/// let snapshot = db.snapshot();
+/// db.put("key", "after")?;
+/// assert_eq!(snapshot.get("key")?.unwrap(), "before");
+/// assert_eq!(db.get("key")?.unwrap(), "after");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     handle: Arc<Handle>,

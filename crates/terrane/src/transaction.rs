@@ -56,6 +56,22 @@ pub use options::{Isolation, TransactionOptions};
 /// time to live that ends before the commit counts as read all the same. Nobody else sees
 /// the writes before the commit. The transaction keeps its reads and writes in memory, and the versions
 /// that it could read on disk, so it should be short.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = terrane::Db::open(dir.path())?;
+/// let taken = db.transaction(|tx| {
+///     if tx.contains("seat 12")? {
+///         return Ok(false);
+///     }
+///     tx.put("seat 12", "Ada");
+///     Ok(true)
+/// })?;
+/// assert!(taken);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Transaction {
     handle: Arc<Handle>,

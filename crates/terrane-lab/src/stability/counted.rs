@@ -151,8 +151,8 @@ impl CountedRun {
             writers: plan.phases.writers,
             merge_threads: plan.merge_threads,
             budget: match budget {
-                IoBudget::Unlimited => None,
                 IoBudget::Total(bytes) | IoBudget::Leftover(bytes) => Some(*bytes as f64),
+                _ => None,
             },
             write_seconds: running.processing.percentile_micros(50.0) / 1e6,
             flush_seconds,

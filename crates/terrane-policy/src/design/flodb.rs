@@ -77,6 +77,7 @@ pub enum UpdateMode {
 
 /// How range scans see a consistent state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ScanMode {
     /// The versions that they need are kept: scans never restart, and never stop a writer.
     Versioned,
@@ -88,6 +89,7 @@ pub enum ScanMode {
 
 /// Which moments, as of which a scan reads, it may share with other scans (FloDB paper, §4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ScanMoment {
     /// A scan that begins while others run shares their moment, which may be older than its begin:
     /// such scans are serializable.
@@ -101,6 +103,7 @@ pub enum ScanMoment {
 
 /// What happens to an immutable memtable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FlushTarget {
     /// The memtable is flushed to tables.
     Tables,

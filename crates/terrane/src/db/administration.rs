@@ -19,6 +19,20 @@ use crate::tree_view::TreeView;
 impl Db {
     /// Returns the keyspace with this name, and creates it if it does not exist.
     ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let design = "tiering T=4; filter=5".parse()?;
+    /// let options = terrane::KeyspaceOptions::new().design_if_new(design);
+    /// let visits = db.keyspace("visits", options)?;
+    /// visits.put("today", "7")?;
+    /// // A key of the default keyspace is another key.
+    /// assert_eq!(db.get("today")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The name is empty or longer than 255 bytes, the keyspace exists with a design other
     /// than the one in `options`, or the database does not accept writes.
@@ -135,6 +149,19 @@ impl Db {
     /// copy shares tables by hard links if the file system supports them. It may lack writes with
     /// [`Durability::None`].
     ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// db.put("key", "value")?;
+    /// let copy = dir.path().join("copy");
+    /// db.checkpoint(&copy)?;
+    /// db.delete("key")?;
+    /// assert_eq!(terrane::Db::open(&copy)?.get("key")?.unwrap(), "value");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The directory contains other files, another process writes a checkpoint to it, the disk is
     /// full, or the database does not accept writes.
@@ -177,6 +204,16 @@ impl Db {
 
     /// Predicts the effect of another design on the default keyspace. See [`Keyspace::forecast`].
     ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let forecast = db.forecast(&"leveling T=4".parse()?)?;
+    /// assert_eq!((forecast.jobs, forecast.bytes_rewritten), (0, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The design is invalid.
     pub fn forecast(&self, design: &Design) -> Result<Forecast> {
@@ -184,6 +221,19 @@ impl Db {
     }
 
     /// Changes the design of the default keyspace. See [`Keyspace::set_design`].
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let before = db.design();
+    /// db.set_design("leveling T=4".parse()?)?;
+    /// assert_eq!(db.design_before(), Some(before.clone()));
+    /// // To undo the change:
+    /// db.set_design(before)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The design is invalid, or the database does not accept writes.

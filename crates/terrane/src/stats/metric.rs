@@ -24,6 +24,7 @@ pub struct Metric {
 
 /// Whether a metric only grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum MetricKind {
     /// Starts at zero when the database is opened, and only grows.
     Counter,

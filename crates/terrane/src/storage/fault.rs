@@ -56,6 +56,25 @@ pub struct Fault {
 }
 
 /// Wraps a storage and injects at most one [`Fault`] at a time.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// use std::sync::Arc;
+/// use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation};
+/// let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
+/// let db = terrane::Options::new().storage(Arc::new(storage.clone())).open("db")?;
+/// storage.set(Some(Fault {
+///     operation: Some(Operation::Sync),
+///     path_contains: ".log".into(),
+///     after: 0,
+///     is_permanent: true,
+///     error: std::io::ErrorKind::Other,
+/// }));
+/// db.put("key", "value")?;
+/// assert_eq!(db.sync().unwrap_err().kind(), terrane::ErrorKind::Poisoned);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct FaultStorage {
     inner: Arc<dyn Storage>,

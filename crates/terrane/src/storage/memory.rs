@@ -36,6 +36,24 @@ use node::{Node, NodeId, Open};
 /// Files in memory. Clones share the same files.
 ///
 /// A new storage has no directories; [`Storage::create_dir_all`] creates them.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// use std::sync::Arc;
+/// use terrane::storage::{Crash, MemoryStorage, Survival};
+/// let storage = MemoryStorage::new(1);
+/// let open = |storage| terrane::Options::new().storage(Arc::new(storage)).open("db");
+/// let db = open(storage.clone())?;
+/// db.put("synced", "")?;
+/// db.sync()?;
+/// db.put("not synced", "")?;
+/// // Power fails, and no unsynced sector survives.
+/// let image = storage.crash_point().image(Crash::Power(Survival { percent: 0, seed: 1 }));
+/// let db = open(image)?;
+/// assert!(db.contains("synced")? && !db.contains("not synced")?);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct MemoryStorage {
     state: Arc<Mutex<State>>,

@@ -12,6 +12,7 @@ pub(super) const SECTOR_BYTES: usize = 512;
 
 /// The kind of a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Crash {
     /// The process died; all its writes survive.
     Process,
