@@ -24,6 +24,7 @@ pub(crate) fn run() -> StepResult {
     step("clippy", cargo(clippy).args(["--", "--deny", "warnings"]))?;
     compare()?;
     minimum_rust()?;
+    crate::platforms::check()?;
     step("test", &mut cargo(["test", "--workspace"]))?;
     invariants()?;
     fuzz_targets()?;

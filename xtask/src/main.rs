@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `ci` | the checks that every change must pass |
 //! | `house` | sizes, import cycles and the voice of the prose, against committed limits |
+//! | `platforms` | the engine checked for the platforms that it supports |
 //! | `package` | the published crates, packaged and built as their users get them |
 //! | `soak` | the random tests of the engine at length, with fresh seeds |
 //! | `checkers` | loom, Miri and fuzzing: slow and thorough; the last two need nightly |
@@ -16,6 +17,7 @@ mod ci;
 mod flags;
 mod house;
 mod package;
+mod platforms;
 mod soak;
 mod step;
 
@@ -26,6 +28,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   ci                           the checks that CI runs: format, house rules, lints, tests, ...
   house [--list | --lower]     sizes, import cycles and voice, against xtask/house.toml; --list
                                prints every finding, --lower writes the values that fell
+  platforms                    check the engine for the platforms that it supports
   package                      package every published crate in order, and build each package
   soak [--minutes N] [--seed S]  random tests of the engine in rounds; N defaults to 10, S to the
                                time
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
             Some(mode) => house::run(mode),
             None => return usage(),
         },
+        ["platforms"] => platforms::check(),
         ["package"] => package::run(),
         ["soak", ref rest @ ..] => match soak::SoakArguments::parse(rest) {
             Some(soak) => soak::run(&soak),

@@ -24,6 +24,7 @@ pub(super) struct SegmentFile(File);
 
 impl SegmentFile {
     /// Writes zeros at `offset`.
+    #[cfg(target_os = "linux")]
     pub(super) fn write_zeros(&self, mut offset: u64, mut len: u64) -> io::Result<()> {
         static ZEROS: [u8; 128 << 10] = [0; 128 << 10];
         while len > 0 {
@@ -50,11 +51,6 @@ impl SegmentFile {
             Err(error) => Err(error.into()),
         }
     }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(super) fn sync_first_page(&self) -> io::Result<bool> {
-        Ok(false)
-    }
 }
 
 impl WrittenSegment {
@@ -63,6 +59,7 @@ impl WrittenSegment {
         Self { len, file: Arc::new(SegmentFile(file)) }
     }
 
+    #[cfg(target_os = "linux")]
     pub(super) fn file(&self) -> &Arc<SegmentFile> {
         &self.file
     }

@@ -1,0 +1,62 @@
+//! Type checks of the engine for the platforms that it supports.
+//!
+//! Tests run on the platform of the machine. For the others, the compiler checks the engine and the
+//! crates that it depends on, which needs no linker and no system of the platform.
+
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::step::{StepResult, cargo, root, step};
+
+/// The supported platforms, as README.md lists them, except Linux on x86-64, where the tests run.
+const TARGETS: &[&str] =
+    &["aarch64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-pc-windows-msvc"];
+
+/// How long the standard library of a platform may take to arrive.
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Checks the engine for every platform whose standard library is installed or can be. Without a
+/// network, the others are skipped, and the output says so.
+pub(crate) fn check() -> StepResult {
+    let mut can_install = true;
+    for target in TARGETS {
+        let is_there = is_installed(target) || can_install && install(target);
+        if !is_there {
+            // The next one would take as long to fail.
+            can_install = false;
+            println!("==> platform {target} SKIPPED: run 'rustup target add {target}'");
+            continue;
+        }
+        let mut command = cargo(["check", "--package", "terrane", "--target", target]);
+        // Flags and targets of their own would otherwise rebuild the other steps.
+        command
+            .env("RUSTFLAGS", "--deny warnings")
+            .env("CARGO_TARGET_DIR", root().join("target/platforms"));
+        step(&format!("platform {target}"), &mut command)?;
+    }
+    Ok(())
+}
+
+fn is_installed(target: &str) -> bool {
+    let list = Command::new("rustup").args(["target", "list", "--installed"]).output();
+    list.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).lines().any(|line| line == target))
+}
+
+fn install(target: &str) -> bool {
+    let mut command = Command::new("rustup");
+    command.args(["target", "add", target]).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return false };
+    let deadline = Instant::now() + INSTALL_TIMEOUT;
+    while Instant::now() < deadline {
+        match child.try_wait() {
+            Ok(None) => thread::sleep(Duration::from_millis(100)),
+            ended => {
+                return ended.is_ok_and(|status| status.is_some_and(|status| status.success()));
+            }
+        }
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    false
+}
