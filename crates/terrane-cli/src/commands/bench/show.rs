@@ -97,12 +97,12 @@ pub(super) fn next(out: &mut impl Write, plan: &BenchPlan) -> io::Result<()> {
 fn promise(durability: terrane::Durability) -> &'static str {
     use terrane::Durability;
     match durability {
-        Durability::None => "a crash of the process loses writes that are not flushed",
         Durability::Process => "writes survive a crash of the process, not a power failure",
         Durability::Interval(_) => {
             "writes survive a crash of the process, and a power failure after the interval"
         }
         Durability::Sync => "writes survive a power failure",
+        _ => "a crash of the process loses writes that are not flushed",
     }
 }
 

@@ -67,11 +67,11 @@ pub(super) fn header(
 
 fn rate_of(budget: IoBudget) -> String {
     match budget {
-        IoBudget::Unlimited => "no limit".to_owned(),
         IoBudget::Total(bytes) => format!("at most {}/s", human::bytes(bytes)),
         IoBudget::Leftover(bytes) => {
             format!("at most the rest of {}/s after reads and the log", human::bytes(bytes))
         }
+        _ => "no limit".to_owned(),
     }
 }
 
