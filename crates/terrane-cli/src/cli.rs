@@ -1,7 +1,7 @@
 //! The command line.
 
 use anyhow::Result;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::advise::AdviseArgs;
 use crate::commands::bench::BenchArgs;
@@ -66,6 +66,39 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+/// Parses the arguments of the process; exits with a usage error if they are invalid.
+pub(crate) fn parse() -> Cli {
+    let matches = command().get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// Returns the definition of the command line.
+pub(crate) fn command() -> clap::Command {
+    for_people(Cli::command())
+}
+
+/// Removes the code marks of the documentation from help. A negative number is a bad value of its
+/// flag, and not an unknown flag.
+fn for_people(command: clap::Command) -> clap::Command {
+    let plain = |text: &clap::builder::StyledStr| text.to_string().replace('`', "");
+    let about = command.get_about().map(plain);
+    let long_about = command.get_long_about().map(plain);
+    let mut command = command.mut_args(|arg| {
+        let (help, long_help) = (arg.get_help().map(plain), arg.get_long_help().map(plain));
+        let takes_value = arg.get_action().takes_values() && !arg.is_positional();
+        let arg = if takes_value { arg.allow_negative_numbers(true) } else { arg };
+        let arg = if let Some(help) = help { arg.help(help) } else { arg };
+        if let Some(help) = long_help { arg.long_help(help) } else { arg }
+    });
+    if let Some(about) = about {
+        command = command.about(about);
+    }
+    if let Some(about) = long_about {
+        command = command.long_about(about);
+    }
+    command.mut_subcommands(for_people)
+}
+
 impl Command {
     /// Runs the subcommand.
     pub(crate) fn run(&self) -> Result<Exit> {
@@ -91,8 +124,8 @@ impl Command {
             Self::Advise(args) => args.run(),
             Self::Simulate(args) => args.run(),
             Self::Options(args) => args.run(),
-            Self::Completions(args) => args.run(Cli::command()),
-            Self::Man(args) => args.run(Cli::command()),
+            Self::Completions(args) => args.run(command()),
+            Self::Man(args) => args.run(command()),
         }
     }
 }

@@ -37,10 +37,23 @@ fn flags() -> impl Iterator<Item = OptionInfo> {
     Options::table().into_iter().filter(|info| info.name != "design")
 }
 
+/// Names of the library in the documentation of options, and what users of the command know.
+const LIBRARY_WORDS: [(&str, &str); 5] = [
+    ("; later with Db::set_io_budget", ""),
+    (" See Design for its text form.", ""),
+    ("; see Durability.", "."),
+    ("with Db::set_design", "with terrane design set"),
+    ("Db::set_design", "terrane design set"),
+];
+
 /// Formats documentation for a terminal: one line, without links and code marks.
 pub(crate) fn plain(text: &str) -> String {
     let text = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-    text.replace("[`", "").replace("`]", "").replace('`', "")
+    let mut text = text.replace("[`", "").replace("`]", "").replace('`', "");
+    for (of_the_library, of_the_command) in LIBRARY_WORDS {
+        text = text.replace(of_the_library, of_the_command);
+    }
+    text
 }
 
 /// Returns the first sentence.
@@ -115,8 +128,12 @@ mod tests {
 
     #[test]
     fn documentation_is_plain() {
-        let text = plain(" See [`Design`] for\n its `text` form.");
-        assert_eq!(text, "See Design for its text form.");
+        let text = plain(" See [`Keyspace`] for\n its `text` form.");
+        assert_eq!(text, "See Keyspace for its text form.");
+        for info in flags() {
+            let text = plain(info.about) + &plain(info.takes_effect);
+            assert!(!text.contains('`') && !text.contains("Db::"), "{text}");
+        }
         assert_eq!(first_sentence("One. Two."), "One");
     }
 }

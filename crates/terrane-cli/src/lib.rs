@@ -42,12 +42,11 @@ mod wrap;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use terrane_lab::interrupt;
 
 /// Runs the command that the arguments of the process describe.
 pub fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = cli::parse();
     let exit = match cli.command.run() {
         Ok(exit) => exit,
         Err(error) => {

@@ -221,7 +221,7 @@ fn a_shell_adapts_to_a_workload_that_shifts_and_answers_stay_right() {
     let runs = |one: &Value| one["best"][0]["runs"].as_f64().unwrap();
     assert!(runs(writes) > runs(reads), "{writes}\n{reads}");
     let too_little = run(&["shell", &db, "-c", "advise"], "");
-    assert!(String::from_utf8_lossy(&too_little.stderr).contains("fewer than 1000 operations"));
+    assert!(String::from_utf8_lossy(&too_little.stderr).contains("advise needs 1,000 operations"));
     let entries = done(&["shell", &db, "-c", "scan"], "");
     assert_eq!(entries.lines().count(), KEYS);
     assert!(entries.lines().all(|line| line.ends_with('3')));

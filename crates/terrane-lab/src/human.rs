@@ -48,15 +48,21 @@ pub fn number(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// Formats a time with three digits and its unit, from microseconds up.
+/// Formats a time with three digits and its unit, from microseconds to days.
 pub fn duration(time: Duration) -> String {
     let micros = time.as_secs_f64() * 1e6;
     if micros < 999.5 {
         format!("{} µs", number(micros))
     } else if micros < 999_500.0 {
         format!("{} ms", number(micros / 1e3))
-    } else {
+    } else if micros < 999.5e6 {
         format!("{} s", number(micros / 1e6))
+    } else if micros < 99.95 * 60e6 {
+        format!("{} min", number(micros / 60e6))
+    } else if micros < 99.95 * 3600e6 {
+        format!("{} h", number(micros / 3600e6))
+    } else {
+        format!("{} days", number(micros / (24.0 * 3600e6)))
     }
 }
 
@@ -95,6 +101,9 @@ mod tests {
         assert_eq!(number(1234.5), "1,235");
         assert_eq!(duration(Duration::from_micros(12)), "12.0 µs");
         assert_eq!(duration(Duration::from_millis(1500)), "1.50 s");
+        let seconds = |seconds| duration(Duration::from_secs(seconds));
+        assert_eq!([seconds(999), seconds(1000), seconds(5400)], ["999 s", "16.7 min", "90.0 min"]);
+        assert_eq!([seconds(86400), seconds(30 * 86400)], ["24.0 h", "30.0 days"]);
         assert_eq!(counted(1, "entry"), "1 entry");
         assert_eq!(counted(2, "entry"), "2 entries");
         assert_eq!(counted(0, "key"), "0 keys");

@@ -27,7 +27,6 @@
 //! | [`spec`], [`named_design`] | designs as users write them, with a name for results |
 //! | [`quantity`], [`human`] | numbers, sizes and times: parsed, formatted |
 //! | [`json`] | conventions of all JSON output |
-//! | [`near`] | suggestions for misspelt words |
 //! | [`workload_spec`] | workloads in TOML files |
 //! | [`lines`], [`toml_file`] | input files |
 //! | [`plot`], [`sparkline`] | curves: SVG plots and sparklines |
@@ -58,7 +57,6 @@ pub mod literal;
 pub mod machine;
 pub mod memtable;
 pub mod named_design;
-pub mod near;
 pub mod papers;
 pub mod passing_storage;
 pub mod place;

@@ -83,6 +83,11 @@ pub fn value_size(text: &str) -> Result<ValueSize, String> {
     let wrong =
         || "expected a number of bytes such as 100 or 4KiB, or a range such as 100..400".to_owned();
     let size = |text: &str| bytes(text).ok().and_then(|bytes| usize::try_from(bytes).ok());
+    let too_large = |size: usize| size > terrane::MAX_VALUE_LEN;
+    let last = text.rsplit("..").next().unwrap_or(text);
+    if size(last).is_some_and(too_large) {
+        return Err("expected a value of at most 1GiB".to_owned());
+    }
     match text.split_once("..") {
         None => size(text).map(ValueSize::fixed).ok_or_else(wrong),
         Some((least, most)) => {
@@ -129,6 +134,16 @@ pub fn some_time(text: &str) -> Result<Duration, String> {
     if time.is_zero() { Err("expected a positive time".to_owned()) } else { Ok(time) }
 }
 
+/// Parses the duration of a phase of an experiment.
+pub fn phase_time(text: &str) -> Result<Duration, String> {
+    const LONGEST: Duration = Duration::from_secs(24 * 3600);
+    let time = time(text)?;
+    match time.is_zero() || time > LONGEST {
+        true => Err("a phase must be longer than 0 s and at most 24 h".to_owned()),
+        false => Ok(time),
+    }
+}
+
 fn within<T: TryFrom<u64>>(
     number: u64,
     limits: &RangeInclusive<u64>,
@@ -170,6 +185,7 @@ mod tests {
         assert_eq!(rate("100MB/s"), Ok(100_000_000));
         assert_eq!(rate("1MiB"), Ok(1 << 20));
         assert_eq!(value_size("1K..4K"), ValueSize::range(1024, 4096).map_err(|_| String::new()));
+        assert!(value_size("1GiB").is_ok() && value_size("1..2GiB").is_err());
         assert_eq!(number_in(0.0..=1.0)("95%"), Ok(0.95));
         assert_eq!(number_in(0.0..=1.0)("1/30"), Ok(1.0 / 30.0));
         assert_eq!(time("90"), time("1m 30s"));
@@ -202,5 +218,8 @@ mod tests {
             assert!(time(text).is_err(), "{text}");
         }
         assert!(some_time("0s").is_err());
+        assert!(
+            phase_time("0").is_err() && phase_time("25h").is_err() && phase_time("24h").is_ok()
+        );
     }
 }

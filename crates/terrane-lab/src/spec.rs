@@ -16,11 +16,11 @@ use std::path::Path;
 
 use anyhow::Result;
 use terrane::Design;
+use terrane_policy::near::did_you_mean;
 use terrane_policy::{ParseError, catalogue};
 use toml::{Table, Value};
 
 use crate::error::usage;
-use crate::near::did_you_mean;
 use crate::toml_file;
 
 /// Keys whose values are lists joined with `+`.
@@ -59,12 +59,17 @@ fn explain(error: &ParseError) -> String {
     let names = || catalogue::ALL.iter().map(|entry| entry.name).chain(["hybrid"]);
     let is_about_names = error.expected.ends_with("or hybrid");
     if is_about_names {
+        if found.contains('=') {
+            return format!(
+                "a design begins with a name or a layout, as in 'leveling {found}'; run 'terrane \
+                 design list'"
+            );
+        }
         let meant = did_you_mean(found, names());
         let hint = if meant.is_empty() { "; run 'terrane design list'".to_owned() } else { meant };
         return format!("unknown design '{found}'{hint}");
     }
-    let keys = if error.expected.starts_with("one of the keys") { &Design::KEYS[..] } else { &[] };
-    format!("{error}{}", did_you_mean(found, keys.iter().copied()))
+    error.to_string()
 }
 
 fn from_toml(table: &Table) -> Result<Design, String> {

@@ -24,7 +24,7 @@ pub use results::{ResultLine, ResultsFile, read};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Result;
 
@@ -71,7 +71,7 @@ impl SweepOptions<'_> {
             "{} of {} left, about {}",
             due.len(),
             human::counted(all as u64, "experiment"),
-            time(self.estimate(&due, results.lines()))
+            human::seconds(self.estimate(&due, results.lines()))
         ));
         // Dropped before the results, because the next sweep uses the same directory.
         let databases = match self.player {
@@ -161,7 +161,7 @@ fn carry_out(
                     "{}/{} {} round {round}: {}",
                     at + 1,
                     due.len(),
-                    time(begun.elapsed().as_secs_f64()),
+                    human::seconds(begun.elapsed().as_secs_f64()),
                     experiment.name()
                 )),
                 Err(error) => {
@@ -196,10 +196,4 @@ fn estimate(due: &[RoundExperiment<'_>], done: &[ResultLine], player: Player) ->
             operations as f64 / rate
         }
     }
-}
-
-/// Formats seconds with at most two digits after the point.
-pub fn time(seconds: f64) -> String {
-    let whole = if seconds >= 10.0 { seconds.round() } else { (seconds * 100.0).round() / 100.0 };
-    humantime::format_duration(Duration::from_secs_f64(whole.clamp(0.0, 1e10))).to_string()
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::near::hint;
+
 /// A text that could not be parsed, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -23,7 +25,15 @@ impl ParseError {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "bad {}: found '{}', expected {}", self.what, self.found, self.expected)
+        let found = &self.found;
+        let what = match self.expected.starts_with("one of the keys ") {
+            true => "setting",
+            false => self.what,
+        };
+        match self.expected.starts_with("one of ") {
+            true => write!(f, "unknown {what} '{found}'{}", hint(found, &self.expected)),
+            false => write!(f, "bad {what}: found '{found}', expected {}", self.expected),
+        }
     }
 }
 

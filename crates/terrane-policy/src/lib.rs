@@ -44,6 +44,7 @@ pub mod flush;
 pub mod forecast;
 pub mod key_range;
 pub mod memtable_choice;
+pub mod near;
 pub mod pick;
 mod recency;
 pub mod recorded;

@@ -72,7 +72,7 @@ impl FromStr for Durability {
     }
 }
 
-/// Parses an integer with the unit `ms`, `s` or `m`.
+/// Parses an integer with the unit `ms`, `s`, `m`, `min` or `h`.
 fn parse_duration(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
@@ -80,7 +80,8 @@ fn parse_duration(text: &str) -> Option<Duration> {
     match unit {
         "ms" => Some(Duration::from_millis(number)),
         "s" => Some(Duration::from_secs(number)),
-        "m" => Some(Duration::from_secs(number.checked_mul(60)?)),
+        "m" | "min" => Some(Duration::from_secs(number.checked_mul(60)?)),
+        "h" => Some(Duration::from_secs(number.checked_mul(3600)?)),
         _ => None,
     }
 }
@@ -94,9 +95,13 @@ mod tests {
         for text in ["none", "process", "interval(100ms)", "sync"] {
             assert_eq!(text.parse::<Durability>().unwrap().to_string(), text);
         }
+        for (text, seconds) in [("interval(1h)", 3600), ("interval(2min)", 120)] {
+            let time = Duration::from_secs(seconds);
+            assert_eq!(text.parse::<Durability>().unwrap(), Durability::Interval(time));
+        }
         assert_eq!("interval(2s)".parse::<Durability>().unwrap().to_string(), "interval(2000ms)");
         for text in
-            ["", "Sync", "interval", "interval()", "interval(0ms)", "interval(5)", "interval(1h)"]
+            ["", "Sync", "interval", "interval()", "interval(0ms)", "interval(5)", "interval(1d)"]
         {
             assert!(text.parse::<Durability>().is_err(), "{text}");
         }

@@ -3,7 +3,7 @@
 //! [`terrane_lab::cs265`] describes the language. A bad line is reported on standard error with its
 //! number; the lines before and after it count, and the exit status is 1.
 
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ use terrane_policy::design::MemtableKind;
 use crate::exit::{self, Exit};
 use crate::open;
 use crate::output;
+use crate::terminal::{Paint, is_input_from_person};
 
 /// The number of pages in the buffer without `-b`.
 const PAGES_DEFAULT: u32 = 1000;
@@ -96,6 +97,10 @@ impl Cs265Args {
         };
         let db = self.open(scratch.as_ref())?;
         let fanout = self.fanout.unwrap_or(DENT_FANOUT);
+        if is_input_from_person() {
+            let hint = "commands: p KEY VALUE, g KEY, r FROM TO, d KEY, l \"FILE\", s; Ctrl-D ends";
+            let _ = writeln!(io::stderr(), "{}", Paint::stderr().dim(hint));
+        }
         let depth = FixedDepth::new(self.buffer_entries(), fanout, self.depth);
         let out = BufWriter::with_capacity(OUT_BYTES, output::stdout());
         let mut failed = None;

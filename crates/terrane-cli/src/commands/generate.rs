@@ -1,8 +1,9 @@
 //! `terrane completions` and `terrane man`: files generated from the definition of the command line.
 
 use std::io::Write;
+use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, Command};
 use clap_complete::Shell;
 
@@ -33,16 +34,32 @@ impl CompletionsArgs {
     }
 }
 
-/// Print the manual page of the command or of a subcommand
+const MAN_EXAMPLES: &str = "\
+Examples:
+  terrane man bench | man -l -
+  terrane man --out ~/.local/share/man/man1   (all pages, for man terrane-bench)";
+
+/// Print the manual page of the command or of a subcommand, or write all pages
 #[derive(Debug, Clone, Args)]
+#[command(after_help = MAN_EXAMPLES)]
 pub(crate) struct ManArgs {
     /// The subcommand, such as `bench` or `inspect table`
     subcommand: Vec<String>,
+
+    /// Write the pages of all subcommands into a directory, which is created if it does not exist
+    #[arg(long, value_name = "DIR", conflicts_with = "subcommand")]
+    out: Option<PathBuf>,
 }
 
 impl ManArgs {
     /// Prints the page of `command`, the whole command line, or of a subcommand.
     pub(crate) fn run(&self, mut command: Command) -> Result<Exit> {
+        if let Some(dir) = &self.out {
+            std::fs::create_dir_all(dir)
+                .and_then(|()| clap_mangen::generate_to(command, dir))
+                .with_context(|| format!("cannot write manual pages into {}", dir.display()))?;
+            return Ok(Exit::Done);
+        }
         command.build();
         for name in &self.subcommand {
             let found = command.find_subcommand(name).cloned();

@@ -8,10 +8,11 @@ use serde::Serialize;
 use terrane::{OptionInfo, Options};
 
 use crate::engine_flags::plain;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::output;
 use crate::terminal::Paint;
 use terrane_lab::json::{SCHEMA, write_line};
+use terrane_policy::near::did_you_mean;
 
 /// Document the options of the engine
 #[derive(Debug, Clone, Args)]
@@ -26,8 +27,12 @@ pub(crate) struct OptionsArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 enum OptionsCommand {
-    /// List all options: purpose, default, accepted values, cost
-    List,
+    /// List all options, or some: purpose, default, accepted values, cost
+    List {
+        /// The options, such as memory_budget
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+    },
 }
 
 #[derive(Serialize)]
@@ -47,8 +52,9 @@ impl OptionsArgs {
     pub(crate) fn run(&self) -> Result<Exit> {
         let mut out = output::text_or_json(self.json);
         // `list` is the only subcommand, so it may be omitted.
-        let OptionsCommand::List = self.command.clone().unwrap_or(OptionsCommand::List);
-        for (number, info) in Options::table().iter().enumerate() {
+        let OptionsCommand::List { names } =
+            self.command.clone().unwrap_or(OptionsCommand::List { names: Vec::new() });
+        for (number, info) in chosen(&names)?.iter().enumerate() {
             if self.json {
                 write_line(&mut out, &JsonOption::of(info))?;
             } else {
@@ -60,6 +66,23 @@ impl OptionsArgs {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Returns the options of these names, or all of them.
+fn chosen(names: &[String]) -> Result<Vec<OptionInfo>> {
+    let all = Options::table();
+    if names.is_empty() {
+        return Ok(all.into_iter().collect());
+    }
+    let find = |name: &String| {
+        let wanted = name.trim_start_matches('-').replace('-', "_");
+        let found = Options::table().into_iter().find(|info| info.name == wanted);
+        found.ok_or_else(|| {
+            let meant = did_you_mean(&wanted, all.iter().map(|info| info.name));
+            usage(format!("unknown option '{name}'{meant}"))
+        })
+    };
+    names.iter().map(find).collect()
 }
 
 fn flag(name: &str) -> String {

@@ -8,7 +8,7 @@
 //! With `--json` every answer is an object on a line, errors included: `{"schema":1,"ok":true}`,
 //! `{"schema":1,"value":…}` (null if absent), `{"schema":1,"count":3}`,
 //! `{"schema":1,"error":…,"line":7}`. A scan writes `{"key":…,"value":…}` for each entry, and then
-//! `{"schema":1,"entries":2}`, which marks it complete. `stats --openmetrics` answers with
+//! `{"schema":1,"entries":2}`, which marks it complete; `keys` writes `{"schema":1,"key":…}` for each key. `stats --openmetrics` answers with
 //! `{"schema":1,"openmetrics":…}`.
 //!
 //! | module | one line |
@@ -46,8 +46,8 @@ use terrane_lab::spec;
 const OUT_BYTES: usize = 64 << 10;
 
 const EXAMPLES: &str = "\
-Commands: put get del scan prefix count batch…end stats tree events advise
-flush compact keyspaces use help exit
+Commands: put get del scan prefix count exists keys batch…end stats tree
+events advise flush compact keyspaces use help exit
 
 Keys and values: word 'single quoted' \"esc\\n\\x00\" 0xdeadbeef u64:42 i32:-1 @file
 Ranges: a..m  a..=m  ..m  a..  ..

@@ -57,7 +57,7 @@ impl SweepArgs {
             out,
             "{} to run, about {}; {} done",
             human::counted(due.len() as u64, "experiment"),
-            sweep::time(options.estimate(&due, &done)),
+            human::seconds(options.estimate(&due, &done)),
             experiments.len() * self.rounds as usize - due.len()
         )?;
         Ok(Exit::Done)

@@ -105,9 +105,11 @@ fn design_errors_name_the_accepted_text() {
             "leveling; memtable=hash-skiplist(prefix=6)",
             "as in 'hash-skiplist(prefix=6,buckets=100000)'",
         ),
+        ("T=4", "as in 'leveling T=4'"),
+        ("levelling", "unknown design 'levelling'; did you mean 'leveling'?"),
         ("tiering; trigger=prefix(x)", "as in 'prefix(1GiB,5,1.2)'"),
         ("leveling; buffer=big", "found 'buffer=big', expected a number of bytes"),
-        ("leveling; triger=run-count", "one of the keys"),
+        ("leveling; triger=run-count", "unknown setting 'triger'; did you mean 'trigger'?"),
     ] {
         let (code, _, error) = run_to_end(&["design", "show", design], "");
         assert!(code == 2 && error.contains(part), "{design}: {code} {error}");

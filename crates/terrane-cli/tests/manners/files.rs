@@ -68,3 +68,30 @@ fn a_dump_overwrites_a_file_only_on_request() {
     assert_eq!(run_to_end(&["dump", &db, "--range", "b"], "").0, 2);
     assert_eq!(run_to_end(&["dump", &path(dir.path(), "none")], "").0, 1);
 }
+
+#[test]
+fn manual_pages_tables_and_checkpoints_are_handled_together_or_as_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let pages = path(dir.path(), "man");
+    done(&["man", "--out", &pages], "");
+    let names: Vec<String> = std::fs::read_dir(&pages)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(names.iter().any(|name| name == "terrane-bench.1") && names.len() > 20, "{names:?}");
+    let db = path(dir.path(), "db");
+    done(&["shell", &db], "put a 1\nflush\nput b 2\nflush\n");
+    let copy = path(dir.path(), "copy");
+    let line = done(&["checkpoint", &db, &copy, "--json"], "");
+    let copied: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(copied["path"], copy);
+    let tables: Vec<String> = std::fs::read_dir(&copy)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().to_str().unwrap().to_owned())
+        .filter(|path| path.ends_with(".sst"))
+        .collect();
+    let args = ["inspect", "table", "--json"].into_iter().chain(tables.iter().map(String::as_str));
+    let lines = done(&args.collect::<Vec<_>>(), "");
+    assert_eq!(lines.lines().count(), tables.len());
+    assert_eq!(tables.len(), 2);
+}

@@ -64,3 +64,26 @@ fn bad_numbers_are_refused_with_the_accepted_values() {
         assert!(expected == "COUNT" || error.contains(expected), "{args:?}: {error}");
     }
 }
+
+#[test]
+fn a_negative_number_is_a_bad_value_and_not_an_unknown_flag() {
+    let (code, _, error) = run_to_end(&["bench", "--num", "-5"], "");
+    assert!(code == 2 && error.contains("--num") && error.contains("whole number"), "{error}");
+    let (code, _, error) = run_to_end(&["stability", "--testing", "0"], "");
+    assert!(code == 2 && error.contains("longer than 0 s and at most 24 h"), "{error}");
+    let (code, _, error) = run_to_end(&["bench", "--value-size", "2GiB"], "");
+    assert!(code == 2 && error.contains("at most 1GiB"), "{error}");
+    let (code, _, error) = run_to_end(&["bench", "--workload", "fillrnd"], "");
+    assert!(code == 2 && error.contains("did you mean 'fillrandom'?"), "{error}");
+}
+
+#[test]
+fn one_option_can_be_looked_up_by_either_spelling() {
+    for name in ["memory_budget", "memory-budget", "--memory-budget"] {
+        let args = ["options", "list", "--", name];
+        let text = done(&args, "");
+        assert!(text.starts_with("--memory-budget") && text.lines().count() < 9, "{text}");
+    }
+    let (code, _, error) = run_to_end(&["options", "list", "memory_budgt"], "");
+    assert!(code == 2 && error.contains("did you mean 'memory_budget'?"), "{error}");
+}

@@ -96,3 +96,16 @@ fn scans_have_ranges_limits_and_both_directions() {
         assert_eq!(done(&["shell", &db, "-c", line], ""), answer, "{line}");
     }
 }
+
+#[test]
+fn names_of_other_stores_and_listings_of_keys_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    let script =
+        "set a 1\ninsert b 2\nremove a\nexists a\nexists b\nkeys\nkeys b.. limit 1\n.tables\n";
+    assert_eq!(done(&["shell", &db], script), "ok\nok\nok\n0\n1\nb\nb\ndefault\n");
+    let keys = done(&["shell", &db, "--json", "-c", "keys"], "");
+    assert_eq!(keys, "{\"schema\":1,\"key\":\"b\"}\n{\"schema\":1,\"entries\":1}\n");
+    let (code, _, error) = run_to_end(&["shell", &db, "-c", "put a b c"], "");
+    assert!(code == 1 && error.contains("put a 'b c'"), "{error}");
+}

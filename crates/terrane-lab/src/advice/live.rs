@@ -1,5 +1,6 @@
 //! Advice for an open database, from its counters.
 
+use crate::human;
 use anyhow::{Result, anyhow};
 use terrane::{Db, Keyspace, OperationCounts};
 use terrane_policy::advice::{Limits, Objective};
@@ -68,8 +69,10 @@ impl OperationWindow {
         let counts = db.operations().since(&self.counts);
         let operations = OperationProfile::counted(&counts).ok_or_else(|| {
             anyhow!(
-                "there were fewer than {OPERATIONS_MIN} operations since the last advice: {}",
-                counts.total()
+                "advise needs {} operations since the last advice, and counted {}; `terrane advise DIR \
+                 --mix SHARES` needs none",
+                human::count(OPERATIONS_MIN),
+                human::count(counts.total())
             )
         })?;
         let machine = MachineModel::default();

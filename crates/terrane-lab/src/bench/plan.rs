@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use terrane::Options;
+use terrane_policy::near::hint;
 use terrane_workload::{MixOrder, OperationMix, RunOptions, Workload};
 
 use crate::error::usage;
@@ -130,10 +131,11 @@ fn workloads(options: &BenchOptions) -> Result<Vec<Workload>> {
         (names, _) => names.to_vec(),
     };
     let parse = |name: &String| {
-        let workload: Workload = name
-            .trim()
-            .parse()
-            .map_err(|error: terrane_workload::ParseError| usage(format!("--workload: {error}")))?;
+        let workload: Workload =
+            name.trim().parse().map_err(|error: terrane_workload::ParseError| {
+                let hint = hint(&error.found, &error.expected);
+                usage(format!("--workload: unknown workload '{}'{hint}", error.found))
+            })?;
         Ok(match (workload, options.batch_entries) {
             (Workload::FillBatch { .. }, Some(entries)) if !name.contains(':') => {
                 Workload::FillBatch { entries }

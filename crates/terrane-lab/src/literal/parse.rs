@@ -162,6 +162,8 @@ fn ends_well(rest: &str) -> Result<(), LiteralError> {
     if rest.is_empty() || rest.starts_with(char::is_whitespace) || rest.starts_with("..") {
         Ok(())
     } else {
-        Err(LiteralError::new(format!("expected a blank before '{rest}'")))
+        Err(LiteralError::new(format!(
+            "expected a blank before '{rest}'; a text that contains ' is quoted with \""
+        )))
     }
 }

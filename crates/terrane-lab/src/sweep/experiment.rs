@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use terrane_policy::advice::DesignCosts;
+use terrane_policy::near::did_you_mean;
 
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
@@ -17,7 +18,6 @@ use crate::advice::question::OperationProfile;
 use crate::bench::BenchRun;
 use crate::error::usage;
 use crate::json::SCHEMA;
-use crate::near::did_you_mean;
 use crate::program;
 use crate::quantity::{self, KEY_BYTES_MAX, RECORDS_MAX};
 use crate::spec;

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde_json::Value;
+use terrane_policy::near::did_you_mean;
 
 use super::results::ResultLine;
 use crate::error::usage;
-use crate::near::did_you_mean;
 use crate::plot::{Curve, Plot, Scale, Stroke};
 use crate::quantity;
 

@@ -29,7 +29,8 @@ impl Strategy {
 
     fn check_sizes(&self) -> Result<(), ParseError> {
         let number = |holds: bool, key: &str, value: u32| {
-            let wrong = || ParseError::new("design", format!("{key}={value}"), "2 to 1000");
+            let wrong =
+                || ParseError::new("design", format!("{key}={value}"), "a value of 2 to 1000");
             if holds { Ok(()) } else { Err(wrong()) }
         };
         number((2..=1000).contains(&self.size_ratio), "T", self.size_ratio)?;

@@ -86,13 +86,19 @@ macro_rules! options {
             /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if the option is unknown, or the
             /// text is not one of its values.
             pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
-                match name {
+                // The flags of the command have dashes.
+                let name = name.replace('-', "_");
+                match name.as_str() {
                     $(stringify!($name) => {
                         self.$name = Some(parse(stringify!($name), value, $accepted)?);
                     })*
                     _ => {
-                        let known = [$(stringify!($name)),*].join(", ");
-                        return Err(Error::invalid("option", format!("'{name}'"), format!("one of {known}")));
+                        let known = [$(stringify!($name)),*];
+                        let expected = match terrane_policy::near::nearest(&name, known) {
+                            Some(near) => format!("the name of one, such as '{near}'"),
+                            None => format!("one of {}", known.join(", ")),
+                        };
+                        return Err(Error::invalid("option", format!("'{name}'"), expected));
                     }
                 }
                 Ok(())

@@ -17,11 +17,12 @@ use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
 use terrane_lab::literal;
 use terrane_lab::quantity::count;
 
-/// Show the properties of a table file, and with --entries its entries
+/// Show the properties of table files, and with --entries its entries
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TableArgs {
-    /// The .sst file
-    path: PathBuf,
+    /// The .sst files
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
 
     /// Print the entries too: key, sequence number, value or (deleted)
     #[arg(long)]
@@ -81,21 +82,31 @@ struct JsonTableEntry<'a> {
 impl TableArgs {
     /// Prints the properties of the table.
     pub(super) fn run(&self) -> Result<Exit> {
-        let report = inspect::table(&self.path)?;
         let mut out = BufWriter::new(output::text_or_json(self.json));
-        if self.json {
-            write_line(&mut out, &JsonTableReport::of(&report))?;
-        } else {
-            write_report(&mut out, &report)?;
-        }
-        if self.entries {
-            let done = self.write_entries(&mut out, &report);
-            // Entries before a damaged block are printed too.
+        for (number, path) in self.paths.iter().enumerate() {
+            let written = inspect::table(path).map_err(Into::into).and_then(|report| {
+                if number > 0 && !self.json {
+                    writeln!(out)?;
+                }
+                self.write(&mut out, &report)
+            });
+            // Tables before a damaged one, and entries before a damaged block, are printed too.
             out.flush()?;
-            done?;
+            written?;
         }
-        out.flush()?;
         Ok(Exit::Done)
+    }
+
+    fn write(&self, out: &mut impl Write, report: &TableReport) -> Result<()> {
+        if self.json {
+            write_line(out, &JsonTableReport::of(report))?;
+        } else {
+            if self.paths.len() > 1 {
+                writeln!(out, "{}", report.path.display())?;
+            }
+            write_report(out, report)?;
+        }
+        if self.entries { self.write_entries(out, report) } else { Ok(()) }
     }
 
     fn write_entries(&self, out: &mut impl Write, report: &TableReport) -> Result<()> {

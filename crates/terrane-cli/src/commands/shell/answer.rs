@@ -34,6 +34,12 @@ struct JsonValue<'a> {
 }
 
 #[derive(Serialize)]
+struct JsonKey<'a> {
+    schema: u32,
+    key: JsonBytes<'a>,
+}
+
+#[derive(Serialize)]
 struct JsonCount {
     schema: u32,
     count: u64,
@@ -123,7 +129,10 @@ impl Answers {
         if self.is_json {
             return self.json(&JsonCount { schema: SCHEMA, count });
         }
-        self.line(&count.to_string())
+        match self.is_for_person {
+            true => self.line(&human::count(count)),
+            false => self.line(&count.to_string()),
+        }
     }
 
     /// Writes an entry of a scan.
@@ -134,6 +143,14 @@ impl Answers {
         let gap = if self.is_for_person { "   " } else { "\t" };
         let (key, value) = (literal::print(key), literal::print(value));
         writeln!(self.out, "{key}{gap}{value}")
+    }
+
+    /// Writes a key.
+    pub(super) fn key(&mut self, key: &[u8]) -> io::Result<()> {
+        if self.is_json {
+            return self.json(&JsonKey { schema: SCHEMA, key: JsonBytes(key) });
+        }
+        self.line(&literal::print(key))
     }
 
     /// Writes the end of a scan.

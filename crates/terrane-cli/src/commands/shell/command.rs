@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use terrane_lab::literal::KeyBounds;
-use terrane_lab::near;
+use terrane_policy::near;
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +14,7 @@ pub(super) enum Command {
     DeleteRange(KeyBounds),
     Scan { range: KeyBounds, limit: u64, order: Order },
     Count { range: KeyBounds },
+    Keys { range: KeyBounds, limit: u64 },
     Batch,
     End,
     Abort,
@@ -99,6 +100,8 @@ pub(super) const ALL: &[About] = &[
         "the number of keys in a range; reads all keys, but no values apart",
         "count prefix user:",
     ),
+    about("exists", "KEY", "1 if a key exists, else 0", "exists user:42"),
+    about("keys", "[RANGE] [limit N]", "the keys of a range, in order", "keys a..m limit 10"),
     about(
         "batch",
         "",
@@ -148,8 +151,27 @@ pub(super) const ALL: &[About] = &[
     about("exit", "", "leave; so does Ctrl-D", "exit"),
 ];
 
+/// Names that other stores have for commands.
+const ALIASES: [(&str, &str); 9] = [
+    ("set", "put"),
+    ("insert", "put"),
+    ("delete", "del"),
+    ("remove", "del"),
+    ("tables", "keyspaces"),
+    ("databases", "keyspaces"),
+    ("info", "stats"),
+    ("quit", "exit"),
+    ("?", "help"),
+];
+
+/// Returns the name of the command that `name` is another name for, or `name`.
+pub(super) fn canonical(name: &str) -> &str {
+    ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name)
+}
+
 /// Finds a command by its name.
 pub(super) fn find(name: &str) -> Option<&'static About> {
+    let name = canonical(name);
     ALL.iter().find(|about| about.name == name)
 }
 

@@ -1,5 +1,6 @@
 //! Parses lines into commands.
 
+use std::ops::Bound::Included;
 use std::time::Duration;
 
 use super::command::{self, Advise, Command, Order};
@@ -21,10 +22,11 @@ pub(super) fn parse(line: &[u8]) -> Result<Option<Command>, String> {
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let name = name.to_ascii_lowercase();
     // Accept dot commands, which users of other tools type.
-    let name = name.strip_prefix('.').unwrap_or(&name);
-    let mut words = Words { rest: rest.trim_start() };
+    let name = command::canonical(name.strip_prefix('.').unwrap_or(&name));
+    let arguments = rest.trim_start();
+    let mut words = Words { rest: arguments };
     let command = words.command(name)?;
-    words.end(name)?;
+    words.end(name, arguments)?;
     Ok(Some(command))
 }
 
@@ -38,7 +40,15 @@ impl<'a> Words<'a> {
         Ok(match name {
             "put" => Command::Put { key: self.literal(name)?, value: self.literal(name)? },
             "get" => Command::Get { key: self.literal(name)? },
-            "del" | "delete" => self.delete()?,
+            "del" => self.delete()?,
+            "exists" => {
+                let key = self.literal(name)?;
+                Command::Count { range: (Included(key.clone()), Included(key)) }
+            }
+            "keys" => {
+                let range = self.range_unless(&["limit"])?;
+                Command::Keys { range, limit: self.limit()?.unwrap_or(u64::MAX) }
+            }
             "scan" => {
                 let range = self.range_unless(&["limit", "reverse"])?;
                 self.scan(range)?
@@ -63,8 +73,8 @@ impl<'a> Words<'a> {
                 Command::Rename { keyspace: self.keyspace(name)?, new_name: self.keyspace(name)? }
             }
             "drop" => Command::Drop { keyspace: self.keyspace(name)? },
-            "help" | "?" => Command::Help { about: self.word().map(str::to_ascii_lowercase) },
-            "exit" | "quit" => Command::Exit,
+            "help" => Command::Help { about: self.word().map(str::to_ascii_lowercase) },
+            "exit" => Command::Exit,
             other => return Err(unknown(other)),
         })
     }
@@ -129,14 +139,22 @@ impl<'a> Words<'a> {
         loop {
             if self.keyword("reverse") {
                 order = Order::Descending;
-            } else if self.keyword("limit") {
-                let word = self.word().unwrap_or_default();
-                limit = terrane_lab::quantity::count(word)
-                    .map_err(|error| format!("invalid limit '{word}': {error}"))?;
+            } else if let Some(given) = self.limit()? {
+                limit = given;
             } else {
                 return Ok(Command::Scan { range, limit, order });
             }
         }
+    }
+
+    /// Parses `limit N`, if it comes next.
+    fn limit(&mut self) -> Result<Option<u64>, String> {
+        if !self.keyword("limit") {
+            return Ok(None);
+        }
+        let word = self.word().unwrap_or_default();
+        let limit = terrane_lab::quantity::count(word);
+        limit.map(Some).map_err(|error| format!("invalid limit '{word}': {error}"))
     }
 
     /// Parses `apply`, `gain N` and `within TIME`, in any order.
@@ -181,13 +199,20 @@ impl<'a> Words<'a> {
         Some(word)
     }
 
-    fn end(&self, command: &str) -> Result<(), String> {
+    /// Checks that all of `arguments` was parsed.
+    fn end(&self, command: &str, arguments: &str) -> Result<(), String> {
         if self.rest.is_empty() {
             return Ok(());
         }
         let rest = self.rest;
         let usage = usage(command);
-        Err(format!("unexpected '{rest}'; {usage}; quote text that contains blanks"))
+        let quoted = match (command, arguments.split_once(char::is_whitespace)) {
+            _ if arguments.contains('\'') => String::new(),
+            ("get" | "del" | "exists", _) => format!(": {command} '{arguments}'"),
+            ("put", Some((key, value))) => format!(": put {key} '{}'", value.trim()),
+            _ => String::new(),
+        };
+        Err(format!("unexpected '{rest}'; {usage}; quote text that contains blanks{quoted}"))
     }
 }
 
@@ -205,7 +230,7 @@ fn unknown(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::Bound::{Excluded, Included, Unbounded};
+    use std::ops::Bound::{Excluded, Unbounded};
 
     use super::*;
 
@@ -239,6 +264,14 @@ mod tests {
         assert_eq!(read(".quit"), Command::Exit);
         assert_eq!(read("stats"), Command::Stats { is_open_metrics: false });
         assert_eq!(read("stats --openmetrics"), Command::Stats { is_open_metrics: true });
+        assert_eq!(read("set a b"), read("put a b"));
+        assert_eq!(read("INSERT a b"), read("put a b"));
+        assert_eq!(read("remove a"), read("del a"));
+        assert_eq!(read(".tables"), Command::Keyspaces);
+        let a = (Included(b"a".to_vec()), Included(b"a".to_vec()));
+        assert_eq!(read("exists a"), Command::Count { range: a });
+        assert_eq!(read("keys"), Command::Keys { range: all_keys(), limit: u64::MAX });
+        assert_eq!(read("keys a..c limit 2"), Command::Keys { range: range.clone(), limit: 2 });
         assert_eq!(parse(b" # a comment"), Ok(None));
         assert_eq!(parse(b""), Ok(None));
     }
@@ -255,6 +288,10 @@ mod tests {
         for (line, part) in [
             (&b"put a"[..], "usage: 'put KEY VALUE'"),
             (b"put a b c", "unexpected 'c'; usage: 'put KEY VALUE'"),
+            (b"put a b c", "quote text that contains blanks: put a 'b c'"),
+            (b"get a b", "quote text that contains blanks: get 'a b'"),
+            (b"get 'it's 1'", "a text that contains ' is quoted with \""),
+            (b"keys reverse", "a range such as"),
             (b"get", "usage: 'get KEY'"),
             (b"gte a", "unknown command"),
             (b"gett a", "did you mean 'get'"),

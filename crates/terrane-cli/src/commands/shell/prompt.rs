@@ -129,7 +129,8 @@ impl Completion {
                 let names = command::ALL.iter().map(|about| about.name.to_owned());
                 names.filter(|name| name.starts_with(typed)).collect()
             }
-            ["put" | "get" | "del" | "scan" | "prefix"] | ["count", "prefix"] => self.keys(typed),
+            ["put" | "get" | "del" | "exists" | "keys" | "scan" | "prefix"]
+            | ["count", "prefix"] => self.keys(typed),
             _ => Vec::new(),
         }
     }

@@ -132,6 +132,7 @@ impl Session {
             }
             Command::Scan { range, limit, order } => self.scan(range, limit, order)?,
             Command::Count { range } => self.count(range)?,
+            Command::Keys { range, limit } => self.keys(range, limit)?,
             Command::Batch => self.batch = Some(Batch { writes: WriteBatch::new(), errors: 0 }),
             Command::End | Command::Abort => return Err(anyhow!("no open batch; see 'batch'")),
             Command::Stats { is_open_metrics } => self.stats(is_open_metrics)?,
@@ -186,8 +187,9 @@ impl Session {
                 self.keyspace = self.db.keyspace(&keyspace, KeyspaceOptions::new())?;
             }
             _ => {
-                let known = "put, del, use, help, end and abort";
-                return Err(anyhow!("a batch accepts {known}"));
+                return Err(anyhow!(
+                    "a batch accepts put, del, use and help; finish it with 'end' or 'abort' first"
+                ));
             }
         }
         Ok(())
@@ -258,6 +260,24 @@ impl Session {
         Ok(self.answers.count(count)?)
     }
 
+    fn keys(&mut self, range: KeyBounds, limit: u64) -> Result<()> {
+        let cancellable = self.cancellable();
+        let begun = Instant::now();
+        let mut entries = self.keyspace.range(range)?.keys_only();
+        let mut count = 0;
+        while count < limit && entries.advance()? {
+            self.answers.key(entries.key())?;
+            count += 1;
+            if cancellable.is_some() && interrupt::is_cancelled() {
+                return Err(anyhow!(
+                    "cancelled after {}",
+                    terrane_lab::human::counted(count, "key")
+                ));
+            }
+        }
+        Ok(self.answers.entries(count, begun)?)
+    }
+
     /// Lets Ctrl-C cancel the current command on a terminal; a script is ended instead.
     fn cancellable(&self) -> Option<interrupt::Cancellable> {
         self.answers.is_for_person().then(interrupt::Cancellable::begin)
@@ -292,6 +312,9 @@ impl Session {
 
     fn events(&mut self, limit: usize) -> Result<()> {
         let events = self.db.events();
+        if events.is_empty() && self.answers.is_for_person() {
+            return Ok(self.answers.text("no events since the database was opened\n")?);
+        }
         for event in events.iter().skip(events.len().saturating_sub(limit)) {
             if self.answers.is_json() {
                 self.answers.json(&JsonEvent::of(event))?;

@@ -12,7 +12,7 @@ use terrane_workload::{Distribution, Indexes, OperationMix, RunOptions, ValueSiz
 
 use crate::engine_flags::EngineFlags;
 use terrane_lab::quantity::{
-    KEY_BYTES_MAX, bytes_in, count, count_in, number_in, some_time, time, value_size,
+    KEY_BYTES_MAX, bytes_in, count, count_in, number_in, phase_time, some_time, time, value_size,
 };
 
 const EXAMPLES: &str = "\
@@ -52,11 +52,11 @@ pub(crate) struct StabilityArgs {
     pub(super) utilization: f64,
 
     /// The duration of the testing phase: seconds, or with a unit such as 20m
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = time)]
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = phase_time)]
     pub(super) testing: Duration,
 
     /// The duration of the running phase
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = time)]
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = phase_time)]
     pub(super) running: Duration,
 
     /// The warm-up excluded from the testing phase, because a freshly loaded tree has few runs

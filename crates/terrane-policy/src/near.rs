@@ -3,12 +3,29 @@
 /// Returns the name most similar to `name`, if one is similar enough.
 pub fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = names.into_iter().map(|known| (distance(name, known), known)).min()?;
-    (near.0 <= (name.len() / 3).max(1)).then_some(near.1)
+    let is_near = near.0 <= (name.len() / 3).max(1) || abbreviates(name, near.1);
+    is_near.then_some(near.1)
+}
+
+/// Returns true if `name` has at least half of the letters of `known`, in the same order.
+fn abbreviates(name: &str, known: &str) -> bool {
+    let mut letters = known.chars();
+    name.len() * 2 >= known.len() && name.chars().all(|one| letters.any(|letter| letter == one))
 }
 
 /// Returns `; did you mean 'get'?`, or an empty string.
 pub fn did_you_mean<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, names).map_or(String::new(), |near| format!("; did you mean '{near}'?"))
+}
+
+/// Returns what to do about an unknown name: the name that was meant, if one is similar, or all names.
+/// `expected` is a list such as `one of a, b or c`.
+pub fn hint(name: &str, expected: &str) -> String {
+    let list = expected.strip_prefix("one of ").unwrap_or_default();
+    let list = list.strip_prefix("the keys ").unwrap_or(list);
+    let names = list.split([',', ' ']).filter(|word| !matches!(*word, "" | "or" | "and"));
+    let meant = did_you_mean(name, names);
+    if meant.is_empty() { format!(", expected {expected}") } else { meant }
 }
 
 /// Returns the number of insertions, deletions, substitutions and transpositions of adjacent
@@ -43,8 +60,12 @@ mod tests {
         assert_eq!(nearest("pu", names), Some("put"));
         assert_eq!(nearest("kespaces", names), Some("keyspaces"));
         assert_eq!(nearest("select", names), None);
+        assert_eq!(nearest("fillrnd", ["fillseq", "fillrandom"]), Some("fillrandom"));
+        assert_eq!(nearest("xyz", ["get"]), None);
         assert_eq!(did_you_mean("gat", names), "; did you mean 'get'?");
         assert_eq!(did_you_mean("select", names), "");
+        assert_eq!(hint("gat", "one of get, put or delete"), "; did you mean 'get'?");
+        assert_eq!(hint("select", "one of get or put"), ", expected one of get or put");
         assert_eq!((distance("kitten", "sitting"), distance("", "abc")), (3, 3));
         assert_eq!((distance("nmu", "num"), distance("abc", "")), (1, 3));
     }
