@@ -1,6 +1,6 @@
-//! The arguments of measurements that check claims of papers.
+//! The arguments of measurements that check claims of papers, and the command line for reports.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
@@ -43,4 +43,14 @@ impl MeasurementArgs {
         })?;
         Ok(Some(found))
     }
+}
+
+/// Returns the command line of this process, for the report.
+pub(crate) fn command_line() -> String {
+    let mut words = std::env::args();
+    let program = words.next().unwrap_or_default();
+    let program = Path::new(&program)
+        .file_name()
+        .map_or(program.clone(), |name| name.to_string_lossy().into_owned());
+    std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ")
 }

@@ -8,16 +8,23 @@
 //! | `EXPERIMENT.csv` | every measurement and round, a line each |
 //! | `environment.json` | machine, commit, command, date, seed, scale |
 //!
+//! Other commands leave a [`figures::FigureReport`] with `--out`.
+//!
 //! | module | one line |
 //! |---|---|
 //! | `page` | the page |
+//! | [`figures`] | a report of figures without claims |
+//! | [`benched`], [`simulated`] | the figures of `bench` and of `simulate` |
 //! | `style` | its style sheet |
 //! | [`environment`] | the setting of a run |
 //! | `csv` | the measurements in long form |
 
+pub mod benched;
 mod csv;
 pub mod environment;
+pub mod figures;
 mod page;
+pub mod simulated;
 mod style;
 
 use std::fs;

@@ -43,8 +43,12 @@ use terrane_lab::bench::{
 };
 use terrane_lab::json::{self, SCHEMA};
 use terrane_lab::machine::Machine;
+use terrane_lab::report::Environment;
+use terrane_lab::report::benched::of_bench;
+use terrane_lab::report::figures::FigureReport;
 
 use crate::exit::Exit;
+use crate::measurement::command_line;
 use crate::output;
 
 #[derive(Serialize)]
@@ -63,6 +67,9 @@ impl BenchArgs {
             return memtable::run(self);
         }
         let plan = BenchPlan::new(self.options()?)?;
+        if let Some(dir) = &self.out {
+            FigureReport::prepare(dir)?;
+        }
         let home = BenchHome::new(self.db.as_deref(), &plan, self.keep)?;
         let machine = Machine::here(home.path());
         let mut out = output::text_or_json(self.json);
@@ -99,6 +106,11 @@ impl BenchArgs {
         }
         out.flush()?;
         drop(out);
+        if let Some(dir) = &self.out {
+            let environment = Environment::of_run(home.path(), plan.run.seed, command_line());
+            let page = of_bench(&plan, &designs)?.write(dir, &environment)?;
+            let _ = writeln!(io::stderr(), "report: {}", page.display());
+        }
         if let (true, Some(path)) = (self.keep, &self.db) {
             let _ = writeln!(io::stderr(), "kept in {}", path.display());
         }

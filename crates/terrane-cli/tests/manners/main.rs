@@ -11,6 +11,7 @@ mod numbers;
 mod odd_paths;
 mod readers;
 mod related_files;
+mod reports;
 mod shell;
 mod stats;
 mod support;

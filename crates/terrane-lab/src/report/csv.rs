@@ -7,7 +7,8 @@ use crate::results::Results;
 /// The columns for the keys of a measurement; no metric has more.
 const KEYS: usize = 4;
 
-fn quoted(text: &str) -> String {
+/// Returns a field of CSV.
+pub(super) fn quoted(text: &str) -> String {
     match text.contains([',', '"', '\n']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.to_owned(),

@@ -51,6 +51,14 @@ impl Environment {
         }
     }
 
+    /// Describes a run of this machine that ends now, with databases in `dir`, which no paper gives a
+    /// scale.
+    #[must_use]
+    pub fn of_run(dir: &Path, seed: u64, command: String) -> Self {
+        let options = ExperimentOptions { seed, rounds: 1, ..Default::default() };
+        Self { machine: Machine::here(dir).to_string(), ..Self::now(&options, command) }
+    }
+
     /// Describes results of which only the machine is known.
     #[must_use]
     pub fn of_results(machine: Option<&str>, command: String) -> Self {

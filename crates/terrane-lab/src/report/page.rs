@@ -31,6 +31,12 @@ pub(super) fn page(all: &[ReportedExperiment<'_>], environment: &Environment) ->
 }
 
 fn head(all: &[ReportedExperiment<'_>], environment: &Environment) -> String {
+    let title = if all.len() == 1 { "The paper and here" } else { "The papers and here" };
+    format!("<h1>{title}</h1>\n{}{LEGEND}", setting(environment))
+}
+
+/// Returns the setting of a run as a list.
+pub(super) fn setting(environment: &Environment) -> String {
     let Environment { machine, version, program, commit, command, date, seed, scale, rounds } =
         environment;
     let commit = commit.as_deref().unwrap_or("unknown");
@@ -50,10 +56,7 @@ fn head(all: &[ReportedExperiment<'_>], environment: &Environment) -> String {
             _ => format!("<dt>{name}<dd>{value}\n"),
         }
     });
-    let title = if all.len() == 1 { "The paper and here" } else { "The papers and here" };
-    let mut text = format!("<h1>{title}</h1>\n<dl>\n{}</dl>\n", rows.collect::<String>());
-    text.push_str(LEGEND);
-    text
+    format!("<dl>\n{}</dl>\n", rows.collect::<String>())
 }
 
 fn chip(outcome: ClaimOutcome, count: Option<usize>) -> String {

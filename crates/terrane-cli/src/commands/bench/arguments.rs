@@ -152,6 +152,11 @@ pub(crate) struct BenchArgs {
     #[arg(long, requires = "db")]
     pub(super) keep: bool,
 
+    /// Write report.html to a directory, with an SVG for each metric, the lines of --json, CSV and
+    /// environment.json
+    #[arg(long, value_name = "DIR", conflicts_with = "memtable")]
+    pub(super) out: Option<PathBuf>,
+
     /// Print a JSON object per line
     #[arg(long)]
     pub(super) json: bool,

@@ -10,12 +10,13 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use terrane_lab::experiments::{self, Experiment, ExperimentOptions};
 use terrane_lab::judge::counted;
 use terrane_lab::papers::PaperFile;
+use terrane_lab::progress;
 use terrane_lab::quantity::{count_in, number_in};
 use terrane_lab::report::{self, Environment};
 use terrane_lab::results::Results;
 
 use crate::exit::{Exit, usage};
-use crate::measurement::MeasurementArgs;
+use crate::measurement::{MeasurementArgs, command_line};
 use crate::output::write_document;
 
 /// The name that stands for all experiments.
@@ -81,9 +82,16 @@ impl RunArgs {
         for experiment in &chosen {
             options.scale = self.measurement.scale.unwrap_or(experiment.default_scale);
             options.checkpoint = self.out.as_ref().map(|dir| checkpoint(dir, experiment));
-            let results = experiment
-                .run(&options)
-                .with_context(|| format!("experiment {} failed", experiment.name))?;
+            let minutes = experiment.cost.minutes;
+            let about = match options.scale == experiment.default_scale {
+                true => format!("{} of about {minutes} min,", experiment.name),
+                false => format!("{} at scale {},", experiment.name, options.scale),
+            };
+            let spinner = progress::spinner(about);
+            let results = experiment.run(&options);
+            spinner.finish_and_clear();
+            let results =
+                results.with_context(|| format!("experiment {} failed", experiment.name))?;
             let document = experiments::document(&results)?;
             match &self.out {
                 Some(dir) => store(dir, &results, &document)?,
@@ -125,16 +133,6 @@ impl RunArgs {
             checkpoint: None,
         })
     }
-}
-
-/// Returns the command line of this process, for the report.
-pub(super) fn command_line() -> String {
-    let mut words = std::env::args();
-    let program = words.next().unwrap_or_default();
-    let program = Path::new(&program)
-        .file_name()
-        .map_or(program.clone(), |name| name.to_string_lossy().into_owned());
-    std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the file that keeps the measured parts of an interrupted experiment.

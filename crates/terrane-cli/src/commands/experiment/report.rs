@@ -10,8 +10,8 @@ use terrane_lab::experiments;
 use terrane_lab::report::{self, Environment};
 use terrane_lab::results::Results;
 
-use super::measure::command_line;
 use crate::exit::{Exit, usage};
+use crate::measurement::command_line;
 use crate::output::write_document;
 
 /// Render the document of stored results, without measuring

@@ -140,6 +140,11 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = count_in::<usize>(1..=u64::MAX))]
     pub(super) tables_max: usize,
 
+    /// Write report.html to a directory, with plots of rates, runs and latencies, the lines of --json,
+    /// CSV and environment.json
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+
     /// Print a JSON object per design
     #[arg(long)]
     pub(super) json: bool,
