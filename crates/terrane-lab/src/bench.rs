@@ -42,6 +42,8 @@ pub fn run(
     on_row: &mut dyn FnMut(&WorkloadRow) -> Result<()>,
 ) -> Result<Vec<Vec<DesignRun>>> {
     let mut designs: Vec<Vec<DesignRun>> = plan.designs.iter().map(|_| Vec::new()).collect();
+    let steps = plan.workloads.len() * plan.designs.len() * plan.repeat as usize;
+    let mut step = 1;
     for repetition in 1..=plan.repeat {
         for (design, repetitions) in plan.designs.iter().zip(&mut designs) {
             let dir = home.dir_of(design, plan);
@@ -51,7 +53,9 @@ pub fn run(
                 WorkloadRunner::open_new(plan, design, dir.clone())?
             };
             let log_dir = runner.log_dir();
-            repetitions.push(runner.repetition(repetition).run(on_row)?);
+            let runner = runner.repetition(repetition).step(step, steps);
+            repetitions.push(runner.run(on_row)?);
+            step += plan.workloads.len();
             if !home.is_existing() && (repetition < plan.repeat || !home.is_kept()) {
                 // The next repetition creates the database again.
                 interrupt::wait_if_ending();

@@ -1,4 +1,5 @@
-//! Progress of long operations on standard error: bars on a terminal, occasional lines otherwise.
+//! Progress of long operations on standard error: bars on a terminal, with the elapsed time and an
+//! estimate of the rest; occasional lines otherwise. A bar takes a line, whatever the terminal's width.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -29,18 +30,18 @@ pub fn line(text: &str) {
 
 /// Returns a bar for `total` steps.
 pub fn bar(total: u64, what: impl Into<Cow<'static, str>>) -> ProgressBar {
-    styled(Some(total), what, "{prefix} {bar:30} {percent:>3}%  {msg}")
+    styled(Some(total), what, "{prefix} {bar:16} {percent:>3}%  {elapsed}, {eta} left  {wide_msg}")
 }
 
 /// Returns a bar for `total_bytes` bytes.
 pub fn bytes(total_bytes: u64, what: impl Into<Cow<'static, str>>) -> ProgressBar {
-    let template = "{prefix} {bar:30} {percent:>3}%  {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left  {msg}";
+    let template = "{prefix} {bar:16} {percent:>3}%  {binary_bytes} of {binary_total_bytes}, {elapsed}, {eta} left  {wide_msg}";
     styled(Some(total_bytes), what, template)
 }
 
 /// Returns a spinner for an operation of unknown length.
 pub fn spinner(what: impl Into<Cow<'static, str>>) -> ProgressBar {
-    let spinner = styled(None, what, "{spinner} {prefix} {elapsed}  {msg}");
+    let spinner = styled(None, what, "{spinner} {prefix} {elapsed}  {wide_msg}");
     spinner.enable_steady_tick(TICK);
     spinner
 }

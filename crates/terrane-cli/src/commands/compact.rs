@@ -2,11 +2,14 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use terrane::Keyspace;
+use terrane::{Db, Keyspace};
 
 use crate::exit::{Exit, usage};
 use crate::open;
@@ -47,6 +50,35 @@ pub(crate) struct CompactArgs {
     json: bool,
 }
 
+/// The time between two updates of the progress.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Merges a range of some keyspaces. The progress is the share of its bytes that compactions have read;
+/// tables that need not be rewritten are not read.
+fn compact(db: &Db, keyspaces: &[Keyspace], range: &KeyBounds) -> Result<()> {
+    let mut total = 0;
+    for keyspace in keyspaces {
+        total += keyspace.approximate_size(range.clone())?;
+    }
+    let bar = progress::bytes(total, "compacting");
+    let before = db.stats().compaction_bytes_read;
+    let done = AtomicBool::new(false);
+    let compacted = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                bar.set_position((db.stats().compaction_bytes_read - before).min(total));
+                thread::park_timeout(TICK);
+            }
+        });
+        let each = |keyspace: &Keyspace| keyspace.compact_range(range.clone());
+        let compacted = keyspaces.iter().try_for_each(each);
+        done.store(true, Ordering::Relaxed);
+        compacted
+    });
+    bar.finish_and_clear();
+    Ok(compacted?)
+}
+
 #[derive(Serialize)]
 struct JsonCompacted {
     schema: u32,
@@ -73,11 +105,7 @@ impl CompactArgs {
         let flushed = keyspaces.iter().try_for_each(Keyspace::flush);
         let bytes = || keyspaces.iter().map(|one| one.tree().shape.size_bytes()).sum::<u64>();
         let before = bytes();
-        let spinner = progress::spinner("compacting");
-        let compacted = flushed.and_then(|()| {
-            keyspaces.iter().try_for_each(|keyspace| keyspace.compact_range(range.clone()))
-        });
-        spinner.finish_and_clear();
+        let compacted = flushed.map_err(Into::into).and_then(|()| compact(&db, &keyspaces, &range));
         let after = bytes();
         let tables = keyspaces.iter().map(|one| one.tree().shape.table_count()).sum::<usize>();
         let stats = db.stats();

@@ -127,8 +127,9 @@ fn write(
     out: &mut dyn Write,
 ) -> Result<u64> {
     let mut out = BufWriter::with_capacity(OUT_BYTES, out);
+    let about = keyspace.approximate_len(bounds.clone()).unwrap_or(0);
     let mut entries = keyspace.range(bounds)?;
-    let bar = progress::spinner("dumping");
+    let bar = progress::bar(about, "dumping");
     let mut count = 0;
     let done = loop {
         match entries.advance() {
@@ -139,6 +140,9 @@ fn write(
         write_entry(&mut out, format, entries.key(), entries.value())?;
         count += 1;
         if count % PROGRESS_EVERY == 0 {
+            // The number of entries is an estimate.
+            bar.set_length(about.max(count));
+            bar.set_position(count);
             bar.set_message(human::counted(count, "entry"));
         }
     };

@@ -56,7 +56,7 @@ impl Progress for WorkloadMeter {
             }
         );
         self.bar.set_message(format!(
-            "{}/s │ memtable {memtable} │ {} in {} │ {} merging │ stalled {}",
+            "{}/s │ {} in {} │ {} merging │ stalled {} │ memtable {memtable}",
             human::number(rate),
             human::bytes(tree.shape.size_bytes()),
             human::counted(runs, "run"),

@@ -26,6 +26,8 @@ pub(super) struct WorkloadRunner<'a> {
     store: TerraneStore,
     contents: Contents,
     repetition: u32,
+    /// The place of the first workload among all of the benchmark, and their number.
+    step: (usize, usize),
 }
 
 /// The results of one design.
@@ -50,7 +52,8 @@ impl<'a> WorkloadRunner<'a> {
         let options = plan.engine.clone().open_mode(OpenMode::MustBeNew);
         let options = options.design(design.design.clone());
         let store = TerraneStore { db: options.open(&dir)? };
-        Ok(Self { plan, design, options, dir, store, contents: Contents::EMPTY, repetition: 1 })
+        let contents = Contents::EMPTY;
+        Ok(Self { plan, design, options, dir, store, contents, repetition: 1, step: (1, 1) })
     }
 
     /// Opens a database loaded earlier.
@@ -70,12 +73,17 @@ impl<'a> WorkloadRunner<'a> {
                 plan.run.key_size_bytes
             )
         })?;
-        Ok(Self { plan, design, options, dir, store, contents, repetition: 1 })
+        Ok(Self { plan, design, options, dir, store, contents, repetition: 1, step: (1, 1) })
     }
 
     /// Sets the number of the repetition.
     pub(super) fn repetition(self, repetition: u32) -> Self {
         Self { repetition, ..self }
+    }
+
+    /// Sets the place of the first workload among all of the benchmark, from 1, and their number.
+    pub(super) fn step(self, place: usize, total: usize) -> Self {
+        Self { step: (place, total), ..self }
     }
 
     /// Returns the directory of the log of the present database.
@@ -98,6 +106,7 @@ impl<'a> WorkloadRunner<'a> {
             let row = self.measure(workload)?;
             on_row(&row)?;
             rows.push(row);
+            self.step.0 += 1;
         }
         let (view, stats) = (self.db().tree(), self.db().stats());
         let name = self.name();
@@ -160,7 +169,9 @@ impl<'a> WorkloadRunner<'a> {
         }
         process::reset_peak_memory();
         let (stats_before, seconds_before) = (self.db().stats(), process::processor_seconds());
-        let meter = WorkloadMeter::new(format!("{workload} on {}", self.name()), self.db());
+        let (place, total) = self.step;
+        let label = format!("[{place}/{total}] {workload} on {}", self.name());
+        let meter = WorkloadMeter::new(label, self.db());
         let report = run(&self.store, workload, &options, &meter)?;
         let settled = if workload.writes() { Some(self.settle()?) } else { None };
         let stats = self.db().stats();
