@@ -22,6 +22,7 @@
 mod history;
 mod key;
 mod log;
+mod lost_range;
 mod manifest;
 mod problem;
 mod repair;
@@ -37,8 +38,9 @@ pub use history::{
 };
 pub use key::{KeyVersion, key};
 pub use log::{LogRecord, LogReport, RecordOperation, SegmentReport, log};
+pub use lost_range::LostRange;
 pub use manifest::{ManifestEdit, manifest};
 pub use problem::{Problem, Progress};
-pub use repair::{RepairReport, repair};
+pub use repair::{RepairReport, repair, repair_with_progress};
 pub use table::{DeletedRange, TableEntry, TableReport, table};
 pub use verify::{Verification, verify, verify_after_power_loss};

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
-use terrane::inspect;
+use serde::{Serialize, Serializer};
+use terrane::inspect::{self, LostRange};
 
 use crate::exit::{Exit, usage};
 use crate::output;
 use crate::problems::{JsonProblem, write_problems};
 use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
+use terrane_lab::literal;
 use terrane_lab::progress;
 
 const EXAMPLES: &str = "\
@@ -47,15 +48,64 @@ struct JsonRepair {
     log_operations: u64,
     keys: u64,
     problems: Vec<JsonProblem>,
+    lost: Vec<JsonLost>,
+}
+
+/// A range of keys that may be missing or old in the new database.
+#[derive(Serialize)]
+struct JsonLost {
+    keyspace: String,
+    first: JsonKey,
+    /// Null if the range has no end.
+    last: Option<JsonKey>,
+    path: String,
+}
+
+/// A key, as in the lines of `load`.
+struct JsonKey(Vec<u8>);
+
+impl Serialize for JsonKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        JsonBytes(&self.0).serialize(serializer)
+    }
+}
+
+impl JsonLost {
+    fn of(lost: &LostRange) -> Self {
+        Self {
+            keyspace: lost.keyspace.clone(),
+            first: JsonKey(lost.first.clone()),
+            last: lost.last.clone().map(JsonKey),
+            path: lost.path.display().to_string(),
+        }
+    }
+}
+
+/// The ranges to print; --json has all.
+const RANGES_PRINTED_MAX: usize = 20;
+
+fn write_lost(out: &mut dyn Write, lost: &[LostRange]) -> std::io::Result<()> {
+    for one in lost.iter().take(RANGES_PRINTED_MAX) {
+        let last = one.last.as_deref().map_or_else(|| "the end".to_owned(), literal::print);
+        let (keyspace, first) = (&one.keyspace, literal::print(&one.first));
+        writeln!(out, "keyspace {keyspace}: keys from {first} to {last} may be missing or old")?;
+    }
+    match lost.len().saturating_sub(RANGES_PRINTED_MAX) {
+        0 => Ok(()),
+        more => writeln!(out, "and {}; --json lists all", human::counted(more as u64, "range")),
+    }
 }
 
 impl RepairArgs {
     /// Salvages the database.
     pub(crate) fn run(&self) -> Result<Exit> {
         let target = self.target()?;
-        let spinner = progress::spinner("repairing");
-        let repaired = inspect::repair(&self.db, &target);
-        spinner.finish_and_clear();
+        let bar = progress::bytes(0, "repairing");
+        let repaired = inspect::repair_with_progress(&self.db, &target, &mut |progress| {
+            bar.set_length(progress.total_bytes);
+            bar.set_position(progress.done_bytes);
+        });
+        bar.finish_and_clear();
         let report = repaired?;
         let mut out = output::text_or_json(self.json);
         if self.json {
@@ -66,10 +116,12 @@ impl RepairArgs {
                 log_operations: report.log_operations,
                 keys: report.keys,
                 problems: report.problems.iter().map(JsonProblem::of).collect(),
+                lost: report.lost.iter().map(JsonLost::of).collect(),
             };
             write_line(&mut out, &repair)?;
         } else {
             write_problems(&mut out, &report.problems)?;
+            write_lost(&mut out, &report.lost)?;
             let keys = human::counted(report.keys, "key");
             let tables = human::counted(report.tables, "table");
             let operations = human::counted(report.log_operations, "operation");

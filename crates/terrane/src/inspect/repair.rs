@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use terrane_memtable::{Config, Memtable, Pool, RangeTombstones, SkipListConfig};
 
-use super::problem::Problem;
+use super::lost_range::LostRange;
+use super::problem::{Problem, Progress};
 use super::salvage::{SalvageSource, SalvagedEntry, salvage_log};
 use super::salvaged_tables::SalvagedTables;
 use super::values::DirectoryValues;
@@ -45,6 +46,29 @@ pub struct RepairReport {
     pub keys: u64,
     /// The damage: parts that could not be read.
     pub problems: Vec<Problem>,
+    /// The ranges of keys of which entries of tables could not be read, in ascending order. Keys that
+    /// only the log had are not among them.
+    pub lost: Vec<LostRange>,
+}
+
+/// Counts the bytes of entries.
+struct Meter<'a> {
+    done_bytes: u64,
+    total_bytes: u64,
+    progress: &'a mut dyn FnMut(Progress),
+}
+
+impl Meter<'_> {
+    fn add(&mut self, bytes: usize) {
+        /// Reports are rarer than entries, which are small.
+        const EVERY_BYTES: u64 = 256 << 10;
+        let before = self.done_bytes;
+        self.done_bytes += bytes as u64;
+        if before / EVERY_BYTES != self.done_bytes / EVERY_BYTES {
+            let done_bytes = self.done_bytes.min(self.total_bytes);
+            (self.progress)(Progress { done_bytes, total_bytes: self.total_bytes });
+        }
+    }
 }
 
 /// The readable tables and the settings of a keyspace.
@@ -60,11 +84,26 @@ struct SalvagedKeyspace {
 /// Fails if nothing is readable, or the new database cannot be written. Unreadable parts are not
 /// errors; [`RepairReport::problems`] lists them.
 pub fn repair(dir: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<RepairReport> {
+    repair_with_progress(dir, target, &mut |_| {})
+}
+
+/// As [`repair`], and reports the progress: the bytes of entries salvaged, of the bytes of the tables.
+///
+/// # Errors
+/// See [`repair`].
+pub fn repair_with_progress(
+    dir: impl AsRef<Path>,
+    target: impl AsRef<Path>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<RepairReport> {
     let (dir, target) = (dir.as_ref(), target.as_ref());
     let mut report = RepairReport::default();
     let manifest = read_manifest(dir, &mut report);
     let mut tables = SalvagedTables::find(dir, manifest.newest(), &mut report.problems)?;
     report.tables = tables.count();
+    if let Some(state) = manifest.newest() {
+        report.lost.extend(tables.missing(dir, state));
+    }
     let memtables = read_log(dir, manifest.newest(), &mut report)?;
     let known = manifest.state.iter().flat_map(|state| state.keyspaces.keys().copied());
     let ids: BTreeSet<KeyspaceId> =
@@ -84,14 +123,18 @@ pub fn repair(dir: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<RepairR
     }
     let db = options.open(target)?;
     let mut values = DirectoryValues::find(dir)?;
+    let tables = salvaged.values().flat_map(|one| &one.tables);
+    let total_bytes = tables.map(|table| table.info().size_bytes).sum();
+    let mut meter = Meter { done_bytes: 0, total_bytes, progress };
     for (id, salvaged) in &salvaged {
         let mut keyspace = KeyspaceOptions::new();
         keyspace.design = salvaged.design.clone().map(Into::into);
         let keyspace = db.keyspace(&salvaged.name, keyspace)?;
         let sources = (salvaged, memtables.get(id), &mut values);
-        write_keyspace(&db, &keyspace, sources, &mut report)?;
+        write_keyspace(&db, &keyspace, sources, (&mut report, &mut meter))?;
     }
     report.problems.extend(values.take_problems());
+    report.lost.sort();
     db.close()?;
     Ok(report)
 }
@@ -219,7 +262,7 @@ fn write_keyspace(
     db: &Db,
     keyspace: &Keyspace,
     (salvaged, memtable, values): KeyspaceSources<'_>,
-    report: &mut RepairReport,
+    (report, meter): (&mut RepairReport, &mut Meter<'_>),
 ) -> Result<()> {
     const BATCH_BYTES: usize = 1 << 20;
     let deleted = deleted_ranges(salvaged, memtable, report);
@@ -238,6 +281,7 @@ fn write_keyspace(
         let from = sources.get_mut(source);
         let following = from.and_then(|from| from.next(values, &mut report.problems));
         heap.extend(following.map(|next| HeapEntry { next, source }));
+        meter.add(next.key.len() + next.value.len());
         if last.as_ref() == Some(&next.key) {
             continue;
         }
@@ -257,6 +301,9 @@ fn write_keyspace(
             batch.clear();
             bytes = 0;
         }
+    }
+    for source in sources {
+        report.lost.extend(source.into_losses(&salvaged.name));
     }
     db.write(&batch)
 }

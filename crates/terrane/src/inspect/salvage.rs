@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use terrane_memtable::{Cursor, Memtable};
 
+use super::lost_range::{LostRange, TableLosses};
 use super::problem::Problem;
 use super::values::DirectoryValues;
 use crate::batch::{Op, Ops};
@@ -26,19 +27,28 @@ pub(super) struct SalvagedEntry {
 
 /// A source of entries: a table without its damaged blocks, or a memtable.
 pub(super) enum SalvageSource {
-    Table(Box<SalvageCursor>),
+    Table(Box<SalvageCursor>, TableLosses),
     Memtable(Cursor),
 }
 
 impl SalvageSource {
     pub(super) fn of_table(table: Arc<Table>) -> Self {
-        Self::Table(Box::new(SalvageCursor::new(table)))
+        let losses = TableLosses::of(Arc::clone(&table));
+        Self::Table(Box::new(SalvageCursor::new(table)), losses)
     }
 
     pub(super) fn of_memtable(memtable: &Arc<Memtable>) -> Self {
         let mut cursor = memtable.cursor();
         cursor.seek_first();
         Self::Memtable(cursor)
+    }
+
+    /// Returns the ranges of keys that could not be read, as those of a keyspace.
+    pub(super) fn into_losses(self, keyspace: &str) -> Vec<LostRange> {
+        match self {
+            Self::Table(_, losses) => losses.ranges(keyspace).collect(),
+            Self::Memtable(_) => Vec::new(),
+        }
     }
 
     /// Returns the next entry whose value can be read, and adds the blocks that it skips to `problems`.
@@ -55,6 +65,9 @@ impl SalvageSource {
             if let Some(value) = values.salvage(&entry.key, &entry.value) {
                 return Some(SalvagedEntry { value: value.to_vec(), ..entry });
             }
+            if let Self::Table(_, losses) = self {
+                losses.note_value(&entry.key);
+            }
         }
     }
 
@@ -70,9 +83,12 @@ impl SalvageSource {
                 cursor.next();
                 next
             }
-            Self::Table(cursor) => {
+            Self::Table(cursor, losses) => {
                 let path = cursor.table().path().to_owned();
+                let known = problems.len();
                 cursor.step(|error| problems.push(Problem::of(&error, &path)));
+                let key = cursor.is_valid().then(|| cursor.key());
+                losses.note(problems.len() - known, key);
                 cursor.is_valid().then(|| SalvagedEntry {
                     key: cursor.key().to_vec(),
                     seq: cursor.seq(),

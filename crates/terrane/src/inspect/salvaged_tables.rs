@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::lost_range::{LostRange, last_key};
 use super::problem::Problem;
 use super::table::open;
 use crate::error::{Error, Result};
@@ -102,6 +103,25 @@ impl SalvagedTables {
     /// Returns the number of tables.
     pub(super) fn count(&self) -> u64 {
         self.found.len() as u64
+    }
+
+    /// Returns the ranges of the live tables that were not found.
+    pub(super) fn missing(&self, dir: &Path, state: &ManifestState) -> Vec<LostRange> {
+        let mut ranges = Vec::new();
+        for keyspace in state.keyspaces.values() {
+            for table in keyspace.shape.tables() {
+                let file = keyspace.tables.get(&table.id).map(|record| record.file);
+                if let Some(file) = file.filter(|file| !self.found.contains(file)) {
+                    ranges.push(LostRange {
+                        keyspace: keyspace.name.clone(),
+                        first: table.range.start.to_vec(),
+                        last: last_key(table),
+                        path: dir.join(file.file_name()),
+                    });
+                }
+            }
+        }
+        ranges
     }
 
     /// Returns the keyspaces that have tables.

@@ -387,3 +387,52 @@ fn a_table_that_is_not_part_of_the_database_is_not_used() {
     let db = Db::open(target).unwrap();
     assert_eq!(db.get("a05").unwrap(), None);
 }
+
+#[test]
+fn repair_says_which_ranges_of_keys_were_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let options = Options::new().design("leveling; buffer=16MiB; block=1KiB".parse().unwrap());
+    let db = options.open(&path).unwrap();
+    for number in 0..2000 {
+        db.put(format!("k{number:04}"), [7; 50]).unwrap();
+    }
+    db.flush().unwrap();
+    db.compact_range(..).unwrap();
+    db.close().unwrap();
+    let table = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+    let table = table.into_iter().find(|path| path.extension().is_some_and(|end| end == "sst"));
+    let table = table.unwrap();
+    let whole = fs::read(&table).unwrap();
+    let repair = |name: &str| {
+        let mut done = Vec::new();
+        let target = dir.path().join(name);
+        let report = inspect::repair_with_progress(&path, &target, &mut |progress| {
+            done.push((progress.done_bytes, progress.total_bytes));
+        });
+        (report.unwrap(), Db::open(target).unwrap(), done)
+    };
+    let mut damaged = whole.clone();
+    damaged[20_000] ^= 1;
+    fs::write(&table, &damaged).unwrap();
+    let (report, repaired, _) = repair("block");
+    assert_eq!(report.lost.len(), 1, "{:?}", report.lost);
+    let lost = &report.lost[0];
+    assert_eq!((lost.keyspace.as_str(), &lost.path), ("default", &table));
+    let last = lost.last.clone().unwrap();
+    let is_lost = |key: &String| *key.as_bytes() > *lost.first && *key.as_bytes() < *last;
+    let keys: Vec<String> = (0..2000).map(|number| format!("k{number:04}")).collect();
+    for key in &keys {
+        assert_eq!(repaired.get(key).unwrap().is_none(), is_lost(key), "{key} of {lost:?}");
+    }
+    assert!(keys.iter().filter(|key| is_lost(key)).count() > 5);
+    // A table that cannot be opened is lost as a whole.
+    fs::write(&table, &whole[..whole.len() - 100]).unwrap();
+    let (report, repaired, _) = repair("table");
+    assert_eq!(report.lost.len(), 1, "{:?}", report.lost);
+    assert_eq!(report.lost[0].first, b"k0000");
+    assert_eq!(report.lost[0].last.as_deref(), Some(&b"k1999"[..]));
+    assert_eq!(repaired.iter().unwrap().count(), 0);
+    fs::write(&table, &whole).unwrap();
+    assert!(repair("whole").0.lost.is_empty());
+}
