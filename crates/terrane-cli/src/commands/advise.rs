@@ -74,6 +74,17 @@ impl AdviseArgs {
         Ok(())
     }
 
+    /// Returns the flags of a benchmark of the operations and the sizes of the question, with at most
+    /// as many records as take minutes.
+    fn trial(&self, case: &AdviceCase) -> String {
+        const RECORDS_MAX: f64 = 10e6;
+        const KEY_BYTES: f64 = 16.0;
+        let mix = self.mix.as_ref().map_or_else(String::new, |mix| format!(" --mix '{mix}'"));
+        let records = case.records.count.min(RECORDS_MAX).round();
+        let value_bytes = (case.records.bytes - KEY_BYTES).max(0.0).round();
+        format!("{mix} --num {records} --value-size {value_bytes}")
+    }
+
     fn print(
         &self,
         case: &AdviceCase,
@@ -90,6 +101,7 @@ impl AdviseArgs {
             top: self.top,
             applies: self.apply,
             source,
+            trial: self.trial(case),
         };
         if self.json {
             write_line(&mut out, &report.json())?;

@@ -45,6 +45,7 @@ impl LiveAdvice {
             top: REPORTED_DESIGNS,
             applies,
             source: WorkloadSource::Given,
+            trial: String::new(),
         }
     }
 }

@@ -27,6 +27,8 @@ pub struct AdviceReport<'a> {
     pub applies: bool,
     /// The source of the workload.
     pub source: WorkloadSource,
+    /// The flags of `terrane bench` that run the workload, for a suggested command.
+    pub trial: String,
 }
 
 /// The source of the workload.

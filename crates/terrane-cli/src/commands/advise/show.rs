@@ -138,7 +138,7 @@ fn change(out: &mut dyn Write, report: &AdviceReport<'_>, paint: Paint) -> io::R
     let text = brief(&best.candidate.design);
     let Some(decision) = report.decision else {
         writeln!(out, "\n{}", paint.bold("to try it"))?;
-        return writeln!(out, "terrane bench --design '{text}'");
+        return writeln!(out, "terrane bench --design '{text}'{}", report.trial);
     };
     writeln!(out, "\n{}", paint.bold("the change"))?;
     if best.candidate.design != report.case.now {
