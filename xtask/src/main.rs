@@ -6,6 +6,7 @@
 //! | `house` | sizes, import cycles and the voice of the prose, against committed limits |
 //! | `platforms` | the engine checked for the platforms that it supports |
 //! | `package` | the published crates, packaged and built as their users get them |
+//! | `release` | a release and its checks; rules and lists of dependencies |
 //! | `soak` | the random tests of the engine at length, with fresh seeds |
 //! | `checkers` | loom, Miri and fuzzing: slow and thorough; the last two need nightly |
 //! | `flags` | flags of commands |
@@ -18,6 +19,7 @@ mod flags;
 mod house;
 mod package;
 mod platforms;
+mod release;
 mod soak;
 mod step;
 
@@ -30,6 +32,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                                prints every finding, --lower writes the values that fell
   platforms                    check the engine for the platforms that it supports
   package                      package every published crate in order, and build each package
+  release [--execute]          check versions, changelog, formats and packages; --execute runs CI,
+                               publishes the crates and sets the tag
+  deny                         licences, sources and advisories of all dependencies (cargo-deny)
+  sbom                         a bill of materials for each published crate (cargo-cyclonedx)
   soak [--minutes N] [--seed S]  random tests of the engine in rounds; N defaults to 10, S to the
                                time
   loom                         all thread interleavings of small tests of the lock-free parts
@@ -49,6 +55,10 @@ fn main() -> ExitCode {
         },
         ["platforms"] => platforms::check(),
         ["package"] => package::run(),
+        ["release"] => release::run(false),
+        ["release", "--execute"] => release::run(true),
+        ["deny"] => release::deny(),
+        ["sbom"] => release::sbom(),
         ["soak", ref rest @ ..] => match soak::SoakArguments::parse(rest) {
             Some(soak) => soak::run(&soak),
             None => return usage(),

@@ -28,6 +28,11 @@ pub(crate) fn check() -> StepResult {
     step("package", &mut packages(&["package", "--no-verify", "--offline", "--allow-dirty"]))
 }
 
+/// Publishes all crates, each after its dependencies.
+pub(crate) fn publish() -> StepResult {
+    step("publish", &mut packages(&["publish"]))
+}
+
 fn packages(arguments: &[&str]) -> Command {
     let mut command = cargo(arguments.iter().copied());
     for name in PUBLISHED {
