@@ -105,12 +105,18 @@ fn print(name: &str) -> String {
 /// Renames a keyspace, which must exist.
 pub(crate) fn rename(db: &Db, name: &str, new_name: &str) -> Result<()> {
     open::keyspace(db, name)?;
+    if name == open::DEFAULT_KEYSPACE {
+        return Err(anyhow!("the default keyspace cannot be renamed"));
+    }
     if db.rename_keyspace(name, new_name)? { Ok(()) } else { Err(anyhow!("no keyspace '{name}'")) }
 }
 
 /// Drops a keyspace, which must exist.
 pub(crate) fn drop_keyspace(db: &Db, name: &str) -> Result<()> {
     open::keyspace(db, name)?;
+    if name == open::DEFAULT_KEYSPACE {
+        return Err(anyhow!("the default keyspace cannot be dropped"));
+    }
     if db.drop_keyspace(name)? { Ok(()) } else { Err(anyhow!("no keyspace '{name}'")) }
 }
 

@@ -152,7 +152,8 @@ fn keyspaces_are_listed_renamed_and_dropped() {
         (&["drop", &db, "missing"][..], "existing keyspaces: default, users"),
         (&["rename", &db, "missing", "x"], "existing keyspaces: default, users"),
         (&["rename", &db, "users", "default"], "another keyspace has"),
-        (&["drop", &db, "default"], "default"),
+        (&["drop", &db, "default"], "the default keyspace cannot be dropped"),
+        (&["rename", &db, "default", "x"], "the default keyspace cannot be renamed"),
         (&["list", "missing"], "no database in 'missing'"),
     ] {
         let (code, _, error) = run_to_end(&[&["keyspace"], args].concat(), "");
