@@ -35,7 +35,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   release [--execute]          check versions, changelog, formats and packages; --execute runs CI,
                                publishes the crates and sets the tag
   deny                         licences, sources and advisories of all dependencies (cargo-deny)
-  sbom                         a bill of materials for each published crate (cargo-cyclonedx)
+  sbom                         a bill of materials for each crate (cargo-cyclonedx)
   soak [--minutes N] [--seed S]  random tests of the engine in rounds; N defaults to 10, S to the
                                time
   loom                         all thread interleavings of small tests of the lock-free parts

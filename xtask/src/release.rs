@@ -142,7 +142,7 @@ pub(crate) fn deny() -> StepResult {
     step("deny", installed("deny", hint)?.arg("check"))
 }
 
-/// Writes a bill of materials (CycloneDX, JSON) beside the manifest of each published crate. Needs
+/// Writes a bill of materials (CycloneDX, JSON) beside the manifest of each crate. Needs
 /// cargo-cyclonedx.
 pub(crate) fn sbom() -> StepResult {
     let hint = "cargo install cargo-cyclonedx --locked";
