@@ -8,6 +8,8 @@ use terrane_lab::entries::EntryFormat;
 pub(crate) enum FormatFlag {
     /// Key, tab, value; one entry per line
     Tsv,
+    /// Key, comma, value, with quotes where they are needed; a header key,value is optional
+    Csv,
     /// {"key":"…","value":"…"}; one entry per line
     Jsonl,
     /// Two 32-bit little-endian numbers per entry, as in CS 265
@@ -18,6 +20,7 @@ impl From<FormatFlag> for EntryFormat {
     fn from(flag: FormatFlag) -> Self {
         match flag {
             FormatFlag::Tsv => Self::Tsv,
+            FormatFlag::Csv => Self::Csv,
             FormatFlag::Jsonl => Self::Jsonl,
             FormatFlag::Pairs => Self::Pairs,
         }

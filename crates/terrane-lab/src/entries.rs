@@ -3,11 +3,13 @@
 //! | format | an entry |
 //! |---|---|
 //! | [`tsv`] | a line: key, tab, value; control characters are escaped |
+//! | [`csv`] | a line, or several with a quoted field: key, comma, value |
 //! | [`jsonl`] | a line: `{"key":…,"value":…}` |
 //! | [`pairs`] | eight bytes: two numbers of the CS 265 binary files |
 //!
 //! Every format reads back what it wrote, byte for byte.
 
+pub mod csv;
 pub mod jsonl;
 pub mod pairs;
 pub mod tsv;
@@ -22,6 +24,8 @@ pub type Entry = (Vec<u8>, Vec<u8>);
 pub enum EntryFormat {
     /// Key, tab, value; one entry per line.
     Tsv,
+    /// Key, comma, value, with quotes where they are needed.
+    Csv,
     /// `{"key":"…","value":"…"}`; one entry per line.
     Jsonl,
     /// Two 32-bit little-endian numbers per entry, as in CS 265.
@@ -33,6 +37,7 @@ impl EntryFormat {
     pub fn of_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "tsv" | "tab" | "txt" => Some(Self::Tsv),
+            "csv" => Some(Self::Csv),
             "jsonl" | "ndjson" | "json" => Some(Self::Jsonl),
             "bin" | "dat" => Some(Self::Pairs),
             _ => None,
@@ -49,6 +54,7 @@ mod tests {
         let of = |name: &str| EntryFormat::of_path(Path::new(name));
         assert_eq!(of("a/b.TSV"), Some(EntryFormat::Tsv));
         assert_eq!(of("b.jsonl"), Some(EntryFormat::Jsonl));
+        assert_eq!(of("b.csv"), Some(EntryFormat::Csv));
         assert_eq!(of("0.dat"), Some(EntryFormat::Pairs));
         assert_eq!(of("b.gz"), None);
         assert_eq!(of("tsv"), None);

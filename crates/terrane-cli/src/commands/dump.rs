@@ -12,7 +12,7 @@ use crate::exit::{Exit, usage};
 use crate::format_flag::FormatFlag;
 use crate::open::{self, DEFAULT_KEYSPACE};
 use crate::output;
-use terrane_lab::entries::{EntryFormat, jsonl, pairs, tsv};
+use terrane_lab::entries::{EntryFormat, csv, jsonl, pairs, tsv};
 use terrane_lab::literal::{self, KeyBounds, all_keys, parse_range_argument, prefix_bounds};
 use terrane_lab::{human, progress};
 
@@ -130,6 +130,9 @@ fn write(
     let about = keyspace.approximate_len(bounds.clone()).unwrap_or(0);
     let mut entries = keyspace.range(bounds)?;
     let bar = progress::bar(about, "dumping");
+    if format == EntryFormat::Csv {
+        csv::write_header(&mut out)?;
+    }
     let mut count = 0;
     let done = loop {
         match entries.advance() {
@@ -155,6 +158,7 @@ fn write(
 fn write_entry(out: &mut dyn Write, format: EntryFormat, key: &[u8], value: &[u8]) -> Result<()> {
     match format {
         EntryFormat::Tsv => tsv::write(out, key, value)?,
+        EntryFormat::Csv => csv::write(out, key, value)?,
         EntryFormat::Jsonl => jsonl::write(out, key, value)?,
         EntryFormat::Pairs => {
             if !pairs::write(out, key, value)? {

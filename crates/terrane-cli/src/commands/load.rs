@@ -19,7 +19,7 @@ use crate::exit::{Exit, usage};
 use crate::format_flag::FormatFlag;
 use crate::open::DEFAULT_KEYSPACE;
 use crate::output;
-use terrane_lab::entries::{Entry, EntryFormat, jsonl, pairs, tsv};
+use terrane_lab::entries::{Entry, EntryFormat, csv, jsonl, pairs, tsv};
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 use terrane_lab::lines::Lines;
@@ -33,6 +33,8 @@ const BATCH_BYTES: usize = 256 << 10;
 const EXAMPLES: &str = "\
 Formats:
   tsv     key, tab, value; escapes are \\t \\n \\r \\0 \\\\ and \\xff
+  csv     key, comma, value, with quotes as in RFC 4180; a header key,value is
+          optional
   jsonl   {\"key\":\"a\",\"value\":\"1\"}; invalid UTF-8 is {\"hex\":\"ff00\"}
   pairs   two 32-bit little-endian numbers each, as in the files of CS 265
 
@@ -99,6 +101,7 @@ impl LoadArgs {
         let mut loader = Loader::new(db, keyspace, bar);
         let read = match format {
             EntryFormat::Tsv => loader.lines(input, tsv::parse),
+            EntryFormat::Csv => loader.csv(input),
             EntryFormat::Jsonl => loader.lines(input, jsonl::parse),
             EntryFormat::Pairs => loader.pairs(input),
         };
@@ -199,6 +202,15 @@ impl Loader {
                 return Ok(());
             }
         }
+    }
+
+    fn csv(&mut self, input: impl Read) -> Result<()> {
+        let mut reader = csv::CsvReader::new(input);
+        while let Some((key, value)) = reader.read().map_err(|what| anyhow!(what))? {
+            self.add(&key, &value).with_context(|| format!("line {}", reader.line()))?;
+            self.bar.set_position(reader.bytes());
+        }
+        self.write()
     }
 
     fn pairs(&mut self, input: impl Read) -> Result<()> {

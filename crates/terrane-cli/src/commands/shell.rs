@@ -26,10 +26,12 @@ mod prompt;
 mod session;
 
 use std::io::{self, BufWriter};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use terrane::storage::MemoryStorage;
 use terrane::{Db, OpenMode};
 
 use self::answer::Answers;
@@ -54,6 +56,7 @@ Ranges: a..m  a..=m  ..m  a..  ..
 
 Examples:
   terrane shell ./db
+  terrane shell                  (in memory, to try things)
   terrane shell ./db -c 'put user:1 Ada' -c 'prefix user:'
   terrane shell ./db --durability sync < script.txt
   echo 'scan ..' | terrane shell ./db --read-only --json";
@@ -64,8 +67,8 @@ Examples:
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ShellArgs {
-    /// The directory of the database
-    db: PathBuf,
+    /// The directory of the database [default: in memory, and lost at the end]
+    db: Option<PathBuf>,
 
     /// Run this command instead of reading commands from standard input; repeatable
     #[arg(short, long, value_name = "COMMAND")]
@@ -73,7 +76,7 @@ pub(crate) struct ShellArgs {
 
     /// Open read-only, which works while another process has the database open and shows its
     /// current state
-    #[arg(long)]
+    #[arg(long, requires = "db")]
     read_only: bool,
 
     /// Open a snapshot of a volume that was taken while the database was in use. Unsynced writes of
@@ -131,13 +134,18 @@ impl ShellArgs {
         if self.after_power_loss {
             options = options.after_power_loss();
         }
+        let in_memory = || Path::new("memory").to_owned();
+        let path = self.db.clone().unwrap_or_else(in_memory);
         if self.read_only {
-            return Ok(options.open_mode(OpenMode::MustExist).open_read_only(&self.db)?);
+            return Ok(options.open_mode(OpenMode::MustExist).open_read_only(path)?);
+        }
+        if self.db.is_none() {
+            options = options.storage(Arc::new(MemoryStorage::new(0)));
         }
         if let Some(text) = &self.design {
             options = options.design(spec::parse(text)?);
         }
-        Ok(options.open(&self.db)?)
+        Ok(options.open(path)?)
     }
 
     fn run_commands(&self, session: &mut Session) -> Result<()> {

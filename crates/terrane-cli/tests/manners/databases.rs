@@ -75,7 +75,7 @@ fn paths_without_a_database_are_refused() {
             assert!(error.starts_with("error: ") && error.contains(place), "{args:?}: {error}");
         }
     }
-    assert_eq!(run_to_end(&["inspect", "table", &file], "").0, 4);
+    assert_eq!(run_to_end(&["inspect", "table", &file], "").0, 1);
     assert!(!Path::new(&none).exists());
     assert!(!Path::new(&path(dir.path(), "copy")).exists());
 }

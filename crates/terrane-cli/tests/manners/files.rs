@@ -24,6 +24,12 @@ fn all_bytes_survive_being_dumped_and_loaded() {
         done(&["load", &second, "-", "--format", format], &dumped);
         assert!(done(&["shell", &second, "-c", "scan"], "") == whole, "{format}");
     }
+    // A file of CSV has the bytes as they are.
+    let (file, third) = (path(dir.path(), "all.csv"), path(dir.path(), "third"));
+    done(&["dump", &first, &file], "");
+    assert!(std::fs::read(&file).unwrap().starts_with(b"key,value\n"));
+    done(&["load", &third, &file], "");
+    assert!(done(&["shell", &third, "-c", "scan"], "") == whole, "csv");
 }
 
 #[test]
@@ -35,6 +41,7 @@ fn load_errors_name_the_line() {
         ("tsv", "a\t1\nb\tC:\\dir\n", "line 2: invalid escape '\\d'"),
         ("jsonl", "{\"key\":\"a\",\"value\":\"1\"}\n{\"key\":\"b\"}\n", "line 2: missing field"),
         ("jsonl", "{\"key\":\"a\",\"value\":\"1\"}\n[\n", "line 2: "),
+        ("csv", "key,value\na,1\nb\n", "line 3: expected a key and a value"),
     ] {
         let (code, _, error) = run_to_end(&["load", &db, "-", "--format", format], input);
         assert!(code == 1 && error.contains(what), "{code} {error}");
@@ -93,5 +100,9 @@ fn manual_pages_tables_and_checkpoints_are_handled_together_or_as_json() {
     let args = ["inspect", "table", "--json"].into_iter().chain(tables.iter().map(String::as_str));
     let lines = done(&args.collect::<Vec<_>>(), "");
     assert_eq!(lines.lines().count(), tables.len());
+    let text = path(dir.path(), "text");
+    std::fs::write(&text, "a text of some length, which has no footer".repeat(9)).unwrap();
+    let (code, _, error) = run_to_end(&["inspect", "table", &text], "");
+    assert!(code == 1 && error.contains("is not a table of Terrane"), "{code} {error}");
     assert_eq!(tables.len(), 2);
 }

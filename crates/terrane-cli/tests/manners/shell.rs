@@ -1,6 +1,6 @@
 //! Scripts of the shell.
 
-use crate::support::{done, path, run_to_end};
+use crate::support::{command, done, path, run_to_end};
 
 #[test]
 fn a_batch_happens_as_a_whole_or_not_at_all() {
@@ -108,4 +108,17 @@ fn names_of_other_stores_and_listings_of_keys_work() {
     assert_eq!(keys, "{\"schema\":1,\"key\":\"b\"}\n{\"schema\":1,\"entries\":1}\n");
     let (code, _, error) = run_to_end(&["shell", &db, "-c", "put a b c"], "");
     assert!(code == 1 && error.contains("put a 'b c'"), "{error}");
+}
+
+#[test]
+fn a_shell_without_a_directory_keeps_its_keys_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = command(&["shell", "-c", "put a 1", "-c", "flush", "-c", "get a"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "ok\nok\n1\n");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    let (code, _, error) = run_to_end(&["shell", "--read-only"], "");
+    assert!(code == 2 && error.contains("<DB>"), "{error}");
 }

@@ -22,7 +22,7 @@ fn assert_fits(columns: usize, args: &[&str]) {
     }
 }
 
-const SUBCOMMANDS: [&str; 20] = [
+const SUBCOMMANDS: [&str; 21] = [
     "bench",
     "sweep",
     "stability",
@@ -41,6 +41,7 @@ const SUBCOMMANDS: [&str; 20] = [
     "design",
     "advise",
     "simulate",
+    "stats",
     "options",
     "man",
 ];
@@ -105,6 +106,7 @@ fn databases_fit_the_terminal() {
         &["inspect", "manifest", &db],
         &["inspect", "key", &db, "user:000001"],
         &["verify", &db],
+        &["stats", &db],
         &["design", "show", "--db", &db],
         &["advise", &db, "--mix", "update=5,get=95"],
         &["shell", &db, "-c", "help"],

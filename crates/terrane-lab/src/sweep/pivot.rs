@@ -47,7 +47,7 @@ impl Pivot {
     /// # Errors
     ///
     /// If no result has a parameter, a value or the metric; the error lists the known ones.
-    pub fn new(options: PivotOptions, mut lines: Vec<ResultLine>, dir: &Path) -> Result<Self> {
+    pub fn new(mut options: PivotOptions, mut lines: Vec<ResultLine>, dir: &Path) -> Result<Self> {
         for name in std::iter::once(&options.x).chain(&options.by) {
             check_parameter(dir, &lines, name)?;
         }
@@ -64,6 +64,11 @@ impl Pivot {
                     "--only {name}={value}: no result has this value; '{name}' is {known}"
                 )));
             }
+        }
+        // Headings name the workload that the metric is taken from.
+        let workload = lines.iter().find_map(|line| workload_of(line, &options.y));
+        if let Some(workload) = workload {
+            options.y = format!("{workload}/{}", options.y);
         }
         let mut cells: Cells<'_> = BTreeMap::new();
         for line in &lines {
@@ -242,6 +247,17 @@ fn metric(line: &ResultLine, name: &str) -> Option<f64> {
     own.or_else(|| line.results.iter().rev().filter(is_meant).find_map(value))
 }
 
+/// Returns the workload that a metric without one is taken from, if the experiment has several.
+fn workload_of(line: &ResultLine, name: &str) -> Option<String> {
+    if name.contains('/') || name == "seconds" {
+        return None;
+    }
+    let workloads = || line.results.iter().rev().filter_map(|row| row.get("workload")?.as_str());
+    let named = |workload: &str| metric(line, &format!("{workload}/{name}"));
+    let found = workloads().find(|workload| named(workload).is_some())?;
+    (workloads().count() > 1).then(|| found.to_owned())
+}
+
 /// Parses a value for sorting; values that are not numbers sort last.
 fn number(text: &str) -> f64 {
     let count = quantity::count(text).map(|count| count as f64);
@@ -288,6 +304,10 @@ mod tests {
         assert_eq!(metric(&line, "latency_micros.p99"), Some(9.0));
         assert_eq!(metric(&line, "fillrandom/latency_micros.p99"), Some(7.0));
         assert_eq!(metric(&line, "seconds"), Some(2.5));
+        let taken = |name: &str| workload_of(&line, name);
+        assert_eq!(taken("write_amplification").as_deref(), Some("fillrandom"));
+        assert_eq!(taken("latency_micros.p99").as_deref(), Some("readrandom"));
+        assert_eq!((taken("seconds"), taken("fillrandom/ops"), taken("speed")), (None, None, None));
         assert_eq!(metric(&line, "speed"), None);
         assert_eq!(parameter(&line, "round"), Some("2".into()));
     }

@@ -1,13 +1,14 @@
 //! `terrane inspect table`: the properties and entries of a table file.
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 use serde::Serialize;
 use terrane::inspect::{self, TableEntry, TableReport};
 use terrane::policy::Expiry;
+use terrane::{Error, ErrorKind};
 
 use crate::exit::Exit;
 use crate::output;
@@ -84,7 +85,8 @@ impl TableArgs {
     pub(super) fn run(&self) -> Result<Exit> {
         let mut out = BufWriter::new(output::text_or_json(self.json));
         for (number, path) in self.paths.iter().enumerate() {
-            let written = inspect::table(path).map_err(Into::into).and_then(|report| {
+            let opened = inspect::table(path).map_err(|error| explained(path, error));
+            let written = opened.and_then(|report| {
                 if number > 0 && !self.json {
                     writeln!(out)?;
                 }
@@ -128,6 +130,17 @@ impl TableArgs {
             writeln!(out, "{}\t{sequence_number}\t{value}{end}", literal::print(key))?;
         }
         Ok(())
+    }
+}
+
+/// A file with another extension is no damaged table.
+fn explained(path: &Path, error: Error) -> anyhow::Error {
+    let is_table = path.extension().is_some_and(|extension| extension == "sst");
+    match error.kind() {
+        ErrorKind::Corruption if !is_table => {
+            anyhow!("{} is not a table of Terrane; their names end with .sst", path.display())
+        }
+        _ => error.into(),
     }
 }
 
