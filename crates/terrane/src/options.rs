@@ -45,8 +45,8 @@ use values::{Bytes, Persistence};
 
 options! {
     /// The design of the default keyspace: write buffer, compaction strategy, filters. See
-    /// [`Design`] for its text form. Opening a database whose design differs is an error; see
-    /// `design_if_new` and `design_or_change`.
+    /// [`Design`] for its text form. Opening a database that has another design is an error, which says
+    /// how to change the design.
     design: Design as RequestedDesign = RequestedDesign::from(default_design()),
     accepts "a design such as `balanced` or `tiering T=4; filter=5`" where |design| design.value.validate().is_ok(),
     trade_off "Fewer runs make reads cheaper and writes more expensive.",
