@@ -25,6 +25,9 @@ pub enum EntryKind {
     Apart = 2,
     /// The key was given a value that ends at a time; the bytes of the entry begin with the time.
     Expiring = 3,
+    /// The value of the key was combined with the bytes of the entry, so that the value is that of the
+    /// older versions and this one together.
+    Operand = 4,
 }
 
 impl EntryKind {
@@ -35,6 +38,7 @@ impl EntryKind {
             1 => Some(Self::Value),
             2 => Some(Self::Apart),
             3 => Some(Self::Expiring),
+            4 => Some(Self::Operand),
             _ => None,
         }
     }
@@ -45,10 +49,17 @@ impl EntryKind {
         !matches!(self, Self::Tombstone)
     }
 
-    /// Returns true if the key has a value until its next version, whatever the time.
+    /// Returns true if the key has a value until its next version, whatever the time and the older
+    /// versions.
     #[inline]
     pub const fn is_lasting(self) -> bool {
         matches!(self, Self::Value | Self::Apart)
+    }
+
+    /// Returns true if a reader that sees this version needs no older one.
+    #[inline]
+    pub const fn hides_older(self) -> bool {
+        !matches!(self, Self::Operand)
     }
 }
 
@@ -88,10 +99,12 @@ pub(crate) const fn kind_of(packed: u64) -> EntryKind {
     const TOMBSTONE: u64 = EntryKind::Tombstone as u64;
     const APART: u64 = EntryKind::Apart as u64;
     const EXPIRING: u64 = EntryKind::Expiring as u64;
+    const OPERAND: u64 = EntryKind::Operand as u64;
     match packed & 0xff {
         TOMBSTONE => EntryKind::Tombstone,
         APART => EntryKind::Apart,
         EXPIRING => EntryKind::Expiring,
+        OPERAND => EntryKind::Operand,
         _ => EntryKind::Value,
     }
 }

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use crate::entry::SeqNo;
+use crate::entry::{EntryKind, SeqNo};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 
 /// Bounds of the sequence numbers that readers use.
@@ -62,9 +62,12 @@ impl<'r> ReaderView<'r> {
     }
 
     /// Returns whether no reader needs the version `older`, now or later, because the next newer
-    /// version of its key is `newer`. Readers that took a sequence number below `newer` and do not
+    /// version of its key is `newer`, which [hides older ones](EntryKind::hides_older). Readers that took a sequence number below `newer` and do not
     /// hold it are not considered.
-    pub(crate) fn is_hidden(&self, older: SeqNo, newer: SeqNo) -> bool {
+    pub(crate) fn is_hidden(&self, older: SeqNo, (newer, kind): (SeqNo, EntryKind)) -> bool {
+        if !kind.hides_older() {
+            return false;
+        }
         let bounds = self.bounds();
         let seqs = older..newer;
         newer <= bounds.visible
@@ -149,12 +152,19 @@ mod tests {
                     let is_held = held.iter().any(|seq| (older..newer).contains(seq));
                     let expected = newer <= 8 && !is_held;
                     let view = ReaderView::new(&readers);
-                    assert_eq!(view.is_hidden(older, newer), expected, "{held:?} {older} {newer}");
+                    let version = (newer, EntryKind::Value);
+                    assert_eq!(
+                        view.is_hidden(older, version),
+                        expected,
+                        "{held:?} {older} {newer}"
+                    );
+                    assert!(!view.is_hidden(older, (newer, EntryKind::Operand)));
                 }
             }
         }
         let horizon = || 5;
         let view = ReaderView::new(&horizon);
-        assert!(view.is_hidden(3, 5) && !view.is_hidden(3, 6));
+        let version = |seq| (seq, EntryKind::Tombstone);
+        assert!(view.is_hidden(3, version(5)) && !view.is_hidden(3, version(6)));
     }
 }

@@ -3,11 +3,13 @@
 //! ```text
 //! operation: | tag u8 | keyspace varint | key: length varint, bytes | rest, by tag |
 //! 0 delete; 1 put: value: length varint, bytes; 2 delete range: end: length varint, bytes;
-//! 3 delete range without end; 4 put a value that ends: stored value: length varint, bytes
+//! 3 delete range without end; 4 put a value that ends: stored value: length varint, bytes;
+//! 5 merge: operand: length varint, bytes
 //! ```
 //!
 //! The operations of a batch take consecutive sequence numbers, in order.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::codec::{Decoded, Reader, put_slice, put_varint, varint_len};
@@ -20,6 +22,7 @@ const PUT: u8 = 1;
 const DELETE_RANGE: u8 = 2;
 const DELETE_FROM: u8 = 3;
 const PUT_EXPIRING: u8 = 4;
+const MERGE: u8 = 5;
 
 /// The maximum length of a batch in bytes, which leaves room for at least one value of the maximum
 /// length.
@@ -37,6 +40,11 @@ pub(crate) enum Op<'a> {
         key: &'a [u8],
         stored: &'a [u8],
     },
+    /// Combines the value with an operand.
+    Merge {
+        key: &'a [u8],
+        operand: &'a [u8],
+    },
     Delete {
         key: &'a [u8],
     },
@@ -52,7 +60,9 @@ impl Op<'_> {
     /// Rejects keys and values that are too long.
     pub(crate) fn check(&self) -> Result<()> {
         let (key, value, end) = match self {
-            Self::Put { key, value } => (key.len(), value.len(), 0),
+            Self::Put { key, value } | Self::Merge { key, operand: value } => {
+                (key.len(), value.len(), 0)
+            }
             Self::PutExpiring { key, stored } => {
                 let Some(value) = stored.len().checked_sub(EXPIRY_BYTES) else {
                     return Err(Error::invalid(
@@ -82,9 +92,10 @@ impl Op<'_> {
     /// Returns the key of an operation on one key.
     pub(crate) fn point_key(&self) -> Option<&[u8]> {
         match self {
-            Self::Put { key, .. } | Self::PutExpiring { key, .. } | Self::Delete { key } => {
-                Some(key)
-            }
+            Self::Put { key, .. }
+            | Self::PutExpiring { key, .. }
+            | Self::Merge { key, .. }
+            | Self::Delete { key } => Some(key),
             Self::DeleteRange { .. } => None,
         }
     }
@@ -96,7 +107,9 @@ impl Op<'_> {
     /// Returns the total length of the keys and the value as the user passed them in.
     pub(crate) fn user_bytes(&self) -> usize {
         match self {
-            Self::Put { key, value } => key.len() + value.len(),
+            Self::Put { key, value } | Self::Merge { key, operand: value } => {
+                key.len() + value.len()
+            }
             Self::PutExpiring { key, stored } => {
                 key.len() + stored.len().saturating_sub(EXPIRY_BYTES)
             }
@@ -111,6 +124,7 @@ impl Op<'_> {
         let (tag, key, second) = match *self {
             Self::Put { key, value } => (PUT, key, Some(value)),
             Self::PutExpiring { key, stored } => (PUT_EXPIRING, key, Some(stored)),
+            Self::Merge { key, operand } => (MERGE, key, Some(operand)),
             Self::Delete { key } => (DELETE, key, None),
             Self::DeleteRange { start, end: Some(end) } => (DELETE_RANGE, start, Some(end)),
             Self::DeleteRange { start, end: None } => (DELETE_FROM, start, None),
@@ -140,9 +154,9 @@ impl Op<'_> {
     pub(crate) fn encoded_len(&self, keyspace: KeyspaceId) -> usize {
         let slice = |bytes: &[u8]| varint_len(bytes.len() as u64) + bytes.len();
         let rest = match *self {
-            Self::Put { key, value: second } | Self::PutExpiring { key, stored: second } => {
-                slice(key) + slice(second)
-            }
+            Self::Put { key, value: second }
+            | Self::PutExpiring { key, stored: second }
+            | Self::Merge { key, operand: second } => slice(key) + slice(second),
             Self::Delete { key } => slice(key),
             Self::DeleteRange { start, end } => slice(start) + end.map_or(0, slice),
         };
@@ -167,6 +181,7 @@ impl<'a> Ops<'a> {
         let op = match tag {
             DELETE => Op::Delete { key },
             PUT => Op::Put { key, value: reader.slice("value")? },
+            MERGE => Op::Merge { key, operand: reader.slice("operand")? },
             PUT_EXPIRING => Op::PutExpiring { key, stored: reader.slice("value")? },
             DELETE_RANGE => Op::DeleteRange { start: key, end: Some(reader.slice("range end")?) },
             DELETE_FROM => Op::DeleteRange { start: key, end: None },
@@ -206,6 +221,8 @@ pub(crate) struct Batch {
     /// Puts with a time to live. Until [`Self::with_ends`] their stored values begin with that time in
     /// place of their end.
     has_ttls: bool,
+    /// Some operations are merges.
+    has_merges: bool,
     /// The error of the first invalid operation; with such an error, the whole batch is rejected.
     refused: Option<Error>,
 }
@@ -225,6 +242,7 @@ impl Batch {
                 self.count += 1;
                 self.user_bytes += op.user_bytes();
                 self.deletes_ranges |= matches!(op, Op::DeleteRange { .. });
+                self.has_merges |= matches!(op, Op::Merge { .. });
                 if !self.keyspaces.contains(&keyspace) {
                     self.keyspaces.push(keyspace);
                 }
@@ -243,6 +261,18 @@ impl Batch {
         self.has_ttls = true;
         let stored = stored(micros_of(ttl), value);
         self.add(keyspace, Op::PutExpiring { key, stored: &stored });
+    }
+
+    /// Returns true if some operations are merges.
+    pub(crate) fn has_merges(&self) -> bool {
+        self.has_merges
+    }
+
+    /// Returns the keyspaces that have operands.
+    pub(crate) fn merged_keyspaces(&self) -> BTreeSet<KeyspaceId> {
+        // Every operation was checked when it was added.
+        let ops = Ops::new(&self.encoded).flatten();
+        ops.filter_map(|(id, op)| matches!(op, Op::Merge { .. }).then_some(id)).collect()
     }
 
     /// Returns true if some puts have a time to live.
@@ -281,6 +311,7 @@ impl Batch {
         self.user_bytes += other.user_bytes;
         self.deletes_ranges |= other.deletes_ranges;
         self.has_ttls |= other.has_ttls;
+        self.has_merges |= other.has_merges;
         for keyspace in &other.keyspaces {
             if !self.keyspaces.contains(keyspace) {
                 self.keyspaces.push(*keyspace);
@@ -325,6 +356,7 @@ impl Batch {
         self.keyspaces.clear();
         self.deletes_ranges = false;
         self.has_ttls = false;
+        self.has_merges = false;
         self.refused = None;
     }
 }
@@ -333,10 +365,11 @@ impl Batch {
 mod tests {
     use super::*;
 
-    const OPS: [Op<'static>; 6] = [
+    const OPS: [Op<'static>; 7] = [
         Op::Put { key: b"", value: b"" },
         Op::Put { key: b"key", value: b"value" },
         Op::PutExpiring { key: b"key", stored: b"\xff\0\0\0\0\0\0\0value" },
+        Op::Merge { key: b"key", operand: b"operand" },
         Op::Delete { key: b"key" },
         Op::DeleteRange { start: b"a", end: Some(b"b") },
         Op::DeleteRange { start: b"z", end: None },

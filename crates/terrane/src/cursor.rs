@@ -25,4 +25,4 @@ pub(crate) use deleted_ranges::DeletedRanges;
 pub(crate) use merge::{Direction, MergeCursor};
 pub(crate) use run::RunCursor;
 pub(crate) use source::Source;
-pub(crate) use visible::VisibleCursor;
+pub(crate) use visible::{ValueSource, VisibleCursor};

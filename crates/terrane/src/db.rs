@@ -223,7 +223,7 @@ impl Db {
         let engine = self.engine();
         batch.check_of(engine)?;
         options.check_no_ttl("a batch")?;
-        let operations = engine.with_ends(&batch.operations);
+        let operations = engine.prepared(&batch.operations)?;
         engine.write(Write::Batch(&operations), options.durability_or(engine.durability()))
     }
 

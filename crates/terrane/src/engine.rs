@@ -283,15 +283,31 @@ impl Engine {
         self.parts.catalog.set_ttl(tree, micros)
     }
 
-    /// Returns a batch with the ends of values in place of times to live, also of those of keyspaces.
-    pub(crate) fn with_ends<'a>(&self, batch: &'a Batch) -> Cow<'a, Batch> {
+    /// Gives a tree the operator of this name.
+    pub(crate) fn set_merge_operator(&self, tree: &Tree, name: &str) -> Result<()> {
+        self.parts.catalog.set_merge_operator(tree, name)
+    }
+
+    /// Returns a batch as it is written: with the ends of values in place of times to live, also of those
+    /// of keyspaces.
+    ///
+    /// # Errors
+    /// An operand is for a keyspace without a merge operator.
+    pub(crate) fn prepared<'a>(&self, batch: &'a Batch) -> Result<Cow<'a, Batch>> {
         let trees = self.trees();
+        if batch.has_merges() {
+            let merged = batch.merged_keyspaces();
+            let lacks = |tree: &&Arc<Tree>| tree.merge_operator().get().is_none();
+            if let Some(tree) = merged.iter().filter_map(|id| trees.get(id)).find(lacks) {
+                return Err(no_merge_operator(tree));
+            }
+        }
         let of_keyspace = |id: &KeyspaceId| Some((*id, trees.get(id)?.default_ttl().get()?));
         let defaults: Vec<_> = batch.keyspaces().iter().filter_map(of_keyspace).collect();
         if defaults.is_empty() && !batch.has_ttls() {
-            return Cow::Borrowed(batch);
+            return Ok(Cow::Borrowed(batch));
         }
-        Cow::Owned(batch.with_ends(self.context().clock.now_micros(), &defaults))
+        Ok(Cow::Owned(batch.with_ends(self.context().clock.now_micros(), &defaults)))
     }
 
     /// Returns the compactions that another design would cause, without running them.
@@ -369,4 +385,10 @@ impl Engine {
         let _paused = state.active.memtable.front_level().map(FrontLevel::pause);
         action()
     }
+}
+
+/// Returns the error of a merge into a tree without an operator.
+pub(crate) fn no_merge_operator(tree: &Tree) -> Error {
+    let found = format!("into keyspace '{}', which has no merge operator", tree.name());
+    Error::invalid("merge", found, "into one with an operator; see Keyspace::set_merge_operator")
 }

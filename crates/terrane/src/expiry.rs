@@ -79,13 +79,14 @@ impl<'a> ReadTime<'a> {
     pub(crate) fn is_value(&self, kind: EntryKind, stored: &[u8]) -> bool {
         match kind {
             EntryKind::Tombstone => false,
-            EntryKind::Value | EntryKind::Apart => true,
+            EntryKind::Value | EntryKind::Apart | EntryKind::Operand => true,
             EntryKind::Expiring => end_micros(stored) > self.micros(),
         }
     }
 
+    /// Returns the time.
     #[cold]
-    fn micros(&self) -> u64 {
+    pub(crate) fn micros(&self) -> u64 {
         let micros = self.micros.get().unwrap_or_else(|| self.clock.now_micros());
         self.micros.set(Some(micros));
         micros

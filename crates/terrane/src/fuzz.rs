@@ -126,6 +126,7 @@ fn batch_seeds() -> Vec<Vec<u8>> {
     let ops = [
         Op::Put { key: b"key", value: b"value" },
         Op::PutExpiring { key: b"key", stored: b"\xff\0\0\0\0\0\0\0value" },
+        Op::Merge { key: b"key", operand: b"operand" },
         Op::Delete { key: b"key" },
         Op::DeleteRange { start: b"a", end: Some(b"b") },
         Op::DeleteRange { start: b"z", end: None },

@@ -21,6 +21,7 @@
 
 mod history;
 mod key;
+mod key_writer;
 mod log;
 mod lost_range;
 mod manifest;

@@ -68,7 +68,7 @@ pub struct Iter {
 enum IterValues {
     /// All values are in memtables and tables.
     InPlace,
-    /// Values may be apart, and are read with their keys.
+    /// Values may be apart or operands, and are loaded with their keys.
     Load,
     /// Values are left out.
     LeaveOut,
@@ -83,8 +83,8 @@ impl Iter {
     ) -> Self {
         handle.engine.context().counters.add(Counter::Scans, 1);
         let is_done = end.as_ref().is_some_and(|end| *end <= start);
-        let is_in_place = view.values().files().is_empty();
-        let values = if is_in_place { IterValues::InPlace } else { IterValues::Load };
+        let values =
+            if view.has_values_in_place() { IterValues::InPlace } else { IterValues::Load };
         Self {
             view,
             start: (&*start).into(),

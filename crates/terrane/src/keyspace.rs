@@ -165,7 +165,7 @@ impl Keyspace {
         self.write_one(op, WriteOptions::new())
     }
 
-    fn write_one(&self, op: Op<'_>, options: WriteOptions) -> Result<()> {
+    pub(crate) fn write_one(&self, op: Op<'_>, options: WriteOptions) -> Result<()> {
         let engine = &self.handle.engine;
         engine.write(Write::One(&self.tree, op), options.durability_or(engine.durability()))
     }

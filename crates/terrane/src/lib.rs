@@ -73,6 +73,8 @@ mod manifest;
 mod memory_ledger;
 pub mod memtable;
 mod merge;
+mod merge_operator;
+mod merges;
 #[cfg(feature = "micro")]
 #[doc(hidden)]
 pub mod micro;
@@ -109,6 +111,7 @@ pub use io_budget::IoBudget;
 pub use iterator::Iter;
 pub use keys::Keys;
 pub use keyspace::{Keyspace, KeyspaceOptions};
+pub use merge_operator::MergeOperator;
 pub use options::{Background, OpenMode, OptionInfo, Options, ReadMode, WriteMode, WritePath};
 pub use range::KeyBounds;
 pub use snapshot::Snapshot;

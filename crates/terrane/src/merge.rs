@@ -8,6 +8,7 @@
 mod covered;
 mod expiring;
 mod logged_values;
+mod operands;
 mod output;
 mod rules;
 #[cfg(test)]
@@ -21,10 +22,12 @@ pub(crate) use output::{Output, OutputConfig};
 pub(crate) use rules::{DropRules, OlderTables};
 pub(crate) use value_output::{DamagedValues, ValueOutputConfig};
 
+use rules::Version;
 use terrane_memtable::Fragment;
 
 use crate::cursor::MergeCursor;
 use crate::error::Result;
+use crate::merge_operator::OperandChain;
 use crate::table::FinishedTable;
 use crate::types::{EntryKind, SeqNo};
 
@@ -65,6 +68,7 @@ pub(crate) fn merge(
     let mut key = Vec::new();
     let mut has_key = false;
     let mut last_stripe = 0;
+    let mut chain_of_key = OperandChain::default();
     let (mut chunk, mut chunk_bytes, mut written) = (Chunk::default(), 0, 0);
     while input.is_valid() {
         chunk_bytes += input.key().len() + input.value().len() + ENTRY_BYTES;
@@ -78,6 +82,7 @@ pub(crate) fn merge(
         let stripe = rules.stripe(seq);
         let is_new_key = !has_key || input.key() != &key[..];
         if is_new_key {
+            rules.end_key(&mut chain_of_key, &key, output)?;
             if end.is_some_and(|end| input.key() >= end) {
                 break;
             }
@@ -85,22 +90,34 @@ pub(crate) fn merge(
             key.extend_from_slice(input.key());
             has_key = true;
             rules.go_to(&key);
-        } else if stripe == last_stripe {
+        } else if stripe == last_stripe && chain_of_key.is_empty() {
             // Every reader of this stripe sees the newer version.
             input.next()?;
             continue;
         }
-        last_stripe = stripe;
         let (kind, value) = match rules.has_ended(kind, input.value()) {
             true => (EntryKind::Tombstone, &[][..]),
             false => (kind, input.value()),
         };
+        if !chain_of_key.is_empty() {
+            let version = Version { seq, kind, value };
+            if rules.decide(&mut chain_of_key, &key, version, stripe == last_stripe, output)? {
+                input.next()?;
+                continue;
+            }
+        }
+        last_stripe = stripe;
         if keeps(&rules, &key, seq, kind, stripe) {
-            // A value that moves may be far larger than its pointer.
-            chunk_bytes += output.add(&key, seq, kind, value)?;
+            if kind == EntryKind::Operand {
+                chain_of_key.push(rules.operator(), &key, (seq, value));
+            } else {
+                // A value that moves may be far larger than its pointer.
+                chunk_bytes += output.add(&key, seq, kind, value)?;
+            }
         }
         input.next()?;
     }
+    rules.end_key(&mut chain_of_key, &key, output)?;
     let tables = output.finish()?;
     chunk.written_bytes = growth_of(&mut written, output.written_bytes());
     go_on(chunk)?;

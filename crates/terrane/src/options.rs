@@ -32,6 +32,7 @@ use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::event::{Listener, LoggedEvent};
 use crate::io_budget::IoBudget;
+use crate::merge_operator::MergeOperator;
 use crate::storage::Storage;
 use crate::table::CacheWarming;
 
@@ -263,6 +264,22 @@ impl Options {
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.components.clock = clock;
+        self
+    }
+
+    /// Registers a merge operator, for keyspaces that are stored with its name. The built-in operators
+    /// `counter_add`, `append`, `max`, `min` and `set_union` need no registration. See
+    /// [`Keyspace::set_merge_operator`](crate::Keyspace::set_merge_operator).
+    #[must_use]
+    pub fn merge_operator(mut self, operator: impl MergeOperator) -> Self {
+        self.components.merge_operators.add(Arc::new(operator));
+        self
+    }
+
+    /// Opens keyspaces whose operators nobody registered, without combining their operands.
+    #[must_use]
+    pub(crate) fn unknown_merge_operators(mut self) -> Self {
+        self.components.merge_operators.accept_unknown();
         self
     }
 

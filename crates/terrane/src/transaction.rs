@@ -32,10 +32,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::db::Db;
-use crate::engine::{Basis, Commit, Engine, Tree, WrittenKeys};
+use crate::engine::{Basis, Commit, Engine, Tree, WrittenKeys, no_merge_operator};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::keyspace::Keyspace;
+use crate::merge_operator::OperandChain;
 use crate::range::{KeyBounds, bounds_of};
 use crate::snapshot_pin::SnapshotPin;
 use crate::stats::{Sample, Timed};
@@ -177,6 +178,41 @@ impl Transaction {
         Ok(())
     }
 
+    /// Combines the value of a key with an operand by the operator of the default keyspace; see
+    /// [`Keyspace::merge`]. In a transaction this reads the key.
+    ///
+    /// # Errors
+    /// The keyspace has no operator, the operator cannot combine the operand with the value, a table
+    /// could not be read, or the database was closed.
+    pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        let default = Arc::clone(&self.default);
+        self.merge_into(&default, key.as_ref(), operand.as_ref())
+    }
+
+    /// Combines the value of a key of a keyspace with an operand, as [`Self::merge`] does.
+    ///
+    /// # Errors
+    /// Those of [`Self::merge`], or the keyspace belongs to another database.
+    pub fn merge_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        keyspace.check_of(&self.handle)?;
+        self.merge_into(&keyspace.tree, key.as_ref(), operand.as_ref())
+    }
+
+    fn merge_into(&mut self, tree: &Arc<Tree>, key: &[u8], operand: &[u8]) -> Result<()> {
+        let operator = tree.merge_operator().get().ok_or_else(|| no_merge_operator(tree))?;
+        let value = self.get_of(tree, key)?;
+        let mut chain = OperandChain::default();
+        chain.push(Some(&**operator), key, (1, operand));
+        let combined = chain.value(Some(&**operator), key, value.as_deref())?;
+        self.writes.put(tree, key, &combined, None);
+        Ok(())
+    }
+
     /// Removes a key, whether it exists or not.
     #[doc(alias("remove", "erase", "del"))]
     pub fn delete(&mut self, key: impl AsRef<[u8]>) {
@@ -251,7 +287,7 @@ impl Transaction {
         let engine = &self.handle.engine;
         let durability = self.options.durability.unwrap_or_else(|| engine.durability());
         let batch = self.writes.to_batch();
-        let batch = engine.with_ends(&batch);
+        let batch = engine.prepared(&batch)?;
         if self.pass.is_none() {
             self.handle.gate.wait();
         }

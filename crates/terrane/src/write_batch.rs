@@ -106,6 +106,24 @@ impl WriteBatch {
         self
     }
 
+    /// Combines the value of a key with an operand; see [`Keyspace::merge`]. The batch is refused if the
+    /// default keyspace has no merge operator.
+    pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> &mut Self {
+        let (key, operand) = (key.as_ref(), operand.as_ref());
+        self.add(DEFAULT_KEYSPACE, Op::Merge { key, operand })
+    }
+
+    /// Combines the value of a key of a keyspace with an operand, as [`Self::merge`] does.
+    pub fn merge_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        let (key, operand) = (key.as_ref(), operand.as_ref());
+        self.of(keyspace).add(keyspace.id(), Op::Merge { key, operand })
+    }
+
     /// Puts a value that ends, as it is stored.
     pub(crate) fn put_stored_in(
         &mut self,

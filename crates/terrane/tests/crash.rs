@@ -74,7 +74,8 @@ fn random_batch(rng: &mut Rng, state: &State) -> Vec<(String, Change)> {
     let names: Vec<String> = state.keys().cloned().collect();
     let key = |rng: &mut Rng| format!("{:03}", rng.below(60)).into_bytes();
     let count = if rng.percent(5) { 40 } else { rng.between(1, 3) };
-    let change = |rng: &mut Rng| match rng.below(12) {
+    let change = |rng: &mut Rng, name: &str| match rng.below(14) {
+        12..=13 if name == DEFAULT => Change::Merge(key(rng), vec![rng.bits() as u8; rng.index(9)]),
         0 => {
             let (a, b) = (key(rng), key(rng));
             Change::DeleteRange(
@@ -93,7 +94,12 @@ fn random_batch(rng: &mut Rng, state: &State) -> Vec<(String, Change)> {
             }
         }
     };
-    (0..count).map(|_| (rng.pick(&names).clone(), change(rng))).collect()
+    let one = |rng: &mut Rng| {
+        let name = rng.pick(&names).clone();
+        let change = change(rng, &name);
+        (name, change)
+    };
+    (0..count).map(|_| one(rng)).collect()
 }
 
 fn encode(db: &Db, changes: &[(String, Change)]) -> WriteBatch {
@@ -102,6 +108,7 @@ fn encode(db: &Db, changes: &[(String, Change)]) -> WriteBatch {
         let keyspace = db.keyspace(name, KeyspaceOptions::new()).unwrap();
         match change {
             Change::Put(key, value) => batch.put_in(&keyspace, key, value),
+            Change::Merge(key, operand) => batch.merge_in(&keyspace, key, operand),
             Change::PutFor(key, value, ttl) => batch.put_with_ttl_in(&keyspace, key, value, *ttl),
             Change::Delete(key) => batch.delete_in(&keyspace, key),
             Change::DeleteRange(start, end) => {
@@ -121,6 +128,9 @@ fn run(seed: u64, durability: Durability, writes: usize) -> Run {
     let story = format!("seed {seed}, {durability}, {}, {}", dir.display(), config.design);
     storage.record_crash_points();
     let mut db = config.create(Arc::clone(&shared), &dir);
+    let default = db.keyspace(DEFAULT, KeyspaceOptions::new()).unwrap();
+    default.set_merge_operator("append").unwrap();
+    drop(default);
     let mut state = State::from([(DEFAULT.to_owned(), Map::new())]);
     let mut states = vec![state.clone()];
     let mut durable = vec![0, 0];
@@ -314,7 +324,10 @@ fn databases_survive_repeated_crashes() {
         let config = config(&mut rng, durability);
         let mut storage = MemoryStorage::new(round);
         let mut state = State::from([(DEFAULT.to_owned(), Map::new())]);
-        drop(config.create(Arc::new(storage.clone()), Path::new(DIR)));
+        let db = config.create(Arc::new(storage.clone()), Path::new(DIR));
+        let default = db.keyspace(DEFAULT, KeyspaceOptions::new()).unwrap();
+        default.set_merge_operator("append").unwrap();
+        drop((db, default));
         for life in 0..LIVES {
             let db = config.options(Arc::new(storage.clone())).open(DIR).unwrap();
             support::script::check_state(

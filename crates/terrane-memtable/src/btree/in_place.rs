@@ -65,7 +65,10 @@ pub(super) fn remove_hidden<'a>(
         let link = newer_links.older();
         let placed = placed.filter(|_| !neighbours.is_placed && passed == 0);
         let is_needed = placed.is_none() && leaf.node.len() == 1;
-        if is_needed || link.node().is_some() || !reclaim.view.is_hidden(older.seq(), newer.seq()) {
+        if is_needed
+            || link.node().is_some()
+            || !reclaim.view.is_hidden(older.seq(), newer.version())
+        {
             neighbours.has_older = true;
             (newer, at, passed) = (older, at + 1, passed + 1);
             continue;

@@ -24,7 +24,7 @@ use std::cmp::Ordering::{self, Equal};
 use std::ptr::{self, NonNull};
 
 use crate::arena::Arena;
-use crate::entry::{Entry, SeqNo, kind_of, pack, seq_of};
+use crate::entry::{Entry, EntryKind, SeqNo, kind_of, pack, seq_of};
 use crate::pool::ALIGN;
 use crate::skiplist::versions::Versions;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering as Memory, WrittenOnce};
@@ -282,6 +282,12 @@ impl<'a> NodeRef<'a> {
     #[inline]
     pub(crate) fn seq(self) -> SeqNo {
         seq_of(self.header().packed)
+    }
+
+    #[inline]
+    pub(crate) fn version(self) -> (SeqNo, EntryKind) {
+        let packed = self.header().packed;
+        (seq_of(packed), kind_of(packed))
     }
 
     #[inline]

@@ -2,6 +2,10 @@
 //! that number, unless it is a tombstone, its value has ended, or a newer visible range tombstone covers
 //! it.
 
+mod load;
+
+pub(crate) use load::ValueSource;
+
 use terrane_memtable::Memtable;
 use terrane_policy::key_range::successor;
 
@@ -11,7 +15,6 @@ use crate::error::Result;
 use crate::expiry::{EXPIRY_BYTES, end_micros};
 use crate::types::{EntryKind, MAX_SEQ, SeqNo};
 use crate::value::{Key, Value};
-use crate::value_file::ValueFiles;
 
 /// The number of consecutive invisible entries after which a scan tries to skip the rest by a seek.
 const BEFORE_SKIP: u64 = 8;
@@ -33,7 +36,10 @@ pub(crate) struct VisibleCursor {
     backward_value: Option<Value>,
     /// The sequence number of the backward value, if that is the place of a value apart.
     backward_apart: Option<SeqNo>,
-    /// The value of the current entry if it is apart and was read.
+    /// The versions of the backward key from the oldest one that its value depends on, if the newest is
+    /// an operand.
+    backward_chain: Vec<Version>,
+    /// The value of the current entry if it is apart or an operand, and was read.
     apart: Option<Value>,
     /// The length of the time before the current value in the forward direction.
     skipped: usize,
@@ -49,6 +55,9 @@ pub(crate) struct VisibleCursor {
     /// dead keys; otherwise the caller stops at the bound.
     limit: Option<Key>,
 }
+
+/// A version of a key: its sequence number, its kind, and what it stores.
+type Version = (SeqNo, EntryKind, Value);
 
 /// The consecutive dead keys that a scan has stepped over.
 #[derive(Debug, Default)]
@@ -74,6 +83,7 @@ impl VisibleCursor {
             backward_key: Vec::new(),
             backward_value: None,
             backward_apart: None,
+            backward_chain: Vec::new(),
             apart: None,
             skipped: 0,
             is_forward: true,
@@ -99,34 +109,6 @@ impl VisibleCursor {
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
         if self.is_forward { self.merge.key() } else { &self.backward_key }
-    }
-
-    /// Reads the current value if it is apart, from `files`. Without this call the value of such an
-    /// entry is its place.
-    #[inline]
-    pub(crate) fn load_value(&mut self, files: &ValueFiles) -> Result<()> {
-        if self.is_unread() { self.load_apart(files) } else { Ok(()) }
-    }
-
-    /// Returns true if the current value is apart and was not read.
-    #[inline]
-    pub(crate) fn is_unread(&self) -> bool {
-        let is_apart = match self.is_forward {
-            true => self.merge.kind() == EntryKind::Apart,
-            false => self.backward_apart.is_some(),
-        };
-        is_apart && self.apart.is_none()
-    }
-
-    #[cold]
-    fn load_apart(&mut self, files: &ValueFiles) -> Result<()> {
-        let value = match (self.is_forward, &self.backward_value, self.backward_apart) {
-            (true, ..) => files.read(self.merge.key(), self.merge.seq(), self.merge.value())?,
-            (false, Some(place), Some(seq)) => files.read(&self.backward_key, seq, place)?,
-            _ => return Ok(()),
-        };
-        self.apart = Some(value);
-        Ok(())
     }
 
     /// The current value.
@@ -172,11 +154,21 @@ impl VisibleCursor {
         self.is_overtaken
     }
 
-    /// Copies the current entry of a cursor that goes forward. Returns the bytes of key and value.
+    /// Copies the current entry of a cursor that goes forward, an operand as the value that was loaded.
+    /// Returns the bytes of key and value.
     pub(crate) fn copy_to(&self, memtable: &Memtable) -> usize {
-        let (key, value) = (self.merge.key(), self.merge.value());
-        memtable.insert(key, self.merge.seq(), self.merge.kind(), value);
+        let (key, kind) = (self.merge.key(), self.merge.kind());
+        let (kind, value) = match (kind, &self.apart) {
+            (EntryKind::Operand, Some(combined)) => (EntryKind::Value, &combined[..]),
+            _ => (kind, self.merge.value()),
+        };
+        memtable.insert(key, self.merge.seq(), kind, value);
         key.len() + value.len()
+    }
+
+    /// Returns true if a cursor that goes forward is on an operand.
+    pub(crate) fn is_operand(&self) -> bool {
+        self.merge.kind() == EntryKind::Operand
     }
 
     /// Moves to the last visible key before `key`, or to the last of all if `key` is `None`.
@@ -330,12 +322,13 @@ impl VisibleCursor {
         while self.merge.is_valid() {
             self.backward_key.clear();
             self.backward_key.extend_from_slice(self.merge.key());
-            let mut newest: Option<(SeqNo, EntryKind, Value)> = None;
+            self.backward_chain.clear();
+            let mut newest: Option<Version> = None;
             // Backward, the versions of a key arrive from oldest to newest.
             while self.merge.is_valid() && self.merge.key() == &self.backward_key[..] {
                 if self.merge.seq() <= self.seq {
-                    let value = self.merge.pin_value();
-                    newest = Some((self.merge.seq(), self.merge.kind(), value));
+                    let version = (self.merge.seq(), self.merge.kind(), self.merge.pin_value());
+                    self.keep_below(version.1, newest.replace(version));
                 }
                 self.merge.previous()?;
             }
@@ -350,6 +343,7 @@ impl VisibleCursor {
                 let is_alive = self.deleted.is_empty()
                     || self.deleted.covering(&self.backward_key, seq)?.is_none();
                 if is_alive {
+                    self.keep_operand((seq, kind), &value);
                     let is_expiring = kind == EntryKind::Expiring;
                     self.backward_value =
                         Some(if is_expiring { value.skip(EXPIRY_BYTES) } else { value });

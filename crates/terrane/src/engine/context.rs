@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::event::EventLog;
 use crate::memory_ledger::MemoryLedger;
+use crate::merge_operator::MergeOperators;
 use crate::options::{Background, Settings};
 use crate::stats::Counters;
 use crate::storage::Storage;
@@ -41,6 +42,7 @@ pub(crate) struct Context {
     /// if they may have been lost.
     pub(crate) kept_boot: Option<u128>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) merge_operators: MergeOperators,
     pub(crate) counters: Arc<Counters>,
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) tables: Arc<TableEnvironment>,

@@ -3,6 +3,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `lookup`, `multi_get` | point lookups, of one key and of many |
+//! | `combine` | lookups of keys with operands |
 //! | `overlapped` | lookups that read several runs at the same time |
 //! | `scan` | cursors over everything that a reader sees |
 //! | `collect` | scans that collect their results first |
@@ -11,6 +12,7 @@
 
 mod changes;
 mod collect;
+mod combine;
 mod estimate;
 mod lookup;
 mod multi_get;

@@ -34,7 +34,7 @@ mod usage;
 mod value_segments;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, Guard};
@@ -45,6 +45,7 @@ use terrane_policy::{Cursors, Design, MemtableKind, Pressure, admit_with};
 use crate::cursor::DeadRanges;
 use crate::event::{StallEffect, WriteStall};
 use crate::merge::DamagedValues;
+use crate::merge_operator::MergeOperator;
 use crate::types::{KeyspaceId, SeqNo};
 use crate::version::Version;
 use default_ttl::DefaultTtl;
@@ -93,6 +94,8 @@ pub(crate) struct Tree {
     next: NextMemtable,
     usage: Arc<Usage>,
     default_ttl: DefaultTtl,
+    /// Combines operands with values, once the keyspace has an operator. It never has another one.
+    merge_operator: OnceLock<Arc<dyn MergeOperator>>,
     /// The largest sequence number of the tree, and ranges in which scans found nothing.
     dead: Arc<DeadRanges>,
     /// Segments of the log that are value files of the tree, and in which it may have further values.
@@ -141,6 +144,7 @@ impl Tree {
             choice: MemtableChoice::default(),
             next: NextMemtable::default(),
             default_ttl: DefaultTtl::default(),
+            merge_operator: OnceLock::new(),
             dead: Arc::default(),
             value_segments: ValueSegments::default(),
         })
@@ -205,6 +209,10 @@ impl Tree {
     #[inline]
     pub(crate) fn default_ttl(&self) -> &DefaultTtl {
         &self.default_ttl
+    }
+
+    pub(crate) fn merge_operator(&self) -> &OnceLock<Arc<dyn MergeOperator>> {
+        &self.merge_operator
     }
 
     pub(crate) fn usage(&self) -> &Usage {

@@ -101,6 +101,7 @@ fn of_table(
         let kind = match cursor.kind() {
             EntryKind::Tombstone => "delete",
             EntryKind::Expiring => "put-expiring",
+            EntryKind::Operand => "merge",
             EntryKind::Value | EntryKind::Apart => "put",
         };
         let value_bytes = match cursor.kind() {
@@ -109,7 +110,9 @@ fn of_table(
                 ValuePointer::decode(cursor.value()).map_or(0, |pointer| pointer.len.into())
             }
             EntryKind::Expiring => cursor.value().len().saturating_sub(EXPIRY_BYTES) as u64,
-            EntryKind::Value | EntryKind::Tombstone => cursor.value().len() as u64,
+            EntryKind::Value | EntryKind::Tombstone | EntryKind::Operand => {
+                cursor.value().len() as u64
+            }
         };
         version(cursor.seq(), kind, value_bytes);
         cursor.next()?;

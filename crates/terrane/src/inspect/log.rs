@@ -169,6 +169,7 @@ fn operations(payload: &[u8]) -> Vec<RecordOperation> {
             Op::PutExpiring { key, stored } => {
                 ("put-expiring", key, stored.len().saturating_sub(EXPIRY_BYTES) as u64, None)
             }
+            Op::Merge { key, operand } => ("merge", key, operand.len() as u64, None),
             Op::Delete { key } => ("delete", key, 0, None),
             Op::DeleteRange { start, end } => ("delete-range", start, 0, end),
         };

@@ -89,6 +89,9 @@ fn describe(change: &Change) -> String {
         Change::RemoveValueFile { keyspace, file } => {
             format!("keyspace {keyspace} removes value file {file}")
         }
+        Change::MergeOperator { keyspace, name } => {
+            format!("keyspace {keyspace} merges with {name}")
+        }
         Change::KeyspaceTtl { keyspace, ttl_micros: 0 } => {
             format!("values of keyspace {keyspace} do not end")
         }

@@ -13,9 +13,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrane_memtable::{Config, Memtable, Pool, RangeTombstones, SkipListConfig};
 
+use super::key_writer::KeyWriter;
 use super::lost_range::LostRange;
 use super::problem::{Problem, Progress};
 use super::salvage::{SalvageSource, SalvagedEntry, salvage_log};
@@ -32,7 +34,6 @@ use crate::storage::DiskStorage;
 use crate::table::Table;
 use crate::types::{EntryKind, KeyspaceId, MAX_SEQ};
 use crate::wal::LogNotes;
-use crate::write_batch::WriteBatch;
 
 /// The result of a repair.
 #[derive(Debug, Clone, Default)]
@@ -75,6 +76,8 @@ impl Meter<'_> {
 struct SalvagedKeyspace {
     name: String,
     design: Option<terrane_policy::Design>,
+    ttl: Option<Duration>,
+    merge_operator: Option<String>,
     tables: Vec<Arc<Table>>,
 }
 
@@ -115,7 +118,7 @@ pub fn repair_with_progress(
     if salvaged.is_empty() {
         return Err(Error::NoDatabase { path: dir.into() });
     }
-    let mut options = Options::new().open_mode(OpenMode::MustBeNew);
+    let mut options = Options::new().open_mode(OpenMode::MustBeNew).unknown_merge_operators();
     if let Some(design) =
         salvaged.get(&crate::types::DEFAULT_KEYSPACE).and_then(|one| one.design.clone())
     {
@@ -130,6 +133,10 @@ pub fn repair_with_progress(
         let mut keyspace = KeyspaceOptions::new();
         keyspace.design = salvaged.design.clone().map(Into::into);
         let keyspace = db.keyspace(&salvaged.name, keyspace)?;
+        keyspace.set_ttl(salvaged.ttl)?;
+        if let Some(operator) = &salvaged.merge_operator {
+            keyspace.set_merge_operator(operator)?;
+        }
         let sources = (salvaged, memtables.get(id), &mut values);
         write_keyspace(&db, &keyspace, sources, (&mut report, &mut meter))?;
     }
@@ -150,7 +157,14 @@ fn salvaged_keyspace(
         None if id == crate::types::DEFAULT_KEYSPACE => "default".to_owned(),
         None => format!("keyspace-{id}"),
     };
-    SalvagedKeyspace { name, design: known.map(|keyspace| keyspace.design.clone()), tables }
+    let ttl = known.map(|keyspace| keyspace.ttl_micros).filter(|micros| *micros > 0);
+    SalvagedKeyspace {
+        name,
+        design: known.map(|keyspace| keyspace.design.clone()),
+        ttl: ttl.map(Duration::from_micros),
+        merge_operator: known.and_then(|keyspace| keyspace.merge_operator.clone()),
+        tables,
+    }
 }
 
 /// The state in the manifest, as far as it could be read.
@@ -264,7 +278,6 @@ fn write_keyspace(
     (salvaged, memtable, values): KeyspaceSources<'_>,
     (report, meter): (&mut RepairReport, &mut Meter<'_>),
 ) -> Result<()> {
-    const BATCH_BYTES: usize = 1 << 20;
     let deleted = deleted_ranges(salvaged, memtable, report);
     let mut sources: Vec<SalvageSource> =
         salvaged.tables.iter().map(|table| SalvageSource::of_table(Arc::clone(table))).collect();
@@ -274,38 +287,34 @@ fn write_keyspace(
         let first = entries.next(values, &mut report.problems);
         heap.extend(first.map(|next| HeapEntry { next, source }));
     }
-    let mut batch = WriteBatch::new();
-    let mut bytes = 0;
-    let mut last: Option<Vec<u8>> = None;
+    let flushed = salvaged.tables.iter().map(|table| table.info().largest_seq).max().unwrap_or(0);
+    let mut writer = KeyWriter::new(db, keyspace);
     while let Some(HeapEntry { next, source }) = heap.pop() {
         let from = sources.get_mut(source);
         let following = from.and_then(|from| from.next(values, &mut report.problems));
         heap.extend(following.map(|next| HeapEntry { next, source }));
         meter.add(next.key.len() + next.value.len());
-        if last.as_ref() == Some(&next.key) {
-            continue;
-        }
         let is_deleted = next.kind == EntryKind::Tombstone
             || deleted.newest_covering(&next.key, MAX_SEQ).is_some_and(|at| at > next.seq);
-        if !is_deleted {
-            bytes += next.key.len() + next.value.len();
-            match next.kind {
-                EntryKind::Expiring => batch.put_stored_in(keyspace, &next.key, &next.value),
-                _ => batch.put_in(keyspace, &next.key, &next.value),
-            };
-            report.keys += 1;
-        }
-        last = Some(next.key);
-        if bytes > BATCH_BYTES {
-            db.write(&batch)?;
-            batch.clear();
-            bytes = 0;
+        // The log may have operands that tables have as well, combined with others.
+        let is_flushed = source >= salvaged.tables.len() && next.seq <= flushed;
+        if !(is_flushed && next.kind == EntryKind::Operand) {
+            writer.add(next, is_deleted)?;
         }
     }
     for source in sources {
         report.lost.extend(source.into_losses(&salvaged.name));
     }
-    db.write(&batch)
+    let (keys, lost_operands) = writer.finish()?;
+    report.keys += keys;
+    if lost_operands > 0 {
+        let what = format!(
+            "{lost_operands} operands of keyspace '{}', whose merge operator is unknown",
+            salvaged.name
+        );
+        report.problems.push(Problem::new(values.dir(), what));
+    }
+    Ok(())
 }
 
 fn deleted_ranges(

@@ -72,6 +72,8 @@ pub struct TableEntry {
     pub value: Option<Value>,
     /// When the value ends, in microseconds since the Unix epoch; `None` if it does not.
     pub ends_micros: Option<u64>,
+    /// Whether the value is an operand, with which the value below it is combined.
+    pub is_operand: bool,
 }
 
 /// Reads the properties of a table file.
@@ -135,7 +137,7 @@ impl TableReport {
             cursor.is_valid().then(|| {
                 let value = match cursor.kind() {
                     EntryKind::Tombstone => Ok(None),
-                    EntryKind::Value => Ok(Some(cursor.pin_value())),
+                    EntryKind::Value | EntryKind::Operand => Ok(Some(cursor.pin_value())),
                     EntryKind::Expiring => Ok(Some(cursor.pin_value().skip(EXPIRY_BYTES))),
                     EntryKind::Apart => read_apart(&dir, &mut values, cursor.value()).map(Some),
                 };
@@ -143,7 +145,8 @@ impl TableReport {
                 let (key, sequence_number) = (cursor.key().to_vec(), cursor.seq());
                 let is_expiring = cursor.kind() == EntryKind::Expiring;
                 let ends_micros = is_expiring.then(|| end_micros(cursor.value()));
-                Ok(TableEntry { key, sequence_number, value, ends_micros })
+                let is_operand = cursor.kind() == EntryKind::Operand;
+                Ok(TableEntry { key, sequence_number, value, ends_micros, is_operand })
             })
         })
     }

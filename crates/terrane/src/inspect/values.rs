@@ -32,6 +32,10 @@ struct LostValues {
 }
 
 impl DirectoryValues {
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Finds the value files of a directory.
     pub(super) fn find(dir: &Path) -> Result<Self> {
         let names = DiskStorage.list(dir).map_err(|error| Error::io("list", dir, error))?;

@@ -54,6 +54,11 @@ pub(crate) enum Change {
         name: String,
         design: String,
     },
+    /// Gives a keyspace an operator that combines operands with values.
+    MergeOperator {
+        keyspace: KeyspaceId,
+        name: String,
+    },
     /// Changes the time after which the values of a keyspace end that state no time themselves, in
     /// microseconds; 0 for none.
     KeyspaceTtl {
@@ -128,6 +133,7 @@ const KEYSPACE_WITH_VALUES: u64 = 29;
 /// As [`ADD_TABLE_WITH_VALUES`], for a table with values that end.
 const ADD_TABLE_WITH_EXPIRY: u64 = 33;
 const KEYSPACE_TTL: u64 = 39;
+const MERGE_OPERATOR: u64 = 41;
 
 impl Edit {
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -184,15 +190,16 @@ impl Change {
                 put_slice(out, design.as_bytes());
                 if design.contains("values=apart") { KEYSPACE_WITH_VALUES } else { KEYSPACE }
             }
-            Self::Flushed { keyspace, upto } => {
+            Self::Flushed { keyspace, upto: Lsn(value) }
+            | Self::KeyspaceTtl { keyspace, ttl_micros: value } => {
                 put_varint(out, keyspace.0.into());
-                put_varint(out, upto.0);
-                FLUSHED
+                put_varint(out, *value);
+                if matches!(self, Self::Flushed { .. }) { FLUSHED } else { KEYSPACE_TTL }
             }
-            Self::KeyspaceTtl { keyspace, ttl_micros } => {
+            Self::MergeOperator { keyspace, name } => {
                 put_varint(out, keyspace.0.into());
-                put_varint(out, *ttl_micros);
-                KEYSPACE_TTL
+                put_slice(out, name.as_bytes());
+                MERGE_OPERATOR
             }
             Self::AddTable { keyspace, level, run, table } => {
                 put_varint(out, keyspace.0.into());
@@ -252,6 +259,10 @@ impl Change {
             FLUSHED => {
                 Self::Flushed { keyspace: keyspace(reader)?, upto: Lsn(reader.varint("position")?) }
             }
+            MERGE_OPERATOR => Self::MergeOperator {
+                keyspace: keyspace(reader)?,
+                name: reader.text("merge operator")?.to_owned(),
+            },
             KEYSPACE_TTL => {
                 let keyspace = keyspace(reader)?;
                 Self::KeyspaceTtl { keyspace, ttl_micros: reader.varint("time to live")? }
@@ -413,6 +424,7 @@ pub(super) mod tests {
             Change::AddTable { keyspace, level: 2, run: RunId(8), table: table(5, range) },
             Change::RemoveTable { keyspace, table: TableId(5) },
             Change::KeyspaceTtl { keyspace, ttl_micros: 3_600_000_000 },
+            Change::MergeOperator { keyspace, name: "append".into() },
             Change::Keyspace { keyspace, name: "b".into(), design },
             Change::ValueFile { keyspace, file },
             Change::AddTable { keyspace, level: 2, run: RunId(8), table: values },

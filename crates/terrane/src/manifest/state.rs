@@ -47,6 +47,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) flushed: Lsn,
     /// The time after which values end that state no time themselves, in microseconds; 0 for none.
     pub(crate) ttl_micros: u64,
+    /// The name of the operator that combines operands with values.
+    pub(crate) merge_operator: Option<String>,
 }
 
 impl ManifestState {
@@ -107,6 +109,9 @@ impl ManifestState {
             Change::Flushed { keyspace, upto } => {
                 let keyspace = self.keyspace_mut(*keyspace)?;
                 keyspace.flushed = keyspace.flushed.max(*upto);
+            }
+            Change::MergeOperator { keyspace, name } => {
+                self.keyspace_mut(*keyspace)?.merge_operator = Some(name.clone());
             }
             Change::KeyspaceTtl { keyspace, ttl_micros } => {
                 self.keyspace_mut(*keyspace)?.ttl_micros = *ttl_micros;
@@ -169,6 +174,7 @@ impl ManifestState {
             value_files: BTreeMap::new(),
             flushed: Lsn(0),
             ttl_micros: 0,
+            merge_operator: None,
         };
         self.keyspaces.insert(id, Arc::new(keyspace));
         Ok(())
@@ -205,6 +211,9 @@ impl ManifestState {
                 changes.push(Change::Keyspace { keyspace, name, design });
             }
             changes.push(Change::Flushed { keyspace, upto: state.flushed });
+            if let Some(name) = state.merge_operator.clone() {
+                changes.push(Change::MergeOperator { keyspace, name });
+            }
             if state.ttl_micros > 0 {
                 changes.push(Change::KeyspaceTtl { keyspace, ttl_micros: state.ttl_micros });
             }

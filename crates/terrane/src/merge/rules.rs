@@ -19,7 +19,11 @@ use std::sync::Arc;
 use terrane_memtable::Fragment;
 use terrane_policy::{KeyRange, TableInfo};
 
+use super::operands::{self, Below};
+use super::output::Output;
+use crate::error::Result;
 use crate::expiry::end_micros;
+use crate::merge_operator::{MergeOperator, OperandChain};
 use crate::types::{EntryKind, SeqNo};
 
 /// The tables that are older than the output and not merged into it, run by run in key order.
@@ -58,6 +62,14 @@ impl OlderTables {
     }
 }
 
+/// A version of the current key.
+#[derive(Clone, Copy)]
+pub(super) struct Version<'a> {
+    pub(super) seq: SeqNo,
+    pub(super) kind: EntryKind,
+    pub(super) value: &'a [u8],
+}
+
 /// Decides for each entry whether it is dropped.
 #[derive(Debug)]
 pub(crate) struct DropRules {
@@ -70,12 +82,72 @@ pub(crate) struct DropRules {
     is_bottom: bool,
     /// Values that end up to this time have ended for all readers.
     expired_micros: u64,
+    /// Combines operands.
+    operator: Option<Arc<dyn MergeOperator>>,
 }
 
 impl DropRules {
     /// `snapshots` must be ascending.
     pub(crate) fn new(snapshots: Vec<SeqNo>, older: OlderTables) -> Self {
-        Self { snapshots, older, deleted: Vec::new(), at: 0, is_bottom: false, expired_micros: 0 }
+        Self {
+            snapshots,
+            older,
+            deleted: Vec::new(),
+            at: 0,
+            is_bottom: false,
+            expired_micros: 0,
+            operator: None,
+        }
+    }
+
+    /// Combines operands with this operator, if there is one.
+    pub(crate) fn combining(self, operator: Option<&Arc<dyn MergeOperator>>) -> Self {
+        Self { operator: operator.cloned(), ..self }
+    }
+
+    pub(super) fn operator(&self) -> Option<&dyn MergeOperator> {
+        self.operator.as_deref()
+    }
+
+    /// Continues the operands at the top of a stripe with the next older version of the key. Returns
+    /// false if the version must be kept below them.
+    pub(super) fn decide(
+        &self,
+        chain: &mut OperandChain,
+        key: &[u8],
+        Version { seq, kind, value }: Version<'_>,
+        is_same_stripe: bool,
+        output: &mut Output<'_>,
+    ) -> Result<bool> {
+        let below = match kind {
+            // Snapshots in between see the version without the operands.
+            _ if !is_same_stripe => Below::Unknown,
+            _ if self.is_deleted(key, seq, self.stripe(seq)) => Below::Nothing,
+            EntryKind::Tombstone => Below::Nothing,
+            EntryKind::Value => Below::Value(value, seq),
+            EntryKind::Operand => {
+                chain.push(self.operator(), key, (seq, value));
+                return Ok(true);
+            }
+            EntryKind::Apart | EntryKind::Expiring => Below::Unknown,
+        };
+        operands::write(chain, self.operator(), key, &below, output)?;
+        Ok(!matches!(below, Below::Unknown))
+    }
+
+    /// Writes the operands that are left after the last version of the current key.
+    #[inline]
+    pub(super) fn end_key(
+        &self,
+        operands: &mut OperandChain,
+        key: &[u8],
+        output: &mut Output<'_>,
+    ) -> Result<()> {
+        if operands.is_empty() {
+            return Ok(());
+        }
+        let below = if self.is_bottom { Below::Nothing } else { Below::Unknown };
+        operands::write(operands, self.operator(), key, &below, output)
     }
 
     /// Applies rule 4 to values that end up to a time, in microseconds since the Unix epoch.

@@ -109,7 +109,9 @@ impl<'a> ValueOutput<'a> {
         let values = self.config.values;
         match kind {
             // A value that ends stays with its key, so that its space is free once it is dropped.
-            EntryKind::Tombstone | EntryKind::Expiring => Ok(Placed::Unchanged),
+            EntryKind::Tombstone | EntryKind::Expiring | EntryKind::Operand => {
+                Ok(Placed::Unchanged)
+            }
             EntryKind::Value if !values.is_apart(value.len() as u64) => Ok(Placed::Unchanged),
             EntryKind::Value => {
                 let pointer = match self.config.logged.find(key, seq, value) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Background;
 use crate::clock::{Clock, SystemClock};
 use crate::event::Listener;
+use crate::merge_operator::MergeOperators;
 use crate::storage::{DiskStorage, Storage};
 
 /// The injected dependencies of a database.
@@ -14,6 +15,7 @@ pub(crate) struct Components {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) background: Background,
     pub(crate) listener: Option<Listener>,
+    pub(crate) merge_operators: MergeOperators,
     /// The boot id of the storage does not show whether the files lost unsynced data.
     pub(crate) is_after_power_loss: bool,
     /// A new database may share its directory with other files.
@@ -27,6 +29,7 @@ impl Default for Components {
             clock: Arc::new(SystemClock),
             background: Background::Threads,
             listener: None,
+            merge_operators: MergeOperators::default(),
             is_after_power_loss: false,
             is_among_other_files: false,
         }

@@ -19,8 +19,8 @@
 //!   starts.
 //! - sequence number and kind: `(seq - base) << 1 | kind`, kind 1 for a value, 0 for a tombstone. In a
 //!   block with values apart `(seq - base) << 2 | kind`, kind 2 for the place of a value. In a block
-//!   with values that end `(seq - base) << 3 | kind`, kind 3 for such a value, which begins with its
-//!   end.
+//!   with values that end or with operands `(seq - base) << 3 | kind`, kind 3 for a value that ends,
+//!   which begins with its end, and kind 4 for an operand.
 //!
 //! Every length and offset is checked against the block before use, so that no block makes a reader
 //! panic, even with a valid checksum.
@@ -61,11 +61,11 @@ fn kind_bits_of(largest: EntryKind) -> (u32, u32) {
     match largest {
         EntryKind::Tombstone | EntryKind::Value => (1, 0),
         EntryKind::Apart => (2, WIDE_KINDS),
-        EntryKind::Expiring => (WIDEST_KIND_BITS, WIDER_KINDS),
+        EntryKind::Expiring | EntryKind::Operand => (WIDEST_KIND_BITS, WIDER_KINDS),
     }
 }
 
-/// The number of bits of kinds in a block with values that end.
+/// The number of bits of kinds in a block with values that end or with operands.
 const WIDEST_KIND_BITS: u32 = 3;
 
 /// The offsets of a block's parts, kept with the bytes so that cursors need not parse again.
@@ -384,6 +384,7 @@ fn kind_of(bits: u64) -> Option<EntryKind> {
         1 => Some(EntryKind::Value),
         2 => Some(EntryKind::Apart),
         3 => Some(EntryKind::Expiring),
+        4 => Some(EntryKind::Operand),
         _ => None,
     }
 }

@@ -20,11 +20,11 @@ pub(crate) const PLAIN: u32 = 1;
 pub(crate) const WITH_VALUES_APART: u32 = 2;
 /// With padding or blocks of Zstandard, with or without values apart.
 pub(crate) const WITH_PADDING_OR_ZSTD: u32 = 3;
-/// With values that end, and with or without all of the above.
-pub(crate) const WITH_EXPIRY: u32 = 4;
+/// With values that end or with operands, and with or without all of the above.
+pub(crate) const WITH_MORE_KINDS: u32 = 4;
 
 /// The newest version of the table format.
-pub(crate) const TABLE_VERSION: u32 = WITH_EXPIRY;
+pub(crate) const TABLE_VERSION: u32 = WITH_MORE_KINDS;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRTABL");
 const HANDLE_BYTES: usize = 12;

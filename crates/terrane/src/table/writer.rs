@@ -10,7 +10,9 @@ use terrane_policy::{Compression, Expiry, KeyRange, TableId, TableInfo, ValueFil
 
 use super::block::BlockBuilder;
 use super::filter;
-use super::footer::{Footer, Handle, PLAIN, WITH_EXPIRY, WITH_PADDING_OR_ZSTD, WITH_VALUES_APART};
+use super::footer::{
+    Footer, Handle, PLAIN, WITH_MORE_KINDS, WITH_PADDING_OR_ZSTD, WITH_VALUES_APART,
+};
 use super::index::IndexBuilder;
 use super::packing::{self, Packing};
 use super::padding;
@@ -71,6 +73,8 @@ pub(crate) struct TableWriter {
     last_key: Vec<u8>,
     scratch: Vec<u8>,
     warm: Option<WarmTable>,
+    /// True if a block has values that end or operands.
+    has_more_kinds: bool,
     /// True if a block is padded or compressed by Zstandard.
     has_padding_or_zstd: bool,
     /// The values apart, by value file.
@@ -104,6 +108,7 @@ impl TableWriter {
             last_key: Vec::new(),
             scratch: Vec::new(),
             warm: None,
+            has_more_kinds: false,
             has_padding_or_zstd: false,
             value_refs: BTreeMap::new(),
         })
@@ -181,6 +186,7 @@ impl TableWriter {
             used.values += 1;
         }
         let properties = &mut self.properties;
+        self.has_more_kinds |= matches!(kind, EntryKind::Expiring | EntryKind::Operand);
         if kind == EntryKind::Expiring {
             value_bytes -= EXPIRY_BYTES as u64;
             let end = end_micros(value);
@@ -275,8 +281,8 @@ impl TableWriter {
         let mut footer = Footer {
             number: self.id.number,
             writer: self.id.writer,
-            version: if self.properties.expiry.is_some() {
-                WITH_EXPIRY
+            version: if self.has_more_kinds {
+                WITH_MORE_KINDS
             } else if self.has_padding_or_zstd {
                 WITH_PADDING_OR_ZSTD
             } else if self.value_refs.is_empty() {

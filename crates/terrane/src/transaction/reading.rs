@@ -28,7 +28,7 @@ impl Transaction {
         self.get_of(&keyspace.tree, key.as_ref())
     }
 
-    fn get_of(&self, tree: &Arc<Tree>, key: &[u8]) -> Result<Option<Value>> {
+    pub(super) fn get_of(&self, tree: &Arc<Tree>, key: &[u8]) -> Result<Option<Value>> {
         if let Some(written) = self.written(tree, key) {
             return Ok(written);
         }

@@ -74,6 +74,7 @@ mod lock_lost;
 mod log_files;
 mod memtable_auto;
 mod merge_threads;
+mod merges;
 mod open;
 mod open_files;
 mod opening_designs;

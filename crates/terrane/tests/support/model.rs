@@ -13,6 +13,8 @@ pub type State = BTreeMap<String, Map>;
 #[derive(Debug, Clone)]
 pub enum Change {
     Put(Vec<u8>, Vec<u8>),
+    /// An operand of the operator `append`.
+    Merge(Vec<u8>, Vec<u8>),
     /// A put of a value that ends.
     PutFor(Vec<u8>, Vec<u8>, Duration),
     Delete(Vec<u8>),
@@ -24,6 +26,7 @@ pub fn apply(map: &mut Map, change: &Change) {
         Change::Put(key, value) | Change::PutFor(key, value, _) => {
             drop(map.insert(key.clone(), value.clone()));
         }
+        Change::Merge(key, operand) => map.entry(key.clone()).or_default().extend(operand),
         Change::Delete(key) => drop(map.remove(key)),
         Change::DeleteRange(start, end) => map.retain(|key, _| !within(key, start, end)),
     }

@@ -14,7 +14,7 @@ use terrane::{
 use terrane_testkit::{HangGuard, Rng, print_counts};
 
 use super::config::{Config, small_design};
-use super::model::{Change, Map, State, apply, range};
+use super::model::{Change, Map, State, apply, range, within};
 
 /// How often each kind of operation is chosen.
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +76,9 @@ impl Counts {
     }
 }
 
+/// When a value ends, and the operands above it.
+type Ending = (u64, Option<Vec<u8>>);
+
 /// A database, its model, and the settings of both.
 pub struct Script {
     pub rng: Rng,
@@ -86,8 +89,8 @@ pub struct Script {
     pub state: State,
     snapshots: Vec<(Snapshot, State)>,
     iterators: Vec<(Iter, Entries)>,
-    /// When values end, by keyspace and key.
-    ends: BTreeMap<(String, Vec<u8>), u64>,
+    /// When values end, and the operands above them, by keyspace and key.
+    ends: BTreeMap<(String, Vec<u8>), Ending>,
     key_space: u64,
     pub counts: Counts,
     pub story: String,
@@ -98,6 +101,8 @@ pub const DEFAULT: &str = "default";
 impl Script {
     pub fn new(seed: u64, config: Config, storage: Arc<dyn Storage>, dir: PathBuf) -> Self {
         let db = config.create(Arc::clone(&storage), &dir);
+        let default = db.keyspace(DEFAULT, KeyspaceOptions::new()).unwrap();
+        default.set_merge_operator("append").unwrap();
         let story = format!("seed {seed}, {config:?}");
         let mut rng = Rng::new(seed);
         let key_space = *rng.pick(&[20, 200, 2000]);
@@ -219,8 +224,10 @@ impl Script {
         let name = self.any_keyspace();
         let key = self.key();
         let keyspace = self.keyspace(&name);
-        let change = if self.rng.percent(30) {
+        let change = if self.rng.percent(25) {
             Change::Delete(key)
+        } else if self.rng.percent(15) {
+            Change::Merge(key, self.value())
         } else if self.rng.percent(15) {
             Change::PutFor(key, self.value(), self.ttl())
         } else {
@@ -231,6 +238,7 @@ impl Script {
             Change::PutFor(key, value, ttl) => {
                 keyspace.put_with(key, value, WriteOptions::new().ttl(*ttl)).unwrap();
             }
+            Change::Merge(key, operand) => keyspace.merge(key, operand).unwrap(),
             Change::Put(key, value) => keyspace.put(key, value).unwrap(),
             Change::DeleteRange(..) => unreachable!(),
         }
@@ -252,15 +260,23 @@ impl Script {
     /// Applies a change to the model.
     pub fn apply(&mut self, name: &str, change: &Change) {
         apply(self.state.get_mut(name).unwrap(), change);
+        let of = |key: &Vec<u8>| (name.to_owned(), key.clone());
         match change {
-            Change::Put(key, _) => drop(self.ends.remove(&(name.to_owned(), key.clone()))),
+            Change::Put(key, _) | Change::Delete(key) => drop(self.ends.remove(&of(key))),
             Change::PutFor(key, _, ttl) => {
                 let ttl = u64::try_from(ttl.as_micros()).unwrap_or(u64::MAX);
                 let end = self.now().saturating_add(ttl);
-                self.ends.insert((name.to_owned(), key.clone()), end);
+                self.ends.insert(of(key), (end, None));
             }
-            // The end of a value that is gone changes nothing.
-            Change::Delete(_) | Change::DeleteRange(..) => {}
+            // An operand outlives the value below it.
+            Change::Merge(key, operand) => {
+                if let Some((_, above)) = self.ends.get_mut(&of(key)) {
+                    above.get_or_insert_default().extend(operand);
+                }
+            }
+            Change::DeleteRange(start, end) => {
+                self.ends.retain(|(keyspace, key), _| keyspace != name || !within(key, start, end));
+            }
         }
         self.expire();
     }
@@ -269,9 +285,13 @@ impl Script {
     fn expire(&mut self) {
         let now = self.now();
         let Self { ends, state, .. } = self;
-        ends.retain(|(name, key), end| {
+        ends.retain(|(name, key), (end, above)| {
             if *end <= now {
-                state.get_mut(name).and_then(|map| map.remove(key));
+                let map = state.get_mut(name).unwrap();
+                match above.take() {
+                    Some(above) => map.insert(key.clone(), above),
+                    None => map.remove(key),
+                };
             }
             *end > now
         });
@@ -288,7 +308,8 @@ impl Script {
         for _ in 0..count {
             let name = self.any_keyspace();
             let change = match self.rng.below(10) {
-                0..=5 => Change::Put(self.key(), self.value()),
+                0..=4 => Change::Put(self.key(), self.value()),
+                5 => Change::Merge(self.key(), self.value()),
                 6 => Change::PutFor(self.key(), self.value(), self.ttl()),
                 7..=8 => Change::Delete(self.key()),
                 _ => {
@@ -316,6 +337,7 @@ impl Script {
             let keyspace = self.keyspace(name);
             match change {
                 Change::Put(key, value) => batch.put_in(&keyspace, key, value),
+                Change::Merge(key, operand) => batch.merge_in(&keyspace, key, operand),
                 Change::PutFor(key, value, ttl) => {
                     batch.put_with_ttl_in(&keyspace, key, value, *ttl)
                 }
@@ -332,7 +354,7 @@ impl Script {
         let name = self.any_keyspace();
         let (start, end) = if self.rng.percent(80) { self.narrow_bounds() } else { self.bounds() };
         self.keyspace(&name).delete_range((start.clone(), end.clone())).unwrap();
-        apply(self.state.get_mut(&name).unwrap(), &Change::DeleteRange(start, end));
+        self.apply(&name, &Change::DeleteRange(start, end));
     }
 
     fn read(&mut self) {
@@ -573,7 +595,8 @@ impl Script {
             if self.rng.percent(50) && !self.state.contains_key(&name) {
                 options = options.design(small_design(&mut self.rng));
             }
-            self.db().keyspace(&name, options).unwrap();
+            let keyspace = self.db().keyspace(&name, options).unwrap();
+            keyspace.set_merge_operator("append").unwrap();
             self.state.entry(name).or_default();
         }
         let mut names = self.db().keyspaces();

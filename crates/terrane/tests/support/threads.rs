@@ -460,6 +460,7 @@ impl Owner {
             let keyspace = keyspace(phase.db, name);
             match change {
                 Change::Put(key, value) => batch.put_in(&keyspace, key, value),
+                Change::Merge(key, operand) => batch.merge_in(&keyspace, key, operand),
                 Change::PutFor(key, value, ttl) => {
                     batch.put_with_ttl_in(&keyspace, key, value, *ttl)
                 }

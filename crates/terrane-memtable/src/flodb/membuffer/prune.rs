@@ -47,13 +47,13 @@ pub(crate) fn prune(
             // The last of its chain: the lower level has it and all that are older, and may
             // overwrite it once it is in no chain (invariant 8).
             let is_last = versions.is_linked() && versions.older().node().is_none();
-            if is_last && view.is_hidden(older.seq(), newer.seq()) {
+            if is_last && view.is_hidden(older.seq(), newer.version()) {
                 // SAFETY: chains consist of nodes of the lower level, which have versions.
                 (unsafe { newer.versions() }).set_older(Older::NONE.with_gap());
             }
             break;
         }
-        if !view.is_hidden(older.seq(), newer.seq()) {
+        if !view.is_hidden(older.seq(), newer.version()) {
             passed += 1;
             newer = older;
             continue;

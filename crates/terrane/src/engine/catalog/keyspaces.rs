@@ -153,6 +153,30 @@ impl Catalog {
         Ok(true)
     }
 
+    /// Gives a tree the operator of this name.
+    pub(crate) fn set_merge_operator(&self, tree: &Tree, name: &str) -> Result<()> {
+        let operator = self.context.merge_operators.find(name, tree.name())?;
+        let mut guard = self.lock_manifest();
+        if let Some(present) = tree.merge_operator().get() {
+            if present.name() == name {
+                return Ok(());
+            }
+            let expected = format!("'{}', which the keyspace has", present.name());
+            return Err(Error::invalid("merge operator", format!("'{name}'"), expected));
+        }
+        self.context.health.check_writable()?;
+        let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
+        if tree.is_dropped() {
+            return Err(Error::invalid("keyspace", "dropped", "one that exists"));
+        }
+        let change = Change::MergeOperator { keyspace: tree.id, name: name.to_owned() };
+        self.commit(manifest, vec![change])?;
+        tree.merge_operator().get_or_init(|| operator);
+        drop(guard);
+        self.record_manifest_version();
+        Ok(())
+    }
+
     /// Changes the time after which values end that state no time themselves; 0 for none.
     pub(crate) fn set_ttl(&self, tree: &Tree, ttl_micros: u64) -> Result<()> {
         self.context.health.check_writable()?;

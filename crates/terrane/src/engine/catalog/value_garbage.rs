@@ -205,6 +205,7 @@ mod tests {
             shape,
             flushed: Lsn(0),
             ttl_micros: 0,
+            merge_operator: None,
         }
     }
 

@@ -224,7 +224,8 @@ impl GroupMerge<'_, '_> {
         }
         let older = OlderTables::new(compaction.older_tables(shape));
         let rules = DropRules::new(self.snapshots.to_vec(), older);
-        let rules = rules.expiring_up_to(self.expired_micros);
+        let rules =
+            rules.expiring_up_to(self.expired_micros).combining(tree.merge_operator().get());
         let level = compaction.output.level;
         let grandparents = grandparents(shape, level, self.tables);
         let oldest = self.tables.iter().filter_map(|table| table.oldest_tombstone_micros).min();

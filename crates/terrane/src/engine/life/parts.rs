@@ -92,9 +92,9 @@ impl Parts {
         let open_files_max = manifest.is_some().then(|| settings.open_files_max());
         let context = Arc::new(context(options, settings, places, readers, open_files_max));
         let open = |(id, keyspace): (&KeyspaceId, &Arc<KeyspaceState>)| {
-            (*id, open_tree(*id, keyspace, &context))
+            Ok((*id, open_tree(*id, keyspace, &context)?))
         };
-        let trees: Trees = state.keyspaces.iter().map(open).collect();
+        let trees = state.keyspaces.iter().map(open).collect::<Result<Trees>>()?;
         let pipeline = Arc::new(Pipeline::new(&context, state.last_seq));
         let catalog = Arc::new(Catalog::new(&context, &pipeline, trees, state, manifest));
         let reader = Reader::new(&context, &pipeline);
@@ -154,6 +154,7 @@ fn context(
         kept_boot: components.storage.boot_id().filter(|_| !components.is_after_power_loss),
         storage: components.storage,
         clock: components.clock,
+        merge_operators: components.merge_operators,
         counters,
         ledger,
         tables,
@@ -165,7 +166,9 @@ fn context(
     }
 }
 
-fn open_tree(id: KeyspaceId, keyspace: &KeyspaceState, context: &Context) -> Arc<Tree> {
+/// # Errors
+/// The operator of the keyspace is not registered.
+fn open_tree(id: KeyspaceId, keyspace: &KeyspaceState, context: &Context) -> Result<Arc<Tree>> {
     let open = |record: &TableRecord| {
         Table::new(record.file, Arc::clone(&record.info), &context.dir, &context.tables)
     };
@@ -177,8 +180,12 @@ fn open_tree(id: KeyspaceId, keyspace: &KeyspaceState, context: &Context) -> Arc
     let active = ActiveMemtable::new(memtable, keyspace.flushed);
     let tree = Tree::new(id, &keyspace.name, design, version, active);
     tree.default_ttl().set(keyspace.ttl_micros);
+    if let Some(operator) = &keyspace.merge_operator {
+        let operator = context.merge_operators.find(operator, &keyspace.name)?;
+        tree.merge_operator().get_or_init(|| operator);
+    }
     tree.set_design_before(keyspace.design_before.clone());
-    tree
+    Ok(tree)
 }
 
 fn open_values(keyspace: &KeyspaceState, context: &Context) -> ValueFiles {

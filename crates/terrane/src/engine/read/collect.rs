@@ -46,6 +46,9 @@ impl ReadView {
         }
         let mut bytes = 0;
         while cursor.is_valid() && cursor.key() < end {
+            if cursor.is_operand() {
+                cursor.load_value(self.values())?;
+            }
             bytes += cursor.copy_to(&results) as u64;
             if bytes > bytes_max {
                 return Ok(Collected::TooLarge);

@@ -27,10 +27,41 @@ impl Reader {
     pub(crate) fn get(&self, tree: &Tree, key: &[u8], at: Option<AsOf>) -> Result<Option<Value>> {
         let sample = Sample::begin();
         let (state, found) = self.find_newest(tree, key, at.map(|at| at.seq))?;
-        let value = value_of(&state, key, found, &self.time(at))?;
+        let value = match found {
+            Some(operand) if operand.kind == EntryKind::Operand => {
+                self.get_combined((tree, state), key, operand, at)?
+            }
+            found => value_of(&state, key, found, &self.time(at))?,
+        };
         self.count_found(value.is_some());
         sample.end(&self.context.counters.durations, Timed::Get);
         Ok(value)
+    }
+
+    /// Returns the value of `key`, whose newest version in `state` is an operand.
+    #[cold]
+    fn get_combined(
+        &self,
+        (tree, state): (&Tree, Guard<Arc<TreeState>>),
+        key: &[u8],
+        operand: FoundVersion,
+        at: Option<AsOf>,
+    ) -> Result<Option<Value>> {
+        let time = self.time(at);
+        if at.is_some() || !state.reclaims_versions() {
+            return self.combined((tree, &state), key, operand, &time).map(Some);
+        }
+        // The versions below may be reclaimed while nobody holds the number.
+        drop(state);
+        let held = self.pipeline.snapshot();
+        let state = tree.state();
+        let newest = self.find_decided(&state, key, ReadAt::Held(held.seq))?;
+        match newest {
+            Some(operand) if operand.kind == EntryKind::Operand => {
+                self.combined((tree, &state), key, operand, &time).map(Some)
+            }
+            found => value_of(&state, key, found, &time),
+        }
     }
 
     /// Returns whether `key` has a value as of `at`, or now. Reads no value that is stored apart.
@@ -86,8 +117,20 @@ impl Reader {
         self.context.counters.add(Counter::GetsRetried, 1);
         let held = self.pipeline.snapshot();
         let state = tree.state();
-        match self.find(&state, key, ReadAt::Held(held.seq))? {
-            Answer::Decided(found) => Ok((state, found)),
+        let found = self.find_decided(&state, key, ReadAt::Held(held.seq))?;
+        Ok((state, found))
+    }
+
+    /// Returns the newest version of `key` at a sequence number that the caller holds, or at which
+    /// nothing is reclaimed.
+    pub(super) fn find_decided(
+        &self,
+        state: &TreeState,
+        key: &[u8],
+        at: ReadAt,
+    ) -> Result<Option<FoundVersion>> {
+        match self.find(state, key, at)? {
+            Answer::Decided(found) => Ok(found),
             Answer::Overwritten => Err(overwritten()),
         }
     }
@@ -199,6 +242,9 @@ pub(super) fn value_of(
         }
         Some(FoundVersion { kind: kind @ EntryKind::Expiring, value, .. }) => {
             Ok(time.is_value(kind, &value).then(|| value.skip(EXPIRY_BYTES)))
+        }
+        Some(FoundVersion { kind: EntryKind::Operand, .. }) => {
+            Err(Error::internal("an operand that was not combined with what is below it"))
         }
         Some(FoundVersion { kind: EntryKind::Tombstone, .. }) | None => Ok(None),
     }

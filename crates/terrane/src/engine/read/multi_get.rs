@@ -13,8 +13,8 @@ use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
 use crate::expiry::ReadTime;
 use crate::stats::{Counter, Sample, Timed};
-use crate::table::{Table, filter_hash};
-use crate::types::SeqNo;
+use crate::table::{FoundVersion, Table, filter_hash};
+use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
 use crate::version::OpenRun;
 
@@ -74,7 +74,7 @@ impl Reader {
                 let key = key.as_ref();
                 match self.find_in_memtables(&state, key, ReadAt::Held(seq)) {
                     MemoryAnswer::Decided(found) => {
-                        answers[at] = value_of(&state, key, found, &time)?;
+                        answers[at] = self.answer((tree, &state), key, found, &time)?;
                     }
                     MemoryAnswer::Undecided => {
                         pending.push(PendingKey { key, at, hash: filter_hash(key) });
@@ -90,7 +90,8 @@ impl Reader {
                 if pending.is_empty() {
                     break;
                 }
-                self.find_in_run((&state, run), (seq, &time), &mut pending, answers)?;
+                let place = (tree, &*state, &**run);
+                self.find_in_run(place, (seq, &time), &mut pending, answers)?;
             }
         }
         let found = answers.iter().filter(|answer| answer.is_some()).count() as u64;
@@ -99,10 +100,27 @@ impl Reader {
         Ok(answers)
     }
 
+    /// Returns the value of a key by the newest version that the reader sees.
+    #[inline]
+    fn answer(
+        &self,
+        place: (&Tree, &Arc<TreeState>),
+        key: &[u8],
+        found: Option<FoundVersion>,
+        time: &ReadTime<'_>,
+    ) -> Result<Option<Value>> {
+        match found {
+            Some(operand) if operand.kind == EntryKind::Operand => {
+                self.combined(place, key, operand, time).map(Some)
+            }
+            found => value_of(place.1, key, found, time),
+        }
+    }
+
     /// Answers the keys that the run decides, and keeps the others pending.
     fn find_in_run(
         &self,
-        (state, run): (&TreeState, &OpenRun),
+        (tree, state, run): (&Tree, &Arc<TreeState>, &OpenRun),
         (seq, time): (SeqNo, &ReadTime<'_>),
         pending: &mut Vec<PendingKey<'_>>,
         answers: &mut [Option<Value>],
@@ -144,7 +162,7 @@ impl Reader {
             }
             is_decided[index] = found.is_some() || deleted > 0;
             let found = found.filter(|found| found.seq > deleted);
-            answers[key.at] = value_of(state, key.key, found, time)?;
+            answers[key.at] = self.answer((tree, state), key.key, found, time)?;
         }
         let mut decided = is_decided.into_iter();
         pending.retain(|_| !decided.next().unwrap_or(false));

@@ -6,12 +6,13 @@ use terrane_memtable::Memtable;
 
 use super::{AsOf, Reader};
 use crate::cursor::{
-    DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Source, VisibleCursor,
+    DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Source, ValueSource,
+    VisibleCursor,
 };
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::Result;
+use crate::merge_operator::MergeOperator;
 use crate::types::SeqNo;
-use crate::value_file::ValueFiles;
 
 /// A tree as of a sequence number. The state of the tree is kept until the view is dropped.
 #[derive(Debug, Clone)]
@@ -21,6 +22,8 @@ pub(crate) struct ReadView {
     /// The state contains every write up to this sequence number.
     known: SeqNo,
     at: AsOf,
+    /// Combines operands with values, if the tree has an operator.
+    operator: Option<Arc<dyn MergeOperator>>,
     /// The results of a scan that was done, which are then all that cursors of the view walk.
     results: Option<Arc<Memtable>>,
 }
@@ -41,8 +44,21 @@ impl Reader {
             let micros = if state.may_expire() { self.context.clock.now_micros() } else { 0 };
             AsOf { seq, micros }
         });
+        Ok(self.view_of(tree, state, at, known))
+    }
+
+    /// Returns a view of a state of a tree, which contains every write up to `known`.
+    pub(super) fn view_of(
+        &self,
+        tree: &Tree,
+        state: Arc<TreeState>,
+        at: AsOf,
+        known: SeqNo,
+    ) -> ReadView {
         let dead = Arc::clone(tree.dead());
-        Ok(ReadView { state, dead, known, at, results: None })
+        // Loaded after the number, so that it is known if operands are visible.
+        let operator = tree.merge_operator().get().cloned();
+        ReadView { state, dead, known, at, operator, results: None }
     }
 }
 
@@ -149,10 +165,15 @@ impl ReadView {
         self.state.reclaims_versions()
     }
 
-    /// The value files of the view.
+    /// What cursors of the view need to load values.
     #[inline]
-    pub(crate) fn values(&self) -> &ValueFiles {
-        self.state.version.values()
+    pub(crate) fn values(&self) -> ValueSource<'_> {
+        ValueSource { files: self.state.version.values(), operator: self.operator.as_deref() }
+    }
+
+    /// Returns true if all values are in memtables and tables, as they are read.
+    pub(crate) fn has_values_in_place(&self) -> bool {
+        self.operator.is_none() && self.state.version.values().files().is_empty()
     }
 
     /// Counts a scan that has ended, over `entries` entries. Returns true if a thread should check now

@@ -31,6 +31,7 @@ impl<'a> InsertGroup<'a> {
         let (key, kind, value) = match *op {
             Op::Put { key, value } => (key, EntryKind::Value, value),
             Op::PutExpiring { key, stored } => (key, EntryKind::Expiring, stored),
+            Op::Merge { key, operand } => (key, EntryKind::Operand, operand),
             Op::Delete { key } => (key, EntryKind::Tombstone, &[][..]),
             Op::DeleteRange { .. } => return false,
         };
@@ -61,7 +62,7 @@ impl<'a> InsertGroup<'a> {
 #[inline]
 pub(super) fn record_put(tree: &Tree, op: &Op<'_>) {
     match op {
-        Op::Put { key, .. } => {
+        Op::Put { key, .. } | Op::Merge { key, .. } => {
             tree.dead().before_put(key);
             tree.usage().write(key);
         }
@@ -100,6 +101,9 @@ pub(crate) fn insert_one(
         Op::Put { key, value } => memtable.update(key, seq, EntryKind::Value, value, readers),
         Op::PutExpiring { key, stored } => {
             memtable.update(key, seq, EntryKind::Expiring, stored, readers)
+        }
+        Op::Merge { key, operand } => {
+            memtable.update(key, seq, EntryKind::Operand, operand, readers)
         }
         Op::Delete { key } => memtable.update(key, seq, EntryKind::Tombstone, &[], readers),
         Op::DeleteRange { start, end } => {

@@ -83,7 +83,10 @@ impl<'a> WriteTarget<'a> {
         match write {
             Write::One(tree, op) => {
                 let state = tree.state();
-                if let Op::Put { key, .. } | Op::PutExpiring { key, .. } | Op::Delete { key } = op
+                if let Op::Put { key, .. }
+                | Op::PutExpiring { key, .. }
+                | Op::Merge { key, .. }
+                | Op::Delete { key } = op
                     && let Some(front) = state.active.memtable.front_level()
                 {
                     front.prefetch(key);
@@ -99,7 +102,11 @@ impl<'a> WriteTarget<'a> {
     #[inline]
     pub(super) fn prefetch_version(&self) {
         if let Self::One {
-            op: Op::Put { key, .. } | Op::PutExpiring { key, .. } | Op::Delete { key },
+            op:
+                Op::Put { key, .. }
+                | Op::PutExpiring { key, .. }
+                | Op::Merge { key, .. }
+                | Op::Delete { key },
             state,
             ..
         } = self

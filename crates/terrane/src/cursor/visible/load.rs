@@ -1,0 +1,133 @@
+//! Values that a cursor does not find in place: those in value files, and those of operands and what is
+//! below them.
+
+use super::{Version, VisibleCursor};
+use crate::error::{Error, Result};
+use crate::expiry::{EXPIRY_BYTES, end_micros};
+use crate::merge_operator::{MergeOperator, OperandChain};
+use crate::types::{EntryKind, SeqNo};
+use crate::value::Value;
+use crate::value_file::ValueFiles;
+
+/// What a cursor needs to load values.
+#[derive(Clone, Copy)]
+pub(crate) struct ValueSource<'a> {
+    pub(crate) files: &'a ValueFiles,
+    pub(crate) operator: Option<&'a dyn MergeOperator>,
+}
+
+impl VisibleCursor {
+    /// Loads the current value if it is not in place. Without this call the value of such an entry is a
+    /// place in a file, or an operand.
+    #[inline]
+    pub(crate) fn load_value(&mut self, source: ValueSource<'_>) -> Result<()> {
+        if self.is_unread() { self.load(source) } else { Ok(()) }
+    }
+
+    /// Returns true if the current value is not in place and was not loaded.
+    #[inline]
+    pub(crate) fn is_unread(&self) -> bool {
+        let is_elsewhere = match self.is_forward {
+            true => matches!(self.merge.kind(), EntryKind::Apart | EntryKind::Operand),
+            false => self.backward_apart.is_some() || !self.backward_chain.is_empty(),
+        };
+        is_elsewhere && self.apart.is_none()
+    }
+
+    #[cold]
+    fn load(&mut self, source: ValueSource<'_>) -> Result<()> {
+        let value = if !self.is_forward {
+            self.load_backward(source)?
+        } else if self.merge.kind() == EntryKind::Operand {
+            self.combine_forward(source)?
+        } else {
+            source.files.read(self.merge.key(), self.merge.seq(), self.merge.value())?
+        };
+        self.apart = Some(value);
+        Ok(())
+    }
+
+    fn load_backward(&self, source: ValueSource<'_>) -> Result<Value> {
+        if self.backward_chain.is_empty() {
+            return match (&self.backward_value, self.backward_apart) {
+                (Some(place), Some(seq)) => source.files.read(&self.backward_key, seq, place),
+                _ => Err(Error::internal("a value apart without its place")),
+            };
+        }
+        let mut chain = OperandChain::default();
+        for (seq, kind, stored) in self.backward_chain.iter().rev() {
+            let version = (&self.backward_key[..], *seq, *kind, &stored[..]);
+            if let Some(base) = self.extend(&mut chain, version, source)? {
+                return combined(chain, &self.backward_key, base.as_deref(), source);
+            }
+        }
+        combined(chain, &self.backward_key, None, source)
+    }
+
+    /// Combines the current operand with the versions below it, and returns to it.
+    fn combine_forward(&mut self, source: ValueSource<'_>) -> Result<Value> {
+        let (key, newest) = (self.merge.key().to_vec(), self.merge.seq());
+        let mut chain = OperandChain::default();
+        let mut base = None;
+        while base.is_none() && self.merge.is_valid() && self.merge.key() == &key[..] {
+            let version = (&key[..], self.merge.seq(), self.merge.kind(), self.merge.value());
+            base = self.extend(&mut chain, version, source)?;
+            self.merge.next()?;
+        }
+        self.merge.seek(&key, newest)?;
+        combined(chain, &key, base.flatten().as_deref(), source)
+    }
+
+    /// Adds the next older version of a key to a chain. Returns the value below the operands, or its
+    /// absence, once that is known.
+    fn extend(
+        &self,
+        chain: &mut OperandChain,
+        (key, seq, kind, stored): (&[u8], SeqNo, EntryKind, &[u8]),
+        source: ValueSource<'_>,
+    ) -> Result<Option<Option<Value>>> {
+        // A range that was deleted between two versions ends the chain.
+        if !self.deleted.is_empty() && self.deleted.covering(key, seq)?.is_some() {
+            return Ok(Some(None));
+        }
+        Ok(match kind {
+            EntryKind::Operand => {
+                chain.push(source.operator, key, (seq, stored));
+                None
+            }
+            EntryKind::Value => Some(Some(stored.into())),
+            EntryKind::Apart => Some(Some(source.files.read(key, seq, stored)?)),
+            EntryKind::Expiring if end_micros(stored) > self.now_micros => {
+                Some(stored.get(EXPIRY_BYTES..).map(Value::from))
+            }
+            EntryKind::Expiring | EntryKind::Tombstone => Some(None),
+        })
+    }
+
+    /// Keeps the version of the backward key that was the newest so far, if one of this kind above it
+    /// depends on it.
+    pub(super) fn keep_below(&mut self, above: EntryKind, version: Option<Version>) {
+        if above.hides_older() {
+            self.backward_chain.clear();
+        } else {
+            self.backward_chain.extend(version);
+        }
+    }
+
+    /// Keeps the newest version of the backward key if it is an operand.
+    pub(super) fn keep_operand(&mut self, (seq, kind): (SeqNo, EntryKind), value: &Value) {
+        if kind == EntryKind::Operand {
+            self.backward_chain.push((seq, kind, value.clone()));
+        }
+    }
+}
+
+fn combined(
+    chain: OperandChain,
+    key: &[u8],
+    base: Option<&[u8]>,
+    source: ValueSource<'_>,
+) -> Result<Value> {
+    let value = chain.value(source.operator, key, base)?;
+    Ok(Value::from(&value[..]))
+}

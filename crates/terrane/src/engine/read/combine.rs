@@ -1,0 +1,59 @@
+//! Lookups of keys whose newest version is an operand.
+//!
+//! Operands are few above a value once they were flushed, so each older version is first found by a
+//! lookup of its own, with the help of filters. A key with many operands, which are in memtables, is read
+//! by a cursor instead, which walks from one version to the next.
+
+use std::sync::Arc;
+
+use super::lookup::{ReadAt, value_of};
+use super::{AsOf, Reader};
+use crate::engine::tree::{Tree, TreeState};
+use crate::error::{Error, Result};
+use crate::expiry::ReadTime;
+use crate::merge_operator::OperandChain;
+use crate::table::FoundVersion;
+use crate::types::EntryKind;
+use crate::value::Value;
+
+/// The number of versions that are looked up one by one.
+const LOOKUPS_MAX: usize = 16;
+
+impl Reader {
+    /// Returns the value of `key`, of which `newest` is the version that the reader sees, an operand.
+    ///
+    /// If memtables of `state` reclaim versions, the caller holds its sequence number.
+    pub(super) fn combined(
+        &self,
+        (tree, state): (&Tree, &Arc<TreeState>),
+        key: &[u8],
+        newest: FoundVersion,
+        time: &ReadTime<'_>,
+    ) -> Result<Value> {
+        let operator = tree.merge_operator().get().map(Arc::as_ref);
+        let seq = newest.seq;
+        let mut chain = OperandChain::default();
+        let mut next = Some(newest);
+        for _ in 0..LOOKUPS_MAX {
+            let Some(operand) = next.take_if(|version| version.kind == EntryKind::Operand) else {
+                let base = value_of(state, key, next, time)?;
+                let value = chain.value(operator, key, base.as_deref())?;
+                return Ok(Value::from(&value[..]));
+            };
+            chain.push(operator, key, (operand.seq, &operand.value));
+            // The state is that of the newest version: in a later one operands may be combined.
+            if let Some(before) = operand.seq.checked_sub(1) {
+                next = self.find_decided(state, key, ReadAt::Held(before))?;
+            }
+        }
+        let at = AsOf { seq, micros: time.micros() };
+        let view = self.view_of(tree, Arc::clone(state), at, seq);
+        let mut cursor = None;
+        view.put_cursor_from(&mut cursor, key, None)?;
+        let cursor = cursor.filter(|cursor| cursor.is_valid() && cursor.key() == key);
+        let lost = || Error::internal("the operands of a key vanished from a state of its tree");
+        let mut cursor = cursor.ok_or_else(lost)?;
+        cursor.load_value(view.values())?;
+        Ok(cursor.pin_value())
+    }
+}

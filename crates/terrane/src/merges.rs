@@ -1,0 +1,67 @@
+//! Merging operands into values.
+
+use crate::batch::Op;
+use crate::engine::no_merge_operator;
+use crate::error::Result;
+use crate::keyspace::Keyspace;
+use crate::write_options::WriteOptions;
+
+impl Keyspace {
+    /// Gives the keyspace a merge operator, for ever. The operator must be built in (`counter_add`, of
+    /// `i64` in little-endian order; `append`; `max` and `min`, in the order of bytes; `set_union`, of
+    /// lists of members that have their lengths as varints before them) or
+    /// [registered](crate::Options::merge_operator). Every later opening needs it as well.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let visits = db.keyspace("visits", terrane::KeyspaceOptions::new())?;
+    /// visits.set_merge_operator("counter_add")?;
+    /// for _ in 0..3 {
+    ///     visits.merge("home", 1_i64.to_le_bytes())?;
+    /// }
+    /// assert_eq!(visits.get("home")?.unwrap(), 3_i64.to_le_bytes());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// No operator has this name, the keyspace has another one or was dropped, or the database does not
+    /// accept writes.
+    pub fn set_merge_operator(&self, name: &str) -> Result<()> {
+        self.handle.engine.set_merge_operator(&self.tree, name)
+    }
+
+    /// Returns the name of the merge operator.
+    pub fn merge_operator(&self) -> Option<&str> {
+        self.tree.merge_operator().get().map(|operator| operator.name())
+    }
+
+    /// Combines the value of a key with an operand by the operator of the keyspace, without reading it.
+    /// Concurrent merges of one key do not conflict. See [`MergeOperator`](crate::MergeOperator).
+    ///
+    /// # Errors
+    /// The keyspace has no operator; and those of [`Db::write`]. An operand that the operator cannot
+    /// combine with the value is accepted, and makes reads of the key fail.
+    pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        self.merge_with(key, operand, WriteOptions::new())
+    }
+
+    /// Combines the value of a key with an operand, with options for this write.
+    ///
+    /// # Errors
+    /// See [`Keyspace::merge`].
+    pub fn merge_with(
+        &self,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+        options: WriteOptions,
+    ) -> Result<()> {
+        options.check_no_ttl("a merge")?;
+        if self.tree.merge_operator().get().is_none() {
+            return Err(no_merge_operator(&self.tree));
+        }
+        self.write_one(Op::Merge { key: key.as_ref(), operand: operand.as_ref() }, options)
+    }
+}
