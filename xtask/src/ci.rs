@@ -19,8 +19,11 @@ pub(crate) fn run() -> StepResult {
     step("format", &mut cargo(["fmt", "--all", "--check"]))?;
     println!("==> house: cargo xtask house");
     house::run(Mode::Check)?;
-    let features = if has_c_compiler() { "terrane/micro,terrane/zstd" } else { "terrane/micro" };
-    let clippy = ["clippy", "--workspace", "--all-targets", "--features", features];
+    let mut features = "terrane/micro,terrane/serde,terrane/tracing".to_owned();
+    if has_c_compiler() {
+        features += ",terrane/zstd";
+    }
+    let clippy = ["clippy", "--workspace", "--all-targets", "--features", &features];
     step("clippy", cargo(clippy).args(["--", "--deny", "warnings"]))?;
     compare()?;
     minimum_rust()?;
@@ -88,11 +91,13 @@ fn fuzz_targets() -> StepResult {
 }
 
 /// Runs tests of the engine with internal errors turned into panics, and a check of the tree after
-/// every install. The feature `zstd` is tested here, and the build without it by the other tests.
+/// every install. The features `serde`, `tracing` and `zstd` are tested here, and the build without the
+/// last two by the other tests.
 /// The build has a directory of its own, so that changed flags do not rebuild the others.
 fn invariants() -> StepResult {
     let test = ["test", "--package", "terrane"];
     let mut command = cargo(test.into_iter().chain(INVARIANT_TESTS.iter().copied()));
+    command.args(["--features", "serde,tracing"]);
     if has_c_compiler() {
         command.args(["--features", "zstd"]);
     } else {

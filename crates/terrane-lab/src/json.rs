@@ -85,30 +85,6 @@ pub fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
-/// Durations of one kind of work, in microseconds.
-#[derive(Debug, Serialize)]
-pub struct JsonWorkTimes {
-    count: u64,
-    #[serde(flatten)]
-    micros: JsonLatency,
-}
-
-impl JsonWorkTimes {
-    /// Rounds to whole nanoseconds.
-    pub fn of(times: &Times) -> Self {
-        let at = |percent| times.percentile_micros(percent);
-        let micros = LatencyMicros {
-            mean: times.mean_micros(),
-            p50: at(50.0),
-            p90: at(90.0),
-            p99: at(99.0),
-            p99_9: at(99.9),
-            max: times.max_micros(),
-        };
-        Self { count: times.count(), micros: JsonLatency::of(&micros) }
-    }
-}
-
 /// Durations, in milliseconds.
 #[derive(Debug, Serialize)]
 pub struct JsonTimes {

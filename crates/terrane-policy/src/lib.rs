@@ -49,6 +49,8 @@ pub mod pick;
 mod recency;
 pub mod recorded;
 pub mod scheduler;
+#[cfg(feature = "serde")]
+mod serialize;
 pub mod shape;
 pub mod soundness;
 pub mod space;

@@ -21,6 +21,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What the caller should do about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum ErrorKind {
     /// Fix the call: an argument, an option or the directory is invalid.
     Invalid,

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `log` | numbers events, keeps the last ones, calls the listener |
 //! | `sentence` | an event as a sentence |
+//! | `trace` | events and jobs for the crate `tracing` |
 //!
 //! Events report background activity, a few per second at most. Operations of callers are counted
 //! instead, see [`Stats`](crate::Stats). Work that fails repeatedly emits one event until it
@@ -12,27 +13,33 @@
 
 mod log;
 mod sentence;
+mod trace;
 
 use terrane_policy::{Forecast, StallCause};
 
 use crate::error::ErrorKind;
 pub(crate) use log::{EventLog, Listener};
+pub(crate) use trace::enter_job;
 
 /// An event with its number and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct LoggedEvent {
     /// The number, counted from 1 since the database was opened, without gaps.
     pub number: u64,
     /// The time of the event, in microseconds since the Unix epoch.
     pub at_micros: u64,
     /// The event.
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub event: Event,
 }
 
 /// Background activity of a database. Prints as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(tag = "event", rename_all = "kebab-case"))]
 pub enum Event {
     /// A flush of an immutable memtable began.
     #[non_exhaustive]
@@ -214,6 +221,7 @@ pub enum Event {
 /// The predicted work of a change of design; see [`Forecast`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PredictedChange {
     /// The compactions until the tree satisfies the new design, at least.
     pub compactions: u64,
@@ -239,6 +247,7 @@ impl PredictedChange {
 /// A write stall, and the condition that ends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct WriteStall {
     /// The keyspace that causes the stall.
     pub keyspace: String,
@@ -259,6 +268,8 @@ pub struct WriteStall {
 /// The effect of a stall on writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum StallEffect {
     /// Writers are delayed.
     Delayed,
@@ -269,6 +280,8 @@ pub enum StallEffect {
 /// Why a memtable was flushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum FlushReason {
     /// The memtable reached the buffer size of the design.
     Full,
@@ -291,6 +304,8 @@ pub enum FlushReason {
 /// The kinds of background work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum BackgroundWork {
     /// Writing memtables into tables.
     Flush,

@@ -39,6 +39,12 @@
 //! | copy, inspect, verify, repair | [`Db::checkpoint`], [`inspect`] |
 //! | test with crashes and faults | [`storage::MemoryStorage`], [`storage::FaultStorage`] |
 //!
+//! | feature | adds |
+//! |---|---|
+//! | `serde` | `Serialize` for [`Stats`], events, [`TreeView`] and metrics; `Deserialize` as well for designs, values of options, [`Latencies`], [`Times`] and counts |
+//! | `tracing` | events as events of the crate `tracing`, with the target `terrane`, and a span for each flush and compaction |
+//! | `zstd` | writes blocks with the compression `zstd`; needs a C compiler |
+//!
 //! Handles, snapshots and iterators have no lifetimes and may be used from any thread. An error
 //! names the file and the problem, and its [`ErrorKind`] says what the caller can do.
 #![deny(unsafe_code)]
@@ -81,6 +87,8 @@ pub mod micro;
 mod options;
 mod range;
 mod restart_scan;
+#[cfg(feature = "serde")]
+mod serialize;
 mod shared_read;
 mod snapshot;
 mod snapshot_pin;

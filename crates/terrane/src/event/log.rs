@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::trace::report;
 use super::{Event, LoggedEvent};
 use crate::clock::{Clock, SystemClock};
 
@@ -71,18 +72,23 @@ impl EventLog {
     pub(crate) fn emit(&self, event: Event) -> u64 {
         let logged = self.keep(event);
         let number = logged.number;
+        self.call(|| report(&logged));
         // Relaxed: the flag guards no other memory; a late read only repeats the call.
         if let Some(Listener(tell)) = &self.listener
             && !self.has_panicked.load(Ordering::Relaxed)
+            && !self.call(|| tell(&logged))
         {
-            LISTENING.with_borrow_mut(|logs| logs.push(self.address()));
-            let called = catch_unwind(AssertUnwindSafe(|| tell(&logged)));
-            LISTENING.with_borrow_mut(Vec::pop);
-            if called.is_err() {
-                self.has_panicked.store(true, Ordering::Relaxed);
-            }
+            self.has_panicked.store(true, Ordering::Relaxed);
         }
         number
+    }
+
+    /// Calls code of the user. Returns false if it panics.
+    fn call(&self, code: impl FnOnce()) -> bool {
+        LISTENING.with_borrow_mut(|logs| logs.push(self.address()));
+        let called = catch_unwind(AssertUnwindSafe(code));
+        LISTENING.with_borrow_mut(Vec::pop);
+        called.is_ok()
     }
 
     /// Returns true if the listener called the current function. The work that emitted the event

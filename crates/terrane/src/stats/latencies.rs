@@ -65,6 +65,8 @@ macro_rules! latencies {
         /// of 32 is, chosen at random, because reading the clock costs a part of the operation; so
         /// percentiles are those of all operations, and counts are not.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(feature = "serde", serde(default))]
         #[non_exhaustive]
         pub struct Latencies {
             $(

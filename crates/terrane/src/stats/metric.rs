@@ -5,6 +5,7 @@ use super::counters::Counters;
 /// One number that a database reports about itself; see [`Stats::metrics`](crate::Stats::metrics).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Metric {
     /// The name, as in JSON: unique, lower case, with the unit last or before a participle.
     pub name: &'static str,
@@ -25,6 +26,8 @@ pub struct Metric {
 /// Whether a metric only grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum MetricKind {
     /// Starts at zero when the database is opened, and only grows.
     Counter,
@@ -35,6 +38,8 @@ pub enum MetricKind {
 /// The unit of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum MetricUnit {
     /// A number of things.
     Count,

@@ -5,6 +5,7 @@ use super::{Counter, Counters};
 /// Operation counts by kind, over all keyspaces of a database.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OperationCounts {
     /// Puts, deletes of keys and deletes of ranges, counting each operation of a batch.
     pub writes: u64,

@@ -89,6 +89,8 @@ fn trimmed(cells: &[u64]) -> Box<[u64]> {
 
 /// A distribution of durations: count, mean, percentiles and maximum.
 #[derive(Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(into = "StoredTimes", try_from = "StoredTimes"))]
 pub struct Times {
     /// Ends with the last cell that counts something.
     cells: Box<[u64]>,
@@ -173,6 +175,39 @@ impl Times {
             cells.len().checked_sub(1).map_or(0, |cell| middle_of(cell).min(self.max_nanos))
         };
         Self { sum_nanos: self.sum_nanos.saturating_sub(earlier.sum_nanos), max_nanos: max, cells }
+    }
+}
+
+/// The cells of a distribution that count something, with their numbers.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct StoredTimes {
+    sum_nanos: u64,
+    max_nanos: u64,
+    cells: Vec<(usize, u64)>,
+}
+
+#[cfg(feature = "serde")]
+impl From<Times> for StoredTimes {
+    fn from(times: Times) -> Self {
+        let cells = times.cells.iter().copied().enumerate().filter(|(_, count)| *count > 0);
+        Self { sum_nanos: times.sum_nanos, max_nanos: times.max_nanos, cells: cells.collect() }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<StoredTimes> for Times {
+    type Error = &'static str;
+
+    fn try_from(stored: StoredTimes) -> Result<Self, Self::Error> {
+        let (mut cells, mut all) = (vec![0_u64; CELLS], 0_u64);
+        for (cell, count) in stored.cells {
+            let known = cells.get_mut(cell).ok_or("a cell is beyond the longest duration")?;
+            all = all.checked_add(count).ok_or("the cells count too many durations")?;
+            *known += count;
+        }
+        let StoredTimes { sum_nanos, max_nanos, .. } = stored;
+        Ok(Self { cells: trimmed(&cells), sum_nanos, max_nanos })
     }
 }
 

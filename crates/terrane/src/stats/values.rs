@@ -8,6 +8,7 @@ use terrane_policy::Pressure;
 /// Reads of the tables of one level, and compactions out of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LevelStats {
     /// Data blocks searched by point lookups.
     pub get_blocks: u64,

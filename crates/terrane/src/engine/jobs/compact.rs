@@ -20,7 +20,7 @@ use crate::engine::context::{Context, JobKind};
 use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::{JobId, Tree, TreeJobs};
 use crate::error::{Error, Result};
-use crate::event::Event;
+use crate::event::{Event, enter_job};
 use crate::manifest::{Change, JobRecord, describe};
 use crate::merge::DamagedValues;
 use crate::stats::{Counter, Timed};
@@ -162,6 +162,7 @@ impl Compactor {
     /// Runs a compaction to its end and removes it from the jobs of its tree.
     pub(crate) fn run(&self, job: CompactionJob<'_>) -> Result<()> {
         let CompactionJob { id, tree, compaction, pass } = job;
+        let _span = enter_job("compaction", tree.name());
         let is_retried = self.context.health.failure_of(JobKind::Compaction).is_some();
         let begun = (!is_retried).then(|| self.report_begin(&tree, &compaction));
         let result = self.execute(&tree, &compaction, &pass);

@@ -28,7 +28,7 @@ use crate::engine::context::{Context, JobKind};
 use crate::engine::pipeline::{Pipeline, write_panicked};
 use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::error::{Error, Result};
-use crate::event::Event;
+use crate::event::{Event, enter_job};
 use crate::manifest::{Change, JobRecord, ValueFileRecord};
 use crate::stats::{Counter, Timed};
 use crate::table::FinishedTable;
@@ -172,6 +172,7 @@ impl Flusher {
             let (keyspace, kind) = (tree.name().to_string(), kind.to_string());
             self.context.events.emit(Event::MemtableChosen { keyspace, kind, reason });
         }
+        let _span = enter_job("flush", tree.name());
         let start = Instant::now();
         let is_retried = self.context.health.failure_of(JobKind::Flush).is_some();
         let begun = (!is_retried).then(|| {
