@@ -1,13 +1,14 @@
 //! Counters that several threads increment: `cargo run -p terrane --example counters`.
 //!
 //! A `get` followed by a `put` loses increments of other threads in between. `update` does not: it
-//! computes the new value again if another write came first.
+//! computes the new value again if another write came first. `merge` does not read the value at all: it
+//! writes an increment, and reads add them up.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "an example")]
 
 use std::error::Error;
 use std::path::Path;
 
-use terrane::{Db, Value};
+use terrane::{Db, KeyspaceOptions, Value};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -40,6 +41,21 @@ pub(crate) fn run(dir: &Path) -> Result<()> {
     let views = number(value.as_deref());
     println!("{views} page views");
     assert_eq!(views, THREADS * INCREMENTS);
+
+    // A keyspace with a merge operator counts without reading.
+    let counters = db.keyspace("counters", KeyspaceOptions::new())?;
+    counters.set_merge_operator("counter_add")?;
+    std::thread::scope(|scope| {
+        let count =
+            || (0..INCREMENTS).try_for_each(|_| counters.merge("views", 1_i64.to_le_bytes()));
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(count)).collect();
+        threads.into_iter().try_for_each(|thread| match thread.join() {
+            Ok(outcome) => outcome,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })?;
+    let views = counters.get("views")?.unwrap();
+    assert_eq!(views, (THREADS * INCREMENTS).to_le_bytes());
 
     // A maximum is kept in the same way.
     db.update("longest word", |old| Some(old.unwrap_or_default().max(b"antelope").to_vec()))?;

@@ -20,6 +20,7 @@ macro_rules! examples {
 examples! {
     backup: "../examples/backup.rs"
     counters: "../examples/counters.rs"
+    expiry: "../examples/expiry.rs"
     index: "../examples/index.rs"
     live_design: "../examples/live_design.rs"
     queue: "../examples/queue.rs"
