@@ -122,6 +122,28 @@ fn a_dump_can_be_loaded() {
 }
 
 #[test]
+fn a_sorted_load_is_whole_or_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    done(&["shell", &db], "put 00002 before\nput x 1\n");
+    let line = |key: u32| format!("{key:05}\tvalue {key}\n");
+    let sorted: String = (0..2000).map(line).collect();
+    let printed = done(&["load", &db, "-", "--sorted", "--json"], &sorted);
+    let printed: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((&printed["entries"], &printed["durability"]), (&2000.into(), &"sync".into()));
+    assert_eq!(done(&["dump", &db], ""), format!("{sorted}x\t1\n"));
+    assert!(done(&["verify", &db], "").starts_with("ok: "));
+    for text in ["a\t1\nc\t2\nb\t3\n", "a\t1\na\t2\n", "a\t1\nbad line\n"] {
+        let (code, error) = fails(&["load", &db, "-", "--sorted"], text);
+        assert!(code == 1 && error.contains("no entry was loaded"), "{code} {error}");
+        assert!(error.contains("line "), "{error}");
+    }
+    assert_eq!(done(&["dump", &db], ""), format!("{sorted}x\t1\n"));
+    let manifest = done(&["inspect", "manifest", &db], "");
+    assert!(manifest.contains("the last ingest has sequence number"), "{manifest}");
+}
+
+#[test]
 fn files_can_be_inspected_verified_and_repaired() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");

@@ -18,6 +18,7 @@
 //! | [`compaction`] | a compaction: inputs, output, reason |
 //! | [`pick`](mod@pick) | picks a compaction for a shape and a design |
 //! | [`flush`] | where a flush puts the entries of a memtable |
+//! | [`ingest`] | where an ingest puts its tables |
 //! | [`forecast`](mod@forecast) | what a design will do to a tree, simulated on shapes |
 //! | [`soundness`] | checks that a compaction never inverts recency |
 //! | [`recorded`] | decisions of other systems, compared with those of a design |
@@ -42,6 +43,7 @@ pub mod design;
 pub mod error;
 pub mod flush;
 pub mod forecast;
+pub mod ingest;
 pub mod key_range;
 pub mod memtable_choice;
 pub mod near;

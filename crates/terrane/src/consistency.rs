@@ -30,7 +30,7 @@ use std::path::Path;
 use crate::batch::{Op, Ops};
 use crate::error::{Error, Result};
 use crate::manifest::{
-    self, KeyspaceState, ManifestState, RecoveredState, TableRecord, ValueFileRecord,
+    self, Change, Edit, KeyspaceState, ManifestState, RecoveredState, TableRecord, ValueFileRecord,
 };
 use crate::storage::Storage;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
@@ -84,6 +84,38 @@ fn check_len(storage: &dyn Storage, path: &Path, expected: u64, what: &'static s
         }
         Err(error) => Err(Error::io("check", path, error)),
     }
+}
+
+/// Checks that no ingest was added since the manifest was read whose later writes were read from the
+/// log up to `last_seq`. An ingest is not in the log, so they would be shown without it.
+///
+/// # Errors
+/// [`Error::Changed`] if there was such an ingest, or that of reading the manifest.
+pub(crate) fn check_ingests(
+    storage: &dyn Storage,
+    dir: &Path,
+    state: &ManifestState,
+    last_seq: SeqNo,
+) -> Result<()> {
+    let now = manifest::load_shared(storage, dir)?;
+    if manifest::replay(&now, dir)?.state.last_ingest <= state.last_ingest {
+        return Ok(());
+    }
+    // The first edit is a snapshot, which states only the last of its ingests. `replay` has decoded all.
+    let edits = now.edits.iter().enumerate();
+    let edits = edits.filter_map(|(at, edit)| Some((at, Edit::decode(&edit.bytes).ok()?)));
+    let ingests = edits.flat_map(|(at, edit)| {
+        let seqs = edit.changes.into_iter().filter_map(|change| match change {
+            Change::LastIngest(seq) => Some(seq),
+            _ => None,
+        });
+        seqs.map(move |seq| if at == 0 { (state.last_ingest + 1).min(seq) } else { seq })
+    });
+    let first = ingests.filter(|seq| *seq > state.last_ingest).min();
+    if first.is_some_and(|first| first < last_seq) {
+        return Err(Error::Changed { path: dir.into(), tries: 1 });
+    }
+    Ok(())
 }
 
 /// Relates the batches of the log to the manifest while they are replayed.

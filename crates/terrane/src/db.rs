@@ -116,7 +116,8 @@ impl Db {
         Self { default }
     }
 
-    pub(crate) fn default_keyspace(&self) -> &Keyspace {
+    /// Returns the default keyspace, on which the methods for keys work.
+    pub fn default_keyspace(&self) -> &Keyspace {
         &self.default
     }
 

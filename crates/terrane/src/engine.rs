@@ -34,6 +34,7 @@ mod tree;
 mod write;
 
 pub(crate) use context::Context;
+pub(crate) use jobs::IngestTables;
 pub(crate) use life::Opened;
 pub(crate) use pipeline::WrittenKeys;
 pub(crate) use read::{AsOf, Collected, Estimate, NewerVersions, ReadView};
@@ -334,6 +335,17 @@ impl Engine {
     pub(crate) fn flush(&self, trees: &[Arc<Tree>]) -> Result<()> {
         self.context().check_outside_listener("flush")?;
         self.parts.jobs.flush(trees)
+    }
+
+    /// Begins an ingest into a tree.
+    pub(crate) fn begin_ingest(&self, tree: &Arc<Tree>) -> Result<IngestTables> {
+        self.parts.jobs.begin_ingest(tree)
+    }
+
+    /// Adds the tables of an ingest to its tree.
+    pub(crate) fn commit_ingest(&self, tables: IngestTables) -> Result<()> {
+        self.context().check_outside_listener("commit")?;
+        self.parts.jobs.commit_ingest(tables)
     }
 
     /// Compacts all entries in `range` into the last level that contains any of them.

@@ -55,6 +55,14 @@ pub enum Error {
     Invalid(Box<Invalid>),
     /// A keyspace has another design than the one it was opened with.
     OtherDesign(Box<OtherDesign>),
+    /// An ingest was given a key that does not follow its last key. The key was not added.
+    #[non_exhaustive]
+    NotAscending {
+        /// The key.
+        key: Arc<[u8]>,
+        /// The key before.
+        last: Arc<[u8]>,
+    },
     /// The directory does not contain a database.
     NoDatabase {
         /// The directory.
@@ -175,6 +183,7 @@ impl Error {
         match self {
             Self::Invalid(_)
             | Self::OtherDesign(_)
+            | Self::NotAscending { .. }
             | Self::NoDatabase { .. }
             | Self::DatabaseExists { .. }
             | Self::OtherFiles { .. }
@@ -245,6 +254,7 @@ impl fmt::Display for Error {
         match self {
             Self::Invalid(invalid) => invalid.fmt(f),
             Self::OtherDesign(difference) => difference.fmt(f),
+            Self::NotAscending { key, last } => not_ascending(f, key, last),
             Self::NoDatabase { path } => write!(f, "no database in '{}'", path.display()),
             Self::DatabaseExists { path } => {
                 write!(f, "'{}' already contains a database", path.display())
@@ -269,11 +279,7 @@ impl fmt::Display for Error {
                  use a newer version of the library",
                 path.display()
             ),
-            Self::Unknown { path, what, tag } => write!(
-                f,
-                "{} contains a {what} with the unknown tag {tag}; use a newer version of the library",
-                path.display()
-            ),
+            Self::Unknown { path, what, tag } => unknown(f, path, what, *tag),
             Self::Io(failure) => write!(f, "cannot {failure}"),
             Self::DiskFull(failure) => write!(
                 f,
@@ -311,6 +317,20 @@ impl fmt::Display for Error {
             Self::Internal { what } => write!(f, "internal error, please report it: {what}"),
         }
     }
+}
+
+fn not_ascending(f: &mut fmt::Formatter<'_>, key: &[u8], last: &[u8]) -> fmt::Result {
+    let (key, last) = (key.escape_ascii(), last.escape_ascii());
+    let rule = "an ingest takes keys in ascending order, each once";
+    write!(f, "the key '{key}' does not follow '{last}'; {rule}")
+}
+
+fn unknown(f: &mut fmt::Formatter<'_>, path: &Path, what: &str, tag: u32) -> fmt::Result {
+    write!(
+        f,
+        "{} contains a {what} with the unknown tag {tag}; use a newer version of the library",
+        path.display()
+    )
 }
 
 fn other_files(f: &mut fmt::Formatter<'_>, path: &Path, name: &str) -> fmt::Result {

@@ -77,16 +77,6 @@ impl Db {
     pub fn approximate_len(&self, range: impl KeyBounds) -> Result<u64> {
         self.default_keyspace().approximate_len(range)
     }
-
-    /// Estimates the bytes that a range of the default keyspace takes. See
-    /// [`Keyspace::approximate_size`].
-    ///
-    /// # Errors
-    /// The index of a table could not be read, or the database was closed.
-    #[doc(alias = "get_approximate_sizes")]
-    pub fn approximate_size(&self, range: impl KeyBounds) -> Result<u64> {
-        self.default_keyspace().approximate_size(range)
-    }
 }
 
 impl Transaction {

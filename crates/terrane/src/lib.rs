@@ -29,8 +29,9 @@
 //! |---|---|
 //! | open, with options or read-only | [`Db::open`], [`Options`], [`Db::open_read_only`] |
 //! | write | [`Db::put`], [`Db::delete`], [`Db::delete_range`], [`Db::clear`], [`WriteBatch`] |
+//! | load sorted data | [`Db::ingest`], [`Ingest`] |
 //! | read | [`Db::get`], [`Db::multi_get`], [`Db::range`], [`Db::prefix`], [`Db::first`], [`Db::last`], [`Iter`] |
-//! | count and measure | [`Db::approximate_len`], [`Db::approximate_size`], [`Db::keys`] |
+//! | count and measure | [`Db::approximate_len`], [`Keyspace::approximate_size`], [`Db::keys`] |
 //! | read a consistent snapshot | [`Db::snapshot`] |
 //! | read, modify, write | [`Db::transaction`], [`Db::update`], [`Db::compare_and_swap`], [`Db::put_if_absent`] |
 //! | create independent trees | [`Db::keyspace`] |
@@ -68,6 +69,7 @@ pub mod fuzz;
 mod gather_stats;
 mod handle;
 mod human;
+mod ingest;
 pub mod inspect;
 mod io_budget;
 mod io_threads;
@@ -115,6 +117,7 @@ pub use error::{Corruption, Error, ErrorKind, Invalid, IoFailure, OtherDesign, R
 pub use event::{
     BackgroundWork, Event, FlushReason, LoggedEvent, PredictedChange, StallEffect, WriteStall,
 };
+pub use ingest::Ingest;
 pub use io_budget::IoBudget;
 pub use iterator::Iter;
 pub use keys::Keys;

@@ -134,9 +134,9 @@ fn write(storage: &MemoryStorage, sources: Vec<Source>, number: u64) -> Finished
     let mut input = MergeCursor::new(sources);
     input.seek_first().expect("memory does not fail");
     let id = TableFileId { number, writer: 1 };
-    let mut next_table = || (id, Path::new(".").join(id.file_name()));
+    let next_table = move || (id, Path::new(".").join(id.file_name()));
     let config = OutputConfig {
-        storage,
+        storage: Arc::new(storage.clone()),
         table: TableConfig {
             block_bytes: 4096,
             filter_bits: 10.0,
@@ -149,7 +149,7 @@ fn write(storage: &MemoryStorage, sources: Vec<Source>, number: u64) -> Finished
         table_bytes: 1 << 30,
         warmer: None,
         grandparents: Vec::new(),
-        next_table: &mut next_table,
+        next_table: Box::new(next_table),
         now_micros: 1,
         oldest_tombstone_micros: None,
     };

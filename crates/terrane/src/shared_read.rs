@@ -57,7 +57,7 @@ pub(crate) fn read_shared<T>(
 /// Returns true if the change of a file by a writer can cause an error.
 pub(crate) fn may_be_change(error: &Error) -> bool {
     match error {
-        Error::Corruption(_) => true,
+        Error::Corruption(_) | Error::Changed { .. } => true,
         Error::Io(failure) => {
             matches!(failure.source.kind(), ErrorKind::NotFound | ErrorKind::UnexpectedEof)
         }

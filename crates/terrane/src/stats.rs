@@ -88,6 +88,7 @@ impl Stats {
     pub fn storage_bytes_written(&self) -> u64 {
         self.log_bytes_written
             + self.flush_bytes_written
+            + self.ingest_bytes_written
             + self.compaction_bytes_written
             + self.manifest_bytes_written
     }
@@ -97,17 +98,18 @@ impl Stats {
         self.table_bytes_read + self.compaction_bytes_read
     }
 
-    /// Returns the bytes written to tables, flushes included, per user byte written. The log is
+    /// Returns the bytes written to tables, flushes and ingests included, per user byte written. The log is
     /// not counted.
     pub fn write_amplification(&self) -> f64 {
-        let tables = self.flush_bytes_written + self.compaction_bytes_written;
-        ratio(tables, self.user_bytes_written)
+        let flushed_or_merged = self.flush_bytes_written + self.compaction_bytes_written;
+        let user_bytes = self.user_bytes_written + self.ingested_bytes;
+        ratio(flushed_or_merged + self.ingest_bytes_written, user_bytes)
     }
 
     /// Returns the bytes written by compactions per user byte written. The compaction paper calls
     /// this write amplification (§4.2).
     pub fn rewrite_amplification(&self) -> f64 {
-        ratio(self.compaction_bytes_written, self.user_bytes_written)
+        ratio(self.compaction_bytes_written, self.user_bytes_written + self.ingested_bytes)
     }
 
     /// Returns the data blocks searched per point lookup, cached or not. The compaction paper's read

@@ -288,6 +288,15 @@ impl DeadRanges {
         self.bounds.set(&ranges);
     }
 
+    /// Removes all dead and watched ranges, because a write may have put keys anywhere. It has stored
+    /// its last sequence number before.
+    pub(crate) fn forget(&self) {
+        let mut ranges = self.lock();
+        ranges.dead.clear();
+        ranges.watched.clear();
+        self.bounds.set(&ranges);
+    }
+
     #[cold]
     fn exclude(&self, key: &[u8]) {
         let mut ranges = self.lock();

@@ -8,6 +8,7 @@
 //! | `merge_io` | the inputs and the outputs of merges |
 //! | `record` | the record of a job in the manifest |
 //! | `flush` | writes an immutable memtable into tables |
+//! | `ingest` | the tables of an ingest |
 //! | `pacer` | the progress of a compaction, reported to the gate |
 //! | `subcompactions` | cuts a merge by key |
 //! | `merge_group` | merges tables that share keys |
@@ -17,6 +18,7 @@
 mod compact;
 mod flush;
 mod gate;
+mod ingest;
 mod late_deletes;
 mod merge_group;
 mod merge_io;
@@ -26,4 +28,5 @@ mod record;
 mod subcompactions;
 mod workers;
 
+pub(crate) use ingest::IngestTables;
 pub(crate) use workers::Jobs;

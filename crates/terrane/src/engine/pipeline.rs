@@ -6,8 +6,10 @@
 //! | `reservations` | reserves sequence numbers and log space in one atomic step |
 //! | `window` | what writers may reserve without the lock |
 //! | `in_flight` | the keys of writes that may not be in memtables yet |
+//! | `ingest` | gives an ingest its place in the order of writes |
 //! | `snapshots` | the sequence numbers that readers hold |
 //! | `held_times` | the times as of which snapshots read |
+//! | `snapshot_guard` | releases a snapshot |
 //! | `log_files` | segments of the log that are created, cleaned and ended |
 //! | `log_tasks` | the work of the log thread |
 //!
@@ -19,9 +21,11 @@
 mod commit_queue;
 mod held_times;
 mod in_flight;
+pub(crate) mod ingest;
 mod log_files;
 mod log_tasks;
 mod reservations;
+mod snapshot_guard;
 mod snapshots;
 mod window;
 
@@ -79,6 +83,8 @@ pub(crate) struct PipelineState {
     pub(crate) next_seq: SeqNo,
     window: WindowState,
     in_flight: InFlight,
+    /// The number that was promised to the last ingest; 0 if there was none.
+    promised_seq: SeqNo,
     /// Bytes written since memory was last measured.
     unmeasured_bytes: usize,
 }
@@ -151,19 +157,6 @@ pub(crate) fn write_panicked() -> Error {
     Error::Internal { what: "a write panicked before it was done; see the panic".into() }
 }
 
-/// A snapshot that is released on drop.
-#[derive(Debug)]
-pub(crate) struct SnapshotGuard<'a> {
-    pipeline: &'a Pipeline,
-    pub(crate) seq: SeqNo,
-}
-
-impl Drop for SnapshotGuard<'_> {
-    fn drop(&mut self) {
-        self.pipeline.release_snapshot(self.seq);
-    }
-}
-
 /// The sequence numbers that readers of a database hold or may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HeldSeqs<'a>(&'a Pipeline);
@@ -190,6 +183,7 @@ impl Pipeline {
                 next_seq: last_seq + 1,
                 window: WindowState::default(),
                 in_flight: InFlight::default(),
+                promised_seq: 0,
                 unmeasured_bytes: 0,
             })),
             window: Padded(ArcSwapOption::empty()),
@@ -319,11 +313,6 @@ impl Pipeline {
             return false;
         }
         kept.is_some()
-    }
-
-    /// Holds the newest visible sequence number until the guard is dropped.
-    pub(crate) fn snapshot(&self) -> SnapshotGuard<'_> {
-        SnapshotGuard { pipeline: self, seq: self.hold_snapshot() }
     }
 
     /// Returns the sequence numbers that are held, in ascending order.

@@ -124,6 +124,7 @@ impl Tree {
             settled_values,
             nanos_per_write: nanos_per_write(&design),
             usage: Arc::clone(&usage),
+            readable_to: SeqNo::MAX,
             number: 0,
         };
         Arc::new(Self {
@@ -293,6 +294,7 @@ impl Tree {
             active: Arc::clone(&current.active),
             immutables: current.immutables.clone(),
             version: Arc::clone(&current.version),
+            readable_to: current.readable_to,
         });
         let design = self.design.load();
         let shape = next.version.shape();
@@ -309,7 +311,7 @@ impl Tree {
             let continues = before.is_some_and(|before| before.cause == pressure.cause);
             current.stalled_since.filter(|_| continues).unwrap_or_else(Instant::now)
         });
-        let NextState { active, immutables, version } = next;
+        let NextState { active, immutables, version, readable_to } = next;
         let number = current.number + 1;
         let state = TreeState {
             active,
@@ -320,6 +322,7 @@ impl Tree {
             stalled_since,
             nanos_per_write: nanos_per_write(&design),
             usage: Arc::clone(&self.usage),
+            readable_to,
             number,
         };
         self.retired.add(self.state.swap(Arc::new(state)));

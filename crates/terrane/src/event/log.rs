@@ -23,6 +23,8 @@ const KEPT: usize = 1000;
 thread_local! {
     /// The addresses of the logs whose listeners this thread is running, the innermost last.
     static LISTENING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// The address of the log whose events this thread holds back from the listener, and the events.
+    static HELD_BACK: RefCell<Option<(usize, Vec<LoggedEvent>)>> = const { RefCell::new(None) };
 }
 
 /// The user's callback for events.
@@ -72,15 +74,35 @@ impl EventLog {
     pub(crate) fn emit(&self, event: Event) -> u64 {
         let logged = self.keep(event);
         let number = logged.number;
-        self.call(|| report(&logged));
+        let is_held = HELD_BACK.with_borrow_mut(|held| match held {
+            Some((log, events)) if *log == self.address() => {
+                events.push(logged.clone());
+                true
+            }
+            _ => false,
+        });
+        if !is_held {
+            self.tell(&logged);
+        }
+        number
+    }
+
+    /// Holds the events of this thread back from the listener until the guard is dropped. A listener may
+    /// write, so it must not run while other writers wait for this thread.
+    pub(crate) fn hold_back(&self) -> HeldEvents<'_> {
+        HELD_BACK.with_borrow_mut(|held| *held = Some((self.address(), Vec::new())));
+        HeldEvents(self)
+    }
+
+    fn tell(&self, logged: &LoggedEvent) {
+        self.call(|| report(logged));
         // Relaxed: the flag guards no other memory; a late read only repeats the call.
         if let Some(Listener(tell)) = &self.listener
             && !self.has_panicked.load(Ordering::Relaxed)
-            && !self.call(|| tell(&logged))
+            && !self.call(|| tell(logged))
         {
             self.has_panicked.store(true, Ordering::Relaxed);
         }
-        number
     }
 
     /// Calls code of the user. Returns false if it panics.
@@ -123,6 +145,17 @@ impl EventLog {
     }
 }
 
+/// Calls the listener with the events that were held back, when it is dropped.
+#[derive(Debug)]
+pub(crate) struct HeldEvents<'a>(&'a EventLog);
+
+impl Drop for HeldEvents<'_> {
+    fn drop(&mut self) {
+        let held = HELD_BACK.with_borrow_mut(Option::take);
+        held.into_iter().flat_map(|(_, events)| events).for_each(|event| self.0.tell(&event));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicU64;
@@ -142,6 +175,21 @@ mod tests {
         let last = log.last();
         assert_eq!(last.len(), KEPT);
         assert!(last.iter().zip(11..).all(|(event, number)| event.number == number));
+    }
+
+    #[test]
+    fn events_that_are_held_back_reach_the_listener_in_order() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        let listener = Listener::new(move |event| heard.lock().unwrap().push(event.number));
+        let log = EventLog::new(Arc::new(SystemClock), Some(listener));
+        let held = log.hold_back();
+        log.emit(dropped(1));
+        log.emit(dropped(2));
+        assert_eq!((told.lock().unwrap().len(), log.last().len()), (0, 2));
+        drop(held);
+        log.emit(dropped(3));
+        assert_eq!(*told.lock().unwrap(), [1, 2, 3]);
     }
 
     #[test]

@@ -56,6 +56,7 @@ fn describe(change: &Change) -> String {
         Change::NextKeyspace(next) => format!("next keyspace {next}"),
         Change::LastSeq(seq) => format!("last sequence number {seq}"),
         Change::RequiredSegment(segment) => format!("required log segment {segment}"),
+        Change::LastIngest(seq) => format!("the last ingest has sequence number {seq}"),
         Change::LogDurable(upto) => format!("the log is durable up to position {upto}"),
         Change::Option { name, value } => format!("option {name}={value}"),
         Change::Keyspace { keyspace, name, design } => {

@@ -94,6 +94,9 @@ pub(crate) enum Change {
     Job(JobRecord),
     /// The log was durable up to this position when the edit was written.
     LogDurable(Lsn),
+    /// The last sequence number of an ingest, which is not in the log. Later writes in the log must not
+    /// be read without it; only a reader next to a writer can come into that situation.
+    LastIngest(SeqNo),
     /// The operation history at the time of the edit; a reader may skip it.
     Operations(OperationCounts),
 }
@@ -134,6 +137,7 @@ const KEYSPACE_WITH_VALUES: u64 = 29;
 const ADD_TABLE_WITH_EXPIRY: u64 = 33;
 const KEYSPACE_TTL: u64 = 39;
 const MERGE_OPERATOR: u64 = 41;
+const LAST_INGEST: u64 = 32;
 
 impl Edit {
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -177,6 +181,7 @@ impl Change {
             Self::NextKeyspace(next) => number(NEXT_KEYSPACE, u64::from(*next)),
             Self::LastSeq(seq) => number(LAST_SEQ, *seq),
             Self::RequiredSegment(segment) => number(REQUIRED_SEGMENT, *segment),
+            Self::LastIngest(seq) => number(LAST_INGEST, *seq),
             Self::LogDurable(upto) => number(LOG_DURABLE, upto.0),
             Self::DropKeyspace(keyspace) => number(DROP_KEYSPACE, u64::from(keyspace.0)),
             Self::Option { name, value } => {
@@ -246,6 +251,7 @@ impl Change {
             LAST_SEQ => Self::LastSeq(reader.varint("last sequence number")?),
             REQUIRED_SEGMENT => Self::RequiredSegment(reader.varint("segment")?),
             DROP_KEYSPACE => Self::DropKeyspace(keyspace(reader)?),
+            LAST_INGEST => Self::LastIngest(reader.varint("sequence number of an ingest")?),
             LOG_DURABLE => Self::LogDurable(Lsn(reader.varint("durable position")?)),
             OPTION => Self::Option {
                 name: reader.text("option")?.to_owned(),
@@ -445,6 +451,7 @@ pub(super) mod tests {
             }),
             Change::DropKeyspace(keyspace),
             Change::LogDurable(Lsn(7)),
+            Change::LastIngest(7),
             Change::Operations(OperationCounts::of_numbers(|| 1 << 40)),
         ]
     }

@@ -23,6 +23,8 @@ pub(crate) struct ManifestState {
     pub(crate) required_segment: u64,
     /// The log was durable up to this position when the last edit that states it was written.
     pub(crate) log_durable: Lsn,
+    /// The last sequence number of the last ingest; 0 if there was none.
+    pub(crate) last_ingest: SeqNo,
     pub(crate) options: BTreeMap<String, String>,
     pub(crate) keyspaces: BTreeMap<KeyspaceId, Arc<KeyspaceState>>,
     /// Finished compactions, oldest first.
@@ -95,6 +97,7 @@ impl ManifestState {
             Change::NextKeyspace(next) => self.next_keyspace = self.next_keyspace.max(*next),
             Change::LastSeq(seq) => self.last_seq = self.last_seq.max(*seq),
             Change::RequiredSegment(segment) => self.required_segment = *segment,
+            Change::LastIngest(seq) => self.last_ingest = self.last_ingest.max(*seq),
             Change::LogDurable(upto) => self.log_durable = self.log_durable.max(*upto),
             Change::Option { name, value } => {
                 self.options.insert(name.clone(), value.clone());
@@ -198,6 +201,9 @@ impl ManifestState {
         if self.log_durable > Lsn(0) {
             changes.push(Change::LogDurable(self.log_durable));
         }
+        if self.last_ingest > 0 {
+            changes.push(Change::LastIngest(self.last_ingest));
+        }
         changes.extend(
             self.options
                 .iter()
@@ -276,6 +282,7 @@ mod tests {
                 Change::Option { name: "durability".into(), value: "sync".into() },
                 Change::RequiredSegment(3),
                 Change::LogDurable(Lsn(600)),
+                Change::LastIngest(8),
                 add(0, 4, 11, range("a", "f")),
                 add(1, 2, 5, range("a", "c")),
                 add(1, 2, 6, range("d", "z")),

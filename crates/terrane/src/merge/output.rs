@@ -20,9 +20,12 @@ use crate::value_file::FinishedValueFile;
 /// Limit on the bytes of the level below that one table may overlap, in multiples of the table size.
 const GRANDPARENTS_MAX: u64 = 10;
 
+/// Returns the id and the path of the next table.
+pub(crate) type NextTable<'a> = Box<dyn FnMut() -> (TableFileId, PathBuf) + Send + 'a>;
+
 /// Parameters of an [`Output`].
 pub(crate) struct OutputConfig<'a> {
-    pub(crate) storage: &'a dyn Storage,
+    pub(crate) storage: Arc<dyn Storage>,
     pub(crate) table: TableConfig,
     /// Inserts blocks of the new tables into the block cache.
     pub(crate) warmer: Option<Warmer>,
@@ -31,7 +34,7 @@ pub(crate) struct OutputConfig<'a> {
     /// The tables of the level below the output level, in key order.
     pub(crate) grandparents: Vec<Arc<TableInfo>>,
     /// Returns the id and the path of the next table.
-    pub(crate) next_table: &'a mut dyn FnMut() -> (TableFileId, PathBuf),
+    pub(crate) next_table: NextTable<'a>,
     /// Creation time of the tables, in microseconds since the Unix epoch.
     pub(crate) now_micros: u64,
     /// Flush time of the oldest tombstone among the inputs, in microseconds since the Unix epoch.
@@ -75,7 +78,7 @@ impl<'a> Output<'a> {
     }
 
     /// Approximate size of all tables and value files so far, in bytes.
-    pub(super) fn written_bytes(&self) -> u64 {
+    pub(crate) fn written_bytes(&self) -> u64 {
         let table_bytes = self.writer.as_ref().map_or(0, TableWriter::size_bytes);
         self.finished_bytes + table_bytes + self.values.written_bytes()
     }
@@ -95,7 +98,7 @@ impl<'a> Output<'a> {
     }
 
     /// Adds an entry. Returns the length of its value if that was read from a value file.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         key: &[u8],
         seq: SeqNo,
@@ -110,7 +113,7 @@ impl<'a> Output<'a> {
         self.open_writer()?;
         let Self { values, writer, config, paths, .. } = self;
         let writer = writer.as_mut().ok_or_else(no_writer)?;
-        match values.place(config.storage, paths, (key, seq, kind), value)? {
+        match values.place(&*config.storage, paths, (key, seq, kind), value)? {
             Placed::Unchanged => writer.add(key, seq, kind, value).map(|()| 0),
             Placed::Pointer { pointer, read } => {
                 writer.add(key, seq, EntryKind::Apart, pointer).map(|()| read)
@@ -142,7 +145,7 @@ impl<'a> Output<'a> {
         if self.writer.is_none() {
             let (id, path) = (self.config.next_table)();
             self.paths.push(path.clone());
-            let writer = TableWriter::create(self.config.storage, &path, id, self.config.table)?;
+            let writer = TableWriter::create(&*self.config.storage, &path, id, self.config.table)?;
             self.writer = Some(writer.warming(self.config.warmer.clone()));
             self.grandparent_bytes = 0;
         }
@@ -174,7 +177,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    pub(super) fn finish(&mut self) -> Result<Vec<FinishedTable>> {
+    pub(crate) fn finish(&mut self) -> Result<Vec<FinishedTable>> {
         self.values.finish()?;
         self.finish_table(None)?;
         Ok(std::mem::take(&mut self.finished))

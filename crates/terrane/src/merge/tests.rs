@@ -8,6 +8,7 @@ use terrane_memtable::{Config, Memtable, Pool, SkipListConfig};
 use terrane_policy::{Compression, KeyRange, TreeShape, Values};
 use terrane_testkit::{Rng, seed_from_env};
 
+use super::output::NextTable;
 use super::value_output::NextValueFile;
 use super::*;
 use crate::buffer::BufferPool;
@@ -36,7 +37,7 @@ fn merge_memtable(
     let mut input = MergeCursor::new(vec![Source::Memtable(memtable.cursor())]);
     input.seek_first().unwrap();
     let mut number = 0;
-    let mut next_table = || {
+    let next_table = move || {
         number += 1;
         let id = TableFileId { number, writer: 1 };
         (id, Path::new(".").join(id.file_name()))
@@ -52,12 +53,12 @@ fn merge_memtable(
     };
     let mut output = Output::new(
         OutputConfig {
-            storage,
+            storage: Arc::new(storage.clone()),
             table,
             table_bytes: 300,
             warmer: None,
             grandparents,
-            next_table: &mut next_table,
+            next_table: Box::new(next_table),
             now_micros: 5,
             oldest_tombstone_micros: None,
         },
@@ -230,8 +231,8 @@ fn tables_are_cut_by_size_and_by_grandparents_never_within_a_key() {
 
 /// Returns an output that cuts no tables.
 fn one_table<'a>(
-    storage: &'a MemoryStorage,
-    next_table: &'a mut dyn FnMut() -> (TableFileId, PathBuf),
+    storage: &MemoryStorage,
+    next_table: NextTable<'a>,
     values: ValueOutputConfig<'a>,
 ) -> Output<'a> {
     let table = TableConfig {
@@ -244,7 +245,7 @@ fn one_table<'a>(
         access: Access::Buffered,
     };
     let config = OutputConfig {
-        storage,
+        storage: Arc::new(storage.clone()),
         table,
         table_bytes: 1 << 20,
         warmer: None,
@@ -270,8 +271,8 @@ fn values_that_move_count_as_input() {
         let mut input = MergeCursor::new(vec![source]);
         input.seek_first().unwrap();
         let id = TableFileId { number, writer: 1 };
-        let mut next_table = || (id, PathBuf::from(id.file_name()));
-        let mut output = one_table(&storage, &mut next_table, config);
+        let next_table = move || (id, PathBuf::from(id.file_name()));
+        let mut output = one_table(&storage, Box::new(next_table), config);
         let rules = DropRules::new(vec![], OlderTables::default());
         let mut calls = 0;
         let mut count = |_| {
@@ -315,8 +316,8 @@ fn a_stopped_merge_names_the_files_it_began() {
     let storage = MemoryStorage::new(1);
     let mut input = MergeCursor::new(vec![Source::Memtable(memtable.cursor())]);
     input.seek_first().unwrap();
-    let mut next_table = || (TableFileId { number: 1, writer: 1 }, PathBuf::from("1"));
-    let mut output = one_table(&storage, &mut next_table, ValueOutputConfig::inline());
+    let next_table = || (TableFileId { number: 1, writer: 1 }, PathBuf::from("1"));
+    let mut output = one_table(&storage, Box::new(next_table), ValueOutputConfig::inline());
     let rules = DropRules::new(vec![], OlderTables::default());
     let stopped = merge(input, None, vec![], rules, &mut output, &mut |_| Err(Error::Closed));
     assert!(matches!(stopped, Err(Error::Closed)));

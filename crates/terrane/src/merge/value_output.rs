@@ -20,7 +20,7 @@ use crate::value_file::{FinishedValueFile, ValueFileHeader, ValueFileWriter, Val
 use crate::value_pointer::{ValueFileName, ValuePointer};
 
 /// Returns the name and the path of the next value file.
-pub(crate) type NextValueFile<'a> = Box<dyn FnMut() -> (ValueFileName, PathBuf) + 'a>;
+pub(crate) type NextValueFile<'a> = Box<dyn FnMut() -> (ValueFileName, PathBuf) + Send + 'a>;
 
 /// Parameters of a [`ValueOutput`].
 pub(crate) struct ValueOutputConfig<'a> {

@@ -64,6 +64,12 @@ metrics! {
         /// Flushes that made a new run under `flush=merge`, because the tables that they overlap
         /// were claimed by a compaction, about to be compacted, or too large.
         flushes_apart: u64 = Counter(FlushesApart) Count "flushes_apart";
+        /// Ingests added to trees.
+        ingests: u64 = Counter(Ingests) Count "ingests";
+        /// Bytes of the keys and values that were ingested, as passed in.
+        ingested_bytes: u64 = Counter(IngestedBytes) Bytes "ingested_bytes";
+        /// Bytes of the tables and value files of ingests.
+        ingest_bytes_written: u64 = Counter(IngestBytesWritten) Bytes "ingest_bytes_written";
         /// Compactions that rewrote data.
         compactions: u64 = Counter(Compactions) Count "compactions";
         /// Compactions that only moved tables (the compaction paper's pseudo-compactions).

@@ -106,7 +106,7 @@ fn lengths_are_exact_in_memory_and_within_blocks_in_tables() {
     let design = "1-leveling T=4 L0=2 base=16KiB; buffer=1MiB; table=16KiB; block=512B";
     let db = options.design(design.parse().unwrap()).open(DIR).unwrap();
     assert_eq!(db.approximate_len(..).unwrap(), 0);
-    assert_eq!(db.approximate_size(..).unwrap(), 0);
+    assert_eq!(db.default_keyspace().approximate_size(..).unwrap(), 0);
     let mut rng = Rng::new(7);
     let key = |number: u64| format!("key {number:05}");
     for number in 0..3000 {
@@ -131,9 +131,9 @@ fn lengths_are_exact_in_memory_and_within_blocks_in_tables() {
     }
     assert_eq!(db.approximate_len(key(9)..key(3)).unwrap(), 0);
     db.compact_range(..).unwrap();
-    let all = db.approximate_size(..).unwrap();
+    let all = db.default_keyspace().approximate_size(..).unwrap();
     assert!((db.tree().shape.size_bytes()).abs_diff(all) < 100, "{all}");
-    let half = db.approximate_size(key(2000)..key(2500)).unwrap();
+    let half = db.default_keyspace().approximate_size(key(2000)..key(2500)).unwrap();
     assert!((all / 5..all / 3).contains(&half), "{half} of {all}");
 }
 
@@ -163,7 +163,10 @@ fn sizes_include_values_apart() {
         db.put(format!("{number:02}"), vec![7; 2000]).unwrap();
     }
     db.flush().unwrap();
-    let (all, half) = (db.approximate_size(..), db.approximate_size("50"..));
+    let (all, half) = (
+        db.default_keyspace().approximate_size(..),
+        db.default_keyspace().approximate_size("50"..),
+    );
     let (all, half) = (all.unwrap(), half.unwrap());
     assert!((200_000..220_000).contains(&all), "{all}");
     assert!((70_000..130_000).contains(&half), "{half}");

@@ -69,6 +69,7 @@ fn change(walk: &mut Walk<'_>, tag: u64, end: usize) {
             walk.varint("keyspace");
             walk.varint("is in tables before log position");
         }
+        32 => drop(walk.varint("the last ingest has sequence number")),
         18 => drop(walk.varint("the log is durable up to position")),
         19 => add_table(walk),
         21 => {

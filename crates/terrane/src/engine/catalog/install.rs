@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{Change, KeyspaceState, Manifest, TableRecord, ValueFileRecord};
 use crate::stats::Counter;
 use crate::table::{FinishedTable, Table};
-use crate::types::{KeyspaceId, Lsn};
+use crate::types::{KeyspaceId, Lsn, SeqNo};
 use crate::value_file::{FinishedValueFile, ValueFile, ValueFiles};
 use crate::version::Version;
 
@@ -34,6 +34,8 @@ pub(crate) struct VersionEdit {
     value_files: Vec<ValueFileRecord>,
     /// The memtable whose entries are now in tables.
     pub(crate) flushed: Option<Arc<ImmutableMemtable>>,
+    /// The tables are those of an ingest. From now on readers see the writes after it as well.
+    pub(crate) ends_ingest: bool,
 }
 
 impl VersionEdit {
@@ -136,6 +138,9 @@ impl Catalog {
                 state.immutables.retain(|immutable| !Arc::ptr_eq(immutable, flushed));
             }
             state.version = version;
+            if edit.ends_ingest {
+                state.readable_to = SeqNo::MAX;
+            }
             state
         });
         for id in edit.obsolete {

@@ -212,6 +212,17 @@ impl Flusher {
         Ok(())
     }
 
+    /// Flushes a memtable that an ingest waits for, without events.
+    pub(super) fn flush_for_ingest(
+        &self,
+        tree: &Arc<Tree>,
+        immutable: &Arc<ImmutableMemtable>,
+    ) -> Result<()> {
+        self.flush(tree, immutable)?;
+        self.context.counters.add(Counter::Flushes, 1);
+        Ok(())
+    }
+
     fn flush(&self, tree: &Arc<Tree>, immutable: &Arc<ImmutableMemtable>) -> Result<FlushResult> {
         // Writers that took the memtable before it was replaced may still be inserting.
         if !self.pipeline.wait_visible(immutable.last_seq) {

@@ -229,8 +229,7 @@ impl GroupMerge<'_, '_> {
         let level = compaction.output.level;
         let grandparents = grandparents(shape, level, self.tables);
         let oldest = self.tables.iter().filter_map(|table| table.oldest_tombstone_micros).min();
-        let mut next_table = || io.next_table();
-        let mut config = io.output_config(tree, level, grandparents, oldest, &mut next_table);
+        let mut config = io.output_config(tree, level, grandparents, oldest);
         config.warmer = warmer;
         let values = io.value_config(tree, self.version.values(), &compaction.relocated);
         let mut output = Output::new(config, values);

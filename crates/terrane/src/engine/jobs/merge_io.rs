@@ -1,6 +1,5 @@
 //! The inputs and the outputs of merges.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use terrane_memtable::{Fragment, RangeTombstones};
@@ -12,7 +11,7 @@ use crate::engine::tree::Tree;
 use crate::error::Result;
 use crate::merge::{LoggedValues, OutputConfig, ValueOutputConfig, covered};
 use crate::stats::Counter;
-use crate::table::{FinishedTable, SINK_BYTES, Table, TableConfig, TableFileId};
+use crate::table::{FinishedTable, SINK_BYTES, Table, TableConfig};
 use crate::types::SeqNo;
 use crate::value_file::ValueFiles;
 use crate::version::{OpenRun, Version};
@@ -38,24 +37,18 @@ impl MergeIo {
         Self { context: Arc::clone(context), catalog: Arc::clone(catalog) }
     }
 
-    /// Assigns a number and a path to a new table.
-    pub(super) fn next_table(&self) -> (TableFileId, PathBuf) {
-        self.catalog.next_table()
-    }
-
     /// Returns the configuration for writing tables of a level.
-    pub(super) fn output_config<'a>(
-        &'a self,
+    pub(super) fn output_config(
+        &self,
         tree: &Tree,
         level: usize,
         grandparents: Vec<Arc<TableInfo>>,
         oldest_tombstone_micros: Option<u64>,
-        next_table: &'a mut dyn FnMut() -> (TableFileId, PathBuf),
-    ) -> OutputConfig<'a> {
+    ) -> OutputConfig<'static> {
         let Context { storage, settings, clock, .. } = &*self.context;
-        let design = tree.design();
+        let (design, catalog) = (tree.design(), Arc::clone(&self.catalog));
         OutputConfig {
-            storage: &**storage,
+            storage: Arc::clone(storage),
             table: TableConfig {
                 block_bytes: design.block_bytes as usize,
                 filter_bits: design
@@ -69,26 +62,27 @@ impl MergeIo {
             warmer: None,
             table_bytes: design.table_bytes,
             grandparents,
-            next_table,
+            next_table: Box::new(move || catalog.next_table()),
             now_micros: clock.now_micros(),
             oldest_tombstone_micros,
         }
     }
 
     /// Returns the configuration for writing values apart.
-    pub(super) fn value_config<'a>(
-        &'a self,
+    pub(super) fn value_config(
+        &self,
         tree: &Tree,
         source: &Arc<ValueFiles>,
         relocated: &[ValueFileId],
-    ) -> ValueOutputConfig<'a> {
+    ) -> ValueOutputConfig<'static> {
         let Context { settings, clock, .. } = &*self.context;
+        let catalog = Arc::clone(&self.catalog);
         ValueOutputConfig {
             values: tree.design().values,
             source: Arc::clone(source),
             relocated: relocated.to_vec(),
             logged: LoggedValues::default(),
-            next_file: Box::new(|| self.catalog.next_value_file()),
+            next_file: Box::new(move || catalog.next_value_file()),
             keyspace: tree.id.0,
             access: settings.write_mode.access(),
             sync_bytes: settings.sync_bytes(),

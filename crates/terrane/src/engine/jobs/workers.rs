@@ -12,6 +12,7 @@
 //! | `priority` | the priority of compaction threads |
 //! | `flush_thread`, `compaction_thread`, `drain_thread` | their loops |
 //! | `threads` | starts and ends them |
+//! | `ingesting` | adds the tables of an ingest to a tree |
 //! | `waiting` | waits for jobs, or runs them |
 //!
 //! [`Background::Inline`]: crate::Background::Inline
@@ -20,6 +21,7 @@ mod compaction_thread;
 mod delete_age;
 mod drain_thread;
 mod flush_thread;
+mod ingesting;
 mod outcome;
 mod poor_memtables;
 mod priority;

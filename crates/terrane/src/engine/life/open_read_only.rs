@@ -49,6 +49,7 @@ fn try_open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
         }
     }
     parts.recover_read_only(&found, &mut opened)?;
+    consistency::check_ingests(storage, dir, &found.state, parts.pipeline.visible())?;
     parts.catalog.resize_cache();
     parts.context.health.make_read_only();
     Ok((parts, opened))

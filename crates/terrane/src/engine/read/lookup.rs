@@ -94,7 +94,8 @@ impl Reader {
         // The state is loaded before the sequence number, so that it contains everything that is
         // visible at that number.
         let state = tree.state();
-        let at = seq.map_or_else(|| ReadAt::Visible(self.pipeline.visible()), ReadAt::Held);
+        let now = || ReadAt::Visible(state.readable(self.pipeline.visible()));
+        let at = seq.map_or_else(now, ReadAt::Held);
         match self.find(&state, key, at)? {
             Answer::Decided(found) => Ok((state, found)),
             Answer::Overwritten if seq.is_some() => Err(overwritten()),

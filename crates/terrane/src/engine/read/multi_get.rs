@@ -64,7 +64,7 @@ impl Reader {
             // place.
             return self.multi_get(tree, keys, at);
         }
-        let seq = seq.unwrap_or_else(|| self.pipeline.visible());
+        let seq = seq.unwrap_or_else(|| state.readable(self.pipeline.visible()));
         self.context.counters.add(Counter::Gets, keys.len() as u64);
         let time = self.time(at);
         let mut answers = vec![None; keys.len()];

@@ -39,7 +39,7 @@ impl Reader {
         // visible at that number.
         let state = tree.state_arc();
         let at = at.unwrap_or_else(|| {
-            let seq = self.pipeline.visible();
+            let seq = state.readable(self.pipeline.visible());
             // The values that end and are visible at that number were noted before it was visible.
             let micros = if state.may_expire() { self.context.clock.now_micros() } else { 0 };
             AsOf { seq, micros }

@@ -34,6 +34,8 @@ pub(crate) struct TreeJobs {
     /// The merge of the flush in progress, if it merges.
     pub(crate) flushing: Option<Compaction>,
     pub(crate) compactions: Vec<RunningCompaction>,
+    /// The places that an ingest is about to take, as jobs.
+    pub(crate) ingesting: Vec<Compaction>,
     pub(crate) cursors: Cursors,
     /// Tables that could not be read, with the errors. No job takes them.
     pub(crate) unreadable: BTreeMap<TableId, Error>,
@@ -133,7 +135,8 @@ impl TreeJobs {
     /// Returns the running jobs and, for each table for which `is_claimed` holds, a compaction that
     /// takes only this table.
     fn claims(&self, shape: &TreeShape, is_claimed: impl Fn(&TableId) -> bool) -> Vec<Compaction> {
-        self.running().cloned().chain(claims(shape, is_claimed)).collect()
+        let running = self.running().chain(&self.ingesting).cloned();
+        running.chain(claims(shape, is_claimed)).collect()
     }
 }
 

@@ -146,6 +146,9 @@ pub(crate) struct TreeState {
     pub(crate) nanos_per_write: u64,
     /// How the memtables are used, for designs that leave their kind open.
     pub(crate) usage: Arc<Usage>,
+    /// Readers of this state see writes up to this number. An ingest has the numbers after it and is
+    /// not in the version yet, while later writes may be in the active memtable already.
+    pub(crate) readable_to: SeqNo,
     /// The number of states before this one.
     pub(crate) number: u64,
 }
@@ -156,6 +159,7 @@ pub(crate) struct NextState {
     pub(crate) active: Arc<ActiveMemtable>,
     pub(crate) immutables: Vec<Arc<ImmutableMemtable>>,
     pub(crate) version: Arc<Version>,
+    pub(crate) readable_to: SeqNo,
 }
 
 impl TreeState {
@@ -163,6 +167,12 @@ impl TreeState {
     #[inline]
     pub(crate) fn may_expire(&self) -> bool {
         self.usage.may_expire() || self.version.has_expiry()
+    }
+
+    /// Returns the number at which a reader of this state reads if writes up to `visible` are visible.
+    #[inline]
+    pub(crate) fn readable(&self, visible: SeqNo) -> SeqNo {
+        visible.min(self.readable_to)
     }
 
     /// All memtables, newest first.

@@ -86,8 +86,7 @@ impl Flusher {
         input.seek_first()?;
         let since = replaced.iter().filter_map(|table| table.oldest_tombstone_micros);
         let since = since.chain(immutable.since_micros).min();
-        let mut next_table = || self.io.next_table();
-        let mut config = self.io.output_config(tree, 0, Vec::new(), since, &mut next_table);
+        let mut config = self.io.output_config(tree, 0, Vec::new(), since);
         config.warmer = warmer;
         let values = self.io.value_config(tree, target.version.values(), &[]);
         let values = ValueOutputConfig { logged, ..values };

@@ -86,7 +86,7 @@ impl Jobs {
     /// all jobs that are due.
     ///
     /// [`Signals::done`]: crate::engine::context::Signals::done
-    fn wait_or_work(&self, seen: u64) -> Result<()> {
+    pub(super) fn wait_or_work(&self, seen: u64) -> Result<()> {
         if self.context.is_inline() {
             if self.run_one_job()? {
                 return Ok(());

@@ -1,0 +1,202 @@
+//! The tables of an ingest, while they are written and until they are part of a tree.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use terrane_policy::ingest::depth;
+use terrane_policy::{KeyRange, TableInfo, ValueFileId};
+
+use super::merge_io::{MergeIo, chunk_bytes, output_bytes};
+use crate::batch::Op;
+use crate::cursor::{MergeCursor, RunCursor, Source};
+use crate::engine::catalog::Catalog;
+use crate::engine::context::Context;
+use crate::engine::tree::Tree;
+use crate::error::{Error, Result};
+use crate::expiry::stored;
+use crate::memory_ledger::Charge;
+use crate::merge::Output;
+use crate::table::{FinishedTable, Table};
+use crate::types::{EntryKind, SeqNo};
+use crate::value_file::{FinishedValueFile, ValueFile, ValueFiles};
+use crate::version::OpenRun;
+
+/// The tables of an ingest. Their files are removed when this is dropped, unless the tables were added
+/// to the tree.
+pub(crate) struct IngestTables {
+    context: Arc<Context>,
+    catalog: Arc<Catalog>,
+    io: MergeIo,
+    pub(super) tree: Arc<Tree>,
+    /// The sequence number of all entries.
+    pub(super) seq: SeqNo,
+    output: Output<'static>,
+    /// The key that was added last, if `has_last`.
+    last: Vec<u8>,
+    has_last: bool,
+    /// The error after which nothing can be added.
+    failed: Option<Error>,
+    pub(super) tables: Vec<FinishedTable>,
+    pub(super) value_files: Vec<FinishedValueFile>,
+    pub(super) is_added: bool,
+    /// The bytes of keys and values, and the number of entries.
+    pub(super) user_bytes: u64,
+    entries: u64,
+    _charge: Charge,
+}
+
+impl IngestTables {
+    pub(super) fn new(
+        context: &Arc<Context>,
+        catalog: &Arc<Catalog>,
+        tree: &Arc<Tree>,
+        seq: SeqNo,
+    ) -> Self {
+        let io = MergeIo::new(context, catalog);
+        let output = output(&io, tree, &Arc::default(), &[]);
+        let bytes = output_bytes(&tree.design());
+        let charge = Charge::new(&context.ledger, |ledger| &ledger.jobs, bytes);
+        catalog.resize_cache();
+        Self {
+            context: Arc::clone(context),
+            catalog: Arc::clone(catalog),
+            io,
+            tree: Arc::clone(tree),
+            seq,
+            output,
+            last: Vec::new(),
+            has_last: false,
+            failed: None,
+            tables: Vec::new(),
+            value_files: Vec::new(),
+            is_added: false,
+            user_bytes: 0,
+            entries: 0,
+            _charge: charge,
+        }
+    }
+
+    /// Adds an entry after all others.
+    ///
+    /// # Errors
+    /// The key is not above the last one, which changes nothing. After any other error nothing can be
+    /// added.
+    pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        if self.has_last && *key <= *self.last {
+            return Err(Error::NotAscending { key: key.into(), last: (&*self.last).into() });
+        }
+        let end = self
+            .tree
+            .default_ttl()
+            .get()
+            .map(|ttl| self.context.clock.now_micros().saturating_add(ttl));
+        let stored = end.map(|end| stored(end, value));
+        let (op, kind, bytes) = match &stored {
+            Some(stored) => (Op::PutExpiring { key, stored }, EntryKind::Expiring, &stored[..]),
+            None => (Op::Put { key, value }, EntryKind::Value, value),
+        };
+        op.check()?;
+        self.context.health.check_writable()?;
+        let added = self.output.add(key, self.seq, kind, bytes);
+        added.inspect_err(|error| self.failed = Some(error.clone()))?;
+        self.last.clear();
+        self.last.extend_from_slice(key);
+        self.has_last = true;
+        self.user_bytes += (key.len() + value.len()) as u64;
+        self.entries += 1;
+        Ok(())
+    }
+
+    /// Returns the number of entries.
+    pub(crate) fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Completes the files, which are durable then, except for their names.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        self.tables = self.output.finish()?;
+        self.value_files = self.output.take_value_files();
+        Ok(())
+    }
+
+    /// Returns the descriptions of the tables, in key order.
+    pub(super) fn infos(&self) -> Vec<Arc<TableInfo>> {
+        self.tables.iter().map(|table| Arc::clone(&table.info)).collect()
+    }
+
+    /// Returns the smallest range that has all keys.
+    pub(super) fn range(&self) -> KeyRange {
+        let ranges = self.tables.iter().map(|table| &table.info.range);
+        KeyRange::hull_of(ranges).unwrap_or_else(KeyRange::all)
+    }
+
+    /// Writes all tables again, with another sequence number.
+    pub(super) fn rewrite(&mut self, seq: SeqNo) -> Result<()> {
+        let Context { dir, tables: environment, settings, .. } = &*self.context;
+        let open =
+            |table: &FinishedTable| Table::new(table.id, Arc::clone(&table.info), dir, environment);
+        let run = OpenRun::of_tables(self.tables.iter().map(open).collect());
+        let open = |file: &FinishedValueFile| {
+            let opened = ValueFile::new(file.name, file.size_bytes, dir, environment);
+            (file.name.number, opened)
+        };
+        let files: BTreeMap<_, _> = self.value_files.iter().map(open).collect();
+        let relocated: Vec<_> = self.value_files.iter().map(|file| file.name.id()).collect();
+        let source = Arc::new(ValueFiles::new(dir, files));
+        let output = output(&self.io, &self.tree, &source, &relocated);
+        let chunk_bytes = chunk_bytes(settings.memory_budget_bytes(), 1);
+        let before = std::mem::replace(&mut self.output, output);
+        let paths = before.paths().to_vec();
+        let rewritten = self.copy(run, chunk_bytes, seq);
+        self.catalog.abandon(paths);
+        rewritten
+    }
+
+    fn copy(&mut self, run: OpenRun, chunk_bytes: usize, seq: SeqNo) -> Result<()> {
+        let run = RunCursor::read_ahead(Arc::new(run), chunk_bytes, None);
+        let mut input = MergeCursor::new([Source::Run(run)]);
+        input.seek_first()?;
+        while input.is_valid() {
+            self.output.add(input.key(), seq, input.kind(), input.value())?;
+            input.next()?;
+        }
+        self.seq = seq;
+        self.finish()
+    }
+}
+
+/// Returns an output for the tables of an ingest. If the tables are written again, `source` are the
+/// value files of the input, whose values move to new files.
+fn output(
+    io: &MergeIo,
+    tree: &Arc<Tree>,
+    source: &Arc<ValueFiles>,
+    relocated: &[ValueFileId],
+) -> Output<'static> {
+    // The level decides about compression and the size of filters.
+    let level = depth(tree.state().version.shape(), &tree.design(), 0);
+    let config = io.output_config(tree, level, Vec::new(), None);
+    Output::new(config, io.value_config(tree, source, relocated))
+}
+
+impl Drop for IngestTables {
+    fn drop(&mut self) {
+        let paths: Vec<PathBuf> = self.output.paths().to_vec();
+        if !self.is_added && !paths.is_empty() {
+            self.catalog.abandon(paths);
+        }
+    }
+}
+
+impl std::fmt::Debug for IngestTables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IngestTables").field("seq", &self.seq).finish_non_exhaustive()
+    }
+}

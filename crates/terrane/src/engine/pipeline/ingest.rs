@@ -1,0 +1,79 @@
+//! The place of an ingest in the order of writes.
+//!
+//! The entries of an ingest all have one sequence number, which its tables contain. They are written
+//! while other writers go on, so the number is promised in advance: it is so large that other writers
+//! will hardly reach it. When the ingest is added it takes all numbers from the next one up to its own,
+//! like a batch of that many operations. The numbers in between remain unused.
+//!
+//! If other writes have passed the promised number, or an ingest with a larger one came first, the tables
+//! are written again with another number.
+//!
+//! From the moment at which the ingest takes its numbers, which is its moment in the order of writes:
+//!
+//! 1. All earlier writes to the tree are in memtables that are immutable, because the active memtable is
+//!    replaced. They are flushed before the tables are added, so levels are in the order of recency.
+//! 2. Later writes are in the new active memtable and are not visible before the ingest.
+//! 3. No window is open, because the ingest counts as a write that waits for a sync.
+//! 4. Readers of states without the tables see no write after the ingest
+//!    ([`TreeState::readable_to`](crate::engine::tree::TreeState)).
+
+use std::sync::Arc;
+
+use super::{PendingWrite, Pipeline, PipelineState, WrittenKeys};
+use crate::engine::tree::{ActiveMemtable, ImmutableMemtable, Preparation, Tree};
+use crate::error::{Error, Result};
+use crate::event::FlushReason;
+use crate::types::{Lsn, MAX_SEQ, SeqNo};
+use crate::wal::LogWriter;
+
+/// How many numbers other writers may take before the tables of an ingest must be written again. Each
+/// ingest uses up at most this many of 2^56, enough for eight years of one ingest a second.
+const SEQ_ADVANCE: SeqNo = 1 << 28;
+
+/// Promises a sequence number to an ingest.
+pub(crate) fn promise_seq(pipeline: &Pipeline) -> Result<SeqNo> {
+    let mut state = pipeline.lock_beside_writers();
+    let seq = state.next_seq.max(state.promised_seq).saturating_add(SEQ_ADVANCE);
+    if seq > MAX_SEQ {
+        return Err(Error::internal("all sequence numbers are used up"));
+    }
+    state.promised_seq = seq;
+    Ok(seq)
+}
+
+/// Takes all sequence numbers up to `seq`, which no write has yet, for an ingest of `keys` into a
+/// tree. Returns the position in the log before which all earlier writes are.
+pub(crate) fn enter_ingest<'a>(
+    pipeline: &'a Pipeline,
+    state: &mut PipelineState,
+    tree: &Arc<Tree>,
+    keys: WrittenKeys,
+    seq: SeqNo,
+) -> (PendingWrite<'a>, Lsn) {
+    let position = state.log.as_ref().map_or(Lsn(0), LogWriter::end);
+    let last = state.next_seq - 1;
+    // Writes with the lock may be logged and not inserted yet.
+    let is_inserted = tree.last_seq().min(last) <= pipeline.visible();
+    let preparation =
+        if pipeline.context.is_inline() { Preparation::Never } else { Preparation::OnThread };
+    let memtable = tree.next_memtable(&pipeline.context.pool, preparation);
+    let noted_from = pipeline.context.logged_values_from(&tree.design());
+    tree.replace(|mut next| {
+        // An empty memtable is replaced as well: states that have it know no limit.
+        let active = Arc::new(ActiveMemtable::new(memtable, position).noting(noted_from));
+        let before = std::mem::replace(&mut next.active, active);
+        if !is_inserted || !before.memtable.is_empty() {
+            let reason = FlushReason::Requested;
+            let immutable = ImmutableMemtable::new(&before, position, last, reason);
+            next.immutables.insert(0, Arc::new(immutable));
+        }
+        next.readable_to = last;
+        next
+    });
+    pipeline.keep_snapshot(tree, None);
+    tree.set_last_seq(seq);
+    let pending = pipeline.enter(state, seq - last, None);
+    pipeline.record_in_flight(state, || Ok(vec![keys]));
+    Pipeline::await_sync(state);
+    (pending, position)
+}
