@@ -96,11 +96,16 @@ pub struct Expiry {
 }
 
 impl Expiry {
+    /// Returns one entry that expires at this time.
+    pub fn of(micros: u64) -> Self {
+        Self { entries: 1, first_micros: micros, last_micros: micros }
+    }
+
     /// Returns the entries of both, where there are any.
     pub fn combined(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
         Some(Self {
-            entries: a.entries + b.entries,
+            entries: a.entries.saturating_add(b.entries),
             first_micros: a.first_micros.min(b.first_micros),
             last_micros: a.last_micros.max(b.last_micros),
         })
@@ -144,7 +149,9 @@ impl TableInfo {
     /// Returns the time from which on no entry of the table has a value, in microseconds since the Unix
     /// epoch; `None` if an entry has a value for ever.
     pub fn last_value_micros(&self) -> Option<u64> {
-        let expiry = self.expiry.filter(|expiry| expiry.entries + self.tombstones == self.entries);
+        let is_all =
+            |expiry: &Expiry| expiry.entries.checked_add(self.tombstones) == Some(self.entries);
+        let expiry = self.expiry.filter(is_all);
         expiry.map(|expiry| expiry.last_micros)
     }
 

@@ -63,15 +63,13 @@ impl Op<'_> {
             Self::Put { key, value } | Self::Merge { key, operand: value } => {
                 (key.len(), value.len(), 0)
             }
-            Self::PutExpiring { key, stored } => {
-                let Some(value) = stored.len().checked_sub(EXPIRY_BYTES) else {
-                    return Err(Error::invalid(
-                        "value",
-                        "without its end",
-                        "with the time of its end",
-                    ));
-                };
-                (key.len(), value, 0)
+            // The end counts as well: a memtable takes no more bytes than for any other value.
+            Self::PutExpiring { key, stored } if stored.len() >= EXPIRY_BYTES => {
+                (key.len(), stored.len(), 0)
+            }
+            Self::PutExpiring { .. } => {
+                let found = "without its end";
+                return Err(Error::invalid("value", found, "with the time of its end"));
             }
             Self::Delete { key } => (key.len(), 0, 0),
             // An end may be the successor of a key of maximum length.
@@ -84,7 +82,11 @@ impl Op<'_> {
             return Err(Error::invalid("key", found, "at most 64 KiB"));
         }
         if value > MAX_VALUE_LEN {
-            return Err(Error::invalid("value", format!("{value} bytes long"), "at most 1 GiB"));
+            let expected = match self {
+                Self::PutExpiring { .. } => "at most 1 GiB with the 8 bytes of its end",
+                _ => "at most 1 GiB",
+            };
+            return Err(Error::invalid("value", format!("{value} bytes long"), expected));
         }
         Ok(())
     }
@@ -414,7 +416,7 @@ mod tests {
             ]
         );
         assert_eq!((ending.len(), ending.has_ttls()), (5, false));
-        batch.refuse(Error::internal("refused"));
+        batch.refuse(Error::invalid("key", "refused", "another"));
         assert!(batch.with_ends(100, &[]).checked().is_err());
     }
 

@@ -160,6 +160,9 @@ impl<'a> BatchCheck<'a> {
                 if seq <= largest {
                     return Err(older_than_tables(batch, keyspace, seq, largest));
                 }
+                if self.lacks_operator(id, &op) {
+                    return Err(self.lost_operator(batch, keyspace));
+                }
                 visit(id, seq, &op);
             }
             seq += 1;
@@ -167,14 +170,41 @@ impl<'a> BatchCheck<'a> {
         Ok(seq)
     }
 
-    /// Returns true if a writer created a keyspace of the batch after the manifest was read.
+    /// Returns true if a writer created a keyspace of the batch, or gave it its merge operator, after the
+    /// manifest was read.
     pub(crate) fn is_ahead(&self, storage: &dyn Storage, batch: &LogBatch<'_>) -> Result<bool> {
         // Operations that cannot be decoded are reported by `visit`.
-        let keyspaces = Ops::new(batch.operations).flatten().map(|(keyspace, _)| keyspace);
-        let newest = keyspaces.max().filter(|id| id.0 >= self.state.next_keyspace);
-        let Some(newest) = newest else { return Ok(false) };
+        let ops = || Ops::new(batch.operations).flatten();
+        let newest = ops().map(|(keyspace, _)| keyspace).max();
+        let newest = newest.filter(|id| id.0 >= self.state.next_keyspace);
+        let merged = ops().find(|(id, op)| self.lacks_operator(*id, op)).map(|(id, _)| id);
+        if newest.is_none() && merged.is_none() {
+            return Ok(false);
+        }
         let now = manifest::replay(&manifest::load_shared(storage, self.dir)?, self.dir)?.state;
-        Ok(newest.0 < now.next_keyspace)
+        let has_operator = |id: KeyspaceId| {
+            now.keyspaces.get(&id).is_some_and(|keyspace| keyspace.merge_operator.is_some())
+        };
+        Ok(newest.is_none_or(|newest| newest.0 < now.next_keyspace)
+            && merged.is_none_or(has_operator))
+    }
+
+    /// Returns true for an operand of a keyspace without a merge operator.
+    fn lacks_operator(&self, id: KeyspaceId, op: &Op<'_>) -> bool {
+        let keyspace = self.state.keyspaces.get(&id);
+        matches!(op, Op::Merge { .. })
+            && keyspace.is_some_and(|keyspace| keyspace.merge_operator.is_none())
+    }
+
+    fn lost_operator(&self, batch: &LogBatch<'_>, keyspace: &KeyspaceState) -> Error {
+        let detail = format!(
+            "it lost edits: {} has an operand of keyspace '{}' at byte {}, and the manifest has no merge \
+             operator for that keyspace",
+            batch.path.display(),
+            keyspace.name,
+            batch.offset
+        );
+        Error::corruption(self.dir, None, "manifest", detail)
     }
 
     fn lost_keyspace(&self, batch: &LogBatch<'_>, id: KeyspaceId) -> Error {

@@ -179,7 +179,8 @@ impl Transaction {
     }
 
     /// Combines the value of a key with an operand by the operator of the default keyspace; see
-    /// [`Keyspace::merge`]. In a transaction this reads the key.
+    /// [`Keyspace::merge`]. In a transaction this reads the key, and the result has no end even if the
+    /// value had one.
     ///
     /// # Errors
     /// The keyspace has no operator, the operator cannot combine the operand with the value, a table
@@ -209,7 +210,9 @@ impl Transaction {
         let mut chain = OperandChain::default();
         chain.push(Some(&**operator), key, (1, operand));
         let combined = chain.value(Some(&**operator), key, value.as_deref())?;
-        self.writes.put(tree, key, &combined, None);
+        // Like an operand, the result has no end.
+        let ttl = tree.default_ttl().get().map(|_| Duration::MAX);
+        self.writes.put(tree, key, &combined, ttl);
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use super::collect;
 use super::context::PickContext;
 use super::marked::marks;
 use crate::design::PerLevel;
+use crate::shape::TableInfo;
 use crate::strategy::trigger::TombstoneTtl;
 use crate::strategy::{Scope, Trigger};
 
@@ -21,10 +22,18 @@ pub fn next_due_micros(input: &PickContext<'_>) -> Option<u64> {
         for trigger in triggers.chain(&promised).filter(looks_at_time) {
             for mark in marks(input, level, trigger, &|age, threshold| age < threshold) {
                 let left = mark.measure.1 - mark.measure.0;
-                let at = input.now_micros.saturating_add(left);
+                let at = begin_of(&mark.table, trigger, input).saturating_add(left);
                 due = Some(due.map_or(at, |due| due.min(at)));
             }
         }
     }
     due
+}
+
+/// Returns the time from which on the rest of a deadline counts: now, or when the first entry of a table
+/// expires.
+fn begin_of(table: &TableInfo, trigger: &Trigger, input: &PickContext<'_>) -> u64 {
+    let has_deadline = trigger.rule().tombstone_times().is_some();
+    let dead_since = table.dead_since(input.oldest_snapshot_micros).filter(|_| has_deadline);
+    dead_since.map_or(input.now_micros, |since| since.max(input.now_micros))
 }

@@ -55,7 +55,7 @@ impl Reader {
     /// Returns the time as of which a read sees values that end.
     #[inline]
     fn time(&self, at: Option<AsOf>) -> ReadTime<'_> {
-        ReadTime::new(&*self.context.clock, at.map(|at| at.micros))
+        ReadTime::new(self.pipeline.times(), at.map(|at| at.micros))
     }
 
     /// Ends the threads that read for readers. Reads continue without them.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::log::{SegmentReport, log};
+use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::manifest::{JobRecord, ManifestState, load_shared, replay};
 use crate::shared_read::read_shared;
@@ -139,10 +140,11 @@ pub fn deletes(dir: impl AsRef<Path>) -> Result<DeletesReport> {
     let dir = dir.as_ref();
     let state = read_shared(&DiskStorage, dir, || state(dir))?;
     let option = state.options.get("delete_persistence");
+    let now = SystemClock.now_micros();
     let threshold = option.and_then(|text| terrane_policy::units::parse_micros(text).ok());
     let keyspaces = state.keyspaces.values().map(|keyspace| {
         let with = keyspace.shape.places().filter_map(|place| {
-            let since = place.table.dead_since(None)?;
+            let since = place.table.dead_since(None).filter(|&since| since <= now)?;
             Some((place.table.id.0, place.level, since))
         });
         let mut tables: Vec<_> = with.collect();
@@ -177,7 +179,8 @@ fn log_files(dir: &Path) -> Result<Vec<LogFile>> {
         LogFile {
             name: segment.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             batches: batches.count() as u64,
-            deletes: operations.filter(|operation| operation.kind != "put").count() as u64,
+            deletes: operations.filter(|operation| operation.kind.starts_with("delete")).count()
+                as u64,
             begun_micros: segment.created_micros,
             ended_micros: begun.get(index + 1).copied(),
         }

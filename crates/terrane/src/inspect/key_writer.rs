@@ -46,6 +46,13 @@ impl<'a> KeyWriter<'a> {
         if self.decided.as_ref() == Some(&version.key) {
             return Ok(());
         }
+        if self.operands.last().is_some_and(|operand| operand.seq == version.seq) {
+            // Another table of a compaction has the version as well. A value stands for the operand.
+            if version.kind == EntryKind::Operand {
+                return Ok(());
+            }
+            self.operands.pop();
+        }
         if is_deleted {
             self.decided = Some(version.key);
             return self.decide(None);

@@ -133,12 +133,13 @@ pub fn repair_with_progress(
         let mut keyspace = KeyspaceOptions::new();
         keyspace.design = salvaged.design.clone().map(Into::into);
         let keyspace = db.keyspace(&salvaged.name, keyspace)?;
-        keyspace.set_ttl(salvaged.ttl)?;
         if let Some(operator) = &salvaged.merge_operator {
             keyspace.set_merge_operator(operator)?;
         }
         let sources = (salvaged, memtables.get(id), &mut values);
         write_keyspace(&db, &keyspace, sources, (&mut report, &mut meter))?;
+        // Last, because it would end the values that are put.
+        keyspace.set_ttl(salvaged.ttl)?;
     }
     report.problems.extend(values.take_problems());
     report.lost.sort();

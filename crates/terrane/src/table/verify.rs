@@ -1,8 +1,11 @@
 //! Verifies a table.
 
+use terrane_policy::Expiry;
+
 use super::block::BlockCursor;
 use super::reader::Table;
 use crate::error::{Error, Result};
+use crate::expiry::end_micros;
 use crate::types::{EntryKind, SeqNo};
 
 /// See [`Table::verify`].
@@ -12,7 +15,7 @@ pub(super) fn verify(table: &Table) -> Result<()> {
     let wrong = |detail: &str| Error::corruption(table.path(), None, "table", detail);
     let mut entries = BlockCursor::default();
     let mut last: Option<(Vec<u8>, SeqNo)> = None;
-    let (mut count, mut tombstones) = (0, 0);
+    let (mut count, mut tombstones, mut expiry) = (0, 0, None);
     for number in 0..table.block_count()? {
         let offset = table.block_offset(number)?;
         let corrupt =
@@ -38,12 +41,18 @@ pub(super) fn verify(table: &Table) -> Result<()> {
             }
             count += 1;
             tombstones += u64::from(entries.kind() == EntryKind::Tombstone);
+            if entries.kind() == EntryKind::Expiring {
+                expiry = Expiry::combined(expiry, Some(Expiry::of(end_micros(entries.value()))));
+            }
             last = Some((key.to_vec(), seq));
             entries.next().map_err(|error| corrupt(error.to_string()))?;
         }
     }
     if count != properties.entries || tombstones != properties.tombstones {
         return Err(wrong("it does not hold as many entries as it says"));
+    }
+    if expiry != properties.expiry || expiry != table.info().expiry {
+        return Err(wrong("its values do not end when it says, or when the manifest says"));
     }
     if table.info().entries != properties.entries {
         return Err(wrong("it does not hold as many entries as the manifest says"));

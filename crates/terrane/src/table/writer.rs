@@ -189,8 +189,7 @@ impl TableWriter {
         self.has_more_kinds |= matches!(kind, EntryKind::Expiring | EntryKind::Operand);
         if kind == EntryKind::Expiring {
             value_bytes -= EXPIRY_BYTES as u64;
-            let end = end_micros(value);
-            let one = Expiry { entries: 1, first_micros: end, last_micros: end };
+            let one = Expiry::of(end_micros(value));
             properties.expiry = Expiry::combined(properties.expiry, Some(one));
         }
         properties.entries += 1;

@@ -352,6 +352,49 @@ fn reports_and_repair_know_the_ends() {
 }
 
 #[test]
+fn a_value_is_no_longer_than_with_its_end() {
+    let Small { db, options, .. } = small();
+    let error = db.put_with("k", vec![0; (1 << 30) - 7], ttl(5)).unwrap_err();
+    assert!(error.to_string().contains("with the 8 bytes of its end"), "{error}");
+    let default = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+    default.set_ttl(Some(SECOND)).unwrap();
+    db.put("k", vec![0; 1 << 30]).unwrap_err();
+    drop((db, default));
+    assert!(options.open(DIR).unwrap().is_empty().unwrap());
+}
+
+#[test]
+fn repair_ends_no_value_that_had_no_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Options::new().open(dir.path()).unwrap();
+    let default = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+    db.put("stays", "1").unwrap();
+    default.set_ttl(Some(SECOND * 3600)).unwrap();
+    db.put("ends", "1").unwrap();
+    drop((db, default));
+    let target = dir.path().join("repaired");
+    inspect::repair(dir.path(), &target).unwrap();
+    let clock = Arc::new(ManualClock::new(SystemClock.now_micros()));
+    let db = Options::new().clock(Arc::clone(&clock) as Arc<dyn Clock>).open(&target).unwrap();
+    assert_eq!(keys(db.iter().unwrap()), ["ends", "stays"]);
+    clock.advance(SECOND * 3600);
+    assert_eq!(keys(db.iter().unwrap()), ["stays"]);
+}
+
+#[test]
+fn reports_of_deletes_have_no_ends_to_come() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Options::new().open(dir.path()).unwrap();
+    db.put_with("a", "1", WriteOptions::new().ttl(Duration::MAX)).unwrap();
+    db.put_with("b", "1", ttl(3600)).unwrap();
+    db.flush().unwrap();
+    db.put_with("c", "1", ttl(3600)).unwrap();
+    let report = inspect::deletes(dir.path()).unwrap();
+    assert!(report.keyspaces.iter().all(|keyspace| keyspace.tables.is_empty()));
+    assert_eq!(report.log.iter().map(|file| file.deletes).sum::<u64>(), 0);
+}
+
+#[test]
 fn a_table_is_dropped_in_time_although_nobody_calls() {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new(1));
     let db = Options::new().storage(storage).open(DIR).unwrap();

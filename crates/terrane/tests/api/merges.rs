@@ -295,6 +295,10 @@ fn merges_without_an_operator_are_refused() {
     })
     .unwrap();
     assert_eq!(db.get("k").unwrap().unwrap(), number(113));
+    // As an operand, the result of a transaction has no end.
+    counters.set_ttl(Some(Duration::from_nanos(1000))).unwrap();
+    db.transaction(|tx| tx.merge("k", number(1))).unwrap();
+    assert_eq!(db.get("k").unwrap().unwrap(), number(114));
 }
 
 #[test]
@@ -317,6 +321,12 @@ fn what_cannot_be_combined_fails_reads_of_its_key_alone() {
     assert_eq!(db.get("good").unwrap().unwrap(), number(4));
     assert!(db.iter().unwrap().next().unwrap().is_err());
     assert_eq!(db.range("c"..).unwrap().count(), 1);
+    db.set_design("leveling; memtable=flodb(scan=restart); buffer=64KiB".parse().unwrap()).unwrap();
+    db.flush().unwrap();
+    default_of(&db).merge("bad", number(1)).unwrap();
+    let mut bounded = db.range("a".."z").unwrap();
+    assert!(bounded.next().unwrap().is_err());
+    assert_eq!(db.range("c".."z").unwrap().count(), 1);
     db.put("bad", number(5)).unwrap();
     assert_eq!(db.iter().unwrap().map(Result::unwrap).count(), 2);
 }

@@ -228,7 +228,9 @@ impl GroupMerge<'_, '_> {
             rules.expiring_up_to(self.expired_micros).combining(tree.merge_operator().get());
         let level = compaction.output.level;
         let grandparents = grandparents(shape, level, self.tables);
-        let oldest = self.tables.iter().filter_map(|table| table.oldest_tombstone_micros).min();
+        // Values that have ended become tombstones of the time at which they ended.
+        let oldest = self.tables.iter().filter_map(|table| table.dead_since(None)).min();
+        let oldest = oldest.filter(|&since| since <= context.clock.now_micros());
         let mut config = io.output_config(tree, level, grandparents, oldest);
         config.warmer = warmer;
         let values = io.value_config(tree, self.version.values(), &compaction.relocated);

@@ -1,6 +1,7 @@
 //! The times as of which snapshots read values that end.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::Clock;
@@ -9,12 +10,15 @@ use crate::clock::Clock;
 #[derive(Debug)]
 pub(crate) struct HeldTimes {
     clock: Arc<dyn Clock>,
+    /// The latest time up to which merges may have dropped values. No reader reads as of an earlier
+    /// time, even if the clock is set back.
+    dropped: AtomicU64,
     held: Mutex<BTreeMap<u64, usize>>,
 }
 
 impl HeldTimes {
     pub(super) fn new(clock: &Arc<dyn Clock>) -> Self {
-        Self { clock: Arc::clone(clock), held: Mutex::default() }
+        Self { clock: Arc::clone(clock), dropped: AtomicU64::new(0), held: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
@@ -27,7 +31,7 @@ impl HeldTimes {
     /// the time that it returned, or later.
     pub(crate) fn hold(&self) -> u64 {
         let mut held = self.lock();
-        let now = self.clock.now_micros();
+        let now = self.now_micros();
         *held.entry(now).or_default() += 1;
         now
     }
@@ -51,8 +55,19 @@ impl HeldTimes {
     /// Returns the time up to which values that have ended are invisible to all readers, now and later.
     pub(crate) fn oldest_or_now(&self) -> u64 {
         let held = self.lock();
-        let now = self.clock.now_micros();
-        held.keys().next().map_or(now, |oldest| now.min(*oldest))
+        let now = self.now_micros();
+        let up_to = held.keys().next().map_or(now, |oldest| now.min(*oldest));
+        // Before the caller drops anything. Release pairs with the load in `now_micros`.
+        self.dropped.fetch_max(up_to, Ordering::Release);
+        up_to
+    }
+}
+
+impl Clock for HeldTimes {
+    /// Returns the time of reads and snapshots that begin now.
+    #[inline]
+    fn now_micros(&self) -> u64 {
+        self.clock.now_micros().max(self.dropped.load(Ordering::Acquire))
     }
 }
 
@@ -79,5 +94,26 @@ mod tests {
         times.release(later);
         clock.advance(Duration::from_micros(1));
         assert_eq!((times.oldest(), times.oldest_or_now()), (None, 21));
+    }
+
+    /// A clock that is set to any time.
+    #[derive(Debug)]
+    struct AnyClock(AtomicU64);
+
+    impl Clock for AnyClock {
+        fn now_micros(&self) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn nobody_reads_as_of_a_time_before_values_were_dropped() {
+        let clock = Arc::new(AnyClock(AtomicU64::new(100)));
+        let times = HeldTimes::new(&(Arc::clone(&clock) as Arc<dyn Clock>));
+        assert_eq!((times.now_micros(), times.oldest_or_now()), (100, 100));
+        clock.0.store(50, Ordering::Relaxed);
+        assert_eq!((times.now_micros(), times.hold(), times.oldest_or_now()), (100, 100, 100));
+        clock.0.store(200, Ordering::Relaxed);
+        assert_eq!((times.now_micros(), times.oldest_or_now()), (200, 100));
     }
 }

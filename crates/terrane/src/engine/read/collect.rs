@@ -24,7 +24,7 @@ pub(crate) enum Collected {
     Results(Box<ReadView>),
     /// The scan met a newer version.
     Overtaken,
-    /// The results take more memory than allowed.
+    /// The results take more memory than allowed, or one of them is an error.
     TooLarge,
 }
 
@@ -46,8 +46,9 @@ impl ReadView {
         }
         let mut bytes = 0;
         while cursor.is_valid() && cursor.key() < end {
-            if cursor.is_operand() {
-                cursor.load_value(self.values())?;
+            // An error is left to the reader of the entry.
+            if cursor.is_operand() && cursor.load_value(self.values()).is_err() {
+                return Ok(Collected::TooLarge);
             }
             bytes += cursor.copy_to(&results) as u64;
             if bytes > bytes_max {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use terrane_memtable::Memtable;
 
 use super::{AsOf, Reader};
+use crate::clock::Clock;
 use crate::cursor::{
     DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Source, ValueSource,
     VisibleCursor,
@@ -41,7 +42,7 @@ impl Reader {
         let at = at.unwrap_or_else(|| {
             let seq = state.readable(self.pipeline.visible());
             // The values that end and are visible at that number were noted before it was visible.
-            let micros = if state.may_expire() { self.context.clock.now_micros() } else { 0 };
+            let micros = if state.may_expire() { self.pipeline.times().now_micros() } else { 0 };
             AsOf { seq, micros }
         });
         Ok(self.view_of(tree, state, at, known))

@@ -84,7 +84,9 @@ impl Flusher {
         );
         let mut input = MergeCursor::new(sources);
         input.seek_first()?;
-        let since = replaced.iter().filter_map(|table| table.oldest_tombstone_micros);
+        let now = self.context.clock.now_micros();
+        let since = replaced.iter().filter_map(|table| table.dead_since(None));
+        let since = since.filter(|&since| since <= now);
         let since = since.chain(immutable.since_micros).min();
         let mut config = self.io.output_config(tree, 0, Vec::new(), since);
         config.warmer = warmer;
