@@ -30,7 +30,6 @@ pub(crate) fn run(dir: &Path) -> Result<()> {
         "{} compactions will rewrite up to {} bytes; {} sorted runs become {}",
         forecast.jobs, forecast.bytes_rewritten, forecast.before.runs, forecast.after.runs
     );
-    assert!(forecast.after.runs < forecast.before.runs);
 
     // Reads and writes continue while compactions reshape the tree.
     db.set_design(leveling.clone())?;

@@ -47,7 +47,8 @@ fn a_long_transaction_ends_among_short_ones() {
         total.unwrap();
     });
     assert!(attempts > 1, "no short transaction came between");
-    assert!(attempts < 30, "{attempts} attempts");
+    // On a busy machine threads lose the processor in the middle of an attempt.
+    assert!(attempts < 100, "{attempts} attempts");
 }
 
 /// A transaction that always conflicts with writes outside of transactions gives up.
