@@ -42,8 +42,8 @@ impl Keyspace {
     /// Concurrent merges of one key do not conflict. See [`MergeOperator`](crate::MergeOperator).
     ///
     /// # Errors
-    /// The keyspace has no operator; and those of [`Db::write`]. An operand that the operator cannot
-    /// combine with the value is accepted, and makes reads of the key fail.
+    /// The keyspace has no operator; and those of [`Db::write`](crate::Db::write). An operand that the
+    /// operator cannot combine with the value is accepted, and makes reads of the key fail.
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
         self.merge_with(key, operand, WriteOptions::new())
     }
