@@ -14,7 +14,7 @@ pub(crate) use chain::{OperandChain, Part};
 
 /// Combines the value of a key with an operand, or two operands.
 ///
-/// [`Keyspace::merge`](crate::Keyspace::merge) stores an operand. Reads combine it with what is below it,
+/// [`Keyspace::merge`](crate::Keyspace::merge) stores an operand. Reads combine it with older versions,
 /// and so do flushes and compactions, which therefore may combine operands before they meet a value: the
 /// operator must be associative, so that `(a b) c` and `a (b c)` are the same. It must also be a pure
 /// function, and the same in every program that opens the database. The value of a key that had none is

@@ -7,7 +7,7 @@ use crate::keyspace::Keyspace;
 use crate::write_options::WriteOptions;
 
 impl Keyspace {
-    /// Gives the keyspace a merge operator, for ever. The operator must be built in (`counter_add`, of
+    /// Gives the keyspace a merge operator, which never changes. The operator must be built in (`counter_add`, of
     /// `i64` in little-endian order; `append`; `max` and `min`, in the order of bytes; `set_union`, of
     /// lists of members that have their lengths as varints before them) or
     /// [registered](crate::Options::merge_operator). Every later opening needs it as well.

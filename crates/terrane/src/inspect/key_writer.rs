@@ -10,7 +10,7 @@ use crate::write_batch::WriteBatch;
 /// The bytes of keys and values that are written at once.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Writes the newest version of every key, and an operand with what is below it.
+/// Writes the newest version of every key, and an operand with the versions below it.
 pub(super) struct KeyWriter<'a> {
     db: &'a Db,
     keyspace: &'a Keyspace,

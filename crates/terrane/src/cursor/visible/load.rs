@@ -1,5 +1,5 @@
-//! Values that a cursor does not find in place: those in value files, and those of operands and what is
-//! below them.
+//! Values that a cursor does not find in place: those in value files, and operands combined with older
+//! versions.
 
 use super::{Version, VisibleCursor};
 use crate::error::{Error, Result};

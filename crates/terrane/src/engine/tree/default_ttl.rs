@@ -13,7 +13,7 @@ impl DefaultTtl {
     /// Returns the time in microseconds.
     #[inline]
     pub(crate) fn get(&self) -> Option<u64> {
-        // Relaxed: it orders nothing, and a put that runs beside a change may use either time.
+        // Relaxed: it orders nothing, and a put that runs concurrently with a change may use either time.
         Some(self.micros.load(Ordering::Relaxed)).filter(|&micros| micros > 0)
     }
 
