@@ -115,7 +115,8 @@ impl Compaction {
     ///
     /// A group of a single table moves as it is, unless it holds tombstones and no older table can
     /// hold keys that they delete: then it is rewritten to drop them. A table with pointers to
-    /// relocated values is rewritten as well.
+    /// relocated values is rewritten as well, and so are all tables that would stay in their run if the
+    /// compaction is to show every value to a filter.
     pub fn groups(&self, shape: &TreeShape) -> Vec<InputGroup> {
         let mut tables: Vec<(&Arc<TableInfo>, bool)> = Vec::new();
         for input in &self.inputs {
@@ -149,7 +150,8 @@ impl Compaction {
             let purges = table.has_tombstones() && self.is_bottom(&table.range, shape);
             // Expired entries are dropped by a job that is meant to, wherever the table is.
             let is_rewritten = purges || table.expiry.is_some();
-            if *in_place && !(is_rewritten && self.reason.purges()) {
+            let is_rewritten = is_rewritten && self.reason.purges() || self.reason.rewrites();
+            if *in_place && !is_rewritten {
                 return InputGroup::Keep(table.id);
             }
             if !purges && !*in_place {
@@ -304,8 +306,9 @@ mod tests {
         };
         let repair = Reason::Repair { level: 1, runs: 2, allowed: 1 };
         assert!(kept(&[1], repair) && kept(&[2], repair));
-        let manual = Reason::Manual { level: 1 };
+        let manual = Reason::Manual { level: 1, rewrites: false };
         assert!(kept(&[1], manual) && !kept(&[2], manual));
+        assert!(!kept(&[1], Reason::Manual { level: 1, rewrites: true }));
     }
 
     /// Older than the output are the rest of the run that it joins, older runs of that level, and deeper

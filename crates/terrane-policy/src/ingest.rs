@@ -187,7 +187,8 @@ mod tests {
             Input { level, run: found.id, tables: found.tables.clone() }
         };
         let output = Output { level: 2, placement: Placement::Join(RunId(4)) };
-        let (inputs, reason) = (vec![take(1, 5), take(2, 4)], Reason::Manual { level: 1 });
+        let (inputs, reason) =
+            (vec![take(1, 5), take(2, 4)], Reason::Manual { level: 1, rewrites: false });
         let job = Compaction { inputs, output, relocated: Vec::new(), reason };
         assert_eq!(places(LEVELED, text, "100=m..=n:1", &[]), "L2 r4: 100");
         // The job may write a table that spans the gap.

@@ -109,7 +109,7 @@ pub fn due_by_shape(input: &PickContext<'_>) -> Option<usize> {
 ///
 /// Returns `None` if the level holds nothing in the range or is busy.
 pub fn manual(input: &PickContext<'_>, level: usize, range: &KeyRange) -> Option<Compaction> {
-    let reason = Reason::Manual { level };
+    let reason = Reason::Manual { level, rewrites: false };
     let compaction = if level >= input.last_level() && level > 0 {
         merge_in_place(input, level, Some(range), reason)
     } else {

@@ -116,7 +116,7 @@ mod tests {
             .collect();
         let placement = join.map_or(Placement::NewRun, |run| Placement::Join(RunId(run)));
         let output = Output { level, placement };
-        let reason = Reason::Manual { level: 0 };
+        let reason = Reason::Manual { level: 0, rewrites: false };
         check(&shape, &Compaction { inputs, output, relocated: Vec::new(), reason })
     }
 
@@ -178,7 +178,7 @@ mod tests {
             let tables = places.map(|place| place.table.clone()).collect();
             let inputs = vec![Input { level, run: RunId(run), tables }];
             let output = Output { level, placement: Placement::Join(RunId(run)) };
-            let reason = Reason::Manual { level };
+            let reason = Reason::Manual { level, rewrites: false };
             check(&shape, &Compaction { inputs, output, relocated: Vec::new(), reason })
         };
         let misplaced = |id| Err(Unsound::Misplaced(TableId(id)));

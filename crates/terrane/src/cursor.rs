@@ -20,7 +20,7 @@ mod source;
 mod tests;
 mod visible;
 
-pub(crate) use dead_ranges::DeadRanges;
+pub(crate) use dead_ranges::{DeadRanges, Sight};
 pub(crate) use deleted_ranges::DeletedRanges;
 pub(crate) use merge::{Direction, MergeCursor};
 pub(crate) use run::RunCursor;

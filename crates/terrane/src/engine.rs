@@ -8,6 +8,7 @@
 //! | `context` | settings, storage, clock, counters, events, health, signals |
 //! | `tree` | the memtables and tables of one keyspace, and its running jobs |
 //! | `pipeline` | sequence numbers, the log, visibility and snapshots |
+//! | `filtering` | the states that snapshots keep while compactions filter |
 //! | `read` | point lookups and scans |
 //! | `catalog` | the trees, the manifest and the files |
 //! | `jobs` | flushes, compactions and the threads that run them |
@@ -24,6 +25,7 @@
 
 mod catalog;
 mod context;
+mod filtering;
 mod jobs;
 mod life;
 mod pipeline;
@@ -34,6 +36,7 @@ mod tree;
 mod write;
 
 pub(crate) use context::Context;
+pub(crate) use filtering::KeptStates;
 pub(crate) use jobs::IngestTables;
 pub(crate) use life::Opened;
 pub(crate) use pipeline::WrittenKeys;
@@ -44,7 +47,6 @@ pub(crate) use write::{Basis, Commit, Write, insert_one};
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use terrane_memtable::FrontLevel;
 use terrane_policy::{Design, Forecast, KeyRange};
@@ -52,14 +54,15 @@ use terrane_policy::{Design, Forecast, KeyRange};
 use crate::batch::Batch;
 use crate::durability::Durability;
 use crate::error::{Error, Result};
-use crate::expiry::micros_of;
 use crate::io_budget::IoBudget;
+use crate::merge_operator::no_merge_operator;
 use crate::options::{Options, RequestedDesign};
 use crate::stats::OperationCounts;
 use crate::types::{KeyspaceId, SeqNo};
 use crate::value::Value;
-use catalog::Trees;
+use catalog::{Catalog, Trees};
 use life::Parts;
+use pipeline::HeldTimes;
 
 /// An open database.
 #[derive(Debug)]
@@ -166,12 +169,17 @@ impl Engine {
 
     /// Returns the value of `key` as of `at`, or now.
     #[inline]
-    pub(crate) fn get(&self, tree: &Tree, key: &[u8], at: Option<AsOf>) -> Result<Option<Value>> {
+    pub(crate) fn get(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        at: Option<AsOf<'_>>,
+    ) -> Result<Option<Value>> {
         self.parts.reader.get(tree, key, at)
     }
 
     /// Returns whether `key` has a value as of `at`, or now.
-    pub(crate) fn contains(&self, tree: &Tree, key: &[u8], at: Option<AsOf>) -> Result<bool> {
+    pub(crate) fn contains(&self, tree: &Tree, key: &[u8], at: Option<AsOf<'_>>) -> Result<bool> {
         self.parts.reader.contains(tree, key, at)
     }
 
@@ -180,13 +188,13 @@ impl Engine {
         &self,
         tree: &Tree,
         keys: &[K],
-        at: Option<AsOf>,
+        at: Option<AsOf<'_>>,
     ) -> Result<Vec<Option<Value>>> {
         self.parts.reader.multi_get(tree, keys, at)
     }
 
     /// Returns a view of a tree as of `at`, or now.
-    pub(crate) fn view(&self, tree: &Tree, at: Option<AsOf>) -> Result<ReadView> {
+    pub(crate) fn view(&self, tree: &Tree, at: Option<AsOf<'_>>) -> Result<ReadView> {
         self.parts.reader.view(tree, at)
     }
 
@@ -205,13 +213,14 @@ impl Engine {
         self.parts.pipeline.hold_snapshot()
     }
 
-    /// Holds the present time for a snapshot, to be released with [`Self::release_time`].
-    pub(crate) fn hold_time(&self) -> u64 {
-        self.parts.pipeline.times().hold()
+    /// The times as of which snapshots read.
+    pub(crate) fn times(&self) -> &HeldTimes {
+        self.parts.pipeline.times()
     }
 
-    pub(crate) fn release_time(&self, micros: u64) {
-        self.parts.pipeline.times().release(micros);
+    /// Returns the states that a snapshot, whose number is held, has to keep.
+    pub(crate) fn states_to_keep(&self) -> KeptStates {
+        self.parts.catalog.filtering.states_to_keep()
     }
 
     /// Holds a sequence number once more. Returns false if nobody holds it.
@@ -275,18 +284,9 @@ impl Engine {
         self.start_drain_threads()
     }
 
-    /// Changes the time after which values end that state no time themselves.
-    pub(crate) fn set_ttl(&self, tree: &Tree, ttl: Option<Duration>) -> Result<()> {
-        let micros = ttl.map_or(0, micros_of);
-        if ttl.is_some() && micros == 0 {
-            return Err(Error::invalid("ttl", "less than a microsecond", "at least a microsecond"));
-        }
-        self.parts.catalog.set_ttl(tree, micros)
-    }
-
-    /// Gives a tree the operator of this name.
-    pub(crate) fn set_merge_operator(&self, tree: &Tree, name: &str) -> Result<()> {
-        self.parts.catalog.set_merge_operator(tree, name)
+    /// The part that changes the settings of trees.
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.parts.catalog
     }
 
     /// Returns a batch as it is written: with the ends of values in place of times to live, also of those
@@ -298,9 +298,9 @@ impl Engine {
         let trees = self.trees();
         if batch.has_merges() {
             let merged = batch.merged_keyspaces();
-            let lacks = |tree: &&Arc<Tree>| tree.merge_operator().get().is_none();
+            let lacks = |tree: &&Arc<Tree>| tree.functions.merge_operator().get().is_none();
             if let Some(tree) = merged.iter().filter_map(|id| trees.get(id)).find(lacks) {
-                return Err(no_merge_operator(tree));
+                return Err(no_merge_operator(tree.name()));
             }
         }
         let of_keyspace = |id: &KeyspaceId| Some((*id, trees.get(id)?.default_ttl().get()?));
@@ -397,10 +397,4 @@ impl Engine {
         let _paused = state.active.memtable.front_level().map(FrontLevel::pause);
         action()
     }
-}
-
-/// Returns the error of a merge into a tree without an operator.
-pub(crate) fn no_merge_operator(tree: &Tree) -> Error {
-    let found = format!("into keyspace '{}', which has no merge operator", tree.name());
-    Error::invalid("merge", found, "into one with an operator; see Keyspace::set_merge_operator")
 }

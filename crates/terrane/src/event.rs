@@ -155,6 +155,16 @@ pub enum Event {
         /// The new value.
         after: String,
     },
+    /// Compactions of a keyspace keep all values, although it has a compaction filter.
+    #[non_exhaustive]
+    CompactionFilterInactive {
+        /// The keyspace.
+        keyspace: String,
+        /// The name of the filter.
+        filter: String,
+        /// Why the filter does nothing.
+        reason: &'static str,
+    },
     /// Writers are delayed or stopped.
     WritesStalled(WriteStall),
     /// A stall ended; writers proceed at full speed.

@@ -55,6 +55,7 @@ mod buffer;
 mod checksum;
 mod clock;
 mod codec;
+mod compaction_filter;
 mod consistency;
 mod cursor;
 mod db;
@@ -64,6 +65,7 @@ mod error;
 mod estimates;
 mod event;
 mod expiry;
+mod filters;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod gather_stats;
@@ -111,6 +113,7 @@ mod write_batch;
 mod write_options;
 
 pub use clock::{Clock, JobTime, ManualClock, SystemClock};
+pub use compaction_filter::{CompactionFilter, FilterDecision};
 pub use db::Db;
 pub use durability::Durability;
 pub use error::{Corruption, Error, ErrorKind, Invalid, IoFailure, OtherDesign, Result};
@@ -133,7 +136,7 @@ pub use stats::{
 pub use table::CacheWarming;
 pub use terrane_policy::Design;
 pub use transaction::{Isolation, Transaction, TransactionIter, TransactionOptions};
-pub use tree_view::TreeView;
+pub use tree_view::{CompactionFilterView, TreeView};
 pub use types::{MAX_KEY_LEN, MAX_VALUE_LEN};
 pub use value::{Key, Value};
 pub use write_batch::WriteBatch;

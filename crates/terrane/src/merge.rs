@@ -7,6 +7,7 @@
 
 mod covered;
 mod expiring;
+mod filtering;
 mod logged_values;
 mod operands;
 mod output;
@@ -14,16 +15,18 @@ mod rules;
 #[cfg(test)]
 mod tests;
 mod value_output;
+mod version;
 
 pub(crate) use covered::{CoveredTable, covered, covered_tables};
 pub(crate) use expiring::{ExpiringTable, expiring_tables};
+pub(crate) use filtering::Filtering;
 pub(crate) use logged_values::{LOGGED_VALUES_MAX, LoggedValue, LoggedValues};
 pub(crate) use output::{Output, OutputConfig};
 pub(crate) use rules::{DropRules, OlderTables};
 pub(crate) use value_output::{DamagedValues, ValueOutputConfig};
 
-use rules::Version;
 use terrane_memtable::Fragment;
+use version::Version;
 
 use crate::cursor::MergeCursor;
 use crate::error::Result;
@@ -110,8 +113,10 @@ pub(crate) fn merge(
         if keeps(&rules, &key, seq, kind, stripe) {
             if kind == EntryKind::Operand {
                 chain_of_key.push(rules.operator(), &key, (seq, value));
+            } else if is_new_key {
+                // A value that is read may be far larger than its pointer.
+                chunk_bytes += rules.write_newest(&key, Version { seq, kind, value }, output)?;
             } else {
-                // A value that moves may be far larger than its pointer.
                 chunk_bytes += output.add(&key, seq, kind, value)?;
             }
         }

@@ -141,6 +141,12 @@ fn set_union(older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
     Some(union)
 }
 
+/// Returns the error of a merge into a keyspace without an operator.
+pub(crate) fn no_merge_operator(keyspace: &str) -> Error {
+    let found = format!("into keyspace '{keyspace}', which has no merge operator");
+    Error::invalid("merge", found, "into one with an operator; see Keyspace::set_merge_operator")
+}
+
 /// Combines two parts of a value, unless the result would be too long.
 fn combine(
     operator: &dyn MergeOperator,

@@ -1,9 +1,9 @@
 //! Merging operands into values.
 
 use crate::batch::Op;
-use crate::engine::no_merge_operator;
 use crate::error::Result;
 use crate::keyspace::Keyspace;
+use crate::merge_operator::no_merge_operator;
 use crate::write_options::WriteOptions;
 
 impl Keyspace {
@@ -30,12 +30,12 @@ impl Keyspace {
     /// No operator has this name, the keyspace has another one or was dropped, or the database does not
     /// accept writes.
     pub fn set_merge_operator(&self, name: &str) -> Result<()> {
-        self.handle.engine.set_merge_operator(&self.tree, name)
+        self.handle.engine.catalog().set_merge_operator(&self.tree, name)
     }
 
     /// Returns the name of the merge operator.
     pub fn merge_operator(&self) -> Option<&str> {
-        self.tree.merge_operator().get().map(|operator| operator.name())
+        self.tree.functions.merge_operator().get().map(|operator| operator.name())
     }
 
     /// Combines the value of a key with an operand by the operator of the keyspace, without reading it.
@@ -59,8 +59,8 @@ impl Keyspace {
         options: WriteOptions,
     ) -> Result<()> {
         options.check_no_ttl("a merge")?;
-        if self.tree.merge_operator().get().is_none() {
-            return Err(no_merge_operator(&self.tree));
+        if self.tree.functions.merge_operator().get().is_none() {
+            return Err(no_merge_operator(self.name()));
         }
         self.write_one(Op::Merge { key: key.as_ref(), operand: operand.as_ref() }, options)
     }

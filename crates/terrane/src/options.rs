@@ -14,6 +14,7 @@
 
 mod components;
 mod declare;
+mod functions;
 mod if_new;
 mod requested_design;
 #[cfg(test)]
@@ -32,7 +33,6 @@ use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::event::{Listener, LoggedEvent};
 use crate::io_budget::IoBudget;
-use crate::merge_operator::MergeOperator;
 use crate::storage::Storage;
 use crate::table::CacheWarming;
 
@@ -264,22 +264,6 @@ impl Options {
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.components.clock = clock;
-        self
-    }
-
-    /// Registers a merge operator, for keyspaces that are stored with its name. The built-in operators
-    /// `counter_add`, `append`, `max`, `min` and `set_union` need no registration. See
-    /// [`Keyspace::set_merge_operator`](crate::Keyspace::set_merge_operator).
-    #[must_use]
-    pub fn merge_operator(mut self, operator: impl MergeOperator) -> Self {
-        self.components.merge_operators.add(Arc::new(operator));
-        self
-    }
-
-    /// Opens keyspaces whose operators nobody registered, without combining their operands.
-    #[must_use]
-    pub(crate) fn unknown_merge_operators(mut self) -> Self {
-        self.components.merge_operators.accept_unknown();
         self
     }
 

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::engine::{AsOf, Engine};
+use crate::engine::{AsOf, Engine, KeptStates};
 use crate::types::SeqNo;
 
-/// A sequence number and a time, registered with the engine until this is dropped.
+/// A sequence number and a time, registered with the engine until this is dropped, and the states of the
+/// trees that were being filtered.
 #[derive(Debug)]
 pub(crate) struct SnapshotPin {
     engine: Arc<Engine>,
-    as_of: AsOf,
+    seq: SeqNo,
+    micros: u64,
+    kept: KeptStates,
 }
 
 impl SnapshotPin {
@@ -24,23 +27,23 @@ impl SnapshotPin {
     }
 
     fn of_held(engine: &Arc<Engine>, seq: SeqNo) -> Arc<Self> {
-        let micros = engine.hold_time();
-        Arc::new(Self { engine: Arc::clone(engine), as_of: AsOf { seq, micros } })
+        let (micros, kept) = (engine.times().hold(), engine.states_to_keep());
+        Arc::new(Self { engine: Arc::clone(engine), seq, micros, kept })
     }
 
     pub(crate) fn seq(&self) -> SeqNo {
-        self.as_of.seq
+        self.seq
     }
 
-    pub(crate) fn as_of(&self) -> AsOf {
-        self.as_of
+    pub(crate) fn as_of(&self) -> AsOf<'_> {
+        AsOf { seq: self.seq, micros: self.micros, kept: &self.kept }
     }
 }
 
 impl Drop for SnapshotPin {
     fn drop(&mut self) {
         // The time first, because the release of the number wakes the threads that wait for both.
-        self.engine.release_time(self.as_of.micros);
-        self.engine.release_snapshot(self.as_of.seq);
+        self.engine.times().release(self.micros);
+        self.engine.release_snapshot(self.seq);
     }
 }

@@ -32,11 +32,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::db::Db;
-use crate::engine::{Basis, Commit, Engine, Tree, WrittenKeys, no_merge_operator};
+use crate::engine::{Basis, Commit, Engine, Tree, WrittenKeys};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::keyspace::Keyspace;
-use crate::merge_operator::OperandChain;
+use crate::merge_operator::{OperandChain, no_merge_operator};
 use crate::range::{KeyBounds, bounds_of};
 use crate::snapshot_pin::SnapshotPin;
 use crate::stats::{Sample, Timed};
@@ -205,7 +205,8 @@ impl Transaction {
     }
 
     fn merge_into(&mut self, tree: &Arc<Tree>, key: &[u8], operand: &[u8]) -> Result<()> {
-        let operator = tree.merge_operator().get().ok_or_else(|| no_merge_operator(tree))?;
+        let operator =
+            tree.functions.merge_operator().get().ok_or_else(|| no_merge_operator(tree.name()))?;
         let value = self.get_of(tree, key)?;
         let mut chain = OperandChain::default();
         chain.push(Some(&**operator), key, (1, operand));

@@ -6,6 +6,7 @@ use terrane_policy::admission::{Pressure, limited_runs};
 use terrane_policy::memtable_choice::MemtableSelection;
 use terrane_policy::{Admission, Design, TreeShape};
 
+use crate::compaction_filter::KeyspaceFilter;
 use crate::engine::{Engine, Tree};
 
 /// The state of a tree.
@@ -18,6 +19,8 @@ pub struct TreeView {
     pub design: Design,
     /// With `memtable=auto`, the kind chosen for the active memtable and the reason.
     pub memtable_choice: Option<MemtableSelection>,
+    /// The compaction filter of the keyspace.
+    pub compaction_filter: Option<CompactionFilterView>,
     /// Bytes of data and metadata in the active memtable.
     pub memtable_bytes: u64,
     /// Entries in the active memtable.
@@ -34,6 +37,22 @@ pub struct TreeView {
     pub admission: Admission,
 }
 
+/// The compaction filter of a keyspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CompactionFilterView {
+    /// The name of the filter.
+    pub name: String,
+    /// Why compactions do not apply it; `None` if they do.
+    pub inactive: Option<&'static str>,
+}
+
+impl CompactionFilterView {
+    fn of(filter: &KeyspaceFilter) -> Self {
+        Self { name: filter.name().to_owned(), inactive: filter.inactive_reason() }
+    }
+}
+
 impl TreeView {
     /// Returns the description of a tree with an empty memtable, for pictures of planned trees.
     pub fn new(keyspace: impl Into<String>, design: Design, shape: TreeShape) -> Self {
@@ -42,6 +61,7 @@ impl TreeView {
             limited: limited_runs(&shape, &design),
             design,
             memtable_choice: None,
+            compaction_filter: None,
             memtable_bytes: 0,
             memtable_entries: 0,
             immutable_memtables: 0,
@@ -62,6 +82,10 @@ impl TreeView {
             keyspace: tree.name().to_string(),
             design: (*tree.design()).clone(),
             memtable_choice: tree.memtable_choice(),
+            compaction_filter: tree
+                .functions
+                .compaction_filter()
+                .map(|filter| CompactionFilterView::of(&filter)),
             memtable_bytes: memtable.memory().used_bytes() as u64,
             memtable_entries: memtable.len() as u64,
             immutable_memtables: state.immutables.len(),

@@ -28,7 +28,7 @@ impl Keyspace {
     /// # Errors
     /// The keyspace was dropped, or the database does not accept writes.
     pub fn set_ttl(&self, ttl: Option<Duration>) -> Result<()> {
-        self.handle.engine.set_ttl(&self.tree, ttl)
+        self.handle.engine.catalog().set_ttl(&self.tree, ttl)
     }
 
     /// Returns the time after which the values of puts end; `None` if they do not.

@@ -14,6 +14,7 @@ mod support;
 use std::path::Path;
 
 use support::config::{Config, check_memtables_drawn, disk, memory, new_path};
+use support::filtered::FilteredScript;
 use support::script::{Counts, Script, Weights};
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -48,6 +49,19 @@ fn run_all(seed: u64, weights: &Weights) {
 #[test]
 fn random_operations_agree_with_the_model() {
     run_all(seed_from_env(100), &Weights::BALANCED);
+}
+
+#[test]
+fn random_operations_with_a_compaction_filter_agree_with_the_model() {
+    let seed = seed_from_env(400_000);
+    let mut found_filtered = 0;
+    for seed in seed..seed + rounds(60) {
+        let mut rng = Rng::new(seed);
+        let mut script = FilteredScript::new(seed, memory(seed), new_path(&mut rng, Path::new("")));
+        (0..1500).for_each(|_| script.step());
+        found_filtered += script.found_filtered;
+    }
+    assert!(found_filtered > 0);
 }
 
 #[test]

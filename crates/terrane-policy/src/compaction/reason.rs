@@ -79,6 +79,8 @@ pub enum Reason {
     Manual {
         /// The level that is compacted.
         level: usize,
+        /// Tables that stay in their place are rewritten as well, for a function that filters values.
+        rewrites: bool,
     },
     /// A flush merges with level 0; see [`crate::flush`].
     Flush,
@@ -123,6 +125,11 @@ impl Reason {
             | Self::Collection { .. } => false,
             Self::Triggered { trigger, .. } => trigger.info().drops_tombstones,
         }
+    }
+
+    /// Returns true if all tables are rewritten that would otherwise stay where they are.
+    pub(super) fn rewrites(self) -> bool {
+        matches!(self, Self::Manual { rewrites: true, .. })
     }
 
     /// Returns the reason with the rule that chose the table.
@@ -183,7 +190,9 @@ impl fmt::Display for Reason {
                 write!(f, "limit {limit}")?;
                 by_rule(f, *movement)
             }
-            Self::Manual { level } => write!(f, "manual: level {level} is compacted on request"),
+            Self::Manual { level, .. } => {
+                write!(f, "manual: level {level} is compacted on request")
+            }
             Self::Flush => f.write_str("flush: the memtable is merged with level 0"),
             Self::Collection { file, cause, measured, threshold } => {
                 f.write_str("collection: ")?;

@@ -95,7 +95,7 @@ pub fn manual_collection(input: &PickContext<'_>, files: &[ValueFileId]) -> Opti
     let victim = |usage| Victim { usage, cause: CollectionCause::Age, measured: 0, threshold: 0 };
     let victims: Vec<Victim> = usage.into_iter().map(victim).collect();
     let job = next_job(input, &victims)?;
-    Some(Compaction { reason: Reason::Manual { level: job.output.level }, ..job })
+    Some(Compaction { reason: Reason::Manual { level: job.output.level, rewrites: false }, ..job })
 }
 
 /// Returns the value files with garbage to which a requested compaction refers.

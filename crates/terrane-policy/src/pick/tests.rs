@@ -150,7 +150,7 @@ fn a_merge_into_a_level_at_its_local_limit_waits() {
             inputs: vec![input(1, 1), input(2, 0)],
             output: crate::Output { level: 2, placement: crate::Placement::Join(run(2, 0).id) },
             relocated: Vec::new(),
-            reason: Reason::Manual { level: 1 },
+            reason: Reason::Manual { level: 1, rewrites: false },
         }
     };
     let picked = |bytes: u64, limit: &str, is_running: bool| {

@@ -4,9 +4,11 @@
 //! tombstones before the first live key. The scan that steps through it records the range here, and
 //! later scans skip it, until a compaction drops the tombstones.
 //!
-//! A range is valid as of a sequence number: a reader at that number or later finds no live key in
-//! it unless one has been put since. A put into a range therefore removes the range. This is a
-//! cache: it is not persistent, and dropping any range is always correct.
+//! A range is valid as of a sequence number and a state of the tree: a reader at that number or later, in
+//! that state or a later one, finds no live key in it unless one has been put since. A put into a range
+//! therefore removes the range. The state matters because a compaction filter removes keys that readers
+//! of earlier states see at the same number. This is a cache: it is not persistent, and dropping any
+//! range is always correct.
 //!
 //! A scan misses writes that become visible after it began, so it cannot tell by itself that a range
 //! is dead. It therefore watches the keys from the first dead one on, and writers cut the watched range
@@ -14,8 +16,8 @@
 //! the watched one; otherwise this scan does.
 //!
 //! 1. A watched range contains no key of a put whose sequence number is above `since`.
-//! 2. If a visible sequence number is at or above the number of a dead range, a reader at that number
-//!    finds no live key in the range.
+//! 2. If a visible sequence number is at or above the number of a dead range, a reader at that number, in
+//!    the state of the range or a later one, finds no live key in the range.
 //!
 //! Both hold because of the order of operations on both sides, all sequentially consistent. A writer
 //! first stores the last sequence number of the tree, then loads the bounds of all ranges, cuts watched
@@ -44,12 +46,28 @@ const RANGES_MAX: usize = 32;
 /// The maximum length of a key; ranges with longer keys are not worth their memory.
 const KEY_BYTES_MAX: usize = 4 << 10;
 
+/// What a reader sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sight {
+    pub(crate) seq: SeqNo,
+    /// The number of the state of the tree, which increases when the state is replaced.
+    pub(crate) state: u64,
+}
+
+impl Sight {
+    /// Returns true if a reader with this sight finds no key that one with `other` does not find, unless
+    /// the key was put since.
+    fn is_after(self, other: Self) -> bool {
+        self.seq >= other.seq && self.state >= other.state
+    }
+}
+
 /// The keys from `start` to the exclusive `end`; unbounded if `end` is `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeadRange {
     pub(crate) start: Vec<u8>,
     pub(crate) end: Option<Vec<u8>>,
-    seq: SeqNo,
+    since: Sight,
 }
 
 /// The keys from `start` to the exclusive `end`, of which no put has a number above `since`.
@@ -164,15 +182,16 @@ impl WatchedRange {
 
 impl Ranges {
     /// Adds a dead range, joined with one that reaches its start. The result is valid as of the larger
-    /// of the two sequence numbers.
-    fn add(&mut self, start: &[u8], end: Option<&[u8]>, seq: SeqNo) {
-        let mut range = DeadRange { start: start.to_vec(), end: end.map(<[u8]>::to_vec), seq };
+    /// sequence number and the later state of the two.
+    fn add(&mut self, start: &[u8], end: Option<&[u8]>, since: Sight) {
+        let mut range = DeadRange { start: start.to_vec(), end: end.map(<[u8]>::to_vec), since };
         let before = self.dead.iter().find(|before| {
             before.start <= range.start && before.end.as_ref().is_none_or(|end| *end >= range.start)
         });
         if let Some(before) = before {
             range.start.clone_from(&before.start);
-            range.seq = range.seq.max(before.seq);
+            range.since.seq = since.seq.max(before.since.seq);
+            range.since.state = since.state.max(before.since.state);
             if before.end.is_none() {
                 range.end = None;
             }
@@ -186,7 +205,7 @@ impl Ranges {
 
     /// Adds the part of a range of dead keys that is watched since `known` or earlier. Returns whether a
     /// watched range contains all of it, no matter since when.
-    fn add_watched(&mut self, start: &[u8], end: &[u8], known: SeqNo, seq: SeqNo) -> bool {
+    fn add_watched(&mut self, start: &[u8], end: &[u8], known: SeqNo, sight: Sight) -> bool {
         let mut is_watched = false;
         let mut added = None;
         for watched in &self.watched {
@@ -199,7 +218,7 @@ impl Ranges {
             }
         }
         if let Some((start, end)) = added {
-            self.add(&start, Some(&end), seq);
+            self.add(&start, Some(&end), sight);
         }
         is_watched
     }
@@ -229,34 +248,34 @@ impl DeadRanges {
         }
     }
 
-    /// Returns the range around `key` in which a reader at `seq` finds no live key.
-    pub(crate) fn around(&self, key: &[u8], seq: SeqNo) -> Option<DeadRange> {
+    /// Returns the range around `key` in which a reader finds no live key.
+    pub(crate) fn around(&self, key: &[u8], sight: Sight) -> Option<DeadRange> {
         if !self.bounds.may_contain(key) {
             return None;
         }
         let ranges = self.lock();
         let mut dead = ranges.dead.iter();
-        dead.find(|range| range.seq <= seq && contains(range.bounds(), key)).cloned()
+        dead.find(|range| sight.is_after(range.since) && contains(range.bounds(), key)).cloned()
     }
 
-    /// Adds a range: a reader at `seq`, which is visible and moves in `direction`, found no live key
-    /// from `start` to the exclusive `end`, in sources that contain all writes up to `known`. Later
-    /// writes may be in a newer memtable that the reader does not see.
+    /// Adds a range: a reader at a visible number, which moves in `direction`, found no live key from
+    /// `start` to the exclusive `end`, in sources that contain all writes up to `known`. Later writes may
+    /// be in a newer memtable that the reader does not see.
     pub(crate) fn enter(
         &self,
         start: &[u8],
         end: &[u8],
         direction: Direction,
-        (known, seq): (SeqNo, SeqNo),
+        (known, sight): (SeqNo, Sight),
     ) {
         if start.len().max(end.len()) > KEY_BYTES_MAX {
             return;
         }
         let mut ranges = self.lock();
-        if !ranges.add_watched(start, end, known, seq) {
+        if !ranges.add_watched(start, end, known, sight) {
             self.watch(&mut ranges, start, end, direction);
             if ranges.watched.last().is_some_and(|watched| watched.since <= known) {
-                ranges.add(start, Some(end), seq);
+                ranges.add(start, Some(end), sight);
             }
         }
         self.bounds.set(&ranges);
@@ -314,9 +333,14 @@ impl DeadRanges {
 mod tests {
     use super::*;
 
+    /// The sight of a reader in the first state.
+    fn at(seq: SeqNo) -> Sight {
+        Sight { seq, state: 0 }
+    }
+
     fn around(ranges: &DeadRanges, key: &str, seq: SeqNo) -> Option<(String, Option<String>)> {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        ranges.around(key.as_bytes(), seq).map(|range| (text(range.start), range.end.map(text)))
+        ranges.around(key.as_bytes(), at(seq)).map(|range| (text(range.start), range.end.map(text)))
     }
 
     fn pair(start: &str, end: &str) -> Option<(String, Option<String>)> {
@@ -325,7 +349,7 @@ mod tests {
 
     /// A scan forward at the last write finds a range.
     fn enter(ranges: &DeadRanges, start: &str, end: &str, seq: SeqNo) {
-        ranges.enter(start.as_bytes(), end.as_bytes(), Direction::Forward, (seq, seq));
+        ranges.enter(start.as_bytes(), end.as_bytes(), Direction::Forward, (seq, at(seq)));
     }
 
     fn put(ranges: &DeadRanges, key: &str, seq: SeqNo) {
@@ -353,16 +377,32 @@ mod tests {
         assert_eq!(around(&ranges, "y", 20), None);
     }
 
+    /// A filter removes keys without a write, so a reader of an earlier state may see keys in a range
+    /// that a later reader at the same number found dead.
+    #[test]
+    fn a_reader_of_an_earlier_state_does_not_skip_what_later_ones_found_dead() {
+        let ranges = DeadRanges::default();
+        let sight = |seq, state| Sight { seq, state };
+        ranges.enter(b"b", b"d", Direction::Forward, (10, sight(10, 5)));
+        assert_eq!(ranges.around(b"c", sight(10, 4)), None);
+        assert!(ranges.around(b"c", sight(10, 5)).is_some());
+        ranges.enter(b"d", b"f", Direction::Forward, (10, sight(10, 6)));
+        assert_eq!(ranges.around(b"c", sight(10, 5)), None, "joined with one of a later state");
+        ranges.enter(b"f", b"h", Direction::Forward, (10, sight(10, 3)));
+        assert_eq!(ranges.around(b"g", sight(10, 5)), None);
+        assert!(ranges.around(b"b", sight(11, 6)).is_some());
+    }
+
     #[test]
     fn a_write_since_the_scan_leaves_its_range_to_the_next_scan() {
         let ranges = DeadRanges::default();
         ranges.set_last_seq(12);
-        ranges.enter(b"a", b"c", Direction::Forward, (11, 11));
-        ranges.enter(b"a", b"c", Direction::Forward, (11, 12));
+        ranges.enter(b"a", b"c", Direction::Forward, (11, at(11)));
+        ranges.enter(b"a", b"c", Direction::Forward, (11, at(12)));
         assert_eq!(around(&ranges, "b", 20), None);
         // Writes that come after the range was watched do not matter, unless they are in the range.
         put(&ranges, "d", 13);
-        ranges.enter(b"a", b"c", Direction::Forward, (12, 12));
+        ranges.enter(b"a", b"c", Direction::Forward, (12, at(12)));
         assert_eq!(around(&ranges, "b", 12), pair("a", "c"));
     }
 
@@ -370,17 +410,17 @@ mod tests {
     fn a_put_cuts_the_watched_range_in_the_direction_of_the_scan() {
         let forward = DeadRanges::default();
         forward.set_last_seq(12);
-        forward.enter(b"a", b"b", Direction::Forward, (11, 11));
+        forward.enter(b"a", b"b", Direction::Forward, (11, at(11)));
         put(&forward, "c", 13);
-        forward.enter(b"a", b"e", Direction::Forward, (12, 12));
+        forward.enter(b"a", b"e", Direction::Forward, (12, at(12)));
         assert_eq!(around(&forward, "b", 13), pair("a", "c"));
         assert_eq!(around(&forward, "c", 13), None);
 
         let backward = DeadRanges::default();
         backward.set_last_seq(12);
-        backward.enter(b"d", b"e", Direction::Backward, (11, 11));
+        backward.enter(b"d", b"e", Direction::Backward, (11, at(11)));
         put(&backward, "b", 13);
-        backward.enter(b"a", b"e", Direction::Backward, (12, 12));
+        backward.enter(b"a", b"e", Direction::Backward, (12, at(12)));
         assert_eq!(around(&backward, "d", 13), pair("b\0", "e"));
         assert_eq!(around(&backward, "b", 13), None);
     }
@@ -403,11 +443,11 @@ mod tests {
         let ranges = DeadRanges::default();
         for number in 0..200u8 {
             let (start, end) = ([199 - number, 0], [199 - number, 1]);
-            ranges.enter(&start, &end, Direction::Forward, (5, 5));
+            ranges.enter(&start, &end, Direction::Forward, (5, at(5)));
             ranges.before_put(&end);
         }
         assert_eq!(ranges.lock().dead.len(), RANGES_MAX);
         assert!(ranges.lock().watched.len() <= RANGES_MAX);
-        assert!(ranges.around(&[0, 0], 5).is_some());
+        assert!(ranges.around(&[0, 0], at(5)).is_some());
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use terrane_memtable::{Memtable, RangeTombstones};
 
-use super::dead_ranges::{DeadRange, DeadRanges};
+use super::dead_ranges::{DeadRange, DeadRanges, Sight};
 use super::merge::Direction;
 use crate::error::Result;
 use crate::types::SeqNo;
@@ -18,18 +18,18 @@ pub(crate) struct DeletedRanges {
     dead: Arc<DeadRanges>,
     /// The reader's sources contain all writes up to this sequence number.
     known: SeqNo,
-    seq: SeqNo,
+    sight: Sight,
 }
 
 impl DeletedRanges {
-    /// Collects the range tombstones of `memtables` and `version` for a reader at `seq`. `dead` are
+    /// Collects the range tombstones of `memtables` and `version` for a reader. `dead` are
     /// the dead ranges of the tree, with the sequence number up to which these sources contain all
     /// writes.
     pub(crate) fn new<'a>(
         memtables: impl Iterator<Item = &'a Arc<Memtable>>,
         version: &Arc<Version>,
         (dead, known): (&Arc<DeadRanges>, SeqNo),
-        seq: SeqNo,
+        sight: Sight,
     ) -> Result<Self> {
         let deletes = |memtable: &&Arc<Memtable>| !memtable.range_tombstones().is_empty();
         let has_tombstones = version.range_tombstones()?.is_some();
@@ -38,7 +38,7 @@ impl DeletedRanges {
             version: has_tombstones.then(|| Arc::clone(version)),
             dead: Arc::clone(dead),
             known,
-            seq,
+            sight,
         })
     }
 
@@ -48,12 +48,12 @@ impl DeletedRanges {
 
     /// Records that the reader found no live key from `start` to the exclusive `end`.
     pub(super) fn enter(&self, start: &[u8], end: &[u8], direction: Direction) {
-        self.dead.enter(start, end, direction, (self.known, self.seq));
+        self.dead.enter(start, end, direction, (self.known, self.sight));
     }
 
     /// Returns the dead range around `key`.
     pub(super) fn dead_around(&self, key: &[u8]) -> Option<DeadRange> {
-        self.dead.around(key, self.seq)
+        self.dead.around(key, self.sight)
     }
 
     /// Returns the newest range tombstone visible to this reader that deletes the version of `key`
@@ -69,7 +69,7 @@ impl DeletedRanges {
         };
         let sets = self.memtables.iter().map(|memtable| memtable.range_tombstones()).chain(tables);
         let newest = sets
-            .filter_map(|set| Some((set, set.newest_covering(key, self.seq)?)))
+            .filter_map(|set| Some((set, set.newest_covering(key, self.sight.seq)?)))
             .max_by_key(|(_, deleted)| *deleted);
         Ok(newest.filter(|(_, deleted)| *deleted > seq))
     }

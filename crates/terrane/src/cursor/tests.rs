@@ -37,7 +37,7 @@ fn cursor(memtables: &[Arc<Memtable>], seq: SeqNo) -> VisibleCursor {
         memtables.iter(),
         &Arc::new(Version::default()),
         (&Arc::default(), seq),
-        seq,
+        Sight { seq, state: 0 },
     )
     .unwrap();
     VisibleCursor::new(MergeCursor::new(sources), (seq, 0), deleted, None)

@@ -27,6 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 
 use crate::engine::context::{Context, Health};
+use crate::engine::filtering::FilteringJobs;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
@@ -61,6 +62,8 @@ pub(crate) struct Catalog {
     /// The log was not released, because a reader may need it.
     is_log_kept: AtomicBool,
     history: OperationHistory,
+    /// The compactions that filter.
+    pub(crate) filtering: FilteringJobs,
 }
 
 impl Catalog {
@@ -79,6 +82,7 @@ impl Catalog {
             unneeded: Mutex::default(),
             is_log_kept: AtomicBool::default(),
             history: OperationHistory::new(&state.operations, context.clock.now_micros()),
+            filtering: FilteringJobs::default(),
             context: Arc::clone(context),
             pipeline: Arc::clone(pipeline),
         }

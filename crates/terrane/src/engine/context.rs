@@ -15,6 +15,7 @@ use terrane_memtable::Pool;
 use terrane_policy::Design;
 
 use crate::clock::Clock;
+use crate::compaction_filter::CompactionFilters;
 use crate::error::{Error, Result};
 use crate::event::EventLog;
 use crate::memory_ledger::MemoryLedger;
@@ -43,6 +44,7 @@ pub(crate) struct Context {
     pub(crate) kept_boot: Option<u128>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) merge_operators: MergeOperators,
+    pub(crate) compaction_filters: CompactionFilters,
     pub(crate) counters: Arc<Counters>,
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) tables: Arc<TableEnvironment>,

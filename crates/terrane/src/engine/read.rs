@@ -21,8 +21,12 @@ mod scan;
 
 use std::sync::Arc;
 
+use arc_swap::Guard;
+
 use crate::engine::context::Context;
+use crate::engine::filtering::KeptStates;
 use crate::engine::pipeline::Pipeline;
+use crate::engine::tree::{Tree, TreeState};
 use crate::expiry::ReadTime;
 use crate::types::SeqNo;
 
@@ -31,12 +35,14 @@ pub(crate) use estimate::Estimate;
 pub(crate) use scan::ReadView;
 
 /// The moment as of which a snapshot reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AsOf {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AsOf<'a> {
     /// The snapshot sees the versions up to this sequence number.
     pub(crate) seq: SeqNo,
     /// It sees the values that end after this time, in microseconds since the Unix epoch.
     pub(crate) micros: u64,
+    /// The states that the snapshot keeps, of trees whose present state may lack what it sees.
+    pub(crate) kept: &'a KeptStates,
 }
 
 /// Reads trees.
@@ -54,8 +60,17 @@ impl Reader {
 
     /// Returns the time as of which a read sees values that end.
     #[inline]
-    fn time(&self, at: Option<AsOf>) -> ReadTime<'_> {
+    fn time(&self, at: Option<AsOf<'_>>) -> ReadTime<'_> {
         ReadTime::new(self.pipeline.times(), at.map(|at| at.micros))
+    }
+
+    /// Returns the state of a tree from which a read as of `at`, or now, reads.
+    #[inline]
+    fn state(tree: &Tree, at: Option<AsOf<'_>>) -> Guard<Arc<TreeState>> {
+        match at.and_then(|at| at.kept.of(tree)) {
+            Some(kept) => Guard::from_inner(Arc::clone(kept)),
+            None => tree.state(),
+        }
     }
 
     /// Ends the threads that read for readers. Reads continue without them.

@@ -11,6 +11,7 @@
 //! | `memtable_choice` | the kind of memtables, if the design leaves it open |
 //! | `covered` | tables that can be dropped unread |
 //! | `default_ttl` | when values end that state no time themselves |
+//! | `functions` | the functions of an application that the tree uses |
 //! | `prepared` | the next memtable, created before it is needed |
 //! | `jobs` | the jobs in progress |
 //! | `value_segments` | segments of the log that are value files |
@@ -21,6 +22,7 @@
 mod covered;
 mod default_ttl;
 mod distinct;
+mod functions;
 mod jobs;
 mod memtable_choice;
 mod memtables;
@@ -34,7 +36,7 @@ mod usage;
 mod value_segments;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, Guard};
@@ -45,10 +47,10 @@ use terrane_policy::{Cursors, Design, MemtableKind, Pressure, admit_with};
 use crate::cursor::DeadRanges;
 use crate::event::{StallEffect, WriteStall};
 use crate::merge::DamagedValues;
-use crate::merge_operator::MergeOperator;
 use crate::types::{KeyspaceId, SeqNo};
 use crate::version::Version;
 use default_ttl::DefaultTtl;
+use functions::Functions;
 use jobs::lock_with_covered;
 use memtable_choice::MemtableChoice;
 use names::Names;
@@ -94,8 +96,7 @@ pub(crate) struct Tree {
     next: NextMemtable,
     usage: Arc<Usage>,
     default_ttl: DefaultTtl,
-    /// Combines operands with values, once the keyspace has an operator. It never has another one.
-    merge_operator: OnceLock<Arc<dyn MergeOperator>>,
+    pub(crate) functions: Functions,
     /// The largest sequence number of the tree, and ranges in which scans found nothing.
     dead: Arc<DeadRanges>,
     /// Segments of the log that are value files of the tree, and in which it may have further values.
@@ -145,7 +146,7 @@ impl Tree {
             choice: MemtableChoice::default(),
             next: NextMemtable::default(),
             default_ttl: DefaultTtl::default(),
-            merge_operator: OnceLock::new(),
+            functions: Functions::default(),
             dead: Arc::default(),
             value_segments: ValueSegments::default(),
         })
@@ -210,10 +211,6 @@ impl Tree {
     #[inline]
     pub(crate) fn default_ttl(&self) -> &DefaultTtl {
         &self.default_ttl
-    }
-
-    pub(crate) fn merge_operator(&self) -> &OnceLock<Arc<dyn MergeOperator>> {
-        &self.merge_operator
     }
 
     pub(crate) fn usage(&self) -> &Usage {

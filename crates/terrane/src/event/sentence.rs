@@ -65,6 +65,9 @@ impl fmt::Display for Event {
                 write!(f, "{keyspace}: dropped {dropped} without a visible entry")
             }
             Self::DesignChanged { .. } | Self::OptionChanged { .. } => self.changed(f),
+            Self::CompactionFilterInactive { keyspace, filter, reason } => {
+                write!(f, "{keyspace}: compaction filter '{filter}' is not applied: {reason}")
+            }
             Self::WritesStalled(stall) => stall.fmt(f),
             Self::WritesResumed { keyspace, cause, lasted_micros } => {
                 let lasted = time(*lasted_micros);

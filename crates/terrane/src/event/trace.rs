@@ -75,6 +75,7 @@ impl<'a> Fields<'a> {
             Event::TablesDropped { keyspace, .. } => in_keyspace("tables-dropped", keyspace),
             Event::DesignChanged { keyspace, .. } => in_keyspace("design-changed", keyspace),
             Event::OptionChanged { .. } => fields("option-changed"),
+            Event::CompactionFilterInactive { keyspace, .. } => in_keyspace("compaction-filter-inactive", keyspace),
             Event::WritesStalled(stall) => in_keyspace("writes-stalled", &stall.keyspace),
             Event::WritesResumed { keyspace, lasted_micros, .. } => Self {
                 took_micros: Some(*lasted_micros),
@@ -115,9 +116,10 @@ pub(super) fn report(logged: &LoggedEvent) {
     match event {
         Event::Failed { .. } => at!(ERROR),
         _ if error.is_some() => at!(WARN),
-        Event::WritesStalled(_) | Event::DeletesLate { .. } | Event::DeadValuesLate { .. } => {
-            at!(WARN);
-        }
+        Event::WritesStalled(_)
+        | Event::CompactionFilterInactive { .. }
+        | Event::DeletesLate { .. }
+        | Event::DeadValuesLate { .. } => at!(WARN),
         Event::FlushBegun { .. }
         | Event::FlushEnded { .. }
         | Event::JobBegun { .. }

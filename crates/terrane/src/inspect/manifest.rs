@@ -93,6 +93,12 @@ fn describe(change: &Change) -> String {
         Change::MergeOperator { keyspace, name } => {
             format!("keyspace {keyspace} merges with {name}")
         }
+        Change::CompactionFilter { keyspace, name } if name.is_empty() => {
+            format!("compactions of keyspace {keyspace} filter nothing")
+        }
+        Change::CompactionFilter { keyspace, name } => {
+            format!("compactions of keyspace {keyspace} filter with {name}")
+        }
         Change::KeyspaceTtl { keyspace, ttl_micros: 0 } => {
             format!("values of keyspace {keyspace} do not end")
         }

@@ -78,6 +78,7 @@ struct SalvagedKeyspace {
     design: Option<terrane_policy::Design>,
     ttl: Option<Duration>,
     merge_operator: Option<String>,
+    compaction_filter: Option<String>,
     tables: Vec<Arc<Table>>,
 }
 
@@ -118,7 +119,7 @@ pub fn repair_with_progress(
     if salvaged.is_empty() {
         return Err(Error::NoDatabase { path: dir.into() });
     }
-    let mut options = Options::new().open_mode(OpenMode::MustBeNew).unknown_merge_operators();
+    let mut options = Options::new().open_mode(OpenMode::MustBeNew).unknown_functions();
     if let Some(design) =
         salvaged.get(&crate::types::DEFAULT_KEYSPACE).and_then(|one| one.design.clone())
     {
@@ -136,6 +137,7 @@ pub fn repair_with_progress(
         if let Some(operator) = &salvaged.merge_operator {
             keyspace.set_merge_operator(operator)?;
         }
+        keyspace.set_compaction_filter(salvaged.compaction_filter.as_deref())?;
         let sources = (salvaged, memtables.get(id), &mut values);
         write_keyspace(&db, &keyspace, sources, (&mut report, &mut meter))?;
         // Last, because it would end the values that are put.
@@ -164,6 +166,7 @@ fn salvaged_keyspace(
         design: known.map(|keyspace| keyspace.design.clone()),
         ttl: ttl.map(Duration::from_micros),
         merge_operator: known.and_then(|keyspace| keyspace.merge_operator.clone()),
+        compaction_filter: known.and_then(|keyspace| keyspace.compaction_filter.clone()),
         tables,
     }
 }

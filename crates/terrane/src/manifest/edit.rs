@@ -59,6 +59,11 @@ pub(crate) enum Change {
         keyspace: KeyspaceId,
         name: String,
     },
+    /// Gives a keyspace a compaction filter, or takes it off if the name is empty.
+    CompactionFilter {
+        keyspace: KeyspaceId,
+        name: String,
+    },
     /// Changes the time after which the values of a keyspace end that state no time themselves, in
     /// microseconds; 0 for none.
     KeyspaceTtl {
@@ -137,6 +142,8 @@ const KEYSPACE_WITH_VALUES: u64 = 29;
 const ADD_TABLE_WITH_EXPIRY: u64 = 33;
 const KEYSPACE_TTL: u64 = 39;
 const MERGE_OPERATOR: u64 = 41;
+/// Odd, because a version that skipped it would forget the filter when it rewrites the manifest.
+const COMPACTION_FILTER: u64 = 43;
 const LAST_INGEST: u64 = 32;
 
 impl Edit {
@@ -201,10 +208,11 @@ impl Change {
                 put_varint(out, *value);
                 if matches!(self, Self::Flushed { .. }) { FLUSHED } else { KEYSPACE_TTL }
             }
-            Self::MergeOperator { keyspace, name } => {
+            Self::MergeOperator { keyspace, name } | Self::CompactionFilter { keyspace, name } => {
                 put_varint(out, keyspace.0.into());
                 put_slice(out, name.as_bytes());
-                MERGE_OPERATOR
+                let is_operator = matches!(self, Self::MergeOperator { .. });
+                if is_operator { MERGE_OPERATOR } else { COMPACTION_FILTER }
             }
             Self::AddTable { keyspace, level, run, table } => {
                 put_varint(out, keyspace.0.into());
@@ -265,10 +273,13 @@ impl Change {
             FLUSHED => {
                 Self::Flushed { keyspace: keyspace(reader)?, upto: Lsn(reader.varint("position")?) }
             }
-            MERGE_OPERATOR => Self::MergeOperator {
-                keyspace: keyspace(reader)?,
-                name: reader.text("merge operator")?.to_owned(),
-            },
+            MERGE_OPERATOR | COMPACTION_FILTER => {
+                let (keyspace, name) = (keyspace(reader)?, reader.text("function")?.to_owned());
+                match tag {
+                    MERGE_OPERATOR => Self::MergeOperator { keyspace, name },
+                    _ => Self::CompactionFilter { keyspace, name },
+                }
+            }
             KEYSPACE_TTL => {
                 let keyspace = keyspace(reader)?;
                 Self::KeyspaceTtl { keyspace, ttl_micros: reader.varint("time to live")? }
@@ -431,6 +442,8 @@ pub(super) mod tests {
             Change::RemoveTable { keyspace, table: TableId(5) },
             Change::KeyspaceTtl { keyspace, ttl_micros: 3_600_000_000 },
             Change::MergeOperator { keyspace, name: "append".into() },
+            Change::CompactionFilter { keyspace, name: "no guests".into() },
+            Change::CompactionFilter { keyspace, name: String::new() },
             Change::Keyspace { keyspace, name: "b".into(), design },
             Change::ValueFile { keyspace, file },
             Change::AddTable { keyspace, level: 2, run: RunId(8), table: values },

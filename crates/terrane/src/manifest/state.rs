@@ -51,6 +51,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) ttl_micros: u64,
     /// The name of the operator that combines operands with values.
     pub(crate) merge_operator: Option<String>,
+    /// The name of the filter that compactions apply.
+    pub(crate) compaction_filter: Option<String>,
 }
 
 impl ManifestState {
@@ -116,6 +118,10 @@ impl ManifestState {
             Change::MergeOperator { keyspace, name } => {
                 self.keyspace_mut(*keyspace)?.merge_operator = Some(name.clone());
             }
+            Change::CompactionFilter { keyspace, name } => {
+                self.keyspace_mut(*keyspace)?.compaction_filter =
+                    (!name.is_empty()).then(|| name.clone());
+            }
             Change::KeyspaceTtl { keyspace, ttl_micros } => {
                 self.keyspace_mut(*keyspace)?.ttl_micros = *ttl_micros;
             }
@@ -178,6 +184,7 @@ impl ManifestState {
             flushed: Lsn(0),
             ttl_micros: 0,
             merge_operator: None,
+            compaction_filter: None,
         };
         self.keyspaces.insert(id, Arc::new(keyspace));
         Ok(())
@@ -219,6 +226,9 @@ impl ManifestState {
             changes.push(Change::Flushed { keyspace, upto: state.flushed });
             if let Some(name) = state.merge_operator.clone() {
                 changes.push(Change::MergeOperator { keyspace, name });
+            }
+            if let Some(name) = state.compaction_filter.clone() {
+                changes.push(Change::CompactionFilter { keyspace, name });
             }
             if state.ttl_micros > 0 {
                 changes.push(Change::KeyspaceTtl { keyspace, ttl_micros: state.ttl_micros });

@@ -13,8 +13,10 @@
 //! 5. What the operator cannot combine stays as it is.
 
 use super::output::Output;
+use super::rules::DropRules;
+use super::version::Version;
 use crate::error::Result;
-use crate::merge_operator::{MergeOperator, OperandChain, Part};
+use crate::merge_operator::{OperandChain, Part};
 use crate::types::{EntryKind, SeqNo};
 
 /// What follows the gathered operands.
@@ -30,7 +32,7 @@ pub(super) enum Below<'a> {
 /// Writes the operands at the top of a stripe of one key, combined as far as possible.
 pub(super) fn write(
     operands: &mut OperandChain,
-    operator: Option<&dyn MergeOperator>,
+    rules: &DropRules,
     key: &[u8],
     below: &Below<'_>,
     output: &mut Output<'_>,
@@ -39,12 +41,17 @@ pub(super) fn write(
         Below::Value(value, seq) => Some((*seq, *value)),
         Below::Nothing | Below::Unknown => None,
     };
-    let parts = operands.take(operator, key, base);
+    let parts = operands.take(rules.operator(), key, base);
     let has_value = !matches!(below, Below::Unknown);
     for (number, Part { seq, bytes, .. }) in parts.iter().enumerate().rev() {
         // Without anything below it, the oldest operand is the value.
         let kind = if number == 0 && has_value { EntryKind::Value } else { EntryKind::Operand };
-        output.add(key, *seq, kind, bytes)?;
+        let version = Version { seq: *seq, kind, value: bytes };
+        if number + 1 == parts.len() {
+            rules.write_newest(key, version, output)?;
+        } else {
+            output.add(key, *seq, kind, bytes)?;
+        }
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use terrane_memtable::Fragment;
 use terrane_policy::TableInfo;
 
 use super::value_output::{DamagedValues, Placed, ValueOutput, ValueOutputConfig};
+use crate::compaction_filter::FilterCounts;
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::table::{FinishedTable, TableConfig, TableFileId, TableWriter, Warmer};
@@ -50,6 +51,7 @@ pub(crate) struct Output<'a> {
     fragments: std::collections::VecDeque<Fragment>,
     finished: Vec<FinishedTable>,
     paths: Vec<PathBuf>,
+    filtered: FilterCounts,
     /// Total size of the finished tables.
     finished_bytes: u64,
     /// The first grandparent that ends after the last key.
@@ -66,6 +68,7 @@ impl<'a> Output<'a> {
             fragments: std::collections::VecDeque::new(),
             finished: Vec::new(),
             paths: Vec::new(),
+            filtered: FilterCounts::default(),
             finished_bytes: 0,
             grandparent: 0,
             grandparent_bytes: 0,
@@ -91,6 +94,16 @@ impl<'a> Output<'a> {
     /// Returns the value files with values that could not be read; their entries keep their pointers.
     pub(crate) fn take_damaged(&mut self) -> DamagedValues {
         self.values.take_damaged()
+    }
+
+    /// The counts of values that a filter removed or replaced.
+    pub(super) fn filtered(&mut self) -> &mut FilterCounts {
+        &mut self.filtered
+    }
+
+    /// Returns how many values a filter removed or replaced.
+    pub(crate) fn filter_counts(&self) -> FilterCounts {
+        self.filtered
     }
 
     pub(super) fn begin(&mut self, fragments: Vec<Fragment>) {

@@ -11,7 +11,9 @@
 //! 3. A tombstone is dropped if it is in stripe 0 and no older table contains its key. Rules 1 and 2
 //!    drop all older versions among the inputs.
 //! 4. A value that has ended for all readers counts as a tombstone.
-//! 5. Of the range tombstones over a key in one stripe, only the newest is kept. A range
+//! 5. A version of the last stripe that a compaction filter removes counts as a tombstone
+//!    ([`super::filtering`]).
+//! 6. Of the range tombstones over a key in one stripe, only the newest is kept. A range
 //!    tombstone of stripe 0 is dropped if no older table overlaps it.
 
 use std::sync::Arc;
@@ -19,8 +21,10 @@ use std::sync::Arc;
 use terrane_memtable::Fragment;
 use terrane_policy::{KeyRange, TableInfo};
 
+use super::filtering::Filtering;
 use super::operands::{self, Below};
 use super::output::Output;
+use super::version::Version;
 use crate::error::Result;
 use crate::expiry::end_micros;
 use crate::merge_operator::{MergeOperator, OperandChain};
@@ -62,14 +66,6 @@ impl OlderTables {
     }
 }
 
-/// A version of the current key.
-#[derive(Clone, Copy)]
-pub(super) struct Version<'a> {
-    pub(super) seq: SeqNo,
-    pub(super) kind: EntryKind,
-    pub(super) value: &'a [u8],
-}
-
 /// Decides for each entry whether it is dropped.
 #[derive(Debug)]
 pub(crate) struct DropRules {
@@ -84,6 +80,8 @@ pub(crate) struct DropRules {
     expired_micros: u64,
     /// Combines operands.
     operator: Option<Arc<dyn MergeOperator>>,
+    /// Filters values, if the keyspace has a filter.
+    filtering: Option<Filtering>,
 }
 
 impl DropRules {
@@ -97,12 +95,18 @@ impl DropRules {
             is_bottom: false,
             expired_micros: 0,
             operator: None,
+            filtering: None,
         }
     }
 
     /// Combines operands with this operator, if there is one.
     pub(crate) fn combining(self, operator: Option<&Arc<dyn MergeOperator>>) -> Self {
         Self { operator: operator.cloned(), ..self }
+    }
+
+    /// Filters the versions that no snapshot sees, if there is a filter.
+    pub(crate) fn filtering(self, filtering: Option<Filtering>) -> Self {
+        Self { filtering, ..self }
     }
 
     pub(super) fn operator(&self) -> Option<&dyn MergeOperator> {
@@ -131,8 +135,29 @@ impl DropRules {
             }
             EntryKind::Apart | EntryKind::Expiring => Below::Unknown,
         };
-        operands::write(chain, self.operator(), key, &below, output)?;
+        operands::write(chain, self, key, &below, output)?;
         Ok(!matches!(below, Below::Unknown))
+    }
+
+    /// Writes the newest version of the current key, which is kept, unless it is in the last stripe and
+    /// the filter decides otherwise. Returns how many bytes of values were read from value files.
+    #[inline]
+    pub(super) fn write_newest(
+        &self,
+        key: &[u8],
+        version: Version<'_>,
+        output: &mut Output<'_>,
+    ) -> Result<usize> {
+        let Version { seq, kind, value } = version;
+        if let Some(filtering) = &self.filtering {
+            let stripe = self.stripe(seq);
+            let is_filtered = kind.is_value() && kind.hides_older();
+            if is_filtered && stripe == self.snapshots.len() {
+                let drops_tombstone = stripe == 0 && self.is_bottom;
+                return filtering.write(key, version, drops_tombstone, output);
+            }
+        }
+        output.add(key, seq, kind, value)
     }
 
     /// Writes the operands that are left after the last version of the current key.
@@ -147,7 +172,7 @@ impl DropRules {
             return Ok(());
         }
         let below = if self.is_bottom { Below::Nothing } else { Below::Unknown };
-        operands::write(operands, self.operator(), key, &below, output)
+        operands::write(operands, self, key, &below, output)
     }
 
     /// Applies rule 4 to values that end up to a time, in microseconds since the Unix epoch.
@@ -212,7 +237,7 @@ impl DropRules {
         seqs.iter().copied().filter(is_newest).collect()
     }
 
-    /// Applies rule 5.
+    /// Applies rule 6.
     pub(super) fn kept_fragments(&self, fragments: &[Fragment]) -> Vec<Fragment> {
         let kept = fragments.iter().filter_map(|fragment| {
             let range = KeyRange::new(&fragment.start, fragment.end.as_deref());

@@ -12,7 +12,10 @@ use super::output::NextTable;
 use super::value_output::NextValueFile;
 use super::*;
 use crate::buffer::BufferPool;
-use crate::cursor::{DeletedRanges, Source, VisibleCursor};
+use crate::compaction_filter::{
+    CompactionFilter, CompactionFilters, FilterDecision, KeyspaceFilter,
+};
+use crate::cursor::{DeletedRanges, Sight, Source, VisibleCursor};
 use crate::error::Error;
 use crate::storage::{Access, MemoryStorage, Storage};
 use crate::table::{Table, TableConfig, TableEnvironment, TableFileId};
@@ -32,6 +35,16 @@ fn merge_memtable(
     storage: &MemoryStorage,
     snapshots: &[SeqNo],
     older: OlderTables,
+    grandparents: Vec<Arc<terrane_policy::TableInfo>>,
+) -> Vec<FinishedTable> {
+    let rules = DropRules::new(snapshots.to_vec(), older);
+    merge_by(memtable, storage, rules, grandparents)
+}
+
+fn merge_by(
+    memtable: &Arc<Memtable>,
+    storage: &MemoryStorage,
+    rules: DropRules,
     grandparents: Vec<Arc<terrane_policy::TableInfo>>,
 ) -> Vec<FinishedTable> {
     let mut input = MergeCursor::new(vec![Source::Memtable(memtable.cursor())]);
@@ -64,7 +77,6 @@ fn merge_memtable(
         },
         ValueOutputConfig::inline(),
     );
-    let rules = DropRules::new(snapshots.to_vec(), older);
     merge(input, None, memtable.range_tombstones().fragments(), rules, &mut output, &mut |_| Ok(()))
         .unwrap()
 }
@@ -86,16 +98,17 @@ fn read_version(version: &Arc<Version>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {
         .runs()
         .iter()
         .map(|run| Source::Run(crate::cursor::RunCursor::new(Arc::clone(run))));
+    let sight = Sight { seq, state: 0 };
     let deleted =
-        DeletedRanges::new(std::iter::empty(), version, (&Arc::default(), seq), seq).unwrap();
+        DeletedRanges::new(std::iter::empty(), version, (&Arc::default(), seq), sight).unwrap();
     read(VisibleCursor::new(MergeCursor::new(runs), (seq, 0), deleted, None))
 }
 
 fn read_memtable(memtable: &Arc<Memtable>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {
     let sources = vec![Source::Memtable(memtable.cursor())];
+    let (none, dead, sight) = (Arc::default(), Arc::default(), Sight { seq, state: 0 });
     let deleted =
-        DeletedRanges::new(std::iter::once(memtable), &Arc::default(), (&Arc::default(), seq), seq)
-            .unwrap();
+        DeletedRanges::new(std::iter::once(memtable), &none, (&dead, seq), sight).unwrap();
     read(VisibleCursor::new(MergeCursor::new(sources), (seq, 0), deleted, None))
 }
 
@@ -169,6 +182,76 @@ fn merged_tables_read_as_the_memtable_did_at_every_snapshot() {
                 .iter()
                 .map(|table| table.info.tombstones + table.info.range_tombstones)
                 .sum();
+            assert!(has_older || !snapshots.is_empty() || tombstones == 0, "{story}");
+        }
+    }
+}
+
+/// Removes the values of a third of the keys, and replaces those of another third.
+#[derive(Debug)]
+struct Thirds;
+
+impl CompactionFilter for Thirds {
+    fn name(&self) -> &'static str {
+        "thirds"
+    }
+
+    fn decide(&self, key: &[u8], _value: &[u8]) -> FilterDecision {
+        match key[0] % 3 {
+            0 => FilterDecision::Remove,
+            1 => FilterDecision::Replace(b"replaced".to_vec()),
+            _ => FilterDecision::Keep,
+        }
+    }
+}
+
+/// Snapshots of the list read as before. Readers after them find the values filtered that no snapshot
+/// sees, and no older version in place of one that was removed.
+#[test]
+fn a_filter_decides_the_versions_that_no_snapshot_sees() {
+    let seed = seed_from_env(73);
+    let mut filters = CompactionFilters::default();
+    filters.add(Arc::new(Thirds));
+    for round in 0..150 {
+        let mut rng = Rng::new(seed + round);
+        let entries = rng.between(1, 200);
+        let memtable = random_memtable(&mut rng, entries);
+        let mut snapshots: Vec<SeqNo> = (0..rng.below(4)).map(|_| rng.below(entries + 1)).collect();
+        snapshots.sort_unstable();
+        snapshots.dedup();
+        let newest = snapshots.last().copied().unwrap_or(0);
+        let version_of = |key: &[u8]| match memtable.look_up(key, entries) {
+            terrane_memtable::Lookup::Found(seq, ..) => seq,
+            _ => 0,
+        };
+        let expected = read_memtable(&memtable, entries).into_iter().filter_map(|(key, value)| {
+            match (key[0] % 3, version_of(&key) > newest) {
+                (0, true) => None,
+                (1, true) => Some((key, b"replaced".to_vec())),
+                _ => Some((key, value)),
+            }
+        });
+        let expected: Vec<_> = expected.collect();
+        for has_older in [false, true] {
+            let filter: KeyspaceFilter = filters.find("thirds");
+            let storage = MemoryStorage::new(1);
+            let everything = terrane_policy::TableInfo::new(999, KeyRange::all(), 1);
+            let older = if has_older { vec![vec![Arc::new(everything)]] } else { vec![] };
+            let rules = DropRules::new(snapshots.clone(), OlderTables::new(older));
+            let rules = rules.filtering(Some(Filtering::new(&Arc::new(filter), &Arc::default())));
+            let tables = merge_by(&memtable, &storage, rules, vec![]);
+            let story = format!("seed {} snapshots {snapshots:?}", seed + round);
+            if tables.is_empty() {
+                assert!(!has_older && snapshots.is_empty() && expected.is_empty(), "{story}");
+                continue;
+            }
+            let version = version(&tables, &storage);
+            assert_eq!(read_version(&version, entries), expected, "{story}");
+            for &seq in &snapshots {
+                let before = read_memtable(&memtable, seq);
+                assert_eq!(read_version(&version, seq), before, "{story} at {seq}");
+            }
+            let tombstones: u64 = tables.iter().map(|table| table.info.tombstones).sum();
             assert!(has_older || !snapshots.is_empty() || tombstones == 0, "{story}");
         }
     }

@@ -211,7 +211,7 @@ impl<'a> ValueOutput<'a> {
 
 /// Returns true if an error says that a value cannot be read: it is damaged, or a device cannot read
 /// it. The attempt to open a file may fail for other reasons.
-fn is_damage(error: &Error) -> bool {
+pub(super) fn is_damage(error: &Error) -> bool {
     match error {
         Error::Corruption(_) => true,
         Error::Io(failure) => failure.operation == "read",

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Background;
 use crate::clock::{Clock, SystemClock};
+use crate::compaction_filter::CompactionFilters;
 use crate::event::Listener;
 use crate::merge_operator::MergeOperators;
 use crate::storage::{DiskStorage, Storage};
@@ -16,6 +17,7 @@ pub(crate) struct Components {
     pub(crate) background: Background,
     pub(crate) listener: Option<Listener>,
     pub(crate) merge_operators: MergeOperators,
+    pub(crate) compaction_filters: CompactionFilters,
     /// The boot id of the storage does not show whether the files lost unsynced data.
     pub(crate) is_after_power_loss: bool,
     /// A new database may share its directory with other files.
@@ -30,6 +32,7 @@ impl Default for Components {
             background: Background::Threads,
             listener: None,
             merge_operators: MergeOperators::default(),
+            compaction_filters: CompactionFilters::default(),
             is_after_power_loss: false,
             is_among_other_files: false,
         }

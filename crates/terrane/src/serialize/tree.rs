@@ -13,12 +13,16 @@ impl Serialize for TreeView {
             Admission::Stop(pressure) => ("stop", Some(pressure.to_string())),
         };
         let memtable = self.memtable_choice.as_ref().map(|choice| choice.kind.to_string());
+        let filter = self.compaction_filter.as_ref().map(|filter| &filter.name);
+        let inactive = self.compaction_filter.as_ref().and_then(|filter| filter.inactive);
         let levels = self.shape.levels.iter();
         let levels: Vec<JsonLevel<'_>> = levels.map(JsonLevel::of).collect();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("keyspace", &self.keyspace)?;
         map.serialize_entry("design", &self.design)?;
         map.serialize_entry("memtable_choice", &memtable)?;
+        map.serialize_entry("compaction_filter", &filter)?;
+        map.serialize_entry("compaction_filter_inactive", &inactive)?;
         map.serialize_entry("memtable_bytes", &self.memtable_bytes)?;
         map.serialize_entry("memtable_entries", &self.memtable_entries)?;
         map.serialize_entry("immutable_memtables", &self.immutable_memtables)?;

@@ -97,6 +97,10 @@ metrics! {
         /// and the tree change. Between the two parts tables are read, merged, written and synced.
         compaction_installing_cpu_micros: u64 = Counter(CompactionInstallingCpuMicros) Micros
             "compaction_installing_cpu_micros";
+        /// Values that compaction filters removed.
+        compaction_filter_removed: u64 = Counter(CompactionFilterRemoved) Count "compaction_filter_removed";
+        /// Values that compaction filters replaced.
+        compaction_filter_replaced: u64 = Counter(CompactionFilterReplaced) Count "compaction_filter_replaced";
         /// Tables dropped unread because a range tombstone covered them or all of their values had ended.
         tables_dropped: u64 = Counter(TablesDropped) Count "tables_dropped";
         /// Writes replayed from the log when the database was opened.

@@ -8,7 +8,7 @@ use std::fmt;
 use terrane_policy::memtable_choice::MemtableSelection;
 use terrane_policy::{Admission, Level, Run};
 
-use super::TreeView;
+use super::{CompactionFilterView, TreeView};
 use crate::human::human;
 
 /// The columns of a picture whose format has no width.
@@ -119,6 +119,12 @@ impl TreeView {
             let files = counted(shape.value_files.len(), "value file");
             let (bytes, live) = (human(bytes), human(live));
             write!(f, "\n{bytes} of values in {files}, {share:.2} times the {live} that are live")?;
+        }
+        if let Some(CompactionFilterView { name, inactive }) = &self.compaction_filter {
+            match inactive {
+                None => write!(f, "\ncompactions apply the filter '{name}'")?,
+                Some(why) => write!(f, "\ncompactions do not apply the filter '{name}': {why}")?,
+            }
         }
         for compaction in &self.compactions {
             write!(f, "\ncompacting {compaction}")?;

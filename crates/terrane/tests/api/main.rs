@@ -29,6 +29,7 @@
 //! | `cache_warming` | blocks that flushes and compactions add to the cache |
 //! | `statistics` | counters and sizes are consistent |
 //! | `merge_threads` | subcompactions |
+//! | `compaction_filters` | what filters do to values, and who sees it |
 //! | `compaction_reads` | which bytes compactions read |
 //! | `damaged_tables` | tables that compactions cannot read |
 //! | `disk_full` | a full disk, and space again |
@@ -48,6 +49,7 @@ mod cache_warming;
 mod checkpoint;
 mod checkpoint_log;
 mod close;
+mod compaction_filters;
 mod compaction_reads;
 mod damaged_tables;
 mod delete_persistence;

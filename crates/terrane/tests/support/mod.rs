@@ -4,6 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 pub mod config;
+pub mod filtered;
 pub mod model;
 pub mod openings;
 pub mod outside;

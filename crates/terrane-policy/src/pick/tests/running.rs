@@ -29,7 +29,8 @@ pub(super) fn one(text: &str, shape: &TreeShape) -> Compaction {
         }
     }
     let joined = inputs.iter().filter(|input| input.level == output).map(|input| input.run).min();
-    let reason = flush.map_or(Reason::Manual { level: inputs[0].level }, |_| Reason::Flush);
+    let reason =
+        flush.map_or(Reason::Manual { level: inputs[0].level, rewrites: false }, |_| Reason::Flush);
     Compaction {
         inputs,
         output: Output {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrane_policy::flodb::FlushTarget;
 use terrane_policy::{Design, MemtableKind};
@@ -10,6 +11,7 @@ use super::Catalog;
 use crate::engine::tree::{ActiveMemtable, Tree, new_memtable};
 use crate::error::{Error, OtherDesign, Result};
 use crate::event::{Event, PredictedChange};
+use crate::expiry::micros_of;
 use crate::manifest::Change;
 use crate::options::{IfOther, RequestedDesign};
 use crate::table::check_compression;
@@ -157,7 +159,7 @@ impl Catalog {
     pub(crate) fn set_merge_operator(&self, tree: &Tree, name: &str) -> Result<()> {
         let operator = self.context.merge_operators.find(name, tree.name())?;
         let mut guard = self.lock_manifest();
-        if let Some(present) = tree.merge_operator().get() {
+        if let Some(present) = tree.functions.merge_operator().get() {
             if present.name() == name {
                 return Ok(());
             }
@@ -171,14 +173,39 @@ impl Catalog {
         }
         let change = Change::MergeOperator { keyspace: tree.id, name: name.to_owned() };
         self.commit(manifest, vec![change])?;
-        tree.merge_operator().get_or_init(|| operator);
+        tree.functions.merge_operator().get_or_init(|| operator);
         drop(guard);
         self.record_manifest_version();
         Ok(())
     }
 
-    /// Changes the time after which values end that state no time themselves; 0 for none.
-    pub(crate) fn set_ttl(&self, tree: &Tree, ttl_micros: u64) -> Result<()> {
+    /// Gives a tree the compaction filter of this name, or none.
+    pub(crate) fn set_compaction_filter(&self, tree: &Tree, name: Option<&str>) -> Result<()> {
+        let find = |name| self.context.compaction_filters.find_registered(name, tree.name());
+        let filter = name.map(find).transpose()?;
+        self.context.health.check_writable()?;
+        let mut guard = self.lock_manifest();
+        let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
+        if tree.is_dropped() {
+            return Err(Error::invalid("keyspace", "dropped", "one that exists"));
+        }
+        if tree.functions.compaction_filter().as_ref().map(|present| present.name()) == name {
+            return Ok(());
+        }
+        let name = name.unwrap_or_default().to_owned();
+        self.commit(manifest, vec![Change::CompactionFilter { keyspace: tree.id, name }])?;
+        tree.functions.set_compaction_filter(filter);
+        drop(guard);
+        self.record_manifest_version();
+        Ok(())
+    }
+
+    /// Changes the time after which values end that state no time themselves.
+    pub(crate) fn set_ttl(&self, tree: &Tree, ttl: Option<Duration>) -> Result<()> {
+        let ttl_micros = ttl.map_or(0, micros_of);
+        if ttl.is_some() && ttl_micros == 0 {
+            return Err(Error::invalid("ttl", "less than a microsecond", "at least a microsecond"));
+        }
         self.context.health.check_writable()?;
         let mut guard = self.lock_manifest();
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;

@@ -206,6 +206,7 @@ mod tests {
             flushed: Lsn(0),
             ttl_micros: 0,
             merge_operator: None,
+            compaction_filter: None,
         }
     }
 

@@ -9,12 +9,15 @@ use terrane_policy::forecast::CompactionCost;
 use terrane_policy::{Compaction, Placement, Reason, RunId, TableInfo, soundness};
 
 use super::gate::{Gate, Pass};
+use super::inactive_filters::report_inactive_filter;
 use super::late_deletes::report_late_deletes;
 use super::merge_io::MergeIo;
+use super::merge_scope::MergeScope;
 use super::pacer::JobPacer;
 use super::picking::Picker;
 use super::record::{JobSummary, written_bytes};
 use crate::clock::CpuLaps;
+use crate::compaction_filter::FilterCounts;
 use crate::engine::catalog::{Catalog, VersionEdit};
 use crate::engine::context::{Context, JobKind};
 use crate::engine::pipeline::Pipeline;
@@ -25,7 +28,6 @@ use crate::manifest::{Change, JobRecord, describe};
 use crate::merge::DamagedValues;
 use crate::stats::{Counter, Timed};
 use crate::table::FinishedTable;
-use crate::types::SeqNo;
 use crate::value_file::FinishedValueFile;
 use crate::version::Version;
 
@@ -49,6 +51,7 @@ struct CompactionResult {
     value_files: Vec<FinishedValueFile>,
     /// Value files with values that could not be read.
     damaged: DamagedValues,
+    filtered: FilterCounts,
     /// The size of the tables that were read, in bytes.
     read_bytes: u64,
     /// The processor time of all threads that worked for the job, except the thread that runs it.
@@ -206,9 +209,13 @@ impl Compactor {
         let mut paths = Vec::new();
         let mut outcome = CompactionResult::default();
         let mut pacer = JobPacer::new(&self.context, &self.picker, tree, (compaction, shape), pass);
-        let (groups, snapshots) = (compaction.groups(shape), self.pipeline.snapshots());
+        let filter = tree.functions.active_filter();
+        // Before the snapshots are listed, and until the result is installed.
+        let _filtering = filter.as_ref().map(|_| self.catalog.filtering.begin(tree));
+        let scope = MergeScope { snapshots: self.pipeline.snapshots(), filter };
+        let groups = compaction.groups(shape);
         let planning = laps.lap();
-        let inputs = (groups, &snapshots[..]);
+        let inputs = (groups, &scope);
         let done = self.process_groups(&mut pacer, &version, inputs, &mut outcome, &mut paths);
         let merging = laps.lap() + outcome.helpers_cpu;
         let CompactionResult { consumed, tables, value_files, read_bytes, .. } = &outcome;
@@ -231,6 +238,7 @@ impl Compactor {
             tree.dead().clear();
         }
         tree.record_damaged_values(&outcome.damaged);
+        report_inactive_filter(&self.context, tree);
         let cpu = CompactionCpu { planning, merging, installing: laps.lap() };
         self.count(compaction, &outcome, start.elapsed(), cpu);
         Ok(record)
@@ -319,6 +327,8 @@ impl Compactor {
         } else {
             counters.add(Counter::Compactions, 1);
             counters.add_compaction(compaction.from_level());
+            counters.add(Counter::CompactionFilterRemoved, result.filtered.removed);
+            counters.add(Counter::CompactionFilterReplaced, result.filtered.replaced);
             counters.durations.record(Timed::Compaction, took);
             let CompactionCpu { planning, merging, installing } = cpu;
             counters.add(Counter::CompactionCpuMicros, micros(planning + merging + installing));
@@ -339,7 +349,7 @@ impl Compactor {
         &self,
         pacer: &mut JobPacer<'_>,
         version: &Arc<Version>,
-        (groups, snapshots): (Vec<InputGroup>, &[SeqNo]),
+        (groups, scope): (Vec<InputGroup>, &MergeScope),
         result: &mut CompactionResult,
         paths: &mut Vec<PathBuf>,
     ) -> Result<()> {
@@ -348,10 +358,11 @@ impl Compactor {
                 InputGroup::Keep(_) => {}
                 InputGroup::Move(table) => result.moved.push(table),
                 InputGroup::Merge(tables) => {
-                    let merged = self.merge_group(pacer, version, &tables, snapshots, paths)?;
+                    let merged = self.merge_group(pacer, version, &tables, scope, paths)?;
                     result.tables.extend(merged.tables);
                     result.value_files.extend(merged.value_files);
                     result.damaged.extend(merged.damaged);
+                    result.filtered.add(merged.filtered);
                     result.read_bytes += merged.read_bytes;
                     result.helpers_cpu += merged.helpers_cpu;
                     result.consumed.extend(tables);

@@ -17,15 +17,19 @@ use terrane_policy::{KeyRange, TableInfo, TreeShape};
 
 use super::compact::Compactor;
 use super::merge_io::{buffered_bytes, chosen_runs, chunk_bytes, fragments_of, output_bytes};
+use super::merge_scope::MergeScope;
 use super::pacer::JobPacer;
 use super::subcompactions::{Sample, Subcompaction, subcompactions};
 use crate::clock::thread_cpu_time;
+use crate::compaction_filter::FilterCounts;
 use crate::cursor::{MergeCursor, RunCursor, Source};
 use crate::error::{Error, Result};
 use crate::memory_ledger::Charge;
-use crate::merge::{Chunk, DamagedValues, DropRules, OlderTables, Output, clipped, merge};
+use crate::merge::{
+    Chunk, DamagedValues, DropRules, Filtering, OlderTables, Output, clipped, merge,
+};
 use crate::table::{FinishedTable, Table, Warmer};
-use crate::types::{MAX_SEQ, SeqNo};
+use crate::types::MAX_SEQ;
 use crate::value_file::FinishedValueFile;
 use crate::version::{OpenRun, Version};
 
@@ -39,6 +43,7 @@ pub(super) struct MergedGroup {
     pub(super) value_files: Vec<FinishedValueFile>,
     /// Value files with values that could not be read.
     pub(super) damaged: DamagedValues,
+    pub(super) filtered: FilterCounts,
     /// The size of the tables that were read, in bytes.
     pub(super) read_bytes: u64,
     /// The processor time of all threads that worked for the job, except the thread that runs it.
@@ -55,7 +60,7 @@ struct GroupMerge<'a, 'p> {
     tables: &'a [Arc<TableInfo>],
     runs: Vec<Arc<OpenRun>>,
     fragments: Vec<Fragment>,
-    snapshots: &'a [SeqNo],
+    scope: &'a MergeScope,
     /// Values that end up to this time have ended for all readers.
     expired_micros: u64,
     chunk_bytes: usize,
@@ -66,6 +71,7 @@ struct MergedFiles {
     tables: Vec<FinishedTable>,
     value_files: Vec<FinishedValueFile>,
     damaged: DamagedValues,
+    filtered: FilterCounts,
 }
 
 /// The result of a subcompaction, and the files that it created. The files are listed even if it
@@ -83,14 +89,14 @@ impl Compactor {
         pacer: &mut JobPacer<'_>,
         version: &Arc<Version>,
         tables: &[Arc<TableInfo>],
-        snapshots: &[SeqNo],
+        scope: &MergeScope,
         paths: &mut Vec<PathBuf>,
     ) -> Result<MergedGroup> {
         // Waits at the gate before it allocates memory, because only a running merge needs the
         // memory.
         pacer.proceed(Chunk::default())?;
         let fragments = fragments_of(version, tables)?;
-        let read = self.io.uncovered_tables(tables, &fragments, snapshots);
+        let read = self.io.uncovered_tables(tables, &fragments, &scope.snapshots);
         let runs = chosen_runs(version, pacer.compaction, &read);
         let design = pacer.tree.design();
         let ranges = self.key_ranges(&runs, design.table_bytes)?;
@@ -111,7 +117,7 @@ impl Compactor {
             tables,
             runs,
             fragments,
-            snapshots,
+            scope,
             expired_micros: self.pipeline.times().oldest_or_now(),
             chunk_bytes,
         };
@@ -133,6 +139,7 @@ impl Compactor {
                     merged.tables.extend(files.tables);
                     merged.value_files.extend(files.value_files);
                     merged.damaged.extend(files.damaged);
+                    merged.filtered.add(files.filtered);
                 }
                 // `Closed` only says that a subcompaction stopped because another one failed.
                 Err(error)
@@ -223,9 +230,13 @@ impl GroupMerge<'_, '_> {
             Some(start) => input.seek(start, MAX_SEQ)?,
         }
         let older = OlderTables::new(compaction.older_tables(shape));
-        let rules = DropRules::new(self.snapshots.to_vec(), older);
-        let rules =
-            rules.expiring_up_to(self.expired_micros).combining(tree.merge_operator().get());
+        let rules = DropRules::new(self.scope.snapshots.clone(), older);
+        let filter = self.scope.filter.as_ref();
+        let filtering = filter.map(|filter| Filtering::new(filter, self.version.values()));
+        let rules = rules
+            .expiring_up_to(self.expired_micros)
+            .combining(tree.functions.merge_operator().get())
+            .filtering(filtering);
         let level = compaction.output.level;
         let grandparents = grandparents(shape, level, self.tables);
         // Values that have ended become tombstones of the time at which they ended.
@@ -249,7 +260,7 @@ impl GroupMerge<'_, '_> {
         let tables = merge(input, end, fragments, rules, &mut output, &mut proceed);
         paths.extend_from_slice(output.paths());
         let (value_files, damaged) = (output.take_value_files(), output.take_damaged());
-        Ok(MergedFiles { tables: tables?, value_files, damaged })
+        Ok(MergedFiles { tables: tables?, value_files, damaged, filtered: output.filter_counts() })
     }
 }
 

@@ -12,6 +12,7 @@ use super::log_home::{self, LogHome};
 use super::parts::{Opened, Parts, Places};
 use crate::consistency;
 use crate::engine::catalog::{DEFAULT_NAME, LOCK, check_design};
+use crate::engine::jobs::report_inactive_filter;
 use crate::error::{Error, IoFailure, Result};
 use crate::event::Event;
 use crate::manifest::{self, Change, FileManifest, Manifest, ManifestState, ValueFileRecord};
@@ -73,6 +74,9 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     parts.catalog.resize_cache();
     for event in changed_options {
         parts.context.events.emit(event);
+    }
+    for tree in parts.catalog.trees().values() {
+        report_inactive_filter(&parts.context, tree);
     }
     if let Some(design) = options.given_design().and_then(RequestedDesign::to_change) {
         let changed = parts.catalog.tree(DEFAULT_KEYSPACE);

@@ -155,6 +155,7 @@ fn context(
         storage: components.storage,
         clock: components.clock,
         merge_operators: components.merge_operators,
+        compaction_filters: components.compaction_filters,
         counters,
         ledger,
         tables,
@@ -182,8 +183,10 @@ fn open_tree(id: KeyspaceId, keyspace: &KeyspaceState, context: &Context) -> Res
     tree.default_ttl().set(keyspace.ttl_micros);
     if let Some(operator) = &keyspace.merge_operator {
         let operator = context.merge_operators.find(operator, &keyspace.name)?;
-        tree.merge_operator().get_or_init(|| operator);
+        tree.functions.merge_operator().get_or_init(|| operator);
     }
+    let filter = keyspace.compaction_filter.as_deref();
+    tree.functions.set_compaction_filter(filter.map(|name| context.compaction_filters.find(name)));
     tree.set_design_before(keyspace.design_before.clone());
     Ok(tree)
 }

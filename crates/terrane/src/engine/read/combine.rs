@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
+use super::Reader;
 use super::lookup::{ReadAt, value_of};
-use super::{AsOf, Reader};
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
 use crate::expiry::ReadTime;
@@ -30,7 +30,7 @@ impl Reader {
         newest: FoundVersion,
         time: &ReadTime<'_>,
     ) -> Result<Value> {
-        let operator = tree.merge_operator().get().map(Arc::as_ref);
+        let operator = tree.functions.merge_operator().get().map(Arc::as_ref);
         let seq = newest.seq;
         let mut chain = OperandChain::default();
         let mut next = Some(newest);
@@ -46,8 +46,7 @@ impl Reader {
                 next = self.find_decided(state, key, ReadAt::Held(before))?;
             }
         }
-        let at = AsOf { seq, micros: time.micros() };
-        let view = self.view_of(tree, Arc::clone(state), at, seq);
+        let view = self.view_of(tree, Arc::clone(state), (seq, time.micros()), seq);
         let mut cursor = None;
         view.put_cursor_from(&mut cursor, key, None)?;
         let cursor = cursor.filter(|cursor| cursor.is_valid() && cursor.key() == key);

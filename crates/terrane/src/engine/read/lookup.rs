@@ -24,9 +24,14 @@ use crate::version::OpenRun;
 
 impl Reader {
     /// Returns the value of `key` as of `at`, or now.
-    pub(crate) fn get(&self, tree: &Tree, key: &[u8], at: Option<AsOf>) -> Result<Option<Value>> {
+    pub(crate) fn get(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        at: Option<AsOf<'_>>,
+    ) -> Result<Option<Value>> {
         let sample = Sample::begin();
-        let (state, found) = self.find_newest(tree, key, at.map(|at| at.seq))?;
+        let (state, found) = self.find_newest(tree, key, at)?;
         let value = match found {
             Some(operand) if operand.kind == EntryKind::Operand => {
                 self.get_combined((tree, state), key, operand, at)?
@@ -45,7 +50,7 @@ impl Reader {
         (tree, state): (&Tree, Guard<Arc<TreeState>>),
         key: &[u8],
         operand: FoundVersion,
-        at: Option<AsOf>,
+        at: Option<AsOf<'_>>,
     ) -> Result<Option<Value>> {
         let time = self.time(at);
         if at.is_some() || !state.reclaims_versions() {
@@ -65,9 +70,9 @@ impl Reader {
     }
 
     /// Returns whether `key` has a value as of `at`, or now. Reads no value that is stored apart.
-    pub(crate) fn contains(&self, tree: &Tree, key: &[u8], at: Option<AsOf>) -> Result<bool> {
+    pub(crate) fn contains(&self, tree: &Tree, key: &[u8], at: Option<AsOf<'_>>) -> Result<bool> {
         let sample = Sample::begin();
-        let (_, found) = self.find_newest(tree, key, at.map(|at| at.seq))?;
+        let (_, found) = self.find_newest(tree, key, at)?;
         let exists = found.is_some_and(|found| self.time(at).is_value(found.kind, &found.value));
         self.count_found(exists);
         sample.end(&self.context.counters.durations, Timed::Get);
@@ -81,24 +86,24 @@ impl Reader {
         }
     }
 
-    /// Returns the newest version of `key` as of `seq`, or now, and the state that has it.
+    /// Returns the newest version of `key` as of `at`, or now, and the state that has it.
     #[inline]
     fn find_newest(
         &self,
         tree: &Tree,
         key: &[u8],
-        seq: Option<SeqNo>,
+        at: Option<AsOf<'_>>,
     ) -> Result<(Guard<Arc<TreeState>>, Option<FoundVersion>)> {
         self.context.health.check_open()?;
         self.context.counters.add(Counter::Gets, 1);
         // The state is loaded before the sequence number, so that it contains everything that is
         // visible at that number.
-        let state = tree.state();
+        let state = Self::state(tree, at);
         let now = || ReadAt::Visible(state.readable(self.pipeline.visible()));
-        let at = seq.map_or_else(now, ReadAt::Held);
-        match self.find(&state, key, at)? {
+        let read_at = at.map_or_else(now, |at| ReadAt::Held(at.seq));
+        match self.find(&state, key, read_at)? {
             Answer::Decided(found) => Ok((state, found)),
-            Answer::Overwritten if seq.is_some() => Err(overwritten()),
+            Answer::Overwritten if at.is_some() => Err(overwritten()),
             Answer::Overwritten => {
                 drop(state);
                 self.find_held(tree, key)

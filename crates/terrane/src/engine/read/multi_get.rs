@@ -46,7 +46,7 @@ impl Reader {
         &self,
         tree: &Tree,
         keys: &[K],
-        at: Option<AsOf>,
+        at: Option<AsOf<'_>>,
     ) -> Result<Vec<Option<Value>>> {
         let sample = Sample::begin();
         let seq = at.map(|at| at.seq);
@@ -58,7 +58,7 @@ impl Reader {
         let seq = seq.or(held.as_ref().map(|held| held.seq));
         // The state is loaded before the sequence number, so that it contains everything that is
         // visible at that number.
-        let state = tree.state();
+        let state = Self::state(tree, at);
         if seq.is_none() && state.reclaims_versions() {
             // After the check above, the tree has received a memtable that overwrites versions in
             // place.

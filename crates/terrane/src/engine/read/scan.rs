@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use arc_swap::Guard;
 use terrane_memtable::Memtable;
 
 use super::{AsOf, Reader};
 use crate::clock::Clock;
 use crate::cursor::{
-    DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Source, ValueSource,
+    DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Sight, Source, ValueSource,
     VisibleCursor,
 };
 use crate::engine::tree::{Tree, TreeState};
@@ -22,7 +23,10 @@ pub(crate) struct ReadView {
     dead: Arc<DeadRanges>,
     /// The state contains every write up to this sequence number.
     known: SeqNo,
-    at: AsOf,
+    /// The view has the versions up to this sequence number.
+    seq: SeqNo,
+    /// It has the values that end after this time, in microseconds since the Unix epoch.
+    micros: u64,
     /// Combines operands with values, if the tree has an operator.
     operator: Option<Arc<dyn MergeOperator>>,
     /// The results of a scan that was done, which are then all that cursors of the view walk.
@@ -31,20 +35,21 @@ pub(crate) struct ReadView {
 
 impl Reader {
     /// Returns a view of a tree as of `at`, or now.
-    pub(crate) fn view(&self, tree: &Tree, at: Option<AsOf>) -> Result<ReadView> {
+    pub(crate) fn view(&self, tree: &Tree, at: Option<AsOf<'_>>) -> Result<ReadView> {
         self.context.health.check_open()?;
         // This number is read before the state, because the state may lack writes that become
         // visible later.
         let known = at.map_or_else(|| self.pipeline.visible(), |at| at.seq);
         // The state is loaded before the sequence number, so that it contains everything that is
         // visible at that number.
-        let state = tree.state_arc();
-        let at = at.unwrap_or_else(|| {
+        let state = Guard::into_inner(Self::state(tree, at));
+        let now = || {
             let seq = state.readable(self.pipeline.visible());
             // The values that end and are visible at that number were noted before it was visible.
             let micros = if state.may_expire() { self.pipeline.times().now_micros() } else { 0 };
-            AsOf { seq, micros }
-        });
+            (seq, micros)
+        };
+        let at = at.map_or_else(now, |at| (at.seq, at.micros));
         Ok(self.view_of(tree, state, at, known))
     }
 
@@ -53,13 +58,13 @@ impl Reader {
         &self,
         tree: &Tree,
         state: Arc<TreeState>,
-        at: AsOf,
+        (seq, micros): (SeqNo, u64),
         known: SeqNo,
     ) -> ReadView {
         let dead = Arc::clone(tree.dead());
         // Loaded after the number, so that it is known if operands are visible.
-        let operator = tree.merge_operator().get().cloned();
-        ReadView { state, dead, known, at, operator, results: None }
+        let operator = tree.functions.merge_operator().get().cloned();
+        ReadView { state, dead, known, seq, micros, operator, results: None }
     }
 }
 
@@ -117,8 +122,12 @@ impl ReadView {
     }
 
     fn visible(&self, merge: MergeCursor, limit: Option<&[u8]>) -> Result<VisibleCursor> {
-        let AsOf { seq, micros } = self.at;
-        Ok(VisibleCursor::new(merge, (seq, micros), self.deleted()?, limit.map(Into::into)))
+        Ok(VisibleCursor::new(
+            merge,
+            (self.seq, self.micros),
+            self.deleted()?,
+            limit.map(Into::into),
+        ))
     }
 
     /// Returns a cursor without a position.
@@ -155,9 +164,9 @@ impl ReadView {
     }
 
     fn deleted(&self) -> Result<DeletedRanges> {
-        let TreeState { version, .. } = &*self.state;
-        let dead = (&self.dead, self.known);
-        DeletedRanges::new(self.state.memtables(), version, dead, self.at.seq)
+        let TreeState { version, number, .. } = &*self.state;
+        let sight = Sight { seq: self.seq, state: *number };
+        DeletedRanges::new(self.state.memtables(), version, (&self.dead, self.known), sight)
     }
 
     /// Returns true if the sequence number of the view must be held, because a memtable reclaims
@@ -184,7 +193,7 @@ impl ReadView {
     }
 
     pub(crate) fn seq(&self) -> SeqNo {
-        self.at.seq
+        self.seq
     }
 }
 
@@ -213,11 +222,12 @@ mod tests {
         let pipeline = engine.pipeline();
         // The range is recorded as dead; the put must remove that record.
         assert_eq!(db.iter().unwrap().count(), 0);
-        assert!(tree.dead().around(b"k150", pipeline.visible()).is_some());
+        let sight = Sight { seq: pipeline.visible(), state: tree.state().number };
+        assert!(tree.dead().around(b"k150", sight).is_some());
         let before = engine.view(tree, None).unwrap();
         pipeline.rotate(&mut pipeline.lock(), tree, crate::event::FlushReason::Requested);
         db.put("k150", "there").unwrap();
-        let late = ReadView { at: AsOf { seq: pipeline.visible(), micros: 0 }, ..before };
+        let late = ReadView { seq: pipeline.visible(), micros: 0, ..before };
         let mut cursor = None;
         late.put_cursor_from(&mut cursor, b"k", None).unwrap();
         assert!(!cursor.unwrap().is_valid(), "its state is the old one");

@@ -147,7 +147,7 @@ fn claims(shape: &TreeShape, is_claimed: impl Fn(&TableId) -> bool) -> Vec<Compa
         let (level, run) = (place.level, place.run);
         let inputs = vec![Input { level, run, tables: vec![Arc::clone(place.table)] }];
         let output = Output { level, placement: Placement::Join(run) };
-        let reason = Reason::Manual { level };
+        let reason = Reason::Manual { level, rewrites: false };
         Compaction { inputs, output, relocated: Vec::new(), reason }
     });
     compactions.collect()

@@ -56,7 +56,7 @@ impl Flusher {
         let rules = DropRules::new(snapshots.clone(), OlderTables::new(target.older_tables()));
         let rules = rules
             .expiring_up_to(self.pipeline.times().oldest_or_now())
-            .combining(tree.merge_operator().get());
+            .combining(tree.functions.merge_operator().get());
         let fragments = deleted_ranges(immutable, target, &replaced, &rules)?;
         let (runs, read_bytes) = self.runs_read(target, &replaced, &fragments, &snapshots);
         let chunk_bytes = chunk_bytes(settings.memory_budget_bytes(), runs.len());

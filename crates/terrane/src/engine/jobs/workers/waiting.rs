@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use terrane_policy::{Compaction, KeyRange, PickContext, ValueFileId, manual, manual_collection};
+use terrane_policy::{
+    Compaction, KeyRange, PickContext, Reason, ValueFileId, manual, manual_collection,
+};
 
 use super::Jobs;
 use super::threads::PanicGuard;
@@ -162,7 +164,7 @@ impl Jobs {
                 if let Some(error) = stuck.and_then(|stuck| jobs.damage_to(&stuck)) {
                     return Err(error);
                 }
-                let job = job.map(|job| self.compactor.begin(&mut jobs, job));
+                let job = job.map(|job| self.compactor.begin(&mut jobs, filtered(tree, job)));
                 (job, level == last && level > 0)
             };
             match job {
@@ -248,6 +250,18 @@ impl Jobs {
             }
             damage.map_or(Ok(true), Err)
         })
+    }
+}
+
+/// Returns a requested compaction that also rewrites the tables that would stay in its output level, for
+/// the filter of the keyspace if it has one.
+fn filtered(tree: &Tree, job: Compaction) -> Compaction {
+    match job.reason {
+        Reason::Manual { level, .. } if level == job.output.level => {
+            let rewrites = tree.functions.active_filter().is_some();
+            Compaction { reason: Reason::Manual { level, rewrites }, ..job }
+        }
+        _ => job,
     }
 }
 

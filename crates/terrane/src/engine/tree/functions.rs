@@ -1,0 +1,37 @@
+//! The functions of an application that a tree uses.
+
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwapOption;
+
+use crate::compaction_filter::KeyspaceFilter;
+use crate::merge_operator::MergeOperator;
+
+/// The functions of a tree.
+#[derive(Debug, Default)]
+pub(crate) struct Functions {
+    merge_operator: OnceLock<Arc<dyn MergeOperator>>,
+    compaction_filter: ArcSwapOption<KeyspaceFilter>,
+}
+
+impl Functions {
+    /// What combines operands with values, once the keyspace has an operator. It never has another one.
+    #[inline]
+    pub(crate) fn merge_operator(&self) -> &OnceLock<Arc<dyn MergeOperator>> {
+        &self.merge_operator
+    }
+
+    /// The filter of compactions, whether it is applied or not.
+    pub(crate) fn compaction_filter(&self) -> Option<Arc<KeyspaceFilter>> {
+        self.compaction_filter.load_full()
+    }
+
+    /// The filter of compactions that begin now.
+    pub(crate) fn active_filter(&self) -> Option<Arc<KeyspaceFilter>> {
+        self.compaction_filter().filter(|filter| filter.inactive_reason().is_none())
+    }
+
+    pub(crate) fn set_compaction_filter(&self, filter: Option<KeyspaceFilter>) {
+        self.compaction_filter.store(filter.map(Arc::new));
+    }
+}

@@ -1,0 +1,35 @@
+//! The functions that an application registers.
+
+use std::sync::Arc;
+
+use super::Options;
+use crate::compaction_filter::CompactionFilter;
+use crate::merge_operator::MergeOperator;
+
+impl Options {
+    /// Registers a merge operator, for keyspaces that are stored with its name. The built-in operators
+    /// `counter_add`, `append`, `max`, `min` and `set_union` need no registration. See
+    /// [`Keyspace::set_merge_operator`](crate::Keyspace::set_merge_operator).
+    #[must_use]
+    pub fn merge_operator(mut self, operator: impl MergeOperator) -> Self {
+        self.components.merge_operators.add(Arc::new(operator));
+        self
+    }
+
+    /// Registers a compaction filter, for keyspaces that are stored with its name. See
+    /// [`Keyspace::set_compaction_filter`](crate::Keyspace::set_compaction_filter).
+    #[must_use]
+    pub fn compaction_filter(mut self, filter: impl CompactionFilter) -> Self {
+        self.components.compaction_filters.add(Arc::new(filter));
+        self
+    }
+
+    /// Opens keyspaces whose operators nobody registered, without combining their operands, and lets
+    /// keyspaces have filters that nobody registered.
+    #[must_use]
+    pub(crate) fn unknown_functions(mut self) -> Self {
+        self.components.merge_operators.accept_unknown();
+        self.components.compaction_filters.accept_unknown();
+        self
+    }
+}
