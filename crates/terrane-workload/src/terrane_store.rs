@@ -30,7 +30,7 @@ impl Store for TerraneStore {
     fn set_testing(&self, is_on: bool) -> Result<(), StoreError> {
         let design = match is_on {
             true => testing_design(&self.db.design()),
-            false => self.db.design_before().unwrap_or_else(|| self.db.design()),
+            false => self.db.default_keyspace().design_before().unwrap_or_else(|| self.db.design()),
         };
         self.db.set_design(design).map_err(StoreError::during("change the design"))
     }

@@ -37,7 +37,7 @@ pub(crate) fn run(dir: &Path) -> Result<()> {
     db.wait_for_compactions()?;
     println!("{}", db.tree());
     assert!(db.tree().shape.run_count() as u64 <= forecast.after.runs + 1);
-    assert_eq!(db.design_before(), Some(tiering.clone()));
+    assert_eq!(db.default_keyspace().design_before(), Some(tiering.clone()));
     db.close()?;
 
     // A program that is started with another design changes it when it opens the database.

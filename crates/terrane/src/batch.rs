@@ -223,6 +223,8 @@ pub(crate) struct Batch {
     /// Puts with a time to live. Until [`Self::with_ends`] their stored values begin with that time in
     /// place of their end.
     has_ttls: bool,
+    /// Puts with the time of their end.
+    has_ends: bool,
     /// Some operations are merges.
     has_merges: bool,
     /// The error of the first invalid operation; with such an error, the whole batch is rejected.
@@ -263,6 +265,28 @@ impl Batch {
         self.has_ttls = true;
         let stored = stored(micros_of(ttl), value);
         self.add(keyspace, Op::PutExpiring { key, stored: &stored });
+        self.check_times();
+    }
+
+    /// Adds a put whose value ends at a time. Not together with times to live.
+    pub(crate) fn add_ending(
+        &mut self,
+        keyspace: KeyspaceId,
+        (key, value): (&[u8], &[u8]),
+        end_micros: u64,
+    ) {
+        self.has_ends = true;
+        let stored = stored(end_micros, value);
+        self.add(keyspace, Op::PutExpiring { key, stored: &stored });
+        self.check_times();
+    }
+
+    /// Refuses a batch in which a time could be an end or a time to live.
+    fn check_times(&mut self) {
+        if self.has_ends && self.has_ttls {
+            let found = "with a time to live, next to values that end at a given time";
+            self.refuse(Error::invalid("batch", found, "with times of one kind"));
+        }
     }
 
     /// Returns true if some operations are merges.
@@ -313,6 +337,7 @@ impl Batch {
         self.user_bytes += other.user_bytes;
         self.deletes_ranges |= other.deletes_ranges;
         self.has_ttls |= other.has_ttls;
+        self.has_ends |= other.has_ends;
         self.has_merges |= other.has_merges;
         for keyspace in &other.keyspaces {
             if !self.keyspaces.contains(keyspace) {
@@ -358,6 +383,7 @@ impl Batch {
         self.keyspaces.clear();
         self.deletes_ranges = false;
         self.has_ttls = false;
+        self.has_ends = false;
         self.has_merges = false;
         self.refused = None;
     }

@@ -25,6 +25,7 @@
 
 mod catalog;
 mod context;
+mod feed;
 mod filtering;
 mod jobs;
 mod life;
@@ -39,7 +40,7 @@ pub(crate) use context::Context;
 pub(crate) use filtering::KeptStates;
 pub(crate) use jobs::IngestTables;
 pub(crate) use life::Opened;
-pub(crate) use pipeline::WrittenKeys;
+pub(crate) use pipeline::{Following, WrittenKeys};
 pub(crate) use read::{AsOf, Collected, Estimate, NewerVersions, ReadView};
 pub(crate) use tree::{Tree, memtable_config, pressure_of};
 pub(crate) use write::{Basis, Commit, Write, insert_one};
@@ -160,11 +161,6 @@ impl Engine {
         since: SeqNo,
     ) -> Result<bool> {
         self.parts.reader.is_range_changed(tree, range, since)
-    }
-
-    /// Makes the whole log durable.
-    pub(crate) fn sync_log(&self) -> Result<()> {
-        self.parts.pipeline.sync_log()
     }
 
     /// Returns the value of `key` as of `at`, or now.

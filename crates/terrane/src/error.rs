@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use facts::{Corruption, Invalid, IoFailure};
+pub use facts::{ChangesGone, Corruption, Invalid, IoFailure};
 pub use other_design::OtherDesign;
 
 /// The result of a fallible operation.
@@ -150,6 +150,8 @@ pub enum Error {
         /// How often the transaction was run.
         attempts: u32,
     },
+    /// The log no longer has the changes after a position; see [`Db::changes`](crate::Db::changes).
+    ChangesGone(Box<ChangesGone>),
     /// The database was closed.
     Closed,
     /// The database was opened read-only.
@@ -190,6 +192,7 @@ impl Error {
             | Self::UnfinishedCheckpoint { .. }
             | Self::NoLogDirectory { .. }
             | Self::LogDirectoryTaken { .. }
+            | Self::ChangesGone(_)
             | Self::ReadOnly => ErrorKind::Invalid,
             Self::Corruption(_) => ErrorKind::Corruption,
             Self::Unsupported { .. } | Self::Unknown { .. } => ErrorKind::Unsupported,
@@ -297,6 +300,7 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Self::Conflict { attempts } => conflict(f, *attempts),
+            Self::ChangesGone(gone) => gone.fmt(f),
             Self::Closed => f.write_str("the database is closed; open it again"),
             Self::ReadOnly => f.write_str("the database is open read-only; open it for writing"),
             Self::Poisoned(cause) => write!(

@@ -36,6 +36,7 @@
 //! | read, modify, write | [`Db::transaction`], [`Db::update`], [`Db::compare_and_swap`], [`Db::put_if_absent`] |
 //! | create independent trees | [`Db::keyspace`] |
 //! | shape trees | [`Db::set_design`], [`Db::compact_range`], [`policy::catalogue`] |
+//! | follow the writes, for another database | [`Db::changes`], [`Options::keep_changes`] |
 //! | follow background activity | [`Options::on_event`], [`Db::events`] |
 //! | copy, inspect, verify, repair | [`Db::checkpoint`], [`inspect`] |
 //! | test with crashes and faults | [`storage::MemoryStorage`], [`storage::FaultStorage`] |
@@ -52,6 +53,7 @@
 
 mod batch;
 mod buffer;
+mod changes;
 mod checksum;
 mod clock;
 mod codec;
@@ -112,11 +114,14 @@ mod wal;
 mod write_batch;
 mod write_options;
 
+pub use changes::{Change, ChangeBatch, ChangedKeyspace, Changes};
 pub use clock::{Clock, JobTime, ManualClock, SystemClock};
 pub use compaction_filter::{CompactionFilter, FilterDecision};
 pub use db::Db;
 pub use durability::Durability;
-pub use error::{Corruption, Error, ErrorKind, Invalid, IoFailure, OtherDesign, Result};
+pub use error::{
+    ChangesGone, Corruption, Error, ErrorKind, Invalid, IoFailure, OtherDesign, Result,
+};
 pub use event::{
     BackgroundWork, Event, FlushReason, LoggedEvent, PredictedChange, StallEffect, WriteStall,
 };
@@ -126,7 +131,9 @@ pub use iterator::Iter;
 pub use keys::Keys;
 pub use keyspace::{Keyspace, KeyspaceOptions};
 pub use merge_operator::MergeOperator;
-pub use options::{Background, OpenMode, OptionInfo, Options, ReadMode, WriteMode, WritePath};
+pub use options::{
+    Background, KeepChanges, OpenMode, OptionInfo, Options, ReadMode, WriteMode, WritePath,
+};
 pub use range::KeyBounds;
 pub use snapshot::Snapshot;
 pub use stats::{

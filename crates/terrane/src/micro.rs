@@ -77,7 +77,12 @@ pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
         database: 1,
         lock: None,
     };
-    let config = LogConfig { segment_bytes: 64 << 20, reuses_files: true, may_be_linked: false };
+    let config = LogConfig {
+        segment_bytes: 64 << 20,
+        reuses_files: true,
+        may_be_linked: false,
+        retention: None,
+    };
     let sync = Arc::new(LogSync::new(counters));
     let mut log = LogWriter::begin(environment, config, sync, &replayed, 0, Lsn(0))
         .expect("there is room for a log");

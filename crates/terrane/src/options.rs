@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `components` | storage, clock and threads, which are injected |
 //! | `declare` | the macro behind the declaration |
+//! | `keep_changes` | how long the log keeps changes |
 //! | `if_new` | values for the creation of a database only, and changes of its design |
 //! | `requested_design` | a design, and how an opening treats another stored one |
+//! | `settings` | the values of all options as the engine reads them |
 //! | `values` | the types of options and their text forms |
 //!
 //! Options are stored with the database. Options passed to a later opening override the stored
@@ -16,7 +18,9 @@ mod components;
 mod declare;
 mod functions;
 mod if_new;
+mod keep_changes;
 mod requested_design;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -39,6 +43,7 @@ use crate::table::CacheWarming;
 pub(crate) use components::Components;
 pub use declare::OptionInfo;
 use declare::options;
+pub use keep_changes::KeepChanges;
 pub(crate) use requested_design::{IfOther, RequestedDesign};
 pub(crate) use values::LogDir;
 pub use values::{Background, OpenMode, ReadMode, WriteMode, WritePath};
@@ -192,6 +197,14 @@ options! {
     accepts "1 MiB to 1 TiB" where |bytes| (1 << 20..=1 << 40).contains(&bytes.0),
     trade_off "A longer log means fewer small flushes, but a longer recovery.",
     takes_effect "when the database is opened";
+
+    /// How much of the log is kept for `Db::changes` after its writes have been flushed. Each flush
+    /// then syncs the log. Not together with `delete_persistence`, because the log keeps deleted
+    /// values.
+    keep_changes: KeepChanges as KeepChanges = KeepChanges::NONE,
+    accepts "`none`, at least 1MiB such as `10GiB`, at least 1s such as `24h`, or both such as `24h,10GiB`" where |keep| keep.is_valid(),
+    trade_off "Readers of changes may fall behind further, but the log takes more space.",
+    takes_effect "when the database is opened";
 }
 
 fn default_design() -> Design {
@@ -333,49 +346,4 @@ impl Options {
 
 fn parse<T: FromStr>(name: &'static str, value: &str, accepted: &str) -> Result<T> {
     value.parse().map_err(|_| Error::invalid(name, format!("'{value}'"), accepted))
-}
-
-impl Settings {
-    pub(crate) fn memory_budget_bytes(&self) -> u64 {
-        self.memory_budget.0
-    }
-
-    /// The most that the cache may take.
-    pub(crate) fn cache_bytes_max(&self) -> u64 {
-        if self.cache_bytes.0 == 0 { u64::MAX } else { self.cache_bytes.0 }
-    }
-
-    /// The number of table files that may stay open: the option, but at most half of the limit of the
-    /// process, so that it cannot starve flushes and the application.
-    pub(crate) fn open_files_max(&self) -> usize {
-        process_files_max().map_or(self.open_files, |max| self.open_files.min((max / 2).max(1)))
-    }
-
-    pub(crate) fn sync_bytes(&self) -> u64 {
-        self.sync_bytes.0
-    }
-
-    /// The delete persistence time in microseconds.
-    pub(crate) fn delete_persistence_micros(&self) -> Option<u64> {
-        self.delete_persistence.0
-    }
-
-    /// The age at which a tombstone is due: 90 % of the delete persistence time, which leaves a tenth
-    /// for the compactions.
-    pub(crate) fn tombstone_age_micros(&self) -> Option<u64> {
-        self.delete_persistence.0.map(|micros| micros - micros / 10)
-    }
-
-    /// The age at which a memtable with deletes is flushed: a tenth of the delete persistence time.
-    pub(crate) fn memtable_age_micros(&self) -> Option<u64> {
-        self.delete_persistence.0.map(|micros| micros / 10)
-    }
-
-    pub(crate) fn log_segment_bytes(&self) -> u64 {
-        self.log_segment_bytes.0
-    }
-
-    pub(crate) fn log_bytes_max(&self) -> u64 {
-        self.log_bytes_max.0
-    }
 }

@@ -13,7 +13,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::durability::Durability;
 use crate::io_budget::IoBudget;
-use crate::options::{ReadMode, WriteMode, WritePath};
+use crate::options::{KeepChanges, ReadMode, WriteMode, WritePath};
 use crate::stats::{Latencies, LevelStats, Stats, Times};
 use crate::table::CacheWarming;
 
@@ -42,6 +42,7 @@ as_text! {
     CacheWarming, "cache warming";
     Durability, "durability";
     IoBudget, "I/O budget";
+    KeepChanges, "changes to keep";
     ReadMode, "read mode";
     WriteMode, "write mode";
     WritePath, "write path";

@@ -28,12 +28,16 @@
 //! | `segment_reader`, `recover` | read the log back and decide where it ends |
 //! | `value_places` | finds large values in records |
 //! | `log_notes` | the manifest versions that headers state |
+//! | `kept` | segments that are kept for readers of changes |
+//! | `change_scan` | reads committed batches of a log in use |
 
 mod ahead;
 mod append;
+mod change_scan;
 mod format;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
+mod kept;
 mod log_notes;
 mod next_segment;
 mod notes;
@@ -52,7 +56,9 @@ mod zeroed;
 pub(crate) use ahead::{
     EndedSegment, HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare,
 };
+pub(crate) use change_scan::{ChangeScan, Gone, LogInUse, LoggedBatch, ReadLimit, Scanned};
 pub(crate) use format::RecordKind;
+pub(crate) use kept::{LogPart, LogRetention};
 pub(crate) use log_notes::LogNotes;
 pub(crate) use next_segment::{EndedEarly, Ending};
 pub(crate) use notes::state_copy;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::batch::{Batch, Op};
+use crate::changes::Change;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keyspace::Keyspace;
@@ -122,6 +123,34 @@ impl WriteBatch {
     ) -> &mut Self {
         let (key, operand) = (key.as_ref(), operand.as_ref());
         self.of(keyspace).add(keyspace.id(), Op::Merge { key, operand })
+    }
+
+    /// Repeats a change of another database in a keyspace of this one. A value ends at the same time
+    /// as there.
+    ///
+    /// The batch is refused if the change is not an operation on keys
+    /// ([`Change::NotLogged`](crate::Change::NotLogged)), or if the batch has puts of its own with a time
+    /// to live next to repeated ones.
+    pub fn repeat_in(&mut self, keyspace: &Keyspace, change: &Change<'_>) -> &mut Self {
+        let id = keyspace.id();
+        self.of(keyspace);
+        match *change {
+            Change::Put { key, value, ends_micros: None, .. } => {
+                self.add(id, Op::Put { key, value })
+            }
+            Change::Put { key, value, ends_micros: Some(end), .. } => {
+                self.operations.add_ending(id, (key, value), end);
+                self
+            }
+            Change::Delete { key, .. } => self.add(id, Op::Delete { key }),
+            Change::DeleteRange { start, end, .. } => self.add(id, Op::DeleteRange { start, end }),
+            Change::Merge { key, operand, .. } => self.add(id, Op::Merge { key, operand }),
+            Change::NotLogged => {
+                let found = "not an operation on keys";
+                self.operations.refuse(Error::invalid("change", found, "a put, delete or merge"));
+                self
+            }
+        }
     }
 
     /// Puts a value that ends, as it is stored.

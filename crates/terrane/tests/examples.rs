@@ -19,6 +19,7 @@ macro_rules! examples {
 
 examples! {
     backup: "../examples/backup.rs"
+    change_feed: "../examples/change_feed.rs"
     counters: "../examples/counters.rs"
     expiry: "../examples/expiry.rs"
     index: "../examples/index.rs"

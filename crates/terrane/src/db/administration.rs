@@ -197,11 +197,6 @@ impl Db {
         self.default.design()
     }
 
-    /// Returns the previous design of the default keyspace. See [`Keyspace::design_before`].
-    pub fn design_before(&self) -> Option<Design> {
-        self.default.design_before()
-    }
-
     /// Predicts the effect of another design on the default keyspace. See [`Keyspace::forecast`].
     ///
     /// ```
@@ -228,7 +223,7 @@ impl Db {
     /// # let db = terrane::Db::open(dir.path())?;
     /// let before = db.design();
     /// db.set_design("leveling T=4".parse()?)?;
-    /// assert_eq!(db.design_before(), Some(before.clone()));
+    /// assert_eq!(db.default_keyspace().design_before(), Some(before.clone()));
     /// // To undo the change:
     /// db.set_design(before)?;
     /// # Ok(())

@@ -7,6 +7,7 @@
 //! | `window` | what writers may reserve without the lock |
 //! | `in_flight` | the keys of writes that may not be in memtables yet |
 //! | `ingest` | gives an ingest its place in the order of writes |
+//! | `change_log` | the log as readers of changes see it |
 //! | `snapshots` | the sequence numbers that readers hold |
 //! | `held_times` | the times as of which snapshots read |
 //! | `snapshot_guard` | releases a snapshot |
@@ -18,6 +19,7 @@
 //! something must change, it takes the lock of [`PipelineState`], which closes the window, and appends
 //! to the log with the lock.
 
+mod change_log;
 mod commit_queue;
 mod held_times;
 mod in_flight;
@@ -49,6 +51,7 @@ use log_tasks::LogTasks;
 use snapshots::Snapshots;
 use window::WindowState;
 
+pub(crate) use change_log::{ChangeLog, Following};
 pub(crate) use held_times::HeldTimes;
 pub(crate) use in_flight::{Earlier, WrittenKeys};
 pub(crate) use log_tasks::LogTask;
@@ -362,6 +365,7 @@ impl Pipeline {
     pub(crate) fn stop(&self) {
         self.tasks.wake();
         self.space.notify_all();
+        self.commits.wake_all();
     }
 
     /// Replaces the active memtable of a tree with an empty memtable. The replaced memtable is

@@ -65,3 +65,24 @@ impl fmt::Display for IoFailure {
         write!(f, "{} {}: {}", self.operation, self.path.display(), self.source)
     }
 }
+
+/// Changes that the log no longer has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChangesGone {
+    /// The position after which changes were requested.
+    pub position: u64,
+    /// The oldest position after which the log has all changes.
+    pub oldest: u64,
+}
+
+impl fmt::Display for ChangesGone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { position, oldest } = self;
+        write!(
+            f,
+            "the log no longer has the changes after position {position}, only those after {oldest}; \
+             copy the database anew, and raise `keep_changes` for followers that fall behind"
+        )
+    }
+}

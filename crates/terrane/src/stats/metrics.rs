@@ -49,6 +49,8 @@ metrics! {
         value_bytes_read: u64 = Counter(ValueBytesRead) Bytes "value_bytes_read";
         /// Bytes written to the log.
         log_bytes_written: u64 = Counter(LogBytesWritten) Bytes "log_bytes_written";
+        /// Bytes of log files that are kept only for readers of changes, by `keep_changes`.
+        log_kept_bytes: u64 = Gauge Bytes "log_kept_bytes";
         /// Syncs of the log.
         log_syncs: u64 = Counter(LogSyncs) Count "log_syncs";
         /// Bytes written to manifests.

@@ -115,18 +115,33 @@ impl LogWriter {
             next.since_micros = Some(next.header.created_micros);
         }
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
-        let before = std::mem::replace(&mut self.current, next);
         self.spare_retry_at = 0;
         self.spares_max = if ending == Ending::Idle { 0 } else { SPARES_MAX };
+        self.replace_current(next);
+        Ok(())
+    }
+
+    /// Makes a segment the current one. The one before is full.
+    fn replace_current(&mut self, next: CurrentSegment) {
+        let (end, ended_micros) = (next.header.base, next.header.created_micros);
+        let before = std::mem::replace(&mut self.current, next);
+        let CurrentSegment { path, header, offset: bytes, len: file_bytes, .. } = &before;
         // The segment is pushed before any further step can fail, because a segment missing from
         // `full` would never be freed.
-        let CurrentSegment { path, offset: bytes, segment, zeroed, before: mut ended, .. } = before;
+        self.full.push(FullSegment {
+            path: path.clone(),
+            number: header.segment,
+            base: header.base,
+            end,
+            bytes: *bytes,
+            file_bytes: *file_bytes,
+            ended_micros,
+        });
+        let CurrentSegment { segment, zeroed, before: mut ended, .. } = before;
         // Without requests, as with `Sync` writes, nobody else would drop the segments before.
         ended.clear();
         ended.push(EndedSegment { _segment: segment, _zeroed: zeroed });
         self.current.before = ended;
-        self.full.push(FullSegment { path, end: base, bytes });
-        Ok(())
     }
 
     /// Makes the header of this segment durable before the next one begins. Usually a background

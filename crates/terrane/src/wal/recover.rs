@@ -15,6 +15,7 @@
 //! 3. Otherwise the log ends there. Later records that survived are not replayed, so that the
 //!    recovered writes are a prefix of the written ones.
 
+mod replayed;
 mod shared;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ use super::segment_reader::{LaterRecords, Next, SegmentReader, synced_position};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::types::{Lsn, SeqNo};
+
+pub(crate) use replayed::{Replayed, ReplayedFile};
 
 /// Why rule 2 applies, and what to do if it should not.
 const SAME_BOOT: &str = ", and the machine has not lost power since they were written; if the files \
@@ -44,27 +47,6 @@ pub(crate) struct Recovery {
     is_shared: bool,
 }
 
-/// The result of a replay.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Replayed {
-    /// The position after the last record.
-    pub(crate) end: Lsn,
-    /// The number of the last segment read; 0 if no segment was read.
-    pub(crate) last_segment: u64,
-    /// The end of the last segment read.
-    pub(crate) last_end: Lsn,
-    /// The number of batches replayed.
-    pub(crate) batches: u64,
-    /// The number of valid records that were not replayed because an earlier record is missing.
-    pub(crate) dropped_records: u64,
-    /// True if the log was closed cleanly.
-    pub(crate) was_closed: bool,
-    /// Files of the chain that were read.
-    pub(crate) files: Vec<ReplayedFile>,
-    /// Files of the chain that were skipped because all their records are in tables.
-    pub(crate) passed: Vec<PathBuf>,
-}
-
 /// A batch in the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogBatch<'a> {
@@ -78,25 +60,6 @@ pub(crate) struct LogBatch<'a> {
     pub(crate) seq: SeqNo,
     /// The encoded operations.
     pub(crate) operations: &'a [u8],
-}
-
-/// A log file that was read.
-#[derive(Debug, Clone)]
-pub(crate) struct ReplayedFile {
-    pub(crate) path: PathBuf,
-    /// The position of its end.
-    pub(crate) end: Lsn,
-    /// The length of the file up to its end.
-    pub(crate) bytes: u64,
-}
-
-impl Replayed {
-    /// Returns the error of a log in `dir` that was durable beyond its end.
-    pub(crate) fn ends_too_early(&self, dir: &Path, detail: String) -> Error {
-        let last = self.files.last();
-        let (path, offset) = last.map_or((dir, None), |file| (&*file.path, Some(file.bytes)));
-        Error::corruption(path, offset, "log", detail)
-    }
 }
 
 impl Recovery {
@@ -158,12 +121,12 @@ impl Recovery {
     ) -> Result<Replayed> {
         self.check_complete(dir, from, required)?;
         let durable = self.noted_durable();
-        let mut replayed = Replayed { end: from, ..Replayed::default() };
+        let mut replayed = Replayed { end: from, durable, ..Replayed::default() };
         let mut last_seq = 0;
         for index in 0..self.segments.len() {
             let next = self.segments.get(index + 1).map(|next| *next.header());
-            if next.is_some_and(|next| next.base <= from) {
-                replayed.passed.push(self.segments[index].path().to_owned());
+            if let Some(next) = next.filter(|next| next.base <= from) {
+                replayed.passed.push(ReplayedFile::passed(&self.segments[index], &next));
                 continue;
             }
             // Records before `from` are in tables and need not be read. If no record begins at
@@ -192,8 +155,7 @@ impl Recovery {
             replayed.last_segment = header.segment;
             replayed.last_end = segment.lsn();
             replayed.was_closed = read.last_kind == Some(RecordKind::Closed);
-            let (end, bytes) = (segment.lsn(), segment.offset());
-            replayed.files.push(ReplayedFile { path, end, bytes });
+            replayed.files.push(ReplayedFile::new(segment, next.as_ref(), segment.lsn()));
             let continues = read.last_kind == Some(RecordKind::Continued);
             if kept_power && next.is_none() && continues {
                 if self.is_shared && shared::has_successor(storage, dir, &header)? {

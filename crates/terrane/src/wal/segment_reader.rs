@@ -79,6 +79,10 @@ impl SegmentReader {
         &self.path
     }
 
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.file_bytes
+    }
+
     /// Returns the file offset of the next record.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
@@ -143,6 +147,20 @@ impl SegmentReader {
     pub(super) fn rewind(&mut self) {
         self.offset = HEADER_BYTES;
         self.reread();
+    }
+
+    /// Returns to a record that was read, at `lsn`, and reads it again.
+    pub(super) fn return_to(&mut self, lsn: Lsn) {
+        self.offset = HEADER_BYTES + lsn.0.saturating_sub(self.header.base.0);
+        self.reread();
+    }
+
+    /// Frees the memory of a window that held a long record.
+    pub(super) fn free_window(&mut self) {
+        if self.window.len() as u64 > WINDOW_BYTES {
+            self.window = Vec::new();
+            self.window_start = self.offset;
+        }
     }
 
     /// Returns the bytes of the window from the current offset on.

@@ -7,7 +7,7 @@ use super::format::HEADER_BYTES;
 use super::next_segment::Ending;
 use super::segment::Spare;
 use super::segment_file_name;
-use super::writer::{FIRST_SEGMENT_BYTES, GROWTH, LogWriter, SPARES_MAX};
+use super::writer::{FIRST_SEGMENT_BYTES, FullSegment, GROWTH, LogWriter, SPARES_MAX};
 use crate::storage::Segment;
 use crate::types::Lsn;
 
@@ -105,8 +105,9 @@ impl LogWriter {
         None
     }
 
-    /// Frees the segments that end at or before `lsn`: their records are in durable tables. A few
-    /// files of the configured length are kept for reuse; the others are to be removed.
+    /// Frees the segments that end at or before `lsn`, because their records are in durable tables,
+    /// unless they are kept for readers of changes. A few files of the configured length are kept for
+    /// reuse; the others are to be removed.
     pub(crate) fn release(&mut self, lsn: Lsn) -> FreedSegments {
         let mut released = FreedSegments::default();
         let surplus = self.spares.len().saturating_sub(self.spares_max);
@@ -117,15 +118,25 @@ impl LogWriter {
         if count == self.full.len() && !self.is_header_durable() {
             count = count.saturating_sub(1);
         }
-        if count == 0 || self.pins > 0 {
+        if self.pins > 0 {
             return released;
         }
+        let freed: Vec<FullSegment> = self.full.drain(..count).collect();
+        let freed = match self.config.retention {
+            None => freed,
+            Some(_) => {
+                freed.into_iter().for_each(|segment| self.kept.push(segment));
+                self.kept.take_expired(self.environment.clock.now_micros())
+            }
+        };
+        let Some(last) = freed.last() else { return released };
         // The files that are removed may make room for a spare.
         self.spare_retry_at = 0;
-        self.sync.forget(lsn);
-        for segment in self.full.drain(..count) {
-            let len = self.environment.storage.len(&segment.path);
-            let is_usual = len.is_ok_and(|len| len == self.config.segment_bytes);
+        // Segments that are kept are synced, because readers of changes depend on them.
+        let upto = if self.config.retention.is_some() { last.end } else { lsn };
+        self.sync.forget(upto);
+        for segment in freed {
+            let is_usual = segment.file_bytes == self.config.segment_bytes;
             let is_linked = self.linked.remove(&segment.path);
             let may_reuse = is_usual && self.config.reuses_files && !is_linked;
             if may_reuse && self.spares.len() + self.being_cleaned < self.spares_max {

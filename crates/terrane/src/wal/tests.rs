@@ -86,7 +86,8 @@ impl Log {
             database: DATABASE,
             lock: None,
         };
-        let config = LogConfig { segment_bytes, reuses_files: true, may_be_linked: false };
+        let config =
+            LogConfig { segment_bytes, reuses_files: true, may_be_linked: false, retention: None };
         let sync = Arc::new(LogSync::new(counters));
         let newest = recovery.newest_segment;
         let writer =

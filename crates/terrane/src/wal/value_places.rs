@@ -60,10 +60,7 @@ impl LogWriter {
         let full = self.full.iter().filter(|segment| segment.end > begins);
         let full = full.map(|segment| LogFile {
             path: segment.path.clone(),
-            base: Lsn(segment
-                .end
-                .0
-                .saturating_sub(segment.bytes - HEADER_BYTES.min(segment.bytes))),
+            base: segment.base,
             end: Some(segment.end),
         });
         let base = self.current.header.base;

@@ -1,15 +1,16 @@
 //! The end of the log, where one writer at a time appends records.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::ahead::SegmentRequests;
 use super::format::{HEADER_BYTES, RecordKind};
+use super::kept::KeptSegments;
 use super::notes::{NOTES_OFFSET, Notes};
 use super::segment::{ChainLink, CurrentSegment, Spare, begin, create_file};
 use super::segment_file_number;
-use super::{LogSync, Replayed, ReplayedFile};
+use super::{LogRetention, LogSync, Replayed, ReplayedFile};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::stats::Counters;
@@ -26,6 +27,8 @@ pub(crate) struct LogConfig {
     pub(crate) reuses_files: bool,
     /// True if files of an earlier opening may have second names as value files.
     pub(crate) may_be_linked: bool,
+    /// How long segments are kept that no tree needs; `None` if they are freed at once.
+    pub(crate) retention: Option<LogRetention>,
 }
 
 /// The length of a log's first segment. It is short so that a small database takes little space.
@@ -61,8 +64,10 @@ pub(crate) struct LogWriter {
     pub(super) config: LogConfig,
     pub(super) sync: Arc<LogSync>,
     pub(super) current: CurrentSegment,
-    /// The segments that have ended, oldest first.
+    /// The segments that have ended and that trees may need, oldest first.
     pub(super) full: Vec<FullSegment>,
+    /// The segments before these, which are kept for readers of changes.
+    pub(super) kept: KeptSegments,
     /// The files of segments that have or may get second names as value files, and are not reused.
     pub(super) linked: BTreeSet<PathBuf>,
     /// The files that can become the next segment.
@@ -93,9 +98,55 @@ pub(crate) struct LogWriter {
 /// A segment that has ended.
 pub(super) struct FullSegment {
     pub(super) path: PathBuf,
+    /// The number of the segment.
+    pub(super) number: u64,
+    pub(super) base: Lsn,
     pub(super) end: Lsn,
     /// The length of the file up to the last record.
     pub(super) bytes: u64,
+    /// The length of the file.
+    pub(super) file_bytes: u64,
+    /// When the next segment began, in microseconds since the Unix epoch. No record is newer.
+    pub(super) ended_micros: u64,
+}
+
+impl FullSegment {
+    fn of(file: &ReplayedFile) -> Self {
+        let ReplayedFile { segment: number, base, end, bytes, file_bytes, ended_micros, .. } =
+            *file;
+        Self { path: file.path.clone(), number, base, end, bytes, file_bytes, ended_micros }
+    }
+}
+
+/// Returns the segments of an earlier opening that trees may need, and those that are kept for readers
+/// of changes. Makes them durable if `needs_sync`.
+fn ended_segments(
+    storage: &dyn Storage,
+    retention: Option<LogRetention>,
+    replayed: &Replayed,
+    needs_sync: bool,
+) -> Result<(Vec<FullSegment>, KeptSegments)> {
+    let mut kept = KeptSegments::new(retention);
+    for file in replayed.passed.iter().filter(|_| retention.is_some()) {
+        if needs_sync && file.end > replayed.durable {
+            sync_file(storage, &file.path)?;
+        }
+        kept.push(FullSegment::of(file));
+    }
+    let mut full = Vec::new();
+    for file in &replayed.files {
+        if needs_sync {
+            sync_file(storage, &file.path)?;
+        }
+        full.push(FullSegment::of(file));
+    }
+    Ok((full, kept))
+}
+
+/// Makes a file durable to which nothing is appended.
+fn sync_file(storage: &dyn Storage, path: &Path) -> Result<()> {
+    let segment = storage.open_segment(path).map_err(|error| Error::io("open", path, error))?;
+    segment.syncer().sync().map_err(|error| Error::io("sync", path, error))
 }
 
 impl LogWriter {
@@ -115,18 +166,10 @@ impl LogWriter {
         // A file from elsewhere may have any number. No log gets as far as this one.
         let numbers = names.iter().filter_map(|name| segment_file_number(name));
         let next_file = numbers.filter(|number| *number < 1 << 62).max().unwrap_or(0) + 1;
-        let mut full = Vec::new();
         // Later acknowledged writes depend on every replayed record, so all of them must be durable
         // first. A cleanly closed log without batches to replay is durable already.
         let needs_sync = replayed.batches > 0 || !replayed.was_closed;
-        for ReplayedFile { path, end, bytes } in &replayed.files {
-            if needs_sync {
-                let segment =
-                    storage.open_segment(path).map_err(|error| Error::io("open", path, error))?;
-                segment.syncer().sync().map_err(|error| Error::io("sync", path, error))?;
-            }
-            full.push(FullSegment { path: path.clone(), end: *end, bytes: *bytes });
-        }
+        let (full, kept) = ended_segments(&**storage, config.retention, replayed, needs_sync)?;
         let place = ChainLink {
             segment: newest_segment + 1,
             previous: replayed.last_segment,
@@ -147,7 +190,7 @@ impl LogWriter {
         })?;
         sync.sync_header(&current.header_sync)?;
         sync.begin_segment(current.path.clone(), current.segment.syncer(), place.base);
-        let linked = full.iter().filter(|_| config.may_be_linked);
+        let linked = kept.iter().chain(&full).filter(|_| config.may_be_linked);
         let linked = linked.map(|segment: &FullSegment| segment.path.clone()).collect();
         Ok(Self {
             environment,
@@ -155,6 +198,7 @@ impl LogWriter {
             sync,
             current,
             full,
+            kept,
             linked,
             spares: Vec::new(),
             spares_max: SPARES_MAX,
@@ -185,12 +229,12 @@ impl LogWriter {
 
     /// Returns the files that hold records, oldest first.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
-        let full = self.full.iter().map(|segment| segment.path.clone());
-        full.chain([self.current.path.clone()]).collect()
+        let ended = self.kept.iter().chain(&self.full).map(|segment| segment.path.clone());
+        ended.chain([self.current.path.clone()]).collect()
     }
 
-    /// Returns the files that hold records, oldest first, and the length of the part of each file
-    /// to copy.
+    /// Returns the files that hold records which trees may need, oldest first, and the length of the
+    /// part of each file to copy.
     pub(crate) fn copies(&self) -> Vec<LogCopy> {
         let full =
             self.full.iter().map(|full| LogCopy { path: full.path.clone(), bytes: full.bytes });

@@ -293,12 +293,12 @@ fn a_design_change_interrupted_by_a_power_failure_is_atomic_and_can_be_undone() 
     db.flush().unwrap();
     db.wait_for_compactions().unwrap();
     let all = pairs(db.iter().unwrap());
-    assert_eq!(db.design_before(), None);
+    assert_eq!(db.default_keyspace().design_before(), None);
     storage.record_crash_points();
     db.set_design(leveling.clone()).unwrap();
     storage.mark(1);
     db.wait_for_compactions().unwrap();
-    assert_eq!(db.design_before(), Some(tiering.clone()));
+    assert_eq!(db.default_keyspace().design_before(), Some(tiering.clone()));
     let points = storage.take_crash_points();
     let mut seen = [0, 0];
     let ways = (0..6u64).flat_map(|seed| points.iter().map(move |point| (seed, point)));
@@ -310,7 +310,7 @@ fn a_design_change_interrupted_by_a_power_failure_is_atomic_and_can_be_undone() 
         let is_changed = db.design() == leveling;
         assert!(is_changed || point.mark() == 0, "a change that was acknowledged is gone");
         let before = is_changed.then(|| tiering.clone());
-        assert_eq!(db.design_before(), before);
+        assert_eq!(db.default_keyspace().design_before(), before);
         assert_eq!(pairs(db.iter().unwrap()), all);
         if let Some(before) = before {
             db.set_design(before).unwrap();
@@ -321,7 +321,7 @@ fn a_design_change_interrupted_by_a_power_failure_is_atomic_and_can_be_undone() 
         drop(db);
         let db = options.open(DIR).unwrap();
         let undone = is_changed.then(|| leveling.clone());
-        assert_eq!((db.design(), db.design_before()), (tiering.clone(), undone));
+        assert_eq!((db.design(), db.default_keyspace().design_before()), (tiering.clone(), undone));
         seen[usize::from(is_changed)] += 1;
     }
     assert!(seen[0] > 0 && seen[1] > 10, "{seen:?}");

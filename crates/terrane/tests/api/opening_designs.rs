@@ -53,7 +53,10 @@ fn an_opening_changes_the_design_and_reports_the_forecast() {
     let (options, events) = listening(options);
     let open = || options.clone().design_or_change(small_design()).open(DIR).unwrap();
     let db = open();
-    assert_eq!((db.design(), db.design_before()), (small_design(), Some(tiered())));
+    assert_eq!(
+        (db.design(), db.default_keyspace().design_before()),
+        (small_design(), Some(tiered()))
+    );
     let found = events.lock().unwrap().iter().find_map(|event| match event {
         Event::DesignChanged { keyspace, before, after, forecast, .. } => {
             assert_eq!((keyspace.as_str(), before), ("default", &tiered().to_string()));

@@ -12,12 +12,16 @@
 //! removed and not reused, because a reused file keeps old records until they are overwritten.
 //! Closing the database frees the part of the log whose entries are in tables. After a crash, the
 //! next opening flushes the log.
+//!
+//! With `keep_changes`, the log keeps segments that no tree needs until they exceed the limits, for
+//! readers of changes ([`crate::wal::LogRetention`]).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Catalog;
+use crate::engine::pipeline::ChangeLog;
 use crate::engine::tree::Tree;
 use crate::error::Result;
 use crate::manifest::{Change, ManifestState};
@@ -161,8 +165,21 @@ impl Catalog {
         self.release_log();
     }
 
+    /// Frees segments that were kept for readers of changes for long enough.
+    pub(crate) fn release_expired_log(&self) {
+        if ChangeLog::of(&self.pipeline).time_to_expiry().is_some_and(|left| left.is_zero()) {
+            self.release_log();
+        }
+    }
+
     /// Returns the time until a segment must end or be freed, or a removal be retried.
     pub(crate) fn time_to_log_work(&self) -> Option<Duration> {
+        let expiry =
+            ChangeLog::of(&self.pipeline).time_to_expiry().map(|left| left.max(RETRY_AFTER));
+        [self.time_to_aged_log_work(), expiry].into_iter().flatten().min()
+    }
+
+    fn time_to_aged_log_work(&self) -> Option<Duration> {
         let age = Duration::from_micros(self.context.settings.memtable_age_micros()?);
         let writer = self.pipeline.lock();
         let log = writer.log.as_ref()?;

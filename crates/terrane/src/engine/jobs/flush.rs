@@ -317,8 +317,10 @@ impl Flusher {
     ) -> Result<()> {
         // A batch may span several trees. The part that belongs to one tree must not become durable
         // in a table while the other parts are only in the log and may be lost.
-        // Values in the log must be durable before a table refers to them.
-        if self.catalog.trees().len() > 1 || !flush.segments.is_empty() {
+        // Values in the log must be durable before a table refers to them. Readers of changes need the
+        // records although the table has the entries.
+        let keeps_changes = self.context.settings.keep_changes.is_some();
+        if self.catalog.trees().len() > 1 || !flush.segments.is_empty() || keeps_changes {
             let synced = self.pipeline.sync_to(immutable.ends);
             synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
         }

@@ -26,7 +26,7 @@ use crate::wal::{LogNotes, Recovery};
 pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     // Validates the given options before anything is created.
     let options_of_new = options.of_new()?;
-    options_of_new.settings()?;
+    options_of_new.settings()?.check_together()?;
     let storage = Arc::clone(&options.components.storage);
     if options.open_mode == OpenMode::MustExist {
         check_exists(&*storage, dir)?;
@@ -166,6 +166,7 @@ pub(super) fn settings(
     is_new: bool,
 ) -> Result<Settings> {
     let mut settings = options.or_stored(&state.options)?.settings()?;
+    settings.check_together()?;
     if is_new {
         check_compression(&settings.design.value)?;
     }

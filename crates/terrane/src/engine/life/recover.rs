@@ -24,7 +24,7 @@ impl Parts {
         let (replayed, last_seq) = self.replay(recovery, &state, state.required_segment, true)?;
         opened.replayed_batches = replayed.batches;
         opened.dropped_records = replayed.dropped_records;
-        unused.extend_from_slice(&replayed.passed);
+        unused.extend(replayed.passed.iter().map(|file| file.path.clone()));
         let environment = LogEnvironment {
             storage: Arc::clone(&context.storage),
             clock: Arc::clone(&context.clock),
@@ -41,6 +41,7 @@ impl Parts {
                 .keyspaces
                 .values()
                 .any(|keyspace| keyspace.value_files.values().any(|file| file.is_segment)),
+            retention: context.settings.log_retention(),
         };
         let flushed = state.keyspaces.values().map(|keyspace| keyspace.flushed).max();
         let flushed = flushed.unwrap_or_default();

@@ -28,6 +28,8 @@
 //!    predecessors are inserted (invariants 1 and 3).
 
 use std::sync::PoisonError;
+#[cfg(not(loom))]
+use std::time::{Duration, Instant};
 
 #[cfg(loom)]
 use loom::sync::{
@@ -258,6 +260,46 @@ impl CommitQueue {
         self.visible() >= seq || self.wait_until(seq, |queue| queue.visible() >= seq)
     }
 
+    /// Waits until `seq` is visible, but at most for `timeout`, and no longer than `is_over` returns false.
+    /// Returns whether it is visible. Writers pay nothing for it until it becomes visible.
+    #[cfg(not(loom))]
+    pub(crate) fn wait_visible_for(
+        &self,
+        seq: SeqNo,
+        timeout: Duration,
+        is_over: impl Fn() -> bool,
+    ) -> bool {
+        // A deadline beyond the range of the clock is none.
+        let deadline = Instant::now().checked_add(timeout);
+        loop {
+            let seen = self.visible();
+            if seen >= seq {
+                return true;
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+            // Checked with the mutex, which `wake_all` takes after the database was closed.
+            let is_broken = self.broken_at.load(Ordering::Relaxed) <= seq;
+            if is_over() || is_broken || left.is_some_and(|left| left.is_zero()) {
+                return false;
+            }
+            // As in `sleep_until`.
+            self.wanted.fetch_min(seq, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            if self.visible() == seen {
+                let left = left.unwrap_or(Duration::MAX);
+                drop(self.moved.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner));
+            }
+        }
+    }
+
+    /// Makes all sleepers check again whether they should go on waiting.
+    #[cfg(not(loom))]
+    pub(crate) fn wake_all(&self) {
+        drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
+        self.moved.notify_all();
+    }
+
     /// Waits until all writes up to `seq` are done: each is visible, or an earlier one broke off the
     /// queue. Returns true if all are visible.
     pub(crate) fn wait_done(&self, seq: SeqNo) -> bool {
@@ -328,7 +370,7 @@ mod tests {
             assert!(waiting.finish(Span { first: 12, last: 14, log_end: 0 }));
             waiting.visible()
         });
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
         assert_eq!((queue.visible(), queue.log_end()), (10, 0));
         assert!(queue.finish(one(11)));
         assert_eq!(later.join().unwrap(), 14);
@@ -341,7 +383,7 @@ mod tests {
         let queue = Arc::new(CommitQueue::new(0));
         let waiting = Arc::clone(&queue);
         let later = std::thread::spawn(move || waiting.finish(one(3)));
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
         queue.break_off(2);
         assert!(!later.join().unwrap());
         assert!(queue.finish(one(1)), "writes before it succeed");
@@ -366,7 +408,7 @@ mod tests {
         });
         let waiting = Arc::clone(&queue);
         let second = std::thread::spawn(move || waiting.finish(one(2)));
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
         assert!(queue.finish(one(1)));
         assert!(second.join().unwrap());
         assert_eq!(all.map(|one| one.join().unwrap()), [(true, 2), (false, 2)]);

@@ -14,8 +14,9 @@ use crate::wal::{
 
 impl Pipeline {
     /// Begins to accept writes, with sequence numbers from `next_seq`.
-    pub(crate) fn start(&self, log: LogWriter, next_seq: SeqNo) {
+    pub(crate) fn start(&self, mut log: LogWriter, next_seq: SeqNo) {
         let mut state = self.lock();
+        log.set_complete();
         state.next_seq = next_seq;
         state.log = Some(log);
     }

@@ -1,0 +1,179 @@
+//! A second database that follows the first: `cargo run -p terrane --example change_feed`.
+//!
+//! The follower stores its position in the same batch as the changes. So it applies each change exactly
+//! once, no matter when it or the leader is killed and opened again.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "an example")]
+#![allow(clippy::disallowed_methods, reason = "a program removes directories")]
+
+use std::error::Error as StdError;
+use std::path::Path;
+use std::time::Duration;
+
+use terrane::{
+    Change, Changes, Db, Error, KeepChanges, KeyspaceOptions, Options, Result, WriteBatch,
+    WriteOptions,
+};
+
+/// A keyspace of the follower for its position, which no keyspace of the leader is called.
+const STATE: &str = "follower state";
+
+/// Opens the leader, which keeps its last day of changes, in at most 1 GiB.
+fn open_leader(dir: &Path) -> Result<Db> {
+    let day = KeepChanges::time(Duration::from_secs(24 * 3600));
+    Options::new().keep_changes(day.and_bytes(1 << 30)).open(dir.join("leader"))
+}
+
+/// Opens the follower, which keeps no changes itself.
+fn open_follower(dir: &Path) -> Result<Db> {
+    Options::new().keep_changes(KeepChanges::NONE).open(dir.join("follower"))
+}
+
+/// Returns the position up to which the follower has everything; `None` if it has to begin with a copy.
+fn position(follower: &Db) -> Result<Option<u64>> {
+    let state = follower.keyspace(STATE, KeyspaceOptions::new())?;
+    let position = state.get("position")?;
+    Ok(position.map(|bytes| u64::from_le_bytes((*bytes).try_into().unwrap())))
+}
+
+/// Applies all changes that the leader has now. Returns false if the follower has to begin with a copy.
+fn follow(changes: &mut Changes, leader: &Db, follower: &Db) -> Result<bool> {
+    let state = follower.keyspace(STATE, KeyspaceOptions::new())?;
+    for batch in changes {
+        let batch = match batch {
+            Ok(batch) => batch,
+            // The follower was away for longer than a day.
+            Err(Error::ChangesGone(_)) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let mut write = WriteBatch::new();
+        for change in batch.iter() {
+            // An ingest, for example, is not in the log.
+            let Some(keyspace) = change.keyspace() else { return Ok(false) };
+            // A keyspace without a name was dropped since.
+            if let Some(name) = keyspace.name() {
+                let keyspace = follower.keyspace(name, KeyspaceOptions::new())?;
+                if matches!(change, Change::Merge { .. }) {
+                    // The operator is part of the program, as the format of values is.
+                    keyspace.set_merge_operator("counter_add")?;
+                }
+                write.repeat_in(&keyspace, &change);
+            }
+        }
+        write.put_in(&state, "position", batch.position().to_le_bytes());
+        follower.write(&write)?;
+    }
+    // Keyspaces that the leader has dropped.
+    let names = leader.keyspaces();
+    for name in follower.keyspaces().iter().filter(|name| *name != STATE) {
+        if !names.contains(name) {
+            follower.drop_keyspace(name)?;
+        }
+    }
+    Ok(true)
+}
+
+/// Replaces the follower by a copy of the leader at one moment, from which it then continues. A
+/// checkpoint also has the ends of values, designs and merge operators.
+fn copy(leader: &Db, dir: &Path) -> Result<Db> {
+    let path = dir.join("follower");
+    if path.exists() {
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+    leader.checkpoint(&path)?;
+    // The copy must not have writes that the leader may lose.
+    leader.sync()?;
+    let follower = open_follower(dir)?;
+    // The copy has the sequence numbers of the leader, until it is written to.
+    let position = follower.snapshot().sequence_number();
+    let state = follower.keyspace(STATE, KeyspaceOptions::new())?;
+    state.put("position", position.to_le_bytes())?;
+    Ok(follower)
+}
+
+/// Brings the follower up to date, if necessary by replacing it.
+fn catch_up(leader: &Db, follower: Db, dir: &Path) -> Result<Db> {
+    if let Some(position) = position(&follower)?
+        && follow(&mut leader.changes(position)?, leader, &follower)?
+    {
+        return Ok(follower);
+    }
+    drop(follower);
+    copy(leader, dir)
+}
+
+/// The name of a keyspace, a key and its value.
+type Entry = (String, Vec<u8>, Vec<u8>);
+
+/// Returns all entries but the position.
+fn entries(db: &Db) -> Result<Vec<Entry>> {
+    let mut all = Vec::new();
+    for name in db.keyspaces().into_iter().filter(|name| name != STATE) {
+        for entry in db.keyspace(&name, KeyspaceOptions::new())?.iter()? {
+            let (key, value) = entry?;
+            all.push((name.clone(), key.to_vec(), value.to_vec()));
+        }
+    }
+    Ok(all)
+}
+
+pub(crate) fn run(dir: &Path) -> std::result::Result<(), Box<dyn StdError>> {
+    let leader = open_leader(dir)?;
+    leader.put("before", "the copy")?;
+    let follower = catch_up(&leader, open_follower(dir)?, dir)?;
+
+    // Values, deletes, ranges, values that end, and merges, some of them in one batch.
+    let visits = leader.keyspace("visits", KeyspaceOptions::new())?;
+    visits.set_merge_operator("counter_add")?;
+    for number in 0..100 {
+        let mut batch = WriteBatch::new();
+        batch.put(format!("user {number:02}"), "Ada");
+        batch.merge_in(&visits, "users", 1_i64.to_le_bytes());
+        leader.write(&batch)?;
+    }
+    leader.delete("user 07")?;
+    leader.delete_range("user 50".."user 60")?;
+    leader.put_with("session", "Ada", WriteOptions::new().ttl(Duration::from_secs(3600)))?;
+    let follower = catch_up(&leader, follower, dir)?;
+    assert_eq!(entries(&leader)?, entries(&follower)?);
+
+    // Both die without closing. The follower has not seen the last write.
+    leader.put("user 07", "Grace")?;
+    drop((leader, follower, visits));
+    let leader = open_leader(dir)?;
+    let follower = catch_up(&leader, open_follower(dir)?, dir)?;
+    assert_eq!(follower.get("user 07")?.unwrap(), "Grace");
+
+    // A thread follows while others write.
+    let last = "the last write";
+    std::thread::scope(|scope| {
+        let following = scope.spawn(|| -> Result<()> {
+            let mut changes = leader.changes(position(&follower)?.unwrap())?;
+            while follower.get(last)?.is_none() {
+                assert!(follow(&mut changes, &leader, &follower)?);
+                changes.wait(Duration::from_secs(1))?;
+            }
+            Ok(())
+        });
+        for number in 0..200 {
+            leader.put(format!("{number}"), "value")?;
+        }
+        leader.put(last, "")?;
+        following.join().unwrap()
+    })?;
+
+    // An ingest is not in the log: the follower is replaced, and then continues.
+    leader.ingest([("x", "1"), ("y", "2")])?;
+    leader.put("z", "3")?;
+    let follower = catch_up(&leader, follower, dir)?;
+    leader.put("z", "4")?;
+    leader.drop_keyspace("visits")?;
+    let follower = catch_up(&leader, follower, dir)?;
+    assert_eq!(entries(&leader)?, entries(&follower)?);
+    println!("both have {} entries", entries(&follower)?.len());
+    Ok(())
+}
+
+/// Runs the example in a directory that is removed afterwards.
+fn main() -> std::result::Result<(), Box<dyn StdError>> {
+    run(tempfile::tempdir()?.path())
+}

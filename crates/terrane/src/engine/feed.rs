@@ -1,0 +1,47 @@
+//! The log of a database, for readers outside the engine.
+
+use std::time::Duration;
+
+use super::Engine;
+use super::pipeline::{ChangeLog, Following};
+use crate::error::Result;
+use crate::types::SeqNo;
+use crate::wal::{ChangeScan, Scanned};
+
+impl Engine {
+    /// Makes the whole log durable.
+    pub(crate) fn sync_log(&self) -> Result<()> {
+        self.parts.pipeline.sync_log()
+    }
+
+    /// Returns the next change of a scan of the log.
+    pub(crate) fn next_change(
+        &self,
+        scan: &mut ChangeScan,
+        following: Following,
+    ) -> Result<Scanned> {
+        let log = ChangeLog { pipeline: &self.parts.pipeline, following };
+        scan.next(&*self.context().storage, &log)
+    }
+
+    /// Waits until a sequence number is visible, but at most for `timeout`. Returns whether it is
+    /// visible.
+    ///
+    /// # Errors
+    /// The database was closed.
+    pub(crate) fn wait_visible_for(&self, seq: SeqNo, timeout: Duration) -> Result<bool> {
+        let is_visible = ChangeLog::of(&self.parts.pipeline).wait_visible_for(seq, timeout);
+        self.context().health.check_open()?;
+        Ok(is_visible)
+    }
+
+    /// Returns the newest sequence number that readers may see.
+    pub(crate) fn visible(&self) -> SeqNo {
+        self.parts.pipeline.visible()
+    }
+
+    /// Returns the bytes of log files that are kept only for readers of changes.
+    pub(crate) fn kept_log_bytes(&self) -> u64 {
+        ChangeLog::of(&self.parts.pipeline).kept_bytes()
+    }
+}
