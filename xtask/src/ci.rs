@@ -11,7 +11,8 @@ const MINIMUM_RUST: &str = "1.90";
 
 /// The engine's tests that run under `--cfg invariants`: they cover every place that installs a
 /// tree, in little time.
-const INVARIANT_TESTS: &[&str] = &["--lib", "--test", "api", "--test", "metamorphic"];
+const INVARIANT_TESTS: &[&str] =
+    &["--lib", "--test", "api", "--test", "examples", "--test", "metamorphic"];
 
 /// Runs the steps until one fails.
 pub(crate) fn run() -> StepResult {
@@ -19,7 +20,7 @@ pub(crate) fn run() -> StepResult {
     step("format", &mut cargo(["fmt", "--all", "--check"]))?;
     println!("==> house: cargo xtask house");
     house::run(Mode::Check)?;
-    let mut features = "terrane/micro,terrane/serde,terrane/tracing".to_owned();
+    let mut features = "terrane/async,terrane/micro,terrane/serde,terrane/tracing".to_owned();
     if has_c_compiler() {
         features += ",terrane/zstd";
     }
@@ -32,6 +33,7 @@ pub(crate) fn run() -> StepResult {
     invariants()?;
     fuzz_targets()?;
     let doc = ["doc", "--workspace", "--no-deps"];
+    let doc = doc.into_iter().chain(["--features", "terrane/async,terrane/serde,terrane/tracing"]);
     step("doc", cargo(doc).env("RUSTDOCFLAGS", "--deny warnings"))?;
     crate::checkers::loom()?;
     crate::package::check()?;
@@ -91,13 +93,13 @@ fn fuzz_targets() -> StepResult {
 }
 
 /// Runs tests of the engine with internal errors turned into panics, and a check of the tree after
-/// every install. The features `serde`, `tracing` and `zstd` are tested here, and the build without the
-/// last two by the other tests.
+/// every install. The features `async`, `serde`, `tracing` and `zstd` are tested here, and the build
+/// without them by the other tests.
 /// The build has a directory of its own, so that changed flags do not rebuild the others.
 fn invariants() -> StepResult {
     let test = ["test", "--package", "terrane"];
     let mut command = cargo(test.into_iter().chain(INVARIANT_TESTS.iter().copied()));
-    command.args(["--features", "serde,tracing"]);
+    command.args(["--features", "async,serde,tracing"]);
     if has_c_compiler() {
         command.args(["--features", "zstd"]);
     } else {

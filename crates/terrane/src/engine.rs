@@ -41,7 +41,7 @@ pub(crate) use filtering::KeptStates;
 pub(crate) use jobs::IngestTables;
 pub(crate) use life::Opened;
 pub(crate) use pipeline::{Following, WrittenKeys};
-pub(crate) use read::{AsOf, Collected, Estimate, NewerVersions, ReadView};
+pub(crate) use read::{AsOf, Collected, NewerVersions, ReadView, Reader};
 pub(crate) use tree::{Tree, memtable_config, pressure_of};
 pub(crate) use write::{Basis, Commit, Write, insert_one};
 
@@ -194,14 +194,9 @@ impl Engine {
         self.parts.reader.view(tree, at)
     }
 
-    /// Estimates the contents of the range of a tree from `start` to the exclusive `end`.
-    pub(crate) fn estimate(
-        &self,
-        tree: &Tree,
-        start: &[u8],
-        end: Option<&[u8]>,
-    ) -> Result<Estimate> {
-        self.parts.reader.estimate(tree, start, end)
+    /// Returns the reader of trees, for reads that are not methods here.
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.parts.reader
     }
 
     /// Holds the newest visible sequence number, to be released with [`Self::release_snapshot`].

@@ -42,7 +42,7 @@ impl Keyspace {
     #[doc(alias("len", "count", "estimate_num_keys"))]
     pub fn approximate_len(&self, range: impl KeyBounds) -> Result<u64> {
         let (start, end) = bounds_of(&range);
-        Ok(self.handle.engine.estimate(&self.tree, &start, end.as_deref())?.keys)
+        Ok(self.handle.engine.reader().estimate(&self.tree, &start, end.as_deref())?.keys)
     }
 
     /// Estimates the bytes that a range takes in memtables, tables and value files, with versions that
@@ -54,7 +54,7 @@ impl Keyspace {
     #[doc(alias = "get_approximate_sizes")]
     pub fn approximate_size(&self, range: impl KeyBounds) -> Result<u64> {
         let (start, end) = bounds_of(&range);
-        Ok(self.handle.engine.estimate(&self.tree, &start, end.as_deref())?.bytes)
+        Ok(self.handle.engine.reader().estimate(&self.tree, &start, end.as_deref())?.bytes)
     }
 }
 

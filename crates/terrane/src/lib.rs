@@ -43,6 +43,7 @@
 //!
 //! | feature | adds |
 //! |---|---|
+//! | `async` | `AsyncDb`: lookups, scans, writes and transactions as futures, on any executor |
 //! | `serde` | `Serialize` for [`Stats`], events, [`TreeView`] and metrics; `Deserialize` as well for designs, values of options, [`Latencies`], [`Times`] and counts |
 //! | `tracing` | events as events of the crate `tracing`, with the target `terrane`, and a span for each flush and compaction |
 //! | `zstd` | writes blocks with the compression `zstd`; needs a C compiler |
@@ -51,6 +52,8 @@
 //! names the file and the problem, and its [`ErrorKind`] says what the caller can do.
 #![deny(unsafe_code)]
 
+#[cfg(feature = "async")]
+mod asynchronous;
 mod batch;
 mod buffer;
 mod changes;
@@ -114,6 +117,8 @@ mod wal;
 mod write_batch;
 mod write_options;
 
+#[cfg(feature = "async")]
+pub use asynchronous::{AsyncDb, AsyncIter, AsyncKeyspace, AsyncLimits, AsyncSnapshot};
 pub use changes::{Change, ChangeBatch, ChangedKeyspace, Changes};
 pub use clock::{Clock, JobTime, ManualClock, SystemClock};
 pub use compaction_filter::{CompactionFilter, FilterDecision};

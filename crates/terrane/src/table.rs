@@ -20,6 +20,7 @@
 //! | `block`, `filter`, `index`, `range_block`, `properties`, `footer`, `stored` | the parts |
 //! | `packing`, `zstd` | compressed blocks |
 //! | `reader`, `open_table`, `open_files`, `blocks`, `lookup` | lifecycle, opening, the files that are open, the read path, lookups |
+//! | `resident` | lookups that read no file |
 //! | `cursor`, `read_ahead` | scans; reading a whole table once |
 //! | `slots`, `warming` | which block is in which slot; keeps new blocks in memory |
 //! | `verify`, `salvage` | checks a table; reads a damaged one |
@@ -43,6 +44,8 @@ mod properties;
 mod range_block;
 mod read_ahead;
 mod reader;
+#[cfg(feature = "async")]
+mod resident;
 mod salvage;
 mod scan_window;
 mod sink;

@@ -2,8 +2,8 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, reason = "tests and examples")]
 #![allow(dead_code, reason = "the examples have a `main`")]
 
-macro_rules! examples {
-    ($($name:ident: $path:literal)*) => {$(
+macro_rules! examples_of {
+    ($names:ident; $($name:ident: $path:literal)*) => {$(
         #[path = $path]
         mod $name;
 
@@ -13,11 +13,15 @@ macro_rules! examples {
         }
     )*
 
-    const NAMES: &[&str] = &[$(stringify!($name)),*];
+    const $names: &[&str] = &[$(stringify!($name)),*];
     };
 }
 
-examples! {
+#[cfg(feature = "async")]
+examples_of! { TOKIO; tokio: "../examples/tokio.rs" }
+
+examples_of! {
+    NAMES;
     backup: "../examples/backup.rs"
     change_feed: "../examples/change_feed.rs"
     counters: "../examples/counters.rs"
@@ -29,6 +33,10 @@ examples! {
     transactions: "../examples/transactions.rs"
 }
 
+/// The example of the feature `async`, which is not compiled without it.
+#[cfg(not(feature = "async"))]
+const TOKIO: &[&str] = &["tokio"];
+
 /// Examples that measure, and have no results to check.
 const MEASUREMENTS: &[&str] = &["in_place"];
 
@@ -39,6 +47,7 @@ fn every_example_is_run_by_a_test() {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap();
-        assert!(NAMES.contains(&name) || MEASUREMENTS.contains(&name), "no test runs {name}");
+        let mut known = NAMES.iter().chain(TOKIO).chain(MEASUREMENTS);
+        assert!(known.any(|known| *known == name), "no test runs {name}");
     }
 }

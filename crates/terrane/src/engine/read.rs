@@ -5,6 +5,7 @@
 //! | `lookup`, `multi_get` | point lookups, of one key and of many |
 //! | `combine` | lookups of keys with operands |
 //! | `overlapped` | lookups that read several runs at the same time |
+//! | `resident` | lookups that read no file |
 //! | `scan` | cursors over everything that a reader sees |
 //! | `collect` | scans that collect their results first |
 //! | `estimate` | how many keys and bytes a range has, about |
@@ -17,6 +18,8 @@ mod estimate;
 mod lookup;
 mod multi_get;
 mod overlapped;
+#[cfg(feature = "async")]
+mod resident;
 mod scan;
 
 use std::sync::Arc;
@@ -31,7 +34,6 @@ use crate::expiry::ReadTime;
 use crate::types::SeqNo;
 
 pub(crate) use collect::{Collected, NewerVersions};
-pub(crate) use estimate::Estimate;
 pub(crate) use scan::ReadView;
 
 /// The moment as of which a snapshot reads.

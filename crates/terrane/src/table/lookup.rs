@@ -207,13 +207,13 @@ impl Table {
 
 /// Returns the first block that may have versions of `key`, and prefetches its slot.
 #[inline]
-fn search(opened: &OpenTable, index: &Index<'_>, key: &[u8]) -> usize {
+pub(super) fn search(opened: &OpenTable, index: &Index<'_>, key: &[u8]) -> usize {
     index.search_with(key, |first, count| opened.slots.prefetch(data_slot(first), count))
 }
 
 /// Returns the newest version of `key` in a block at or below `seq`.
 #[inline]
-fn find(block: BlockView<'_>, key: &[u8], seq: SeqNo) -> Decoded<Option<FoundVersion>> {
+pub(super) fn find(block: BlockView<'_>, key: &[u8], seq: SeqNo) -> Decoded<Option<FoundVersion>> {
     let layout = Layout::parse(&block)?;
     let entry = Block::new(&block, &layout).find(key, seq)?;
     Ok(entry.map(|entry| {

@@ -16,6 +16,7 @@
 //! | `dropped_tables` | tables dropped unread under a range delete |
 //! | `keyspace_names` | renaming keyspaces, with crashes and faults |
 //! | `keyspaces`, `batches` | several trees, and writes across them |
+//! | `asynchronous` | futures and streams, on several executors |
 //! | `bandwidth` | I/O budgets and write rates, and the events of stalled writers |
 //! | `checkpoint` | a second database, made while the first one is written |
 //! | `checkpoint_log` | a checkpoint while the log is reused |
@@ -43,6 +44,8 @@
 #[path = "../support/forward_storage.rs"]
 mod forward_storage;
 
+#[cfg(feature = "async")]
+mod asynchronous;
 mod bandwidth;
 mod batches;
 mod cache_warming;

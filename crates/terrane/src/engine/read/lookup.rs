@@ -80,7 +80,7 @@ impl Reader {
     }
 
     #[inline]
-    fn count_found(&self, is_found: bool) {
+    pub(super) fn count_found(&self, is_found: bool) {
         if is_found {
             self.context.counters.add(Counter::GetsFound, 1);
         }
@@ -286,7 +286,7 @@ pub(crate) enum ReadAt {
 }
 
 impl ReadAt {
-    fn seq(self) -> SeqNo {
+    pub(super) fn seq(self) -> SeqNo {
         match self {
             Self::Held(seq) | Self::Visible(seq) => seq,
         }
@@ -313,7 +313,7 @@ pub(crate) enum MemoryAnswer {
 }
 
 #[inline]
-fn search_memtables(state: &TreeState, key: &[u8], at: ReadAt) -> MemoryAnswer {
+pub(super) fn search_memtables(state: &TreeState, key: &[u8], at: ReadAt) -> MemoryAnswer {
     let seq = at.seq();
     for memtable in state.memtables() {
         let deleted = memtable.range_tombstones().newest_covering(key, seq).unwrap_or(0);

@@ -1,0 +1,46 @@
+//! How many operations of futures run at the same time.
+
+/// How many operations of an [`AsyncDb`](crate::AsyncDb) run at the same time, each on a thread of its own.
+///
+/// Further operations wait in the order in which their futures were first polled. Threads start when
+/// they are needed and end after ten idle seconds.
+///
+/// ```
+/// # use terrane::AsyncLimits;
+/// let limits = AsyncLimits::new().reads(16).writes(128);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AsyncLimits {
+    pub(super) reads: usize,
+    pub(super) writes: usize,
+}
+
+impl Default for AsyncLimits {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl AsyncLimits {
+    /// Returns the defaults: 32 reads and 64 writes.
+    pub fn new() -> Self {
+        Self { reads: 32, writes: 64 }
+    }
+
+    /// Sets the number of reads that run at the same time, at least 1: as many as the device serves
+    /// well. Lookups that memory answers do not count, because they take no thread.
+    #[must_use]
+    pub fn reads(mut self, count: usize) -> Self {
+        self.reads = count.max(1);
+        self
+    }
+
+    /// Sets the number of writes, transactions and calls of [`AsyncDb::run`](crate::AsyncDb::run) that
+    /// run at the same time, at least 1. Synced writes that run at the same time share a sync, so more
+    /// of them cost fewer syncs.
+    #[must_use]
+    pub fn writes(mut self, count: usize) -> Self {
+        self.writes = count.max(1);
+        self
+    }
+}
