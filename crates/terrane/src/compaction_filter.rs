@@ -21,10 +21,13 @@ use crate::error::{Error, Result};
 ///   not filter values that a snapshot sees, so a long-lived snapshot defers the filter.
 /// - **Transactions.** A removed or replaced value counts as unchanged: no commit fails because of a
 ///   filter. To find out reliably whether a value is still wanted, ask the same function when reading.
+/// - **Change feed.** [`Db::changes`](crate::Db::changes) has no changes by filters, because they are not
+///   writes: a copy of the database needs the filter as well.
 /// - **Older values.** A value that is removed does not uncover an older one.
-/// - **Operands.** Operands of [`Keyspace::merge`](crate::Keyspace::merge) are combined before they are
-///   filtered. Those that are not in the same compaction as the value below them apply to the result
-///   of the filter.
+/// - **Operands.** A value is filtered with the operands of [`Keyspace::merge`](crate::Keyspace::merge)
+///   that the compaction combines with it. Newer operands, which are not in the same compaction, later
+///   apply to the result. A value below operands that a compaction cannot combine with it, because it is
+///   stored apart or has an end, is left to a later compaction.
 /// - **Ends.** A value that replaces one with an end has the same end.
 ///
 /// A filter runs in the threads of compactions, so it must be fast. It may read the database but must

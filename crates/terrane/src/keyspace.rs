@@ -271,7 +271,8 @@ impl Keyspace {
     /// Compacts a range into the last level that contains any of its keys, and returns when that is
     /// done. Afterwards the range has no overwritten or deleted values, except those that snapshots
     /// see. To remove such values from a value file, it moves the live values of the file, also those
-    /// of keys outside of the range. A value that was deleted before stays if its file holds no live
+    /// of keys outside of the range. A [compaction filter](crate::CompactionFilter) is applied to all
+    /// values of the range that no snapshot sees. A value that was deleted before stays if its file holds no live
     /// value of the range, or if its file is the segment of the log that is being written.
     ///
     /// # Errors

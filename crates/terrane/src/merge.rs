@@ -113,10 +113,10 @@ pub(crate) fn merge(
         if keeps(&rules, &key, seq, kind, stripe) {
             if kind == EntryKind::Operand {
                 chain_of_key.push(rules.operator(), &key, (seq, value));
-            } else if is_new_key {
-                // A value that is read may be far larger than its pointer.
+            } else if is_new_key && rules.has_filter() {
                 chunk_bytes += rules.write_newest(&key, Version { seq, kind, value }, output)?;
             } else {
+                // A value that moves may be far larger than its pointer.
                 chunk_bytes += output.add(&key, seq, kind, value)?;
             }
         }

@@ -1,9 +1,10 @@
 //! Applies the compaction filter of a keyspace in a merge.
 //!
 //! The filter sees the newest version of each key among the inputs, once its operands are combined, if
-//! that is a value and no snapshot that was taken before the merge sees it. Such a version is in the last
+//! that is a value and no snapshot that was taken before the merge sees it. A value below operands that
+//! could not be combined with it is not the newest version. Such a version is in the last
 //! stripe (see [`super::rules`]). Snapshots that are taken while the merge runs keep the state of the
-//! tree from before it (`engine/pipeline/filtering.rs`).
+//! tree from before it (`engine/filtering.rs`).
 //!
 //! 1. The result has the sequence number of the value, so that a transaction that read the value finds
 //!    no newer version.

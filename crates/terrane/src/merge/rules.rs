@@ -109,6 +109,11 @@ impl DropRules {
         Self { filtering, ..self }
     }
 
+    #[inline]
+    pub(super) fn has_filter(&self) -> bool {
+        self.filtering.is_some()
+    }
+
     pub(super) fn operator(&self) -> Option<&dyn MergeOperator> {
         self.operator.as_deref()
     }
@@ -141,7 +146,7 @@ impl DropRules {
 
     /// Writes the newest version of the current key, which is kept, unless it is in the last stripe and
     /// the filter decides otherwise. Returns how many bytes of values were read from value files.
-    #[inline]
+    #[inline(never)]
     pub(super) fn write_newest(
         &self,
         key: &[u8],

@@ -306,8 +306,9 @@ fn a_snapshot_taken_before_a_compaction_defers_the_filter() {
     assert_eq!(pairs(db.iter().unwrap()), [text("b", "done b")]);
 }
 
-/// A scan recorded the removed keys as a range without live keys, as of the number of the snapshot,
-/// which then skipped keys that it sees.
+/// A scan recorded keys that were deleted, and those after them that the filter removed, as a range without
+/// live keys, as of the number of the snapshot. The snapshot stepped over the first of the deleted keys,
+/// and then skipped the range with keys that it sees.
 #[test]
 fn a_snapshot_does_not_skip_what_later_scans_found_dead() {
     let (gate, entered, let_go) = Gate::new();
@@ -315,14 +316,15 @@ fn a_snapshot_does_not_skip_what_later_scans_found_dead() {
     let options = in_memory().0.design(tiering).compaction_filter(gate);
     let db = options.open(DIR).unwrap();
     let write = |value: &str| {
-        for _ in 0..3 {
-            (0..300).for_each(|key| db.put(format!("{key:03}"), value).unwrap());
-            db.flush().unwrap();
-        }
+        (0..300).for_each(|key| db.put(format!("{key:03}"), value).unwrap());
+        db.flush().unwrap();
     };
-    write("old");
+    (0..3).for_each(|_| write("old"));
     while db.run_background_job().unwrap() {}
-    write("new");
+    (0..2).for_each(|_| write("new"));
+    let ends = [0..40, 260..300];
+    ends.into_iter().flatten().for_each(|key| db.delete(format!("{key:03}")).unwrap());
+    db.flush().unwrap();
     default_of(&db).set_compaction_filter(Some("gate")).unwrap();
     std::thread::scope(|scope| {
         let jobs = scope.spawn(|| while db.run_background_job().unwrap() {});
@@ -335,10 +337,42 @@ fn a_snapshot_does_not_skip_what_later_scans_found_dead() {
             assert_eq!(db.iter().unwrap().count(), 0);
             assert_eq!(db.iter().unwrap().rev().count(), 0);
         }
-        assert_eq!(snapshot.iter().unwrap().count(), 300);
-        assert_eq!(snapshot.iter().unwrap().rev().count(), 300);
-        assert_eq!(iter.count(), 300);
+        assert_eq!(snapshot.iter().unwrap().count(), 220);
+        assert_eq!(snapshot.iter().unwrap().rev().count(), 220);
+        assert_eq!(iter.count(), 220);
     });
+}
+
+#[test]
+fn a_crash_during_a_filtering_compaction_leaves_each_value_or_what_becomes_of_it() {
+    let design = format!("{}; values=apart(32,file=1KiB)", small_design());
+    let (options, storage) = in_memory();
+    let options = options.design(design.parse().unwrap()).compaction_filter(Words);
+    let db = filtered(&options);
+    for number in 0..200 {
+        let word = ["drop", "turn", "keep"][number % 3];
+        db.put(format!("{number:03}"), format!("{word} {}", "x".repeat(number % 60))).unwrap();
+    }
+    db.flush().unwrap();
+    let before = pairs(db.iter().unwrap());
+    storage.record_crash_points();
+    db.compact_range(..).unwrap();
+    let after = pairs(db.iter().unwrap());
+    assert_eq!(after.len(), 133);
+    let mut found = [0, 0];
+    for (seed, point) in (0..).zip(storage.take_crash_points()) {
+        let percent = [0, 50, 100][seed as usize % 3];
+        let image = point.image(Crash::Power(Survival { percent, seed }));
+        let db = options.clone().storage(Arc::new(image)).open(DIR).unwrap();
+        let all = pairs(db.iter().unwrap());
+        assert!(all.iter().all(|entry| before.contains(entry) || after.contains(entry)));
+        let survives = |entry: &&(String, String)| all.iter().any(|one| one.0 == entry.0);
+        assert_eq!(after.iter().filter(survives).count(), after.len(), "nothing else is lost");
+        found[usize::from(all == after)] += 1;
+        db.compact_range(..).unwrap();
+        assert_eq!(pairs(db.iter().unwrap()), after);
+    }
+    assert!(found[0] > 0 && found[1] > 0, "{found:?}");
 }
 
 #[test]

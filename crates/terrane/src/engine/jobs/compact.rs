@@ -174,6 +174,7 @@ impl Compactor {
         if result.is_ok() || !is_retried {
             self.report_end(&tree, &compaction, begun, &result);
         }
+        report_inactive_filter(&self.context, &tree);
         let mut jobs = tree.jobs();
         jobs.end(id);
         if let Err(error) = &result {
@@ -238,7 +239,6 @@ impl Compactor {
             tree.dead().clear();
         }
         tree.record_damaged_values(&outcome.damaged);
-        report_inactive_filter(&self.context, tree);
         let cpu = CompactionCpu { planning, merging, installing: laps.lap() };
         self.count(compaction, &outcome, start.elapsed(), cpu);
         Ok(record)
