@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "an example")]
 #![allow(clippy::disallowed_methods, reason = "a program removes directories")]
 
+use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::path::Path;
 use std::time::Duration;
@@ -35,10 +36,51 @@ fn position(follower: &Db) -> Result<Option<u64>> {
     Ok(position.map(|bytes| u64::from_le_bytes((*bytes).try_into().unwrap())))
 }
 
-/// Applies all changes that the leader has now. Returns false if the follower has to begin with a copy.
-fn follow(changes: &mut Changes, leader: &Db, follower: &Db) -> Result<bool> {
+/// Drops and renames the keyspaces of the follower as the leader has dropped and renamed its own. Returns
+/// their names by the number that they have in the leader.
+fn keyspaces(changes: &Changes, follower: &Db) -> Result<BTreeMap<u32, String>> {
     let state = follower.keyspace(STATE, KeyspaceOptions::new())?;
-    for batch in changes {
+    let names = changes.keyspaces().into_iter();
+    let names: BTreeMap<u32, String> =
+        names.filter_map(|one| Some((one.id(), one.name()?.to_owned()))).collect();
+    let mut renamed = Vec::new();
+    for entry in state.prefix("keyspace ")? {
+        let (key, name) = entry?;
+        let id = String::from_utf8_lossy(&key["keyspace ".len()..]).parse().unwrap();
+        let name = String::from_utf8_lossy(&name).into_owned();
+        match names.get(&id) {
+            None => {
+                follower.drop_keyspace(&name)?;
+                state.delete(&key)?;
+            }
+            Some(now) if *now != name => {
+                // Two keyspaces may have swapped their names.
+                let between = format!("renamed {id}");
+                follower.rename_keyspace(&name, &between)?;
+                state.put(&key, &between)?;
+                renamed.push((key, between, now));
+            }
+            Some(_) => {}
+        }
+    }
+    for (key, between, now) in renamed {
+        follower.rename_keyspace(&between, now)?;
+        state.put(key, now)?;
+    }
+    for (id, name) in &names {
+        follower.keyspace(name, KeyspaceOptions::new())?;
+        if *id != 0 {
+            state.put(format!("keyspace {id}"), name)?;
+        }
+    }
+    Ok(names)
+}
+
+/// Applies all changes that the leader has now. Returns false if the follower has to begin with a copy.
+fn follow(changes: &mut Changes, follower: &Db) -> Result<bool> {
+    let state = follower.keyspace(STATE, KeyspaceOptions::new())?;
+    let mut names = keyspaces(changes, follower)?;
+    while let Some(batch) = changes.next() {
         let batch = match batch {
             Ok(batch) => batch,
             // The follower was away for longer than a day.
@@ -50,25 +92,21 @@ fn follow(changes: &mut Changes, leader: &Db, follower: &Db) -> Result<bool> {
             // An ingest, for example, is not in the log.
             let Some(keyspace) = change.keyspace() else { return Ok(false) };
             // A keyspace without a name was dropped since.
-            if let Some(name) = keyspace.name() {
-                let keyspace = follower.keyspace(name, KeyspaceOptions::new())?;
-                if matches!(change, Change::Merge { .. }) {
-                    // The operator is part of the program, as the format of values is.
-                    keyspace.set_merge_operator("counter_add")?;
-                }
-                write.repeat_in(&keyspace, &change);
+            let Some(name) = keyspace.name() else { continue };
+            if names.get(&keyspace.id()).is_none_or(|known| known != name) {
+                names = keyspaces(changes, follower)?;
             }
+            let keyspace = follower.keyspace(name, KeyspaceOptions::new())?;
+            if matches!(change, Change::Merge { .. }) {
+                // The operator is part of the program, as the format of values is.
+                keyspace.set_merge_operator("counter_add")?;
+            }
+            write.repeat_in(&keyspace, &change);
         }
         write.put_in(&state, "position", batch.position().to_le_bytes());
         follower.write(&write)?;
     }
-    // Keyspaces that the leader has dropped.
-    let names = leader.keyspaces();
-    for name in follower.keyspaces().iter().filter(|name| *name != STATE) {
-        if !names.contains(name) {
-            follower.drop_keyspace(name)?;
-        }
-    }
+    keyspaces(changes, follower)?;
     Ok(true)
 }
 
@@ -86,6 +124,7 @@ fn copy(leader: &Db, dir: &Path) -> Result<Db> {
     // The copy has the sequence numbers of the leader, until it is written to.
     let position = follower.snapshot().sequence_number();
     let state = follower.keyspace(STATE, KeyspaceOptions::new())?;
+    keyspaces(&leader.changes(position)?, &follower)?;
     state.put("position", position.to_le_bytes())?;
     Ok(follower)
 }
@@ -93,7 +132,7 @@ fn copy(leader: &Db, dir: &Path) -> Result<Db> {
 /// Brings the follower up to date, if necessary by replacing it.
 fn catch_up(leader: &Db, follower: Db, dir: &Path) -> Result<Db> {
     if let Some(position) = position(&follower)?
-        && follow(&mut leader.changes(position)?, leader, &follower)?
+        && follow(&mut leader.changes(position)?, &follower)?
     {
         return Ok(follower);
     }
@@ -149,7 +188,7 @@ pub(crate) fn run(dir: &Path) -> std::result::Result<(), Box<dyn StdError>> {
         let following = scope.spawn(|| -> Result<()> {
             let mut changes = leader.changes(position(&follower)?.unwrap())?;
             while follower.get(last)?.is_none() {
-                assert!(follow(&mut changes, &leader, &follower)?);
+                assert!(follow(&mut changes, &follower)?);
                 changes.wait(Duration::from_secs(1))?;
             }
             Ok(())
@@ -165,8 +204,16 @@ pub(crate) fn run(dir: &Path) -> std::result::Result<(), Box<dyn StdError>> {
     leader.ingest([("x", "1"), ("y", "2")])?;
     leader.put("z", "3")?;
     let follower = catch_up(&leader, follower, dir)?;
-    leader.put("z", "4")?;
+    // Keyspaces that are created, renamed and dropped.
+    for name in ["one", "two"] {
+        leader.keyspace(name, KeyspaceOptions::new())?.put("name", name)?;
+    }
+    let follower = catch_up(&leader, follower, dir)?;
+    for (name, new_name) in [("one", "three"), ("two", "one"), ("three", "two")] {
+        leader.rename_keyspace(name, new_name)?;
+    }
     leader.drop_keyspace("visits")?;
+    leader.keyspace("visits", KeyspaceOptions::new())?.put("home", "again")?;
     let follower = catch_up(&leader, follower, dir)?;
     assert_eq!(entries(&leader)?, entries(&follower)?);
     println!("both have {} entries", entries(&follower)?.len());

@@ -117,10 +117,19 @@ impl Changes {
         self.scan.position()
     }
 
+    /// Returns the keyspaces that the database has now. Creating, renaming and dropping a keyspace are no
+    /// changes of the feed. A follower stores the numbers of its keyspaces and compares them: a number
+    /// that is missing was dropped, even if another keyspace has its name now.
+    pub fn keyspaces(&self) -> Vec<ChangedKeyspace> {
+        let trees = self.handle.engine.trees();
+        let all = trees.iter().map(|(id, tree)| (id.0, Some(Arc::clone(tree.name()))));
+        all.map(|(id, name)| ChangedKeyspace { id, name }).collect()
+    }
+
     /// Waits until there is another write, but at most for `timeout`. Returns whether there is one; to
     /// be called once the iterator has returned `None`. Writes with
-    /// [`Durability::None`](crate::Durability::None) also end the wait, but are not returned before the
-    /// next logged write. While nobody waits, writers pay nothing.
+    /// [`Durability::None`](crate::Durability::None) also end the wait, but are not returned before a
+    /// flush or the next logged write. While nobody waits, writers pay nothing.
     ///
     /// # Errors
     /// The database was closed.

@@ -21,7 +21,19 @@ impl Engine {
         following: Following,
     ) -> Result<Scanned> {
         let log = ChangeLog { pipeline: &self.parts.pipeline, following };
-        scan.next(&*self.context().storage, &log)
+        let storage = &*self.context().storage;
+        let scanned = scan.next(storage, &log)?;
+        if !matches!(scanned, Scanned::End) || scan.position() >= scan.seen() {
+            return Ok(scanned);
+        }
+        // The last writes are not in the log. The manifest states which of them are durable: an edit that
+        // states a number follows a sync of all batches up to it. Loaded before the log is scanned again.
+        let Ok(state) = self.parts.catalog.manifest_state() else { return Ok(Scanned::End) };
+        let scanned = scan.next(storage, &log)?;
+        if !matches!(scanned, Scanned::End) {
+            return Ok(scanned);
+        }
+        Ok(scan.skip_used(state.last_seq).map_or(Scanned::End, Scanned::Gap))
     }
 
     /// Waits until a sequence number is visible, but at most for `timeout`. Returns whether it is

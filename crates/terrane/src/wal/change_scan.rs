@@ -4,8 +4,9 @@
 //!    visible are returned. What was read of the file before the limit moved is read again, because a
 //!    writer may have been copying a record there.
 //! 2. Every number between two batches belongs to a write that is not in the log, because batches take
-//!    consecutive numbers. The scan reports it ([`Scanned::Gap`]). A gap at the end is reported only with
-//!    the batch after it: unless a later record is durable, these numbers may be used again after a crash.
+//!    consecutive numbers. The scan reports it ([`Scanned::Gap`]). A gap at the end is reported with
+//!    the batch after it, because these numbers may be used again after a crash, or once they are known
+//!    to be used up ([`ChangeScan::skip_used`]).
 //! 3. A segment that is freed meanwhile is found to be gone, because its records do not have the nonce
 //!    of another segment, and the next segment names its predecessor.
 
@@ -122,6 +123,16 @@ impl ChangeScan {
     /// returned then.
     pub(crate) fn seen(&self) -> SeqNo {
         self.limit.visible
+    }
+
+    /// Reports a gap at the end, if the scan has found the end. All numbers up to `used` are used up, also
+    /// after a crash, and their batches were durable before the end was found. Returns its last number.
+    pub(crate) fn skip_used(&mut self, used: SeqNo) -> Option<SeqNo> {
+        let last = used.min(self.limit.visible);
+        (last > self.position).then(|| {
+            self.position = last;
+            last
+        })
     }
 
     /// Returns the next batch or gap.

@@ -107,12 +107,20 @@ fn writes_that_are_not_in_the_log_are_reported() {
     let expected = vec![gap(1, 2), (3, 3, "default: c = 3".to_owned())];
     assert_eq!(all(&mut db.changes(0).unwrap()), expected);
     db.ingest([("x", "1"), ("y", "2")]).unwrap();
+    // An ingest is durable when it returns.
     let mut changes = db.changes(3).unwrap();
-    assert_eq!(all(&mut changes), []);
+    let last = db.snapshot().sequence_number();
+    assert_eq!(all(&mut changes), [gap(4, last)]);
     db.put("d", "4").unwrap();
-    let found = all(&mut changes);
-    assert_eq!((found.len(), &found[0].2[..], found[0].0), (2, "not logged", 4));
-    assert_eq!(found[1].0, found[0].1 + 1);
+    assert_eq!(all(&mut changes), [(last + 1, last + 1, "default: d = 4".to_owned())]);
+    // So are other writes once they are flushed.
+    db.put_with("e", "5", unlogged).unwrap();
+    assert_eq!(all(&mut changes), []);
+    db.flush().unwrap();
+    assert_eq!(all(&mut changes), [gap(last + 2, last + 2)]);
+    db.close().unwrap();
+    let db = open(&storage);
+    assert_eq!(all(&mut db.changes(last + 1).unwrap()), [gap(last + 2, last + 2)]);
 }
 
 #[test]
@@ -141,6 +149,10 @@ fn a_dropped_keyspace_has_a_number_and_a_renamed_one_its_new_name() {
     second.put("b", "2").unwrap();
     db.drop_keyspace("first").unwrap();
     db.rename_keyspace("second", "third").unwrap();
+    db.keyspace("first", KeyspaceOptions::new()).unwrap();
+    let listed = db.changes(0).unwrap().keyspaces();
+    let listed: Vec<_> = listed.iter().map(|one| (one.id(), one.name().unwrap())).collect();
+    assert_eq!(listed, [(0, "default"), (2, "third"), (3, "first")]);
     let expected = ["number 1: a = 1", "third: b = 2"];
     let found = all(&mut db.changes(0).unwrap());
     assert_eq!(found.into_iter().map(|(.., text)| text).collect::<Vec<_>>(), expected);

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use terrane::storage::{DiskStorage, MemoryStorage, Storage};
 use terrane::{
-    Background, CacheWarming, Clock, Db, Design, Durability, IoBudget, ManualClock, Options,
-    ReadMode, WriteMode, WritePath,
+    Background, CacheWarming, Clock, Db, Design, Durability, IoBudget, KeepChanges, ManualClock,
+    Options, ReadMode, WriteMode, WritePath,
 };
 use terrane_policy::design::FilterAllocation;
 use terrane_policy::flodb::ScanMoment;
@@ -222,8 +222,12 @@ impl Config {
 
     pub fn options(&self, storage: Arc<dyn Storage>) -> Options {
         let mut options = Options::new();
+        // Both options are stored, and exclude each other.
         if let Some(time) = self.delete_persistence {
-            options = options.delete_persistence(time);
+            options = options.delete_persistence(time).keep_changes(KeepChanges::NONE);
+        } else if self.log_segment_bytes == 64 << 10 {
+            options.set("delete_persistence", "never").unwrap();
+            options = options.keep_changes(KeepChanges::bytes(1 << 20));
         }
         options
             .durability(self.durability)

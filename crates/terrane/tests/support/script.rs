@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use terrane::storage::Storage;
 use terrane::{
-    Clock, Db, ErrorKind, Iter, Keyspace, KeyspaceOptions, Options, Snapshot, WriteBatch,
+    Clock, Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, Options, Snapshot, WriteBatch,
     WriteOptions,
 };
 use terrane_testkit::{HangGuard, Rng, print_counts};
@@ -607,6 +607,7 @@ impl Script {
     /// Compares the whole database with the whole model.
     pub fn check_everything(&self) {
         check_state(self.db(), &self.state, &self.story);
+        check_feed(self.db(), &self.story);
     }
 
     /// Closes the database, and returns the arguments for reopening it.
@@ -629,6 +630,26 @@ pub fn open_read_only(options: &Options, dir: &Path, story: &str) -> Db {
         }
         guard.check(|| format!("the writer stays too busy in {story}"));
     }
+}
+
+/// Checks that the change feed, if the log is kept for it, has all batches from some position on up to
+/// the last one.
+fn check_feed(db: &Db, story: &str) {
+    let Ok(mut changes) = db.changes(0) else { return };
+    let mut first = changes.next();
+    if let Some(Err(Error::ChangesGone(gone))) = &first {
+        changes = db.changes(gone.oldest).unwrap();
+        first = changes.next();
+    }
+    let mut position = None;
+    for batch in first.into_iter().chain(&mut changes) {
+        let batch = batch.unwrap_or_else(|error| panic!("{error} in {story}"));
+        assert_eq!(position.unwrap_or(batch.first() - 1) + 1, batch.first(), "{story}");
+        let is_logged = !batch.iter().any(|change| change == terrane::Change::NotLogged);
+        assert!(is_logged, "{batch:?} in {story}");
+        position = Some(batch.position());
+    }
+    assert_eq!(changes.position(), db.snapshot().sequence_number(), "{story}");
 }
 
 /// Compares a database with a model, in both directions.
