@@ -28,7 +28,6 @@
 //!    predecessors are inserted (invariants 1 and 3).
 
 use std::sync::PoisonError;
-#[cfg(not(loom))]
 use std::time::{Duration, Instant};
 
 #[cfg(loom)]
@@ -262,7 +261,6 @@ impl CommitQueue {
 
     /// Waits until `seq` is visible, but at most for `timeout`, and no longer than `is_over` returns false.
     /// Returns whether it is visible. Writers pay nothing for it until it becomes visible.
-    #[cfg(not(loom))]
     pub(crate) fn wait_visible_for(
         &self,
         seq: SeqNo,
@@ -294,7 +292,6 @@ impl CommitQueue {
     }
 
     /// Makes all sleepers check again whether they should go on waiting.
-    #[cfg(not(loom))]
     pub(crate) fn wake_all(&self) {
         drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
         self.moved.notify_all();
