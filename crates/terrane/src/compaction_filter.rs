@@ -30,9 +30,11 @@ use crate::error::{Error, Result};
 ///   stored apart or has an end, is left to a later compaction.
 /// - **Ends.** A value that replaces one with an end has the same end.
 ///
-/// A filter runs in the threads of compactions, so it must be fast. It may read the database but must
-/// not write to it or wait for its background work, which may be waiting for the filter. A filter that
-/// panics is not called again while the database is open: compactions keep all values from there on, and
+/// A filter runs in the threads of compactions, so it must be fast. One that keeps everything adds about
+/// 40 ns per value, a tenth of the processor time of a compaction of values of 100 bytes. A filter may read
+/// the database but must not write to it or wait for its background work, which may be waiting for the
+/// filter. A filter that panics is not called again while the database is open: compactions keep all
+/// values from there on, and
 /// [`Event::CompactionFilterInactive`](crate::Event::CompactionFilterInactive) reports it.
 pub trait CompactionFilter: Send + Sync + fmt::Debug + 'static {
     /// The name, which the database stores with each keyspace that uses the filter, of 1 to 255 bytes.
