@@ -33,7 +33,10 @@ impl Db {
     /// belong to one database: those of a checkpoint or a backup that is written to are others.
     ///
     /// Only writes that survive a power failure are returned, so a follower is never ahead of a
-    /// database that lost its last writes; see [`Changes::include_unsynced`].
+    /// database that lost its last writes; see [`Changes::include_unsynced`]. What a compaction filter
+    /// removes or replaces is no write, and is not returned: a follower needs the same filter. Its
+    /// keyspaces need no default [time to live](crate::Keyspace::set_ttl), because the ends of values are
+    /// part of the changes.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -173,7 +176,8 @@ impl Iterator for Changes {
     }
 }
 
-/// The changes of one write, which were applied atomically.
+/// The changes of one write, which were applied atomically; with
+/// [`WritePath::Queue`](crate::WritePath::Queue), of several writes that a leader applied together.
 #[derive(Debug, Clone)]
 pub struct ChangeBatch {
     /// Sorted by number. Empty for writes that are not in the log.
