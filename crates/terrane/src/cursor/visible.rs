@@ -30,9 +30,11 @@ pub(crate) struct VisibleCursor {
     /// The time as of which the reader sees values that end.
     now_micros: u64,
     deleted: DeletedRanges,
-    /// The current key and value in the backward direction; in the forward direction,
-    /// `merge` has them.
-    backward_key: Vec<u8>,
+    /// The current key in the backward direction, and in the forward direction while `combined` has the
+    /// sequence number of its newest version. Otherwise `merge` has the key.
+    kept_key: Vec<u8>,
+    combined: Option<SeqNo>,
+    /// The current value in the backward direction; in the forward direction `merge` has it.
     backward_value: Option<Value>,
     /// The sequence number of the backward value, if that is the place of a value apart.
     backward_apart: Option<SeqNo>,
@@ -80,7 +82,8 @@ impl VisibleCursor {
             seq,
             now_micros,
             deleted,
-            backward_key: Vec::new(),
+            kept_key: Vec::new(),
+            combined: None,
             backward_value: None,
             backward_apart: None,
             backward_chain: Vec::new(),
@@ -108,7 +111,7 @@ impl VisibleCursor {
     /// The current key.
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
-        if self.is_forward { self.merge.key() } else { &self.backward_key }
+        if self.is_forward && self.combined.is_none() { self.merge.key() } else { &self.kept_key }
     }
 
     /// The current value.
@@ -157,18 +160,17 @@ impl VisibleCursor {
     /// Copies the current entry of a cursor that goes forward, an operand as the value that was loaded.
     /// Returns the bytes of key and value.
     pub(crate) fn copy_to(&self, memtable: &Memtable) -> usize {
-        let (key, kind) = (self.merge.key(), self.merge.kind());
-        let (kind, value) = match (kind, &self.apart) {
-            (EntryKind::Operand, Some(combined)) => (EntryKind::Value, &combined[..]),
-            _ => (kind, self.merge.value()),
+        let (seq, kind, value) = match (self.combined, &self.apart) {
+            (Some(seq), Some(value)) => (seq, EntryKind::Value, &value[..]),
+            _ => (self.merge.seq(), self.merge.kind(), self.merge.value()),
         };
-        memtable.insert(key, self.merge.seq(), kind, value);
-        key.len() + value.len()
+        memtable.insert(self.key(), seq, kind, value);
+        self.key().len() + value.len()
     }
 
     /// Returns true if a cursor that goes forward is on an operand.
     pub(crate) fn is_operand(&self) -> bool {
-        self.merge.kind() == EntryKind::Operand
+        self.combined.is_some() || self.merge.kind() == EntryKind::Operand
     }
 
     /// Moves to the last visible key before `key`, or to the last of all if `key` is `None`.
@@ -185,6 +187,7 @@ impl VisibleCursor {
         self.is_forward = is_forward;
         self.is_valid = false;
         self.backward_value = None;
+        self.combined = None;
         self.apart = None;
         self.skipped = 0;
     }
@@ -199,7 +202,11 @@ impl VisibleCursor {
         self.apart = None;
         self.skipped = 0;
         if self.is_forward {
-            self.merge.next_key()?;
+            if self.combined.is_none() {
+                self.merge.next_key()?;
+            } else {
+                self.leave_combined()?;
+            }
             if self.deleted.is_empty() && self.merge.is_lasting_at(self.seq) {
                 self.is_valid = true;
                 return Ok(());
@@ -320,12 +327,12 @@ impl VisibleCursor {
         self.backward_value = None;
         let mut dead = DeadKeys::default();
         while self.merge.is_valid() {
-            self.backward_key.clear();
-            self.backward_key.extend_from_slice(self.merge.key());
+            self.kept_key.clear();
+            self.kept_key.extend_from_slice(self.merge.key());
             self.backward_chain.clear();
             let mut newest: Option<Version> = None;
             // Backward, the versions of a key arrive from oldest to newest.
-            while self.merge.is_valid() && self.merge.key() == &self.backward_key[..] {
+            while self.merge.is_valid() && self.merge.key() == &self.kept_key[..] {
                 if self.merge.seq() <= self.seq {
                     let version = (self.merge.seq(), self.merge.kind(), self.merge.pin_value());
                     self.keep_below(version.1, newest.replace(version));
@@ -341,7 +348,7 @@ impl VisibleCursor {
             let newest = newest.filter(|(_, kind, _)| kind.is_value() && !is_ended);
             if let Some((seq, kind, value)) = newest {
                 let is_alive = self.deleted.is_empty()
-                    || self.deleted.covering(&self.backward_key, seq)?.is_none();
+                    || self.deleted.covering(&self.kept_key, seq)?.is_none();
                 if is_alive {
                     self.keep_operand((seq, kind), &value);
                     let is_expiring = kind == EntryKind::Expiring;
@@ -354,7 +361,7 @@ impl VisibleCursor {
             }
             if is_ended {
                 self.dead_keys += 1;
-                let is_past = |limit: &Key| self.backward_key[..] < limit[..];
+                let is_past = |limit: &Key| self.kept_key[..] < limit[..];
                 if self.limit.as_ref().is_some_and(is_past) {
                     return Ok(());
                 }
@@ -367,7 +374,7 @@ impl VisibleCursor {
 
     /// Continues backward past a dead key. Returns true if the scan has reached its limit.
     fn is_past_dead(&mut self, dead: &mut DeadKeys) -> Result<bool> {
-        let key = &self.backward_key;
+        let key = &self.kept_key;
         dead.count += 1;
         self.dead_keys += 1;
         if !dead.count.is_multiple_of(BEFORE_SKIP) {

@@ -27,7 +27,7 @@ use super::output::Output;
 use super::version::Version;
 use crate::error::Result;
 use crate::expiry::end_micros;
-use crate::merge_operator::{MergeOperator, OperandChain};
+use crate::merge_operator::{MergeOperator, OperandChain, Part};
 use crate::types::{EntryKind, SeqNo};
 
 /// The tables that are older than the output and not merged into it, run by run in key order.
@@ -136,6 +136,9 @@ impl DropRules {
             EntryKind::Value => Below::Value(value, seq),
             EntryKind::Operand => {
                 chain.push(self.operator(), key, (seq, value));
+                if let Some(Part { seq, bytes, .. }) = chain.take_excess() {
+                    output.add(key, seq, EntryKind::Operand, &bytes)?;
+                }
                 return Ok(true);
             }
             EntryKind::Apart | EntryKind::Expiring => Below::Unknown,

@@ -3,10 +3,17 @@
 //! A result may grow with each operand, so combining every operand with the result so far would take
 //! quadratic time. Parts are combined when the older one stands for as many operands as the newer one, as
 //! carries in a binary counter, so that each byte is copied once for each doubling.
+//!
+//! Operands that can be combined therefore have at most [`PARTS_MAX`] parts. A chain with more is broken: a read
+//! fails without the rest, and a merge writes the newest parts as they are, so that neither gathers a key's
+//! operands without bound.
 
 use super::{MergeOperator, combine};
 use crate::error::{Error, Result};
 use crate::types::SeqNo;
+
+/// The parts of as many operands as there can be sequence numbers.
+const PARTS_MAX: usize = 64;
 
 /// A value of a key, or operands that were combined.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,6 +54,17 @@ impl OperandChain {
             newer.count += older.count;
             self.parts.pop();
         }
+    }
+
+    /// Returns true if so many parts could not be combined that the chain has no value.
+    #[inline]
+    pub(crate) fn is_broken(&self) -> bool {
+        self.parts.len() > PARTS_MAX
+    }
+
+    /// Takes the newest part from a broken chain.
+    pub(crate) fn take_excess(&mut self) -> Option<Part> {
+        self.is_broken().then(|| self.parts.remove(0))
     }
 
     /// Combines the operands with the value below them, if there is one, as far as possible, and empties
@@ -132,6 +150,24 @@ mod tests {
             let value = made.value(Some(&*operator), b"k", Some(&[0])).unwrap();
             assert_eq!(value, (0..=count).collect::<Vec<u8>>());
         }
+    }
+
+    #[test]
+    fn a_broken_chain_has_no_value_and_gives_up_its_newest_part() {
+        let operators = MergeOperators::default();
+        let operator = operators.find("counter_add", "k").unwrap();
+        let mut chain = OperandChain::default();
+        for seq in (0..200_u64).rev() {
+            assert_eq!(chain.is_broken(), chain.parts.len() > PARTS_MAX);
+            chain.push(Some(&*operator), b"k", (seq, b"bad"));
+            if seq + (PARTS_MAX as u64) < 200 {
+                let excess = chain.take_excess().unwrap();
+                assert_eq!(excess.seq, seq + PARTS_MAX as u64, "the newest part goes first");
+            }
+            assert!(chain.take_excess().is_none());
+        }
+        assert_eq!(chain.parts.len(), PARTS_MAX);
+        assert!(chain.value(Some(&*operator), b"k", Some(&1_i64.to_le_bytes())).is_err());
     }
 
     #[test]

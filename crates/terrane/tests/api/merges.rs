@@ -200,6 +200,40 @@ fn many_operands_of_one_key_are_read_and_combined_in_time() {
 }
 
 #[test]
+fn operands_that_cannot_be_combined_are_kept_until_a_value_hides_them() {
+    let (db, keyspace, _) = small("counter_add");
+    db.put("a", number(1)).unwrap();
+    db.put("z", number(2)).unwrap();
+    let snapshot = db.snapshot();
+    for round in 0..300_u32 {
+        keyspace.merge("k", "not 8 bytes").unwrap();
+        keyspace.merge("z", number(1)).unwrap();
+        if round % 70 == 0 {
+            db.flush().unwrap();
+        }
+    }
+    for round in 0..3 {
+        assert_eq!(db.get("k").unwrap_err().kind(), ErrorKind::Invalid, "{round}");
+        let mut iter = db.range("k"..).unwrap();
+        assert!(iter.advance().is_err(), "{round}");
+        assert!(db.iter().unwrap().rev().nth(1).unwrap().is_err(), "{round}");
+        assert_eq!(db.get("z").unwrap().unwrap(), number(302), "{round}");
+        assert!(snapshot.get("k").unwrap().is_none(), "{round}");
+        if round == 0 { db.flush().unwrap() } else { db.compact_range(..).unwrap() }
+    }
+    let entries: u64 = db.tree().shape.tables().map(|table| table.entries).sum();
+    // All 300, and "a" and "z", the latter with the version of the snapshot.
+    assert!((303..310).contains(&entries), "{entries}");
+    db.put("k", number(5)).unwrap();
+    keyspace.merge("k", number(1)).unwrap();
+    assert_eq!(db.get("k").unwrap().unwrap(), number(6));
+    drop(snapshot);
+    db.compact_range(..).unwrap();
+    let all = pairs(db.iter().unwrap());
+    assert_eq!(all.len(), 3, "{all:?}");
+}
+
+#[test]
 fn values_apart_and_values_that_end_stay_below_their_operands() {
     let clock = Arc::new(ManualClock::new(1_000_000_000));
     let options = in_memory().0.clock(Arc::clone(&clock) as Arc<dyn Clock>);

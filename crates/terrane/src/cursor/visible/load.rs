@@ -31,6 +31,7 @@ impl VisibleCursor {
             true => matches!(self.merge.kind(), EntryKind::Apart | EntryKind::Operand),
             false => self.backward_apart.is_some() || !self.backward_chain.is_empty(),
         };
+        // After operands were combined the merge is further on, but the value is loaded.
         is_elsewhere && self.apart.is_none()
     }
 
@@ -50,32 +51,54 @@ impl VisibleCursor {
     fn load_backward(&self, source: ValueSource<'_>) -> Result<Value> {
         if self.backward_chain.is_empty() {
             return match (&self.backward_value, self.backward_apart) {
-                (Some(place), Some(seq)) => source.files.read(&self.backward_key, seq, place),
+                (Some(place), Some(seq)) => source.files.read(&self.kept_key, seq, place),
                 _ => Err(Error::internal("a value apart without its place")),
             };
         }
         let mut chain = OperandChain::default();
         for (seq, kind, stored) in self.backward_chain.iter().rev() {
-            let version = (&self.backward_key[..], *seq, *kind, &stored[..]);
+            let version = (&self.kept_key[..], *seq, *kind, &stored[..]);
             if let Some(base) = self.extend(&mut chain, version, source)? {
-                return combined(chain, &self.backward_key, base.as_deref(), source);
+                return combined(chain, &self.kept_key, base.as_deref(), source);
             }
         }
-        combined(chain, &self.backward_key, None, source)
+        combined(chain, &self.kept_key, None, source)
     }
 
-    /// Combines the current operand with the versions below it, and returns to it.
+    /// Combines the current operand with the versions below it, and keeps its key: the merge goes on to
+    /// the first version that the value does not depend on. After an error it is back at the operand.
     fn combine_forward(&mut self, source: ValueSource<'_>) -> Result<Value> {
-        let (key, newest) = (self.merge.key().to_vec(), self.merge.seq());
+        self.kept_key.clear();
+        self.kept_key.extend_from_slice(self.merge.key());
+        let newest = self.merge.seq();
+        let value = self.combine_versions(source);
+        match &value {
+            Ok(_) => self.combined = Some(newest),
+            Err(_) => self.merge.seek(&self.kept_key, newest)?,
+        }
+        value
+    }
+
+    fn combine_versions(&mut self, source: ValueSource<'_>) -> Result<Value> {
         let mut chain = OperandChain::default();
         let mut base = None;
-        while base.is_none() && self.merge.is_valid() && self.merge.key() == &key[..] {
-            let version = (&key[..], self.merge.seq(), self.merge.kind(), self.merge.value());
+        while base.is_none() && self.merge.is_valid() && self.merge.key() == &self.kept_key[..] {
+            let version =
+                (&self.kept_key[..], self.merge.seq(), self.merge.kind(), self.merge.value());
             base = self.extend(&mut chain, version, source)?;
             self.merge.next()?;
         }
-        self.merge.seek(&key, newest)?;
-        combined(chain, &key, base.flatten().as_deref(), source)
+        combined(chain, &self.kept_key, base.flatten().as_deref(), source)
+    }
+
+    /// Moves from a key whose value was combined to the next key.
+    #[cold]
+    pub(super) fn leave_combined(&mut self) -> Result<()> {
+        self.combined = None;
+        if self.merge.is_valid() && self.merge.key() == &self.kept_key[..] {
+            return self.merge.next_key();
+        }
+        Ok(())
     }
 
     /// Adds the next older version of a key to a chain. Returns the value below the operands, or its
@@ -93,7 +116,8 @@ impl VisibleCursor {
         Ok(match kind {
             EntryKind::Operand => {
                 chain.push(source.operator, key, (seq, stored));
-                None
+                // The rest cannot give it a value.
+                if chain.is_broken() { Some(None) } else { None }
             }
             EntryKind::Value => Some(Some(stored.into())),
             EntryKind::Apart => Some(Some(source.files.read(key, seq, stored)?)),
