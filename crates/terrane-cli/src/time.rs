@@ -14,6 +14,12 @@ pub(crate) fn utc(micros: u64) -> String {
     humantime::format_rfc3339_seconds(SystemTime::UNIX_EPOCH + since_epoch).to_string()
 }
 
+/// Returns the present time in microseconds since the Unix epoch.
+pub(crate) fn now_micros() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since_epoch.map_or(0, |time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,10 @@
 //! | [`jsonl`] | a line: `{"key":…,"value":…}` |
 //! | [`pairs`] | eight bytes: two numbers of the CS 265 binary files |
 //!
-//! Every format reads back what it wrote, byte for byte.
+//! Every format reads back what it wrote, byte for byte. An entry whose value ends has its time in
+//! microseconds since the Unix epoch as well: after `\e` in [`tsv`], as a third field in [`csv`] and as
+//! `ends_micros` in [`jsonl`]; [`pairs`] have no place for it. An entry whose value does not end is
+//! written as before there were ends, so earlier files are read and earlier versions read such entries.
 
 pub mod csv;
 pub mod jsonl;
@@ -17,7 +20,31 @@ pub mod tsv;
 use std::path::Path;
 
 /// A key and its value.
-pub type Entry = (Vec<u8>, Vec<u8>);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<B = Vec<u8>> {
+    /// The key.
+    pub key: B,
+    /// The value.
+    pub value: B,
+    /// When the value ends, in microseconds since the Unix epoch; `None` if it does not.
+    pub ends_micros: Option<u64>,
+}
+
+impl<B> Entry<B> {
+    /// An entry whose value does not end.
+    pub fn new(key: B, value: B) -> Self {
+        Self { key, value, ends_micros: None }
+    }
+}
+
+/// Parses the end of a value.
+fn parse_end(text: &[u8]) -> Result<u64, String> {
+    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| {
+        let found = text.escape_ascii();
+        format!("invalid end '{found}'; expected microseconds since the Unix epoch")
+    })
+}
 
 /// A format of entries in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

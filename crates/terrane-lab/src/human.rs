@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub use terrane_policy::units::short_bytes as bytes;
+pub use terrane_policy::units::{grouped as count, short_bytes as bytes};
 
 /// Returns the number of decimal places that gives three digits.
 fn digits(value: f64) -> usize {
@@ -11,19 +11,6 @@ fn digits(value: f64) -> usize {
         value if value >= 9.995 => 1,
         _ => 2,
     }
-}
-
-/// Formats a whole number with commas between thousands.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Formats a count with its noun: `1 key`, `2 keys`, `3 entries`, `4 flushes`.

@@ -52,7 +52,20 @@ impl Ingest {
     /// - Any other error: the disk is full, the operating system refused an operation, or the database
     ///   does not accept writes. Later calls return the error as well.
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.tables.add(key.as_ref(), value.as_ref())
+        self.tables.add(key.as_ref(), value.as_ref(), None)
+    }
+
+    /// Adds an entry whose value ends at a time, in microseconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// See [`Ingest::put`].
+    pub fn put_ending(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ends_micros: u64,
+    ) -> Result<()> {
+        self.tables.add(key.as_ref(), value.as_ref(), Some(ends_micros))
     }
 
     /// Returns the number of entries.

@@ -204,6 +204,13 @@ impl Iter {
         self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::value)
     }
 
+    /// Returns when the value of the entry that [`Iter::advance`] moved to ends, in microseconds since
+    /// the Unix epoch; `None` if there is no entry, or if its value does not end.
+    pub fn ends_micros(&self) -> Option<u64> {
+        let front = self.front.as_ref().filter(|front| front.is_valid());
+        front.and_then(VisibleCursor::ends_micros)
+    }
+
     #[cold]
     fn checked_value(&self) -> &[u8] {
         // Between a seek and the next step, and after the end, a value apart was not read.

@@ -107,6 +107,21 @@ impl WriteBatch {
         self
     }
 
+    /// Sets the value of a key of a keyspace, and ends it at a time, in microseconds since the Unix epoch.
+    /// A value whose time has passed has ended at once. The batch is refused if it also has puts with a
+    /// time to live.
+    pub fn put_ending_in(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ends_micros: u64,
+    ) -> &mut Self {
+        let pair = (key.as_ref(), value.as_ref());
+        self.of(keyspace).operations.add_ending(keyspace.id(), pair, ends_micros);
+        self
+    }
+
     /// Combines the value of a key with an operand; see [`Keyspace::merge`]. The batch is refused if the
     /// default keyspace has no merge operator.
     pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> &mut Self {

@@ -12,7 +12,7 @@ use crate::exit::{Exit, usage};
 use crate::format_flag::FormatFlag;
 use crate::open::{self, DEFAULT_KEYSPACE};
 use crate::output;
-use terrane_lab::entries::{EntryFormat, csv, jsonl, pairs, tsv};
+use terrane_lab::entries::{Entry, EntryFormat, csv, jsonl, pairs, tsv};
 use terrane_lab::literal::{self, KeyBounds, all_keys, parse_range_argument, prefix_bounds};
 use terrane_lab::{human, progress};
 
@@ -29,7 +29,8 @@ Examples:
 
 /// Write the entries of a database, in order, in a format of `terrane load`
 ///
-/// The database is opened read-only, so it may be in use.
+/// The database is opened read-only, so it may be in use. Values that end are written with their
+/// ends, which `terrane load` restores.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DumpArgs {
@@ -140,7 +141,8 @@ fn write(
             Ok(false) => break Ok(count),
             Err(error) => break Err(error.into()),
         }
-        write_entry(&mut out, format, entries.key(), entries.value())?;
+        let (key, value, ends_micros) = (entries.key(), entries.value(), entries.ends_micros());
+        write_entry(&mut out, format, Entry { key, value, ends_micros })?;
         count += 1;
         if count % PROGRESS_EVERY == 0 {
             // The number of entries is an estimate.
@@ -155,12 +157,19 @@ fn write(
     done
 }
 
-fn write_entry(out: &mut dyn Write, format: EntryFormat, key: &[u8], value: &[u8]) -> Result<()> {
+fn write_entry(out: &mut dyn Write, format: EntryFormat, entry: Entry<&[u8]>) -> Result<()> {
     match format {
-        EntryFormat::Tsv => tsv::write(out, key, value)?,
-        EntryFormat::Csv => csv::write(out, key, value)?,
-        EntryFormat::Jsonl => jsonl::write(out, key, value)?,
+        EntryFormat::Tsv => tsv::write(out, entry)?,
+        EntryFormat::Csv => csv::write(out, entry)?,
+        EntryFormat::Jsonl => jsonl::write(out, entry)?,
         EntryFormat::Pairs => {
+            let Entry { key, value, ends_micros } = entry;
+            if ends_micros.is_some() {
+                let key = literal::print(key);
+                return Err(anyhow!(
+                    "the value of {key} ends at a time, which pairs cannot have; use another --format"
+                ));
+            }
             if !pairs::write(out, key, value)? {
                 let key = literal::print(key);
                 return Err(anyhow!(

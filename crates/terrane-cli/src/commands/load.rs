@@ -37,6 +37,8 @@ Formats:
           optional
   jsonl   {\"key\":\"a\",\"value\":\"1\"}; invalid UTF-8 is {\"hex\":\"ff00\"}
   pairs   two 32-bit little-endian numbers each, as in the files of CS 265
+  A value may end, at a time in microseconds since the Unix epoch: after \\e at
+  the end of a tsv line, in a third csv field, or as \"ends_micros\" in jsonl.
 
 Examples:
   terrane load ./db users.tsv
@@ -212,8 +214,8 @@ impl Loader {
                     continue;
                 }
                 let number = lines.number();
-                let (key, value) = parse(text).map_err(|what| anyhow!("line {number}: {what}"))?;
-                self.add(&key, &value).with_context(|| format!("line {number}"))?;
+                let entry = parse(text).map_err(|what| anyhow!("line {number}: {what}"))?;
+                self.add(&entry).with_context(|| format!("line {number}"))?;
             }
             self.write()?;
             self.bar.set_position(lines.taken_bytes());
@@ -225,8 +227,8 @@ impl Loader {
 
     fn csv(&mut self, input: impl Read) -> Result<()> {
         let mut reader = csv::CsvReader::new(input);
-        while let Some((key, value)) = reader.read().map_err(|what| anyhow!(what))? {
-            self.add(&key, &value).with_context(|| format!("line {}", reader.line()))?;
+        while let Some(entry) = reader.read().map_err(|what| anyhow!(what))? {
+            self.add(&entry).with_context(|| format!("line {}", reader.line()))?;
             self.bar.set_position(reader.bytes());
         }
         self.write()
@@ -240,8 +242,7 @@ impl Loader {
                 break;
             }
             for pair in pairs {
-                let (key, value) = pairs::entry(pair);
-                self.add(&key, &value)?;
+                self.add(&pairs::entry(pair))?;
             }
             self.write()?;
             self.bar.set_position(self.entries * 8);
@@ -255,7 +256,7 @@ impl Loader {
         }
     }
 
-    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    fn add(&mut self, Entry { key, value, ends_micros }: &Entry) -> Result<()> {
         // The engine rejects a whole batch for one invalid entry.
         if key.len() > terrane::MAX_KEY_LEN {
             let (found, most) = (human::bytes(key.len() as u64), terrane::MAX_KEY_LEN);
@@ -266,12 +267,18 @@ impl Loader {
             return Err(anyhow!("the value has {found}; values have at most {most} bytes"));
         }
         if let Some(ingest) = &mut self.ingest {
-            ingest.put(key, value)?;
+            match ends_micros {
+                Some(end) => ingest.put_ending(key, value, *end)?,
+                None => ingest.put(key, value)?,
+            }
             self.entries += 1;
             self.user_bytes += (key.len() + value.len()) as u64;
             return Ok(());
         }
-        self.batch.put_in(&self.keyspace, key, value);
+        match ends_micros {
+            Some(end) => self.batch.put_ending_in(&self.keyspace, key, value, *end),
+            None => self.batch.put_in(&self.keyspace, key, value),
+        };
         self.batch_bytes += key.len() + value.len();
         if self.batch_bytes >= BATCH_BYTES { self.write() } else { Ok(()) }
     }

@@ -67,6 +67,10 @@ struct JsonTable<'a> {
     entries: u64,
     tombstones: u64,
     range_tombstones: u64,
+    /// Entries whose values end, and when the first and the last of them do.
+    expiring: u64,
+    expire_from_micros: Option<u64>,
+    expire_until_micros: Option<u64>,
     smallest_sequence_number: u64,
     largest_sequence_number: u64,
     /// Bytes of values in value files.
@@ -134,6 +138,9 @@ impl<'a> JsonTable<'a> {
             entries: table.entries,
             tombstones: table.tombstones,
             range_tombstones: table.range_tombstones,
+            expiring: table.expiry.map_or(0, |expiry| expiry.entries),
+            expire_from_micros: table.expiry.map(|expiry| expiry.first_micros),
+            expire_until_micros: table.expiry.map(|expiry| expiry.last_micros),
             smallest_sequence_number: table.smallest_seq,
             largest_sequence_number: table.largest_seq,
             value_bytes: table.value_bytes(),

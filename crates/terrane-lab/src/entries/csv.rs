@@ -1,15 +1,16 @@
-//! CSV (RFC 4180) with two columns: key and value.
+//! CSV (RFC 4180) with two columns: key and value. A row whose value ends has a third field: when, in
+//! microseconds since the Unix epoch.
 //!
 //! Fields with commas, quotes or line ends are quoted, so keys and values may be any bytes. The first
-//! line is the header `key,value`; a file may lack it.
+//! line is the header `key,value`; a file may lack it, or name the third field `ends_micros`.
 
 use std::io::{self, Read, Write};
 
 use csv::{ByteRecord, Reader, ReaderBuilder, WriterBuilder};
 
-use super::Entry;
+use super::{Entry, parse_end};
 
-const HEADER: [&[u8]; 2] = [b"key", b"value"];
+const HEADER: [&[u8]; 3] = [b"key", b"value", b"ends_micros"];
 
 /// A reader of entries.
 #[derive(Debug)]
@@ -37,18 +38,28 @@ impl<R: Read> CsvReader<R> {
             if !read.map_err(|error| error.to_string())? {
                 return Ok(None);
             }
-            let is_header = is_first && self.record.iter().eq(HEADER);
-            match (self.record.get(0), self.record.get(1), self.record.len()) {
-                _ if is_header => {}
-                (Some(key), Some(value), 2) => return Ok(Some((key.to_vec(), value.to_vec()))),
-                (_, _, count) => {
-                    let line = self.line();
-                    return Err(format!(
-                        "line {line}: expected a key and a value, found {count} fields"
-                    ));
-                }
+            let is_header = is_first && self.is_header();
+            if !is_header {
+                let entry = self.entry();
+                return entry.map(Some).map_err(|what| format!("line {}: {what}", self.line()));
             }
         }
+    }
+
+    fn is_header(&self) -> bool {
+        (2..=3).contains(&self.record.len()) && self.record.iter().zip(HEADER).all(|(a, b)| a == b)
+    }
+
+    fn entry(&self) -> Result<Entry, String> {
+        let (key, value) = (self.record.get(0), self.record.get(1));
+        let (Some(key), Some(value), 2..=3) = (key, value, self.record.len()) else {
+            let count = self.record.len();
+            return Err(format!(
+                "expected a key and a value, and perhaps its end; found {count} fields"
+            ));
+        };
+        let ends_micros = self.record.get(2).map(parse_end).transpose()?;
+        Ok(Entry { key: key.to_vec(), value: value.to_vec(), ends_micros })
     }
 
     /// Returns the line of the last entry, from 1.
@@ -68,7 +79,7 @@ impl<R: Read> CsvReader<R> {
 ///
 /// If `out` cannot be written.
 pub fn write_header(out: &mut dyn Write) -> io::Result<()> {
-    write(out, HEADER[0], HEADER[1])
+    write(out, Entry::new(HEADER[0], HEADER[1]))
 }
 
 /// Writes an entry as a line.
@@ -76,10 +87,14 @@ pub fn write_header(out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 ///
 /// If `out` cannot be written.
-pub fn write(out: &mut dyn Write, key: &[u8], value: &[u8]) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, entry: Entry<&[u8]>) -> io::Result<()> {
+    let Entry { key, value, ends_micros } = entry;
     let mut line =
-        WriterBuilder::new().buffer_capacity(key.len() + value.len() + 8).from_writer(out);
-    line.write_record([key, value])?;
+        WriterBuilder::new().buffer_capacity(key.len() + value.len() + 32).from_writer(out);
+    match ends_micros {
+        None => line.write_record([key, value])?,
+        Some(end) => line.write_record([key, value, end.to_string().as_bytes()])?,
+    }
     line.flush()
 }
 
@@ -105,24 +120,33 @@ mod tests {
             (b"two\nlines\r\n", b"\xff\x00"),
             (b"key", b"value"),
         ]
-        .map(|(key, value)| (key.to_vec(), value.to_vec()))
+        .map(|(key, value)| Entry {
+            key: key.to_vec(),
+            value: value.to_vec(),
+            ends_micros: (key.len() > 2).then_some(5),
+        })
         .to_vec();
         let mut text = Vec::new();
         write_header(&mut text).unwrap();
-        for (key, value) in &entries {
-            write(&mut text, key, value).unwrap();
+        for Entry { key, value, ends_micros } in &entries {
+            write(&mut text, Entry { key, value, ends_micros: *ends_micros }).unwrap();
         }
         assert_eq!(all(&text), Ok(entries));
     }
 
     #[test]
     fn a_header_is_optional_and_other_fields_are_refused() {
-        let entry = |key: &str, value: &str| (key.as_bytes().to_vec(), value.as_bytes().to_vec());
+        let entry =
+            |key: &str, value: &str| Entry::new(key.as_bytes().to_vec(), value.as_bytes().to_vec());
         assert_eq!(all(b"a,1\nb,2"), Ok(vec![entry("a", "1"), entry("b", "2")]));
         assert_eq!(all(b"key,value\r\na,\"1\"\r\n"), Ok(vec![entry("a", "1")]));
         assert_eq!(all(b""), Ok(Vec::new()));
-        let error = all(b"a,1\nb,2,3\n").unwrap_err();
-        assert_eq!(error, "line 2: expected a key and a value, found 3 fields");
+        let ending = Entry { ends_micros: Some(3), ..entry("b", "2") };
+        assert_eq!(all(b"key,value,ends_micros\nb,2,3\n"), Ok(vec![ending]));
+        let error = all(b"a,1\nb,2,x\n").unwrap_err();
+        assert_eq!(error, "line 2: invalid end 'x'; expected microseconds since the Unix epoch");
+        let error = all(b"a,1\nb,2,3,4\n").unwrap_err();
+        assert!(error.contains("found 4 fields"), "{error}");
         assert!(all(b"alone\n").unwrap_err().starts_with("line 1"));
     }
 }

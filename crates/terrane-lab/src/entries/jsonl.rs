@@ -1,4 +1,4 @@
-//! Lines of JSON objects with a `key` and a `value`; see [`crate::json`] for bytes in JSON.
+//! Lines of JSON objects with a `key`, a `value`, and `ends_micros` if the value ends; see [`crate::json`] for bytes in JSON.
 
 use std::io::{self, Write};
 
@@ -11,6 +11,7 @@ use crate::json::{JsonBytes, ParsedBytes, write_line};
 struct ParsedEntry {
     key: ParsedBytes,
     value: ParsedBytes,
+    ends_micros: Option<u64>,
 }
 
 /// An entry to write.
@@ -18,6 +19,8 @@ struct ParsedEntry {
 pub struct JsonEntry<'a> {
     key: JsonBytes<'a>,
     value: JsonBytes<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends_micros: Option<u64>,
 }
 
 /// Parses a line, which must not be empty.
@@ -31,7 +34,8 @@ pub fn parse(line: &[u8]) -> Result<Entry, String> {
         let text = error.to_string();
         text.rsplit_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())
     })?;
-    Ok((entry.key.0, entry.value.0))
+    let ParsedEntry { key, value, ends_micros } = entry;
+    Ok(Entry { key: key.0, value: value.0, ends_micros })
 }
 
 /// Writes an entry as a line.
@@ -39,8 +43,9 @@ pub fn parse(line: &[u8]) -> Result<Entry, String> {
 /// # Errors
 ///
 /// If `out` cannot be written.
-pub fn write(out: &mut dyn Write, key: &[u8], value: &[u8]) -> io::Result<()> {
-    write_line(out, &JsonEntry { key: JsonBytes(key), value: JsonBytes(value) })
+pub fn write(out: &mut dyn Write, entry: Entry<&[u8]>) -> io::Result<()> {
+    let Entry { key, value, ends_micros } = entry;
+    write_line(out, &JsonEntry { key: JsonBytes(key), value: JsonBytes(value), ends_micros })
 }
 
 #[cfg(test)]
@@ -50,13 +55,16 @@ mod tests {
     #[test]
     fn any_bytes_round_trip_and_errors_name_missing_fields() {
         for (key, value) in [(&b""[..], &b"\n\"\\"[..]), (b"\xff\x00", b"caf\xc3\xa9")] {
-            let mut line = Vec::new();
-            write(&mut line, key, value).unwrap();
-            assert_eq!(parse(&line), Ok((key.into(), value.into())));
+            for ends_micros in [None, Some(0), Some(u64::MAX)] {
+                let mut line = Vec::new();
+                write(&mut line, Entry { key, value, ends_micros }).unwrap();
+                let (key, value) = (key.to_vec(), value.to_vec());
+                assert_eq!(parse(&line), Ok(Entry { key, value, ends_micros }));
+            }
         }
         assert_eq!(
             parse(br#" {"value":"1","key":"a","more":[]} "#),
-            Ok((b"a".into(), b"1".into()))
+            Ok(Entry::new(b"a".into(), b"1".into()))
         );
         assert_eq!(parse(br#"{"key":"a"}"#), Err("missing field `value`".into()));
         assert!(parse(b"{").is_err());

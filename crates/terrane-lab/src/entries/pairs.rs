@@ -76,7 +76,7 @@ fn pair(bytes: &[u8]) -> (i32, i32) {
 
 /// Encodes a pair as an entry of a database.
 pub fn entry((key, value): (i32, i32)) -> Entry {
-    (encode(key).into(), encode(value).into())
+    Entry::new(encode(key).into(), encode(value).into())
 }
 
 /// Writes an entry as a pair; returns false if the entry is not a pair of numbers.
@@ -120,7 +120,7 @@ mod tests {
     fn files_round_trip_and_a_partial_pair_is_left_over() {
         let mut file = Vec::new();
         for pair in [(1, -4), (i32::MIN, 5)] {
-            let (key, value) = entry(pair);
+            let Entry { key, value, .. } = entry(pair);
             assert!(write(&mut file, &key, &value).unwrap());
         }
         assert_eq!(file[..8], [1, 0, 0, 0, 0xfc, 0xff, 0xff, 0xff]);

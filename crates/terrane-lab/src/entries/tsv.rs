@@ -2,11 +2,12 @@
 //!
 //! Tabs, line ends, backslashes, control characters and invalid UTF-8 are written as `\t`, `\n`, `\r`,
 //! `\0`, `\\` and `\x` with two digits, so that the file is always text. A value may contain tabs:
-//! only the first tab of a line separates.
+//! only the first tab of a line separates. `\e` and a number after the value say when it ends, in
+//! microseconds since the Unix epoch.
 
 use std::io::{self, Write};
 
-use super::Entry;
+use super::{Entry, parse_end};
 use crate::json::hex;
 
 /// Parses a line, which must not be empty.
@@ -19,7 +20,21 @@ pub fn parse(line: &[u8]) -> Result<Entry, String> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let tab = line.iter().position(|&byte| byte == b'\t');
     let tab = tab.ok_or("expected a tab between key and value")?;
-    Ok((unescape(&line[..tab])?, unescape(&line[tab + 1..])?))
+    let (value, ends_micros) = split_end(&line[tab + 1..])?;
+    Ok(Entry { key: unescape(&line[..tab])?, value: unescape(value)?, ends_micros })
+}
+
+/// Splits an escaped value from its end.
+fn split_end(text: &[u8]) -> Result<(&[u8], Option<u64>), String> {
+    let mut at = 0;
+    while let Some(next) = text[at..].iter().position(|&byte| byte == b'\\') {
+        at += next;
+        if text.get(at + 1) == Some(&b'e') {
+            return Ok((&text[..at], Some(parse_end(&text[at + 2..])?)));
+        }
+        at = (at + 2).min(text.len());
+    }
+    Ok((text, None))
 }
 
 /// Writes an entry as a line.
@@ -27,10 +42,13 @@ pub fn parse(line: &[u8]) -> Result<Entry, String> {
 /// # Errors
 ///
 /// If `out` cannot be written.
-pub fn write(out: &mut dyn Write, key: &[u8], value: &[u8]) -> io::Result<()> {
-    write_escaped(out, key)?;
+pub fn write(out: &mut dyn Write, entry: Entry<&[u8]>) -> io::Result<()> {
+    write_escaped(out, entry.key)?;
     out.write_all(b"\t")?;
-    write_escaped(out, value)?;
+    write_escaped(out, entry.value)?;
+    if let Some(end) = entry.ends_micros {
+        write!(out, "\\e{end}")?;
+    }
     out.write_all(b"\n")
 }
 
@@ -111,7 +129,7 @@ mod tests {
 
     fn line_of(key: &[u8], value: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        write(&mut out, key, value).unwrap();
+        write(&mut out, Entry::new(key, value)).unwrap();
         out
     }
 
@@ -119,12 +137,30 @@ mod tests {
     fn lines_are_text_and_lines_of_other_programs_are_read() {
         assert_eq!(line_of(b"a", "caf\u{e9} x".as_bytes()), "a\tcaf\u{e9} x\n".as_bytes());
         assert_eq!(line_of(b"\t\\\xff", b"\n\x07"), b"\\t\\\\\\xff\t\\n\\x07\n");
-        assert_eq!(parse(b"a\tb\tc\r"), Ok((b"a".into(), b"b\tc".into())));
-        assert_eq!(parse(b"\t"), Ok((b"".into(), b"".into())));
+        assert_eq!(parse(b"a\tb\tc\r"), Ok(Entry::new(b"a".into(), b"b\tc".into())));
+        assert_eq!(parse(b"\t"), Ok(Entry::new(b"".into(), b"".into())));
         assert!(parse(b"no tab").is_err());
         for bad in ["C:\\dir\tv", "k\t\\", "k\t\\x1", "k\t\\xzz"] {
             assert!(parse(bad.as_bytes()).unwrap_err().contains("invalid escape"), "{bad}");
         }
+    }
+
+    #[test]
+    fn the_end_of_a_value_is_apart_from_its_bytes() {
+        let ending = |value: &[u8], ends_micros| Entry {
+            ends_micros,
+            ..Entry::new(b"k".to_vec(), value.into())
+        };
+        let mut line = Vec::new();
+        write(&mut line, Entry { ends_micros: Some(7), ..Entry::new(&b"k"[..], b"\\e5") }).unwrap();
+        assert_eq!(line, b"k\t\\\\e5\\e7\n");
+        assert_eq!(parse(b"k\t\\\\e5\\e7"), Ok(ending(b"\\e5", Some(7))));
+        assert_eq!(parse(b"k\t\\\\e5"), Ok(ending(b"\\e5", None)));
+        for bad in [&b"k\tv\\e"[..], b"k\tv\\e-1", b"k\tv\\e1\\e2", b"k\tv\\e18446744073709551616"]
+        {
+            assert!(parse(bad).unwrap_err().starts_with("invalid end '"), "{}", bad.escape_ascii());
+        }
+        assert!(parse(b"k\\e1\tv").unwrap_err().contains("invalid escape"));
     }
 
     #[test]
@@ -139,7 +175,7 @@ mod tests {
             let (end, line) = line.split_last().unwrap();
             assert_eq!(*end, b'\n');
             assert!(!line.contains(&b'\n'));
-            assert_eq!(parse(line), Ok((key, value)), "{line:?}");
+            assert_eq!(parse(line), Ok(Entry::new(key, value)), "{line:?}");
         }
     }
 }

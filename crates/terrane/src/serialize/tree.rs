@@ -62,6 +62,10 @@ struct JsonTable<'a> {
     largest_sequence_number: u64,
     created_micros: u64,
     oldest_tombstone_micros: Option<u64>,
+    /// Entries whose values end, and when the first and the last of them do.
+    expiring: u64,
+    expire_from_micros: Option<u64>,
+    expire_until_micros: Option<u64>,
     value_bytes: u64,
 }
 
@@ -95,6 +99,9 @@ impl<'a> JsonTable<'a> {
             largest_sequence_number: table.largest_seq,
             created_micros: table.created_micros,
             oldest_tombstone_micros: table.oldest_tombstone_micros,
+            expiring: table.expiry.map_or(0, |expiry| expiry.entries),
+            expire_from_micros: table.expiry.map(|expiry| expiry.first_micros),
+            expire_until_micros: table.expiry.map(|expiry| expiry.last_micros),
             value_bytes: table.value_bytes(),
         }
     }

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use terrane_policy::memtable_choice::MemtableSelection;
+use terrane_policy::units::grouped;
 use terrane_policy::{Admission, Level, Run};
 
 use super::{CompactionFilterView, TreeView};
@@ -236,19 +237,6 @@ fn eighths_of(part: u64, whole: u64, eighths: usize) -> usize {
 fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", grouped(count as u64))
-}
-
-/// Formats a number with commas between thousands.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -285,6 +285,49 @@ fn an_ended_value_is_no_value_for_changes_that_depend_on_it() {
 }
 
 #[test]
+fn values_are_restored_with_the_ends_that_an_iterator_reports() {
+    let Small { db, clock, .. } = small();
+    db.put("plain", "0").unwrap();
+    db.put_with("soon", "1", ttl(10)).unwrap();
+    let copies: Vec<_> =
+        ["batch", "ingest"].map(|name| db.keyspace(name, KeyspaceOptions::new()).unwrap()).into();
+    // A default applies only to values without an end of their own.
+    copies[1].set_ttl(Some(SECOND * 100)).unwrap();
+    let (mut batch, mut ingest) = (WriteBatch::new(), copies[1].begin_ingest().unwrap());
+    let mut entries = db.iter().unwrap();
+    let end = clock.now_micros() + 10_000_000;
+    let mut ends = Vec::new();
+    clock.advance(SECOND * 3);
+    while entries.advance().unwrap() {
+        ends.push(entries.ends_micros());
+        let (key, value) = (entries.key(), entries.value());
+        match entries.ends_micros() {
+            Some(end) => {
+                batch.put_ending_in(&copies[0], key, value, end);
+                ingest.put_ending(key, value, end).unwrap();
+            }
+            None => {
+                batch.put_in(&copies[0], key, value);
+                ingest.put(key, value).unwrap();
+            }
+        }
+    }
+    assert_eq!((ends, entries.ends_micros()), (vec![None, Some(end)], None));
+    db.write(&batch).unwrap();
+    ingest.commit().unwrap();
+    clock.advance(SECOND * 7 - Duration::from_micros(1));
+    let count = |copy: &terrane::Keyspace| copy.iter().unwrap().count();
+    assert!(copies.iter().all(|copy| count(copy) == 2));
+    clock.advance(Duration::from_micros(1));
+    assert!(copies.iter().all(|copy| count(copy) == 1));
+    let mixed = WriteBatch::new()
+        .put_with_ttl("a", "", SECOND)
+        .put_ending_in(&copies[0], "b", "", 1)
+        .clone();
+    assert!(db.write(&mixed).is_err());
+}
+
+#[test]
 fn a_time_to_live_is_refused_where_it_means_nothing() {
     let Small { db, .. } = small();
     let error = db.delete_with("a", ttl(5)).unwrap_err();

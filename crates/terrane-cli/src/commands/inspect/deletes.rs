@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
@@ -12,7 +12,7 @@ use terrane::inspect::{self, DeletesReport, KeyspaceDeletes};
 use crate::exit::Exit;
 use crate::output;
 use crate::terminal::Paint;
-use crate::time::utc;
+use crate::time::{now_micros, utc};
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 
@@ -47,8 +47,7 @@ impl DeletesArgs {
     /// Prints the report.
     pub(super) fn run(&self) -> Result<Exit> {
         let report = inspect::deletes(&self.path)?;
-        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now = since_epoch.map_or(0, |time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+        let now = now_micros();
         let mut out = BufWriter::new(output::text_or_json(self.json));
         if self.json {
             write_line(&mut out, &JsonDeletes::of(&report, now))?;

@@ -10,8 +10,9 @@ use terrane::Db;
 use crate::exit::Exit;
 use crate::open;
 use crate::output;
-use crate::picture::{JsonTree, by_key, by_size};
+use crate::picture::{JsonTree, by_key, by_size, ends};
 use crate::terminal::{Paint, picture_columns};
+use crate::time::now_micros;
 use terrane_lab::json::write_line;
 
 /// Draw the trees of a database, level by level
@@ -62,6 +63,9 @@ impl TreeArgs {
             }
             if self.by == Some(Axis::Key) || self.by.is_none() && view.shape.run_count() > 0 {
                 write!(out, "{}", by_key(&view, picture_columns(), paint))?;
+            }
+            if let Some(ends) = ends(&view, now_micros()) {
+                writeln!(out, "{ends}")?;
             }
         }
         out.flush()?;

@@ -9,7 +9,7 @@ use crate::exit;
 use crate::output::Stdout;
 use crate::terminal::{Paint, columns};
 use crate::wrap::wrapped;
-use terrane_lab::entries::jsonl;
+use terrane_lab::entries::{Entry, jsonl};
 use terrane_lab::human;
 use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
 use terrane_lab::literal;
@@ -138,7 +138,7 @@ impl Answers {
     /// Writes an entry of a scan.
     pub(super) fn entry(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
         if self.is_json {
-            return jsonl::write(&mut self.out, key, value);
+            return jsonl::write(&mut self.out, Entry::new(key, value));
         }
         let gap = if self.is_for_person { "   " } else { "\t" };
         let (key, value) = (literal::print(key), literal::print(value));

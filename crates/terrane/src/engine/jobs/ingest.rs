@@ -82,18 +82,16 @@ impl IngestTables {
     /// # Errors
     /// The key is not above the last one, which changes nothing. After any other error nothing can be
     /// added.
-    pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    pub(crate) fn add(&mut self, key: &[u8], value: &[u8], end: Option<u64>) -> Result<()> {
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
         }
         if self.has_last && *key <= *self.last {
             return Err(Error::NotAscending { key: key.into(), last: (&*self.last).into() });
         }
-        let end = self
-            .tree
-            .default_ttl()
-            .get()
-            .map(|ttl| self.context.clock.now_micros().saturating_add(ttl));
+        let now = || self.context.clock.now_micros();
+        let by_default = || Some(now().saturating_add(self.tree.default_ttl().get()?));
+        let end = end.or_else(by_default);
         let stored = end.map(|end| stored(end, value));
         let (op, kind, bytes) = match &stored {
             Some(stored) => (Op::PutExpiring { key, stored }, EntryKind::Expiring, &stored[..]),
