@@ -126,12 +126,6 @@ impl VisibleCursor {
         self.backward_value.as_deref().unwrap_or_default()
     }
 
-    /// Returns when the current value of a cursor that goes forward ends; `None` if it does not.
-    pub(crate) fn ends_micros(&self) -> Option<u64> {
-        let is_ending = self.is_forward && self.skipped > 0;
-        is_ending.then(|| end_micros(self.merge.value()))
-    }
-
     /// Returns the current value, pinned instead of copied.
     pub(crate) fn pin_value(&self) -> Value {
         let value = self.apart.as_ref().or(self.backward_value.as_ref());

@@ -1,5 +1,5 @@
 //! Values that a cursor does not find in place: those in value files, and operands combined with older
-//! versions.
+//! versions. And the ends of values that it finds in place.
 
 use super::{Version, VisibleCursor};
 use crate::error::{Error, Result};
@@ -22,6 +22,12 @@ impl VisibleCursor {
     #[inline]
     pub(crate) fn load_value(&mut self, source: ValueSource<'_>) -> Result<()> {
         if self.is_unread() { self.load(source) } else { Ok(()) }
+    }
+
+    /// Returns when the current value of a cursor that goes forward ends; `None` if it does not.
+    pub(crate) fn ends_micros(&self) -> Option<u64> {
+        let is_ending = self.is_forward && self.skipped > 0;
+        is_ending.then(|| end_micros(self.merge.value()))
     }
 
     /// Returns true if the current value is not in place and was not loaded.
