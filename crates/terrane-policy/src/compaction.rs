@@ -154,7 +154,7 @@ impl Compaction {
             if *in_place && !is_rewritten {
                 return InputGroup::Keep(table.id);
             }
-            if !purges && !*in_place {
+            if !purges && !*in_place && !self.reason.rewrites() {
                 return InputGroup::Move(Arc::clone(table));
             }
         }
@@ -309,6 +309,19 @@ mod tests {
         let manual = Reason::Manual { level: 1, rewrites: false };
         assert!(kept(&[1], manual) && !kept(&[2], manual));
         assert!(!kept(&[1], Reason::Manual { level: 1, rewrites: true }));
+    }
+
+    /// A rewrite of the last level includes the tables of runs that overlap no other.
+    #[test]
+    fn tables_that_change_their_run_move_unless_they_are_to_be_rewritten() {
+        let shape: TreeShape = "L1 r2: 2=p..=q:1\nL1 r1: 1=a..=c:1".parse().unwrap();
+        let output = Output { level: 1, placement: Placement::Join(RunId(1)) };
+        let groups = |rewrites| {
+            let reason = Reason::Manual { level: 1, rewrites };
+            Compaction { reason, ..compaction(&shape, &[1, 2], output) }.groups(&shape)
+        };
+        assert!(matches!(groups(false)[..], [InputGroup::Keep(_), InputGroup::Move(_)]));
+        assert!(matches!(groups(true)[..], [InputGroup::Merge(_), InputGroup::Merge(_)]));
     }
 
     /// Older than the output are the rest of the run that it joins, older runs of that level, and deeper

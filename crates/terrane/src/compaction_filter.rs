@@ -18,7 +18,8 @@ use crate::error::{Error, Result};
 ///   whole range. A value may be passed several times, also by several threads at the same time.
 /// - **Snapshots.** No reader sees a filter at work. A snapshot, transaction, iterator or
 ///   checkpoint that exists when a compaction ends reads afterwards what it read before. Compactions do
-///   not filter values that a snapshot sees, so a long-lived snapshot defers the filter.
+///   not filter values that a snapshot or transaction sees which is open when they begin, so a long-lived one
+///   defers the filter, and so do short ones that always overlap.
 /// - **Transactions.** A removed or replaced value counts as unchanged: no commit fails because of a
 ///   filter. To find out reliably whether a value is still wanted, ask the same function when reading.
 /// - **Change feed.** [`Db::changes`](crate::Db::changes) has no changes by filters, because they are not
@@ -27,14 +28,14 @@ use crate::error::{Error, Result};
 /// - **Operands.** A value is filtered with the operands of [`Keyspace::merge`](crate::Keyspace::merge)
 ///   that the compaction combines with it. Newer operands, which are not in the same compaction, later
 ///   apply to the result. A value below operands that a compaction cannot combine with it, because it is
-///   stored apart or has an end, is left to a later compaction.
+///   stored apart or has an end, is not filtered until the key is put again.
 /// - **Ends.** A value that replaces one with an end has the same end.
 ///
 /// A filter runs in the threads of compactions, so it must be fast. One that keeps everything adds about
 /// 40 ns per value, a tenth of the processor time of a compaction of values of 100 bytes. A filter may read
 /// the database but must not write to it or wait for its background work, which may be waiting for the
-/// filter. A filter that panics is not called again while the database is open: compactions keep all
-/// values from there on, and
+/// filter. A filter that panics is not called again for the keyspace while the database is open, unless it is
+/// taken off and set again: compactions keep all values from there on, and
 /// [`Event::CompactionFilterInactive`](crate::Event::CompactionFilterInactive) reports it.
 pub trait CompactionFilter: Send + Sync + fmt::Debug + 'static {
     /// The name, which the database stores with each keyspace that uses the filter, of 1 to 255 bytes.
