@@ -41,13 +41,14 @@ pub(super) fn write(
         Below::Value(value, seq) => Some((*seq, *value)),
         Below::Nothing | Below::Unknown => None,
     };
+    let has_newest = !operands.gave_newer();
     let parts = operands.take(rules.operator(), key, base);
     let has_value = !matches!(below, Below::Unknown);
     for (number, Part { seq, bytes, .. }) in parts.iter().enumerate().rev() {
         // Without anything below it, the oldest operand is the value.
         let kind = if number == 0 && has_value { EntryKind::Value } else { EntryKind::Operand };
         let version = Version { seq: *seq, kind, value: bytes };
-        if number + 1 == parts.len() {
+        if has_newest && number + 1 == parts.len() {
             rules.write_newest(key, version, output)?;
         } else {
             output.add(key, *seq, kind, bytes)?;

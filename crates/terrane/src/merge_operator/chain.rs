@@ -4,9 +4,10 @@
 //! quadratic time. Parts are combined when the older one stands for as many operands as the newer one, as
 //! carries in a binary counter, so that each byte is copied once for each doubling.
 //!
-//! Operands that can be combined therefore have at most [`PARTS_MAX`] parts. A chain with more is broken: a read
-//! fails without the rest, and a merge writes the newest parts as they are, so that neither gathers a key's
-//! operands without bound.
+//! Parts that cannot be combined are kept apart, because a value below them may still take them. Beyond
+//! [`PARTS_MAX`], the number of parts of operands that can be combined, and [`BYTES_MAX`], the chain is
+//! excessive: a read fails, and a merge writes the newest parts as they are, so that neither gathers the
+//! operands of a key without bound.
 
 use super::{MergeOperator, combine};
 use crate::error::{Error, Result};
@@ -14,6 +15,12 @@ use crate::types::SeqNo;
 
 /// The parts of as many operands as there can be sequence numbers.
 const PARTS_MAX: usize = 64;
+
+/// The bytes of parts that cannot be combined beyond which a chain is excessive.
+const BYTES_MAX: usize = 64 << 20;
+
+/// Bytes charged for a part in addition to those of its operands.
+const PART_BYTES: usize = 64;
 
 /// A value of a key, or operands that were combined.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,6 +37,10 @@ pub(crate) struct Part {
 pub(crate) struct OperandChain {
     /// From new to old.
     parts: Vec<Part>,
+    /// The bytes of the parts.
+    bytes: usize,
+    /// Whether a merge took newer parts from the chain.
+    gave_newer: bool,
 }
 
 impl OperandChain {
@@ -46,25 +57,47 @@ impl OperandChain {
         (seq, operand): (SeqNo, &[u8]),
     ) {
         self.parts.push(Part { seq, bytes: operand.to_vec(), count: 1 });
+        self.bytes += operand.len() + PART_BYTES;
         while let [.., newer, older] = &mut self.parts[..]
             && older.count >= newer.count
             && let Some(joined) = combined(operator, key, &older.bytes, &newer.bytes)
         {
+            self.bytes -= older.bytes.len() + newer.bytes.len() + PART_BYTES;
+            self.bytes += joined.len();
             newer.bytes = joined;
             newer.count += older.count;
             self.parts.pop();
         }
     }
 
-    /// Returns true if so many parts could not be combined that the chain has no value.
+    /// Returns true if so many parts could not be combined that no more are gathered.
     #[inline]
-    pub(crate) fn is_broken(&self) -> bool {
-        self.parts.len() > PARTS_MAX
+    pub(crate) fn is_excessive(&self) -> bool {
+        self.parts.len() > PARTS_MAX && self.bytes > BYTES_MAX
     }
 
-    /// Takes the newest part from a broken chain.
+    /// Takes the newest part from an excessive chain.
     pub(crate) fn take_excess(&mut self) -> Option<Part> {
-        self.is_broken().then(|| self.parts.remove(0))
+        if !self.is_excessive() {
+            return None;
+        }
+        let newest = self.parts.remove(0);
+        self.bytes -= newest.bytes.len() + PART_BYTES;
+        self.gave_newer = true;
+        Some(newest)
+    }
+
+    /// Returns true if a merge took newer parts of the key from the chain.
+    pub(crate) fn gave_newer(&self) -> bool {
+        self.gave_newer
+    }
+
+    /// Returns the error of a read of an excessive chain.
+    pub(crate) fn excess(&self, operator: Option<&dyn MergeOperator>, key: &[u8]) -> Error {
+        let name = operator.map_or("no operator", MergeOperator::name);
+        let (key, bytes) = (key.escape_ascii(), self.bytes);
+        let found = format!("'{key}' with {bytes} bytes of operands that {name} cannot combine");
+        Error::invalid("key", found, "one that was put or deleted since")
     }
 
     /// Combines the operands with the value below them, if there is one, as far as possible, and empties
@@ -77,6 +110,7 @@ impl OperandChain {
     ) -> Vec<Part> {
         let base = base.map(|(seq, value)| Part { seq, bytes: value.to_vec(), count: 0 });
         let mut result: Vec<Part> = base.into_iter().collect();
+        (self.bytes, self.gave_newer) = (0, false);
         for newer in std::mem::take(&mut self.parts).into_iter().rev() {
             let older = result.last_mut();
             let joined = older
@@ -153,21 +187,27 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_chain_has_no_value_and_gives_up_its_newest_part() {
+    fn an_excessive_chain_gives_up_its_newest_part() {
         let operators = MergeOperators::default();
         let operator = operators.find("counter_add", "k").unwrap();
         let mut chain = OperandChain::default();
-        for seq in (0..200_u64).rev() {
-            assert_eq!(chain.is_broken(), chain.parts.len() > PARTS_MAX);
-            chain.push(Some(&*operator), b"k", (seq, b"bad"));
-            if seq + (PARTS_MAX as u64) < 200 {
-                let excess = chain.take_excess().unwrap();
-                assert_eq!(excess.seq, seq + PARTS_MAX as u64, "the newest part goes first");
+        let bad = vec![b'b'; 1 << 20];
+        let mut newest = 200;
+        for seq in (0..=200_u64).rev() {
+            chain.push(Some(&*operator), b"k", (seq, &bad));
+            while let Some(excess) = chain.take_excess() {
+                assert_eq!(excess.seq, newest, "the newest part goes first");
+                newest -= 1;
             }
-            assert!(chain.take_excess().is_none());
+            assert_eq!(chain.gave_newer(), newest < 200);
+            assert!(!chain.is_excessive());
         }
         assert_eq!(chain.parts.len(), PARTS_MAX);
-        assert!(chain.value(Some(&*operator), b"k", Some(&1_i64.to_le_bytes())).is_err());
+        chain.push(Some(&*operator), b"k", (0, b"small"));
+        let text = chain.excess(Some(&*operator), b"k").to_string();
+        assert!(text.contains("'k'") && text.contains("counter_add"), "{text}");
+        assert_eq!(chain.take(Some(&*operator), b"k", None).len(), PARTS_MAX + 1);
+        assert!(!chain.gave_newer() && chain.bytes == 0);
     }
 
     #[test]

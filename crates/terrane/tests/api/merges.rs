@@ -420,3 +420,40 @@ fn inline_work_combines_as_well() {
     assert_eq!(all.len(), 40);
     assert!(all.iter().all(|value| value[..] >= b"02960"[..]));
 }
+
+/// Changes absolute values only, so that deltas are combined with the value below them, but not with each
+/// other.
+#[derive(Debug)]
+struct Deltas;
+
+impl MergeOperator for Deltas {
+    fn name(&self) -> &str {
+        "deltas"
+    }
+
+    fn combine(&self, _key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        let older: u64 = std::str::from_utf8(older.strip_prefix(b"=")?).ok()?.parse().ok()?;
+        let delta: u64 = std::str::from_utf8(newer.strip_prefix(b"+")?).ok()?.parse().ok()?;
+        Some(format!("={}", older + delta).into_bytes())
+    }
+}
+
+#[test]
+fn operands_that_only_a_value_combines_are_read_in_any_number() {
+    let db = in_memory().0.design(small_design()).merge_operator(Deltas).open(DIR).unwrap();
+    let keyspace = default_of(&db);
+    keyspace.set_merge_operator("deltas").unwrap();
+    db.put("k", "=0").unwrap();
+    let mut failed = None;
+    for number in 1..100 {
+        keyspace.merge("k", "+1").unwrap();
+        let got = db.get("k").map(|value| value.map(|value| value.to_vec()));
+        match got {
+            Ok(value) => assert_eq!(value.unwrap(), format!("={number}").into_bytes()),
+            Err(error) => failed = failed.or(Some(format!("{number}: {error}"))),
+        }
+    }
+    assert_eq!(failed, None);
+    db.compact_range(..).unwrap();
+    assert_eq!(db.get("k").unwrap().unwrap(), *b"=99");
+}

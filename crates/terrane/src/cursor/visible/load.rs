@@ -122,8 +122,10 @@ impl VisibleCursor {
         Ok(match kind {
             EntryKind::Operand => {
                 chain.push(source.operator, key, (seq, stored));
-                // The rest cannot give it a value.
-                if chain.is_broken() { Some(None) } else { None }
+                if chain.is_excessive() {
+                    return Err(chain.excess(source.operator, key));
+                }
+                None
             }
             EntryKind::Value => Some(Some(stored.into())),
             EntryKind::Apart => Some(Some(source.files.read(key, seq, stored)?)),
