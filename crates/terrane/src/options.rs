@@ -198,9 +198,9 @@ options! {
     trade_off "A longer log means fewer small flushes, but a longer recovery.",
     takes_effect "when the database is opened";
 
-    /// How much of the log is kept for `Db::changes` after its writes have been flushed. Each flush
-    /// then syncs the log. Not together with `delete_persistence`, because the log keeps deleted
-    /// values.
+    /// How much of the log is kept for followers of changes after its writes have been flushed. Each flush
+    /// then syncs the log. The changes begin with the opening that sets the option. Not together with
+    /// `delete_persistence`, because the log keeps deleted values.
     keep_changes: KeepChanges as KeepChanges = KeepChanges::NONE,
     accepts "`none`, at least 1MiB such as `10GiB`, at least 1s such as `24h`, or both such as `24h,10GiB`" where |keep| keep.is_valid(),
     trade_off "Readers of changes may fall behind further, but the log takes more space.",

@@ -269,6 +269,8 @@ fn locate(
         }
         let oldest = match oldest {
             Some(first) => first - 1,
+            // A batch that became visible meanwhile may be in the log.
+            None if log.complete() != complete => continue 'again,
             None => log.limit(complete)?.visible,
         };
         return Ok(Err(Gone { oldest }));

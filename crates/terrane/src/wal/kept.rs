@@ -95,7 +95,8 @@ impl LogWriter {
 
     /// Returns all segments, oldest first.
     pub(crate) fn parts(&self) -> Vec<LogPart> {
-        let ended = self.kept.iter().chain(&self.full).map(part_of);
+        let ended = self.kept.iter().chain(&self.full);
+        let ended = ended.filter(|segment| segment.base >= self.changes_from).map(part_of);
         ended.chain([self.current_part()]).collect()
     }
 

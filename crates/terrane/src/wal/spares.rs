@@ -125,8 +125,11 @@ impl LogWriter {
         let freed = match self.config.retention {
             None => freed,
             Some(_) => {
-                freed.into_iter().for_each(|segment| self.kept.push(segment));
-                self.kept.take_expired(self.environment.clock.now_micros())
+                let is_early = |segment: &FullSegment| segment.base < self.changes_from;
+                let (mut freed, kept): (Vec<_>, Vec<_>) = freed.into_iter().partition(is_early);
+                kept.into_iter().for_each(|segment| self.kept.push(segment));
+                freed.extend(self.kept.take_expired(self.environment.clock.now_micros()));
+                freed
             }
         };
         let Some(last) = freed.last() else { return released };

@@ -86,8 +86,13 @@ impl Log {
             database: DATABASE,
             lock: None,
         };
-        let config =
-            LogConfig { segment_bytes, reuses_files: true, may_be_linked: false, retention: None };
+        let config = LogConfig {
+            segment_bytes,
+            reuses_files: true,
+            may_be_linked: false,
+            retention: None,
+            kept_before: false,
+        };
         let sync = Arc::new(LogSync::new(counters));
         let newest = recovery.newest_segment;
         let writer =

@@ -29,12 +29,19 @@ pub(crate) struct LogConfig {
     pub(crate) may_be_linked: bool,
     /// How long segments are kept that no tree needs; `None` if they are freed at once.
     pub(crate) retention: Option<LogRetention>,
+    /// True if the opening before kept segments as well. If not, parts of earlier segments may never
+    /// have been synced, and readers of changes begin with this opening.
+    pub(crate) kept_before: bool,
 }
 
 /// The length of a log's first segment. It is short so that a small database takes little space.
 /// Each further segment is [`GROWTH`] times as long as the one before, up to the configured length.
 pub(super) const FIRST_SEGMENT_BYTES: u64 = 4 << 20;
 pub(super) const GROWTH: u64 = 4;
+
+/// The length of a log's first segment if it is kept after its records are in tables: every opening
+/// begins one.
+const FIRST_KEPT_SEGMENT_BYTES: u64 = 64 << 10;
 
 /// The maximum number of spare files.
 pub(super) const SPARES_MAX: usize = 2;
@@ -68,6 +75,8 @@ pub(crate) struct LogWriter {
     pub(super) full: Vec<FullSegment>,
     /// The segments before these, which are kept for readers of changes.
     pub(super) kept: KeptSegments,
+    /// Readers of changes begin here at the earliest.
+    pub(super) changes_from: Lsn,
     /// The files of segments that have or may get second names as value files, and are not reused.
     pub(super) linked: BTreeSet<PathBuf>,
     /// The files that can become the next segment.
@@ -111,9 +120,11 @@ pub(super) struct FullSegment {
 }
 
 impl FullSegment {
-    fn of(file: &ReplayedFile) -> Self {
+    /// Returns a segment of an earlier opening. The last one ends as the present opening begins its own.
+    fn of(file: &ReplayedFile, now_micros: u64) -> Self {
         let ReplayedFile { segment: number, base, end, bytes, file_bytes, ended_micros, .. } =
             *file;
+        let ended_micros = ended_micros.unwrap_or(now_micros);
         Self { path: file.path.clone(), number, base, end, bytes, file_bytes, ended_micros }
     }
 }
@@ -121,24 +132,25 @@ impl FullSegment {
 /// Returns the segments of an earlier opening that trees may need, and those that are kept for readers
 /// of changes. Makes them durable if `needs_sync`.
 fn ended_segments(
-    storage: &dyn Storage,
-    retention: Option<LogRetention>,
+    LogEnvironment { storage, clock, .. }: &LogEnvironment,
+    LogConfig { retention, kept_before, .. }: LogConfig,
     replayed: &Replayed,
     needs_sync: bool,
 ) -> Result<(Vec<FullSegment>, KeptSegments)> {
+    let now = clock.now_micros();
     let mut kept = KeptSegments::new(retention);
-    for file in replayed.passed.iter().filter(|_| retention.is_some()) {
+    for file in replayed.passed.iter().filter(|_| retention.is_some() && kept_before) {
         if needs_sync && file.end > replayed.durable {
-            sync_file(storage, &file.path)?;
+            sync_file(&**storage, &file.path)?;
         }
-        kept.push(FullSegment::of(file));
+        kept.push(FullSegment::of(file, now));
     }
     let mut full = Vec::new();
     for file in &replayed.files {
         if needs_sync {
-            sync_file(storage, &file.path)?;
+            sync_file(&**storage, &file.path)?;
         }
-        full.push(FullSegment::of(file));
+        full.push(FullSegment::of(file, now));
     }
     Ok((full, kept))
 }
@@ -169,14 +181,18 @@ impl LogWriter {
         // Later acknowledged writes depend on every replayed record, so all of them must be durable
         // first. A cleanly closed log without batches to replay is durable already.
         let needs_sync = replayed.batches > 0 || !replayed.was_closed;
-        let (full, kept) = ended_segments(&**storage, config.retention, replayed, needs_sync)?;
+        let (full, kept) = ended_segments(&environment, config, replayed, needs_sync)?;
         let place = ChainLink {
             segment: newest_segment + 1,
             previous: replayed.last_segment,
             previous_end: replayed.last_end,
             base: replayed.end.max(flushed),
         };
-        let len = FIRST_SEGMENT_BYTES.min(config.segment_bytes);
+        let len = match config.retention {
+            None => FIRST_SEGMENT_BYTES,
+            Some(_) => FIRST_KEPT_SEGMENT_BYTES,
+        };
+        let len = len.min(config.segment_bytes);
         let (path, segment) = create_file(&environment, next_file, len)?;
         // The note is written only if the records were synced here. If closing the log failed to
         // sync its last record, that record may still be lost.
@@ -199,6 +215,7 @@ impl LogWriter {
             current,
             full,
             kept,
+            changes_from: if config.kept_before { Lsn(0) } else { place.base },
             linked,
             spares: Vec::new(),
             spares_max: SPARES_MAX,

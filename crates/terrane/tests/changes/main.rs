@@ -14,6 +14,7 @@ mod calls;
 mod concurrent;
 mod crashes;
 mod model;
+mod openings;
 mod retention;
 #[path = "../support/mod.rs"]
 mod support;

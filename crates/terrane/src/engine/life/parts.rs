@@ -49,6 +49,8 @@ pub(crate) struct Opened {
     pub(crate) dropped_records: u64,
     /// The number of damaged frames of the manifest whose copies were intact.
     pub(crate) healed: u64,
+    /// Whether the opening before kept the log for readers of changes.
+    pub(crate) kept_changes: bool,
 }
 
 /// The directories of a database.

@@ -42,12 +42,16 @@ impl Parts {
                 .values()
                 .any(|keyspace| keyspace.value_files.values().any(|file| file.is_segment)),
             retention: context.settings.log_retention(),
+            kept_before: opened.kept_changes,
         };
         let flushed = state.keyspaces.values().map(|keyspace| keyspace.flushed).max();
         let flushed = flushed.unwrap_or_default();
         let sync = self.pipeline.log_sync();
         let log = LogWriter::begin(environment, config, sync, &replayed, newest_segment, flushed)?;
         let segment = log.segment();
+        // The log frees the files that it keeps, and may use them again.
+        let in_use = log.files();
+        unused.retain(|path| !in_use.contains(path));
         self.pipeline.start(log, last_seq + 1);
         // All writes of a tree without replayed entries are in tables, so it needs no record before the
         // end of the replayed log.
@@ -61,8 +65,6 @@ impl Parts {
         drop(guard);
         catalog.record_manifest_version();
         catalog.release_log();
-        // The new log may have reused some of the unused files.
-        unused.retain(|path| !self.pipeline.files().contains(path));
         Ok(unused)
     }
 

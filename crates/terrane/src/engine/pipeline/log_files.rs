@@ -31,11 +31,6 @@ impl Pipeline {
         self.lock().log.as_ref().map_or(Lsn(0), LogWriter::end)
     }
 
-    /// Returns the files of the log.
-    pub(crate) fn files(&self) -> Vec<PathBuf> {
-        self.lock().log.as_ref().map(LogWriter::files).unwrap_or_default()
-    }
-
     /// Adds or removes a pin of the log. No segment is freed while there are pins.
     pub(crate) fn pin_log(&self, is_pinned: bool) {
         if let Some(log) = &mut self.lock().log {

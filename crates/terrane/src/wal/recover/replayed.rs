@@ -44,9 +44,8 @@ pub(crate) struct ReplayedFile {
     pub(crate) bytes: u64,
     /// The length of the file.
     pub(crate) file_bytes: u64,
-    /// When the next segment began, in microseconds since the Unix epoch; if there is none, when this
-    /// one began.
-    pub(crate) ended_micros: u64,
+    /// When the next segment began, in microseconds since the Unix epoch; `None` if there is none.
+    pub(crate) ended_micros: Option<u64>,
 }
 
 impl ReplayedFile {
@@ -64,7 +63,7 @@ impl ReplayedFile {
             end,
             bytes: HEADER_BYTES + end.0.saturating_sub(header.base.0),
             file_bytes: segment.file_bytes(),
-            ended_micros: next.unwrap_or(header).created_micros,
+            ended_micros: next.map(|next| next.created_micros),
         }
     }
 }
