@@ -41,9 +41,33 @@ impl Keyspace {
     /// Combines the value of a key with an operand by the operator of the keyspace, without reading it.
     /// Concurrent merges of one key do not conflict. See [`MergeOperator`](crate::MergeOperator).
     ///
+    /// An operand that the operator cannot combine with the value is accepted, and makes reads of the key
+    /// fail as [`Invalid`](crate::ErrorKind::Invalid) until the key is put or deleted:
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let visits = db.keyspace("visits", terrane::KeyspaceOptions::new())?;
+    /// visits.set_merge_operator("counter_add")?;
+    /// visits.put("home", "three")?;
+    /// visits.merge("home", 1_i64.to_le_bytes())?;
+    /// assert_eq!(
+    ///     visits.get("home").unwrap_err().to_string(),
+    ///     "key is 'home' with an operand that counter_add cannot combine, \
+    ///      but must be one that was put or deleted since"
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Reads gather at most 64 MiB of operands, or 64 operands if those are larger, that cannot be combined
+    /// with each other. With more of them above its value a read fails with: `key is 'home' with 67109120
+    /// bytes of operands that counter_add cannot combine, but must be one that was put or deleted since`.
+    /// Compactions combine them with the value.
+    ///
     /// # Errors
-    /// The keyspace has no operator; and those of [`Db::write`](crate::Db::write). An operand that the
-    /// operator cannot combine with the value is accepted, and makes reads of the key fail.
+    /// The keyspace has no operator; and those of [`Db::write`](crate::Db::write).
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
         self.merge_with(key, operand, WriteOptions::new())
     }

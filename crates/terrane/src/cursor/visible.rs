@@ -2,6 +2,7 @@
 //! that number, unless it is a tombstone, its value has ended, or a newer visible range tombstone covers
 //! it.
 
+mod chain;
 mod load;
 
 pub(crate) use load::ValueSource;
@@ -9,6 +10,7 @@ pub(crate) use load::ValueSource;
 use terrane_memtable::Memtable;
 use terrane_policy::key_range::successor;
 
+use self::chain::BackwardChain;
 use super::deleted_ranges::DeletedRanges;
 use super::merge::{Direction, MergeCursor};
 use crate::error::Result;
@@ -38,9 +40,8 @@ pub(crate) struct VisibleCursor {
     backward_value: Option<Value>,
     /// The sequence number of the backward value, if that is the place of a value apart.
     backward_apart: Option<SeqNo>,
-    /// The versions of the backward key from the oldest one that its value depends on, if the newest is
-    /// an operand.
-    backward_chain: Vec<Version>,
+    /// The versions that the backward value depends on, if the newest is an operand.
+    backward_chain: BackwardChain,
     /// The value of the current entry if it is apart or an operand, and was read.
     apart: Option<Value>,
     /// The length of the time before the current value in the forward direction.
@@ -86,7 +87,7 @@ impl VisibleCursor {
             combined: None,
             backward_value: None,
             backward_apart: None,
-            backward_chain: Vec::new(),
+            backward_chain: BackwardChain::default(),
             apart: None,
             skipped: 0,
             is_forward: true,

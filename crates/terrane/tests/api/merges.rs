@@ -457,3 +457,81 @@ fn operands_that_only_a_value_combines_are_read_in_any_number() {
     db.compact_range(..).unwrap();
     assert_eq!(db.get("k").unwrap().unwrap(), *b"=99");
 }
+
+/// Returns the value of `k`, or the error, as a lookup, a scan forward and a scan backward find it.
+fn in_three_ways(db: &Db) -> [Result<Vec<u8>, String>; 3] {
+    let text = |error: terrane::Error| {
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        error.to_string()
+    };
+    let got = db.get("k").map(|value| value.unwrap().to_vec());
+    let value_of = |entry: terrane::Result<(terrane::Key, terrane::Value)>| {
+        entry.map(|(key, value)| {
+            assert_eq!(key, "k");
+            value.to_vec()
+        })
+    };
+    let forward = value_of(db.range("k".."l").unwrap().next().unwrap());
+    let mut back = db.iter().unwrap();
+    assert_eq!(back.next_back().unwrap().unwrap().0, "z");
+    let backward = value_of(back.next_back().unwrap());
+    // A scan goes on below the key, unless it failed.
+    let below = back.next_back();
+    assert_eq!(below.is_some(), backward.is_ok());
+    below.into_iter().for_each(|entry| assert_eq!(entry.unwrap().0, "a"));
+    [got.map_err(text), forward.map_err(text), backward.map_err(text)]
+}
+
+#[test]
+fn a_scan_backward_finds_the_value_of_any_number_of_operands() {
+    let db = in_memory().0.design(small_design()).merge_operator(Deltas).open(DIR).unwrap();
+    let keyspace = default_of(&db);
+    keyspace.set_merge_operator("deltas").unwrap();
+    db.put("a", "=1").unwrap();
+    db.put("z", "=2").unwrap();
+    db.put("k", "=1000").unwrap();
+    for count in 1..=3000_u32 {
+        keyspace.merge("k", "+1").unwrap();
+        if count % 700 == 0 {
+            db.flush().unwrap();
+        }
+        // Around the number of versions that a scan backward keeps, and far above it.
+        if (60..70).contains(&count) || count.is_power_of_two() || count == 3000 {
+            let expected = format!("={}", 1000 + count).into_bytes();
+            assert_eq!(
+                in_three_ways(&db),
+                [Ok(expected.clone()), Ok(expected.clone()), Ok(expected)]
+            );
+        }
+    }
+    let snapshot = db.snapshot();
+    db.delete_range("b".."l").unwrap();
+    keyspace.merge("k", "=7").unwrap();
+    (0..200).for_each(|_| keyspace.merge("k", "+1").unwrap());
+    assert_eq!(in_three_ways(&db), [(); 3].map(|()| Ok(b"=207".to_vec())));
+    let mut old = snapshot.iter().unwrap();
+    assert_eq!(old.nth_back(1).unwrap().unwrap().1, "=4000");
+    assert_eq!(old.next_back().unwrap().unwrap().1, "=1");
+}
+
+#[test]
+fn a_scan_backward_refuses_the_operands_that_a_scan_forward_refuses() {
+    let options = in_memory().0.design(small_design()).merge_operator(Deltas);
+    let db = options.open(DIR).unwrap();
+    let keyspace = default_of(&db);
+    keyspace.set_merge_operator("deltas").unwrap();
+    db.put("a", "=1").unwrap();
+    db.put("z", "=2").unwrap();
+    (0..1000).for_each(|_| keyspace.merge("k", "+1").unwrap());
+    let found = in_three_ways(&db);
+    let text = "'k' with an operand that deltas cannot combine";
+    assert!(found[0].as_ref().unwrap_err().contains(text), "{found:?}");
+    assert!(found.iter().all(|other| *other == found[0]), "{found:?}");
+    // Operands of more than 64 MiB are refused before all of them were read.
+    let large = [b"+".to_vec(), vec![b'0'; 1 << 20]].concat();
+    (0..70).for_each(|_| keyspace.merge("k", &large).unwrap());
+    let found = in_three_ways(&db);
+    let text = "bytes of operands that deltas cannot combine";
+    assert!(found[0].as_ref().unwrap_err().contains(text), "{found:?}");
+    assert!(found.iter().all(|other| *other == found[0]), "{found:?}");
+}

@@ -54,21 +54,34 @@ impl VisibleCursor {
         Ok(())
     }
 
-    fn load_backward(&self, source: ValueSource<'_>) -> Result<Value> {
+    fn load_backward(&mut self, source: ValueSource<'_>) -> Result<Value> {
         if self.backward_chain.is_empty() {
             return match (&self.backward_value, self.backward_apart) {
                 (Some(place), Some(seq)) => source.files.read(&self.kept_key, seq, place),
                 _ => Err(Error::internal("a value apart without its place")),
             };
         }
+        let Some(versions) = self.backward_chain.newest_first() else {
+            return self.combine_backward_by_seek(source);
+        };
         let mut chain = OperandChain::default();
-        for (seq, kind, stored) in self.backward_chain.iter().rev() {
+        for (seq, kind, stored) in versions {
             let version = (&self.kept_key[..], *seq, *kind, &stored[..]);
             if let Some(base) = self.extend(&mut chain, version, source)? {
                 return combined(chain, &self.kept_key, base.as_deref(), source);
             }
         }
         combined(chain, &self.kept_key, None, source)
+    }
+
+    /// Combines the versions of the backward key as a forward scan does, so that they need not be in
+    /// memory at the same time. The merge returns to the entry before the key.
+    #[cold]
+    fn combine_backward_by_seek(&mut self, source: ValueSource<'_>) -> Result<Value> {
+        self.merge.seek(&self.kept_key, self.seq)?;
+        let value = self.combine_versions(source);
+        self.merge.seek_before(&self.kept_key)?;
+        value
     }
 
     /// Combines the current operand with the versions below it, and keeps its key: the merge goes on to
@@ -141,8 +154,8 @@ impl VisibleCursor {
     pub(super) fn keep_below(&mut self, above: EntryKind, version: Option<Version>) {
         if above.hides_older() {
             self.backward_chain.clear();
-        } else {
-            self.backward_chain.extend(version);
+        } else if let Some(version) = version {
+            self.backward_chain.push(version);
         }
     }
 
