@@ -357,12 +357,12 @@ impl Engine {
         self.parts.jobs.run_one_job()
     }
 
-    /// Returns the bandwidth of flushes and compactions.
+    /// Returns the bandwidth of flushes, compactions and ingests.
     pub(crate) fn io_budget(&self) -> IoBudget {
         self.parts.jobs.io_budget()
     }
 
-    /// Changes the bandwidth of flushes and compactions at once.
+    /// Changes the bandwidth of flushes, compactions and ingests at once.
     pub(crate) fn set_io_budget(&self, budget: IoBudget) -> Result<()> {
         self.parts.jobs.set_io_budget(budget)
     }

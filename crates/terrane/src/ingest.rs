@@ -20,6 +20,8 @@ use crate::keyspace::Keyspace;
 /// whatever its durability. An ingest that is dropped without a commit, or that a crash interrupts,
 /// leaves no trace.
 ///
+/// Its writes count against the [I/O budget](crate::IoBudget), so calls may wait for it.
+///
 /// ```
 /// # fn main() -> terrane::Result<()> {
 /// # let dir = tempfile::tempdir().unwrap();
@@ -50,7 +52,8 @@ impl Ingest {
     /// - [`Invalid`](crate::ErrorKind::Invalid): the key or the value is too long. The ingest can go on
     ///   without the entry.
     /// - Any other error: the disk is full, the operating system refused an operation, or the database
-    ///   does not accept writes. Later calls return the error as well.
+    ///   does not accept writes or was closed while the call waited for the I/O budget. Later calls return
+    ///   the error as well.
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.tables.add(key.as_ref(), value.as_ref(), None)
     }

@@ -1,4 +1,4 @@
-//! The I/O budget of flushes and compactions.
+//! The I/O budget of flushes, compactions and ingests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use terrane_policy::{ParseError, units};
 /// minutes.
 const LEAST: u64 = 64 << 10;
 
-/// The bandwidth that flushes and compactions may use for writes (performance-stability §3.1).
+/// The bandwidth that flushes, compactions and ingests may use for writes (performance-stability §3.1).
 ///
 /// Flushes have priority, because writers wait for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

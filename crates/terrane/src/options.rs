@@ -153,7 +153,7 @@ options! {
     trade_off "A get that has to read several runs waits less, but may read older runs in vain.",
     takes_effect "when the database is opened";
 
-    /// The bytes per second that flushes and compactions together may write.
+    /// The bytes per second that flushes, compactions and ingests together may write.
     io_budget: IoBudget as IoBudget = IoBudget::Unlimited,
     accepts "`none`, 64 KiB or more such as `100MB/s`, or `leftover(100MB/s)`" where |budget| budget.is_valid(),
     trade_off "A smaller budget leaves more bandwidth to the application, but limits the sustained write rate.",

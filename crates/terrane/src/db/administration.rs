@@ -236,7 +236,7 @@ impl Db {
         self.default.set_design(design)
     }
 
-    /// Changes the I/O budget of flushes and compactions until the database is closed.
+    /// Changes the I/O budget of flushes, compactions and ingests until the database is closed.
     ///
     /// # Errors
     /// The budget is below 64 KiB per second.
@@ -244,7 +244,7 @@ impl Db {
         self.engine().set_io_budget(budget)
     }
 
-    /// Returns the I/O budget of flushes and compactions.
+    /// Returns the I/O budget of flushes, compactions and ingests.
     pub fn io_budget(&self) -> IoBudget {
         self.engine().io_budget()
     }

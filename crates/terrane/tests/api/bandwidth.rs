@@ -54,6 +54,35 @@ fn an_io_budget_bounds_background_writes_and_can_be_lifted() {
 }
 
 #[test]
+fn an_ingest_stays_within_the_io_budget() {
+    const BUDGET: u64 = 4 << 20;
+    let db = options("leveling").io_budget(IoBudget::Total(BUDGET)).open(DIR).unwrap();
+    let start = Instant::now();
+    db.ingest((0..4000_u32).map(|number| (number.to_be_bytes(), [7; 400]))).unwrap();
+    let took = start.elapsed().as_secs_f64();
+    let written = db.stats().ingest_bytes_written as f64;
+    // A twentieth of a second may be saved up, and the last chunk is owed by the next job.
+    let least = written / BUDGET as f64 - 0.05 - 65536.0 / BUDGET as f64;
+    assert!(written > 1.5e6 && took >= least, "{written} bytes took {took} s, not {least} s");
+}
+
+#[test]
+fn closing_ends_an_ingest_that_waits_for_a_budget() {
+    let db = options("leveling").io_budget(IoBudget::Total(64 << 10)).open(DIR).unwrap();
+    let mut ingest = db.default_keyspace().begin_ingest().unwrap();
+    run_guarded(move || {
+        std::thread::scope(|scope| {
+            // The budget allows these 40 MB in ten minutes, which the guard would notice.
+            let putting = scope.spawn(move || {
+                (0..100_000_u32).find_map(|number| ingest.put(number.to_be_bytes(), [7; 400]).err())
+            });
+            db.close().unwrap();
+            assert_eq!(putting.join().unwrap().unwrap().kind(), ErrorKind::Closed);
+        });
+    });
+}
+
+#[test]
 fn closing_does_not_wait_for_a_budget() {
     let text = "leveling-full L0=1 T=2; stop=100; delay=90; buffers=900";
     let db = options(text).io_budget(IoBudget::Total(64 << 10)).open(DIR).unwrap();

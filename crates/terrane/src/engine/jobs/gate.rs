@@ -10,7 +10,7 @@
 //! Shares are enforced by virtual time: of the waiting merges, the merge that was served least
 //! relative to its share goes first. At most `slots` merges run at once, and all jobs together
 //! write at most as much as the [budget](IoBudget) allows. Flushes take from the budget before any
-//! merge does.
+//! merge or ingest does.
 
 mod budget;
 #[cfg(test)]
@@ -206,6 +206,28 @@ impl Gate {
             self.time.note_change();
         }
         result
+    }
+
+    /// Charges an ingest for the bytes it has written. Returns when the budget allows more and no flush
+    /// waits for it. An ingest does not precede merges, because it may last long and writers wait for
+    /// merges.
+    pub(super) fn ingest(
+        &self,
+        written_bytes: u64,
+        should_stop: &dyn Fn() -> bool,
+    ) -> Result<(), Stopped> {
+        let mut state = self.lock();
+        state.bucket.take(written_bytes);
+        loop {
+            if should_stop() {
+                return Err(Stopped);
+            }
+            let owed = state.bucket.wait(user_bytes(&self.counters), self.time.elapsed());
+            if owed.is_none() && state.flushes_waiting == 0 {
+                return Ok(());
+            }
+            state = self.wait(state, owed.unwrap_or(WAIT_MAX));
+        }
     }
 
     /// Waits until something changes, and for at most `most`.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use terrane_policy::ingest::depth;
 use terrane_policy::{KeyRange, TableInfo, ValueFileId};
 
+use super::gate::{Gate, Stopped};
 use super::merge_io::{MergeIo, chunk_bytes, output_bytes};
 use crate::batch::Op;
 use crate::cursor::{MergeCursor, RunCursor, Source};
@@ -22,12 +23,18 @@ use crate::types::{EntryKind, SeqNo};
 use crate::value_file::{FinishedValueFile, ValueFile, ValueFiles};
 use crate::version::OpenRun;
 
+/// The bytes after which an ingest waits for the I/O budget, as merges do.
+const CHUNK_BYTES: u64 = 64 << 10;
+
 /// The tables of an ingest. Their files are removed when this is dropped, unless the tables were added
 /// to the tree.
 pub(crate) struct IngestTables {
     context: Arc<Context>,
     catalog: Arc<Catalog>,
     io: MergeIo,
+    gate: Arc<Gate>,
+    /// The bytes of the output for which the I/O budget was charged.
+    charged_bytes: u64,
     pub(super) tree: Arc<Tree>,
     /// The sequence number of all entries.
     pub(super) seq: SeqNo,
@@ -50,6 +57,7 @@ impl IngestTables {
     pub(super) fn new(
         context: &Arc<Context>,
         catalog: &Arc<Catalog>,
+        gate: &Arc<Gate>,
         tree: &Arc<Tree>,
         seq: SeqNo,
     ) -> Self {
@@ -62,6 +70,8 @@ impl IngestTables {
             context: Arc::clone(context),
             catalog: Arc::clone(catalog),
             io,
+            gate: Arc::clone(gate),
+            charged_bytes: 0,
             tree: Arc::clone(tree),
             seq,
             output,
@@ -99,7 +109,8 @@ impl IngestTables {
         };
         op.check()?;
         self.context.health.check_writable()?;
-        let added = self.output.add(key, self.seq, kind, bytes);
+        let added =
+            self.output.add(key, self.seq, kind, bytes).and_then(|_| self.pace(CHUNK_BYTES));
         added.inspect_err(|error| self.failed = Some(error.clone()))?;
         self.last.clear();
         self.last.extend_from_slice(key);
@@ -107,6 +118,22 @@ impl IngestTables {
         self.user_bytes += (key.len() + value.len()) as u64;
         self.entries += 1;
         Ok(())
+    }
+
+    /// Charges the I/O budget if at least `chunk_bytes` were written since the last call, and waits until it
+    /// allows more.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if the database is being closed.
+    fn pace(&mut self, chunk_bytes: u64) -> Result<()> {
+        let written = self.output.written_bytes();
+        let new = written.saturating_sub(self.charged_bytes);
+        if new < chunk_bytes {
+            return Ok(());
+        }
+        self.charged_bytes = written;
+        let should_stop = || self.context.signals.is_stopping();
+        self.gate.ingest(new, &should_stop).map_err(|Stopped| Error::Closed)
     }
 
     /// Returns the number of entries.
@@ -120,6 +147,7 @@ impl IngestTables {
             return Err(failed.clone());
         }
         self.tables = self.output.finish()?;
+        self.pace(1)?;
         self.value_files = self.output.take_value_files();
         Ok(())
     }
@@ -151,6 +179,7 @@ impl IngestTables {
         let output = output(&self.io, &self.tree, &source, &relocated);
         let chunk_bytes = chunk_bytes(settings.memory_budget_bytes(), 1);
         let before = std::mem::replace(&mut self.output, output);
+        self.charged_bytes = 0;
         let paths = before.paths().to_vec();
         let rewritten = self.copy(run, chunk_bytes, seq);
         self.catalog.abandon(paths);
@@ -163,6 +192,7 @@ impl IngestTables {
         input.seek_first()?;
         while input.is_valid() {
             self.output.add(input.key(), seq, input.kind(), input.value())?;
+            self.pace(CHUNK_BYTES)?;
             input.next()?;
         }
         self.seq = seq;

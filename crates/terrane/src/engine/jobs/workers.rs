@@ -104,12 +104,12 @@ impl Jobs {
         self.picker.blocking_damage(tree)
     }
 
-    /// Returns the bandwidth of flushes and compactions.
+    /// Returns the bandwidth of flushes, compactions and ingests.
     pub(crate) fn io_budget(&self) -> IoBudget {
         self.gate.budget()
     }
 
-    /// Changes the bandwidth of flushes and compactions at once.
+    /// Changes the bandwidth of flushes, compactions and ingests at once.
     pub(crate) fn set_io_budget(&self, budget: IoBudget) -> Result<()> {
         if !budget.is_valid() {
             return Err(Error::invalid("io_budget", budget.to_string(), "64 KiB a second or more"));

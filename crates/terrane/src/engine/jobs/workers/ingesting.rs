@@ -68,7 +68,7 @@ impl Jobs {
             return Err(Error::invalid("design", found, "one that keeps the data of the tree"));
         }
         let seq = promise_seq(&self.pipeline)?;
-        Ok(IngestTables::new(&self.context, &self.catalog, tree, seq))
+        Ok(IngestTables::new(&self.context, &self.catalog, &self.gate, tree, seq))
     }
 
     /// Adds the tables of an ingest to its tree. Returns once they are durable and visible.
