@@ -42,6 +42,7 @@ fn name(event: &Event) -> &'static str {
         Event::JobBegun { .. } => "job-begun",
         Event::JobEnded { .. } => "job-ended",
         Event::TablesDropped { .. } => "tables-dropped",
+        Event::TablesIngested { .. } => "tables-ingested",
         Event::DesignChanged { .. } => "design-changed",
         Event::OptionChanged { .. } => "option-changed",
         Event::WritesStalled(_) => "writes-stalled",

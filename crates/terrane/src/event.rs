@@ -132,6 +132,26 @@ pub enum Event {
         /// The number of tables.
         tables: u64,
     },
+    /// An ingest was committed: its tables are part of the keyspace.
+    #[non_exhaustive]
+    TablesIngested {
+        /// The keyspace.
+        keyspace: String,
+        /// Entries of the ingest.
+        entries: u64,
+        /// Tables of the ingest.
+        tables: u64,
+        /// Value files of the ingest.
+        value_files: u64,
+        /// Bytes of the tables and value files.
+        written_bytes: u64,
+        /// The first level that received tables.
+        top_level: u64,
+        /// The last level that received tables.
+        bottom_level: u64,
+        /// The duration of the commit in microseconds.
+        took_micros: u64,
+    },
     /// The design of a keyspace changed.
     #[non_exhaustive]
     DesignChanged {

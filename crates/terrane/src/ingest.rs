@@ -20,7 +20,8 @@ use crate::keyspace::Keyspace;
 /// whatever its durability. An ingest that is dropped without a commit, or that a crash interrupts,
 /// leaves no trace.
 ///
-/// Its writes count against the [I/O budget](crate::IoBudget), so calls may wait for it.
+/// Its writes count against the [I/O budget](crate::IoBudget), so calls may wait for it. A commit is
+/// reported as [`Event::TablesIngested`](crate::Event::TablesIngested).
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {

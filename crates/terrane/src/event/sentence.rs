@@ -64,6 +64,7 @@ impl fmt::Display for Event {
                 let dropped = tables(*dropped);
                 write!(f, "{keyspace}: dropped {dropped} without a visible entry")
             }
+            Self::TablesIngested { .. } => self.ingested(f),
             Self::DesignChanged { .. } | Self::OptionChanged { .. } => self.changed(f),
             Self::CompactionFilterInactive { keyspace, filter, reason } => {
                 write!(f, "{keyspace}: compaction filter '{filter}' is not applied: {reason}")
@@ -73,9 +74,7 @@ impl fmt::Display for Event {
                 let lasted = time(*lasted_micros);
                 write!(f, "{keyspace}: writes resumed after a stall of {lasted} by {cause}")
             }
-            Self::WorkFailed { work, error, .. } => {
-                write!(f, "{work} failed, retrying: {error}")
-            }
+            Self::WorkFailed { work, error, .. } => write!(f, "{work} failed, retrying: {error}"),
             Self::WorkRecovered { work } => write!(f, "{work} recovered"),
             Self::Failed { error, .. } => {
                 write!(f, "writes are refused until the database is opened again: {error}")
@@ -114,6 +113,36 @@ impl Event {
             }
             _ => Ok(()),
         }
+    }
+
+    fn ingested(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::TablesIngested {
+            keyspace,
+            entries,
+            tables: added,
+            value_files,
+            written_bytes,
+            top_level,
+            bottom_level,
+            took_micros,
+        } = self
+        else {
+            return Ok(());
+        };
+        let (entries, added) = (entries_of(*entries), tables(*added));
+        write!(f, "{keyspace}: ingested {entries}, {added}")?;
+        match value_files {
+            0 => {}
+            1 => write!(f, " and 1 value file")?,
+            files => write!(f, " and {files} value files")?,
+        }
+        write!(f, ", {}, into ", human(*written_bytes))?;
+        if top_level == bottom_level {
+            write!(f, "level {top_level}")?;
+        } else {
+            write!(f, "levels {top_level} to {bottom_level}")?;
+        }
+        write!(f, ", committed in {}", time(*took_micros))
     }
 
     fn job_ended(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -276,6 +305,34 @@ mod tests {
             ),
             (late, "default: a delete in table 7 is not persistent after 2.000s; limit 1.000s"),
             (dead, "default: a dead value is in value file 8 after 2.000s; limit 1.000s"),
+        ] {
+            assert_eq!(event.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn an_ingest_is_a_sentence() {
+        let ingested = |entries, value_files, bottom_level| Event::TablesIngested {
+            keyspace: "default".into(),
+            entries,
+            tables: 2,
+            value_files,
+            written_bytes: 4096,
+            top_level: 3,
+            bottom_level,
+            took_micros: 1500,
+        };
+        for (event, text) in [
+            (
+                ingested(100, 0, 3),
+                "default: ingested 100 entries, 2 tables, 4.00 KiB, into level 3, committed in \
+                 1.500ms",
+            ),
+            (
+                ingested(1, 1, 5),
+                "default: ingested 1 entry, 2 tables and 1 value file, 4.00 KiB, into levels 3 to 5, \
+                 committed in 1.500ms",
+            ),
         ] {
             assert_eq!(event.to_string(), text);
         }

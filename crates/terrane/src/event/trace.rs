@@ -1,14 +1,14 @@
 //! Events of the engine as events of the crate `tracing`, and a span for each job.
 //!
 //! The target is `terrane`. An event has the fields that all kinds of events share, and its sentence as
-//! message. Failures are errors or warnings, changes and stalls are above the flushes and compactions of
-//! normal work.
+//! message. Failures are errors or warnings, changes and stalls are above the flushes, compactions and
+//! ingests of normal work.
 
 #[cfg(feature = "tracing")]
 use super::Event;
 use super::LoggedEvent;
 
-/// The span of a flush or compaction.
+/// The span of a flush, a compaction, or the commit of an ingest.
 #[cfg(feature = "tracing")]
 pub(crate) type JobSpan = tracing::span::EnteredSpan;
 
@@ -73,6 +73,11 @@ impl<'a> Fields<'a> {
             },
             Event::MemtableChosen { keyspace, .. } => in_keyspace("memtable-chosen", keyspace),
             Event::TablesDropped { keyspace, .. } => in_keyspace("tables-dropped", keyspace),
+            Event::TablesIngested { keyspace, written_bytes, took_micros, .. } => Self {
+                took_micros: Some(*took_micros),
+                written_bytes: Some(*written_bytes),
+                ..in_keyspace("tables-ingested", keyspace)
+            },
             Event::DesignChanged { keyspace, .. } => in_keyspace("design-changed", keyspace),
             Event::OptionChanged { .. } => fields("option-changed"),
             Event::CompactionFilterInactive { keyspace, .. } => in_keyspace("compaction-filter-inactive", keyspace),
@@ -124,7 +129,8 @@ pub(super) fn report(logged: &LoggedEvent) {
         | Event::FlushEnded { .. }
         | Event::JobBegun { .. }
         | Event::JobEnded { .. }
-        | Event::TablesDropped { .. } => at!(DEBUG),
+        | Event::TablesDropped { .. }
+        | Event::TablesIngested { .. } => at!(DEBUG),
         _ => at!(INFO),
     }
 }
@@ -201,6 +207,7 @@ mod tests {
             db.flush().unwrap();
             db.put("a", "2").unwrap();
             db.compact_range(..).unwrap();
+            db.ingest([("b", "1")]).unwrap();
             storage.set(Some(Fault {
                 operation: Some(Operation::Sync),
                 path_contains: ".log".into(),
@@ -221,6 +228,8 @@ mod tests {
         assert!(span < begun && begun < ended && ended < at(&["exit"]));
         let job = at(&["span job", "kind=\"compaction\""]);
         assert!(job < at(&["DEBUG", "kind=\"job-ended\"", "read_bytes="]));
+        let ingest = at(&["span job", "kind=\"ingest\"", "keyspace=\"default\""]);
+        assert!(ingest < at(&["DEBUG", "kind=\"tables-ingested\"", "written_bytes="]));
         at(&["ERROR", "kind=\"failed\"", "error=", "message=writes are refused"]);
     }
 }

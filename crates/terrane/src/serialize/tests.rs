@@ -82,6 +82,12 @@ fn events_and_trees_are_objects() {
         (&ended.unwrap()["keyspace"], &ended.unwrap()["tables"]),
         (&json!("default"), &json!(1))
     );
+    let ingest = small();
+    ingest.ingest([("a", "1"), ("b", "2")]).unwrap();
+    let events = to_value(ingest.events()).unwrap();
+    let ingested = events.as_array().unwrap().last().unwrap();
+    assert_eq!(ingested["event"], "tables-ingested");
+    assert_eq!((&ingested["entries"], &ingested["tables"]), (&json!(2), &json!(1)));
     let tree = to_value(db.tree()).unwrap();
     assert_eq!((&tree["keyspace"], &tree["admission"]), (&json!("default"), &json!("proceed")));
     let levels = tree["levels"].as_array().unwrap();

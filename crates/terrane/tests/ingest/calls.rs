@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane::storage::{MemoryStorage, Storage};
-use terrane::{Background, Db, Design, Error, ErrorKind, KeyspaceOptions, Options};
+use terrane::{Background, Db, Design, Error, ErrorKind, Event, KeyspaceOptions, Options};
 
 const DIR: &str = "db";
 
@@ -323,6 +323,45 @@ fn a_listener_that_writes_delays_no_ingest_and_may_not_commit_one() {
     }
     assert!(calls.load(std::sync::atomic::Ordering::Relaxed) > 20);
     db.close().unwrap();
+}
+
+#[test]
+fn an_ingest_is_an_event() {
+    let (db, _) = open();
+    let design: Design = format!("{}; values=apart(1KiB)", db.design()).parse().unwrap();
+    db.set_design(design).unwrap();
+    let mut ingest = db.default_keyspace().begin_ingest().unwrap();
+    numbers(0..1000, "new").for_each(|(key, value)| ingest.put(key, value).unwrap());
+    ingest.put("1", vec![7; 2000]).unwrap();
+    let is_ingest = |event: &Event| matches!(event, Event::TablesIngested { .. });
+    assert!(!db.events().iter().any(|logged| is_ingest(&logged.event)));
+    ingest.commit().unwrap();
+    db.ingest(numbers(0..0, "none")).unwrap();
+    let dropped = db.default_keyspace().begin_ingest().unwrap();
+    drop(dropped);
+    let events = db.events();
+    let ingests: Vec<_> = events.iter().filter(|logged| is_ingest(&logged.event)).collect();
+    assert_eq!(ingests.len(), 1, "{events:?}");
+    let Event::TablesIngested {
+        keyspace,
+        entries,
+        tables,
+        value_files,
+        written_bytes,
+        top_level,
+        bottom_level,
+        ..
+    } = &ingests[0].event
+    else {
+        panic!("{events:?}");
+    };
+    let bottom = levels(&db).len() as u64 - 1;
+    assert_eq!((keyspace.as_str(), *entries, *value_files), ("default", 1001, 1));
+    assert_eq!((*top_level, *bottom_level), (bottom, bottom));
+    assert_eq!(*tables, db.tree().shape.tables().count() as u64);
+    assert_eq!(*written_bytes, db.stats().ingest_bytes_written);
+    let text = ingests[0].event.to_string();
+    assert!(text.starts_with("default: ingested 1001 entries, "), "{text}");
 }
 
 #[test]

@@ -18,7 +18,9 @@
 //! After a crash before step 5 no edit refers to the tables, and the next opening removes them.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::Instant;
 
 use terrane_policy::ingest::{IngestedRun, place};
 use terrane_policy::{Placement, RunId, TableId};
@@ -32,6 +34,7 @@ use crate::engine::pipeline::ingest::{enter_ingest, promise_seq};
 use crate::engine::pipeline::{WrittenKeys, write_panicked};
 use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
+use crate::event::{Event, enter_job};
 use crate::manifest::Change;
 use crate::stats::Counter;
 use crate::table::FinishedTable;
@@ -53,7 +56,8 @@ impl Drop for FlushClaim<'_> {
 
 /// Whether an ingest was added.
 enum Attempt {
-    Added,
+    /// In these levels.
+    Added(RangeInclusive<usize>),
     /// Other writes have sequence numbers above that of the tables.
     Late,
 }
@@ -81,24 +85,37 @@ impl Jobs {
             return Ok(());
         }
         let tree = Arc::clone(&ingest.tree);
-        loop {
+        let _span = enter_job("ingest", tree.name());
+        let start = Instant::now();
+        let levels = loop {
             self.context.sync_dir()?;
             check_exists(&tree)?;
             self.flush(std::slice::from_ref(&tree))?;
             let claim = self.claim_flush(&tree)?;
             match self.try_add(&tree, &mut ingest)? {
-                Attempt::Added => break,
+                Attempt::Added(levels) => break levels,
                 Attempt::Late => drop(claim),
             }
             ingest.rewrite(promise_seq(&self.pipeline)?)?;
-        }
+        };
+        let took = start.elapsed();
         let counters = &self.context.counters;
         counters.add(Counter::Ingests, 1);
         counters.add(Counter::IngestedBytes, ingest.user_bytes);
-        let written = written_bytes(&ingest.tables, &ingest.value_files);
-        counters.add(Counter::IngestBytesWritten, written);
+        let written_bytes = written_bytes(&ingest.tables, &ingest.value_files);
+        counters.add(Counter::IngestBytesWritten, written_bytes);
         self.catalog.release_log();
         self.catalog.notify_stalled_writers();
+        self.context.events.emit(Event::TablesIngested {
+            keyspace: tree.name().to_string(),
+            entries: ingest.entries(),
+            tables: ingest.tables.len() as u64,
+            value_files: ingest.value_files.len() as u64,
+            written_bytes,
+            top_level: *levels.start() as u64,
+            bottom_level: *levels.end() as u64,
+            took_micros: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+        });
         Ok(())
     }
 
@@ -153,10 +170,15 @@ impl Jobs {
         tree.dead().forget();
         // Also after an error, because later writes wait for its numbers.
         pending.finish()?;
-        added.map(|()| Attempt::Added)
+        added.map(Attempt::Added)
     }
 
-    fn add(&self, tree: &Arc<Tree>, ingest: &mut IngestTables, position: Lsn) -> Result<()> {
+    fn add(
+        &self,
+        tree: &Arc<Tree>,
+        ingest: &mut IngestTables,
+        position: Lsn,
+    ) -> Result<RangeInclusive<usize>> {
         while let Some(oldest) = tree.state().immutables.last().cloned()
             && oldest.last_seq < ingest.seq
         {
@@ -178,7 +200,8 @@ impl Jobs {
         tree.jobs().ingesting.clear();
         installed?;
         ingest.is_added = true;
-        Ok(())
+        let levels = || runs.iter().map(|run| run.level);
+        Ok(levels().min().unwrap_or(0)..=levels().max().unwrap_or(0))
     }
 
     fn install_ingest(
