@@ -8,9 +8,9 @@
 //! | `in_flight` | the keys of writes that may not be in memtables yet |
 //! | `ingest` | gives an ingest its place in the order of writes |
 //! | `change_log` | the log as readers of changes see it |
-//! | `snapshots` | the sequence numbers that readers hold |
+//! | `complete_log`, `ingest_gate` | log every write and keep ingests away, for a checkpoint |
+//! | `snapshots`, `snapshot_guard` | the sequence numbers that readers hold, and their release |
 //! | `held_times` | the times as of which snapshots read |
-//! | `snapshot_guard` | releases a snapshot |
 //! | `log_files` | segments of the log that are created, cleaned and ended |
 //! | `log_tasks` | the work of the log thread |
 //!
@@ -21,9 +21,11 @@
 
 mod change_log;
 mod commit_queue;
+mod complete_log;
 mod held_times;
 mod in_flight;
 pub(crate) mod ingest;
+mod ingest_gate;
 mod log_files;
 mod log_tasks;
 mod reservations;
@@ -47,11 +49,13 @@ use crate::types::{Lsn, SeqNo};
 use crate::wal::{LogSync, LogWriter};
 use commit_queue::{CommitQueue, Span};
 use in_flight::InFlight;
+use ingest_gate::IngestGate;
 use log_tasks::LogTasks;
 use snapshots::Snapshots;
 use window::WindowState;
 
 pub(crate) use change_log::{ChangeLog, Following};
+pub(crate) use complete_log::CompleteLog;
 pub(crate) use held_times::HeldTimes;
 pub(crate) use in_flight::{Earlier, WrittenKeys};
 pub(crate) use log_tasks::LogTask;
@@ -75,6 +79,7 @@ pub(crate) struct Pipeline {
     /// The number of open transactions.
     transactions: AtomicUsize,
     log_sync: Arc<LogSync>,
+    ingests: IngestGate,
     tasks: LogTasks,
 }
 
@@ -88,6 +93,8 @@ pub(crate) struct PipelineState {
     in_flight: InFlight,
     /// The number that was promised to the last ingest; 0 if there was none.
     promised_seq: SeqNo,
+    /// The number of checkpoints that need every write in the log.
+    complete_logs: usize,
     /// Bytes written since memory was last measured.
     unmeasured_bytes: usize,
 }
@@ -187,6 +194,7 @@ impl Pipeline {
                 window: WindowState::default(),
                 in_flight: InFlight::default(),
                 promised_seq: 0,
+                complete_logs: 0,
                 unmeasured_bytes: 0,
             })),
             window: Padded(ArcSwapOption::empty()),
@@ -196,6 +204,7 @@ impl Pipeline {
             times: HeldTimes::new(&context.clock),
             awaits_release: AtomicBool::new(false),
             transactions: AtomicUsize::new(0),
+            ingests: IngestGate::default(),
             tasks: LogTasks::default(),
         }
     }

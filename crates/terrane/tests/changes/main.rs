@@ -7,11 +7,17 @@
 //! | `model` | random operations and options; the feed against the operations, and a follower against a model |
 //! | `crashes` | a crash at each operation: a follower never has what its leader lost |
 //! | `concurrent` | writers, flushes and keyspaces next to followers |
+//! | `copies` | copies that followers begin with |
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads of their own")]
 
+#[macro_use]
+#[path = "../support/forward_storage.rs"]
+mod forward_storage;
+
 mod calls;
 mod concurrent;
+mod copies;
 mod crashes;
 mod model;
 mod openings;

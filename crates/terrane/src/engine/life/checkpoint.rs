@@ -4,6 +4,9 @@
 //! them. The entries that are not in tables are in the log. Its needed part is copied up to the end
 //! that the log has at one moment. The copy equals the files that a crash at that moment would
 //! leave, and opening it recovers it in the same way.
+//!
+//! A follower of changes continues after the last sequence number of the copy, so the copy has every
+//! write up to that number, also those that are not in the log ([`CompleteLog`]).
 
 mod target;
 
@@ -13,7 +16,7 @@ use std::sync::Arc;
 use self::target::Target;
 use super::copy_file::copy_file;
 use super::parts::Parts;
-use crate::engine::pipeline::write_panicked;
+use crate::engine::pipeline::{CompleteLog, write_panicked};
 use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
 use crate::manifest::{FileManifest, Manifest, ManifestState, RecoveredState};
@@ -46,17 +49,24 @@ impl Parts {
     }
 
     fn write_checkpoint(&self, dir: &Path) -> Result<()> {
+        // From now on every write is logged, so that the flush and the log have all of them.
+        let complete = CompleteLog::begin(&self.pipeline)?;
         // Flushed entries need not be copied from the log.
         let trees: Vec<Arc<Tree>> = self.catalog.trees().values().cloned().collect();
         self.jobs.flush(&trees)?;
         self.pipeline.pin_log(true);
-        let copied = self.cut().and_then(|cut| self.copy(&cut, dir));
+        let cut = self.cut();
+        drop(complete);
+        let copied = cut.and_then(|cut| self.copy(&cut, dir));
         self.pipeline.pin_log(false);
         self.catalog.release_log();
         copied
     }
 
+    /// Takes the contents of the checkpoint. Every write up to the last number in them is in them: the
+    /// unlogged ones were flushed, and no ingest has its numbers but not its tables.
     fn cut(&self) -> Result<Cut> {
+        let _no_ingest = self.pipeline.ingests().close();
         let writer = self.pipeline.lock();
         if self.pipeline.is_broken() {
             // The log has a gap, and what is copied of it would end there.

@@ -22,6 +22,7 @@ use arc_swap::Guard;
 use super::commit_queue::Span;
 use super::reservations::{Reservations, Reserved};
 use super::{PendingWrite, Pipeline, PipelineState};
+use crate::durability::Durability;
 use crate::error::Result;
 use crate::types::{Lsn, MAX_SEQ, SeqNo};
 use crate::wal::{LogStretch, LogWriter, PreparedRecord};
@@ -34,13 +35,21 @@ pub(crate) struct Window {
     first: SeqNo,
     /// `None` if only writes that are not logged fit.
     log: Option<LogStretch>,
+    /// True if writes with [`Durability::None`] are logged as well.
+    logs_all: bool,
     reservations: Reservations,
 }
 
 impl Window {
     /// Returns true if writes that are logged fit.
-    pub(crate) fn is_logged(&self) -> bool {
+    pub(crate) fn has_log(&self) -> bool {
         self.log.is_some()
+    }
+
+    /// Returns whether a write of this durability is logged.
+    #[inline]
+    pub(crate) fn is_logged(&self, durability: Durability) -> bool {
+        durability != Durability::None || self.logs_all
     }
 }
 
@@ -159,7 +168,8 @@ impl Pipeline {
         }
         let units = log.as_ref().map_or(0, LogStretch::units).min(limit.units);
         let reservations = Reservations::new(Reserved { units, ..limit });
-        let window = Arc::new(Window { first: state.next_seq, log, reservations });
+        let logs_all = state.is_logged(Durability::None);
+        let window = Arc::new(Window { first: state.next_seq, log, logs_all, reservations });
         state.window.open = Some(Arc::clone(&window));
         // Includes a release, which pairs with the acquire of a load: see 1 above.
         self.window.store(Some(window));

@@ -94,16 +94,16 @@ impl Writer {
         if self.syncs_itself(durability) || size.operations > OPERATIONS_MAX {
             return Ok(Attempt::NeedsLock);
         }
-        let is_logged = durability != Durability::None;
+        let window = self.pipeline.window();
+        let Some(window) = &*window else { return Ok(Attempt::NeedsLock) };
+        let is_logged = window.is_logged(durability);
         let record = if is_logged { Some(write.record()?) } else { None };
         if record.as_ref().is_some_and(|record| record.units() > UNITS_MAX) {
             return Ok(Attempt::NeedsLock);
         }
-        let window = self.pipeline.window();
-        let Some(window) = &*window else { return Ok(Attempt::NeedsLock) };
         // As in `log_in_window`, everything below is loaded after the window.
         self.context.health.check_writable()?;
-        if is_logged && !window.is_logged() || !self.has_space(target, size) {
+        if is_logged && !window.has_log() || !self.has_space(target, size) {
             return Ok(Attempt::NeedsLock);
         }
         self.record_age(target);

@@ -39,18 +39,18 @@ impl Writer {
         if self.syncs_itself(durability) || size.operations > OPERATIONS_MAX {
             return Ok(InWindow::NeedsLock);
         }
-        let is_logged = durability != Durability::None;
+        let window = self.pipeline.window();
+        let Some(window) = &*window else { return Ok(InWindow::Closed) };
+        let is_logged = window.is_logged(durability);
         let record = if is_logged { Some(write.record()?) } else { None };
         if record.as_ref().is_some_and(|record| record.units() > UNITS_MAX) {
             return Ok(InWindow::NeedsLock);
         }
-        let window = self.pipeline.window();
-        let Some(window) = &*window else { return Ok(InWindow::Closed) };
         // Everything below is loaded after the window, so it stays the same until the reservation:
         // see `Window`. Closing marks the database closed before it closes the window to flush, so
         // the flush includes every write that passes this check.
         self.context.health.check_writable()?;
-        let has_log = window.is_logged() || !is_logged;
+        let has_log = window.has_log() || !is_logged;
         if !has_log || !self.has_space(target, size) {
             return Ok(InWindow::NeedsLock);
         }

@@ -75,12 +75,13 @@ impl Writer {
         target.load(&self.catalog)?;
         target.set_last_seq(last);
         self.record_age(target);
-        if let (Some(log), true) = (&mut state.log, durability != Durability::None) {
+        let is_logged = state.is_logged(durability);
+        if let (Some(log), true) = (&mut state.log, is_logged) {
             self.record_segment_age(log);
         }
-        let (begin, end) = match durability {
-            Durability::None => (None, None),
-            _ => {
+        let (begin, end) = match is_logged {
+            false => (None, None),
+            true => {
                 let is_synced = durability == Durability::Sync;
                 let appended = append(state.log.as_mut(), write, first, is_synced);
                 let end = appended.inspect_err(|error| self.pipeline.check_log(error))?;

@@ -137,6 +137,7 @@ impl Jobs {
     /// Adds the tables at the present end of the order of writes. The flush of the tree is claimed.
     fn try_add(&self, tree: &Arc<Tree>, ingest: &mut IngestTables) -> Result<Attempt> {
         let _held_back = self.context.events.hold_back();
+        let _passed = self.pipeline.ingests().pass();
         let range = ingest.range();
         let end = range.end.as_deref().map(Into::into);
         let keys = WrittenKeys::Range(tree.id, (&*range.start).into(), end);

@@ -1,0 +1,20 @@
+//! Keeps ingests away from a moment: see [`super::complete_log`].
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Ingests pass it, any number at a time, from before they take their numbers until they are visible.
+#[derive(Debug, Default)]
+pub(crate) struct IngestGate(RwLock<()>);
+
+impl IngestGate {
+    /// Waits while the gate is closed. Must be called without the lock of the pipeline.
+    pub(crate) fn pass(&self) -> RwLockReadGuard<'_, ()> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the ingests that have passed, and keeps others out until the result is dropped. Must
+    /// be called without the lock of the pipeline.
+    pub(crate) fn close(&self) -> RwLockWriteGuard<'_, ()> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
