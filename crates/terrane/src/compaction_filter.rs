@@ -149,7 +149,10 @@ impl KeyspaceFilter {
         }
         // Relaxed: a merge that misses the panic of another one calls the function once more.
         let has_panicked = self.has_panicked.load(Ordering::Relaxed);
-        has_panicked.then_some("the function panicked, and is not called until the next opening")
+        has_panicked.then_some(
+            "the function panicked, and is not called until the next opening or until the filter is taken \
+             off and set again",
+        )
     }
 
     /// Returns why the filter does nothing, once.
@@ -167,7 +170,7 @@ impl KeyspaceFilter {
     }
 
     /// Calls the function; returns `None` if it panics or if it is not called. After a panic its state may
-    /// be broken, so it is not called again.
+    /// be broken, so it is not called again until the database is opened or the filter is set again.
     fn call<T>(&self, code: impl FnOnce(&dyn CompactionFilter) -> T) -> Option<T> {
         let function = self.function.as_deref()?;
         if self.has_panicked.load(Ordering::Relaxed) {

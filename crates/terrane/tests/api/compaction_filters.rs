@@ -404,6 +404,25 @@ fn a_filter_that_panics_is_not_called_again_and_loses_nothing() {
 }
 
 #[test]
+fn a_filter_that_panicked_works_again_when_it_is_set_anew() {
+    let db = filtered(&one_table().compaction_filter(Words));
+    db.put("b", "panic").unwrap();
+    db.put("c", "drop").unwrap();
+    db.compact_range(..).unwrap();
+    let keyspace = default_of(&db);
+    // To set the filter that the keyspace has changes nothing.
+    keyspace.set_compaction_filter(Some("words")).unwrap();
+    let is_inactive = || db.tree().compaction_filter.unwrap().inactive.is_some();
+    assert!(is_inactive());
+    db.put("b", "fine").unwrap();
+    keyspace.set_compaction_filter(None).unwrap();
+    keyspace.set_compaction_filter(Some("words")).unwrap();
+    assert!(!is_inactive());
+    db.compact_range(..).unwrap();
+    assert_eq!(pairs(db.iter().unwrap()), [text("b", "fine")]);
+}
+
+#[test]
 fn the_name_is_stored_and_an_opening_without_the_filter_says_so() {
     let storage = MemoryStorage::new(3);
     let options = || one_table().storage(Arc::new(storage.clone()));
