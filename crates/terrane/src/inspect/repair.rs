@@ -7,7 +7,9 @@
 //!
 //! A readable manifest determines which tables are live, and which part of the log they contain.
 //! If it cannot be read, or lost its last edits, all tables and the whole log are used. A deleted
-//! value may then reappear if its tombstone has already been compacted away.
+//! value may then reappear if its tombstone has already been compacted away. So may the complete tables of
+//! an ingest that was not committed: only the manifest tells them from those of a committed one, whose
+//! entries are nowhere else, so they are used and reported.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -105,6 +107,9 @@ pub fn repair_with_progress(
     let manifest = read_manifest(dir, &mut report);
     let mut tables = SalvagedTables::find(dir, manifest.newest(), &mut report.problems)?;
     report.tables = tables.count();
+    if manifest.newest().is_none() {
+        report.problems.extend(tables.uncertain_ingests(dir, manifest.state.as_ref()));
+    }
     if let Some(state) = manifest.newest() {
         report.lost.extend(tables.missing(dir, state));
     }

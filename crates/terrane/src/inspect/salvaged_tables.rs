@@ -124,6 +124,29 @@ impl SalvagedTables {
         ranges
     }
 
+    /// Reports tables that an ingest wrote, unless an older state has them. All entries of an ingest have
+    /// one sequence number, and only the manifest says whether it was committed.
+    pub(super) fn uncertain_ingests(
+        &self,
+        dir: &Path,
+        older: Option<&ManifestState>,
+    ) -> Option<Problem> {
+        let known = older.map(live_tables).unwrap_or_default();
+        let is_uncertain = |table: &&Arc<Table>| {
+            let is_ingested = table.properties().is_ok_and(|properties| {
+                properties.entries > 1 && properties.smallest_seq == properties.largest_seq
+            });
+            is_ingested && !known.contains_key(&table.id())
+        };
+        let count = self.tables.values().flatten().filter(is_uncertain).count();
+        let s = if count == 1 { "" } else { "s" };
+        let what = format!(
+            "without the newest manifest, {count} table{s} of ingests are used, although an ingest that \
+             was not committed may have written them"
+        );
+        (count > 0).then(|| Problem::new(dir, what))
+    }
+
     /// Returns the keyspaces that have tables.
     pub(super) fn keyspaces(&self) -> impl Iterator<Item = KeyspaceId> {
         self.tables.keys().copied()

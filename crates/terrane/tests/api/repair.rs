@@ -367,6 +367,40 @@ fn a_live_table_under_a_new_name_is_found() {
     original.check(&target, "renamed table", |_, _| true);
 }
 
+/// Without the manifest nothing tells the tables of an unfinished ingest from those of a committed one.
+#[test]
+fn an_unfinished_ingest_is_salvaged_only_without_the_manifest() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let options = Options::new().design("leveling; table=16KiB; block=1KiB".parse().unwrap());
+    let db = options.open(path("db")).unwrap();
+    let synced = WriteOptions::new().durability(Durability::Sync);
+    db.put_with("0000", "put", synced).unwrap();
+    db.ingest((1000..1100_u32).map(|number| (format!("{number}"), [b'c'; 100]))).unwrap();
+    let mut ingest = db.default_keyspace().begin_ingest().unwrap();
+    (0..500_u32).for_each(|number| ingest.put(format!("{number:04}"), [b'u'; 100]).unwrap());
+    copy_dir(&path("db"), &path("killed"));
+    drop((ingest, db));
+    let report = inspect::repair(path("killed"), path("repaired")).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    let db = Db::open(path("repaired")).unwrap();
+    assert_eq!(db.get("0000").unwrap().unwrap(), "put");
+    assert_eq!(db.iter().unwrap().count(), 101);
+    for ending in ["CURRENT", "MANIFEST-"] {
+        files(&path("killed"), ending).iter().for_each(|file| fs::remove_file(file).unwrap());
+    }
+    let report = inspect::repair(path("killed"), path("salvaged")).unwrap();
+    let told: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
+    let is_told = |what: &str| told.iter().any(|one| one.contains(what));
+    assert!(is_told("tables of ingests are used") && is_told(".sst"), "{told:?}");
+    let db = Db::open(path("salvaged")).unwrap();
+    // The committed ingest is complete. The other one has the tables that were complete.
+    assert_eq!(db.range("1000"..).unwrap().count(), 100);
+    assert_eq!(db.get("0000").unwrap().unwrap(), [b'u'; 100]);
+    let unfinished = db.range(.."1000").unwrap().count();
+    assert!((100..500).contains(&unfinished), "{unfinished}");
+}
+
 /// A table that was compacted away would bring back old values.
 #[test]
 fn a_table_that_is_not_part_of_the_database_is_not_used() {
