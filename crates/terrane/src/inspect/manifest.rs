@@ -57,6 +57,10 @@ fn describe(change: &Change) -> String {
         Change::LastSeq(seq) => format!("last sequence number {seq}"),
         Change::RequiredSegment(segment) => format!("required log segment {segment}"),
         Change::LastIngest(seq) => format!("the last ingest has sequence number {seq}"),
+        Change::ChangesFrom(from) if from.0 == u64::MAX => {
+            "the log is kept for readers of changes".to_owned()
+        }
+        Change::ChangesFrom(from) => format!("readers of changes begin at position {from}"),
         Change::LogDurable(upto) => format!("the log is durable up to position {upto}"),
         Change::Option { name, value } => format!("option {name}={value}"),
         Change::Keyspace { keyspace, name, design } => {

@@ -99,6 +99,9 @@ pub(crate) enum Change {
     Job(JobRecord),
     /// The log was durable up to this position when the edit was written.
     LogDurable(Lsn),
+    /// Readers of changes begin at this log position at the earliest; the largest number until the opening
+    /// that begins to keep the log has found it. A reader may skip it.
+    ChangesFrom(Lsn),
     /// The last sequence number of an ingest, which is not in the log. Later writes in the log must not
     /// be read without it; only a reader next to a writer can come into that situation.
     LastIngest(SeqNo),
@@ -145,6 +148,7 @@ const MERGE_OPERATOR: u64 = 41;
 /// Odd, because a version that skipped it would forget the filter when it rewrites the manifest.
 const COMPACTION_FILTER: u64 = 43;
 const LAST_INGEST: u64 = 32;
+const CHANGES_FROM: u64 = 44;
 
 impl Edit {
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -190,6 +194,7 @@ impl Change {
             Self::RequiredSegment(segment) => number(REQUIRED_SEGMENT, *segment),
             Self::LastIngest(seq) => number(LAST_INGEST, *seq),
             Self::LogDurable(upto) => number(LOG_DURABLE, upto.0),
+            Self::ChangesFrom(from) => number(CHANGES_FROM, from.0),
             Self::DropKeyspace(keyspace) => number(DROP_KEYSPACE, u64::from(keyspace.0)),
             Self::Option { name, value } => {
                 put_slice(out, name.as_bytes());
@@ -248,8 +253,7 @@ impl Change {
 
     /// Decodes a change; `None` if its tag is unknown and it may be skipped.
     fn decode(tag: u64, bytes: &[u8]) -> Decoded<Option<Self>> {
-        let mut reader = Reader::new(bytes);
-        let reader = &mut reader;
+        let reader = &mut Reader::new(bytes);
         let keyspace = |reader: &mut Reader<'_>| reader.varint_u32("keyspace").map(KeyspaceId);
         Ok(Some(match tag {
             DATABASE => Self::Database(reader.varint("database")?),
@@ -261,6 +265,7 @@ impl Change {
             DROP_KEYSPACE => Self::DropKeyspace(keyspace(reader)?),
             LAST_INGEST => Self::LastIngest(reader.varint("sequence number of an ingest")?),
             LOG_DURABLE => Self::LogDurable(Lsn(reader.varint("durable position")?)),
+            CHANGES_FROM => Self::ChangesFrom(Lsn(reader.varint("position of changes")?)),
             OPTION => Self::Option {
                 name: reader.text("option")?.to_owned(),
                 value: reader.text("option")?.to_owned(),

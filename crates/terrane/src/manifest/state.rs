@@ -23,6 +23,8 @@ pub(crate) struct ManifestState {
     pub(crate) required_segment: u64,
     /// The log was durable up to this position when the last edit that states it was written.
     pub(crate) log_durable: Lsn,
+    /// Readers of changes begin here at the earliest; the largest number if that is not known yet.
+    pub(crate) changes_from: Lsn,
     /// The last sequence number of the last ingest; 0 if there was none.
     pub(crate) last_ingest: SeqNo,
     pub(crate) options: BTreeMap<String, String>,
@@ -101,6 +103,7 @@ impl ManifestState {
             Change::RequiredSegment(segment) => self.required_segment = *segment,
             Change::LastIngest(seq) => self.last_ingest = self.last_ingest.max(*seq),
             Change::LogDurable(upto) => self.log_durable = self.log_durable.max(*upto),
+            Change::ChangesFrom(from) => self.changes_from = *from,
             Change::Option { name, value } => {
                 self.options.insert(name.clone(), value.clone());
             }
@@ -208,6 +211,9 @@ impl ManifestState {
         if self.log_durable > Lsn(0) {
             changes.push(Change::LogDurable(self.log_durable));
         }
+        if self.changes_from > Lsn(0) {
+            changes.push(Change::ChangesFrom(self.changes_from));
+        }
         if self.last_ingest > 0 {
             changes.push(Change::LastIngest(self.last_ingest));
         }
@@ -292,6 +298,7 @@ mod tests {
                 Change::Option { name: "durability".into(), value: "sync".into() },
                 Change::RequiredSegment(3),
                 Change::LogDurable(Lsn(600)),
+                Change::ChangesFrom(Lsn(300)),
                 Change::LastIngest(8),
                 add(0, 4, 11, range("a", "f")),
                 add(1, 2, 5, range("a", "c")),

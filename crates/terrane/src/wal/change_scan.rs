@@ -252,7 +252,7 @@ fn locate(
         // The first number of the oldest segment that has batches.
         let mut oldest = None;
         for (at, part) in parts.iter().enumerate().rev() {
-            let Some(mut reader) = open(storage, part)? else { continue 'again };
+            let Some(mut reader) = open(storage, log, part)? else { continue 'again };
             let end = part.end.unwrap_or(complete);
             let first = first_batch(&mut reader, end, log)?;
             // Nothing is missing before the first segment of all.
@@ -290,7 +290,7 @@ fn next_place(storage: &dyn Storage, log: &dyn LogInUse, place: &Place) -> Resul
     let segment = place.reader.header().segment;
     for _ in 0..RETRIES {
         let Some(part) = log.part_from(segment + 1)? else { return Ok(None) };
-        if let Some(reader) = open(storage, &part)? {
+        if let Some(reader) = open(storage, log, &part)? {
             let follows = reader.header().previous == segment;
             return Ok(follows.then(|| Place::new(reader, &part)));
         }
@@ -307,12 +307,23 @@ fn gone(storage: &dyn Storage, log: &dyn LogInUse) -> Result<Scanned> {
 }
 
 /// Opens a segment; `None` if it was freed meanwhile.
-fn open(storage: &dyn Storage, part: &LogPart) -> Result<Option<SegmentReader>> {
-    match SegmentReader::open(storage, &part.path) {
-        Ok(reader) => Ok(reader.filter(|reader| reader.header().segment == part.segment)),
-        Err(Error::Io(failure)) if failure.source.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+fn open(
+    storage: &dyn Storage,
+    log: &dyn LogInUse,
+    part: &LogPart,
+) -> Result<Option<SegmentReader>> {
+    let opened = match SegmentReader::open(storage, &part.path) {
+        Ok(reader) => reader.filter(|reader| reader.header().segment == part.segment),
+        Err(Error::Io(failure)) if failure.source.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    // A segment leaves the log before its file is removed or used again.
+    let is_there = || log.part_from(part.segment).map(|now| now.as_ref() == Some(part));
+    if opened.is_none() && is_there()? {
+        let detail = "the header of a segment is damaged or missing that readers of changes need";
+        return Err(Error::corruption(&part.path, Some(0), "log", detail));
     }
+    Ok(opened)
 }
 
 /// Returns the first sequence number of the first batch before `end`; `None` if there is none.

@@ -91,7 +91,7 @@ impl Log {
             reuses_files: true,
             may_be_linked: false,
             retention: None,
-            kept_before: false,
+            kept_from: None,
         };
         let sync = Arc::new(LogSync::new(counters));
         let newest = recovery.newest_segment;

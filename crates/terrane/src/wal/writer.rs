@@ -29,9 +29,10 @@ pub(crate) struct LogConfig {
     pub(crate) may_be_linked: bool,
     /// How long segments are kept that no tree needs; `None` if they are freed at once.
     pub(crate) retention: Option<LogRetention>,
-    /// True if the opening before kept segments as well. If not, parts of earlier segments may never
-    /// have been synced, and readers of changes begin with this opening.
-    pub(crate) kept_before: bool,
+    /// Where readers of changes begin at the earliest, if an earlier opening began to keep segments.
+    /// Parts of segments before that may never have been synced. With `None`, readers begin with this
+    /// opening.
+    pub(crate) kept_from: Option<Lsn>,
 }
 
 /// The length of a log's first segment. It is short so that a small database takes little space.
@@ -133,13 +134,16 @@ impl FullSegment {
 /// of changes. Makes them durable if `needs_sync`.
 fn ended_segments(
     LogEnvironment { storage, clock, .. }: &LogEnvironment,
-    LogConfig { retention, kept_before, .. }: LogConfig,
+    LogConfig { retention, kept_from, .. }: LogConfig,
     replayed: &Replayed,
     needs_sync: bool,
 ) -> Result<(Vec<FullSegment>, KeptSegments)> {
     let now = clock.now_micros();
     let mut kept = KeptSegments::new(retention);
-    for file in replayed.passed.iter().filter(|_| retention.is_some() && kept_before) {
+    let is_kept = |file: &&ReplayedFile| {
+        retention.is_some() && kept_from.is_some_and(|from| file.base >= from)
+    };
+    for file in replayed.passed.iter().filter(is_kept) {
         if needs_sync && file.end > replayed.durable {
             sync_file(&**storage, &file.path)?;
         }
@@ -215,7 +219,7 @@ impl LogWriter {
             current,
             full,
             kept,
-            changes_from: if config.kept_before { Lsn(0) } else { place.base },
+            changes_from: config.kept_from.unwrap_or(place.base),
             linked,
             spares: Vec::new(),
             spares_max: SPARES_MAX,
@@ -236,6 +240,11 @@ impl LogWriter {
     /// Returns the number of the current segment.
     pub(crate) fn segment(&self) -> u64 {
         self.current.header.segment
+    }
+
+    /// Returns the position at which readers of changes begin at the earliest.
+    pub(crate) fn changes_from(&self) -> Lsn {
+        self.changes_from
     }
 
     /// Returns the position after the last record.

@@ -247,3 +247,115 @@ fn kept_segments_of_dropped_keyspaces_survive_a_power_failure() {
     }
     assert_eq!(bad, 0, "of {all}");
 }
+
+/// The first opening with the option has segments from before it that lost pages but are still needed.
+/// The second opening took them for segments that were kept.
+#[test]
+fn segments_from_before_the_option_are_not_kept_by_the_opening_after() {
+    let storage = MemoryStorage::new(3);
+    let options = |storage: &MemoryStorage| {
+        Options::new()
+            .storage(Arc::new(storage.clone()))
+            .background(Background::Inline)
+            .log_segment_bytes(1 << 20)
+    };
+    let db = options(&storage).open("db").unwrap();
+    storage.record_crash_points();
+    for number in 0..60 {
+        db.put(number.to_string(), VALUE).unwrap();
+        if number % 20 == 14 {
+            db.flush().unwrap();
+        }
+    }
+    let last = storage.crash_point();
+    let points = storage.take_crash_points();
+    let (mut all, mut bad) = (0, 0);
+    for (number, point) in points.iter().chain([&last]).enumerate() {
+        for percent in [0, 60, 90] {
+            let survival = Survival { percent, seed: number as u64 };
+            let image = point.image(Crash::Power(survival));
+            let options = options(&image).keep_changes(KeepChanges::bytes(64 << 20));
+            let what = format!("{number} {}", point.operation());
+            let db = options.open("db").unwrap();
+            let position = db.snapshot().sequence_number();
+            db.put("first", "1").unwrap();
+            drop(db);
+            all += 1;
+            bad += corrupt_after_power_loss(&options, &what);
+            // What was kept since is still there.
+            let db = options.open("db").unwrap();
+            let found = crate::all(&mut db.changes(position).unwrap());
+            assert_eq!(found, [(position + 1, position + 1, "default: first = 1".to_owned())]);
+        }
+    }
+    assert_eq!(bad, 0, "of {all}");
+}
+
+/// What is done to a segment.
+#[derive(Debug, Clone, Copy)]
+enum Damage {
+    Header,
+    Records,
+    Cut,
+    Removed,
+}
+
+/// The entries are in tables, so only changes are lost.
+#[test]
+fn damaged_and_missing_kept_segments_cost_only_changes() {
+    let storage = MemoryStorage::new(5);
+    let options = |storage: &MemoryStorage| {
+        Options::new()
+            .storage(Arc::new(storage.clone()))
+            .background(Background::Inline)
+            .log_segment_bytes(64 << 10)
+            .keep_changes(KeepChanges::bytes(64 << 20))
+    };
+    let db = options(&storage).open("db").unwrap();
+    for number in 0..40 {
+        db.put(number.to_string(), VALUE).unwrap();
+    }
+    db.flush().unwrap();
+    let kept = logs(&storage);
+    let kept = &kept[..kept.len() - 1];
+    drop(db);
+    assert!(kept.len() > 4, "{kept:?}");
+    for name in kept {
+        for damage in [Damage::Header, Damage::Records, Damage::Cut, Damage::Removed] {
+            for is_open in [false, true] {
+                let what = format!("{damage:?} of {name}, open: {is_open}");
+                let image = storage.deep_copy();
+                let before = is_open.then(|| options(&image).open("db").unwrap());
+                let path = Path::new("db").join(name);
+                let mut bytes = image.read(&path).unwrap();
+                match damage {
+                    Damage::Header => bytes[20] ^= 1,
+                    Damage::Records => bytes[20_000] ^= 1,
+                    Damage::Cut => bytes.truncate(100),
+                    Damage::Removed => {}
+                }
+                match damage {
+                    Damage::Removed => image.remove(&path).unwrap(),
+                    _ => image.overwrite(&path, &bytes).unwrap(),
+                }
+                let opened = before.map_or_else(|| options(&image).open("db"), Ok);
+                let db = opened.unwrap_or_else(|error| panic!("{error}, {what}"));
+                let mut changes = db.changes(0).unwrap();
+                match changes.find_map(Result::err) {
+                    Some(Error::ChangesGone(gone)) => {
+                        assert!(!is_open, "{what}");
+                        let rest = crate::all(&mut db.changes(gone.oldest).unwrap());
+                        assert_eq!(rest.len() as u64, 40 - gone.oldest, "{what}");
+                    }
+                    Some(error @ Error::Corruption(_)) => {
+                        assert!(error.to_string().contains(&format!("{name} at byte")), "{error}");
+                    }
+                    other => panic!("{other:?}, {what}"),
+                }
+                assert_eq!(db.iter().unwrap().count(), 40, "{what}");
+                db.put("later", "1").unwrap();
+                assert_eq!(crate::all(&mut db.changes(40).unwrap()).len(), 1, "{what}");
+            }
+        }
+    }
+}

@@ -19,8 +19,11 @@ use crate::manifest::{self, Change, FileManifest, Manifest, ManifestState, Value
 use crate::options::{KeepChanges, OpenMode, OptionInfo, Options, RequestedDesign, Settings};
 use crate::storage::{DirectoryLock, Lock, Storage, sync_ancestors};
 use crate::table::check_compression;
-use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
+use crate::types::{DEFAULT_KEYSPACE, KeyspaceId, Lsn};
 use crate::wal::{LogNotes, Recovery};
+
+/// The position at which readers of changes begin, before the log is replayed.
+const UNKNOWN: Lsn = Lsn(u64::MAX);
 
 /// Opens a database for writing, or creates one.
 pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
@@ -59,10 +62,12 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let changes = if is_new { first_changes(database, &settings) } else { vec![] };
     let changed_options = if is_new { vec![] } else { changed_options(options, &found.state) };
     let changes = changes.into_iter().chain(option_changes(options));
+    let kept_from = kept_from(&found.state);
+    let mut opened = Opened { is_new, healed: found.healed, kept_from, ..Opened::default() };
+    let begins = settings.keep_changes.is_some() && kept_from.is_none();
+    // Known once the log is replayed. A crash before that makes the next opening the first one.
+    let changes = changes.chain(begins.then_some(Change::ChangesFrom(UNKNOWN)));
     let changes: Vec<Change> = changes.chain(settled_files(&found.state)).collect();
-    let kept_changes = found.state.options.get("keep_changes");
-    let kept_changes = kept_changes.is_some_and(|kept| *kept != KeepChanges::NONE.to_string());
-    let mut opened = Opened { is_new, healed: found.healed, kept_changes, ..Opened::default() };
     let store = FileManifest::new(Arc::clone(&storage), dir, found.version)?;
     let store = store.with_lock(lock.clone());
     let manifest = Manifest::begin(found, &changes, Box::new(store))?;
@@ -90,6 +95,13 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     parts.jobs.start_threads().inspect_err(|_| parts.abandon())?;
     parts.context.signals.wake();
     Ok((parts, opened))
+}
+
+/// Returns where readers of changes begin at the earliest, if the opening before kept the log for them.
+fn kept_from(state: &ManifestState) -> Option<Lsn> {
+    let kept = state.options.get("keep_changes");
+    let is_kept = kept.is_some_and(|kept| *kept != KeepChanges::NONE.to_string());
+    Some(state.changes_from).filter(|from| is_kept && *from != UNKNOWN)
 }
 
 /// Removes the mark that a complete checkpoint still has after a crash. If the database lost its

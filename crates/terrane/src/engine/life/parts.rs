@@ -26,7 +26,7 @@ use crate::shared_read::READERS;
 use crate::stats::Counters;
 use crate::storage::{DirectoryLock, OpeningReaders, Storage};
 use crate::table::{OpenFiles, Table, TableEnvironment, WarmSlots};
-use crate::types::KeyspaceId;
+use crate::types::{KeyspaceId, Lsn};
 use crate::value_file::{ValueFile, ValueFiles};
 use crate::version::Version;
 
@@ -49,8 +49,8 @@ pub(crate) struct Opened {
     pub(crate) dropped_records: u64,
     /// The number of damaged frames of the manifest whose copies were intact.
     pub(crate) healed: u64,
-    /// Whether the opening before kept the log for readers of changes.
-    pub(crate) kept_changes: bool,
+    /// Where readers of changes begin at the earliest, if the opening before kept the log for them.
+    pub(crate) kept_from: Option<Lsn>,
 }
 
 /// The directories of a database.

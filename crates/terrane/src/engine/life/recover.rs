@@ -42,13 +42,15 @@ impl Parts {
                 .values()
                 .any(|keyspace| keyspace.value_files.values().any(|file| file.is_segment)),
             retention: context.settings.log_retention(),
-            kept_before: opened.kept_changes,
+            kept_from: opened.kept_from,
         };
         let flushed = state.keyspaces.values().map(|keyspace| keyspace.flushed).max();
         let flushed = flushed.unwrap_or_default();
         let sync = self.pipeline.log_sync();
         let log = LogWriter::begin(environment, config, sync, &replayed, newest_segment, flushed)?;
         let segment = log.segment();
+        let begins = config.retention.is_some() && config.kept_from.is_none();
+        let changes_from = begins.then(|| Change::ChangesFrom(log.changes_from()));
         // The log frees the files that it keeps, and may use them again.
         let in_use = log.files();
         unused.retain(|path| !in_use.contains(path));
@@ -61,6 +63,7 @@ impl Parts {
         let mut changes = vec![Change::RequiredSegment(segment), Change::LastSeq(last_seq)];
         let change = |(keyspace, upto)| Change::Flushed { keyspace, upto };
         changes.extend(idle.into_iter().map(change));
+        changes.extend(changes_from);
         catalog.commit(manifest, changes)?;
         drop(guard);
         catalog.record_manifest_version();
