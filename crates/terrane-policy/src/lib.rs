@@ -17,6 +17,7 @@
 //! | [`catalogue`] | named designs |
 //! | [`compaction`] | a compaction: inputs, output, reason |
 //! | [`pick`](mod@pick) | picks a compaction for a shape and a design |
+//! | [`expiring`] | which tables can be dropped because all of their values have ended |
 //! | [`flush`] | where a flush puts the entries of a memtable |
 //! | [`ingest`] | where an ingest puts its tables |
 //! | [`forecast`](mod@forecast) | what a design will do to a tree, simulated on shapes |
@@ -41,6 +42,7 @@ pub mod compaction;
 pub mod cost;
 pub mod design;
 pub mod error;
+pub mod expiring;
 pub mod flush;
 pub mod forecast;
 pub mod ingest;
@@ -68,6 +70,7 @@ pub use design::{
     ValueSeparation, Values, VectorQuery, Violation, flodb,
 };
 pub use error::ParseError;
+pub use expiring::{ExpiringTable, expiring_tables};
 pub use flush::{FlushPlan, NewRunReason};
 pub use forecast::{Amplification, Forecast, forecast};
 pub use key_range::KeyRange;

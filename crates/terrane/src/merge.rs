@@ -6,7 +6,6 @@
 //! their entries are identified before they are read ([`covered`]).
 
 mod covered;
-mod expiring;
 mod filtering;
 mod logged_values;
 mod operands;
@@ -18,7 +17,6 @@ mod value_output;
 mod version;
 
 pub(crate) use covered::{CoveredTable, covered, covered_tables};
-pub(crate) use expiring::{ExpiringTable, expiring_tables};
 pub(crate) use filtering::Filtering;
 pub(crate) use logged_values::{LOGGED_VALUES_MAX, LoggedValue, LoggedValues};
 pub(crate) use output::{Output, OutputConfig};

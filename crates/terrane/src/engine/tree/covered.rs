@@ -3,7 +3,9 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::merge::{CoveredTable, ExpiringTable, covered_tables, expiring_tables};
+use terrane_policy::{ExpiringTable, expiring_tables};
+
+use crate::merge::{CoveredTable, covered_tables};
 use crate::version::Version;
 
 /// The tables of a version that can be dropped, determined once per version.

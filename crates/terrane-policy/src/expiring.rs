@@ -4,18 +4,19 @@
 //! values of the older tables that overlap it must have ended as well. Entries of the same keys in newer
 //! sources stay.
 
-use terrane_policy::{TableId, TableInfo, TreeShape};
+use crate::shape::{TableId, TableInfo, TreeShape};
 
 /// A table that can be dropped from a time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ExpiringTable {
-    pub(crate) id: TableId,
+pub struct ExpiringTable {
+    /// The table.
+    pub id: TableId,
     /// When its last value and those below it have ended, in microseconds since the Unix epoch.
-    pub(crate) from_micros: u64,
+    pub from_micros: u64,
 }
 
 /// Returns all tables that can be dropped at some time if the tree does not change.
-pub(crate) fn expiring_tables(shape: &TreeShape) -> Vec<ExpiringTable> {
+pub fn expiring_tables(shape: &TreeShape) -> Vec<ExpiringTable> {
     let mut runs: Vec<_> = shape.levels.iter().flat_map(|level| &level.runs).collect();
     let mut found = Vec::new();
     // From new to old, so that `runs` has the older ones.
