@@ -9,6 +9,10 @@
 //! A range delete erases a share of the key space at a random place: of an older run, a merge keeps
 //! `1 - erased`. If deleted keys do not return, tombstones are never overwritten, and the number of
 //! keys to choose from shrinks with every delete.
+//!
+//! A value that has ended is a tombstone, but writes choose its key as before (`expiry`).
+
+mod expiry;
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,6 +21,8 @@ use std::sync::Arc;
 use terrane_policy::ParseError;
 
 use crate::mix::WriteMix;
+pub(crate) use expiry::EndingValues;
+use expiry::{CohortSum, Cohorts};
 
 /// In a skewed distribution, the upper rank of each group is this many times the upper rank of the
 /// previous group.
@@ -87,6 +93,8 @@ pub struct Content {
     range_tombstones: f64,
     /// True if writes never hit a key after its tombstone.
     is_final: bool,
+    /// The values that end.
+    cohorts: Cohorts,
 }
 
 /// The part of a run in one group of keys. Numbers are those of a run over the whole key space.
@@ -96,8 +104,17 @@ struct GroupContent {
     hit: f64,
     /// Entries, tombstones included.
     entries: f64,
-    /// Tombstones.
+    /// Tombstones of deletes.
     tombstones: f64,
+    /// Tombstones of values that have ended.
+    ended: f64,
+}
+
+impl GroupContent {
+    /// Returns the entries that are not tombstones.
+    fn values(&self) -> f64 {
+        self.entries - self.tombstones - self.ended
+    }
 }
 
 impl Population {
@@ -165,13 +182,14 @@ impl Population {
                 true => updated * tombstones,
                 false => (hitting * tombstones * self.share_of(group)).min(updated),
             };
-            GroupContent { hit, entries: updated + new, tombstones: dead }
+            GroupContent { hit, entries: updated + new, tombstones: dead, ended: 0.0 }
         };
         Content {
             groups: self.groups.iter().enumerate().map(group).collect(),
             erased: -f64::exp_m1(-covered),
             range_tombstones: writes * mix.range_deletes,
             is_final: !mix.deleted_return,
+            cohorts: Cohorts::default(),
         }
     }
 
@@ -203,6 +221,7 @@ impl Population {
             erased: 0.0,
             range_tombstones: 0.0,
             is_final: false,
+            cohorts: Cohorts::default(),
         }
     }
 
@@ -217,9 +236,10 @@ impl Population {
         self.groups.len()
     }
 
-    /// Returns how many values of each group a run is expected to have.
-    pub(crate) fn values_by_group(&self, content: &Content) -> Vec<f64> {
-        content.groups.iter().map(|group| group.entries - group.tombstones).collect()
+    /// Returns how many values that never end a run is expected to have, by group.
+    pub(crate) fn lasting_by_group(&self, content: &Content) -> Vec<f64> {
+        let groups = content.groups.iter().enumerate();
+        groups.map(|(at, group)| (group.values() - content.ending_of(at)).max(0.0)).collect()
     }
 
     /// Reduces the share of each group that is left of older runs by what a run overwrites of it. A
@@ -233,24 +253,32 @@ impl Population {
 
     /// Returns the content of a merge of runs, the newest first.
     pub fn union<'a>(&self, contents: impl IntoIterator<Item = &'a Content>) -> Content {
-        let mut merged =
-            Content { groups: Arc::default(), erased: 0.0, range_tombstones: 0.0, is_final: false };
+        let mut merged = Content {
+            groups: Arc::default(),
+            erased: 0.0,
+            range_tombstones: 0.0,
+            is_final: false,
+            cohorts: Cohorts::default(),
+        };
         let mut groups = vec![GroupContent::default(); self.groups.len()];
+        let mut cohorts = CohortSum::default();
         for content in contents {
             let kept = 1.0 - merged.erased;
+            cohorts.add(&content.cohorts, |group| (1.0 - groups[group].hit) * kept);
             for (sum, older) in groups.iter_mut().zip(&*content.groups) {
                 let left = (1.0 - sum.hit) * kept;
                 let left_dead = if content.is_final { kept } else { left };
                 let dead = older.tombstones * left_dead;
                 sum.entries += (older.entries - older.tombstones) * left + dead;
                 sum.tombstones += dead;
+                sum.ended += older.ended * left;
                 sum.hit = 1.0 - (1.0 - sum.hit) * (1.0 - older.hit);
             }
             merged.erased = 1.0 - kept * (1.0 - content.erased);
             merged.range_tombstones += content.range_tombstones;
             merged.is_final |= content.is_final;
         }
-        Content { groups: groups.into(), ..merged }
+        Content { groups: groups.into(), cohorts: cohorts.finish(), ..merged }
     }
 
     /// Returns the content of adjacent ranges taken together, from the content and width of each.
@@ -260,25 +288,30 @@ impl Population {
             |width: f64| if total > 0.0 { width / total } else { 1.0 / parts.len() as f64 };
         let mut groups = vec![GroupContent::default(); self.groups.len()];
         let (mut erased, mut range_tombstones, mut is_final) = (0.0, 0.0, false);
+        let mut cohorts = CohortSum::default();
         for (content, width) in parts {
             let weight = weight(*width);
             erased += content.erased * weight;
             range_tombstones += content.range_tombstones * weight;
             is_final |= content.is_final;
+            cohorts.add(&content.cohorts, |_| weight);
             for (sum, part) in groups.iter_mut().zip(&*content.groups) {
                 sum.hit += part.hit * weight;
                 sum.entries += part.entries * weight;
                 sum.tombstones += part.tombstones * weight;
+                sum.ended += part.ended * weight;
             }
         }
-        Content { groups: groups.into(), erased, range_tombstones, is_final }
+        let cohorts = cohorts.finish();
+        Content { groups: groups.into(), erased, range_tombstones, is_final, cohorts }
     }
 }
 
 impl Content {
-    /// Returns the expected number of tombstones in a fraction `width` of the key space.
+    /// Returns the expected number of tombstones in a fraction `width` of the key space, those of values
+    /// that have ended included.
     pub fn tombstones(&self, width: f64) -> f64 {
-        width * self.groups.iter().map(|group| group.tombstones).sum::<f64>()
+        width * self.groups.iter().map(|group| group.tombstones + group.ended).sum::<f64>()
     }
 
     /// Returns the expected number of range tombstones in a fraction `width` of the key space.
@@ -288,7 +321,8 @@ impl Content {
 
     /// Returns true if the run has tombstones.
     pub fn has_tombstones(&self) -> bool {
-        self.range_tombstones > 0.0 || self.groups.iter().any(|group| group.tombstones > 0.0)
+        let is_dead = |group: &GroupContent| group.tombstones + group.ended > 0.0;
+        self.range_tombstones > 0.0 || self.groups.iter().any(is_dead)
     }
 
     /// Returns the content without its tombstones: the result of a merge below which nothing is
@@ -296,8 +330,9 @@ impl Content {
     #[must_use]
     pub fn without_tombstones(&self) -> Self {
         let group = |group: &GroupContent| GroupContent {
-            entries: group.entries - group.tombstones,
+            entries: group.values(),
             tombstones: 0.0,
+            ended: 0.0,
             ..*group
         };
         Self {
@@ -305,6 +340,7 @@ impl Content {
             erased: 0.0,
             range_tombstones: 0.0,
             is_final: self.is_final,
+            cohorts: self.cohorts.clone(),
         }
     }
 }

@@ -1,5 +1,8 @@
 //! The kinds of writes in proportions.
 
+/// The bytes that the engine stores with a value that ends.
+pub(crate) const EXPIRY_BYTES: f64 = 8.0;
+
 /// The kinds of writes, as shares of all writes. All others are updates of existing keys.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WriteMix {
@@ -14,6 +17,10 @@ pub struct WriteMix {
     /// True if updates also write deleted keys again, so that all keys are equally likely at any
     /// time. Otherwise, updates and deletes choose existing keys.
     pub deleted_return: bool,
+    /// The share of the inserts and updates whose values end.
+    pub expiring: f64,
+    /// The time from a write to the end of its value, in seconds.
+    pub ttl_seconds: f64,
 }
 
 impl Default for WriteMix {
@@ -24,11 +31,18 @@ impl Default for WriteMix {
             range_deletes: 0.0,
             range_width: 0.0,
             deleted_return: true,
+            expiring: 0.0,
+            ttl_seconds: f64::INFINITY,
         }
     }
 }
 
 impl WriteMix {
+    /// Returns the mean bytes that the engine stores with a write to say when its value ends.
+    pub(crate) fn expiry_bytes(&self) -> f64 {
+        self.expiring * (1.0 - self.deletes - self.range_deletes) * EXPIRY_BYTES
+    }
+
     /// Returns the mean bytes of keys and values of a write, with keys and records of these sizes.
     pub(crate) fn bytes(&self, key_bytes: f64, record_bytes: f64) -> f64 {
         let puts = 1.0 - self.deletes - self.range_deletes;

@@ -48,6 +48,8 @@ pub struct Totals {
     pub merges: u64,
     /// Compactions that only moved tables.
     pub moves: u64,
+    /// Tables dropped unread because all of their values had ended.
+    pub drops: u64,
     /// Bytes read by merges.
     pub read_bytes: f64,
     /// Completed collections of value files, which also count as merges.

@@ -1,7 +1,7 @@
 //! The event loop: rates are constant from one event to the next.
 //!
-//! Events are a memtable that reaches its size, the end of a flush or merge, a change of the
-//! arrival rate, a drained queue, and the engine's periodic decisions. If a scheduler depends on
+//! Events are a memtable that reaches its size, the end of a flush or merge, the end of the last value
+//! of a table, a change of the arrival rate, a drained queue, and the engine's periodic decisions. If a scheduler depends on
 //! the progress of merges, it decides again every few megabytes.
 //!
 //! The order of actions is the engine's. A memtable at its size is replaced if admission allows it;
@@ -11,6 +11,7 @@
 //! Several trees share the writers, the gate and the machine. Each write goes to one of them, so a tree
 //! that stops its writers soon stops all of them.
 
+mod dropping;
 mod flushing;
 mod jobs;
 mod merging;
@@ -180,7 +181,10 @@ impl<'a> Simulation<'a> {
     fn stuck_by(&self, pace: &WriterRates, rates: &JobRates) -> Option<String> {
         let (_, cause, measured) = pace.blocked?;
         let is_idle = rates.flushes.iter().chain(&rates.merges).all(|rate| *rate <= 0.0);
-        let looks_again = self.trees.iter().any(|tree| tree.design.strategy.looks_at_time());
+        let looks_again = self
+            .trees
+            .iter()
+            .any(|tree| tree.design.strategy.looks_at_time() || tree.drop_at < f64::INFINITY);
         (is_idle && !looks_again)
             .then(|| format!("writers are stalled by {cause} ({measured}), but no job is running"))
     }
@@ -188,6 +192,7 @@ impl<'a> Simulation<'a> {
     /// Takes all actions that are due now and need no time.
     fn settle(&mut self) {
         if self.trees.iter().any(|tree| tree.has_changed) {
+            self.drop_tables();
             self.schedule();
             for at in 0..self.trees.len() {
                 self.trees[at].requests_per_write = self.reads_per_write(at);
@@ -250,6 +255,7 @@ impl<'a> Simulation<'a> {
         consider(pace.until - self.now);
         consider(self.decide_at - self.now);
         consider(self.look_at - self.now);
+        self.trees.iter().for_each(|tree| consider(tree.drop_at - self.now));
         step.max(0.0)
     }
 
@@ -298,6 +304,7 @@ impl<'a> Simulation<'a> {
         let micros = (self.now * 1e6) as u64;
         self.complete_flushes(micros);
         self.complete_merges(micros);
+        self.note_due_drops();
         if self.now >= self.look_at - SOON {
             self.trees.iter_mut().for_each(|tree| tree.has_changed = true);
         }

@@ -5,22 +5,22 @@
 //! table, which changes no decision; otherwise tables are cut as in the engine.
 
 mod cut;
+mod planning;
 mod values;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrane_policy::compaction::InputGroup;
-use terrane_policy::shape::ShapeError;
 use terrane_policy::strategy::Scope;
 use terrane_policy::{
-    Compaction, Design, KeyRange, Placement, Run, RunId, TableId, TableInfo, TreeShape, TriggerKind,
+    Compaction, Design, Expiry, KeyRange, Run, RunId, TableId, TableInfo, TreeShape, TriggerKind,
 };
 
-use crate::keys::{Content, Population};
-use crate::machine::{JobCost, MachineCosts};
-use crate::mix::WriteMix;
+use crate::keys::{Content, EndingValues, Population};
+use crate::machine::MachineCosts;
+use crate::mix::{EXPIRY_BYTES, WriteMix};
 use cut::ContentRange;
+pub(crate) use planning::PlannedCompaction;
 use values::{ValueCounts, ValueSizes};
 
 /// The end of the key space.
@@ -34,6 +34,8 @@ pub struct SimulatedTree {
     keys: Population,
     /// The bytes of an entry in a table.
     entry_bytes: f64,
+    /// The bytes of an entry whose value ends. Such values are never apart.
+    ending_entry_bytes: f64,
     /// The bytes of a tombstone in a table.
     tombstone_bytes: f64,
     /// The bytes of a range tombstone in a table.
@@ -54,18 +56,14 @@ struct TableContent {
     values: ValueCounts,
 }
 
-/// A compaction with its cost and its result, planned at its start.
-#[derive(Debug, Clone)]
-pub(crate) struct PlannedCompaction {
-    pub(crate) compaction: Compaction,
-    pub(crate) work: JobCost,
-    /// The bytes of merged tables; moved tables cost nothing.
-    pub(crate) input_bytes: f64,
-    /// The bytes of relocated values, which are part of the cost.
-    pub(crate) relocated_bytes: f64,
-    removed: Vec<TableId>,
-    moved: Vec<Arc<TableInfo>>,
-    made: Vec<(ContentRange, [u64; 4])>,
+/// Returns the policy's view of values that end.
+fn as_expiry(ending: EndingValues) -> Expiry {
+    let micros = |seconds: f64| (seconds * 1e6).round() as u64;
+    Expiry {
+        entries: ending.values.round() as u64,
+        first_micros: micros(ending.first),
+        last_micros: micros(ending.last),
+    }
 }
 
 /// Returns the first and last positions of a table.
@@ -81,11 +79,6 @@ fn range(start: u64, end: u64) -> KeyRange {
 /// Returns the width of a range relative to the key space.
 fn width(start: u64, end: u64) -> f64 {
     end.saturating_sub(start) as f64 / END as f64
-}
-
-/// Returns when the oldest tombstone of some tables was flushed, in microseconds.
-fn oldest_tombstone(tables: &[Arc<TableInfo>]) -> u64 {
-    tables.iter().filter_map(|table| table.oldest_tombstone_micros).min().unwrap_or(u64::MAX)
 }
 
 /// Returns true if compactions of a design always take whole runs, so that the boundaries of tables
@@ -124,6 +117,7 @@ impl SimulatedTree {
             contents: BTreeMap::new(),
             keys,
             entry_bytes,
+            ending_entry_bytes: record_bytes + EXPIRY_BYTES + costs.table_entry_bytes,
             tombstone_bytes,
             range_tombstone_bytes: tombstone_bytes + key_bytes,
             values,
@@ -143,11 +137,17 @@ impl SimulatedTree {
         &self.keys
     }
 
-    /// Returns the content of a memtable after `writes` writes, which may change the number of keys.
-    pub(crate) fn write(&mut self, writes: f64, mix: &WriteMix) -> Content {
+    /// Returns the content of a memtable after `writes` writes between two times, in seconds. The writes
+    /// may change the number of keys.
+    pub(crate) fn write(
+        &mut self,
+        writes: f64,
+        (from, until): (f64, f64),
+        mix: &WriteMix,
+    ) -> Content {
         let content = self.keys.after_writes(writes, mix);
         self.keys.grow(writes, mix);
-        content
+        content.expiring(mix.expiring, (from + mix.ttl_seconds, until + mix.ttl_seconds))
     }
 
     /// Returns the maximum size of a table; `None` if a run is one table.
@@ -163,15 +163,20 @@ impl SimulatedTree {
     /// Returns the bytes of tables with this content in a part of the key space.
     fn bytes_of(&self, content: &Content, width: f64) -> f64 {
         let tombstones = content.tombstones(width);
-        (self.keys.entries(content, width) - tombstones) * self.entry_bytes
+        let ending = content.ending(width).map_or(0.0, |ending| ending.values);
+        (self.keys.entries(content, width) - tombstones - ending) * self.entry_bytes
+            + ending * self.ending_entry_bytes
             + tombstones * self.tombstone_bytes
             + content.range_tombstones(width) * self.range_tombstone_bytes
     }
 
     /// Returns the bytes of values apart that a flush of this content writes to value files.
     pub(crate) fn value_bytes_of(&self, content: &Content) -> f64 {
-        let values = self.keys.entries(content, 1.0) - content.tombstones(1.0);
-        self.values.map_or(0.0, |sizes| values * sizes.record)
+        let apart = |sizes: ValueSizes| {
+            let lasting = self.keys.lasting_by_group(content);
+            lasting.iter().sum::<f64>() * sizes.record
+        };
+        self.values.map_or(0.0, apart)
     }
 
     /// Adds a run to a level, newer than its other runs.
@@ -193,7 +198,7 @@ impl SimulatedTree {
 
     /// Returns the range of all keys with data that no table holds yet.
     fn new_data(&self, content: &Content) -> ContentRange {
-        let fresh = self.values.map(|_| self.keys.values_by_group(content)).unwrap_or_default();
+        let fresh = self.values.map(|_| self.keys.lasting_by_group(content)).unwrap_or_default();
         let values = ValueCounts::default();
         ContentRange { start: 0, end: END, content: content.clone(), values, fresh }
     }
@@ -221,8 +226,16 @@ impl SimulatedTree {
         let mut table =
             TableInfo::new(self.take_table(), range(piece.start, piece.end), bytes.max(1));
         table.value_refs = self.refs_of(&piece.values);
-        table.entries = entries.round() as u64;
         table.tombstones = piece.content.tombstones(part).round() as u64;
+        let ending = piece.content.ending(part);
+        table.expiry = ending.filter(|ending| ending.values >= 0.5).map(as_expiry);
+        let expiring = table.expiry.map_or(0, |expiry| expiry.entries);
+        table.entries =
+            match ending.map_or(0.0, |ending| ending.values) + piece.content.tombstones(part) {
+                // Policy drops a table without lasting values, and must not miss it by rounding.
+                without if entries - without < 0.5 => table.tombstones + expiring,
+                _ => (entries.round() as u64).max(table.tombstones + expiring + 1),
+            };
         table.range_tombstones = piece.content.range_tombstones(part).round() as u64;
         table.oldest_tombstone_micros = table.has_tombstones().then_some(oldest_tombstone);
         (table.smallest_seq, table.largest_seq, table.created_micros) = (from, upto, micros);
@@ -250,125 +263,31 @@ impl SimulatedTree {
             let Some(level) = self.shape.levels.get_mut(input.level) else { continue };
             let Some(run) = level.runs.iter_mut().find(|run| run.id == input.run) else { continue };
             run.tables.retain(|table| !removed.contains(&table.id));
+        }
+        self.remove_empty();
+    }
+
+    /// Drops tables that hold no values any more.
+    pub(crate) fn drop_tables(&mut self, dropped: &[TableId]) {
+        for run in self.shape.levels.iter_mut().flat_map(|level| &mut level.runs) {
+            run.tables.retain(|table| !dropped.contains(&table.id));
+        }
+        dropped.iter().for_each(|id| {
+            self.contents.remove(id);
+        });
+        self.remove_empty();
+    }
+
+    fn remove_empty(&mut self) {
+        for level in &mut self.shape.levels {
             level.runs.retain(|run| !run.tables.is_empty());
         }
         let used = self.shape.levels.iter().rposition(|level| !level.runs.is_empty());
         self.shape.levels.truncate(used.map_or(0, |last| last + 1));
     }
 
-    /// Plans a compaction: its cost and its output.
-    pub(crate) fn plan(&self, compaction: Compaction, costs: &MachineCosts) -> PlannedCompaction {
-        let mut begun = PlannedCompaction {
-            work: JobCost::default(),
-            input_bytes: 0.0,
-            relocated_bytes: 0.0,
-            removed: Vec::new(),
-            moved: Vec::new(),
-            made: Vec::new(),
-            compaction,
-        };
-        let level = begun.compaction.output.level;
-        for group in begun.compaction.groups(&self.shape) {
-            match group {
-                InputGroup::Keep(_) => {}
-                InputGroup::Move(table) => begun.moved.push(table),
-                InputGroup::Merge(tables) => {
-                    let pieces = self.merged(&begun.compaction, &tables, level);
-                    let seqs = (
-                        tables.iter().map(|table| table.smallest_seq).min().unwrap_or(0),
-                        tables.iter().map(|table| table.largest_seq).max().unwrap_or(0),
-                    );
-                    let oldest = oldest_tombstone(&tables);
-                    for table in &tables {
-                        begun.input_bytes += table.size_bytes as f64;
-                        begun.work.processor_seconds += table.entries as f64 * costs.merge_seconds;
-                        begun.removed.push(table.id);
-                    }
-                    let relocated = self.fresh_bytes(&pieces);
-                    begun.input_bytes += relocated;
-                    begun.relocated_bytes += relocated;
-                    begun.work.written_bytes += relocated;
-                    for piece in pieces {
-                        let part = width(piece.start, piece.end);
-                        begun.work.written_bytes += self.bytes_of(&piece.content, part);
-                        begun.made.push((piece, [seqs.0, seqs.1, 0, oldest]));
-                    }
-                }
-            }
-        }
-        begun.work.read_bytes = begun.input_bytes;
-        begun
-    }
-
-    /// Plans a flush of `content` that merges with tables of level 0.
-    pub(crate) fn plan_flush(
-        &self,
-        merge: Compaction,
-        content: &Content,
-        seqs: (u64, u64),
-        costs: &MachineCosts,
-    ) -> PlannedCompaction {
-        let taken = merge.inputs.iter().filter(|input| !input.is_memtable());
-        let taken: Vec<Arc<TableInfo>> = taken.flat_map(|input| &input.tables).cloned().collect();
-        let pieces = self.cut(self.union(&merge, &taken, Some(content)), &[]);
-        let from = taken.iter().map(|table| table.smallest_seq).min().unwrap_or(seqs.0);
-        let read_bytes = taken.iter().map(|table| table.size_bytes as f64).sum();
-        let entries: f64 = taken.iter().map(|table| table.entries as f64).sum();
-        let bytes =
-            |piece: &ContentRange| self.bytes_of(&piece.content, width(piece.start, piece.end));
-        let oldest = oldest_tombstone(&taken);
-        let work = JobCost {
-            read_bytes,
-            written_bytes: pieces.iter().map(bytes).sum::<f64>() + self.fresh_bytes(&pieces),
-            processor_seconds: entries * costs.merge_seconds,
-        };
-        let made = pieces.into_iter().map(|piece| (piece, [from.min(seqs.0), seqs.1, 0, oldest]));
-        PlannedCompaction {
-            compaction: merge,
-            work,
-            input_bytes: read_bytes,
-            relocated_bytes: 0.0,
-            removed: taken.iter().map(|table| table.id).collect(),
-            moved: Vec::new(),
-            made: made.collect(),
-        }
-    }
-
     /// Returns the range of all possible keys.
     pub(crate) fn all_keys() -> KeyRange {
         range(0, END)
-    }
-
-    /// Applies a planned compaction to the tree.
-    ///
-    /// # Errors
-    /// With `check`, when the resulting shape is invalid.
-    pub(crate) fn finish(
-        &mut self,
-        begun: PlannedCompaction,
-        micros: u64,
-        check: bool,
-    ) -> Result<(), ShapeError> {
-        let level = begun.compaction.output.level;
-        let run = match begun.compaction.output.placement {
-            Placement::Join(run) => run,
-            Placement::NewRun => RunId(self.take_run()),
-        };
-        let moved: Vec<TableId> = begun.moved.iter().map(|table| table.id).collect();
-        self.remove(&begun.compaction, &begun.removed);
-        self.remove(&begun.compaction, &moved);
-        for id in &begun.removed {
-            self.contents.remove(id);
-        }
-        for table in begun.moved {
-            self.insert(level, run, table);
-        }
-        let (mut pieces, seqs): (Vec<ContentRange>, Vec<[u64; 4]>) = begun.made.into_iter().unzip();
-        self.write_values(&mut pieces, micros);
-        for (piece, [from, upto, _, oldest]) in pieces.into_iter().zip(seqs) {
-            self.put(level, run, piece, [from, upto, micros, oldest.min(micros)]);
-        }
-        self.remove_dead_value_files();
-        if check { self.shape.check() } else { Ok(()) }
     }
 }

@@ -25,7 +25,8 @@ fn unplayed_alone(setup: &SimulationSetup) -> Vec<String> {
     let mix = &workload.mix;
     let mut notes = Vec::new();
     let has_deletes = mix.deletes > 0.0 || mix.range_deletes > 0.0;
-    if !has_deletes {
+    let expires = mix.expiring > 0.0;
+    if !has_deletes && !expires {
         let kinds = [TriggerKind::TombstoneTtl, TriggerKind::TombstoneDensity];
         let idle = kinds.into_iter().filter(|kind| has_trigger(design, *kind));
         let mut idle: Vec<&str> = idle.map(|kind| kind.info().name).collect();
@@ -36,7 +37,7 @@ fn unplayed_alone(setup: &SimulationSetup) -> Vec<String> {
         );
         if !idle.is_empty() {
             notes.push(format!(
-                "the workload has no deletes, so {} never decides anything; see --mix and --deletes",
+                "the workload has no deletes, so {} never decides anything; see --mix and --ttl",
                 idle.join(" and ")
             ));
         }
@@ -46,6 +47,12 @@ fn unplayed_alone(setup: &SimulationSetup) -> Vec<String> {
             "deletes of popular keys do not make other keys popular: the skew is that of all keys"
                 .to_owned(),
         );
+    }
+    if expires {
+        notes.push("records of the initial tree never end".to_owned());
+    }
+    if expires && !mix.deleted_return && mix.inserts < 1.0 {
+        notes.push("updates and deletes also choose keys whose values have ended".to_owned());
     }
     if has_trigger(design, TriggerKind::ReadTriggered) || has_movement(design, Movement::Coldest) {
         notes.push("reads never decide which tables are compacted".to_owned());
@@ -101,6 +108,10 @@ mod tests {
         assert_eq!(notes("lethe", deletes), "");
         let for_good = WriteMix { deleted_return: false, ..deletes };
         assert!(notes("lethe", for_good).contains("popular"));
+        let expiring = WriteMix { expiring: 1.0, ttl_seconds: 60.0, ..updates };
+        assert_eq!(notes("lethe", expiring), "records of the initial tree never end");
+        let existing = WriteMix { deleted_return: false, ..expiring };
+        assert!(notes("lethe", existing).contains("also choose keys whose values have ended"));
         assert!(notes("balanced; compression=lz4", updates).contains("compressed"));
         assert!(notes("balanced; memtable=flodb", updates).contains("memtable"));
         assert!(notes("balanced; movement=coldest", updates).contains("reads"));

@@ -71,6 +71,8 @@ fn random_mix(rng: &mut Rng) -> WriteMix {
         range_deletes: if rng.percent(20) { 0.001 } else { 0.0 },
         range_width: 0.01,
         deleted_return: rng.percent(50),
+        expiring: *rng.pick(&[0.0, 0.0, 0.5, 1.0]),
+        ttl_seconds: rng.between(1, 60) as f64,
     }
 }
 

@@ -26,19 +26,24 @@ mod virtual_time;
 use anyhow::Result;
 use terrane::Design;
 use terrane_sim::{
-    Arrival, InitialTree, MachineCosts, MachineModel, Simulation, SimulationSetup, initial_tree,
+    Arrival, InitialTree, MachineCosts, MachineModel, Simulation, SimulationSetup,
+    SimulationWindow, WriteMix, initial_tree,
 };
 
 use super::calibrate;
 use crate::document::table;
+use crate::human;
 use cases::TreeCase;
-use measured::TreeMeasurement;
+use measured::{TreeMeasurement, WRITES_PER_SECOND, levels};
 use plan::{ValidationPlan, fast_device, setup};
 use rates::RateComparisons;
 use several::SeveralComparison;
 
 /// The limit on the relative difference between simulated and measured write amplification.
 const AMPLIFICATION_WITHIN: f64 = 0.10;
+
+/// A value that ends does so after this many writes per record.
+const TTL_ROUNDS: f64 = 0.5;
 
 /// Settings that give a small amount of data several levels.
 const SMALL: &str = "buffer=512KiB; table=256KiB; filter=10; delay=12; stop=24; buffers=3";
@@ -119,7 +124,7 @@ impl ValidationOptions {
             writes: records * self.rounds,
             record_bytes: case.record_bytes,
             skew: case.skew,
-            mix: case.mix,
+            mix: mix_of(case, records),
             seed: self.seed,
         };
         let costs = calibrate::costs(records.min(100_000), case.record_bytes, design.values)?;
@@ -140,15 +145,16 @@ impl ValidationOptions {
             "runs, simulated",
             "most runs",
             "levels",
+            "tables",
         ];
         format!(
             "{INTRODUCTION}\n## Write amplification and runs\n\n\
              The experiment loads {megabytes} MB of records in random order and writes {rounds} times as \
              many, with seed {seed}.\nEvery design ends with `; {SMALL}`.\n\
              The engine completes all due work before the next write, and the simulated machine takes \
-             no time. *Written* is bytes of\ntables and value files per user byte, *runs* is the mean over \
-             time; the last two columns are engine / simulated.\nThe largest difference in write amplification is \
-             {worst:.1} %; the command fails above {within:.0} %.\n\n{table}\n{rates}",
+             no time. *Written* is bytes of\ntables and value files per user byte, *runs* is the number of runs, both as means over \
+             time; the last three columns are engine / simulated, *tables* their mean bytes.\nThe largest difference in write amplification is \
+             {worst:.1} %; values that end do so after half as many writes as there are records. The command fails above {within:.0} %.\n\n{table}\n{rates}",
             megabytes = self.records * cases::RECORD_BYTES as u64 / 1_000_000,
             rounds = self.rounds,
             seed = self.seed,
@@ -160,19 +166,27 @@ impl ValidationOptions {
     }
 }
 
+fn mix_of(case: &TreeCase, records: u64) -> WriteMix {
+    let mut mix = case.mix;
+    if mix.expiring > 0.0 {
+        mix.ttl_seconds = records as f64 * TTL_ROUNDS / WRITES_PER_SECOND;
+    }
+    mix
+}
+
 /// Simulates the workload on a machine that takes no time.
 fn simulated(plan: &ValidationPlan, design: &Design, costs: MachineCosts) -> TreeMeasurement {
     let costs = MachineCosts { flush_seconds: 0.0, merge_seconds: 0.0, ..costs };
     let machine =
         MachineModel { device: fast_device(), costs, slots: 1, ..MachineModel::default() };
-    // At this rate all due work completes before the next memtable is full.
-    let rate = 1000.0;
+    let rate = WRITES_PER_SECOND;
     let setup = setup(plan, design, machine, Arrival::Constant(rate));
     let setup = SimulationSetup { window_seconds: 1.0, ..setup };
     let tree = initial_tree(&setup, InitialTree::Loaded, plan.seed);
     let (outcome, tree) = Simulation::new(&setup, tree).run(plan.writes as f64 / rate);
+    let bytes_of = |window: &SimulationWindow| window.level_bytes.iter().sum::<u64>() as f64;
     TreeMeasurement {
-        amplification: outcome.totals.write_amplification(),
+        amplification: outcome.totals.mean_write_amplification(),
         mean_runs: outcome.mean_runs(),
         // Windows exclude runs that exist only between a flush and its compaction.
         most_runs: outcome
@@ -181,7 +195,9 @@ fn simulated(plan: &ValidationPlan, design: &Design, costs: MachineCosts) -> Tre
             .map(|window| window.level_runs.iter().sum())
             .max()
             .unwrap_or(0),
-        levels: tree.shape().levels.iter().filter(|level| !level.runs.is_empty()).count(),
+        levels: levels(tree.shape()),
+        mean_bytes: outcome.windows.iter().map(bytes_of).sum::<f64>()
+            / outcome.windows.len().max(1) as f64,
     }
 }
 
@@ -210,6 +226,11 @@ impl ComparedTree {
             format!("{:.2}", simulated.mean_runs),
             format!("{} / {}", engine.most_runs, simulated.most_runs),
             format!("{} / {}", engine.levels, simulated.levels),
+            format!(
+                "{} / {}",
+                human::bytes(engine.mean_bytes as u64),
+                human::bytes(simulated.mean_bytes as u64)
+            ),
         ]
     }
 }
@@ -247,6 +268,9 @@ terrane simulate --two-phase --budget 100MB/s --design 'tiering T=3; scheduler=g
 - **Deletes** leave tombstones, which a merge drops where no older table overlaps. Range deletes erase a share of
   the key space at a random place. `--mix` gives the shares of updates, inserts, deletes and reads, as in
   `terrane bench`; deleted keys do not return unless `--deleted-return` is given.
+- **Values that end** (`--ttl`, `--ttl-share`) are counted by the interval in which they end. A merge replaces those that
+  have ended by tombstones, and a table is dropped unread once all of its values have ended, by the engine's own rule.
+  Records of the initial tree never end, and writes choose keys whose values have ended like any other.
 - **Reads** come in proportion to writes. The blocks that filters let through and that are not in memory (`--cold`)
   are requests to the device, which serves them before flushes and merges. Latencies of reads are not simulated.
 
@@ -278,17 +302,20 @@ mod tests {
         let is_short = |case: &TreeCase| {
             let deletes = case.mix.deletes;
             (case.design == "tiering T=4" && deletes > 0.0 && deletes < 0.5)
+                || (case.design == "tiering T=4" && case.mix.expiring > 0.0)
                 || (case.design == "leveling T=8; L0=4" && deletes == 0.5)
                 || case.design.starts_with("tiering T=4; values=apart")
         };
         let cases: Vec<TreeCase> = cases::trees().into_iter().filter(is_short).collect();
-        assert_eq!(cases.len(), 4);
+        assert_eq!(cases.len(), 7);
         for case in cases {
             let compared = options.compare(&case, SMALL).unwrap();
             let (off, engine) = (compared.off(), compared.engine.mean_runs);
             assert!(off.abs() < 0.1, "{} {}: {off}", case.design, case.writes());
             let runs = compared.simulated.mean_runs / engine - 1.0;
             assert!(runs.abs() < 0.05, "{} {}: {runs}", case.design, case.writes());
+            let bytes = compared.simulated.mean_bytes / compared.engine.mean_bytes - 1.0;
+            assert!(bytes.abs() < 0.05, "{} {}: {bytes}", case.design, case.writes());
         }
     }
 }

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use terrane_policy::{Admission, Compaction, FlushPlan, TableAccesses, flush};
 
 use super::jobs::RunningFlush;
+use super::state::FullMemtable;
 use super::{Simulation, StopAt};
 use crate::machine::JobCost;
 use crate::tree::SimulatedTree;
@@ -25,7 +26,8 @@ impl Simulation<'_> {
                 && (is_full || is_last)
                 && !matches!(tree.admission, Admission::Stop(_))
             {
-                tree.immutable.push_back(tree.active);
+                let made = (tree.active_from, self.now);
+                tree.immutable.push_back(FullMemtable { writes: tree.active, made });
                 tree.active = 0.0;
                 tree.admit();
             }
@@ -59,20 +61,20 @@ impl Simulation<'_> {
 
     fn begin_flush(&mut self, at: usize) {
         let tree = &mut self.trees[at];
-        let Some(&writes) = tree.immutable.front() else { return };
+        let Some(&FullMemtable { writes, made }) = tree.immutable.front() else { return };
         let content = match self.goal {
             StopAt::Loaded => tree.tree.keys().after_load(writes),
-            StopAt::Time(_) => tree.tree.write(writes, &self.setup.workload.mix),
+            StopAt::Time(_) => tree.tree.write(writes, made, &self.setup.workload.mix).at(self.now),
         };
         let bytes = tree.tree.size_of(&content).0 + tree.tree.value_bytes_of(&content);
         let processor_seconds = writes * self.setup.machine.costs.flush_seconds;
         let mut work = JobCost { read_bytes: 0.0, written_bytes: bytes, processor_seconds };
         let upto = self.departed as u64 + 1;
         let seqs = (upto.saturating_sub(writes as u64), upto);
-        let costs = &self.setup.machine.costs;
+        let (costs, now) = (&self.setup.machine.costs, self.now);
         let merge = self
             .flush_merge(at, writes)
-            .map(|merge| self.trees[at].tree.plan_flush(merge, &content, seqs, costs));
+            .map(|merge| self.trees[at].tree.plan_flush(merge, &content, seqs, costs, now));
         if let Some(merge) = &merge {
             work = merge.work;
             work.processor_seconds += processor_seconds;

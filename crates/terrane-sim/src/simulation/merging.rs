@@ -102,7 +102,7 @@ impl Simulation<'_> {
         let level = source(&compaction);
         let tree = &mut self.trees[at];
         tree.cursors.advance(&compaction);
-        let begun = tree.tree.plan(compaction, &self.setup.machine.costs);
+        let begun = tree.tree.plan(compaction, &self.setup.machine.costs, self.now);
         if input_bytes == 0 {
             self.outcome.totals.moves += 1;
             return self.finish(at, begun, (self.now * 1e6) as u64);

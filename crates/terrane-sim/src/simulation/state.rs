@@ -21,8 +21,10 @@ pub(super) struct TreeState<'a> {
     pub(super) cursors: Cursors,
     /// The number of writes in the active memtable.
     pub(super) active: f64,
-    /// The number of writes in each immutable memtable, oldest first.
-    pub(super) immutable: VecDeque<f64>,
+    /// When the first of them was made.
+    pub(super) active_from: f64,
+    /// The immutable memtables, oldest first.
+    pub(super) immutable: VecDeque<FullMemtable>,
     pub(super) flushing: Option<RunningFlush>,
     pub(super) merges: Vec<RunningMerge>,
     pub(super) in_progress: Vec<Compaction>,
@@ -31,6 +33,16 @@ pub(super) struct TreeState<'a> {
     pub(super) has_changed: bool,
     /// Reads from the device that come with each write to the tree, as it is now.
     pub(super) requests_per_write: f64,
+    /// The next time at which all values of a table will have ended.
+    pub(super) drop_at: f64,
+}
+
+/// A memtable that waits for its flush.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FullMemtable {
+    pub(super) writes: f64,
+    /// When the first and the last of them were made.
+    pub(super) made: (f64, f64),
 }
 
 impl<'a> TreeState<'a> {
@@ -41,6 +53,7 @@ impl<'a> TreeState<'a> {
             tree,
             cursors: Cursors::default(),
             active: 0.0,
+            active_from: 0.0,
             immutable: VecDeque::new(),
             flushing: None,
             merges: Vec::new(),
@@ -48,6 +61,7 @@ impl<'a> TreeState<'a> {
             admission: Admission::Proceed,
             has_changed: true,
             requests_per_write: 0.0,
+            drop_at: f64::INFINITY,
         }
     }
 

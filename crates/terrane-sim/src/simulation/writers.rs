@@ -61,7 +61,11 @@ impl ArrivalCurve {
 impl Simulation<'_> {
     /// Returns the number of writes that fill a memtable of a tree.
     pub(super) fn buffer_writes(&self, tree: &TreeState<'_>) -> f64 {
-        let entry = self.bytes_per_write() + self.setup.machine.costs.memtable_entry_bytes;
+        let expiry = match self.goal {
+            StopAt::Loaded => 0.0,
+            StopAt::Time(_) => self.setup.workload.mix.expiry_bytes(),
+        };
+        let entry = self.bytes_per_write() + expiry + self.setup.machine.costs.memtable_entry_bytes;
         (tree.design.buffer_bytes as f64 / entry).max(1.0)
     }
 
@@ -177,6 +181,9 @@ impl Simulation<'_> {
         totals.user_bytes += bytes;
         totals.delayed_seconds += count * pace.delay;
         for tree in &mut self.trees {
+            if tree.active == 0.0 {
+                tree.active_from = self.now;
+            }
             tree.active += count * tree.share;
         }
         let (slow, took) = self.take_waiting(count);

@@ -50,12 +50,13 @@ struct OpenTable {
 }
 
 impl SimulatedTree {
-    /// Returns the output of a merge of overlapping tables into `level`.
+    /// Returns the output of a merge of overlapping tables into `level` that begins at a time, in seconds.
     pub(super) fn merged(
         &self,
         job: &Compaction,
         tables: &[Arc<TableInfo>],
         level: usize,
+        now: f64,
     ) -> Vec<ContentRange> {
         let newest = self.shape.level(level + 1).runs.first();
         let grandparents: Vec<(u64, f64)> = newest
@@ -64,15 +65,17 @@ impl SimulatedTree {
             .iter()
             .map(|table| (bounds(&table.range).1, table.size_bytes as f64))
             .collect();
-        self.cut(self.union(job, tables, None), &grandparents)
+        self.cut(self.union(job, tables, None, now), &grandparents)
     }
 
-    /// Returns the union of tables of a job and of a memtable that covers all keys.
+    /// Returns the union of tables of a job and of a memtable that covers all keys. Values that have
+    /// ended `now` are tombstones.
     pub(super) fn union(
         &self,
         job: &Compaction,
         tables: &[Arc<TableInfo>],
         memtable: Option<&Content>,
+        now: f64,
     ) -> Vec<ContentRange> {
         let mut cuts: Vec<u64> = Vec::new();
         let mut sources: Vec<Source<'_>> = Vec::new();
@@ -109,7 +112,7 @@ impl SimulatedTree {
             }
             if !active.is_empty() {
                 active.sort_by_key(|source| source.age);
-                let content = self.keys.union(active.iter().map(|source| source.content));
+                let content = self.keys.union(active.iter().map(|source| source.content)).at(now);
                 let content = self.droppable(job, content, start, end);
                 let (values, fresh) = self.values_left(job, &active, width(start, end));
                 pieces.push(ContentRange { start, end, content, values, fresh });
@@ -147,7 +150,7 @@ impl SimulatedTree {
                     values.add(&table.values, part, Some(&kept));
                 }
                 None => {
-                    let all = self.keys.values_by_group(source.content);
+                    let all = self.keys.lasting_by_group(source.content);
                     fresh =
                         all.iter().zip(&kept).map(|(count, kept)| count * part * kept).collect();
                 }

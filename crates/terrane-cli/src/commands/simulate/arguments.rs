@@ -1,6 +1,7 @@
 //! The flags of `terrane simulate`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -14,7 +15,7 @@ use super::map::MapArgs;
 use super::validate::ValidateArgs;
 use terrane_lab::error::usage;
 use terrane_lab::quantity::{
-    RECORD_BYTES_MAX, RECORDS_MAX, bytes_in, count, count_in, number_in, rate,
+    RECORD_BYTES_MAX, RECORDS_MAX, bytes_in, count, count_in, number_in, rate, some_time,
 };
 use terrane_lab::simulation::constants;
 use terrane_lab::simulation::mix::MixLoad;
@@ -26,6 +27,7 @@ Examples:
   terrane simulate --two-phase --design 'tiering T=3; scheduler=greedy'
   terrane simulate --arrival 'burst(2000,1500s,8000,300s)' --budget 100MB/s
   terrane simulate --tree 'orders: leveling @ 80%' --tree 'log: tiering T=3 @ 20%' --budget 100MB/s
+  terrane simulate --mix insert=1 --ttl 1h --start empty --design 'tiering T=4' --design balanced
   terrane simulate calibrate --output here.toml
   terrane simulate --constants here.toml
   terrane simulate validate --output docs/simulator.md";
@@ -101,6 +103,15 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.0001, value_parser = number_in(0.0..=1.0))]
     pub(super) range_width: f64,
 
+    /// Values of updates and inserts end this long after their writes, such as 1h; records of the initial
+    /// tree never end (see `--start empty`)
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    pub(super) ttl: Option<Duration>,
+
+    /// The share of updates and inserts whose values end
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, requires = "ttl", value_parser = number_in(0.0..=1.0))]
+    pub(super) ttl_share: f64,
+
     /// The share of blocks that reads take from the device, not from memory
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, requires = "mix", value_parser = number_in(0.0..=1.0))]
     pub(super) cold: f64,
@@ -175,6 +186,9 @@ impl SimulateArgs {
             mix.deleted_return = self.deleted_return;
         }
         (mix.range_deletes, mix.range_width) = (self.range_deletes, self.range_width);
+        if let Some(ttl) = self.ttl {
+            (mix.expiring, mix.ttl_seconds) = (self.ttl_share, ttl.as_secs_f64());
+        }
         // Shares are quotients, whose sum may exceed 1 by rounding.
         if mix.inserts + mix.deletes + mix.range_deletes > 1.0 + 1e-9 {
             return Err(usage("inserts, deletes and --range-deletes exceed all writes"));

@@ -152,6 +152,13 @@ fn phase(
         human::count(totals.merges),
         human::count(totals.moves)
     )?;
+    if setup.workload.mix.expiring > 0.0 {
+        writeln!(
+            out,
+            "dropped        {} tables, because all of their values had ended",
+            human::count(totals.drops)
+        )?;
+    }
     if let Some(window) = outcome.windows.last().filter(|window| window.value_bytes > 0) {
         writeln!(
             out,

@@ -48,7 +48,8 @@ impl TreeCase {
 
     /// Describes the writes.
     pub(super) fn writes(&self) -> String {
-        let WriteMix { inserts, deletes, range_deletes, range_width, deleted_return } = self.mix;
+        let WriteMix { inserts, deletes, range_deletes, range_width, deleted_return, .. } =
+            self.mix;
         let percent = |share: f64| format!("{} %", (share * 1e4).round() / 1e2);
         let mut parts = vec![self.skew.to_string()];
         if inserts > 0.0 {
@@ -61,6 +62,9 @@ impl TreeCase {
         if range_deletes > 0.0 {
             let (share, width) = (percent(range_deletes), percent(range_width));
             parts.push(format!("{share} range deletes of {width} of the keys"));
+        }
+        if self.mix.expiring > 0.0 {
+            parts.push(format!("{} of the values end", percent(self.mix.expiring)));
         }
         parts.join(", ")
     }
@@ -87,6 +91,10 @@ pub(super) fn trees() -> Vec<TreeCase> {
         add(Skew::Uniform, RECORD_BYTES, WriteMix { inserts: 0.5, ..for_good });
         let ranges = WriteMix { range_deletes: 0.001, range_width: 0.001, ..updates };
         add(Skew::Uniform, RECORD_BYTES, ranges);
+        let expiring = WriteMix { expiring: 1.0, ..updates };
+        add(Skew::Uniform, RECORD_BYTES, expiring);
+        add(Skew::Zipf(0.99), RECORD_BYTES, WriteMix { expiring: 0.5, ..updates });
+        add(Skew::Uniform, RECORD_BYTES, WriteMix { inserts: 1.0, expiring: 1.0, ..for_good });
     }
     cases
 }

@@ -1,14 +1,23 @@
 //! Runs the engine on the workload that the simulator is compared on.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use anyhow::Result;
-use terrane::{Db, Design, Durability};
+use terrane::storage::MemoryStorage;
+use terrane::{Background, Db, Design, Durability, ManualClock, Options, Stats, WriteOptions};
+use terrane_policy::TreeShape;
 use terrane_sim::{Skew, WriteMix};
 
 use super::plan::ValidationPlan;
-use crate::simulation::calibrate::{KEY_BYTES, key, open, scattered};
+use crate::simulation::calibrate::{KEY_BYTES, LOG_SEGMENT_BYTES, key, scattered};
 
 /// The number of writes between two samples of the tree's shape.
 const LOOK_EVERY: u64 = 512;
+
+/// Writes per second of the clock, in the engine and in the simulator. At this rate all due work completes
+/// before the next memtable is full.
+pub(super) const WRITES_PER_SECOND: f64 = 1000.0;
 
 /// Enough memory that the budget never limits the engine.
 const MEMORY: u64 = 1 << 30;
@@ -16,10 +25,14 @@ const MEMORY: u64 = 1 << 30;
 /// The amplification and the shape of a tree during its writes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TreeMeasurement {
+    /// Bytes written to tables and value files per user byte. It is the mean over time, which hardly
+    /// depends on whether the last merge of a large level is just before or just after the end.
     pub amplification: f64,
     pub mean_runs: f64,
     pub most_runs: usize,
     pub levels: usize,
+    /// The mean bytes of all tables.
+    pub mean_bytes: f64,
 }
 
 /// Chooses records to update.
@@ -116,7 +129,7 @@ impl MixedWriter {
             let new = self.next;
             self.next += 1;
             self.live.iter_mut().for_each(|live| live.push(new));
-            return Ok(db.put(self.key(new), value)?);
+            return self.put(db, self.key(new), value);
         }
         let at = self.chooser.next();
         let at = match &self.live {
@@ -130,7 +143,15 @@ impl MixedWriter {
             }
             return Ok(db.delete(self.key(number))?);
         }
-        Ok(db.put(self.key(number), value)?)
+        self.put(db, self.key(number), value)
+    }
+
+    fn put(&mut self, db: &Db, key: [u8; KEY_BYTES], value: &[u8]) -> Result<()> {
+        if self.mix.expiring > 0.0 && self.chance() < self.mix.expiring {
+            let ttl = Duration::from_secs_f64(self.mix.ttl_seconds);
+            return Ok(db.put_with(key, value, WriteOptions::new().ttl(ttl))?);
+        }
+        Ok(db.put(key, value)?)
     }
 }
 
@@ -138,37 +159,59 @@ impl MixedWriter {
 pub(super) fn at_once(plan: &ValidationPlan, design: &Design) -> Result<TreeMeasurement> {
     // With a log, flushes leave large values in it, and the bytes of tables and value files would not
     // include them.
-    let db = open(design.clone(), None, MEMORY, Durability::None)?;
+    let clock = Arc::new(ManualClock::new(1));
+    let db = Options::new()
+        .design(design.clone())
+        .memory_budget(MEMORY)
+        .durability(Durability::None)
+        .background(Background::Inline)
+        .log_segment_bytes(LOG_SEGMENT_BYTES)
+        .storage(Arc::new(MemoryStorage::new(1)))
+        .clock(Arc::clone(&clock) as Arc<dyn terrane::Clock>)
+        .open("/simulated")?;
     let value = value(plan);
     load(plan, |key| Ok(db.put(key, &value)?), || Ok(db.run_background_job()?))?;
     db.flush()?;
     while db.run_background_job()? {}
     let before = db.stats();
     let mut writer = MixedWriter::new(plan);
-    let (mut runs, mut looks, mut most_runs) = (0, 0, 0);
+    let (mut runs, mut bytes, mut looks, mut most_runs) = (0, 0, 0, 0);
+    let (mut written, mut user) = (0, 0);
     for number in 0..plan.writes {
         writer.write(&db, &value)?;
+        clock.advance(Duration::from_secs_f64(1.0 / WRITES_PER_SECOND));
         if number % 32 == 31 {
             while db.run_background_job()? {}
         }
         if number % LOOK_EVERY == 0 {
-            let now = db.tree().shape.run_count();
+            let shape = db.tree().shape;
+            let now = shape.run_count();
+            bytes += shape.size_bytes();
             (runs, looks, most_runs) = (runs + now, looks + 1, most_runs.max(now));
+            let stats = db.stats();
+            written += written_bytes(&stats) - written_bytes(&before);
+            user += stats.user_bytes_written - before.user_bytes_written;
         }
     }
-    let after = db.stats();
-    let written = after.flush_bytes_written + after.compaction_bytes_written
-        - before.flush_bytes_written
-        - before.compaction_bytes_written;
-    let user = after.user_bytes_written - before.user_bytes_written;
-    let levels = db.tree().shape.levels.iter().filter(|level| !level.runs.is_empty()).count();
+    let levels = levels(&db.tree().shape);
     db.close()?;
+    let looks = f64::max(looks as f64, 1.0);
     Ok(TreeMeasurement {
         amplification: written as f64 / user.max(1) as f64,
-        mean_runs: runs as f64 / f64::max(looks as f64, 1.0),
+        mean_runs: runs as f64 / looks,
         most_runs,
         levels,
+        mean_bytes: bytes as f64 / looks,
     })
+}
+
+fn written_bytes(stats: &Stats) -> u64 {
+    stats.flush_bytes_written + stats.compaction_bytes_written
+}
+
+/// Returns the number of levels with tables.
+pub(super) fn levels(shape: &TreeShape) -> usize {
+    shape.levels.iter().filter(|level| !level.runs.is_empty()).count()
 }
 
 /// Writes every record once in random order. All due work completes before the next writes.
