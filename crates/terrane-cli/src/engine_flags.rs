@@ -7,6 +7,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use terrane::{OptionInfo, Options};
 
 use crate::exit::usage;
+use crate::open;
 
 /// Options given as flags.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +20,7 @@ const HEADING: &str = "Engine options (see `terrane options`)";
 impl EngineFlags {
     /// Returns options with these flags set.
     pub(crate) fn options(&self) -> anyhow::Result<Options> {
-        let mut options = Options::new();
+        let mut options = open::options();
         for (name, value) in &self.given {
             options.set(name, value).map_err(|error| usage(error.to_string()))?;
         }

@@ -16,9 +16,19 @@ pub(crate) fn is_database(dir: &Path) -> bool {
     }
 }
 
+/// Returns options to open databases of any application: its functions are not known here.
+pub(crate) fn options() -> Options {
+    Options::new().unknown_functions()
+}
+
 /// Opens an existing database for writing.
 pub(crate) fn existing(dir: &Path) -> Result<Db> {
-    Ok(Options::new().open_mode(OpenMode::MustExist).open(dir)?)
+    Ok(options().open_mode(OpenMode::MustExist).open(dir)?)
+}
+
+/// Opens an existing database for reading only.
+pub(crate) fn read_only(dir: &Path) -> Result<Db> {
+    Ok(options().open_mode(OpenMode::MustExist).open_read_only(dir)?)
 }
 
 /// Opens an existing keyspace.

@@ -92,7 +92,8 @@ impl MergeOperators {
         found.or_else(unknown).ok_or_else(|| {
             let names: Vec<_> = self.all.iter().map(|operator| operator.name()).collect();
             let expected = format!(
-                "one of {}, or one that Options::merge_operator registers",
+                "one of {}, or one that Options::merge_operator registers (Options::unknown_functions \
+                 opens the keyspace without it)",
                 names.join(", ")
             );
             let what = "merge operator";

@@ -10,7 +10,8 @@ impl Keyspace {
     /// Gives the keyspace a merge operator, which never changes. The operator must be built in (`counter_add`, of
     /// `i64` in little-endian order; `append`; `max` and `min`, in the order of bytes; `set_union`, of
     /// lists of members that have their lengths as varints before them) or
-    /// [registered](crate::Options::merge_operator). Every later opening needs it as well.
+    /// [registered](crate::Options::merge_operator). Every later opening needs it as well, unless it sets
+    /// [`Options::unknown_functions`](crate::Options::unknown_functions).
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -54,17 +55,19 @@ impl Keyspace {
     /// visits.merge("home", 1_i64.to_le_bytes())?;
     /// assert_eq!(
     ///     visits.get("home").unwrap_err().to_string(),
-    ///     "key is 'home' with an operand that counter_add cannot combine, \
-    ///      but must be one that was put or deleted since"
+    ///     "value is an operand of key 'home', which counter_add cannot combine, but must be what \
+    ///      the operator combines; put or delete the key, or register the operator"
     /// );
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// Reads gather at most 64 MiB of operands, or 64 operands if those are larger, that cannot be combined
-    /// with each other. With more of them above its value a read fails with: `key is 'home' with 67109120
-    /// bytes of operands that counter_add cannot combine, but must be one that was put or deleted since`.
-    /// Compactions combine them with the value.
+    /// with each other. With more of them above its value a read fails with `value is 67109120 bytes of
+    /// operands of key 'home', which counter_add cannot combine, …`. Compactions combine them with the value.
+    ///
+    /// An operand has no end, also in a keyspace with a [time to live](Self::set_ttl). Above a value that
+    /// ends, it stays when the value has ended, and is then the value by itself.
     ///
     /// # Errors
     /// The keyspace has no operator; and those of [`Db::write`](crate::Db::write).

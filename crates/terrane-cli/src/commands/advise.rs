@@ -38,7 +38,7 @@ impl AdviseArgs {
             self.print(&case, &found, None, source)?;
             return Ok(Exit::Done);
         };
-        let db = if self.apply { open::existing(dir)? } else { Db::open_read_only(dir)? };
+        let db = if self.apply { open::existing(dir)? } else { open::read_only(dir)? };
         let done =
             open::keyspace(&db, &self.keyspace).and_then(|keyspace| self.advise(&db, &keyspace));
         let closed = if self.apply { db.close() } else { Ok(()) };

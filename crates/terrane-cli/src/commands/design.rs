@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use terrane::{Db, Design};
+use terrane::Design;
 use terrane_policy::FlushMode;
 use terrane_policy::catalogue::Row;
 use terrane_policy::catalogue::{self, Entry};
@@ -188,7 +188,7 @@ impl DesignArgs {
     }
 
     fn show_database(&self, dir: &Path, costs: &CostArgs) -> Result<()> {
-        let db = Db::open_read_only(dir)?;
+        let db = open::read_only(dir)?;
         for name in db.keyspaces() {
             let design = open::keyspace(&db, &name)?.design();
             let entry = catalogue::ALL.iter().find(|entry| (entry.design)() == design);

@@ -76,7 +76,7 @@ impl KeyspaceArgs {
     /// Runs the subcommand.
     pub(crate) fn run(&self) -> Result<Exit> {
         match &self.command {
-            KeyspaceCommand::List { db, json } => list(&Db::open_read_only(db)?, *json)?,
+            KeyspaceCommand::List { db, json } => list(&open::read_only(db)?, *json)?,
             KeyspaceCommand::Rename { db, name, new_name } => {
                 let db = open::existing(db)?;
                 rename(&db, name, new_name)?;

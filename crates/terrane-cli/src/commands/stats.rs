@@ -10,6 +10,7 @@ use terrane::policy::Admission;
 use terrane::{Db, OperationCounts, Stats};
 
 use crate::exit::Exit;
+use crate::open;
 use crate::output;
 use crate::statistics::JsonStoredStats;
 use terrane_lab::human;
@@ -41,7 +42,7 @@ pub(crate) struct StatsArgs {
 impl StatsArgs {
     /// Prints the numbers.
     pub(crate) fn run(&self) -> Result<Exit> {
-        let db = Db::open_read_only(&self.path)?;
+        let db = open::read_only(&self.path)?;
         let (stats, operations, stalls) = (db.stats(), db.remembered_operations(), stalls(&db)?);
         let is_data = self.json || self.openmetrics;
         let mut out = BufWriter::new(output::text_or_json(is_data));
@@ -62,7 +63,7 @@ impl StatsArgs {
 fn stalls(db: &Db) -> Result<Vec<String>> {
     let mut stalls = Vec::new();
     for name in db.keyspaces() {
-        let tree = crate::open::keyspace(db, &name)?.tree();
+        let tree = open::keyspace(db, &name)?.tree();
         match tree.admission {
             Admission::Proceed => {}
             Admission::Delay(pressure) => stalls.push(format!("{name}: delayed by {pressure}")),

@@ -32,6 +32,55 @@ fn a_database_in_use_can_be_read_but_not_written() {
     assert!(memtable.ends_with(" 1"), "{tree}");
 }
 
+/// An operator that only the application knows.
+#[derive(Debug)]
+struct Own;
+
+impl terrane::MergeOperator for Own {
+    fn name(&self) -> &str {
+        "app.own"
+    }
+
+    fn combine(&self, _key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        Some([older, newer].concat())
+    }
+}
+
+#[test]
+fn a_database_with_an_operator_of_its_application_is_looked_after() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, copy) = (path(dir.path(), "db"), path(dir.path(), "copy"));
+    let options = || terrane::Options::new().merge_operator(Own);
+    let opened = options().open(&db).unwrap();
+    let own = opened.keyspace("own", terrane::KeyspaceOptions::new()).unwrap();
+    own.set_merge_operator("app.own").unwrap();
+    own.put("k", "1").unwrap();
+    own.merge("k", "2").unwrap();
+    own.merge("alone", "3").unwrap();
+    opened.put("x", "y").unwrap();
+    drop((own, opened));
+    for args in [
+        &["stats", &db][..],
+        &["keyspace", "list", &db],
+        &["inspect", "tree", &db, "--keyspace", "own"],
+        &["verify", &db],
+        &["checkpoint", &db, &copy],
+        &["compact", &db],
+        &["shell", &db, "--read-only", "-c", "get x"],
+        &["design", "set", &db, "tiering"],
+    ] {
+        done(args, "");
+    }
+    assert_eq!(done(&["dump", &copy], ""), "x\ty\n");
+    let (code, out, error) = run_to_end(&["dump", &db, "--keyspace", "own"], "");
+    assert!(code == 1 && out == "alone\t3\n", "{code} {out}");
+    assert!(error.contains("key 'k', which app.own cannot combine"), "{error}");
+    done(&["keyspace", "rename", &db, "own", "other"], "");
+    let opened = options().open(&db).unwrap();
+    let own = opened.keyspace("other", terrane::KeyspaceOptions::new()).unwrap();
+    assert_eq!(own.get("k").unwrap().unwrap(), b"12");
+}
+
 #[test]
 fn compacting_a_range_leaves_no_old_version_in_it() {
     let dir = tempfile::tempdir().unwrap();

@@ -94,10 +94,7 @@ impl OperandChain {
 
     /// Returns the error of a read of an excessive chain.
     pub(crate) fn excess(&self, operator: Option<&dyn MergeOperator>, key: &[u8]) -> Error {
-        let name = operator.map_or("no operator", MergeOperator::name);
-        let (key, bytes) = (key.escape_ascii(), self.bytes);
-        let found = format!("'{key}' with {bytes} bytes of operands that {name} cannot combine");
-        Error::invalid("key", found, "one that was put or deleted since")
+        not_combined(operator, &format!("{} bytes of operands", self.bytes), key)
     }
 
     /// Combines the operands with the value below them, if there is one, as far as possible, and empties
@@ -139,14 +136,17 @@ impl OperandChain {
         let mut parts = self.take(operator, key, base.map(|base| (0, base)));
         match (parts.pop(), parts.is_empty()) {
             (Some(part), true) => Ok(part.bytes),
-            _ => {
-                let name = operator.map_or("no operator", MergeOperator::name);
-                let key = key.escape_ascii();
-                let found = format!("'{key}' with an operand that {name} cannot combine");
-                Err(Error::invalid("key", found, "one that was put or deleted since"))
-            }
+            _ => Err(not_combined(operator, "an operand", key)),
         }
     }
+}
+
+/// Returns the error of a read of operands that are not combined.
+fn not_combined(operator: Option<&dyn MergeOperator>, operands: &str, key: &[u8]) -> Error {
+    let name = operator.map_or("no operator", MergeOperator::name);
+    let found = format!("{operands} of key '{}', which {name} cannot combine", key.escape_ascii());
+    let expected = "what the operator combines; put or delete the key, or register the operator";
+    Error::invalid("value", found, expected)
 }
 
 fn combined(

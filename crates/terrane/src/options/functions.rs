@@ -24,10 +24,14 @@ impl Options {
         self
     }
 
-    /// Opens keyspaces whose operators nobody registered, without combining their operands, and lets
-    /// keyspaces have filters that nobody registered.
+    /// Opens keyspaces also if their merge operators or compaction filters are not registered: for programs
+    /// that look after databases of others, as the command `terrane` does.
+    ///
+    /// The operands of such a keyspace are stored, moved and copied, but not combined: a read of a key with
+    /// an operand above another operand or a value fails with [`Invalid`](crate::ErrorKind::Invalid), and a
+    /// compaction keeps all of them. A filter that is not registered keeps all values.
     #[must_use]
-    pub(crate) fn unknown_functions(mut self) -> Self {
+    pub fn unknown_functions(mut self) -> Self {
         self.components.merge_operators.accept_unknown();
         self.components.compaction_filters.accept_unknown();
         self

@@ -350,7 +350,10 @@ fn what_cannot_be_combined_fails_reads_of_its_key_alone() {
     let db = options.open(DIR).unwrap();
     let error = db.get("bad").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.to_string().contains("'bad' with an operand that counter_add"), "{error}");
+    assert!(
+        error.to_string().contains("an operand of key 'bad', which counter_add cannot combine"),
+        "{error}"
+    );
     assert!(db.contains("bad").unwrap());
     assert_eq!(db.get("good").unwrap().unwrap(), number(4));
     assert!(db.iter().unwrap().next().unwrap().is_err());
@@ -524,14 +527,58 @@ fn a_scan_backward_refuses_the_operands_that_a_scan_forward_refuses() {
     db.put("z", "=2").unwrap();
     (0..1000).for_each(|_| keyspace.merge("k", "+1").unwrap());
     let found = in_three_ways(&db);
-    let text = "'k' with an operand that deltas cannot combine";
+    let text = "an operand of key 'k', which deltas cannot combine";
     assert!(found[0].as_ref().unwrap_err().contains(text), "{found:?}");
     assert!(found.iter().all(|other| *other == found[0]), "{found:?}");
     // Operands of more than 64 MiB are refused before all of them were read.
     let large = [b"+".to_vec(), vec![b'0'; 1 << 20]].concat();
     (0..70).for_each(|_| keyspace.merge("k", &large).unwrap());
     let found = in_three_ways(&db);
-    let text = "bytes of operands that deltas cannot combine";
+    let text = "bytes of operands of key 'k', which deltas cannot combine";
     assert!(found[0].as_ref().unwrap_err().contains(text), "{found:?}");
     assert!(found.iter().all(|other| *other == found[0]), "{found:?}");
+}
+
+/// A merge operator that joins with a comma, and panics on request.
+#[derive(Debug)]
+struct Panics;
+
+impl MergeOperator for Panics {
+    fn name(&self) -> &str {
+        "test.panics"
+    }
+
+    fn combine(&self, _key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        let asks = |part: &[u8]| part.ends_with(b"panic") || part.starts_with(b"panic");
+        assert!(!asks(older) && !asks(newer), "asked for");
+        Some([older, b",", newer].concat())
+    }
+}
+
+#[test]
+fn a_database_is_looked_after_without_its_operator() {
+    let base = in_memory().0.design(small_design());
+    let known = base.clone().merge_operator(Panics);
+    let db = known.open(DIR).unwrap();
+    default_of(&db).set_merge_operator("test.panics").unwrap();
+    db.put("k", "0").unwrap();
+    for operand in ["1", "2"] {
+        default_of(&db).merge("k", operand).unwrap();
+        db.flush().unwrap();
+    }
+    db.put("x", "x").unwrap();
+    db.close().unwrap();
+    let refused = base.open(DIR).unwrap_err().to_string();
+    assert!(
+        refused.contains("'test.panics'") && refused.contains("unknown_functions"),
+        "{refused}"
+    );
+    let db = base.clone().unknown_functions().open(DIR).unwrap();
+    db.compact_range(..).unwrap();
+    assert_eq!(db.get("x").unwrap().unwrap(), b"x");
+    assert_eq!(db.get("k").unwrap_err().kind(), ErrorKind::Invalid);
+    default_of(&db).merge("k", "3").unwrap();
+    db.close().unwrap();
+    let db = known.open(DIR).unwrap();
+    assert_eq!(db.get("k").unwrap().unwrap(), b"0,1,2,3");
 }

@@ -102,7 +102,7 @@ impl SetArgs {
     /// Prints the forecast, and makes the change.
     pub(super) fn run(&self, json: bool) -> Result<Exit> {
         if self.dry_run {
-            let db = Db::open_read_only(&self.db)?;
+            let db = open::read_only(&self.db)?;
             let keyspace = open::keyspace(&db, &self.keyspace)?;
             let design = self.wanted(&keyspace)?;
             let forecast = keyspace.forecast(&design)?;

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use terrane::Db;
 
 use crate::exit::Exit;
 use crate::open;
@@ -46,7 +45,7 @@ enum Axis {
 impl TreeArgs {
     /// Draws the trees.
     pub(super) fn run(&self) -> Result<Exit> {
-        let db = Db::open_read_only(&self.path)?;
+        let db = open::read_only(&self.path)?;
         let names = self.keyspace.clone().map_or_else(|| db.keyspaces(), |name| vec![name]);
         let mut out = BufWriter::new(output::text_or_json(self.json));
         let paint = Paint::stdout();

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use terrane::Db;
 use terrane_policy::ValueFileUsage;
 
 use crate::exit::Exit;
@@ -45,7 +44,7 @@ struct JsonLine<'a> {
 impl ValuesArgs {
     /// Prints the value files.
     pub(super) fn run(&self) -> Result<Exit> {
-        let db = Db::open_read_only(&self.path)?;
+        let db = open::read_only(&self.path)?;
         let names = self.keyspace.clone().map_or_else(|| db.keyspaces(), |name| vec![name]);
         let mut out = BufWriter::new(output::text_or_json(self.json));
         let paint = Paint::stdout();
