@@ -4,6 +4,7 @@ mod chain;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::codec::{Reader, put_slice};
@@ -25,7 +26,7 @@ pub trait MergeOperator: Send + Sync + fmt::Debug + 'static {
     fn name(&self) -> &str;
 
     /// Combines an older value or operand with a newer operand; `None` if they cannot be combined. Then
-    /// both are kept, and reads of the key fail.
+    /// both are kept, and reads of the key fail. A panic counts as `None`.
     fn combine(&self, key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>>;
 }
 
@@ -155,7 +156,10 @@ fn combine(
     older: &[u8],
     newer: &[u8],
 ) -> Option<Vec<u8>> {
-    let combined = operator.combine(key, older, newer)?;
+    // A panic of the application must end neither a job nor a reader. The operator is a pure function, so
+    // none of its state matters afterwards.
+    let called = AssertUnwindSafe(|| operator.combine(key, older, newer));
+    let combined = catch_unwind(called).ok().flatten()?;
     (combined.len() <= MAX_VALUE_LEN).then_some(combined)
 }
 

@@ -556,6 +556,32 @@ impl MergeOperator for Panics {
 }
 
 #[test]
+fn an_operator_that_panics_fails_only_the_reads_of_its_key() {
+    let options = in_memory().0.design(small_design()).merge_operator(Panics);
+    let db = options.open(DIR).unwrap();
+    let keyspace = default_of(&db);
+    keyspace.set_merge_operator("test.panics").unwrap();
+    for (key, operand) in [("a", "1"), ("a", "2"), ("b", "1"), ("b", "panic"), ("b", "3")] {
+        keyspace.merge(key, operand).unwrap();
+    }
+    for place in ["memtable", "table", "after a compaction"] {
+        assert_eq!(db.get("a").unwrap().unwrap(), b"1,2", "{place}");
+        let error = db.get("b").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{place}");
+        let text = error.to_string();
+        assert!(text.contains("of key 'b', which test.panics cannot combine"), "{text}");
+        if place == "memtable" {
+            db.flush().unwrap();
+        } else {
+            db.compact_range(..).unwrap();
+        }
+    }
+    db.put("b", "4").unwrap();
+    keyspace.merge("b", "5").unwrap();
+    assert_eq!(db.get("b").unwrap().unwrap(), b"4,5");
+}
+
+#[test]
 fn a_database_is_looked_after_without_its_operator() {
     let base = in_memory().0.design(small_design());
     let known = base.clone().merge_operator(Panics);
