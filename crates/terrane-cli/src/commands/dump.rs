@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use terrane::{Db, Keyspace};
+use terrane::Keyspace;
 
 use crate::exit::{Exit, usage};
 use crate::format_flag::FormatFlag;
@@ -30,7 +30,8 @@ Examples:
 /// Write the entries of a database, in order, in a format of `terrane load`
 ///
 /// The database is opened read-only, so it may be in use. Values that end are written with their
-/// ends, which `terrane load` restores.
+/// ends, which `terrane load` restores: see its help for the formats. In csv such a record has a third
+/// field, and others have two.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DumpArgs {
@@ -66,7 +67,7 @@ impl DumpArgs {
     pub(crate) fn run(&self) -> Result<Exit> {
         let format = self.format()?;
         let bounds = self.bounds()?;
-        let db = Db::open_read_only(&self.db)?;
+        let db = open::read_only(&self.db)?;
         let keyspace = open::keyspace(&db, &self.keyspace)?;
         let to_file = self.file.as_deref().filter(|path| path.as_os_str() != "-");
         let entries = match to_file {
