@@ -62,7 +62,7 @@ fn versions(dir: &Path, key: &[u8]) -> Result<Vec<KeyVersion>> {
                 let id = KeyspaceId(op.keyspace);
                 let flushed = state.keyspaces.get(&id).map(|keyspace| keyspace.flushed.0);
                 let is_flushed = flushed.is_none_or(|upto| record.position < upto);
-                let also = if is_flushed { "also in tables" } else { "in the memtable" };
+                let also = if is_flushed { "flushed" } else { "in the memtable" };
                 found.push(KeyVersion {
                     keyspace: name_of(&state, id),
                     place: format!("log {file}, {also}"),
