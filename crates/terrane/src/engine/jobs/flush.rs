@@ -67,6 +67,15 @@ struct FlushEdit<'a> {
     record: Option<JobRecord>,
 }
 
+/// How a flush shares the I/O budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FlushPace {
+    /// It waits until the budget allows more.
+    Budget,
+    /// It takes what it needs.
+    AtOnce,
+}
+
 /// Flushes memtables.
 #[derive(Debug)]
 pub(crate) struct Flusher {
@@ -183,7 +192,7 @@ impl Flusher {
                 bytes: immutable.memtable.memory().used_bytes() as u64,
             })
         });
-        let result = self.flush(tree, &immutable);
+        let result = self.flush(tree, &immutable, FlushPace::Budget);
         if is_retried && result.is_err() {
             return result.map(drop);
         }
@@ -212,18 +221,24 @@ impl Flusher {
         Ok(())
     }
 
-    /// Flushes a memtable that an ingest waits for, without events.
+    /// Flushes a memtable that an ingest waits for, without events. All writers wait for the ingest
+    /// meanwhile, so the flush does not wait for the I/O budget: it runs into debt.
     pub(super) fn flush_for_ingest(
         &self,
         tree: &Arc<Tree>,
         immutable: &Arc<ImmutableMemtable>,
     ) -> Result<()> {
-        self.flush(tree, immutable)?;
+        self.flush(tree, immutable, FlushPace::AtOnce)?;
         self.context.counters.add(Counter::Flushes, 1);
         Ok(())
     }
 
-    fn flush(&self, tree: &Arc<Tree>, immutable: &Arc<ImmutableMemtable>) -> Result<FlushResult> {
+    fn flush(
+        &self,
+        tree: &Arc<Tree>,
+        immutable: &Arc<ImmutableMemtable>,
+        pace: FlushPace,
+    ) -> Result<FlushResult> {
         // Writers that took the memtable before it was replaced may still be inserting.
         if !self.pipeline.wait_visible(immutable.last_seq) {
             return Err(write_panicked());
@@ -237,7 +252,7 @@ impl Flusher {
         immutable.memtable.freeze();
         let mut paths = Vec::new();
         let mut target = self.target(tree, immutable)?;
-        let mut written = self.write_tables(tree, immutable, &target, &mut paths);
+        let mut written = self.write_tables((tree, immutable), &target, pace, &mut paths);
         if let Err(error) = &written
             && target.merge().is_some()
             && !matches!(error, Error::Closed)
@@ -246,7 +261,7 @@ impl Flusher {
             // space to rewrite them.
             self.catalog.abandon(std::mem::take(&mut paths));
             target.fall_back(error);
-            written = self.write_tables(tree, immutable, &target, &mut paths);
+            written = self.write_tables((tree, immutable), &target, pace, &mut paths);
         }
         let installed = written.and_then(|written| {
             let replaced = target.replaced();

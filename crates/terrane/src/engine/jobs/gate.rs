@@ -183,6 +183,11 @@ impl Gate {
         Pass { gate: self, id }
     }
 
+    /// Charges a flush for the bytes it has written, without waiting. Later ones wait longer.
+    pub(super) fn charge(&self, written_bytes: u64) {
+        self.lock().bucket.take(written_bytes);
+    }
+
     /// Charges a flush for the bytes it has written. Returns when the budget allows more.
     pub(super) fn flush(
         &self,

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use terrane_memtable::{Fragment, RangeTombstones};
 use terrane_policy::TableInfo;
 
-use super::Flusher;
 use super::logged_values::{LoggedSegments, LoggedValueFinder};
 use super::target::FlushTarget;
+use super::{FlushPace, Flusher};
 use crate::cursor::{MergeCursor, RunCursor, Source};
 use crate::engine::context::Context;
 use crate::engine::jobs::gate::Stopped;
@@ -45,9 +45,9 @@ impl Flusher {
     /// to `paths`, even if it fails.
     pub(super) fn write_tables(
         &self,
-        tree: &Tree,
-        immutable: &ImmutableMemtable,
+        (tree, immutable): (&Tree, &ImmutableMemtable),
         target: &FlushTarget<'_>,
+        pace: FlushPace,
         paths: &mut Vec<PathBuf>,
     ) -> Result<WrittenTables> {
         let Context { settings, ledger, tables: environment, counters, .. } = &*self.context;
@@ -93,10 +93,7 @@ impl Flusher {
         let values = self.io.value_config(tree, target.version.values(), &[]);
         let values = ValueOutputConfig { logged, ..values };
         let mut output = Output::new(config, values);
-        let stop = || self.context.signals.is_stopping();
-        let mut proceed = |chunk: Chunk| {
-            self.gate.flush(chunk.written_bytes, &stop).map_err(|Stopped| Error::Closed)
-        };
+        let mut proceed = |chunk: Chunk| self.proceed(pace, chunk);
         let tables = merge(input, None, fragments, rules, &mut output, &mut proceed);
         paths.extend_from_slice(output.paths());
         let tables = tables?;
@@ -109,6 +106,15 @@ impl Flusher {
         counters.add(Counter::FlushBytesWritten, written_bytes(&tables, &value_files));
         self.io.count_refused(&tables);
         Ok(WrittenTables { tables, value_files, segments, damaged, read_bytes })
+    }
+
+    fn proceed(&self, pace: FlushPace, chunk: Chunk) -> Result<()> {
+        if pace == FlushPace::AtOnce {
+            self.gate.charge(chunk.written_bytes);
+            return Ok(());
+        }
+        let stop = || self.context.signals.is_stopping();
+        self.gate.flush(chunk.written_bytes, &stop).map_err(|Stopped| Error::Closed)
     }
 
     /// Returns the replaced tables that must be read, as runs, and their size in bytes.
