@@ -238,6 +238,9 @@ impl SimulatedTree {
             };
         table.range_tombstones = piece.content.range_tombstones(part).round() as u64;
         table.oldest_tombstone_micros = table.has_tombstones().then_some(oldest_tombstone);
+        if table.entries == 0 && table.range_tombstones == 0 {
+            return;
+        }
         (table.smallest_seq, table.largest_seq, table.created_micros) = (from, upto, micros);
         let content = TableContent { entries: piece.content, values: piece.values };
         self.contents.insert(table.id, content);

@@ -49,7 +49,7 @@ fn unplayed_alone(setup: &SimulationSetup) -> Vec<String> {
         );
     }
     if expires {
-        notes.push("records of the initial tree never end".to_owned());
+        notes.push("records of the initial tree, if it has any, never end".to_owned());
     }
     if expires && !mix.deleted_return && mix.inserts < 1.0 {
         notes.push("updates and deletes also choose keys whose values have ended".to_owned());
@@ -109,7 +109,7 @@ mod tests {
         let for_good = WriteMix { deleted_return: false, ..deletes };
         assert!(notes("lethe", for_good).contains("popular"));
         let expiring = WriteMix { expiring: 1.0, ttl_seconds: 60.0, ..updates };
-        assert_eq!(notes("lethe", expiring), "records of the initial tree never end");
+        assert!(notes("lethe", expiring).contains("never end"));
         let existing = WriteMix { deleted_return: false, ..expiring };
         assert!(notes("lethe", existing).contains("also choose keys whose values have ended"));
         assert!(notes("balanced; compression=lz4", updates).contains("compressed"));

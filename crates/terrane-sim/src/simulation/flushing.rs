@@ -64,7 +64,12 @@ impl Simulation<'_> {
         let Some(&FullMemtable { writes, made }) = tree.immutable.front() else { return };
         let content = match self.goal {
             StopAt::Loaded => tree.tree.keys().after_load(writes),
-            StopAt::Time(_) => tree.tree.write(writes, made, &self.setup.workload.mix).at(self.now),
+            StopAt::Time(_) => {
+                let content = tree.tree.write(writes, made, &self.setup.workload.mix).at(self.now);
+                // In an empty tree, tombstones have nothing to hide.
+                let is_empty = tree.tree.shape().levels.is_empty();
+                if is_empty { content.without_tombstones() } else { content }
+            }
         };
         let bytes = tree.tree.size_of(&content).0 + tree.tree.value_bytes_of(&content);
         let processor_seconds = writes * self.setup.machine.costs.flush_seconds;
