@@ -18,7 +18,7 @@ use crate::error::Error;
 /// A crash loses only the last writes: if a write survives, so do all writes before it. Writes with
 /// `None` are an exception: they are not in the log, and may be lost although later writes with
 /// another durability survive. While a [checkpoint](crate::Db::checkpoint) is made they are logged, so
-/// that it has every write up to its last one.
+/// that it has every write up to its last one, and fail if the disk of the log is full.
 ///
 /// Dropping a database without [`Db::close`](crate::Db::close) loses the same writes as the death of
 /// the process: those with `None` that were not flushed. `close` flushes them.

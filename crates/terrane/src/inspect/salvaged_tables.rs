@@ -125,7 +125,8 @@ impl SalvagedTables {
     }
 
     /// Reports tables that an ingest wrote, unless an older state has them. All entries of an ingest have
-    /// one sequence number, and only the manifest says whether it was committed.
+    /// one sequence number, and only the manifest says whether it was committed. A table of one entry may as
+    /// well be that of a flush and is not reported.
     pub(super) fn uncertain_ingests(
         &self,
         dir: &Path,
