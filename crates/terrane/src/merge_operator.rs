@@ -44,7 +44,17 @@ enum BuiltIn {
 #[derive(Debug, Clone)]
 pub(crate) struct MergeOperators {
     all: Vec<Arc<dyn MergeOperator>>,
-    accepts_unknown: bool,
+    unknown: UnknownNames,
+}
+
+/// What may be done with the name of an operator that is not registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UnknownNames {
+    Refused,
+    /// Keyspaces that have it are opened.
+    Opened,
+    /// Keyspaces are also given it.
+    Set,
 }
 
 /// An operator of which only the name is known, so that nothing is combined.
@@ -67,7 +77,7 @@ impl Default for MergeOperators {
         use BuiltIn::{Append, CounterAdd, Max, Min, SetUnion};
         let all = [CounterAdd, Append, Max, Min, SetUnion];
         let all = all.into_iter().map(|one| Arc::new(one) as _).collect();
-        Self { all, accepts_unknown: false }
+        Self { all, unknown: UnknownNames::Refused }
     }
 }
 
@@ -78,18 +88,35 @@ impl MergeOperators {
         self.all.push(operator);
     }
 
-    /// Finds an operator that combines nothing for every unknown name.
-    pub(crate) fn accept_unknown(&mut self) {
-        self.accepts_unknown = true;
+    /// Finds an operator that combines nothing for every unknown name, if that may be done.
+    pub(crate) fn accept_unknown(&mut self, unknown: UnknownNames) {
+        self.unknown = unknown;
     }
 
-    /// Returns the operator of a name.
+    /// Returns the operator of a keyspace that is opened.
     ///
     /// # Errors
-    /// There is none, which concerns a keyspace.
+    /// There is none.
     pub(crate) fn find(&self, name: &str, keyspace: &str) -> Result<Arc<dyn MergeOperator>> {
+        self.find_or(name, keyspace, self.unknown != UnknownNames::Refused)
+    }
+
+    /// Returns the operator that a keyspace is to have.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn find_to_set(&self, name: &str, keyspace: &str) -> Result<Arc<dyn MergeOperator>> {
+        self.find_or(name, keyspace, self.unknown == UnknownNames::Set)
+    }
+
+    fn find_or(
+        &self,
+        name: &str,
+        keyspace: &str,
+        accepts_unknown: bool,
+    ) -> Result<Arc<dyn MergeOperator>> {
         let found = self.all.iter().find(|operator| operator.name() == name).map(Arc::clone);
-        let unknown = || self.accepts_unknown.then(|| Arc::new(Unknown(name.to_owned())) as _);
+        let unknown = || accepts_unknown.then(|| Arc::new(Unknown(name.to_owned())) as _);
         found.or_else(unknown).ok_or_else(|| {
             let names: Vec<_> = self.all.iter().map(|operator| operator.name()).collect();
             let expected = format!(

@@ -56,7 +56,7 @@ impl Keyspace {
     /// assert_eq!(
     ///     visits.get("home").unwrap_err().to_string(),
     ///     "value is an operand of key 'home', which counter_add cannot combine, but must be what \
-    ///      the operator combines; put or delete the key, or register the operator"
+    ///      the operator combines; put or delete the key, or open with an operator that does"
     /// );
     /// # Ok(())
     /// # }

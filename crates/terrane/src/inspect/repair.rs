@@ -124,7 +124,7 @@ pub fn repair_with_progress(
     if salvaged.is_empty() {
         return Err(Error::NoDatabase { path: dir.into() });
     }
-    let mut options = Options::new().open_mode(OpenMode::MustBeNew).unknown_functions();
+    let mut options = Options::new().open_mode(OpenMode::MustBeNew).any_functions();
     if let Some(design) =
         salvaged.get(&crate::types::DEFAULT_KEYSPACE).and_then(|one| one.design.clone())
     {

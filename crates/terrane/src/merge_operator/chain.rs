@@ -9,6 +9,8 @@
 //! excessive: a read fails, and a merge writes the newest parts as they are, so that neither gathers the
 //! operands of a key without bound.
 
+use std::collections::VecDeque;
+
 use super::{MergeOperator, combine};
 use crate::error::{Error, Result};
 use crate::types::SeqNo;
@@ -36,7 +38,7 @@ pub(crate) struct Part {
 #[derive(Debug, Default)]
 pub(crate) struct OperandChain {
     /// From new to old.
-    parts: Vec<Part>,
+    parts: VecDeque<Part>,
     /// The bytes of the parts.
     bytes: usize,
     /// Whether a merge took newer parts from the chain.
@@ -56,17 +58,20 @@ impl OperandChain {
         key: &[u8],
         (seq, operand): (SeqNo, &[u8]),
     ) {
-        self.parts.push(Part { seq, bytes: operand.to_vec(), count: 1 });
+        self.parts.push_back(Part { seq, bytes: operand.to_vec(), count: 1 });
         self.bytes += operand.len() + PART_BYTES;
-        while let [.., newer, older] = &mut self.parts[..]
-            && older.count >= newer.count
-            && let Some(joined) = combined(operator, key, &older.bytes, &newer.bytes)
-        {
+        while let Some(before) = self.parts.len().checked_sub(2) {
+            let (newer, older) = (&self.parts[before], &self.parts[before + 1]);
+            if older.count < newer.count {
+                break;
+            }
+            let Some(joined) = combined(operator, key, &older.bytes, &newer.bytes) else { break };
             self.bytes -= older.bytes.len() + newer.bytes.len() + PART_BYTES;
             self.bytes += joined.len();
-            newer.bytes = joined;
-            newer.count += older.count;
-            self.parts.pop();
+            let count = newer.count + older.count;
+            self.parts.pop_back();
+            let newer = &mut self.parts[before];
+            (newer.bytes, newer.count) = (joined, count);
         }
     }
 
@@ -81,7 +86,7 @@ impl OperandChain {
         if !self.is_excessive() {
             return None;
         }
-        let newest = self.parts.remove(0);
+        let newest = self.parts.pop_front()?;
         self.bytes -= newest.bytes.len() + PART_BYTES;
         self.gave_newer = true;
         Some(newest)
@@ -145,7 +150,8 @@ impl OperandChain {
 fn not_combined(operator: Option<&dyn MergeOperator>, operands: &str, key: &[u8]) -> Error {
     let name = operator.map_or("no operator", MergeOperator::name);
     let found = format!("{operands} of key '{}', which {name} cannot combine", key.escape_ascii());
-    let expected = "what the operator combines; put or delete the key, or register the operator";
+    let expected =
+        "what the operator combines; put or delete the key, or open with an operator that does";
     Error::invalid("value", found, expected)
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Options;
 use crate::compaction_filter::CompactionFilter;
-use crate::merge_operator::MergeOperator;
+use crate::merge_operator::{MergeOperator, UnknownNames};
 
 impl Options {
     /// Registers a merge operator, for keyspaces that are stored with its name. The built-in operators
@@ -28,11 +28,21 @@ impl Options {
     /// that look after databases of others, as the command `terrane` does.
     ///
     /// The operands of such a keyspace are stored, moved and copied, but not combined: a read of a key with
-    /// an operand above another operand or a value fails with [`Invalid`](crate::ErrorKind::Invalid), and a
-    /// compaction keeps all of them. A filter that is not registered keeps all values.
+    /// an operand above another operand or a value fails with [`Invalid`](crate::ErrorKind::Invalid), as does
+    /// a scan that comes to the key, and a compaction keeps all of them. A filter that is not registered keeps
+    /// all values. [`Keyspace::set_merge_operator`](crate::Keyspace::set_merge_operator) and
+    /// [`set_compaction_filter`](crate::Keyspace::set_compaction_filter) take registered names only.
     #[must_use]
     pub fn unknown_functions(mut self) -> Self {
-        self.components.merge_operators.accept_unknown();
+        self.components.merge_operators.accept_unknown(UnknownNames::Opened);
+        self
+    }
+
+    /// Like [`Self::unknown_functions`], and gives keyspaces functions that nobody registered: for a repair,
+    /// which creates the keyspaces anew.
+    #[must_use]
+    pub(crate) fn any_functions(mut self) -> Self {
+        self.components.merge_operators.accept_unknown(UnknownNames::Set);
         self.components.compaction_filters.accept_unknown();
         self
     }

@@ -604,6 +604,12 @@ fn a_database_is_looked_after_without_its_operator() {
     assert_eq!(db.get("x").unwrap().unwrap(), b"x");
     assert_eq!(db.get("k").unwrap_err().kind(), ErrorKind::Invalid);
     default_of(&db).merge("k", "3").unwrap();
+    default_of(&db).set_merge_operator("test.panics").unwrap();
+    let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
+    for name in ["counter_ad", ""] {
+        assert_eq!(other.set_merge_operator(name).unwrap_err().kind(), ErrorKind::Invalid);
+    }
+    assert!(other.set_compaction_filter(Some("counter_ad")).is_err());
     db.close().unwrap();
     let db = known.open(DIR).unwrap();
     assert_eq!(db.get("k").unwrap().unwrap(), b"0,1,2,3");

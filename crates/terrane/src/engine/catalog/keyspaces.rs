@@ -157,7 +157,6 @@ impl Catalog {
 
     /// Gives a tree the operator of this name.
     pub(crate) fn set_merge_operator(&self, tree: &Tree, name: &str) -> Result<()> {
-        let operator = self.context.merge_operators.find(name, tree.name())?;
         let mut guard = self.lock_manifest();
         if let Some(present) = tree.functions.merge_operator().get() {
             if present.name() == name {
@@ -166,6 +165,7 @@ impl Catalog {
             let expected = format!("'{}', which the keyspace has", present.name());
             return Err(Error::invalid("merge operator", format!("'{name}'"), expected));
         }
+        let operator = self.context.merge_operators.find_to_set(name, tree.name())?;
         self.context.health.check_writable()?;
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
         if tree.is_dropped() {
