@@ -1,8 +1,8 @@
 //! The event loop: rates are constant from one event to the next.
 //!
 //! Events are a memtable that reaches its size, the end of a flush or merge, the end of the last value
-//! of a table, a change of the arrival rate, a drained queue, and the engine's periodic decisions. If a scheduler depends on
-//! the progress of merges, it decides again every few megabytes.
+//! of a table, a change of the arrival rate, a drained queue, and the engine's periodic decisions. If a
+//! scheduler depends on the progress of merges, it decides again every few megabytes.
 //!
 //! The order of actions is the engine's. A memtable at its size is replaced if admission allows it;
 //! one flush of a tree at a time writes its oldest immutable memtable; after every change of a tree,

@@ -8,8 +8,9 @@ use crate::keyspace::Keyspace;
 impl Keyspace {
     /// Ends the values of later puts after this time, unless they have a
     /// [time of their own](crate::WriteOptions::ttl); `None` ends them never. Values that were put before
-    /// stay as they are, and so do [operands](Self::merge): a counter in such a keyspace never ends. The setting is stored with the keyspace. `db.keyspace("default", …)` is the
-    /// keyspace of the methods of [`Db`](crate::Db).
+    /// stay as they are, and so do [operands](Self::merge): a counter in such a keyspace never ends. The
+    /// setting is stored with the keyspace. `db.keyspace("default", …)` is the keyspace of the methods of
+    /// [`Db`](crate::Db).
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

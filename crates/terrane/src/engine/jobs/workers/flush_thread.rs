@@ -76,8 +76,8 @@ impl Jobs {
 
     /// Drops tables that range tombstones cover entirely, or whose values have all ended, by an edit
     /// alone; see [`crate::merge::covered`] and [`terrane_policy::expiring_tables`] for why that is
-    /// sound. The tables are registered in the jobs of the tree, so no compaction takes them. A running compaction may keep tombstones for these
-    /// tables, which is harmless.
+    /// sound. The tables are registered in the jobs of the tree, so no compaction takes them. A running
+    /// compaction may keep tombstones for these tables, which is harmless.
     pub(super) fn drop_tables(&self, tree: &Arc<Tree>, tables: &[TableId]) -> Result<()> {
         let dropped = self.catalog.install(tree, |_| {
             let mut edit = VersionEdit::default();
