@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `ci` | the checks that every change must pass |
 //! | `house` | sizes, import cycles and the voice of the prose, against committed limits |
+//! | `doors` | the ways into the engine other than Rust, with the clients of their users |
 //! | `platforms` | the engine checked for the platforms that it supports |
 //! | `package` | the published crates, packaged and built as their users get them |
 //! | `release` | a release and its checks; rules and lists of dependencies |
@@ -15,6 +16,7 @@
 
 mod checkers;
 mod ci;
+mod doors;
 mod flags;
 mod house;
 mod package;
@@ -30,6 +32,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   ci                           the checks that CI runs: format, house rules, lints, tests, ...
   house [--list | --lower]     sizes, import cycles and voice, against xtask/house.toml; --list
                                prints every finding, --lower writes the values that fell
+  doors [NAME]                 test a way into the engine other than Rust, or all of them, with
+                               real clients; installs what is missing (doors/README.md)
   platforms                    check the engine for the platforms that it supports
   package                      package every published crate in order, and build each package
   release [--execute]          check versions, changelog, formats and packages; --execute runs CI,
@@ -53,6 +57,8 @@ fn main() -> ExitCode {
             Some(mode) => house::run(mode),
             None => return usage(),
         },
+        ["doors"] => doors::run(None),
+        ["doors", name] if !name.starts_with('-') => doors::run(Some(name)),
         ["platforms"] => platforms::check(),
         ["package"] => package::run(),
         ["release"] => release::run(false),
