@@ -13,11 +13,13 @@
 //! | `reads` | what the transaction read |
 //! | `writes` | what it wrote |
 //! | `reading` | lookups and iterators |
+//! | `ends` | values that end |
 //! | `iter` | iterators over a snapshot and the transaction's own writes |
 //! | `retry` | runs a function until its transaction succeeds |
 //! | `single` | transactions on one key |
 
 mod by_keyspace;
+mod ends;
 mod iter;
 mod key_ranges;
 mod options;
@@ -42,7 +44,7 @@ use crate::snapshot_pin::SnapshotPin;
 use crate::stats::{Sample, Timed};
 use crate::transaction_gate::GatePass;
 use reads::Reads;
-use writes::Writes;
+use writes::{ValueEnd, Writes};
 
 pub use iter::TransactionIter;
 pub use options::{Isolation, TransactionOptions};
@@ -159,7 +161,7 @@ impl Transaction {
     /// Sets the value of a key, and ends it after a time that begins with the commit; see
     /// [`WriteOptions::ttl`](crate::WriteOptions::ttl).
     pub fn put_with_ttl(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) {
-        self.writes.put(&self.default, key.as_ref(), value.as_ref(), Some(ttl));
+        self.writes.put(&self.default, key.as_ref(), value.as_ref(), Some(ValueEnd::After(ttl)));
     }
 
     /// Sets the value of a key of a keyspace, and ends it after a time, as [`Self::put_with_ttl`] does.
@@ -174,7 +176,7 @@ impl Transaction {
         ttl: Duration,
     ) -> Result<()> {
         keyspace.check_of(&self.handle)?;
-        self.writes.put(&keyspace.tree, key.as_ref(), value.as_ref(), Some(ttl));
+        self.writes.put(&keyspace.tree, key.as_ref(), value.as_ref(), Some(ValueEnd::After(ttl)));
         Ok(())
     }
 
@@ -212,8 +214,8 @@ impl Transaction {
         chain.push(Some(&**operator), key, (1, operand));
         let combined = chain.value(Some(&**operator), key, value.as_deref())?;
         // Like an operand, the result has no end.
-        let ttl = tree.default_ttl().get().map(|_| Duration::MAX);
-        self.writes.put(tree, key, &combined, ttl);
+        let end = tree.default_ttl().get().map(|_| ValueEnd::After(Duration::MAX));
+        self.writes.put(tree, key, &combined, end);
         Ok(())
     }
 
@@ -290,7 +292,7 @@ impl Transaction {
         let sample = Sample::begin();
         let engine = &self.handle.engine;
         let durability = self.options.durability.unwrap_or_else(|| engine.durability());
-        let batch = self.writes.to_batch();
+        let batch = self.writes.to_batch(&*engine.context().clock);
         let batch = engine.prepared(&batch)?;
         if self.pass.is_none() {
             self.handle.gate.wait();

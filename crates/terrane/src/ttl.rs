@@ -1,9 +1,10 @@
-//! The default time to live of the values of a keyspace.
+//! Values of a keyspace that end: the default time to live, and when a value ends.
 
 use std::time::Duration;
 
 use crate::error::Result;
 use crate::keyspace::Keyspace;
+use crate::value::Value;
 
 impl Keyspace {
     /// Ends the values of later puts after this time, unless they have a
@@ -36,5 +37,32 @@ impl Keyspace {
     #[inline]
     pub fn ttl(&self) -> Option<Duration> {
         self.tree.default_ttl().get().map(Duration::from_micros)
+    }
+
+    /// Returns the value of a key, and when it ends in microseconds since the Unix epoch; `None` in its
+    /// place if the value does not end.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// use std::time::Duration;
+    /// use terrane::WriteOptions;
+    ///
+    /// let keyspace = db.default_keyspace();
+    /// keyspace.put("name", "Ada")?;
+    /// keyspace.put_with("token", "x", WriteOptions::new().ttl(Duration::from_secs(60)))?;
+    /// assert_eq!(keyspace.get_with_end("name")?.unwrap().1, None);
+    /// let (value, end) = keyspace.get_with_end("token")?.unwrap();
+    /// assert_eq!(value, "x");
+    /// assert!(end.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn get_with_end(&self, key: impl AsRef<[u8]>) -> Result<Option<(Value, Option<u64>)>> {
+        self.handle.engine.reader().get_with_end(&self.tree, key.as_ref(), None)
     }
 }

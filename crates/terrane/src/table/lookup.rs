@@ -13,6 +13,7 @@ use super::slots::{FILTER_SLOT, INDEX_SLOT, data_slot};
 use crate::buffer::{BlockView, pin};
 use crate::codec::Decoded;
 use crate::error::Result;
+use crate::expiry::end_micros;
 use crate::stats::{BlockKind, Counter};
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
@@ -23,6 +24,16 @@ pub(crate) struct FoundVersion {
     pub(crate) seq: SeqNo,
     pub(crate) kind: EntryKind,
     pub(crate) value: Value,
+}
+
+impl FoundVersion {
+    /// Returns when the value ends, in microseconds since the Unix epoch. A value whose time to live is
+    /// endless has the last time, and no end.
+    #[inline]
+    pub(crate) fn end_micros(&self) -> Option<u64> {
+        let end = (self.kind == EntryKind::Expiring).then(|| end_micros(&self.value));
+        end.filter(|end| *end < u64::MAX)
+    }
 }
 
 impl Table {

@@ -37,11 +37,11 @@ impl Transaction {
         Ok(value)
     }
 
-    fn written(&self, tree: &Tree, key: &[u8]) -> Option<Option<Value>> {
+    pub(super) fn written(&self, tree: &Tree, key: &[u8]) -> Option<Option<Value>> {
         self.writes.in_tree(tree).and_then(|writes| writes.get(key))
     }
 
-    fn note_key(&self, tree: &Arc<Tree>, key: &[u8], was_found: bool) {
+    pub(super) fn note_key(&self, tree: &Arc<Tree>, key: &[u8], was_found: bool) {
         if self.options.isolation == Isolation::Serializable {
             self.reads.borrow_mut().add_key(tree, key, was_found);
         }

@@ -9,8 +9,10 @@ use std::time::Duration;
 use super::by_keyspace::ByKeyspace;
 use super::key_ranges::KeyRanges;
 use crate::batch::{Batch, Op};
+use crate::clock::Clock;
 use crate::engine::{Engine, Tree, WrittenKeys};
 use crate::error::Result;
+use crate::expiry::micros_of;
 use crate::types::SeqNo;
 use crate::value::{Key, Value};
 
@@ -25,10 +27,29 @@ pub(super) struct Writes {
 pub(super) struct TreeWrites {
     /// The value of each key; `None` if it was deleted.
     keys: BTreeMap<Key, Option<Value>>,
-    /// The times to live of values that have one.
-    ttls: BTreeMap<Key, Duration>,
+    /// The ends of values that have one.
+    ends: BTreeMap<Key, ValueEnd>,
     /// Deleted before `keys` were written.
     deleted: KeyRanges,
+}
+
+/// When a written value ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ValueEnd {
+    /// After this time, counted from the commit.
+    After(Duration),
+    /// At this time, in microseconds since the Unix epoch.
+    At(u64),
+}
+
+impl ValueEnd {
+    /// Returns the end of a value that is committed at `now_micros`.
+    pub(super) fn micros(self, now_micros: u64) -> u64 {
+        match self {
+            Self::After(ttl) => now_micros.saturating_add(micros_of(ttl)),
+            Self::At(micros) => micros,
+        }
+    }
 }
 
 /// The written keys of a range, in order.
@@ -39,6 +60,11 @@ impl TreeWrites {
     pub(super) fn get(&self, key: &[u8]) -> Option<Option<Value>> {
         let written = self.keys.get(key).cloned();
         written.or_else(|| self.deleted.contains(key).then_some(None))
+    }
+
+    /// Returns when the written value of a key ends.
+    pub(super) fn end(&self, key: &[u8]) -> Option<ValueEnd> {
+        self.ends.get(key).copied()
     }
 
     pub(super) fn deleted(&self) -> &KeyRanges {
@@ -71,13 +97,13 @@ impl Writes {
         tree: &Arc<Tree>,
         key: &[u8],
         value: &[u8],
-        ttl: Option<Duration>,
+        end: Option<ValueEnd>,
     ) {
         let writes = self.trees.get_or_insert(tree);
         writes.keys.insert(key.into(), Some(value.into()));
-        match ttl {
-            Some(ttl) => writes.ttls.insert(key.into(), ttl),
-            None => writes.ttls.remove(key),
+        match end {
+            Some(end) => writes.ends.insert(key.into(), end),
+            None => writes.ends.remove(key),
         };
     }
 
@@ -94,15 +120,24 @@ impl Writes {
         writes.deleted.add(start, end);
     }
 
-    /// Returns the operations as a batch.
-    pub(super) fn to_batch(&self) -> Batch {
+    /// Returns the operations as a batch that is committed at the time of `clock`.
+    pub(super) fn to_batch(&self, clock: &dyn Clock) -> Batch {
         let mut batch = Batch::default();
-        for (tree, TreeWrites { keys, ttls, deleted }) in self.trees.iter() {
+        // A batch has times of one kind.
+        let is_fixed = |end: &ValueEnd| matches!(end, ValueEnd::At(_));
+        let has_fixed = self.trees.iter().any(|(_, writes)| writes.ends.values().any(is_fixed));
+        let now_micros = if has_fixed { clock.now_micros() } else { 0 };
+        for (tree, TreeWrites { keys, ends, deleted }) in self.trees.iter() {
             let id = tree.id;
             deleted.iter().for_each(|(start, end)| batch.add(id, Op::DeleteRange { start, end }));
             for (key, value) in keys {
-                match (value, ttls.get(key)) {
-                    (Some(value), Some(ttl)) => batch.add_with_ttl(id, (key, value), *ttl),
+                match (value, ends.get(key)) {
+                    (Some(value), Some(ValueEnd::After(ttl))) if !has_fixed => {
+                        batch.add_with_ttl(id, (key, value), *ttl);
+                    }
+                    (Some(value), Some(end)) => {
+                        batch.add_ending(id, (key, value), end.micros(now_micros));
+                    }
                     (Some(value), None) => batch.add(id, Op::Put { key, value }),
                     (None, _) => batch.add(id, Op::Delete { key }),
                 }

@@ -448,3 +448,63 @@ fn a_table_is_dropped_in_time_although_nobody_calls() {
     let is_drop = |event: &terrane::LoggedEvent| matches!(event.event, Event::TablesDropped { .. });
     assert!(db.events().iter().any(is_drop));
 }
+
+#[test]
+fn lookups_report_the_ends_that_were_set() {
+    let Small { db, clock, .. } = small();
+    let keyspace = db.keyspace("sessions", KeyspaceOptions::new()).unwrap();
+    let now = clock.now_micros();
+    let mut batch = WriteBatch::new();
+    batch.put_ending_in(&keyspace, "fixed", "1", now + 7);
+    db.write(&batch).unwrap();
+    keyspace.put("endless", "2").unwrap();
+    keyspace.put_with("still endless", "3", WriteOptions::new().ttl(Duration::MAX)).unwrap();
+    for place in ["memtable", "table"] {
+        let end = |key| keyspace.get_with_end(key).unwrap().map(|(_, end)| end);
+        assert_eq!(end("fixed"), Some(Some(now + 7)), "{place}");
+        assert_eq!(end("endless"), Some(None), "{place}");
+        assert_eq!(end("still endless"), Some(None), "{place}");
+        assert_eq!(end("missing"), None, "{place}");
+        db.flush().unwrap();
+    }
+    clock.advance(Duration::from_micros(7));
+    assert_eq!(keyspace.get_with_end("fixed").unwrap(), None);
+}
+
+#[test]
+fn a_transaction_ends_values_at_times_and_after_times() {
+    let Small { db, clock, .. } = small();
+    let keyspace = db.keyspace("sessions", KeyspaceOptions::new()).unwrap();
+    keyspace.put_with("before", "0", ttl(9)).unwrap();
+    let begin = clock.now_micros();
+    let mut tx = db.begin();
+    tx.put_ending_in(&keyspace, "fixed", "1", begin + 5_000_000).unwrap();
+    tx.put_with_ttl_in(&keyspace, "counted", "2", SECOND * 3).unwrap();
+    tx.put_in(&keyspace, "endless", "3").unwrap();
+    let end = |tx: &terrane::Transaction, key| {
+        tx.get_with_end_in(&keyspace, key).unwrap().map(|(_, end)| end)
+    };
+    assert_eq!(end(&tx, "before"), Some(Some(begin + 9_000_000)));
+    assert_eq!(end(&tx, "fixed"), Some(Some(begin + 5_000_000)));
+    assert_eq!(end(&tx, "counted"), Some(Some(begin + 3_000_000)));
+    assert_eq!(end(&tx, "endless"), Some(None));
+    assert_eq!(end(&tx, "missing"), None);
+    // A time to live counts from the commit.
+    clock.advance(SECOND);
+    tx.commit().unwrap();
+    let end = |key| keyspace.get_with_end(key).unwrap().map(|(_, end)| end);
+    assert_eq!(end("fixed"), Some(Some(begin + 5_000_000)));
+    assert_eq!(end("counted"), Some(Some(begin + 4_000_000)));
+    assert_eq!(end("endless"), Some(None));
+}
+
+#[test]
+fn a_transaction_that_read_an_end_conflicts_with_a_write_of_the_key() {
+    let Small { db, .. } = small();
+    let keyspace = db.default_keyspace().clone();
+    let mut tx = db.begin();
+    assert_eq!(tx.get_with_end_in(&keyspace, "key").unwrap(), None);
+    tx.put("other", "1");
+    db.put("key", "2").unwrap();
+    assert_eq!(tx.commit().unwrap_err().kind(), terrane::ErrorKind::Conflict);
+}

@@ -30,8 +30,20 @@ impl Reader {
         key: &[u8],
         at: Option<AsOf<'_>>,
     ) -> Result<Option<Value>> {
+        Ok(self.get_with_end(tree, key, at)?.map(|(value, _)| value))
+    }
+
+    /// Returns the value of `key` as of `at`, or now, and when it ends.
+    #[inline]
+    pub(crate) fn get_with_end(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        at: Option<AsOf<'_>>,
+    ) -> Result<Option<ValueWithEnd>> {
         let sample = Sample::begin();
         let (state, found) = self.find_newest(tree, key, at)?;
+        let end = found.as_ref().and_then(FoundVersion::end_micros);
         let value = match found {
             Some(operand) if operand.kind == EntryKind::Operand => {
                 self.get_combined((tree, state), key, operand, at)?
@@ -40,7 +52,7 @@ impl Reader {
         };
         self.count_found(value.is_some());
         sample.end(&self.context.counters.durations, Timed::Get);
-        Ok(value)
+        Ok(value.map(|value| (value, end)))
     }
 
     /// Returns the value of `key`, whose newest version in `state` is an operand.
@@ -255,6 +267,9 @@ pub(super) fn value_of(
         Some(FoundVersion { kind: EntryKind::Tombstone, .. }) | None => Ok(None),
     }
 }
+
+/// A value, and when it ends in microseconds since the Unix epoch; `None` if it does not.
+pub(super) type ValueWithEnd = (Value, Option<u64>);
 
 /// The number of runs whose filters are prefetched.
 const FIRST_RUNS: usize = 8;
