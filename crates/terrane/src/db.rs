@@ -121,7 +121,7 @@ impl Db {
         &self.default
     }
 
-    fn engine(&self) -> &Arc<Engine> {
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.default.handle.engine
     }
 

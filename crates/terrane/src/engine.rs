@@ -53,9 +53,11 @@ use terrane_memtable::FrontLevel;
 use terrane_policy::{Design, Forecast, KeyRange};
 
 use crate::batch::Batch;
+use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::io_budget::IoBudget;
+use crate::job_view::JobView;
 use crate::merge_operator::no_merge_operator;
 use crate::options::{Options, RequestedDesign};
 use crate::stats::OperationCounts;
@@ -96,9 +98,9 @@ impl Engine {
     }
 
     /// Creates a second database with the same contents in `target`.
-    pub(crate) fn checkpoint(&self, target: &Path) -> Result<()> {
+    pub(crate) fn checkpoint(&self, target: &Path, cancel: Option<&Cancel>) -> Result<()> {
         self.context().check_outside_listener("checkpoint")?;
-        self.parts.checkpoint(target)
+        self.parts.checkpoint(target, cancel)
     }
 
     /// The state that all parts share.
@@ -323,9 +325,9 @@ impl Engine {
     }
 
     /// Flushes the memtables of trees.
-    pub(crate) fn flush(&self, trees: &[Arc<Tree>]) -> Result<()> {
+    pub(crate) fn flush(&self, trees: &[Arc<Tree>], cancel: Option<&Cancel>) -> Result<()> {
         self.context().check_outside_listener("flush")?;
-        self.parts.jobs.flush(trees)
+        self.parts.jobs.flush(trees, cancel)
     }
 
     /// Begins an ingest into a tree.
@@ -340,15 +342,25 @@ impl Engine {
     }
 
     /// Compacts all entries in `range` into the last level that contains any of them.
-    pub(crate) fn compact_range(&self, tree: &Arc<Tree>, range: &KeyRange) -> Result<()> {
+    pub(crate) fn compact_range(
+        &self,
+        tree: &Arc<Tree>,
+        range: &KeyRange,
+        cancel: Option<&Cancel>,
+    ) -> Result<()> {
         self.context().check_outside_listener("compact_range")?;
-        self.parts.jobs.compact_range(tree, range)
+        self.parts.jobs.compact_range(tree, range, cancel)
     }
 
     /// Returns when no flush, drop or compaction is due or running.
-    pub(crate) fn wait_for_compactions(&self) -> Result<()> {
+    pub(crate) fn wait_for_compactions(&self, cancel: Option<&Cancel>) -> Result<()> {
         self.context().check_outside_listener("wait_for_compactions")?;
-        self.parts.jobs.wait_for_compactions()
+        self.parts.jobs.wait_for_compactions(cancel)
+    }
+
+    /// Returns the running jobs, and the jobs that wait.
+    pub(crate) fn jobs(&self) -> Vec<JobView> {
+        self.parts.jobs.views()
     }
 
     /// Runs one job in the calling thread. Returns false if no job is due.

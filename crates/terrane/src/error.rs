@@ -40,6 +40,8 @@ pub enum ErrorKind {
     Conflict,
     /// Open the database again: it was closed.
     Closed,
+    /// Begin the operation again if it is still wanted: another thread cancelled it.
+    Cancelled,
     /// Close the database and open it again: a failed sync, or another process that took the
     /// directory, may have lost writes.
     Poisoned,
@@ -154,6 +156,9 @@ pub enum Error {
     ChangesGone(Box<ChangesGone>),
     /// The database was closed.
     Closed,
+    /// [`Maintenance::cancel`](crate::Maintenance::cancel) ended the operation. What it had finished
+    /// stays.
+    Cancelled,
     /// The database was opened read-only.
     ReadOnly,
     /// A sync of the log or the manifest failed, so earlier writes may not be on disk.
@@ -201,6 +206,7 @@ impl Error {
             Self::Changed { .. } => ErrorKind::Busy,
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Closed => ErrorKind::Closed,
+            Self::Cancelled => ErrorKind::Cancelled,
             Self::Poisoned(_) | Self::LockLost { .. } => ErrorKind::Poisoned,
             Self::Background(cause) => cause.kind(),
             Self::Internal { .. } => ErrorKind::Internal,
@@ -302,6 +308,7 @@ impl fmt::Display for Error {
             Self::Conflict { attempts } => conflict(f, *attempts),
             Self::ChangesGone(gone) => gone.fmt(f),
             Self::Closed => f.write_str("the database is closed; open it again"),
+            Self::Cancelled => f.write_str("cancelled; what was finished before stays"),
             Self::ReadOnly => f.write_str("the database is open read-only; open it for writing"),
             Self::Poisoned(cause) => write!(
                 f,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use terrane_policy::{Design, Forecast, KeyRange};
 
 use crate::batch::Op;
+use crate::cancel::Cancel;
 use crate::engine::{Tree, Write};
 use crate::error::{Error, Result};
 use crate::expiry::{end_after, stored};
@@ -265,7 +266,7 @@ impl Keyspace {
     /// The disk is full, the operating system refused an operation, or the database does not accept
     /// writes.
     pub fn flush(&self) -> Result<()> {
-        self.handle.engine.flush(std::slice::from_ref(&self.tree))
+        self.handle.engine.flush(std::slice::from_ref(&self.tree), None)
     }
 
     /// Compacts a range into the last level that contains any of its keys, and returns when that is
@@ -280,9 +281,16 @@ impl Keyspace {
     /// read, or the database does not accept writes.
     #[doc(alias = "compact")]
     pub fn compact_range(&self, range: impl KeyBounds) -> Result<()> {
+        self.compact(range, None)
+    }
+
+    pub(crate) fn compact(&self, range: impl KeyBounds, cancel: Option<&Cancel>) -> Result<()> {
         let (start, end) = bounds_of(&range);
         let range = KeyRange::new(&start, end.as_deref());
-        if range.is_empty() { Ok(()) } else { self.handle.engine.compact_range(&self.tree, &range) }
+        if range.is_empty() {
+            return Ok(());
+        }
+        self.handle.engine.compact_range(&self.tree, &range, cancel)
     }
 
     /// Returns the current tree.

@@ -39,6 +39,7 @@
 //! | follow the writes, for another database | [`Db::changes`], [`Options::keep_changes`] |
 //! | follow background activity | [`Options::on_event`], [`Db::events`] |
 //! | copy, inspect, verify, repair | [`Db::checkpoint`], [`inspect`] |
+//! | cancel long operations, see running jobs | [`Maintenance`], [`JobView`] |
 //! | test with crashes and faults | [`storage::MemoryStorage`], [`storage::FaultStorage`] |
 //!
 //! | feature | adds |
@@ -56,6 +57,7 @@
 mod asynchronous;
 mod batch;
 mod buffer;
+mod cancel;
 mod changes;
 mod checksum;
 mod clock;
@@ -81,9 +83,11 @@ pub mod inspect;
 mod io_budget;
 mod io_threads;
 mod iterator;
+mod job_view;
 mod keys;
 mod keyspace;
 mod log_directory;
+mod maintenance;
 mod manifest;
 mod memory_ledger;
 pub mod memtable;
@@ -133,8 +137,10 @@ pub use event::{
 pub use ingest::Ingest;
 pub use io_budget::IoBudget;
 pub use iterator::Iter;
+pub use job_view::{JobState, JobType, JobView};
 pub use keys::Keys;
 pub use keyspace::{Keyspace, KeyspaceOptions};
+pub use maintenance::Maintenance;
 pub use merge_operator::MergeOperator;
 pub use options::{
     Background, KeepChanges, OpenMode, OptionInfo, Options, ReadMode, WriteMode, WritePath,

@@ -112,7 +112,7 @@ impl Db {
     /// The disk is full, the operating system refused an operation, or the database does not accept
     /// writes.
     pub fn flush(&self) -> Result<()> {
-        self.engine().flush(&self.all_trees())
+        self.engine().flush(&self.all_trees(), None)
     }
 
     /// Makes all writes so far survive a power failure, except writes with [`Durability::None`].
@@ -141,7 +141,7 @@ impl Db {
     /// The disk is full, an unreadable table prevents a compaction, or the database does not accept
     /// writes.
     pub fn wait_for_compactions(&self) -> Result<()> {
-        self.engine().wait_for_compactions()
+        self.engine().wait_for_compactions(None)
     }
 
     /// Creates a copy of the database in another directory, which must be empty or not exist, or
@@ -167,7 +167,7 @@ impl Db {
     /// full, or the database does not accept writes.
     #[doc(alias = "backup")]
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<()> {
-        self.engine().checkpoint(dir.as_ref())
+        self.engine().checkpoint(dir.as_ref(), None)
     }
 
     /// Returns counters since the database was opened, and current sizes.

@@ -43,7 +43,7 @@ fn a_keyspace_dropped_before_its_compaction_begins_stops_nothing_else() {
         engine.parts.jobs.compactor.begin(&mut jobs, compaction)
     };
     db.drop_keyspace("dropped").unwrap();
-    let outcome = engine.parts.jobs.compactor.run_in_caller(tree, id, compaction);
+    let outcome = engine.parts.jobs.compactor.run_in_caller(tree, (id, compaction), None);
     assert!(matches!(outcome, Err(Error::Closed)), "{outcome:?}");
     assert!(tree.jobs().compactions.is_empty());
 }
@@ -70,7 +70,7 @@ fn a_flush_that_merges_waits_for_no_compaction() {
         engine.parts.jobs.compactor.begin(&mut jobs, compaction)
     };
     assert_eq!((flush("3"), flush("4")), (2, 2), "a new run, and a flush that merges with it");
-    engine.parts.jobs.compactor.run_in_caller(tree, id, compaction).unwrap();
+    engine.parts.jobs.compactor.run_in_caller(tree, (id, compaction), None).unwrap();
     assert_eq!(flush("5"), 1);
     assert_eq!(keyspace.get("key").unwrap().unwrap(), "5");
     let stats = db.stats();

@@ -62,7 +62,7 @@ use usage::Usage;
 use value_segments::ValueSegments;
 
 pub(crate) use covered::CoveredTables;
-pub(crate) use jobs::{JobId, LateDeletes, TreeJobs};
+pub(crate) use jobs::{JobId, LateDeletes, RunningCompaction, TreeJobs};
 pub(crate) use memtables::{memtable_config, new_memtable};
 pub(crate) use noted_values::NotedValue;
 pub(crate) use prepared::Preparation;

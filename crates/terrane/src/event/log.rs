@@ -140,8 +140,14 @@ impl EventLog {
 
     /// Returns the last events, oldest first.
     pub(crate) fn last(&self) -> Vec<LoggedEvent> {
+        self.after(0)
+    }
+
+    /// Returns those of the last events whose number is greater than `number`, oldest first.
+    pub(crate) fn after(&self, number: u64) -> Vec<LoggedEvent> {
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
-        ring.last.iter().cloned().collect()
+        let new = ring.last.iter().rev().take_while(|event| event.number > number).count();
+        ring.last.range(ring.last.len() - new..).cloned().collect()
     }
 }
 

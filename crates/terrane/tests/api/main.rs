@@ -30,6 +30,7 @@
 //! | `cache_warming` | blocks that flushes and compactions add to the cache |
 //! | `statistics` | counters and sizes are consistent |
 //! | `merge_threads` | subcompactions |
+//! | `maintenance` | operations that another thread cancels and watches |
 //! | `compaction_filters` | what filters do to values, and who sees it |
 //! | `compaction_reads` | which bytes compactions read |
 //! | `damaged_tables` | tables that compactions cannot read |
@@ -77,6 +78,7 @@ mod keyspaces;
 mod limits;
 mod lock_lost;
 mod log_files;
+mod maintenance;
 mod memtable_auto;
 mod merge_threads;
 mod merges;

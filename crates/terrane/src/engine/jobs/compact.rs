@@ -16,6 +16,7 @@ use super::merge_scope::MergeScope;
 use super::pacer::JobPacer;
 use super::picking::Picker;
 use super::record::{JobSummary, written_bytes};
+use crate::cancel::Cancel;
 use crate::clock::CpuLaps;
 use crate::compaction_filter::FilterCounts;
 use crate::engine::catalog::{Catalog, VersionEdit};
@@ -38,6 +39,8 @@ pub(crate) struct CompactionJob<'a> {
     tree: Arc<Tree>,
     compaction: Arc<Compaction>,
     pass: Pass<'a>,
+    /// Cancels the compaction, if a caller requested it and can.
+    cancel: Option<&'a Cancel>,
 }
 
 /// The result of a compaction.
@@ -129,7 +132,7 @@ impl Compactor {
         jobs.cursors.advance(&compaction);
         let (id, compaction) = self.begin(&mut jobs, compaction);
         let pass = self.gate.enter(id, merge, level);
-        Some(CompactionJob { id, tree: Arc::clone(tree), compaction, pass })
+        Some(CompactionJob { id, tree: Arc::clone(tree), compaction, pass, cancel: None })
     }
 
     /// Gives a compaction an id and registers it in the jobs of its tree. The caller then runs it.
@@ -148,8 +151,8 @@ impl Compactor {
     pub(crate) fn run_in_caller(
         &self,
         tree: &Arc<Tree>,
-        id: JobId,
-        compaction: Arc<Compaction>,
+        (id, compaction): (JobId, Arc<Compaction>),
+        cancel: Option<&Cancel>,
     ) -> Result<()> {
         let _caller = self.context.signals.enter_caller();
         if let Err(error) = self.context.health.check_open() {
@@ -159,16 +162,16 @@ impl Compactor {
         }
         let merge = self.picker.scheduler_view(tree, &tree.jobs(), &compaction);
         let pass = self.gate.enter(id, merge, compaction.from_level());
-        self.run(CompactionJob { id, tree: Arc::clone(tree), compaction, pass })
+        self.run(CompactionJob { id, tree: Arc::clone(tree), compaction, pass, cancel })
     }
 
     /// Runs a compaction to its end and removes it from the jobs of its tree.
     pub(crate) fn run(&self, job: CompactionJob<'_>) -> Result<()> {
-        let CompactionJob { id, tree, compaction, pass } = job;
+        let CompactionJob { id, tree, compaction, pass, cancel } = job;
         let _span = enter_job("compaction", tree.name());
         let is_retried = self.context.health.failure_of(JobKind::Compaction).is_some();
         let begun = (!is_retried).then(|| self.report_begin(&tree, &compaction));
-        let result = self.execute(&tree, &compaction, &pass);
+        let result = self.execute(&tree, &compaction, (&pass, cancel));
         drop(pass);
         tree.retired().drop_unused();
         if result.is_ok() || !is_retried {
@@ -194,7 +197,7 @@ impl Compactor {
         &self,
         tree: &Arc<Tree>,
         compaction: &Compaction,
-        pass: &Pass<'_>,
+        (pass, cancel): (&Pass<'_>, Option<&Cancel>),
     ) -> Result<JobRecord> {
         let start = Instant::now();
         let mut laps = CpuLaps::begin();
@@ -209,7 +212,8 @@ impl Compactor {
         }
         let mut paths = Vec::new();
         let mut outcome = CompactionResult::default();
-        let mut pacer = JobPacer::new(&self.context, &self.picker, tree, (compaction, shape), pass);
+        let mut pacer =
+            JobPacer::new(&self.context, &self.picker, tree, (compaction, shape), (pass, cancel));
         let filter = tree.functions.active_filter();
         // Before the snapshots are listed, and until the result is installed.
         let _filtering = filter.as_ref().map(|_| self.catalog.filtering.begin(tree));

@@ -16,6 +16,7 @@ mod budget;
 #[cfg(test)]
 mod tests;
 mod time;
+mod view;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -73,6 +74,8 @@ struct Entry {
     /// Bytes served, divided by the share at that time: virtual time.
     served: f64,
     turn: Turn,
+    /// For views of the job.
+    begun: view::Begun,
 }
 
 /// Whether a merge runs or waits.
@@ -176,7 +179,8 @@ impl Gate {
         let mut state = self.lock();
         let merge = ScheduledMerge { id, ..merge };
         let (share, served, turn) = (0.0, 0.0, Turn::Waiting);
-        state.merges.push(Entry { merge, level, share, served, turn });
+        let begun = view::Begun::now(&merge);
+        state.merges.push(Entry { merge, level, share, served, turn, begun });
         state.decide(self.slots);
         drop(state);
         self.time.note_change();
@@ -348,6 +352,7 @@ impl State {
         if entry.share > 0.0 {
             entry.served += done as f64 / entry.share;
         }
+        entry.begun.written_bytes += progress.written_bytes;
         self.bucket.take(progress.written_bytes);
         self.undecided_bytes += done;
         self.undecided_bytes as f64 >= self.at_most(DECIDE_EVERY_BYTES, DECIDE_EVERY_SECONDS)

@@ -7,6 +7,7 @@ use terrane_policy::{Compaction, TableInfo, TreeShape};
 
 use super::gate::{Pass, Progress, Stopped};
 use super::picking::Picker;
+use crate::cancel::{self, Cancel};
 use crate::engine::context::Context;
 use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
@@ -24,6 +25,9 @@ pub(super) struct JobPacer<'a> {
     pub(super) tree: &'a Tree,
     pub(super) compaction: &'a Compaction,
     pass: &'a Pass<'a>,
+    cancel: Option<&'a Cancel>,
+    /// The remaining input at the last report.
+    reported_bytes: u64,
     total_bytes: u64,
     total_entries: u64,
     entries: u64,
@@ -40,16 +44,19 @@ impl<'a> JobPacer<'a> {
         picker: &'a Picker,
         tree: &'a Tree,
         (compaction, shape): (&'a Compaction, &TreeShape),
-        pass: &'a Pass<'a>,
+        (pass, cancel): (&'a Pass<'a>, Option<&'a Cancel>),
     ) -> Self {
         let entries = |table: &Arc<TableInfo>| table.entries;
+        let total_bytes = CompactionCost::of(compaction, shape).bytes_rewritten;
         Self {
             context,
             picker,
             tree,
             compaction,
             pass,
-            total_bytes: CompactionCost::of(compaction, shape).bytes_rewritten,
+            cancel,
+            reported_bytes: total_bytes,
+            total_bytes,
             total_entries: compaction.tables().map(entries).sum(),
             entries: 0,
             looks_at_level: tree.design().scheduler.info().looks_at_levels,
@@ -61,7 +68,8 @@ impl<'a> JobPacer<'a> {
     /// Reports a chunk, and returns when the compaction may continue.
     ///
     /// # Errors
-    /// [`Error::Closed`] if the database is being closed or the tree was dropped.
+    /// [`Error::Closed`] if the database is being closed or the tree was dropped, and
+    /// [`Error::Cancelled`] if the caller cancelled the compaction.
     pub(super) fn proceed(&mut self, chunk: Chunk) -> Result<()> {
         self.entries += chunk.entries;
         let done = self.entries as f64 / self.total_entries.max(1) as f64;
@@ -73,9 +81,16 @@ impl<'a> JobPacer<'a> {
             self.refilled = self.picker.refilled(self.tree, &self.tree.jobs(), self.compaction);
             self.looked_at_bytes = remaining_bytes;
         }
+        if let Some(cancel) = self.cancel {
+            cancel.add_done(self.reported_bytes.saturating_sub(remaining_bytes));
+            self.reported_bytes = remaining_bytes;
+        }
         let (refilled, written_bytes) = (self.refilled, chunk.written_bytes);
         let progress = Progress { remaining_bytes, refilled, written_bytes };
-        let should_stop = || self.context.signals.is_stopping() || self.tree.is_dropped();
-        self.pass.proceed(progress, &should_stop).map_err(|Stopped| Error::Closed)
+        let is_cancelled = || cancel::is_cancelled(self.cancel);
+        let ends = || self.context.signals.is_stopping() || self.tree.is_dropped();
+        self.pass.proceed(progress, &|| ends() || is_cancelled()).map_err(|Stopped| {
+            if is_cancelled() && !ends() { Error::Cancelled } else { Error::Closed }
+        })
     }
 }

@@ -14,6 +14,7 @@
 //! | `threads` | starts and ends them |
 //! | `ingesting` | adds the tables of an ingest to a tree |
 //! | `waiting` | waits for jobs, or runs them |
+//! | `views` | the running jobs and the jobs that wait, for people |
 //!
 //! [`Background::Inline`]: crate::Background::Inline
 
@@ -26,6 +27,7 @@ mod outcome;
 mod poor_memtables;
 mod priority;
 mod threads;
+mod views;
 mod waiting;
 
 use std::sync::{Arc, Mutex};

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use self::target::Target;
 use super::copy_file::copy_file;
 use super::parts::Parts;
+use crate::cancel::{self, Cancel};
 use crate::engine::pipeline::{CompleteLog, write_panicked};
 use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
@@ -35,10 +36,10 @@ struct Cut {
 impl Parts {
     /// Creates a database in `dir`, which must not exist, or be empty, or contain an unfinished
     /// checkpoint.
-    pub(crate) fn checkpoint(&self, dir: &Path) -> Result<()> {
+    pub(crate) fn checkpoint(&self, dir: &Path, cancel: Option<&Cancel>) -> Result<()> {
         self.context.health.check_writable()?;
         let target = Target::begin(&*self.context.storage, dir)?;
-        match self.write_checkpoint(dir) {
+        match self.write_checkpoint(dir, cancel) {
             Ok(()) => target.finish(),
             Err(error) => {
                 target.abandon();
@@ -48,16 +49,16 @@ impl Parts {
         Ok(())
     }
 
-    fn write_checkpoint(&self, dir: &Path) -> Result<()> {
+    fn write_checkpoint(&self, dir: &Path, cancel: Option<&Cancel>) -> Result<()> {
         // From now on every write is logged, so that the flush and the log have all of them.
         let complete = CompleteLog::begin(&self.pipeline)?;
         // Flushed entries need not be copied from the log.
         let trees: Vec<Arc<Tree>> = self.catalog.trees().values().cloned().collect();
-        self.jobs.flush(&trees)?;
+        self.jobs.flush(&trees, cancel)?;
         self.pipeline.pin_log(true);
         let cut = self.cut();
         drop(complete);
-        let copied = cut.and_then(|cut| self.copy(&cut, dir));
+        let copied = cut.and_then(|cut| self.copy(&cut, dir, cancel));
         self.pipeline.pin_log(false);
         self.catalog.release_log();
         copied
@@ -85,23 +86,34 @@ impl Parts {
         })
     }
 
-    fn copy(&self, cut: &Cut, target: &Path) -> Result<()> {
+    fn copy(&self, cut: &Cut, target: &Path, cancel: Option<&Cancel>) -> Result<()> {
         let storage = &self.context.storage;
-        let keyspaces = cut.state.keyspaces.values();
-        let names = keyspaces.flat_map(|keyspace| {
-            let tables = keyspace.tables.values().map(|table| table.file.file_name());
-            tables.chain(keyspace.value_files.values().map(|file| file.name.file_name()))
-        });
-        for name in names {
+        let files = || {
+            let keyspaces = cut.state.keyspaces.values();
+            keyspaces.flat_map(|keyspace| {
+                let tables = keyspace.tables.values();
+                let tables = tables.map(|table| (table.file.file_name(), table.info.size_bytes));
+                let values = keyspace.value_files.values();
+                tables.chain(values.map(|file| (file.name.file_name(), file.size_bytes)))
+            })
+        };
+        let log_bytes = cut.log.iter().map(|segment| segment.bytes).sum::<u64>();
+        if let Some(cancel) = cancel {
+            cancel.begin(files().map(|(_, bytes)| bytes).sum::<u64>() + log_bytes);
+        }
+        for (name, bytes) in files() {
+            cancel::check(cancel)?;
             let (from, to) = (self.context.dir.join(&name), target.join(&name));
             if storage.hard_link(&from, &to).is_err() {
-                copy_file(&**storage, &from, &to, None)?;
+                copy_file(&**storage, (&from, &to), None, cancel)?;
+            } else if let Some(cancel) = cancel {
+                cancel.add_done(bytes);
             }
         }
         for segment in &cut.log {
             let name = segment.path.file_name().unwrap_or_default();
             let to = target.join(name);
-            copy_file(&**storage, &segment.path, &to, Some(segment.bytes))?;
+            copy_file(&**storage, (&segment.path, &to), Some(segment.bytes), cancel)?;
         }
         storage.sync_dir(target).map_err(|error| Error::io("sync", target, error))?;
         // The manifest is written last, because it makes the directory a database.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::cancel::{self, Cancel};
 use crate::error::{Error, Result};
 use crate::storage::{Access, Storage};
 use crate::wal::state_copy;
@@ -9,9 +10,9 @@ use crate::wal::state_copy;
 /// Copies a file, or its first `bytes` followed by zeros, and makes the copy durable.
 pub(super) fn copy_file(
     storage: &dyn Storage,
-    from: &Path,
-    to: &Path,
+    (from, to): (&Path, &Path),
     bytes: Option<u64>,
+    cancel: Option<&Cancel>,
 ) -> Result<()> {
     const CHUNK_BYTES: u64 = 1 << 20;
     let read = |error| Error::io("read", from, error);
@@ -24,6 +25,7 @@ pub(super) fn copy_file(
     let mut copy = storage.create(to, Access::Buffered).map_err(write)?;
     let mut at = 0;
     while at < len {
+        cancel::check(cancel)?;
         let mut chunk = vec![0; CHUNK_BYTES.min(len - at) as usize];
         source.read_at(at, &mut chunk).map_err(read)?;
         if let (0, Some(bytes)) = (at, bytes) {
@@ -31,6 +33,9 @@ pub(super) fn copy_file(
         }
         copy.append(&chunk).map_err(write)?;
         at += chunk.len() as u64;
+        if let Some(cancel) = cancel {
+            cancel.add_done(chunk.len() as u64);
+        }
     }
     if bytes.is_some() {
         // Zeros mark the end of a log.

@@ -238,7 +238,7 @@ impl Place<'_> {
         }
         self.remove_segments(to)?;
         for name in self.segments(from)? {
-            copy_file(storage, &from.join(&name), &to.join(&name), None)?;
+            copy_file(storage, (&from.join(&name), &to.join(&name)), None, None)?;
         }
         if to != dir {
             return complete(storage, to);

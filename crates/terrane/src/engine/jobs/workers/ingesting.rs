@@ -90,7 +90,7 @@ impl Jobs {
         let levels = loop {
             self.context.sync_dir()?;
             check_exists(&tree)?;
-            self.flush(std::slice::from_ref(&tree))?;
+            self.flush(std::slice::from_ref(&tree), None)?;
             let claim = self.claim_flush(&tree)?;
             match self.try_add(&tree, &mut ingest)? {
                 Attempt::Added(levels) => break levels,

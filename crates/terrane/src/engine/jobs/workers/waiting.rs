@@ -9,6 +9,7 @@ use terrane_policy::{
 
 use super::Jobs;
 use super::threads::PanicGuard;
+use crate::cancel::{self, Cancel};
 use crate::engine::context::{BackgroundFailure, JobKind};
 use crate::engine::tree::{JobId, Tree};
 use crate::error::{Error, Result};
@@ -58,7 +59,12 @@ impl Jobs {
     ///
     /// # Errors
     /// [`Error::DiskFull`] if a job of these kinds has failed with this error since the wait began.
-    fn wait_until(&self, kinds: &[JobKind], is_done: impl Fn() -> Result<bool>) -> Result<()> {
+    fn wait_until(
+        &self,
+        kinds: &[JobKind],
+        cancel: Option<&Cancel>,
+        is_done: impl Fn() -> Result<bool>,
+    ) -> Result<()> {
         let health = &self.context.health;
         let before = health.failures();
         loop {
@@ -67,6 +73,7 @@ impl Jobs {
                 return Ok(());
             }
             health.check_writable()?;
+            cancel::check(cancel)?;
             let mut failures = kinds.iter().filter_map(|kind| health.failure_of(*kind));
             let full = failures.find_map(|failure| match failure {
                 BackgroundFailure { error: error @ Error::DiskFull(_), number }
@@ -101,7 +108,7 @@ impl Jobs {
     }
 
     /// Flushes the memtables of trees. Returns when all their present entries are in tables.
-    pub(crate) fn flush(&self, trees: &[Arc<Tree>]) -> Result<()> {
+    pub(crate) fn flush(&self, trees: &[Arc<Tree>], cancel: Option<&Cancel>) -> Result<()> {
         self.context.health.check_writable()?;
         let mut targets = Vec::new();
         {
@@ -120,26 +127,37 @@ impl Jobs {
                 tree.is_dropped() || !is_left
             }))
         };
-        self.wait_until(&[JobKind::Flush], is_flushed)
+        self.wait_until(&[JobKind::Flush], cancel, is_flushed)
     }
 
     /// Compacts all entries in `range` into the last level that contains any of them, and collects the
     /// value files of the range that contain garbage then.
-    pub(crate) fn compact_range(&self, tree: &Arc<Tree>, range: &KeyRange) -> Result<()> {
-        self.flush(std::slice::from_ref(tree))?;
+    pub(crate) fn compact_range(
+        &self,
+        tree: &Arc<Tree>,
+        range: &KeyRange,
+        cancel: Option<&Cancel>,
+    ) -> Result<()> {
+        self.flush(std::slice::from_ref(tree), cancel)?;
         let mut files = value_files_of(tree, range);
-        self.compact_levels(tree, range)?;
+        self.compact_levels(tree, range, cancel)?;
         // A merge leaves garbage in the files of the values that it drops, and tables outside of the
         // range may refer to them as well.
         files.extend(value_files_of(tree, range));
-        self.collect_values(tree, &files.into_iter().collect::<Vec<_>>())
+        self.collect_values(tree, &files.into_iter().collect::<Vec<_>>(), cancel)
     }
 
-    fn compact_levels(&self, tree: &Arc<Tree>, range: &KeyRange) -> Result<()> {
+    fn compact_levels(
+        &self,
+        tree: &Arc<Tree>,
+        range: &KeyRange,
+        cancel: Option<&Cancel>,
+    ) -> Result<()> {
         let mut level = 0;
         loop {
             let seen = self.context.signals.done();
             self.context.health.check_writable()?;
+            cancel::check(cancel)?;
             let (job, is_last) = {
                 let mut jobs = tree.jobs();
                 let state = tree.state();
@@ -169,7 +187,7 @@ impl Jobs {
             };
             match job {
                 Some((id, compaction)) => {
-                    self.run_requested(tree, id, compaction)?;
+                    self.run_requested(tree, (id, compaction), cancel)?;
                     if is_last {
                         return Ok(());
                     }
@@ -183,10 +201,16 @@ impl Jobs {
 
     /// Moves the live values of those of `files` that contain garbage, so that the files are removed.
     /// Files stay if a table that refers to them cannot be read.
-    fn collect_values(&self, tree: &Arc<Tree>, files: &[ValueFileId]) -> Result<()> {
+    fn collect_values(
+        &self,
+        tree: &Arc<Tree>,
+        files: &[ValueFileId],
+        cancel: Option<&Cancel>,
+    ) -> Result<()> {
         while !files.is_empty() {
             let seen = self.context.signals.done();
             self.context.health.check_writable()?;
+            cancel::check(cancel)?;
             let job = {
                 let mut jobs = tree.jobs();
                 let state = tree.state();
@@ -208,7 +232,7 @@ impl Jobs {
                 job.map(|job| self.compactor.begin(&mut jobs, job))
             };
             match job {
-                Some((id, compaction)) => self.run_requested(tree, id, compaction)?,
+                Some((id, compaction)) => self.run_requested(tree, (id, compaction), cancel)?,
                 None => self.wait_or_work(seen)?,
             }
         }
@@ -219,11 +243,11 @@ impl Jobs {
     fn run_requested(
         &self,
         tree: &Arc<Tree>,
-        id: JobId,
-        compaction: Arc<Compaction>,
+        job: (JobId, Arc<Compaction>),
+        cancel: Option<&Cancel>,
     ) -> Result<()> {
         let _guard = PanicGuard::of_caller(&self.context, &self.catalog);
-        match self.compactor.run_in_caller(tree, id, compaction) {
+        match self.compactor.run_in_caller(tree, job, cancel) {
             Err(Error::Closed) if tree.is_dropped() => Ok(()),
             other => other,
         }
@@ -233,8 +257,9 @@ impl Jobs {
     ///
     /// # Errors
     /// [`Error::Corruption`] if a compaction is due but cannot run because a table is unreadable.
-    pub(crate) fn wait_for_compactions(&self) -> Result<()> {
-        self.wait_until(&[JobKind::Flush, JobKind::Drop, JobKind::Compaction], || {
+    pub(crate) fn wait_for_compactions(&self, cancel: Option<&Cancel>) -> Result<()> {
+        let kinds = [JobKind::Flush, JobKind::Drop, JobKind::Compaction];
+        self.wait_until(&kinds, cancel, || {
             let trees = self.catalog.trees();
             let mut damage = None;
             for tree in trees.values() {
