@@ -17,6 +17,9 @@ use crate::table::TableFileId;
 use crate::value_pointer::ValueFileName;
 use crate::wal::segment_file_number;
 
+/// The socket that the crate `terrane-control` serves, and its name before it is complete.
+const CONTROL_SOCKETS: [&str; 2] = ["control.sock", "control.sock.new"];
+
 /// Fails if the directory has files, none of which belongs to a database. Hidden files do not count,
 /// and neither do directories.
 pub(super) fn check(storage: &dyn Storage, dir: &Path) -> Result<()> {
@@ -40,6 +43,7 @@ pub(super) fn check(storage: &dyn Storage, dir: &Path) -> Result<()> {
 /// Returns true if a database, its log or its checkpoint has files of this name.
 fn is_own(name: &str) -> bool {
     [LOCK, READERS, CURRENT, CURRENT_NEW, CHECKPOINT].contains(&name)
+        || CONTROL_SOCKETS.contains(&name)
         || log_directory::is_pointer(name)
         || manifest_file_number(name).is_some()
         || segment_file_number(name).is_some()
