@@ -5,7 +5,7 @@ mod administration;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::engine::{Engine, Write};
+use crate::engine::{Engine, Write, destroy};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::iterator::Iter;
@@ -68,6 +68,32 @@ impl Options {
     pub fn open_read_only(&self, dir: impl AsRef<Path>) -> Result<Db> {
         let (engine, opened) = Engine::open_read_only(self, dir.as_ref())?;
         Db::new(Handle::new(engine, opened))
+    }
+
+    /// Removes the files of the database in a directory, and those of its log. The directories stay, and
+    /// so do other files in them. A removal that was interrupted can be repeated.
+    ///
+    /// Nobody may have the database open for writing. On Unix, processes that have it open read-only can
+    /// go on reading.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use terrane::{Db, Options};
+    /// Db::open(dir.path())?.close()?;
+    /// Options::new().destroy(dir.path())?;
+    /// assert!(Db::open_read_only(dir.path()).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Locked`](crate::ErrorKind::Locked): somebody has the database open for writing.
+    /// [`Invalid`](crate::ErrorKind::Invalid): there is no database, or the directory of its log is missing.
+    /// [`Io`](crate::ErrorKind::Io): the operating system refused an operation; some files may be left.
+    #[doc(alias("remove_database", "drop_database", "DestroyDB"))]
+    pub fn destroy(&self, dir: impl AsRef<Path>) -> Result<()> {
+        destroy(&*self.components.storage, dir.as_ref())
     }
 }
 

@@ -39,7 +39,7 @@ mod write;
 pub(crate) use context::Context;
 pub(crate) use filtering::KeptStates;
 pub(crate) use jobs::IngestTables;
-pub(crate) use life::Opened;
+pub(crate) use life::{Opened, destroy};
 pub(crate) use pipeline::{Following, WrittenKeys};
 pub(crate) use read::{AsOf, Collected, NewerVersions, ReadView, Reader};
 pub(crate) use tree::{Tree, memtable_config, pressure_of};

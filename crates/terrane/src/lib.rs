@@ -40,6 +40,7 @@
 //! | follow background activity | [`Options::on_event`], [`Db::events`] |
 //! | copy, inspect, verify, repair | [`Db::checkpoint`], [`inspect`] |
 //! | cancel long operations, see running jobs | [`Maintenance`], [`JobView`] |
+//! | remove | [`Options::destroy`] |
 //! | test with crashes and faults | [`storage::MemoryStorage`], [`storage::FaultStorage`] |
 //!
 //! | feature | adds |

@@ -10,11 +10,13 @@
 //! | `open` | from a directory to a running database |
 //! | `open_read_only` | from a directory that a writer may be changing to a database for reading |
 //! | `close` | from a running database to files |
+//! | `destroy` | removes the files of a database |
 //! | `checkpoint` | a second database with the same contents |
 
 mod checkpoint;
 mod close;
 mod copy_file;
+mod destroy;
 mod foreign_files;
 mod log_home;
 mod open;
@@ -22,6 +24,7 @@ mod open_read_only;
 mod parts;
 mod recover;
 
+pub(crate) use destroy::destroy;
 pub(crate) use open::open;
 pub(crate) use open_read_only::open_read_only;
 pub(crate) use parts::{Opened, Parts};

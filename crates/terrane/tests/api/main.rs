@@ -3,6 +3,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `open`, `options`, `close` | the life of a handle; locks; stored options |
+//! | `destroy` | the removal of a database, also of an interrupted one |
 //! | `opening_designs` | designs and options of openings that create or change a database |
 //! | `related_files` | damage that only several files show together |
 //! | `repair` | a database repaired after each kind of damage that opening refuses |
@@ -60,6 +61,7 @@ mod delete_persistence;
 mod deleted_bytes;
 mod deletes;
 mod designs;
+mod destroy;
 mod direct_io;
 mod disk_full;
 mod dropped_tables;

@@ -41,7 +41,7 @@ pub(super) fn check(storage: &dyn Storage, dir: &Path) -> Result<()> {
 }
 
 /// Returns true if a database, its log or its checkpoint has files of this name.
-fn is_own(name: &str) -> bool {
+pub(super) fn is_own(name: &str) -> bool {
     [LOCK, READERS, CURRENT, CURRENT_NEW, CHECKPOINT].contains(&name)
         || CONTROL_SOCKETS.contains(&name)
         || log_directory::is_pointer(name)
