@@ -1,0 +1,52 @@
+//! A local socket through which other processes watch and maintain an open Terrane database.
+//!
+//! Only one process at a time has a database open for writing. With one line it lets others of the same
+//! user in, such as the command `terrane`:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let db = terrane::Db::open(dir.path())?;
+//! let _control = terrane_control::ControlSocket::serve(&db)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Then `terrane top DIR`, `terrane checkpoint DIR COPY` and others work while the process runs. The
+//! socket is the file `control.sock` in the directory of the database. Only the user of the process and
+//! root can connect. `docs/control.md` describes requests and messages.
+//!
+//! | to | use |
+//! |---|---|
+//! | serve a database | [`ControlSocket`] |
+//! | ask the process that has it open | [`Client`] |
+//! | do the same on a database of this process | [`execute`] |
+//! | take samples for a display | [`Sampler`], [`Sample`](sample::Sample) |
+//!
+//! Unix only; elsewhere nothing is served.
+
+mod bytes;
+#[cfg(not(unix))]
+mod elsewhere;
+mod execute;
+mod failure;
+mod protocol;
+pub mod sample;
+mod sampler;
+#[cfg(unix)]
+mod unix;
+mod watch;
+
+pub use bytes::Bytes;
+#[cfg(not(unix))]
+pub use elsewhere::{Client, ControlSocket};
+pub use execute::execute;
+pub use failure::Failure;
+pub use protocol::{
+    Compacted, CurrentOptions, DesignForecast, EventItem, Format, Info, Item, KeyspaceInfo,
+    Message, PROTOCOL, Progress, Reply, Request, TreeCosts,
+};
+pub use sampler::Sampler;
+#[cfg(unix)]
+pub use unix::{Client, ControlSocket};
+pub use watch::{Interest, Watch};
