@@ -2,14 +2,27 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// Returns the hash of the executable as 16 hexadecimal digits; zeros if it cannot be read.
+/// The file that contains the code, if that is not the executable.
+static FILE: OnceLock<PathBuf> = OnceLock::new();
+
+/// Names the file that contains this code, for a library in a program such as an interpreter. Has an effect
+/// once, before the first call of [`hash`].
+pub fn set_file(path: PathBuf) {
+    // The first file stays: results of one process have one program.
+    let _ = FILE.set(path);
+}
+
+/// Returns the hash of the program as 16 hexadecimal digits; zeros if it cannot be read. The program is the
+/// executable, unless [`set_file`] named another file.
 #[must_use]
 pub fn hash() -> &'static str {
     static HASH: OnceLock<String> = OnceLock::new();
     HASH.get_or_init(|| {
-        let file = std::env::current_exe().and_then(File::open);
+        let path = FILE.get().map_or_else(std::env::current_exe, |path| Ok(path.clone()));
+        let file = path.and_then(File::open);
         let hash = file.ok().and_then(|file| fnv(BufReader::with_capacity(1 << 16, file)));
         format!("{:016x}", hash.unwrap_or(0))
     })

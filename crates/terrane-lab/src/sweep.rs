@@ -18,7 +18,7 @@ mod plan;
 mod results;
 
 pub use experiment::{Player, SweepExperiment};
-pub use plan::{experiments, tables};
+pub use plan::{experiments, tables, tables_of};
 pub use results::{ResultLine, ResultsFile, read};
 
 use std::path::Path;

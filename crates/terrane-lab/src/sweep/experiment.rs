@@ -145,6 +145,11 @@ impl SweepExperiment {
         words.join(" ")
     }
 
+    /// Returns the parameters, from which [`Self::of`] builds the same experiment.
+    pub fn parameters(&self) -> &BTreeMap<String, String> {
+        &self.parameters
+    }
+
     /// Returns the number of operations.
     pub fn operations(&self) -> u64 {
         match &self.work {

@@ -25,6 +25,15 @@ pub fn tables(plan: Option<&Path>, set: &[String]) -> Result<Vec<Table>> {
     } else if set.is_empty() {
         return Err(usage("expected a plan or --set; see 'terrane sweep --help'"));
     }
+    tables_of(common, set)
+}
+
+/// Returns the tables of parameters of a plan that was read, as [`tables`] does.
+///
+/// # Errors
+///
+/// If it is not a plan.
+pub fn tables_of(mut common: Table, set: &[String]) -> Result<Vec<Table>> {
     let given = common.remove("experiments");
     let listed = match given {
         None => vec![Table::new()],
@@ -123,6 +132,23 @@ mod tests {
         assert_ne!(all[0].key(1), all[0].key(2));
         assert_eq!(all[0].key(1), made(text, Player::Engine).unwrap()[0].key(1));
         assert_ne!(all[0].key(1), made(text, Player::Simulator).unwrap()[0].key(1));
+    }
+
+    #[test]
+    fn parameters_build_the_same_experiment() {
+        for one in made("design = 'tiering'\nT = [2, 4]\nnum = 1000", Player::Engine).unwrap() {
+            let again = SweepExperiment::of(one.parameters().clone(), Player::Engine).unwrap();
+            assert_eq!(again.key(3), one.key(3));
+        }
+    }
+
+    #[test]
+    fn tables_that_were_read_are_those_of_a_file() {
+        let text = "num = 10\n[[experiments]]\ndesign = 'leveling'\n[[experiments]]\nT = 4";
+        let read = tables_of(text.parse().unwrap(), &["seed=1|2".to_owned()]).unwrap();
+        assert_eq!(read.len(), 2);
+        assert!(read.iter().all(|table| table.contains_key("num") && table.contains_key("seed")));
+        assert!(tables_of("experiments = 3".parse().unwrap(), &[]).is_err());
     }
 
     #[test]
