@@ -12,6 +12,7 @@ const PUBLISHED: &[&str] = &[
     "terrane-workload",
     "terrane-sim",
     "terrane-lab",
+    "terrane-server",
     "terrane-cli",
 ];
 

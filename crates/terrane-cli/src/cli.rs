@@ -18,6 +18,7 @@ use crate::commands::load::LoadArgs;
 use crate::commands::options::OptionsArgs;
 use crate::commands::repair::RepairArgs;
 use crate::commands::replay::ReplayArgs;
+use crate::commands::serve::ServeArgs;
 use crate::commands::shell::ShellArgs;
 use crate::commands::simulate::SimulateArgs;
 use crate::commands::stability::StabilityArgs;
@@ -48,6 +49,7 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     Workload(WorkloadArgs),
     Shell(ShellArgs),
+    Serve(Box<ServeArgs>),
     Cs265(Cs265Args),
     Load(LoadArgs),
     Dump(DumpArgs),
@@ -110,6 +112,7 @@ impl Command {
             Self::Replay(args) => args.run(),
             Self::Workload(args) => args.run(),
             Self::Shell(args) => args.run(),
+            Self::Serve(args) => args.run(),
             Self::Cs265(args) => args.run(),
             Self::Load(args) => args.run(),
             Self::Dump(args) => args.run(),

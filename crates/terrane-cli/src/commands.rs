@@ -15,6 +15,7 @@ pub(crate) mod load;
 pub(crate) mod options;
 pub(crate) mod repair;
 pub(crate) mod replay;
+pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod simulate;
 pub(crate) mod stability;

@@ -1,0 +1,117 @@
+//! `terrane serve`: a database for clients of Redis.
+//!
+//! | module | one line |
+//! |---|---|
+//! | [`arguments`] | the flags, and the settings made from them |
+
+mod arguments;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use terrane::Db;
+use terrane_server::{Handle, Report, Server};
+
+use self::arguments::ServeArguments;
+use crate::engine_flags::EngineFlags;
+use crate::exit::Exit;
+use crate::output;
+use terrane_lab::interrupt::INTERRUPTED;
+use terrane_lab::{human, spec};
+
+const EXAMPLES: &str = "\
+Examples:
+  terrane serve ./db
+  terrane serve ./db --listen 127.0.0.1:7000 --durability sync
+  terrane serve ./db --unix-socket /run/terrane/socket
+  terrane serve ./db --listen 0.0.0.0:6379 --users users.txt
+  redis-cli set user:1 Ada
+
+A file of users has a line for each: name, password, access. The access is read
+or write, a colon, and the keyspaces: `app s3cret write:default,db2`, or * for all.
+
+SIGTERM and Ctrl-C finish the commands that have arrived, and close the database; the
+second one ends the process at once.";
+
+/// Serve a database to clients of Redis, over TCP and Unix sockets
+///
+/// Strings, keys, expiry, bits, transactions and administration work as in Redis. Keys are stored as they
+/// are: database 0 is the keyspace `default`, database 3 the keyspace `db3`. The database is created if it
+/// does not exist. The durability says what an answer to a write means: with `sync`, the write survives a
+/// power failure, and writes that arrive together share a sync.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ServeArgs {
+    /// The directory of the database
+    db: PathBuf,
+
+    /// The design of a new database; see `terrane design list`
+    #[arg(long, value_name = "SPEC")]
+    design: Option<String>,
+
+    #[command(flatten)]
+    serve: ServeArguments,
+
+    #[command(flatten)]
+    engine: EngineFlags,
+}
+
+impl ServeArgs {
+    /// Serves the database until a signal or a client ends the server.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let config = self.serve.config()?;
+        let mut options = self.engine.options()?;
+        if let Some(text) = &self.design {
+            options = options.design(spec::parse(text)?);
+        }
+        let db = options.open(&self.db)?;
+        let served = self.serve(&db, config);
+        let closed = db.close();
+        let report = served?;
+        closed?;
+        let Report { connections, commands, uptime, .. } = report;
+        let commands = human::counted(commands, "command");
+        let connections = human::counted(connections, "connection");
+        let _ = writeln!(
+            io::stderr(),
+            "closed the database after {commands} of {connections} in {}",
+            human::duration(uptime)
+        );
+        Ok(Exit::Done)
+    }
+
+    fn serve(&self, db: &Db, config: terrane_server::Config) -> Result<Report> {
+        let server = Server::bind(db.clone(), config)?;
+        end_on_signal(server.handle())?;
+        self.print_banner(&server)?;
+        Ok(server.run()?)
+    }
+
+    fn print_banner(&self, server: &Server) -> Result<()> {
+        let mut out = output::text();
+        let db = server.database();
+        let tcp = server.addresses().into_iter().map(|address| address.to_string());
+        let unix = self.serve.unix_socket().map(|path| path.display().to_string());
+        let addresses: Vec<String> = tcp.chain(unix).collect();
+        writeln!(out, "database    {}", db.path().display())?;
+        writeln!(out, "durability  {}", db.durability())?;
+        writeln!(out, "listening   {}", addresses.join(", "))?;
+        out.flush()?;
+        Ok(())
+    }
+}
+
+/// Ends the server on the first signal, and the process on the second one.
+fn end_on_signal(server: Handle) -> Result<()> {
+    let is_ending = AtomicBool::new(false);
+    ctrlc::set_handler(move || {
+        if is_ending.swap(true, Ordering::SeqCst) {
+            std::process::exit(INTERRUPTED);
+        }
+        server.end();
+    })
+    .context("cannot handle signals")
+}

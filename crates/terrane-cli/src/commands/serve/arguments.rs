@@ -1,0 +1,138 @@
+//! The flags of `terrane serve`, and the settings made from them.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use terrane_server::{Config, Limits, Users};
+
+use terrane_lab::quantity::{bytes_in, count_in, some_time};
+
+/// The port of Redis.
+const DEFAULT_ADDRESS: &str = "127.0.0.1:6379";
+
+const LIMITS: &str = "Limits";
+
+/// Where to listen, who may connect, and limits.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServeArguments {
+    /// Listen on this address; repeatable. Port 0 is any free one [default: 127.0.0.1:6379, unless
+    /// there is a Unix socket]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Vec<SocketAddr>,
+
+    /// Listen on a Unix socket that only this user may use
+    #[arg(long, value_name = "PATH")]
+    unix_socket: Option<PathBuf>,
+
+    /// The password of every client. Other users of this host can see the arguments of a process;
+    /// `--users` avoids that
+    #[arg(long, value_name = "TEXT", conflicts_with = "users")]
+    password: Option<String>,
+
+    /// The file of users: names, passwords and access
+    #[arg(long, value_name = "FILE")]
+    users: Option<PathBuf>,
+
+    /// Listen on addresses that other hosts can reach without a password
+    #[arg(long)]
+    insecure: bool,
+
+    /// The number of databases for SELECT
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = count_in::<usize>(1..=10_000))]
+    databases: usize,
+
+    /// The threads that serve connections [default: one per core, at most 4]
+    #[arg(long, value_name = "N", value_parser = count_in::<usize>(1..=256))]
+    workers: Option<usize>,
+
+    /// Record commands that take at least this time in the slow log
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = some_time)]
+    slow_command: Duration,
+
+    /// The number of connections
+    #[arg(long, value_name = "N", default_value_t = 10_000, help_heading = LIMITS,
+          value_parser = count_in::<usize>(1..=1_000_000))]
+    max_connections: usize,
+
+    /// The size of a request
+    #[arg(long, value_name = "BYTES", default_value = "256MiB", help_heading = LIMITS,
+          value_parser = bytes_in::<usize>(1024..=4_000_000_000))]
+    max_request: usize,
+
+    /// The size of one argument of a request, and of a value
+    #[arg(long, value_name = "BYTES", default_value = "128MiB", help_heading = LIMITS,
+          value_parser = bytes_in::<usize>(1024..=1 << 30))]
+    max_argument: usize,
+
+    /// The arguments of a request
+    #[arg(long, value_name = "N", default_value = "1_048_576", help_heading = LIMITS,
+          value_parser = count_in::<usize>(16..=100_000_000))]
+    max_arguments: usize,
+
+    /// The replies that a client may leave unread before it is disconnected
+    #[arg(long, value_name = "BYTES", default_value = "256MiB", help_heading = LIMITS,
+          value_parser = bytes_in::<usize>(64 << 10..=1 << 40))]
+    max_output: usize,
+
+    /// The buffers of all connections
+    #[arg(long, value_name = "BYTES", default_value = "1GiB", help_heading = LIMITS,
+          value_parser = bytes_in::<usize>(1 << 20..=1 << 40))]
+    max_buffers: usize,
+
+    /// Close connections without requests for this time [default: never]
+    #[arg(long, value_name = "TIME", help_heading = LIMITS, value_parser = some_time)]
+    idle_timeout: Option<Duration>,
+
+    /// Disconnect a client that reads none of its replies for this time
+    #[arg(long, value_name = "TIME", default_value = "60s", help_heading = LIMITS,
+          value_parser = some_time)]
+    slow_client_timeout: Duration,
+}
+
+impl ServeArguments {
+    /// Returns the path of the Unix socket.
+    pub(super) fn unix_socket(&self) -> Option<&Path> {
+        self.unix_socket.as_deref()
+    }
+
+    /// Returns the settings of the server.
+    pub(super) fn config(&self) -> Result<Config> {
+        let mut listen = self.listen.clone();
+        if listen.is_empty() && self.unix_socket.is_none() {
+            listen.push(DEFAULT_ADDRESS.parse()?);
+        }
+        Ok(Config {
+            listen,
+            unix_socket: self.unix_socket.clone(),
+            workers: self.workers.unwrap_or(0),
+            databases: self.databases,
+            users: self.users()?,
+            insecure: self.insecure,
+            slow_command: Some(self.slow_command),
+            limits: Limits {
+                connections: self.max_connections,
+                request_bytes: self.max_request,
+                bulk_bytes: self.max_argument,
+                arguments: self.max_arguments,
+                output_bytes: self.max_output,
+                buffer_bytes: self.max_buffers,
+                idle: self.idle_timeout,
+                slow_client: self.slow_client_timeout,
+            },
+            ..Config::default()
+        })
+    }
+
+    fn users(&self) -> Result<Users> {
+        if let Some(password) = &self.password {
+            return Ok(Users::with_password(password));
+        }
+        let Some(path) = &self.users else { return Ok(Users::default()) };
+        let text = std::fs::read_to_string(path);
+        let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+        text.parse().with_context(|| format!("cannot use {}", path.display()))
+    }
+}

@@ -1,0 +1,44 @@
+//! The commands, a family of them per file. `dispatch` finds and runs the command of a request.
+//!
+//! A new command is a function `fn(&mut Call) -> Outcome` and a line in the list of its family: name,
+//! arity, flags, keys, summary. Everything else follows from the line: the check of arguments, the locks of
+//! keys, permissions, `MULTI`, and the answers of `COMMAND`. A new family is a file and a line in
+//! [`FAMILIES`].
+
+mod bits;
+mod client;
+mod connection;
+mod diagnostics;
+mod dispatch;
+mod expiry;
+mod info;
+mod integers;
+mod introspection;
+mod keys;
+mod scan;
+mod server;
+mod settings;
+mod strings;
+mod transactions;
+
+use crate::catalogue::Family;
+
+pub(crate) use dispatch::{Work, run_request};
+
+/// All families of commands.
+pub(crate) const FAMILIES: &[Family] = &[
+    bits::FAMILY,
+    client::FAMILY,
+    connection::FAMILY,
+    diagnostics::FAMILY,
+    expiry::FAMILY,
+    info::FAMILY,
+    integers::FAMILY,
+    introspection::FAMILY,
+    keys::FAMILY,
+    scan::FAMILY,
+    server::FAMILY,
+    settings::FAMILY,
+    strings::FAMILY,
+    transactions::FAMILY,
+];

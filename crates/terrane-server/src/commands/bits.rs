@@ -1,0 +1,217 @@
+//! Bits of values.
+
+use crate::call::{Call, Outcome, SYNTAX, integer};
+use crate::catalogue::{FAST, Family, GROWS, ONE_KEY, READ, WRITE, command, keys};
+use crate::commands::strings::check_len;
+
+pub(super) const FAMILY: Family = Family {
+    group: "bitmap",
+    commands: &[
+        command(
+            "setbit",
+            4,
+            WRITE | GROWS,
+            ONE_KEY,
+            "Sets a bit, and returns the old one.",
+            setbit,
+        ),
+        command("getbit", 3, READ | FAST, ONE_KEY, "Returns a bit.", getbit),
+        command("bitcount", -2, READ, ONE_KEY, "Counts the bits that are set.", bitcount),
+        command("bitpos", -3, READ, ONE_KEY, "Finds the first bit of a kind.", bitpos),
+        command("bitop", -4, WRITE | GROWS, keys(2, -1, 1), "Combines the bits of values.", bitop),
+    ],
+};
+
+const BAD_OFFSET: &str = "ERR bit offset is not an integer or out of range";
+
+/// Returns the position of a bit as a byte and the mask in it.
+fn bit_position(call: &Call<'_, '_>) -> Outcome<(usize, u8)> {
+    let offset = integer(call.argument(2)).and_then(|offset| usize::try_from(offset).ok());
+    let offset = offset.filter(|offset| *offset < 1 << 32).ok_or(BAD_OFFSET)?;
+    Ok((offset / 8, 0x80 >> (offset % 8)))
+}
+
+fn setbit(call: &mut Call<'_, '_>) -> Outcome {
+    let (db, key) = (call.db(), call.key());
+    let (byte, mask) = bit_position(call)?;
+    let is_set = match call.argument(3) {
+        b"0" => false,
+        b"1" => true,
+        _ => return Err("ERR bit is not an integer or out of range".into()),
+    };
+    check_len(call, byte + 1)?;
+    let (mut value, end) = call.owned_value(key)?;
+    value.resize(value.len().max(byte + 1), 0);
+    let target = value.get_mut(byte).ok_or(BAD_OFFSET)?;
+    let was_set = *target & mask != 0;
+    *target = if is_set { *target | mask } else { *target & !mask };
+    call.store.put(db, key, &value, end)?;
+    call.reply.integer(i64::from(was_set));
+    Ok(())
+}
+
+fn getbit(call: &mut Call<'_, '_>) -> Outcome {
+    let (byte, mask) = bit_position(call)?;
+    let value = call.store.get(call.db(), call.key())?;
+    let byte = value.as_deref().and_then(|value| value.get(byte)).copied().unwrap_or(0);
+    call.reply.integer(i64::from(byte & mask != 0));
+    Ok(())
+}
+
+/// A range of bits: the first one, and the number of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct BitRange {
+    first: u64,
+    len: u64,
+}
+
+/// Parses `first [last [BYTE | BIT]]` at `index`, for a value of `bytes` bytes.
+fn bit_range(call: &Call<'_, '_>, index: usize, bytes: usize) -> Outcome<BitRange> {
+    let all = BitRange { first: 0, len: bytes as u64 * 8 };
+    if call.arguments.get(index).is_none() {
+        return Ok(all);
+    }
+    let first = call.integer(index)?;
+    let has_last = call.arguments.get(index + 1).is_some();
+    let last = if has_last { call.integer(index + 1)? } else { -1 };
+    let counts_bits = match call.arguments.get(index + 2) {
+        None => false,
+        Some(_) if call.is(index + 2, "byte") => false,
+        Some(_) if call.is(index + 2, "bit") => true,
+        Some(_) => return Err(SYNTAX.into()),
+    };
+    if call.arguments.len() > index + 3 {
+        return Err(SYNTAX.into());
+    }
+    let unit: u64 = if counts_bits { 1 } else { 8 };
+    Ok(bits_between(first, last, all.len / unit, unit))
+}
+
+/// Returns the bits of the units from `first` to `last`; negative numbers count from the end.
+fn bits_between(first: i64, last: i64, units: u64, bits_per_unit: u64) -> BitRange {
+    let none = BitRange { first: 0, len: 0 };
+    let units = i64::try_from(units).unwrap_or(i64::MAX);
+    if first < 0 && last < 0 && first > last {
+        return none;
+    }
+    let from_start = |at: i64| if at < 0 { units.saturating_add(at).max(0) } else { at };
+    let (first, last) = (from_start(first), from_start(last).min(units - 1));
+    if first > last {
+        return none;
+    }
+    let (first, last) = (first.unsigned_abs(), last.unsigned_abs());
+    BitRange { first: first * bits_per_unit, len: (last - first + 1) * bits_per_unit }
+}
+
+/// Returns the bytes of a range with the bits outside of it replaced by `fill`.
+fn masked(value: &[u8], range: BitRange, fill: bool) -> impl Iterator<Item = (u64, u8)> {
+    let end = range.first + range.len;
+    let bytes = (range.first / 8) as usize..(end.div_ceil(8) as usize).min(value.len());
+    bytes.map(move |at| {
+        let start = at as u64 * 8;
+        let before = range.first.saturating_sub(start).min(8) as u32;
+        let after = (start + 8).saturating_sub(end).min(8) as u32;
+        let outside = !(0xFF_u32 >> before) | ((1_u32 << after) - 1);
+        let outside = outside as u8;
+        let byte = value.get(at).copied().unwrap_or(0);
+        (start, if fill { byte | outside } else { byte & !outside })
+    })
+}
+
+fn bitcount(call: &mut Call<'_, '_>) -> Outcome {
+    if call.arguments.len() == 3 {
+        return Err(SYNTAX.into());
+    }
+    let value = call.store.get(call.db(), call.key())?;
+    let value = value.as_deref().unwrap_or_default();
+    let range = bit_range(call, 2, value.len())?;
+    let count: u64 =
+        masked(value, range, false).map(|(_, byte)| u64::from(byte.count_ones())).sum();
+    call.reply.integer(i64::try_from(count).unwrap_or(i64::MAX));
+    Ok(())
+}
+
+fn bitpos(call: &mut Call<'_, '_>) -> Outcome {
+    let wants_set = match call.argument(2) {
+        b"0" => false,
+        b"1" => true,
+        _ => return Err("ERR The bit argument must be 1 or 0.".into()),
+    };
+    let value = call.store.get(call.db(), call.key())?;
+    let Some(value) = value.as_deref() else {
+        call.reply.integer(if wants_set { -1 } else { 0 });
+        return Ok(());
+    };
+    let range = bit_range(call, 3, value.len())?;
+    let found = masked(value, range, !wants_set).find_map(|(start, byte)| {
+        let zeros = if wants_set { byte } else { !byte }.leading_zeros();
+        (zeros < 8).then(|| start + u64::from(zeros))
+    });
+    // Without an explicit end, a value is followed by bits that are not set.
+    let has_end = call.arguments.len() > 4;
+    let position = match found {
+        Some(position) => i64::try_from(position).unwrap_or(i64::MAX),
+        None if !wants_set && !has_end && range.len > 0 => {
+            i64::try_from(value.len() * 8).unwrap_or(i64::MAX)
+        }
+        None => -1,
+    };
+    call.reply.integer(position);
+    Ok(())
+}
+
+fn bitop(call: &mut Call<'_, '_>) -> Outcome {
+    let operation: fn(u8, u8) -> u8 = match call.argument(1).to_ascii_lowercase().as_slice() {
+        b"and" => |a, b| a & b,
+        b"or" => |a, b| a | b,
+        b"xor" => |a, b| a ^ b,
+        b"not" if call.arguments.len() > 4 => {
+            return Err("ERR BITOP NOT must be called with a single source key.".into());
+        }
+        b"not" => |a, _| !a,
+        _ => return Err(SYNTAX.into()),
+    };
+    let is_not = call.is(1, "not");
+    let (db, target) = (call.db(), call.argument(2));
+    let values = call.store.get_all(db, call.arguments.from(3))?;
+    let value_len = |value: &Option<terrane::Value>| value.as_ref().map_or(0, |value| value.len());
+    let len = values.iter().map(value_len).max().unwrap_or(0);
+    let mut result: Vec<u8> =
+        values.first().and_then(Option::as_deref).unwrap_or_default().to_vec();
+    result.resize(len, 0);
+    let others = if is_not { &values[..] } else { values.get(1..).unwrap_or_default() };
+    for other in others {
+        let other = other.as_deref().unwrap_or_default();
+        for (at, byte) in result.iter_mut().enumerate() {
+            *byte = operation(*byte, other.get(at).copied().unwrap_or(0));
+        }
+    }
+    if result.is_empty() {
+        call.store.delete(db, target)?;
+    } else {
+        call.store.put(db, target, &result, None)?;
+    }
+    call.reply.count(len);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_bits_are_masked() {
+        let count = |first, last, unit| {
+            let value = [0xFF, 0xF0, 0x0F];
+            let range = bits_between(first, last, 24 / unit, unit);
+            masked(&value, range, false).map(|(_, byte)| byte.count_ones()).sum::<u32>()
+        };
+        assert_eq!(count(0, -1, 8), 16);
+        assert_eq!(count(1, 1, 8), 4);
+        assert_eq!(count(5, 30, 1), 3 + 4 + 4);
+        assert_eq!(count(-5, -1, 1), 4);
+        assert_eq!(count(3, 3, 1), 1);
+        assert_eq!(count(2, 1, 8), 0);
+        assert_eq!(count(7, 8, 1), 2);
+    }
+}

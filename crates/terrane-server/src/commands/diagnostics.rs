@@ -1,0 +1,116 @@
+//! Looking for problems: slow commands, sizes of values, pauses.
+
+use std::time::Instant;
+
+use crate::call::{Call, Outcome, SYNTAX};
+use crate::catalogue::{ADMIN, Family, NO_KEYS, NO_MULTI, READ, command, keys};
+use crate::commands::dispatch::{unknown_subcommand, wrong_subcommand_arity};
+use crate::session::Next;
+
+pub(super) const FAMILY: Family = Family {
+    group: "server",
+    commands: &[
+        command("slowlog", -2, ADMIN, NO_KEYS, "Returns the commands that took longest.", slowlog),
+        command("latency", -2, ADMIN, NO_KEYS, "Returns no events: INFO has the stalls.", latency),
+        command("debug", -2, ADMIN | NO_MULTI, NO_KEYS, "Pauses the connection.", debug),
+        command("object", -2, READ, keys(2, 2, 1), "Describes a value.", object),
+        command("memory", -2, READ, keys(2, 2, 1), "Estimates the memory of a value.", memory),
+    ],
+};
+
+fn slowlog(call: &mut Call<'_, '_>) -> Outcome {
+    match (call.argument(1).to_ascii_lowercase().as_slice(), call.arguments.len()) {
+        (b"get", 2 | 3) => {
+            let count = if call.arguments.len() == 3 { call.integer(2)? } else { 10 };
+            if count < -1 {
+                return Err("ERR count should be greater than or equal to -1".into());
+            }
+            let newest = call.shared.slow_log.newest(usize::try_from(count).unwrap_or(usize::MAX));
+            call.reply.array(newest.len());
+            for slow in newest {
+                call.reply.array(6);
+                for number in [slow.id, slow.at, slow.micros] {
+                    call.reply.integer(i64::try_from(number).unwrap_or(i64::MAX));
+                }
+                call.reply.array(slow.arguments.len());
+                slow.arguments.iter().for_each(|argument| call.reply.bulk(argument));
+                call.reply.bulk(slow.address.as_bytes());
+                call.reply.bulk(slow.name.as_bytes());
+            }
+        }
+        (b"len", 2) => call.reply.count(call.shared.slow_log.len()),
+        (b"reset", 2) => {
+            call.shared.slow_log.clear();
+            call.reply.ok();
+        }
+        (b"help", 2) => call.reply.texts(&["SLOWLOG GET [count] | SLOWLOG LEN | SLOWLOG RESET"]),
+        (b"get" | b"len" | b"reset", _) => return Err(wrong_subcommand_arity(call)),
+        _ => return Err(unknown_subcommand(call)),
+    }
+    Ok(())
+}
+
+fn latency(call: &mut Call<'_, '_>) -> Outcome {
+    match call.argument(1).to_ascii_lowercase().as_slice() {
+        b"latest" | b"history" => call.reply.array(0),
+        b"reset" => call.reply.integer(0),
+        _ => return Err(unknown_subcommand(call)),
+    }
+    Ok(())
+}
+
+fn debug(call: &mut Call<'_, '_>) -> Outcome {
+    if !call.is(1, "sleep") {
+        return Err(unknown_subcommand(call));
+    }
+    if call.arguments.len() != 3 {
+        return Err(wrong_subcommand_arity(call));
+    }
+    let time = super::server::seconds(call.argument(2)).ok_or("ERR value is not a valid float")?;
+    // Only this connection waits.
+    call.session.next = Next::PauseUntil(Instant::now() + time);
+    call.reply.ok();
+    Ok(())
+}
+
+fn object(call: &mut Call<'_, '_>) -> Outcome {
+    match (call.argument(1).to_ascii_lowercase().as_slice(), call.arguments.len()) {
+        (b"encoding", 3) => {
+            let value = call.store.get(call.db(), call.argument(2))?;
+            let encoding = value.map(|value| match (crate::call::integer(&value), value.len()) {
+                (Some(_), _) => "int",
+                (None, ..=44) => "embstr",
+                _ => "raw",
+            });
+            call.reply.bulk_or_null(encoding.map(str::as_bytes));
+        }
+        (b"refcount", 3) => match call.store.contains(call.db(), call.argument(2))? {
+            true => call.reply.integer(1),
+            false => call.reply.null(),
+        },
+        (b"help", 2) => call.reply.texts(&["OBJECT ENCODING key | OBJECT REFCOUNT key"]),
+        (b"encoding" | b"refcount", _) => return Err(wrong_subcommand_arity(call)),
+        _ => return Err(unknown_subcommand(call)),
+    }
+    Ok(())
+}
+
+fn memory(call: &mut Call<'_, '_>) -> Outcome {
+    match (call.argument(1).to_ascii_lowercase().as_slice(), call.arguments.len()) {
+        (b"usage", 3 | 5) => {
+            if call.arguments.len() == 5 && !call.is(3, "samples") {
+                return Err(SYNTAX.into());
+            }
+            let key = call.argument(2);
+            match call.store.get(call.db(), key)? {
+                // The entry in a memtable; in a table it is smaller.
+                Some(value) => call.reply.count(key.len() + value.len() + 16),
+                None => call.reply.null(),
+            }
+        }
+        (b"help", 2) => call.reply.texts(&["MEMORY USAGE key [SAMPLES count]"]),
+        (b"usage", _) => return Err(wrong_subcommand_arity(call)),
+        _ => return Err(unknown_subcommand(call)),
+    }
+    Ok(())
+}

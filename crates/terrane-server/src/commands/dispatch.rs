@@ -1,0 +1,236 @@
+//! Finds and runs the command of a request.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::call::{Call, CommandError, LookupCounts, Outcome};
+use crate::catalogue::{
+    ADMIN, ALL_KEYS, CommandInfo, IMMEDIATE, NO_AUTH, NO_MULTI, READ, SECRET, WRITE,
+};
+use crate::protocol::{Arguments, Reply};
+use crate::session::{Queue, ReplyMode, Session};
+use crate::shared::Shared;
+use crate::store::{Held, Store};
+
+/// What a worker has done since its last report.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    pub(crate) commands: u64,
+    pub(crate) errors: u64,
+    pub(crate) lookups: LookupCounts,
+}
+
+impl Work {
+    /// Adds the work to the counts of the server.
+    pub(crate) fn report(&mut self, shared: &Shared) {
+        let counts = &shared.counts;
+        for (count, by) in [
+            (&counts.commands, self.commands),
+            (&counts.errors, self.errors),
+            (&counts.hits, self.lookups.hits),
+            (&counts.misses, self.lookups.misses),
+        ] {
+            if by > 0 {
+                count.fetch_add(by, Ordering::Relaxed);
+            }
+        }
+        *self = Self::default();
+    }
+}
+
+/// Runs a request, and writes its reply at the end of `out`. Returns whether the reply depends on a
+/// write, and is to be replaced by an error if the write does not become durable.
+pub(crate) fn run_request(
+    shared: &Shared,
+    session: &mut Session,
+    arguments: Arguments<'_>,
+    out: &mut Vec<u8>,
+    work: &mut Work,
+) -> bool {
+    work.commands += 1;
+    let start = out.len();
+    let unsynced = shared.durable.unsynced(session.client.worker);
+    let mut store = Store::new(&shared.databases, &shared.locks, unsynced);
+    let slow_micros = shared.settings.slow_micros.load(Ordering::Relaxed);
+    let began = (slow_micros >= 0).then(Instant::now);
+    let mut reply = Reply::new(std::mem::take(out), session.protocol);
+    let (info, outcome) =
+        request(shared, session, arguments, &mut store, &mut reply, &mut work.lookups);
+    if let Err(CommandError(text)) = outcome {
+        reply.restart();
+        reply.error(&text);
+        work.errors += 1;
+    }
+    *out = reply.into_buffer();
+    if let (Some(began), Some(info)) = (began, info) {
+        note_slow(shared, session, info, &arguments, began.elapsed(), slow_micros.unsigned_abs());
+    }
+    let has_written = store.has_written();
+    drop(store);
+    match session.replies {
+        ReplyMode::On => {}
+        ReplyMode::Off => out.truncate(start),
+        ReplyMode::SkipNext => {
+            out.truncate(start);
+            session.replies = ReplyMode::Skip;
+        }
+        ReplyMode::Skip => {
+            out.truncate(start);
+            session.replies = ReplyMode::On;
+        }
+    }
+    has_written
+}
+
+fn note_slow(
+    shared: &Shared,
+    session: &mut Session,
+    info: &'static CommandInfo,
+    arguments: &Arguments<'_>,
+    took: Duration,
+    slow_micros: u64,
+) {
+    if took >= Duration::from_micros(slow_micros) && !info.has(SECRET) {
+        let name = session.client.texts().name.clone();
+        let client = (&*session.client.address, &*name);
+        let len = shared.settings.slow_log_len.load(Ordering::Relaxed);
+        shared.slow_log.add(arguments, took, client, len);
+    }
+}
+
+/// Checks a request, and runs or queues it.
+fn request<'a>(
+    shared: &'a Shared,
+    session: &mut Session,
+    arguments: Arguments<'_>,
+    store: &mut Store<'a>,
+    reply: &mut Reply,
+    counts: &mut LookupCounts,
+) -> (Option<&'static CommandInfo>, Outcome) {
+    let checked = check(shared, session, arguments);
+    let info = match checked {
+        Ok(info) => info,
+        Err(error) => {
+            // A transaction with a command that was refused cannot be committed.
+            if let Some(queue) = &mut session.queue {
+                queue.is_broken = true;
+            }
+            return (None, Err(error));
+        }
+    };
+    if let Some(queue) = &mut session.queue
+        && !info.has(IMMEDIATE)
+    {
+        let outcome = enqueue(shared, queue, arguments, reply);
+        let queued = i64::try_from(queue.commands.len()).unwrap_or(i64::MAX);
+        session.client.queued.store(queued, Ordering::Relaxed);
+        return (None, outcome);
+    }
+    store.held = locks(shared, info, arguments);
+    let mut call = Call { arguments, reply, session, store, shared, counts };
+    let outcome = (info.run)(&mut call);
+    store.held = Held::default();
+    (Some(info), outcome)
+}
+
+/// Locks the keys of a command that writes.
+fn locks<'a>(shared: &'a Shared, info: &CommandInfo, arguments: Arguments<'_>) -> Held<'a> {
+    if !info.has(WRITE) {
+        Held::default()
+    } else if info.has(ALL_KEYS) {
+        shared.locks.hold_everything()
+    } else if info.keys.first == 1 && info.keys.last == 1 {
+        shared.locks.hold(arguments.at(1))
+    } else {
+        shared.locks.hold_all(info.keys.of(arguments))
+    }
+}
+
+/// Finds the command, and refuses it if it is wrong here.
+fn check(
+    shared: &Shared,
+    session: &Session,
+    arguments: Arguments<'_>,
+) -> Outcome<&'static CommandInfo> {
+    let name = arguments.at(0);
+    let found = shared.catalogue.find(name);
+    if !session.is_authenticated && !found.is_some_and(|info| info.has(NO_AUTH)) {
+        return Err("NOAUTH Authentication required.".into());
+    }
+    let info = found.ok_or_else(|| unknown_command(arguments))?;
+    if !info.accepts(arguments.len()) {
+        return Err(format!("ERR wrong number of arguments for '{}' command", info.name).into());
+    }
+    if session.queue.is_some() && info.has(NO_MULTI) && !info.has(IMMEDIATE) {
+        return Err(format!("ERR Command '{}' not allowed inside a transaction", info.name).into());
+    }
+    check_user(shared, session, info)?;
+    Ok(info)
+}
+
+/// Refuses a command that the user may not run.
+pub(super) fn check_user(shared: &Shared, session: &Session, info: &CommandInfo) -> Outcome {
+    let Some(user) = &session.user else { return Ok(()) };
+    let name = info.name;
+    if info.has(WRITE) && !user.may_write() {
+        return Err(format!("NOPERM this user may only read, and '{name}' writes").into());
+    }
+    if info.has(ADMIN) && !user.may_administer() {
+        return Err(format!("NOPERM this user may not run '{name}', which administers").into());
+    }
+    let keyspace = shared.databases.name(session.database);
+    if (info.has(WRITE) || info.has(READ)) && !user.may_use(keyspace) {
+        return Err(format!("NOPERM this user may not use the keyspace '{keyspace}'").into());
+    }
+    Ok(())
+}
+
+#[cold]
+fn unknown_command(arguments: Arguments<'_>) -> CommandError {
+    let shown = |argument: &[u8]| {
+        String::from_utf8_lossy(argument.get(..128).unwrap_or(argument)).into_owned()
+    };
+    let mut beginning = String::new();
+    for argument in arguments.from(1) {
+        if beginning.len() >= 128 {
+            break;
+        }
+        beginning += &format!("'{}' ", shown(argument));
+    }
+    let name = shown(arguments.at(0));
+    format!("ERR unknown command '{name}', with args beginning with: {beginning}").into()
+}
+
+fn enqueue(
+    shared: &Shared,
+    queue: &mut Queue,
+    arguments: Arguments<'_>,
+    reply: &mut Reply,
+) -> Outcome {
+    let owned = arguments.copied();
+    let bytes = queue.bytes + owned.memory() + size_of_val(&owned);
+    if bytes > shared.config.limits.request_bytes {
+        queue.is_broken = true;
+        return Err("ERR the transaction is longer than a request may be".into());
+    }
+    queue.bytes = bytes;
+    queue.commands.push(owned);
+    reply.simple("QUEUED");
+    Ok(())
+}
+
+/// Returns the error of a subcommand that does not exist.
+#[cold]
+pub(super) fn unknown_subcommand(call: &Call<'_, '_>) -> CommandError {
+    let command = String::from_utf8_lossy(call.argument(0)).to_ascii_uppercase();
+    let sub = call.argument(1);
+    let sub = String::from_utf8_lossy(sub.get(..128).unwrap_or(sub)).into_owned();
+    format!("ERR unknown subcommand '{sub}'. Try {command} HELP.").into()
+}
+
+/// Returns the error of a subcommand with too many or too few arguments.
+#[cold]
+pub(super) fn wrong_subcommand_arity(call: &Call<'_, '_>) -> CommandError {
+    let name = |index| String::from_utf8_lossy(call.argument(index)).to_ascii_lowercase();
+    format!("ERR wrong number of arguments for '{}|{}' command", name(0), name(1)).into()
+}

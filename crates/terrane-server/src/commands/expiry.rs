@@ -1,0 +1,208 @@
+//! The ends of values.
+
+use crate::call::{Call, Outcome};
+use crate::catalogue::{FAST, Family, ONE_KEY, READ, WRITE, command};
+use crate::time::now_micros;
+
+const SETS: u16 = WRITE | FAST;
+const READS: u16 = READ | FAST;
+
+pub(super) const FAMILY: Family = Family {
+    group: "generic",
+    commands: &[
+        command("expire", -3, SETS, ONE_KEY, "Ends a value after seconds.", expire),
+        command("pexpire", -3, SETS, ONE_KEY, "Ends a value after milliseconds.", pexpire),
+        command("expireat", -3, SETS, ONE_KEY, "Ends a value at a time in seconds.", expireat),
+        command(
+            "pexpireat",
+            -3,
+            SETS,
+            ONE_KEY,
+            "Ends a value at a time in milliseconds.",
+            pexpireat,
+        ),
+        command("persist", 2, SETS, ONE_KEY, "Removes the end of a value.", persist),
+        command("ttl", 2, READS, ONE_KEY, "Returns the seconds until a value ends.", ttl),
+        command("pttl", 2, READS, ONE_KEY, "Returns the milliseconds until a value ends.", pttl),
+        command(
+            "expiretime",
+            2,
+            READS,
+            ONE_KEY,
+            "Returns when a value ends, in seconds.",
+            expiretime,
+        ),
+        command(
+            "pexpiretime",
+            2,
+            READS,
+            ONE_KEY,
+            "Returns when a value ends, in milliseconds.",
+            pexpiretime,
+        ),
+    ],
+};
+
+/// How a command states when a value ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Seconds,
+    Milliseconds,
+    AtSeconds,
+    AtMilliseconds,
+}
+
+impl Unit {
+    pub(super) const ALL: [Self; 4] =
+        [Self::Seconds, Self::Milliseconds, Self::AtSeconds, Self::AtMilliseconds];
+
+    /// Returns the option of `SET` and `GETEX`.
+    pub(super) fn option(self) -> &'static str {
+        match self {
+            Self::Seconds => "ex",
+            Self::Milliseconds => "px",
+            Self::AtSeconds => "exat",
+            Self::AtMilliseconds => "pxat",
+        }
+    }
+
+    /// Returns the end in microseconds since the Unix epoch; `None` if it is out of range.
+    fn end(self, value: i64, now_micros: u64) -> Option<i64> {
+        let now = i64::try_from(now_micros).ok()?;
+        match self {
+            Self::Seconds => value.checked_mul(1_000_000)?.checked_add(now),
+            Self::Milliseconds => value.checked_mul(1000)?.checked_add(now),
+            Self::AtSeconds => value.checked_mul(1_000_000),
+            Self::AtMilliseconds => value.checked_mul(1000),
+        }
+    }
+}
+
+/// Parses a positive time of `SET` and its variants.
+pub(super) fn end_of(call: &Call<'_, '_>, index: usize, unit: Unit, command: &str) -> Outcome<u64> {
+    let value = call.integer(index)?;
+    let end = unit.end(value, now_micros()).and_then(|end| u64::try_from(end).ok());
+    let end = end.filter(|_| value > 0);
+    Ok(end.ok_or_else(|| format!("ERR invalid expire time in '{command}' command"))?)
+}
+
+fn expire(call: &mut Call<'_, '_>) -> Outcome {
+    set_end(call, Unit::Seconds, "expire")
+}
+
+fn pexpire(call: &mut Call<'_, '_>) -> Outcome {
+    set_end(call, Unit::Milliseconds, "pexpire")
+}
+
+fn expireat(call: &mut Call<'_, '_>) -> Outcome {
+    set_end(call, Unit::AtSeconds, "expireat")
+}
+
+fn pexpireat(call: &mut Call<'_, '_>) -> Outcome {
+    set_end(call, Unit::AtMilliseconds, "pexpireat")
+}
+
+/// The condition of `EXPIRE`.
+#[derive(Clone, Copy, Default)]
+struct Condition {
+    without_end: bool,
+    with_end: bool,
+    later: bool,
+    earlier: bool,
+}
+
+impl Condition {
+    fn of(call: &Call<'_, '_>) -> Outcome<Self> {
+        let mut condition = Self::default();
+        for index in 3..call.arguments.len() {
+            let flag = match call.argument(index).to_ascii_lowercase().as_slice() {
+                b"nx" => &mut condition.without_end,
+                b"xx" => &mut condition.with_end,
+                b"gt" => &mut condition.later,
+                b"lt" => &mut condition.earlier,
+                other => {
+                    let other = String::from_utf8_lossy(other).into_owned();
+                    return Err(format!("ERR Unsupported option {other}").into());
+                }
+            };
+            *flag = true;
+        }
+        let Self { without_end, with_end, later, earlier } = condition;
+        if without_end && (with_end || later || earlier) {
+            return Err(
+                "ERR NX and XX, GT or LT options at the same time are not compatible".into()
+            );
+        }
+        if later && earlier {
+            return Err("ERR GT and LT options at the same time are not compatible".into());
+        }
+        Ok(condition)
+    }
+
+    fn holds(self, old: Option<u64>, new: i64) -> bool {
+        // A value without an end counts as one that ends after every time.
+        let old_micros = old.map_or(i64::MAX, |old| i64::try_from(old).unwrap_or(i64::MAX));
+        (!self.without_end || old.is_none())
+            && (!self.with_end || old.is_some())
+            && (!self.later || (old.is_some() && new > old_micros))
+            && (!self.earlier || new < old_micros)
+    }
+}
+
+fn set_end(call: &mut Call<'_, '_>, unit: Unit, command: &str) -> Outcome {
+    let (db, key) = (call.db(), call.key());
+    let value = call.integer(2)?;
+    let condition = Condition::of(call)?;
+    let now = now_micros();
+    let end = unit
+        .end(value, now)
+        .ok_or_else(|| format!("ERR invalid expire time in '{command}' command"))?;
+    let Some((value, old)) = call.store.get_with_end(db, key)? else {
+        call.reply.integer(0);
+        return Ok(());
+    };
+    let is_changed = condition.holds(old, end);
+    if is_changed {
+        // A time before the epoch has passed.
+        call.put_until(key, &value, Some(u64::try_from(end).unwrap_or(0)))?;
+    }
+    call.reply.integer(i64::from(is_changed));
+    Ok(())
+}
+
+fn persist(call: &mut Call<'_, '_>) -> Outcome {
+    let (db, key) = (call.db(), call.key());
+    let found = call.store.get_with_end(db, key)?;
+    let ending = found.filter(|(_, end)| end.is_some());
+    if let Some((value, _)) = &ending {
+        call.store.put(db, key, value, None)?;
+    }
+    call.reply.integer(i64::from(ending.is_some()));
+    Ok(())
+}
+
+fn ttl(call: &mut Call<'_, '_>) -> Outcome {
+    report(call, |end| (end.saturating_sub(now_micros()) / 1000 + 500) / 1000)
+}
+
+fn pttl(call: &mut Call<'_, '_>) -> Outcome {
+    report(call, |end| end.saturating_sub(now_micros()).div_ceil(1000))
+}
+
+fn expiretime(call: &mut Call<'_, '_>) -> Outcome {
+    report(call, |end| (end / 1000 + 500) / 1000)
+}
+
+fn pexpiretime(call: &mut Call<'_, '_>) -> Outcome {
+    report(call, |end| end / 1000)
+}
+
+fn report(call: &mut Call<'_, '_>, number: impl Fn(u64) -> u64) -> Outcome {
+    let found = call.store.get_with_end(call.db(), call.key())?;
+    call.reply.integer(match found {
+        None => -2,
+        Some((_, None)) => -1,
+        Some((_, Some(end))) => i64::try_from(number(end)).unwrap_or(i64::MAX),
+    });
+    Ok(())
+}

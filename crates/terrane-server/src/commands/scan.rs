@@ -1,0 +1,123 @@
+//! `SCAN` and `KEYS`: iterating over keys.
+//!
+//! A scan visits the keys in their order and continues after the last one, so that it returns every key
+//! that exists during the whole scan, exactly once.
+
+use std::ops::Bound;
+
+use crate::call::{Call, Outcome, SYNTAX};
+use crate::catalogue::{Family, NO_KEYS, READ, command};
+use crate::glob::{literal_prefix, matches};
+
+pub(super) const FAMILY: Family = Family {
+    group: "generic",
+    commands: &[
+        command("scan", -2, READ, NO_KEYS, "Iterates over the keys.", scan),
+        command("keys", 2, READ, NO_KEYS, "Returns all keys that match a pattern.", keys),
+    ],
+};
+
+/// The keys that a call visits at most, so that other connections wait for milliseconds only.
+const MAX_COUNT: usize = 10_000;
+
+struct ScanOptions<'c> {
+    pattern: Option<&'c [u8]>,
+    count: usize,
+    /// Whether keys of the wanted type exist: all values are strings.
+    is_possible: bool,
+}
+
+fn options<'c>(call: &Call<'c, '_>) -> Outcome<ScanOptions<'c>> {
+    let mut options = ScanOptions { pattern: None, count: 10, is_possible: true };
+    let mut index = 2;
+    while index < call.arguments.len() {
+        let argument = call.arguments.get(index + 1).ok_or(SYNTAX)?;
+        if call.is(index, "match") {
+            options.pattern = Some(argument);
+        } else if call.is(index, "count") {
+            let count = usize::try_from(call.integer(index + 1)?).ok();
+            options.count = count.filter(|count| *count > 0).ok_or(SYNTAX)?.min(MAX_COUNT);
+        } else if call.is(index, "type") {
+            options.is_possible = argument.eq_ignore_ascii_case(b"string");
+        } else {
+            return Err(SYNTAX.into());
+        }
+        index += 2;
+    }
+    Ok(options)
+}
+
+fn scan(call: &mut Call<'_, '_>) -> Outcome {
+    let cursor = std::str::from_utf8(call.argument(1)).ok().and_then(|text| text.parse().ok());
+    let cursor: u64 = cursor.ok_or("ERR invalid cursor")?;
+    let ScanOptions { pattern, count, is_possible } = options(call)?;
+    let db = call.db();
+    let after = match cursor {
+        0 => None,
+        _ => Some(call.shared.cursors.find(db, cursor).ok_or_else(|| {
+            format!("ERR cursor {cursor} is unknown or too old; begin again with SCAN 0")
+        })?),
+    };
+    let mut found = Vec::new();
+    let mut last = None;
+    let mut is_more = false;
+    if is_possible {
+        let prefix = pattern.map(literal_prefix).unwrap_or_default();
+        let start = match &after {
+            Some(after) if **after >= *prefix => Bound::Excluded(&**after),
+            _ => Bound::Included(&prefix[..]),
+        };
+        let mut bytes = 0;
+        for (visited, key) in call.store.keys(db, (start, Bound::Unbounded))?.enumerate() {
+            let key = key?;
+            if !key.starts_with(&prefix) {
+                break;
+            }
+            if visited == count || bytes > call.shared.config.limits.output_bytes / 2 {
+                is_more = true;
+                break;
+            }
+            if pattern.is_none_or(|pattern| matches(pattern, &key)) {
+                bytes += key.len();
+                found.push(key.clone());
+            }
+            last = Some(key);
+        }
+    }
+    let next = match last.filter(|_| is_more) {
+        Some(key) => call.shared.cursors.add(db, &key),
+        None => 0,
+    };
+    call.reply.array(2);
+    call.reply.bulk(next.to_string().as_bytes());
+    call.reply.array(found.len());
+    found.iter().for_each(|key| call.reply.bulk(key));
+    Ok(())
+}
+
+fn keys(call: &mut Call<'_, '_>) -> Outcome {
+    let pattern = call.argument(1);
+    let prefix = literal_prefix(pattern);
+    let mut found = Vec::new();
+    let mut bytes = 0;
+    let limit = call.shared.config.limits.output_bytes;
+    for key in call.store.keys(call.db(), (Bound::Included(&prefix), Bound::Unbounded))? {
+        let key = key?;
+        if !key.starts_with(&prefix) {
+            break;
+        }
+        if matches(pattern, &key) {
+            bytes += key.len() + 16;
+            if bytes > limit {
+                return Err(format!(
+                    "ERR the keys take more than {limit} bytes; iterate over them with SCAN"
+                )
+                .into());
+            }
+            found.push(key);
+        }
+    }
+    call.reply.array(found.len());
+    found.iter().for_each(|key| call.reply.bulk(key));
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! `MULTI`, `EXEC` and `WATCH`.
+//!
+//! `EXEC` locks the keys of all its commands, runs them in one transaction of the engine, and commits it:
+//! nobody sees a part of it, and it is one write of the log. A watched key is one that the server notifies
+//! the client of (`store/locks.rs`).
+
+use std::sync::atomic::Ordering;
+
+use crate::call::{Call, CommandError, Outcome};
+use crate::catalogue::{
+    ALL_KEYS, FAST, Family, IMMEDIATE, NO_KEYS, NO_MULTI, WRITE, command, keys,
+};
+use crate::protocol::OwnedArguments;
+use crate::session::Queue;
+use crate::store::Held;
+
+pub(super) const FAMILY: Family = Family {
+    group: "transactions",
+    commands: &[
+        command("multi", 1, FAST | IMMEDIATE, NO_KEYS, "Begins a transaction.", multi),
+        command("exec", 1, IMMEDIATE, NO_KEYS, "Runs the commands of a transaction.", exec),
+        command(
+            "discard",
+            1,
+            FAST | IMMEDIATE,
+            NO_KEYS,
+            "Ends a transaction without running it.",
+            discard,
+        ),
+        command(
+            "watch",
+            -2,
+            FAST | NO_MULTI | IMMEDIATE,
+            keys(1, -1, 1),
+            "Fails the next EXEC if a key changes.",
+            watch,
+        ),
+        command("unwatch", 1, FAST, NO_KEYS, "Forgets the watched keys.", unwatch),
+    ],
+};
+
+/// How often a transaction runs if it conflicts with writers that bypass the server.
+const ATTEMPTS: usize = 100;
+
+/// The bytes that the watched keys of a client may have.
+const MAX_WATCHED_BYTES: usize = 1 << 20;
+
+fn multi(call: &mut Call<'_, '_>) -> Outcome {
+    if call.session.queue.is_some() {
+        return Err("ERR MULTI calls can not be nested".into());
+    }
+    call.session.queue = Some(Box::default());
+    call.session.client.queued.store(0, Ordering::Relaxed);
+    call.reply.ok();
+    Ok(())
+}
+
+fn discard(call: &mut Call<'_, '_>) -> Outcome {
+    call.session.take_queue().ok_or("ERR DISCARD without MULTI")?;
+    call.session.unwatch(&call.shared.locks);
+    call.reply.ok();
+    Ok(())
+}
+
+fn watch(call: &mut Call<'_, '_>) -> Outcome {
+    if call.session.queue.is_some() {
+        return Err("ERR WATCH inside MULTI is not allowed".into());
+    }
+    let db = call.db();
+    for key in call.arguments.from(1) {
+        let watch = call.session.watch.get_or_insert_default();
+        if watch.keys.iter().any(|(of, watched, _)| *of == db && **watched == *key) {
+            continue;
+        }
+        if watch.bytes + key.len() > MAX_WATCHED_BYTES {
+            return Err("ERR the watched keys have more than 1 MiB".into());
+        }
+        let (store, flag) = (&*call.store, &watch.is_changed);
+        let exists = call.shared.locks.watch(db, key, flag, || store.contains(db, key));
+        // Registered first, so that the watch ends even if the lookup failed.
+        watch.bytes += key.len() + 64;
+        watch.keys.push((db, key.into(), *exists.as_ref().unwrap_or(&false)));
+        exists?;
+    }
+    call.reply.ok();
+    Ok(())
+}
+
+fn unwatch(call: &mut Call<'_, '_>) -> Outcome {
+    call.session.unwatch(&call.shared.locks);
+    call.reply.ok();
+    Ok(())
+}
+
+fn exec(call: &mut Call<'_, '_>) -> Outcome {
+    let queue = call.session.take_queue().ok_or("ERR EXEC without MULTI")?;
+    let outcome = exec_queue(call, &queue);
+    call.store.held = Held::default();
+    call.session.unwatch(&call.shared.locks);
+    outcome
+}
+
+fn exec_queue(call: &mut Call<'_, '_>, queue: &Queue) -> Outcome {
+    if queue.is_broken {
+        return Err("EXECABORT Transaction discarded because of previous errors.".into());
+    }
+    call.store.held = locks(call, queue);
+    if is_watch_broken(call)? {
+        call.reply.null_array();
+        return Ok(());
+    }
+    for _ in 0..ATTEMPTS {
+        call.store.begin();
+        call.reply.restart();
+        call.reply.array(queue.commands.len());
+        let database = call.session.database;
+        for command in &queue.commands {
+            run(call, command)?;
+        }
+        if call.reply.len() > call.shared.config.limits.output_bytes {
+            call.store.roll_back();
+            return Err("ERR the replies of the transaction are too long".into());
+        }
+        match call.store.commit() {
+            // A program that has the same database open has changed what a command read.
+            Err(error) if error.kind() == terrane::ErrorKind::Conflict => {
+                call.session.select(database);
+            }
+            committed => return Ok(committed?),
+        }
+    }
+    Err("ERR the transaction conflicts with other writes; try again".into())
+}
+
+/// Locks the keys of all commands that write.
+fn locks<'a>(call: &Call<'_, 'a>, queue: &Queue) -> Held<'a> {
+    let shared = call.shared;
+    let commands = queue.commands.iter().filter_map(|command| {
+        let arguments = command.arguments();
+        let info = shared.catalogue.find(arguments.at(0))?;
+        info.has(WRITE).then_some((info, arguments))
+    });
+    let commands: Vec<_> = commands.collect();
+    if commands.iter().any(|(info, _)| info.has(ALL_KEYS)) {
+        return shared.locks.hold_everything();
+    }
+    let watched = call.session.watch.iter().flat_map(|watch| &watch.keys);
+    let watched = watched.map(|(_, key, _)| &**key);
+    let written = commands.iter().flat_map(|(info, arguments)| info.keys.of(*arguments));
+    shared.locks.hold_all(written.chain(watched))
+}
+
+/// Returns whether a watched key was changed, or its value has ended.
+fn is_watch_broken(call: &Call<'_, '_>) -> Outcome<bool> {
+    let Some(watch) = &call.session.watch else { return Ok(false) };
+    if watch.is_changed.load(Ordering::SeqCst) {
+        return Ok(true);
+    }
+    for (db, key, existed) in &watch.keys {
+        if *existed && !call.store.contains(*db, key)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Runs a queued command. An error is its reply; the transaction continues.
+fn run(call: &mut Call<'_, '_>, command: &OwnedArguments) -> Outcome {
+    let arguments = command.arguments();
+    let info = call.shared.catalogue.find(arguments.at(0));
+    let info = info.ok_or("ERR a queued command is unknown")?;
+    let before = call.reply.position();
+    // Checked again, because SELECT may have changed the database since.
+    let outcome = super::dispatch::check_user(call.shared, call.session, info).and_then(|()| {
+        let mut inner = Call {
+            arguments,
+            reply: &mut *call.reply,
+            session: &mut *call.session,
+            store: &mut *call.store,
+            shared: call.shared,
+            counts: &mut *call.counts,
+        };
+        (info.run)(&mut inner)
+    });
+    if let Err(CommandError(text)) = outcome {
+        call.reply.truncate(before);
+        call.reply.error(&text);
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! The settings of a server.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::protocol::RequestLimits;
+use crate::users::Users;
+
+/// Settings of a server.
+///
+/// ```
+/// use terrane_server::Config;
+/// let config = Config { databases: 4, ..Config::default() };
+/// ```
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The addresses of TCP listeners. A port of 0 is any free one.
+    pub listen: Vec<SocketAddr>,
+    /// The path of a Unix socket.
+    pub unix_socket: Option<PathBuf>,
+    /// The threads that serve connections; 0 for one per core, at most four.
+    pub workers: usize,
+    /// The number of databases that `SELECT` accepts.
+    pub databases: usize,
+    /// Who may connect. Without users, everybody may do everything.
+    pub users: Users,
+    /// Listens on other addresses than those of this host although there are no users.
+    pub insecure: bool,
+    /// The limits that protect the server from its clients.
+    pub limits: Limits,
+    /// A command that takes at least this time enters the slow log; `None` for no command.
+    pub slow_command: Option<Duration>,
+    /// The number of commands that the slow log keeps.
+    pub slow_log_len: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: Vec::new(),
+            unix_socket: None,
+            workers: 0,
+            databases: 16,
+            users: Users::default(),
+            insecure: false,
+            limits: Limits::default(),
+            slow_command: Some(Duration::from_millis(10)),
+            slow_log_len: 128,
+        }
+    }
+}
+
+impl Config {
+    /// Returns the number of threads that serve connections.
+    pub(crate) fn worker_count(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if self.workers == 0 { cores.min(4) } else { self.workers }
+    }
+}
+
+/// Limits that protect the server from its clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The number of connections.
+    pub connections: usize,
+    /// The bytes of a request.
+    pub request_bytes: usize,
+    /// The bytes of one argument of a request.
+    pub bulk_bytes: usize,
+    /// The arguments of a request, with the name of the command.
+    pub arguments: usize,
+    /// The bytes of replies that wait for a client to read them.
+    pub output_bytes: usize,
+    /// The bytes of the buffers of all connections: incomplete requests, queued commands of
+    /// transactions, and replies that wait.
+    pub buffer_bytes: usize,
+    /// The time after which a connection without requests is closed; `None` for never.
+    pub idle: Option<Duration>,
+    /// The time after which a client that reads none of its replies is disconnected.
+    pub slow_client: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            request_bytes: 256 << 20,
+            bulk_bytes: 128 << 20,
+            arguments: 1 << 20,
+            output_bytes: 256 << 20,
+            buffer_bytes: 1 << 30,
+            idle: None,
+            slow_client: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Limits {
+    pub(crate) fn request(&self) -> RequestLimits {
+        RequestLimits {
+            arguments: self.arguments,
+            bulk_bytes: self.bulk_bytes,
+            // Positions in a request are 32 bits wide.
+            request_bytes: self.request_bytes.min((u32::MAX - 2) as usize),
+        }
+    }
+
+    /// Returns the limits of requests before a client has authenticated.
+    pub(crate) fn request_before_auth(&self) -> RequestLimits {
+        let RequestLimits { arguments, bulk_bytes, request_bytes } = self.request();
+        RequestLimits {
+            arguments: arguments.min(10),
+            bulk_bytes: bulk_bytes.min(16 << 10),
+            request_bytes: request_bytes.min(64 << 10),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! A server for Terrane databases that speaks the Redis protocol, RESP2 and RESP3.
+//!
+//! Clients and tools of Redis work unchanged for strings, keys, expiry, bits, transactions and
+//! administration. Keys and values are stored as they are: a key of database 0 is a key of the keyspace
+//! `default`, and a key of database 3 one of the keyspace `db3`.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! use terrane_server::{Config, Server};
+//!
+//! let db = terrane::Db::open(dir.path())?;
+//! let listen = vec!["127.0.0.1:0".parse()?];
+//! let server = Server::bind(db.clone(), Config { listen, ..Config::default() })?;
+//! let (address, handle) = (server.addresses()[0], server.handle());
+//! let thread = std::thread::spawn(move || server.run());
+//!
+//! use std::io::{Read, Write};
+//! let mut client = std::net::TcpStream::connect(address)?;
+//! client.write_all(b"SET apple red\r\n")?;
+//! let mut reply = [0; 5];
+//! client.read_exact(&mut reply)?;
+//! assert_eq!(&reply, b"+OK\r\n");
+//! assert_eq!(db.get("apple")?.unwrap(), "red");
+//!
+//! handle.end();
+//! thread.join().unwrap()?;
+//! db.close()?;
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod call;
+mod catalogue;
+mod clients;
+mod commands;
+mod config;
+mod error;
+mod glob;
+mod net;
+mod protocol;
+mod server;
+mod session;
+mod shared;
+mod slow_log;
+mod store;
+mod time;
+mod users;
+
+pub use config::{Config, Limits};
+pub use error::ServerError;
+pub use server::{Handle, Report, Server};
+pub use users::{User, Users};

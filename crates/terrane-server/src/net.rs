@@ -1,0 +1,16 @@
+//! Connections: accepting them, and the event loops that serve them.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `stream` | sockets of each kind |
+//! | `connection` | a connection: its buffers and its session |
+//! | `worker` | an event loop, which serves its connections |
+//! | `accept` | accepts connections and hands them to workers |
+
+mod accept;
+mod connection;
+mod stream;
+mod worker;
+
+pub(crate) use accept::{Acceptor, Listener};
+pub(crate) use worker::Worker;

@@ -1,0 +1,192 @@
+//! Accepts connections and hands them to workers.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use mio::net::TcpListener;
+#[cfg(unix)]
+use mio::net::UnixListener;
+use mio::{Events, Interest, Poll, Token, Waker};
+
+use super::stream::Stream;
+use super::worker::WorkerHandle;
+use crate::error::ServerError;
+use crate::shared::Shared;
+
+const WAKE: Token = Token(usize::MAX);
+
+/// How long the acceptor waits when the system has no more files for connections.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A socket that is listened on.
+#[derive(Debug)]
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    #[cfg(unix)]
+    Unix(UnixListener, PathBuf),
+}
+
+impl Listener {
+    /// Listens on an address.
+    pub(crate) fn tcp(address: SocketAddr) -> Result<Self, ServerError> {
+        let failed = |source| ServerError::Listen { address: address.to_string(), source };
+        TcpListener::bind(address).map(Self::Tcp).map_err(failed)
+    }
+
+    /// Listens on a Unix socket that only the user of this process may use.
+    #[cfg(unix)]
+    pub(crate) fn unix(path: &Path) -> Result<Self, ServerError> {
+        use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+        let failed = |source| ServerError::Listen { address: path.display().to_string(), source };
+        if let Ok(metadata) = std::fs::symlink_metadata(path) {
+            if !metadata.file_type().is_socket() {
+                return Err(ServerError::NotASocket { path: path.to_owned() });
+            }
+            if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                return Err(failed(io::ErrorKind::AddrInUse.into()));
+            }
+            // An earlier server has left it behind.
+            std::fs::remove_file(path).map_err(failed)?;
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let permissions = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(path, permissions).map_err(failed)?;
+        Ok(Self::Unix(listener, path.to_owned()))
+    }
+
+    /// Returns the address of a TCP listener.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().ok(),
+            #[cfg(unix)]
+            Self::Unix(..) => None,
+        }
+    }
+
+    fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
+        match self {
+            Self::Tcp(listener) => poll.registry().register(listener, token, Interest::READABLE),
+            #[cfg(unix)]
+            Self::Unix(listener, _) => {
+                poll.registry().register(listener, token, Interest::READABLE)
+            }
+        }
+    }
+
+    /// Accepts a connection; returns it with the addresses of both ends.
+    fn accept(&self) -> io::Result<(Stream, String, String)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, address) = listener.accept()?;
+                // Replies are sent whole.
+                let _ = stream.set_nodelay(true);
+                let local = stream.local_addr().map_or(String::new(), |local| local.to_string());
+                Ok((Stream::Tcp(stream), address.to_string(), local))
+            }
+            #[cfg(unix)]
+            Self::Unix(listener, path) => {
+                let (stream, _) = listener.accept()?;
+                let name = format!("{}:0", path.display());
+                Ok((Stream::Unix(stream), name.clone(), name))
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Self::Unix(_, path) = self {
+            // A file that stays is removed by the next server.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Accepts connections until the server ends.
+#[derive(Debug)]
+pub(crate) struct Acceptor {
+    poll: Poll,
+    listeners: Vec<Listener>,
+    workers: Vec<WorkerHandle>,
+}
+
+impl Acceptor {
+    /// Creates an acceptor, and what wakes it.
+    pub(crate) fn new(
+        mut listeners: Vec<Listener>,
+        workers: Vec<WorkerHandle>,
+    ) -> io::Result<(Self, Waker)> {
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), WAKE)?;
+        for (index, listener) in listeners.iter_mut().enumerate() {
+            listener.register(&poll, Token(index))?;
+        }
+        Ok((Self { poll, listeners, workers }, waker))
+    }
+
+    /// Accepts connections until the server ends.
+    pub(crate) fn run(mut self, shared: &Arc<Shared>) {
+        let mut events = Events::with_capacity(16);
+        let mut is_short_of_files = false;
+        while !shared.is_ending() {
+            let timeout = is_short_of_files.then_some(PAUSE);
+            match self.poll.poll(&mut events, timeout) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => shared.end(),
+            }
+            is_short_of_files = false;
+            for listener in &self.listeners {
+                is_short_of_files |= !self.accept_all(listener, shared);
+            }
+        }
+    }
+
+    /// Accepts the connections that wait; returns false if the system refuses more.
+    fn accept_all(&self, listener: &Listener, shared: &Arc<Shared>) -> bool {
+        while !shared.is_ending() {
+            match listener.accept() {
+                Ok((stream, address, local)) => self.hand_over(shared, stream, address, local),
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => return true,
+                    // The client has gone already.
+                    io::ErrorKind::ConnectionAborted
+                    | io::ErrorKind::ConnectionReset
+                    | io::ErrorKind::Interrupted => {}
+                    _ => return false,
+                },
+            }
+        }
+        true
+    }
+
+    fn hand_over(&self, shared: &Arc<Shared>, stream: Stream, address: String, local: String) {
+        shared.counts.connections.fetch_add(1, Ordering::Relaxed);
+        if shared.clients.len() >= shared.settings.connections.load(Ordering::Relaxed) {
+            shared.counts.rejected.fetch_add(1, Ordering::Relaxed);
+            refuse(stream);
+            return;
+        }
+        let load = |worker: &WorkerHandle| worker.connections.load(Ordering::Relaxed);
+        let least = self.workers.iter().enumerate().min_by_key(|(_, worker)| load(worker));
+        if let Some((index, worker)) = least {
+            let client = shared.clients.add(index, address, local);
+            worker.hand_over(shared, stream, client);
+        }
+    }
+}
+
+fn refuse(stream: Stream) {
+    let text = b"-ERR max number of clients reached\r\n";
+    // The client may have gone.
+    let _ = match stream {
+        Stream::Tcp(mut stream) => stream.write(text),
+        #[cfg(unix)]
+        Stream::Unix(mut stream) => stream.write(text),
+    };
+}

@@ -1,0 +1,129 @@
+//! A connection: its socket, its session, and buffers that exist only while they are needed.
+
+use std::io;
+use std::time::Instant;
+
+use super::stream::Stream;
+use crate::protocol::RequestParser;
+use crate::session::Session;
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) stream: Stream,
+    pub(super) session: Session,
+    /// Bytes that were received and not processed.
+    pub(super) input: Option<Box<Input>>,
+    /// Replies that the client has not read.
+    output: Option<Box<Output>>,
+    /// Whether the socket may have more to read.
+    pub(super) is_readable: bool,
+    /// Whether the connection is in the list of those to serve.
+    pub(super) is_queued: bool,
+    /// The connection is closed once its replies were sent.
+    pub(super) is_closing: bool,
+    /// Requests are processed again from this time on.
+    pub(super) paused_until: Option<Instant>,
+    /// The reply that is sent then.
+    pub(super) paused_reply: Option<Box<[u8]>>,
+    /// The bytes of this connection in the count of all buffers.
+    pub(super) counted: usize,
+}
+
+/// Bytes that were received and not processed.
+#[derive(Debug, Default)]
+pub(super) struct Input {
+    pub(super) bytes: Vec<u8>,
+    /// The state of the parser within the first request.
+    pub(super) parser: RequestParser,
+}
+
+/// Replies that the client has not read.
+#[derive(Debug)]
+struct Output {
+    bytes: Vec<u8>,
+    sent: usize,
+    /// When the client last read something.
+    progress: Instant,
+}
+
+impl Connection {
+    pub(super) fn new(stream: Stream, session: Session) -> Self {
+        Self {
+            stream,
+            session,
+            input: None,
+            output: None,
+            is_readable: false,
+            is_queued: false,
+            is_closing: false,
+            paused_until: None,
+            paused_reply: None,
+            counted: 0,
+        }
+    }
+
+    /// Returns the bytes of replies that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.output.as_ref().map_or(0, |output| output.bytes.len() - output.sent)
+    }
+
+    /// Returns since when the client has read nothing although replies wait.
+    pub(super) fn stuck_since(&self) -> Option<Instant> {
+        self.output.as_ref().map(|output| output.progress)
+    }
+
+    /// Returns the bytes of the buffers.
+    pub(super) fn memory(&self) -> usize {
+        let input =
+            self.input.as_ref().map_or(0, |input| input.bytes.capacity() + input.parser.memory());
+        let output = self.output.as_ref().map_or(0, |output| output.bytes.capacity());
+        input + output + self.session.memory()
+    }
+
+    /// Sends replies, or keeps what the socket does not take.
+    pub(super) fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        if let Some(output) = &mut self.output {
+            output.bytes.extend_from_slice(bytes);
+            return Ok(());
+        }
+        while !bytes.is_empty() {
+            match self.stream.write(bytes)? {
+                Some(sent) => bytes = bytes.get(sent..).unwrap_or_default(),
+                None => {
+                    let (bytes, progress) = (bytes.to_vec(), Instant::now());
+                    self.output = Some(Box::new(Output { bytes, sent: 0, progress }));
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends replies that wait, as far as the socket takes them.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        while let Some(output) = &mut self.output {
+            let rest = output.bytes.get(output.sent..).unwrap_or_default();
+            if rest.is_empty() {
+                self.output = None;
+                break;
+            }
+            match self.stream.write(rest)? {
+                Some(sent) => {
+                    output.sent += sent;
+                    output.progress = Instant::now();
+                }
+                None => {
+                    // The part that was sent is not worth its memory any longer.
+                    if output.sent > output.bytes.len() / 2 {
+                        output.bytes.drain(..output.sent);
+                        output.bytes.shrink_to_fit();
+                        output.sent = 0;
+                    }
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}

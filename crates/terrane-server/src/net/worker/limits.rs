@@ -1,0 +1,71 @@
+//! The limits that protect the server from its clients.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use super::{TICK, Worker};
+use crate::net::connection::Connection;
+
+/// A connection whose buffers are smaller is not closed for the sake of the memory of all.
+const SMALL: usize = 64 << 10;
+
+impl Worker {
+    /// Counts the buffers of a connection among those of all. Closes it if its replies or all buffers have
+    /// become too large.
+    pub(super) fn count_buffers(&mut self, index: usize) {
+        let Some(connection) = self.connections.get_mut(index).and_then(Option::as_mut) else {
+            return;
+        };
+        let (before, now) = (connection.counted, connection.memory());
+        if before == now {
+            return;
+        }
+        connection.counted = now;
+        let all = if now > before {
+            self.shared.buffered.fetch_add(now - before, Ordering::Relaxed) + (now - before)
+        } else {
+            self.shared.buffered.fetch_sub(before - now, Ordering::Relaxed)
+        };
+        let limits = &self.shared.config.limits;
+        let is_too_slow = connection.waiting() > limits.output_bytes;
+        let is_too_large = now > before && now > SMALL && all > limits.buffer_bytes;
+        if is_too_slow || is_too_large {
+            self.shared.counts.slow_clients.fetch_add(1, Ordering::Relaxed);
+            self.close(index);
+        }
+    }
+
+    /// Closes idle and stuck connections, and reports counts.
+    pub(super) fn tick(&mut self) {
+        self.next_tick = self.now + TICK;
+        self.work.report(&self.shared);
+        let counts = &self.shared.counts;
+        counts.bytes_in.fetch_add(std::mem::take(&mut self.bytes_in), Ordering::Relaxed);
+        counts.bytes_out.fetch_add(std::mem::take(&mut self.bytes_out), Ordering::Relaxed);
+        let now = self.now;
+        let (idle, stuck) = (self.shared.idle(), self.shared.config.limits.slow_client);
+        let is_idle = |connection: &Connection| {
+            let client = &connection.session.client;
+            let age = now.saturating_duration_since(client.connected).as_secs();
+            let last = client.last_request.load(Ordering::Relaxed);
+            let idle = idle.filter(|_| connection.paused_until.is_none());
+            idle.is_some_and(|idle| age.saturating_sub(last) >= idle.as_secs())
+        };
+        let is_stuck = |connection: &Connection| {
+            let elapsed = |since: Instant| now.saturating_duration_since(since);
+            connection.stuck_since().is_some_and(|since| elapsed(since) >= stuck)
+        };
+        for index in 0..self.connections.len() {
+            let Some(connection) = self.connections.get(index).and_then(Option::as_ref) else {
+                continue;
+            };
+            let is_stuck = is_stuck(connection);
+            if is_stuck {
+                self.shared.counts.slow_clients.fetch_add(1, Ordering::Relaxed);
+            }
+            if is_stuck || is_idle(connection) {
+                self.close(index);
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A server: its listeners and threads.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use terrane::Db;
+
+use crate::commands::FAMILIES;
+use crate::config::Config;
+use crate::error::ServerError;
+use crate::net::{Acceptor, Listener, Worker};
+use crate::shared::Shared;
+
+/// A server that listens, and does not accept connections yet.
+#[derive(Debug)]
+pub struct Server {
+    db: Db,
+    config: Config,
+    listeners: Vec<Listener>,
+    handle: Handle,
+}
+
+/// Ends a server from another thread.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+}
+
+/// What a server did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The number of connections that were accepted.
+    pub connections: u64,
+    /// The number of commands.
+    pub commands: u64,
+    /// How long it ran.
+    pub uptime: Duration,
+}
+
+impl Server {
+    /// Listens on the addresses of `config`.
+    ///
+    /// # Errors
+    /// An address is in use, not one of this host, or reachable from other hosts without a password.
+    pub fn bind(db: Db, config: Config) -> Result<Self, ServerError> {
+        let mut listeners = Vec::new();
+        for address in &config.listen {
+            let is_open = config.users.is_empty() && !config.insecure;
+            if is_open && !address.ip().is_loopback() {
+                return Err(ServerError::Unprotected { address: *address });
+            }
+            listeners.push(Listener::tcp(*address)?);
+        }
+        #[cfg(unix)]
+        if let Some(path) = &config.unix_socket {
+            listeners.push(Listener::unix(path)?);
+        }
+        if listeners.is_empty() {
+            return Err(ServerError::NoAddress);
+        }
+        let port = listeners.iter().find_map(Listener::address).map_or(0, |address| address.port());
+        let shared = Shared::new(db.clone(), config.clone(), port, FAMILIES)?;
+        Ok(Self { db, config, listeners, handle: Handle { shared: Arc::new(shared) } })
+    }
+
+    /// Returns the TCP addresses that the server listens on, with their ports.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.listeners.iter().filter_map(Listener::address).collect()
+    }
+
+    /// Returns the database.
+    pub fn database(&self) -> &Db {
+        &self.db
+    }
+
+    /// Returns what ends the server.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Serves clients until [`Handle::end`], or a client's `SHUTDOWN`. Then it finishes the commands that
+    /// have arrived, sends their replies, and closes all connections. The database stays open.
+    ///
+    /// # Errors
+    /// The system has no resources for the threads of the server.
+    pub fn run(self) -> Result<Report, ServerError> {
+        let Self { config, listeners, handle: Handle { shared }, .. } = self;
+        let failed =
+            |source| ServerError::System { what: "start the threads of the server", source };
+        let (mut parts, mut handles, mut wakers) = (Vec::new(), Vec::new(), Vec::new());
+        for index in 0..config.worker_count() {
+            let (worker, handle, waker) = Worker::parts(index).map_err(failed)?;
+            parts.push(worker);
+            handles.push(handle);
+            wakers.push(waker);
+        }
+        let (acceptor, waker) = Acceptor::new(listeners, handles).map_err(failed)?;
+        shared.set_wakers(wakers, waker);
+        let mut threads = Vec::new();
+        for (index, worker) in parts.into_iter().enumerate() {
+            let worker = worker.with(&shared);
+            let thread = std::thread::Builder::new().name(format!("terrane-serve-{index}"));
+            match thread.spawn(move || worker.run()) {
+                Ok(thread) => threads.push(thread),
+                Err(source) => {
+                    shared.end();
+                    threads.into_iter().for_each(|thread| drop(thread.join()));
+                    return Err(failed(source));
+                }
+            }
+        }
+        acceptor.run(&shared);
+        for thread in threads {
+            if thread.join().is_err() {
+                let source = std::io::Error::other("a thread of the server panicked");
+                return Err(ServerError::System { what: "serve all connections", source });
+            }
+        }
+        let counts = &shared.counts;
+        Ok(Report {
+            connections: counts.connections.load(Ordering::Relaxed),
+            commands: counts.commands.load(Ordering::Relaxed),
+            uptime: shared.started.elapsed(),
+        })
+    }
+}
+
+impl Handle {
+    /// Ends the server. Returns at once; [`Server::run`] returns once it has ended.
+    pub fn end(&self) {
+        self.shared.end();
+    }
+}

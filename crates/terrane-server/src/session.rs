@@ -1,0 +1,116 @@
+//! The state of a connection that commands see and change.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use crate::clients::Client;
+use crate::protocol::{OwnedArguments, Protocol};
+use crate::store::KeyLocks;
+use crate::users::User;
+
+/// The state of a connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) client: Arc<Client>,
+    pub(crate) protocol: Protocol,
+    pub(crate) database: usize,
+    /// The user; `None` before a client has authenticated, and for everybody if there are no users.
+    pub(crate) user: Option<Arc<User>>,
+    pub(crate) is_authenticated: bool,
+    /// The transaction that is being queued.
+    pub(crate) queue: Option<Box<Queue>>,
+    /// The keys that the client watches.
+    pub(crate) watch: Option<Box<Watch>>,
+    pub(crate) replies: ReplyMode,
+    /// What happens to the connection after the reply.
+    pub(crate) next: Next,
+}
+
+/// What happens after a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The next request.
+    Continue,
+    /// The next request, not before this time. The reply waits as well.
+    PauseUntil(Instant),
+    /// The connection is closed once the reply was sent.
+    Close,
+}
+
+/// Which replies a client wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReplyMode {
+    On,
+    Off,
+    /// None for the current command and the next one.
+    SkipNext,
+    /// None for the current command.
+    Skip,
+}
+
+/// The commands between `MULTI` and `EXEC`.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    pub(crate) commands: Vec<OwnedArguments>,
+    pub(crate) bytes: usize,
+    /// A command was refused, so `EXEC` fails.
+    pub(crate) is_broken: bool,
+}
+
+/// Keys whose change fails the next `EXEC`.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    /// The database and the key, and whether the key had a value.
+    pub(crate) keys: Vec<(usize, Box<[u8]>, bool)>,
+    pub(crate) bytes: usize,
+    pub(crate) is_changed: Arc<AtomicBool>,
+}
+
+impl Session {
+    /// Returns the state of a new connection.
+    pub(crate) fn new(client: Arc<Client>, is_authenticated: bool) -> Self {
+        Self {
+            client,
+            protocol: Protocol::Resp2,
+            database: 0,
+            user: None,
+            is_authenticated,
+            queue: None,
+            watch: None,
+            replies: ReplyMode::On,
+            next: Next::Continue,
+        }
+    }
+
+    pub(crate) fn select(&mut self, database: usize) {
+        self.database = database;
+        self.client.database.store(database, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_protocol(&mut self, protocol: Protocol) {
+        self.protocol = protocol;
+        self.client.is_resp3.store(protocol == Protocol::Resp3, Ordering::Relaxed);
+    }
+
+    /// Ends all watches.
+    pub(crate) fn unwatch(&mut self, locks: &KeyLocks) {
+        if let Some(watch) = self.watch.take() {
+            for (database, key, _) in &watch.keys {
+                locks.unwatch(*database, key, &watch.is_changed);
+            }
+        }
+    }
+
+    /// Ends the transaction that is being queued.
+    pub(crate) fn take_queue(&mut self) -> Option<Box<Queue>> {
+        self.client.queued.store(-1, Ordering::Relaxed);
+        self.queue.take()
+    }
+
+    /// Returns the bytes that the session keeps in memory.
+    pub(crate) fn memory(&self) -> usize {
+        let queued = self.queue.as_ref().map_or(0, |queue| queue.bytes);
+        queued + self.watch.as_ref().map_or(0, |watch| watch.bytes)
+    }
+}

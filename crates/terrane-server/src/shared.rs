@@ -1,0 +1,145 @@
+//! What all threads of a server share.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use mio::Waker;
+use terrane::{Db, Durability};
+
+use crate::catalogue::{Catalogue, Family};
+use crate::clients::Clients;
+use crate::config::Config;
+use crate::error::ServerError;
+use crate::slow_log::SlowLog;
+use crate::store::{Cursors, Databases, Durable, KeyLocks};
+
+/// What all threads of a server share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) databases: Databases,
+    pub(crate) locks: KeyLocks,
+    pub(crate) cursors: Cursors,
+    pub(crate) durable: Durable,
+    pub(crate) durability: Durability,
+    pub(crate) clients: Clients,
+    pub(crate) slow_log: SlowLog,
+    pub(crate) settings: Settings,
+    pub(crate) counts: Counts,
+    /// The bytes in the buffers of all connections.
+    pub(crate) buffered: AtomicUsize,
+    pub(crate) started: Instant,
+    pub(crate) run_id: String,
+    is_ending: AtomicBool,
+    wakers: OnceLock<Wakers>,
+    /// The port of the first TCP listener, and its address, for reports.
+    pub(crate) port: u16,
+}
+
+/// The settings that `CONFIG SET` changes.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// Seconds; 0 for never.
+    pub(crate) idle_seconds: AtomicU64,
+    /// Microseconds; negative for none.
+    pub(crate) slow_micros: AtomicI64,
+    pub(crate) slow_log_len: AtomicUsize,
+    pub(crate) connections: AtomicUsize,
+}
+
+/// Numbers for `INFO`.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) commands: AtomicU64,
+    pub(crate) connections: AtomicU64,
+    pub(crate) rejected: AtomicU64,
+    pub(crate) errors: AtomicU64,
+    pub(crate) hits: AtomicU64,
+    pub(crate) misses: AtomicU64,
+    pub(crate) bytes_in: AtomicU64,
+    pub(crate) bytes_out: AtomicU64,
+    pub(crate) slow_clients: AtomicU64,
+    pub(crate) last_save_seconds: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        db: Db,
+        config: Config,
+        port: u16,
+        families: &'static [Family],
+    ) -> Result<Self, ServerError> {
+        let now = SystemTime::now();
+        let nanos = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let durability = db.durability();
+        let slow = config
+            .slow_command
+            .map_or(-1, |slow| i64::try_from(slow.as_micros()).unwrap_or(i64::MAX));
+        let limits = config.limits;
+        Ok(Self {
+            catalogue: Catalogue::new(families),
+            databases: Databases::open(db, config.databases)?,
+            locks: KeyLocks::new(),
+            // Of microseconds, so that two runs rarely share numbers.
+            cursors: Cursors::new((nanos / 1000) as u64 & (u64::MAX >> 8)),
+            durable: Durable::new(durability, config.worker_count()),
+            durability,
+            clients: Clients::default(),
+            slow_log: SlowLog::default(),
+            settings: Settings {
+                idle_seconds: AtomicU64::new(limits.idle.map_or(0, |idle| idle.as_secs())),
+                slow_micros: AtomicI64::new(slow),
+                slow_log_len: AtomicUsize::new(config.slow_log_len),
+                connections: AtomicUsize::new(limits.connections),
+            },
+            counts: Counts::default(),
+            buffered: AtomicUsize::new(0),
+            started: Instant::now(),
+            run_id: format!("{nanos:032x}{:08x}", std::process::id()),
+            is_ending: AtomicBool::new(false),
+            wakers: OnceLock::new(),
+            config,
+            port,
+        })
+    }
+
+    /// Returns the time after which an idle connection is closed.
+    pub(crate) fn idle(&self) -> Option<Duration> {
+        let seconds = self.settings.idle_seconds.load(Ordering::Relaxed);
+        (seconds > 0).then(|| Duration::from_secs(seconds))
+    }
+
+    /// Sets what wakes the threads.
+    pub(crate) fn set_wakers(&self, workers: Vec<Waker>, acceptor: Waker) {
+        // Set once, before the threads start.
+        let _ = self.wakers.set(Wakers { workers, acceptor });
+    }
+
+    /// Wakes a worker.
+    pub(crate) fn wake(&self, worker: usize) {
+        let waker = self.wakers.get().and_then(|wakers| wakers.workers.get(worker));
+        // A thread that cannot be woken notices what changed after its next event.
+        waker.into_iter().for_each(|waker| drop(waker.wake()));
+    }
+
+    /// Ends the server: every thread finishes what it has read.
+    pub(crate) fn end(&self) {
+        self.is_ending.store(true, Ordering::SeqCst);
+        if let Some(Wakers { workers, acceptor }) = self.wakers.get() {
+            workers.iter().chain([acceptor]).for_each(|waker| drop(waker.wake()));
+        }
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Relaxed)
+    }
+}
+
+/// Wakes the threads of the server.
+#[derive(Debug)]
+struct Wakers {
+    workers: Vec<Waker>,
+    acceptor: Waker,
+}

@@ -1,0 +1,78 @@
+//! Which answers depend on a sync.
+//!
+//! With the durability `sync`, the server writes as `process`, and makes one sync for all commands of an
+//! iteration of a worker before it sends their answers. An answer depends on a sync if its command wrote,
+//! or if it may have read what another worker wrote and has not synced yet.
+//!
+//! 1. A worker sets its flag before its first write of an iteration, and clears it after a sync that
+//!    succeeded. So a reader that has seen a write finds the flag set, or the write is durable.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use terrane::{Db, Durability, Result};
+
+/// Knows which workers have writes that are not durable yet.
+#[derive(Debug)]
+pub(crate) struct Durable {
+    /// Whether writes are synced before they are answered.
+    is_synced: bool,
+    flags: Vec<Flag>,
+}
+
+/// In a cache line of its own, because its worker changes it in every iteration.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Flag(AtomicBool);
+
+impl Durable {
+    pub(crate) fn new(durability: Durability, workers: usize) -> Self {
+        let is_synced = durability == Durability::Sync;
+        Self { is_synced, flags: (0..workers).map(|_| Flag::default()).collect() }
+    }
+
+    /// Returns the writes of a command of a worker.
+    pub(crate) fn unsynced(&self, worker: usize) -> Unsynced<'_> {
+        let flag = self.flags.get(worker).filter(|_| self.is_synced).map(|flag| &flag.0);
+        Unsynced { flag, has_written: Cell::new(false) }
+    }
+
+    /// Makes what a worker has written and read durable, if the durability demands it.
+    pub(crate) fn sync(&self, db: &Db, worker: usize) -> Result<()> {
+        if !self.is_synced || !self.flags.iter().any(|flag| flag.0.load(Ordering::SeqCst)) {
+            return Ok(());
+        }
+        db.sync()?;
+        if let Some(flag) = self.flags.get(worker) {
+            flag.0.store(false, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+}
+
+/// The writes of a command that are not durable yet.
+#[derive(Debug)]
+pub(crate) struct Unsynced<'a> {
+    flag: Option<&'a AtomicBool>,
+    has_written: Cell<bool>,
+}
+
+impl Unsynced<'_> {
+    /// Called before a write.
+    #[inline]
+    pub(crate) fn note_write(&self) {
+        self.has_written.set(true);
+        if let Some(flag) = self.flag {
+            flag.store(true, Ordering::SeqCst);
+        }
+    }
+
+    pub(crate) fn has_written(&self) -> bool {
+        self.has_written.get()
+    }
+
+    /// Returns the durability of writes; `None` for that of the database.
+    pub(crate) fn durability(&self) -> Option<Durability> {
+        self.flag.map(|_| Durability::Process)
+    }
+}

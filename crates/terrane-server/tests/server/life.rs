@@ -1,0 +1,122 @@
+//! Starting and ending.
+
+use std::io::Write;
+
+use terrane::Options;
+use terrane_server::{Config, Server, ServerError};
+
+use crate::support::{Client, TestServer, encoded};
+
+#[test]
+fn the_end_answers_what_has_arrived() {
+    let mut server = TestServer::start();
+    let mut client = server.client();
+    assert_eq!(client.run("ping"), "PONG");
+    let commands: Vec<u8> =
+        (0..5000).flat_map(|number| encoded(&["set", &format!("key {number}"), "value"])).collect();
+    client.send(&commands);
+    // The first answer says that the server has begun to read.
+    assert_eq!(client.reply(), "OK");
+    let report = server.end();
+    let mut answered = 1;
+    while client.try_reply().is_ok_and(|reply| reply == "OK") {
+        answered += 1;
+    }
+    assert_eq!(answered, 5000);
+    assert_eq!((report.connections, report.commands), (1, 5001));
+    assert_eq!(server.db.iter().unwrap().count(), 5000);
+}
+
+#[test]
+fn a_client_may_end_the_server() {
+    let mut server = TestServer::start();
+    let mut client = server.client();
+    client.send_command(&["shutdown", "nosave"]);
+    assert!(client.is_closed());
+    server.end();
+    assert!(std::net::TcpStream::connect(server.address).is_err());
+}
+
+#[test]
+fn other_hosts_need_a_password() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Options::new().open(dir.path().join("db")).unwrap();
+    let listen = vec!["0.0.0.0:0".parse().unwrap()];
+    let config = Config { listen, ..Config::default() };
+    let error = Server::bind(db.clone(), config.clone()).unwrap_err();
+    assert!(matches!(error, ServerError::Unprotected { .. }), "{error}");
+    Server::bind(db.clone(), Config { insecure: true, ..config.clone() }).unwrap();
+    let users = terrane_server::Users::with_password("secret");
+    Server::bind(db.clone(), Config { users, ..config }).unwrap();
+    let error = Server::bind(db, Config::default()).unwrap_err();
+    assert!(matches!(error, ServerError::NoAddress), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_unix_socket_replaces_one_that_was_left_behind() {
+    use std::os::unix::net::{UnixListener, UnixStream};
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("socket");
+    drop(UnixListener::bind(&path).unwrap());
+    assert!(path.exists());
+    let config = || Config { unix_socket: Some(path.clone()), ..Config::default() };
+    let mut server = TestServer::with(&Options::new(), config());
+    let mut stream = UnixStream::connect(&path).unwrap();
+    stream.write_all(b"ping\r\n").unwrap();
+    let mut reply = [0; 7];
+    std::io::Read::read_exact(&mut stream, &mut reply).unwrap();
+    assert_eq!(&reply, b"+PONG\r\n");
+    let error = Server::bind(server.db.clone(), config()).unwrap_err();
+    assert!(matches!(error, ServerError::Listen { .. }), "in use: {error}");
+    server.end();
+    assert!(!path.exists());
+    std::fs::write(&path, "text").unwrap();
+    let error = Server::bind(server.db.clone(), config()).unwrap_err();
+    assert!(matches!(error, ServerError::NotASocket { .. }), "{error}");
+}
+
+#[test]
+fn users_have_passwords_and_rights() {
+    let users = "app s3cret write:*\nreport pa55 read:default,db2\ndefault pw write:default";
+    let config = Config { users: users.parse().unwrap(), ..Config::default() };
+    let server = TestServer::with(&Options::new(), config);
+    let mut client = Client::connect(server.address);
+    for (command, expected) in [
+        ("get a", "-NOAUTH Authentication required."),
+        ("nonsense", "-NOAUTH Authentication required."),
+        ("auth wrong", "-WRONGPASS invalid username-password pair or user is disabled."),
+        ("auth app wrong", "-WRONGPASS invalid username-password pair or user is disabled."),
+        ("auth app s3cret", "OK"),
+        ("set a 1", "OK"),
+        ("config get port", "*"),
+        ("auth report pa55", "OK"),
+        ("get a", "1"),
+        ("set a 2", "-NOPERM this user may only read, and 'set' writes"),
+        ("select 1", "-NOPERM this user may not use the keyspace 'db1'"),
+        ("select 2", "OK"),
+        ("config get port", "-NOPERM this user may not run 'config', which administers"),
+        ("client list", "-NOPERM this user may not see or end other connections"),
+        ("auth pw", "OK"),
+        ("set a 2", "-NOPERM this user may not use the keyspace 'db2'"),
+        ("select 0", "OK"),
+        ("set a 2", "OK"),
+        ("move a 1", "-NOPERM this user may not use the keyspace 'db1'"),
+        ("flushall", "-NOPERM this user may not remove the keys of all databases"),
+        ("reset", "RESET"),
+        ("get a", "-NOAUTH Authentication required."),
+        ("hello 3", "*"),
+        ("hello 3 auth app s3cret", "*"),
+        ("get a", "2"),
+    ] {
+        let found = client.run(command);
+        if expected != "*" {
+            assert_eq!(found, expected, "{command}");
+        }
+    }
+    // Large requests are refused before a client has authenticated.
+    let mut client = Client::connect(server.address);
+    client.send(b"*2\r\n$4\r\nauth\r\n$100000\r\n");
+    assert_eq!(client.reply(), "-ERR Protocol error: invalid bulk length");
+    assert!(client.is_closed());
+}

@@ -1,0 +1,7 @@
+//! The server, through real sockets.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod commands;
+mod life;
+mod support;
+mod transactions;
