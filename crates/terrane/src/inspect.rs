@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+mod files;
 mod history;
 mod key;
 mod key_writer;
@@ -34,6 +35,7 @@ mod values;
 mod verify;
 mod verify_values;
 
+pub use files::{DatabaseFiles, FileFacts, files};
 pub use history::{
     DeletesReport, JobReport, KeyspaceDeletes, LogFile, compaction_rate, deletes, jobs,
 };

@@ -181,3 +181,40 @@ fn a_refused_checkpoint_flushes_nothing() {
     assert!(db.checkpoint(DIR).is_err());
     assert_eq!(db.stats().flushes, flushes);
 }
+
+#[test]
+fn the_files_of_a_checkpoint_are_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, target) = (dir.path().join("db"), dir.path().join("copy"));
+    let design = format!("{}; values=apart(64,file=16KiB)", small_design());
+    let db = Options::new().design(design.parse().unwrap()).open(&source).unwrap();
+    db.keyspace("other", KeyspaceOptions::new()).unwrap().put("k", "v").unwrap();
+    for key in 0..300u32 {
+        db.put(key.to_be_bytes(), "value".repeat(key as usize)).unwrap();
+    }
+    db.checkpoint(&target).unwrap();
+    let found = terrane::inspect::files(&target).unwrap();
+    let mut listed: Vec<_> =
+        found.files.iter().map(|file| (file.name.clone(), file.bytes)).collect();
+    listed.sort();
+    let is_listed = |name: &str| name.ends_with(".sst") || name.ends_with(".val");
+    let mut there: Vec<_> = std::fs::read_dir(&target)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| (entry.file_name().into_string().unwrap(), entry.metadata().unwrap().len()))
+        .filter(|(name, _)| is_listed(name))
+        .collect();
+    there.sort();
+    assert_eq!(listed, there);
+    for file in &found.files {
+        assert_eq!(file.checksum.is_some(), file.name.ends_with(".sst"), "{file:?}");
+        assert!(file.is_final || file.name.ends_with(".val"), "{file:?}");
+    }
+    assert!(found.files.iter().any(|file| file.name.ends_with(".val")));
+    let names: Vec<&str> = found.keyspaces.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!((names, found.database % 2), (vec!["default", "other"], 1));
+    let original = terrane::inspect::files(&source).unwrap();
+    assert_eq!(original.database, found.database);
+    assert!(terrane::inspect::files(dir.path().join("none")).is_err());
+    assert!(terrane::inspect::files(dir.path()).is_err());
+}
