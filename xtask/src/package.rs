@@ -13,6 +13,7 @@ const PUBLISHED: &[&str] = &[
     "terrane-sim",
     "terrane-lab",
     "terrane-server",
+    "terrane-backup",
     "terrane-cli",
 ];
 

@@ -1,0 +1,257 @@
+//! A repository as a whole: its mark, and its backups.
+
+use std::io::{self, Read};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::manifest::{BACKUPS, Backup, SCHEMA};
+use crate::moment::utc;
+use crate::repository::Repository;
+
+/// The object that marks a repository.
+const MARK: &str = "repository.json";
+
+/// The contents of the mark.
+#[derive(Serialize, Deserialize)]
+struct Mark {
+    format: String,
+    schema: u32,
+}
+
+const FORMAT: &str = "terrane-backup";
+
+/// Returns the place of an object, for messages.
+pub(crate) fn place(repository: &dyn Repository, object: &str) -> String {
+    format!("{}/{object}", repository.location().trim_end_matches('/'))
+}
+
+/// Reads a whole object; `None` if there is none.
+pub(crate) fn read(repository: &dyn Repository, object: &str) -> Result<Option<Vec<u8>>> {
+    let failed = |error| Error::io("read", place(repository, object), error);
+    let mut reader = match repository.get(object) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found.map_err(failed)?,
+    };
+    let mut bytes = Vec::new();
+    reader.read_to_end(&mut bytes).map_err(failed)?;
+    Ok(Some(bytes))
+}
+
+/// Stores bytes as an object.
+pub(crate) fn write(repository: &dyn Repository, object: &str, mut bytes: &[u8]) -> Result<()> {
+    let failed = |error| Error::io("write", place(repository, object), error);
+    repository.put(object, &mut bytes).map_err(failed)
+}
+
+/// Lists the objects of a folder.
+pub(crate) fn list_folder(
+    repository: &dyn Repository,
+    folder: &str,
+) -> Result<Vec<crate::repository::Stored>> {
+    repository.list(folder).map_err(|error| Error::io("list", place(repository, folder), error))
+}
+
+/// Removes an object.
+pub(crate) fn delete(repository: &dyn Repository, object: &str) -> Result<()> {
+    repository.delete(object).map_err(|error| Error::io("remove", place(repository, object), error))
+}
+
+/// Checks that a place is a repository that this version understands.
+///
+/// # Errors
+/// It is not.
+pub(crate) fn check(repository: &dyn Repository) -> Result<()> {
+    match read_mark(repository)? {
+        true => Ok(()),
+        false => Err(Error::Invalid(format!(
+            "no backup repository in {}; 'terrane backup create' makes one",
+            repository.location()
+        ))),
+    }
+}
+
+/// Makes a place a repository, if it is empty.
+///
+/// # Errors
+/// It is neither empty nor a repository.
+pub(crate) fn check_or_create(repository: &dyn Repository) -> Result<()> {
+    if read_mark(repository)? {
+        return Ok(());
+    }
+    if !list_folder(repository, "")?.is_empty() {
+        return Err(Error::NotRepository { place: repository.location() });
+    }
+    let mark = Mark { format: FORMAT.into(), schema: SCHEMA };
+    let mut bytes = serde_json::to_vec(&mark)
+        .map_err(|error| Error::io("encode", place(repository, MARK), error.into()))?;
+    bytes.push(b'\n');
+    write(repository, MARK, &bytes)
+}
+
+/// Returns false if there is no mark.
+fn read_mark(repository: &dyn Repository) -> Result<bool> {
+    let Some(bytes) = read(repository, MARK)? else { return Ok(false) };
+    let place = place(repository, MARK);
+    let mark: Mark = serde_json::from_slice(&bytes)
+        .map_err(|error| Error::damaged(place.clone(), error.to_string()))?;
+    if mark.format != FORMAT {
+        return Err(Error::damaged(place, format!("it is the mark of '{}'", mark.format)));
+    }
+    if mark.schema > SCHEMA {
+        return Err(Error::Unsupported { place, found: mark.schema, supported: SCHEMA });
+    }
+    Ok(true)
+}
+
+/// The backups in a repository.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Catalog {
+    /// The backups, oldest first.
+    pub backups: Vec<Backup>,
+    /// The manifests that cannot be read, with the reasons.
+    pub unreadable: Vec<(String, Error)>,
+}
+
+/// Returns the backups in a repository. A manifest that cannot be read does not hide the others.
+///
+/// # Errors
+/// The place is no repository, or cannot be read.
+pub fn list(repository: &dyn Repository) -> Result<Catalog> {
+    check(repository)?;
+    read_all(repository)
+}
+
+pub(crate) fn read_all(repository: &dyn Repository) -> Result<Catalog> {
+    let mut catalog = Catalog::default();
+    for stored in list_folder(repository, BACKUPS)? {
+        let object = stored.name;
+        match read_one(repository, &object) {
+            Ok(Some(backup)) => catalog.backups.push(backup),
+            // It was removed since.
+            Ok(None) => {}
+            Err(error @ (Error::Damaged { .. } | Error::Unsupported { .. })) => {
+                catalog.unreadable.push((object, error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    catalog
+        .backups
+        .sort_by(|one, other| (one.time_micros, &one.name).cmp(&(other.time_micros, &other.name)));
+    catalog.unreadable.sort_by(|one, other| one.0.cmp(&other.0));
+    Ok(catalog)
+}
+
+fn read_one(repository: &dyn Repository, object: &str) -> Result<Option<Backup>> {
+    let Some(bytes) = read(repository, object)? else { return Ok(None) };
+    Backup::decode(&bytes, object, &place(repository, object)).map(Some)
+}
+
+/// Which backup is meant.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Which {
+    /// The newest.
+    #[default]
+    Latest,
+    /// The newest that was made at this time or before, in microseconds since 1970.
+    At(u64),
+    /// The one with this name, or the only one whose name begins with it.
+    Named(String),
+}
+
+impl Catalog {
+    /// Returns the numbers of the databases that have backups.
+    pub fn databases(&self) -> Vec<&str> {
+        let mut found: Vec<&str> =
+            self.backups.iter().map(|backup| backup.database.as_str()).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Removes the backups of all databases but one, whose number may be abbreviated.
+    ///
+    /// # Errors
+    /// No database, or several of them, have a number that begins with `database`.
+    pub fn keep_database(&mut self, database: &str, place: &str) -> Result<()> {
+        let wanted = database.to_ascii_lowercase();
+        let databases = self.databases();
+        let found: Vec<&&str> =
+            databases.iter().filter(|number| number.starts_with(&wanted)).collect();
+        let number = match found[..] {
+            [one] => (*one).to_owned(),
+            [] => {
+                let wanted = format!("backup of database {database}");
+                return Err(Error::NoBackup { wanted, place: place.to_owned() });
+            }
+            _ => {
+                let what = format!("several databases in {place} have numbers with {database}");
+                return Err(Error::Invalid(format!("{what}; give more digits")));
+            }
+        };
+        self.backups.retain(|backup| backup.database == number);
+        Ok(())
+    }
+
+    /// Returns a backup.
+    ///
+    /// # Errors
+    /// There is none. Without a name, there are backups of several databases; see
+    /// [`keep_database`](Self::keep_database).
+    pub fn find(&self, which: &Which, place: &str) -> Result<&Backup> {
+        if let Which::Named(name) = which {
+            return self.named(name, place);
+        }
+        let databases = self.databases();
+        if databases.len() > 1 {
+            let names = databases.join(", ");
+            return Err(Error::Invalid(format!(
+                "{place} has backups of several databases: {names}; choose one with --database"
+            )));
+        }
+        let missing = |wanted: String| {
+            // A damaged manifest may be the one that is looked for.
+            let wanted = match self.unreadable.first() {
+                Some((_, error)) => format!("{wanted} ({error})"),
+                None => wanted,
+            };
+            Error::NoBackup { wanted, place: place.to_owned() }
+        };
+        match which {
+            Which::At(micros) => {
+                let mut earlier =
+                    self.backups.iter().filter(|backup| backup.time_micros <= *micros);
+                let wanted = || missing(format!("backup from {} or before", utc(*micros)));
+                earlier.next_back().ok_or_else(wanted)
+            }
+            _ => self.backups.last().ok_or_else(|| missing("backup".into())),
+        }
+    }
+
+    fn named(&self, name: &str, place: &str) -> Result<&Backup> {
+        if let Some(exact) = self.backups.iter().find(|backup| backup.name == name) {
+            return Ok(exact);
+        }
+        let mut matching = self.backups.iter().filter(|backup| backup.name.starts_with(name));
+        match (matching.next(), matching.next()) {
+            (Some(backup), None) if !name.is_empty() => Ok(backup),
+            (Some(_), _) => Err(Error::Invalid(format!(
+                "several backups in {place} have names that begin with '{name}'; give the whole name"
+            ))),
+            (None, _) => match self.unreadable.iter().find(|(object, _)| {
+                object.strip_prefix(BACKUPS).is_some_and(|object| object.starts_with(name))
+            }) {
+                Some((_, Error::Damaged { place, what })) => {
+                    Err(Error::damaged(place.clone(), what.clone()))
+                }
+                _ => Err(Error::NoBackup {
+                    wanted: format!("backup '{name}'"),
+                    place: place.to_owned(),
+                }),
+            },
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! How a backup is created.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::watch::{Callback, Progress};
+
+/// How much of a backup is read back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum ReadBack {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The objects that this backup stored.
+    New,
+    /// All objects of the backup. Damaged ones are stored again.
+    All,
+}
+
+/// How a backup is created.
+#[derive(Debug, Clone, Default)]
+pub struct CreateOptions {
+    pub(super) rate: Option<u64>,
+    pub(super) read_back: ReadBack,
+    pub(super) reread: bool,
+    pub(super) temporary: Option<PathBuf>,
+    pub(super) callback: Option<Callback>,
+}
+
+impl CreateOptions {
+    /// Returns the default options: as fast as possible, without reading back.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stores at most this many bytes per second. New files are read twice, the second time usually from
+    /// the page cache.
+    #[must_use]
+    pub fn rate(mut self, bytes_per_second: u64) -> Self {
+        self.rate = Some(bytes_per_second);
+        self
+    }
+
+    /// Reads objects back, and compares them with the files.
+    #[must_use]
+    pub fn read_back(mut self, read_back: ReadBack) -> Self {
+        self.read_back = read_back;
+        self
+    }
+
+    /// Reads all files of the database, also those that an earlier backup has, so that damage in them is
+    /// found.
+    #[must_use]
+    pub fn reread(mut self) -> Self {
+        self.reread = true;
+        self
+    }
+
+    /// Makes the checkpoint in a temporary directory in this one, which must exist and should be on the
+    /// file system of the database, because otherwise all tables are copied. By default it is the parent of
+    /// the database.
+    #[must_use]
+    pub fn temporary(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.temporary = Some(dir.into());
+        self
+    }
+
+    /// Calls `callback` with the progress, often. [`ControlFlow::Break`] cancels the backup.
+    #[must_use]
+    pub fn on_progress(
+        mut self,
+        callback: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
+    ) -> Self {
+        self.callback = Some(Callback(Arc::new(callback)));
+        self
+    }
+}

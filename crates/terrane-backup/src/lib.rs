@@ -1,0 +1,61 @@
+//! Incremental backups of [Terrane](terrane) databases.
+//!
+//! A *repository* is a place with backups: a [`Directory`], or whatever implements [`Repository`]. Tables and
+//! value files of a database never change, so a repository has each of them once, as an object that is
+//! named by the hash of its contents, and all backups of all databases share the objects. A backup is a
+//! small manifest that lists files and their objects. It is written last, so that an interrupted backup is
+//! none, and the next one uses its objects.
+//!
+//! [`create`] makes a backup while the database is in use, [`list`] lists the backups, [`verify`] reads all
+//! objects, [`prune`] removes old backups, and [`restore`] makes a database of one. The command
+//! `terrane backup` does the same.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `create`, `verify`, `prune`, `restore` | the operations |
+//! | `retention` | which backups a prune keeps |
+//! | `lock` | locks in a repository |
+//! | `staging`, `source` | the checkpoint of a database |
+//! | `catalog`, `manifest` | the backups in a repository, and the format of one |
+//! | `repository`, `place`, `directory`, `memory` | the place of backups |
+//! | `content` | the names of objects |
+//! | `watch`, `cancelled` | pace, progress and cancellation |
+//! | `moment`, `error` | times; errors |
+#![forbid(unsafe_code)]
+
+mod cancelled;
+mod catalog;
+mod content;
+mod create;
+mod directory;
+mod error;
+mod lock;
+mod manifest;
+mod memory;
+mod moment;
+mod place;
+mod prune;
+mod repository;
+mod restore;
+mod retention;
+mod source;
+mod staging;
+mod verify;
+mod watch;
+
+pub use catalog::{Catalog, Which, list};
+pub use content::ContentId;
+pub use create::{CreateOptions, Created, ReadBack, create};
+pub use directory::Directory;
+pub use error::{Error, Result};
+pub use manifest::{BackedUpFile, BackedUpKeyspace, Backup};
+pub use memory::Memory;
+pub use moment::{parse_utc, utc};
+pub use place::open;
+pub use prune::{PruneOptions, Pruned, plan_prune, prune};
+pub use repository::{Repository, Stored};
+pub use restore::{RestoreOptions, Restored, restore};
+pub use retention::Retention;
+pub use source::{CheckpointError, CheckpointWith, Source};
+pub use verify::{DamagedObject, RepositoryVerification, VerifyOptions, verify};
+pub use watch::Progress;

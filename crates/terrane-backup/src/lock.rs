@@ -1,0 +1,392 @@
+//! Locks of a repository: objects in `locks/`, because an object store has nothing else.
+//!
+//! A backup holds a shared lock, a prune an exclusive one. A process first stores its lock, and then lists
+//! the locks of the others, so of two that begin at the same time at least one sees the other, and gives
+//! up. While it works it stores its lock again every minute.
+//!
+//! 1. A lock is stale if it is older than [`STALE`], or if its process was on this machine, since its last
+//!    start, with the same process numbers, and does not exist any more.
+//! 2. A process that could not store its lock again for half of that time stops, because others will take
+//!    the lock for stale. The clocks of the machines may therefore differ by a quarter of an hour.
+//! 3. The next process removes stale locks before it does anything else. A backup that finds its lock
+//!    removed stops before it writes its manifest.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::{delete, list_folder, place, read, write};
+use crate::error::{Error, Result};
+use crate::moment::{now_micros, utc};
+use crate::repository::Repository;
+
+/// The folder of the locks.
+const LOCKS: &str = "locks/";
+
+/// The age from which on nobody respects a lock.
+pub(crate) const STALE: Duration = Duration::from_secs(30 * 60);
+
+/// How often a lock is stored again.
+const REFRESH: Duration = Duration::from_secs(60);
+
+/// How often a process tries again if another one began at the same time.
+const TRIES: u32 = 4;
+
+/// What a lock excludes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum LockKind {
+    /// Exclusive locks.
+    Shared,
+    /// All locks.
+    Exclusive,
+}
+
+/// The contents of a lock.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Lock {
+    kind: LockKind,
+    operation: String,
+    process: u32,
+    host: String,
+    /// The start of the machine, and the space of its process numbers; empty if unknown.
+    boot: String,
+    refreshed: String,
+    refreshed_micros: u64,
+}
+
+impl Lock {
+    fn new(kind: LockKind, operation: &str) -> Self {
+        let now = now_micros();
+        Self {
+            kind,
+            operation: operation.to_owned(),
+            process: std::process::id(),
+            host: host(),
+            boot: boot(),
+            refreshed: utc(now),
+            refreshed_micros: now,
+        }
+    }
+
+    fn is_stale(&self) -> bool {
+        let age = now_micros().saturating_sub(self.refreshed_micros);
+        Duration::from_micros(age) >= STALE || self.is_of_dead_process()
+    }
+
+    fn is_of_dead_process(&self) -> bool {
+        let here = boot();
+        let process = std::path::Path::new("/proc").join(self.process.to_string());
+        !here.is_empty() && self.boot == here && !process.exists()
+    }
+
+    fn describe(&self) -> String {
+        let Self { operation, process, host, refreshed, .. } = self;
+        format!("'{operation}' of process {process} on {host} (active at {refreshed})")
+    }
+}
+
+fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    name.map_or_else(|_| "another machine".to_owned(), |name| name.trim().to_owned())
+}
+
+/// Identifies the start of the machine and the space of process numbers, which containers have of their
+/// own; empty on systems without them.
+fn boot() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    let space = std::fs::read_link("/proc/self/ns/pid");
+    match (boot, space) {
+        (Ok(boot), Ok(space)) => format!("{} {}", boot.trim(), space.display()),
+        _ => String::new(),
+    }
+}
+
+/// A lock that this process holds.
+pub(crate) struct Held<'a> {
+    repository: &'a dyn Repository,
+    object: String,
+    /// When the lock was stored last: the clock of the process, which may stop while the machine sleeps, and
+    /// the time of day, which may be set back.
+    stored: Mutex<(Instant, u64)>,
+}
+
+impl Held<'_> {
+    /// Checks that nobody can have taken the lock for stale.
+    ///
+    /// # Errors
+    /// Somebody can.
+    pub(crate) fn check(&self) -> Result<()> {
+        let (stored, micros) = *self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        let by_day = Duration::from_micros(now_micros().saturating_sub(micros));
+        if stored.elapsed().max(by_day) < STALE / 2 {
+            return Ok(());
+        }
+        Err(self.lost())
+    }
+
+    /// Checks that nobody has removed the lock either.
+    ///
+    /// # Errors
+    /// Somebody has.
+    pub(crate) fn check_object(&self) -> Result<()> {
+        self.check()?;
+        match read(self.repository, &self.object)? {
+            Some(_) => Ok(()),
+            None => Err(self.lost()),
+        }
+    }
+
+    fn lost(&self) -> Error {
+        Error::Invalid(format!(
+            "the lock {} was not stored again in time, so another process may have removed objects; \
+             run the operation again, which continues it",
+            place(self.repository, &self.object)
+        ))
+    }
+}
+
+/// Runs an operation while holding a lock.
+///
+/// # Errors
+/// The lock is held by another process, or cannot be stored, or the operation failed.
+pub(crate) fn with_lock<T>(
+    repository: &dyn Repository,
+    kind: LockKind,
+    operation: &str,
+    run: impl FnOnce(&Held<'_>) -> Result<T>,
+) -> Result<T> {
+    hold(&acquire(repository, kind, operation)?, kind, operation, run)
+}
+
+/// Runs an operation, and stores the lock again meanwhile.
+fn hold<T>(
+    held: &Held<'_>,
+    kind: LockKind,
+    operation: &str,
+    run: impl FnOnce(&Held<'_>) -> Result<T>,
+) -> Result<T> {
+    let done = (Mutex::new(false), Condvar::new());
+    let result = std::thread::scope(|scope| {
+        let refresher = scope.spawn(|| refresh(held, kind, operation, &done));
+        // The thread ends also if the operation panics.
+        let stop = Stop(&done);
+        let result = remove_stale(held.repository, held).and_then(|()| run(held));
+        drop(stop);
+        let _ = refresher.join();
+        result
+    });
+    // A lock that remains is stale soon.
+    let _ = held.repository.delete(&held.object);
+    result
+}
+
+/// Runs an operation that only reads: with a lock if one can be stored, and otherwise without, because a
+/// repository that cannot be written is not pruned either.
+///
+/// # Errors
+/// An exclusive lock is held by another process, or the operation failed.
+pub(crate) fn with_lock_if_writable<T>(
+    repository: &dyn Repository,
+    kind: LockKind,
+    operation: &str,
+    run: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    match acquire(repository, kind, operation) {
+        Ok(held) => hold(&held, kind, operation, |_| run()),
+        Err(Error::Io { operation: "write", .. }) => run(),
+        Err(error) => Err(error),
+    }
+}
+
+struct Stop<'a>(&'a (Mutex<bool>, Condvar));
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.1.notify_all();
+    }
+}
+
+/// Stores the lock again every minute until the operation is done.
+fn refresh(held: &Held<'_>, kind: LockKind, operation: &str, done: &(Mutex<bool>, Condvar)) {
+    let mut is_done = done.0.lock().unwrap_or_else(PoisonError::into_inner);
+    while !*is_done {
+        let waited = done.1.wait_timeout(is_done, REFRESH);
+        let (guard, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        is_done = guard;
+        let now = (Instant::now(), now_micros());
+        if waited.timed_out() && !*is_done {
+            // A lock that was removed is not stored again: the one who removed it may have removed objects.
+            let is_there = held.repository.exists(&held.object).unwrap_or(false);
+            if is_there && store(held.repository, &held.object, kind, operation).is_ok() {
+                *held.stored.lock().unwrap_or_else(PoisonError::into_inner) = now;
+            }
+        }
+    }
+}
+
+fn store(repository: &dyn Repository, object: &str, kind: LockKind, operation: &str) -> Result<()> {
+    let bytes = serde_json::to_vec(&Lock::new(kind, operation))
+        .map_err(|error| Error::io("encode", object, error.into()))?;
+    write(repository, object, &bytes)
+}
+
+fn acquire<'a>(
+    repository: &'a dyn Repository,
+    kind: LockKind,
+    operation: &str,
+) -> Result<Held<'a>> {
+    for attempt in 1.. {
+        let begun = (Instant::now(), now_micros());
+        let object = unique_object();
+        store(repository, &object, kind, operation)?;
+        match conflict(repository, kind, &object) {
+            Ok(None) => return Ok(Held { repository, object, stored: Mutex::new(begun) }),
+            Ok(Some(_)) if attempt < TRIES => {
+                delete(repository, &object)?;
+                // Processes that began at the same time try again at different times.
+                let wait = 50 * u64::from(attempt) + now_micros() % 100;
+                std::thread::sleep(Duration::from_millis(wait));
+            }
+            Ok(Some(holder)) => {
+                delete(repository, &object)?;
+                let place = repository.location();
+                return Err(Error::InUse { place, holder: holder.describe() });
+            }
+            Err(error) => {
+                let _ = repository.delete(&object);
+                return Err(error);
+            }
+        }
+    }
+    Err(Error::Cancelled)
+}
+
+/// Returns a name that no other lock has.
+fn unique_object() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{LOCKS}{:x}-{:x}-{count:x}.json", now_micros(), std::process::id())
+}
+
+/// Returns a lock that excludes ours.
+fn conflict(repository: &dyn Repository, kind: LockKind, own: &str) -> Result<Option<Lock>> {
+    for (object, lock) in all(repository)? {
+        let excludes = kind == LockKind::Exclusive || lock.kind == LockKind::Exclusive;
+        if object != own && excludes && !lock.is_stale() {
+            return Ok(Some(lock));
+        }
+    }
+    Ok(None)
+}
+
+/// Removes the stale locks of others, so that their processes stop if they still run.
+fn remove_stale(repository: &dyn Repository, held: &Held<'_>) -> Result<()> {
+    for (object, lock) in all(repository)? {
+        if object != held.object && lock.is_stale() {
+            delete(repository, &object)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns all locks. One that cannot be understood counts as just stored by a process that excludes all
+/// others, because a newer version may have written it.
+fn all(repository: &dyn Repository) -> Result<Vec<(String, Lock)>> {
+    let mut locks = Vec::new();
+    for stored in list_folder(repository, LOCKS)? {
+        let Some(bytes) = read(repository, &stored.name)? else { continue };
+        let lock = serde_json::from_slice(&bytes).unwrap_or_else(|_| Lock {
+            process: 0,
+            host: format!("another machine, whose lock is {}", stored.name),
+            boot: String::new(),
+            ..Lock::new(LockKind::Exclusive, "an operation of another version")
+        });
+        locks.push((stored.name, lock));
+    }
+    Ok(locks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Memory;
+
+    fn put(repository: &Memory, name: &str, lock: &Lock) {
+        write(repository, &format!("{LOCKS}{name}"), &serde_json::to_vec(lock).unwrap()).unwrap();
+    }
+
+    fn try_lock(repository: &Memory, kind: LockKind) -> Result<()> {
+        with_lock(repository, kind, "test", |held| {
+            held.check()?;
+            held.check_object()
+        })
+    }
+
+    #[test]
+    fn exclusive_locks_exclude_all_and_shared_ones_do_not_exclude_each_other() {
+        let repository = Memory::new();
+        with_lock(&repository, LockKind::Shared, "create", |_| {
+            try_lock(&repository, LockKind::Shared).unwrap();
+            let refused = try_lock(&repository, LockKind::Exclusive).unwrap_err();
+            let told = refused.to_string();
+            assert!(told.contains("'create' of process") && told.contains("try again"), "{told}");
+            Ok(())
+        })
+        .unwrap();
+        with_lock(&repository, LockKind::Exclusive, "prune", |_| {
+            for kind in [LockKind::Shared, LockKind::Exclusive] {
+                assert!(matches!(try_lock(&repository, kind), Err(Error::InUse { .. })));
+            }
+            Ok(())
+        })
+        .unwrap();
+        assert!(repository.list(LOCKS).unwrap().is_empty());
+    }
+
+    #[test]
+    fn locks_of_dead_processes_and_old_ones_are_stale() {
+        let repository = Memory::new();
+        let live = Lock::new(LockKind::Exclusive, "prune");
+        // Process numbers are below 2^22 on Linux.
+        let dead = Lock { process: u32::MAX, ..live.clone() };
+        let elsewhere = Lock { boot: "other".into(), ..dead.clone() };
+        let old_micros = now_micros() - STALE.as_micros() as u64;
+        let old = Lock { refreshed_micros: old_micros, ..live.clone() };
+        assert!(!live.is_stale() && !elsewhere.is_stale() && old.is_stale());
+        assert_eq!(dead.is_stale(), cfg!(target_os = "linux"));
+        put(&repository, "old", &old);
+        try_lock(&repository, LockKind::Exclusive).unwrap();
+        // The next process removes a stale lock.
+        assert!(repository.list(LOCKS).unwrap().is_empty());
+        put(&repository, "elsewhere", &elsewhere);
+        assert!(try_lock(&repository, LockKind::Shared).is_err());
+    }
+
+    #[test]
+    fn a_lock_that_was_removed_is_noticed_and_one_of_another_version_respected() {
+        let repository = Memory::new();
+        with_lock(&repository, LockKind::Shared, "create", |held| {
+            repository.delete(&held.object).unwrap();
+            let told = held.check_object().unwrap_err().to_string();
+            assert!(told.contains("run the operation again"), "{told}");
+            Ok(())
+        })
+        .unwrap();
+        write(&repository, &format!("{LOCKS}x"), b"[]").unwrap();
+        assert!(matches!(try_lock(&repository, LockKind::Shared), Err(Error::InUse { .. })));
+    }
+
+    #[test]
+    fn processes_that_begin_together_do_not_all_fail_for_ever() {
+        let repository = Memory::new();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| while try_lock(&repository, LockKind::Exclusive).is_err() {});
+            }
+        });
+    }
+}

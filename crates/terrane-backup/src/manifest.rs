@@ -1,0 +1,228 @@
+//! The manifest of a backup: which files the database had, and the objects with their contents.
+//!
+//! A manifest is two lines of JSON: the manifest, and `{"sha256":"…"}` with the hash of the first line.
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::ContentId;
+use crate::error::{Error, Result};
+
+/// The folder of the manifests in a repository.
+pub(crate) const BACKUPS: &str = "backups/";
+
+/// The version of the format. A newer version may add fields to it, which this one ignores.
+pub(crate) const SCHEMA: u32 = 1;
+
+/// A larger manifest is not read: it is none.
+const MANIFEST_BYTES_MAX: u64 = 1 << 30;
+
+/// A backup: the facts about it, and its files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Backup {
+    /// The version of the manifest's format.
+    pub schema: u32,
+    /// The name: the time of the backup, and the number of the database.
+    pub name: String,
+    /// The number of the database, in 16 hexadecimal digits. Restored copies keep it.
+    pub database: String,
+    /// The directory of the database.
+    pub path: String,
+    /// The time at which the copy of the database was complete, by RFC 3339 in UTC.
+    pub time: String,
+    /// The same time in microseconds since 1970.
+    pub time_micros: u64,
+    /// The sequence number of the last write in the backup.
+    pub sequence: u64,
+    /// The version of the engine that wrote the backup.
+    pub engine: String,
+    /// The keyspaces.
+    pub keyspaces: Vec<BackedUpKeyspace>,
+    /// The bytes of all files.
+    pub bytes: u64,
+    /// The files.
+    pub files: Vec<BackedUpFile>,
+}
+
+/// A keyspace of a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct BackedUpKeyspace {
+    /// The name.
+    pub name: String,
+    /// The design as text.
+    pub design: String,
+}
+
+/// A file of a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct BackedUpFile {
+    /// The name in the directory of the database.
+    pub name: String,
+    /// The size in bytes.
+    pub bytes: u64,
+    /// SHA-256 of the contents, in 64 hexadecimal digits.
+    pub sha256: String,
+    /// XXH3-64 of the contents as the engine's manifest states it, in 16 hexadecimal digits; only tables
+    /// have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xxh3: Option<String>,
+    /// True if no file of this name ever has other contents, so that a later backup need not read it.
+    #[serde(default, rename = "final")]
+    pub is_final: bool,
+}
+
+impl BackedUpFile {
+    /// Returns the identity of the contents.
+    ///
+    /// # Panics
+    /// Never for a file of a manifest that was read, because reading checks it.
+    pub(crate) fn content(&self) -> Option<ContentId> {
+        ContentId::from_hex(&self.sha256, self.bytes)
+    }
+
+    /// Returns the name of the object with the contents.
+    pub fn object(&self) -> String {
+        self.content().map(|id| id.object()).unwrap_or_default()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Seal {
+    sha256: String,
+}
+
+/// The part of every schema that says which it is.
+#[derive(Deserialize)]
+struct SchemaOnly {
+    schema: u32,
+}
+
+impl Backup {
+    /// Returns the name of the manifest in a repository.
+    pub fn object(&self) -> String {
+        object_of(&self.name)
+    }
+
+    /// Returns the manifest as bytes.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>> {
+        let failed = |error: serde_json::Error| Error::io("encode", self.object(), error.into());
+        let mut bytes = serde_json::to_vec(self).map_err(failed)?;
+        let seal = Seal { sha256: ContentId::of(&bytes).sha256() };
+        bytes.push(b'\n');
+        bytes.extend(serde_json::to_vec(&seal).map_err(failed)?);
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+
+    /// Reads a manifest.
+    ///
+    /// # Errors
+    /// The bytes are damaged, or a newer version wrote them.
+    pub(crate) fn decode(bytes: &[u8], object: &str, place: &str) -> Result<Self> {
+        let damaged = |what: String| Error::damaged(place, what);
+        if bytes.len() as u64 > MANIFEST_BYTES_MAX {
+            return Err(damaged("it is larger than any manifest".into()));
+        }
+        let end = bytes.iter().position(|&byte| byte == b'\n');
+        let (line, seal) = bytes.split_at(end.ok_or_else(|| damaged("it is cut short".into()))?);
+        let seal: Seal = serde_json::from_slice(seal)
+            .map_err(|error| damaged(format!("its checksum cannot be read: {error}")))?;
+        if ContentId::of(line).sha256() != seal.sha256 {
+            return Err(damaged("its checksum does not match".into()));
+        }
+        let parse = |error: serde_json::Error| damaged(format!("it is no manifest: {error}"));
+        let SchemaOnly { schema } = serde_json::from_slice(line).map_err(parse)?;
+        if schema > SCHEMA {
+            let place = place.to_owned();
+            return Err(Error::Unsupported { place, found: schema, supported: SCHEMA });
+        }
+        let backup: Self = serde_json::from_slice(line).map_err(parse)?;
+        if backup.object() != object {
+            return Err(damaged(format!("it is the manifest of {}", backup.name)));
+        }
+        for file in &backup.files {
+            if !is_plain(&file.name) || file.content().is_none() {
+                return Err(damaged(format!("'{}' cannot be one of its files", file.name)));
+            }
+        }
+        Ok(backup)
+    }
+}
+
+/// Returns the name of the manifest of a backup.
+pub(crate) fn object_of(name: &str) -> String {
+    format!("{BACKUPS}{name}.json")
+}
+
+/// Returns true for names that lead to no other directory on any system.
+fn is_plain(name: &str) -> bool {
+    let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_usual)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backup() -> Backup {
+        let name = "20261121T100842.123456Z-00000000000000ff".to_owned();
+        Backup {
+            schema: SCHEMA,
+            database: "00000000000000ff".into(),
+            path: "/data/db".into(),
+            time: "2026-11-21T10:08:42.123456Z".into(),
+            time_micros: 1_795_255_722_123_456,
+            sequence: 7,
+            engine: "0.1.0".into(),
+            keyspaces: vec![BackedUpKeyspace { name: "default".into(), design: "x".into() }],
+            bytes: 3,
+            files: vec![BackedUpFile {
+                name: "CURRENT".into(),
+                bytes: 3,
+                sha256: ContentId::of(b"abc").sha256(),
+                xxh3: None,
+                is_final: false,
+            }],
+            name,
+        }
+    }
+
+    #[test]
+    fn a_manifest_is_read_back() {
+        let backup = backup();
+        let bytes = backup.encode().unwrap();
+        assert_eq!(Backup::decode(&bytes, &backup.object(), "x").unwrap(), backup);
+    }
+
+    #[test]
+    fn each_damaged_byte_and_each_cut_is_found() {
+        let backup = backup();
+        let bytes = backup.encode().unwrap();
+        for at in 0..bytes.len() - 1 {
+            let cut = Backup::decode(&bytes[..at], &backup.object(), "x");
+            assert!(cut.unwrap_err().is_damage(), "cut at {at}");
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            let found = Backup::decode(&damaged, &backup.object(), "x");
+            assert!(found.unwrap_err().is_damage(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn newer_formats_other_names_and_paths_are_refused() {
+        let decode = |backup: &Backup, object: &str| {
+            Backup::decode(&backup.encode().unwrap(), object, "x").unwrap_err()
+        };
+        let newer = Backup { schema: SCHEMA + 1, ..backup() };
+        let found = decode(&newer, &newer.object());
+        assert!(matches!(found, Error::Unsupported { .. }), "{found}");
+        assert!(decode(&backup(), "backups/other.json").is_damage());
+        for name in ["../x", "/etc/x", "a/b", "a\\b", "", ".", "..", "c:x"] {
+            let mut backup = backup();
+            backup.files[0].name = name.into();
+            assert!(decode(&backup, &backup.object()).is_damage(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Repositories from what users write: a directory, or a URL.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use crate::directory::Directory;
+use crate::error::{Error, Result};
+use crate::repository::Repository;
+
+/// Returns the repository at a place: a directory, or a URL. The scheme `file` is a directory as well; others
+/// need a feature of this crate.
+///
+/// # Errors
+/// The URL is invalid, or needs a feature that this program was built without.
+pub fn open(place: &OsStr) -> Result<Box<dyn Repository>> {
+    let Some((text, scheme)) = place.to_str().and_then(|text| Some((text, scheme_of(text)?)))
+    else {
+        return Ok(Box::new(Directory::new(place)));
+    };
+    if scheme == "file" {
+        return Ok(Box::new(Directory::new(file_path(text)?)));
+    }
+    open_url(text)
+}
+
+fn open_url(url: &str) -> Result<Box<dyn Repository>> {
+    Err(Error::Invalid(format!(
+        "this program was built without object stores, so it cannot use '{url}'; use a directory"
+    )))
+}
+
+/// Returns the scheme of a URL. A single letter is a drive on Windows.
+fn scheme_of(text: &str) -> Option<&str> {
+    let (scheme, _) = text.split_once(':')?;
+    let is_scheme = scheme.len() > 1
+        && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.chars().all(|each| each.is_ascii_alphanumeric() || "+-.".contains(each));
+    is_scheme.then_some(scheme)
+}
+
+/// Returns the path of a URL such as `file:///backups`.
+fn file_path(url: &str) -> Result<PathBuf> {
+    let invalid = || {
+        Error::Invalid(format!("'{url}' is no absolute path; write it like 'file:///var/backups'"))
+    };
+    let rest = url.split_once(':').map_or("", |(_, rest)| rest);
+    let path = match rest.strip_prefix("//") {
+        Some(rest) => rest.strip_prefix("localhost").unwrap_or(rest),
+        None => rest,
+    };
+    if !path.starts_with('/') || path.contains('%') {
+        return Err(invalid());
+    }
+    Ok(PathBuf::from(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn location(place: &str) -> String {
+        open(OsStr::new(place)).map_or_else(|error| error.to_string(), |found| found.location())
+    }
+
+    #[test]
+    fn places_are_directories_or_urls() {
+        for (place, expected) in [
+            ("backups", "backups"),
+            ("/var/a:b", "/var/a:b"),
+            ("C:\\backups", "C:\\backups"),
+            ("file:///var/backups", "/var/backups"),
+            ("file:/var/backups", "/var/backups"),
+            ("file://localhost/var", "/var"),
+        ] {
+            assert_eq!(location(place), expected);
+        }
+        assert!(location("file://backups").contains("no absolute path"));
+        assert!(location("gopher://x").contains("'gopher://x'"));
+    }
+}

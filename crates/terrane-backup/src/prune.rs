@@ -1,0 +1,170 @@
+//! Removes old backups, and objects that no backup needs.
+//!
+//! An exclusive lock keeps backups out meanwhile, so no object is removed that a backup which is being
+//! created may use. Manifests are removed first: whatever ends the process then leaves objects that no
+//! backup needs, which the next prune removes.
+
+use std::collections::HashSet;
+
+use crate::catalog::{Catalog, check, delete, list_folder, read_all};
+use crate::content::{ContentId, OBJECTS};
+use crate::error::{Error, Result};
+use crate::lock::{Held, LockKind, STALE, with_lock};
+use crate::manifest::Backup;
+use crate::repository::Repository;
+use crate::retention::Retention;
+
+/// What is pruned.
+#[derive(Debug, Clone)]
+pub struct PruneOptions {
+    retention: Retention,
+    database: Option<String>,
+    remove_damaged: bool,
+}
+
+impl PruneOptions {
+    /// Returns options that keep the backups of `retention`.
+    pub fn new(retention: Retention) -> Self {
+        Self { retention, database: None, remove_damaged: false }
+    }
+
+    /// Removes backups of this database only, whose number may be abbreviated.
+    #[must_use]
+    pub fn database(mut self, number: impl Into<String>) -> Self {
+        self.database = Some(number.into());
+        self
+    }
+
+    /// Removes damaged manifests as well. Nobody knows which objects they need, so without this a prune
+    /// refuses to remove anything.
+    #[must_use]
+    pub fn remove_damaged(mut self) -> Self {
+        self.remove_damaged = true;
+        self
+    }
+}
+
+/// What a prune removes.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Pruned {
+    /// The backups that are removed.
+    pub removed: Vec<Backup>,
+    /// The backups that are kept, with the rules that keep them. Those of other databases have none.
+    pub kept: Vec<(Backup, Vec<&'static str>)>,
+    /// The damaged manifests that are removed.
+    pub damaged: Vec<String>,
+    /// Objects that no backup needs any more.
+    pub objects: u64,
+    /// Their bytes, with those of incomplete objects of killed processes.
+    pub bytes: u64,
+}
+
+/// Returns what [`prune`] would remove, and removes nothing.
+///
+/// # Errors
+/// As for [`prune`].
+pub fn plan_prune(repository: &dyn Repository, options: &PruneOptions) -> Result<Pruned> {
+    check(repository)?;
+    let mut pruned = plan(repository, read_all(repository)?, options)?;
+    for stored in unneeded(repository, &pruned.kept)? {
+        pruned.objects += 1;
+        pruned.bytes += stored.1;
+    }
+    Ok(pruned)
+}
+
+/// Removes the backups that the rules do not keep, and the objects that no backup needs any more.
+///
+/// # Errors
+/// No rule keeps anything, a manifest cannot be read, a backup is being created, or something cannot be
+/// listed or removed. A prune that failed can be run again.
+pub fn prune(repository: &dyn Repository, options: &PruneOptions) -> Result<Pruned> {
+    check(repository)?;
+    with_lock(repository, LockKind::Exclusive, "backup prune", |held| {
+        let mut pruned = plan(repository, read_all(repository)?, options)?;
+        for backup in &pruned.removed {
+            held.check()?;
+            delete(repository, &backup.object())?;
+        }
+        for object in &pruned.damaged {
+            held.check()?;
+            delete(repository, object)?;
+        }
+        remove_unneeded(repository, held, &mut pruned)?;
+        Ok(pruned)
+    })
+}
+
+fn remove_unneeded(
+    repository: &dyn Repository,
+    held: &Held<'_>,
+    pruned: &mut Pruned,
+) -> Result<()> {
+    held.check_object()?;
+    for (object, bytes) in unneeded(repository, &pruned.kept)? {
+        held.check()?;
+        delete(repository, &object)?;
+        pruned.objects += 1;
+        pruned.bytes += bytes;
+    }
+    // Other processes may be storing their locks.
+    let swept = repository.sweep(STALE);
+    pruned.bytes += swept.map_err(|error| Error::io("clean", repository.location(), error))?;
+    Ok(())
+}
+
+fn plan(repository: &dyn Repository, catalog: Catalog, options: &PruneOptions) -> Result<Pruned> {
+    if options.retention.keeps_nothing() {
+        let what = "no rule keeps any backup; keep at least one, such as the last";
+        return Err(Error::Invalid(what.into()));
+    }
+    let mut pruned = Pruned::default();
+    for (object, error) in catalog.unreadable {
+        match error {
+            Error::Damaged { .. } if options.remove_damaged => pruned.damaged.push(object),
+            Error::Damaged { place, what } => {
+                let what = format!(
+                    "{what}; nobody knows which objects it needs, so nothing was removed; \
+                     --remove-damaged gives it up"
+                );
+                return Err(Error::Damaged { place, what });
+            }
+            error => return Err(error),
+        }
+    }
+    let chosen = match &options.database {
+        None => None,
+        Some(database) => {
+            let mut own = Catalog { backups: catalog.backups.clone(), unreadable: Vec::new() };
+            own.keep_database(database, &repository.location())?;
+            own.backups.first().map(|backup| backup.database.clone())
+        }
+    };
+    let backups: Vec<&Backup> = catalog.backups.iter().collect();
+    for (backup, reasons) in backups.iter().zip(options.retention.reasons(&backups)) {
+        let is_other = chosen.as_ref().is_some_and(|chosen| *chosen != backup.database);
+        if is_other {
+            pruned.kept.push(((*backup).clone(), Vec::new()));
+        } else if reasons.is_empty() {
+            pruned.removed.push((*backup).clone());
+        } else {
+            pruned.kept.push(((*backup).clone(), reasons));
+        }
+    }
+    Ok(pruned)
+}
+
+/// Returns the objects that no kept backup needs, with their sizes.
+fn unneeded(
+    repository: &dyn Repository,
+    kept: &[(Backup, Vec<&'static str>)],
+) -> Result<Vec<(String, u64)>> {
+    let files = kept.iter().flat_map(|(backup, _)| &backup.files);
+    let needed: HashSet<String> = files.map(crate::manifest::BackedUpFile::object).collect();
+    // A file that is no object was put there by somebody else.
+    let objects = list_folder(repository, OBJECTS)?.into_iter();
+    let objects = objects.filter(|stored| ContentId::of_object(&stored.name).is_some());
+    let unneeded = objects.filter(|stored| !needed.contains(&stored.name));
+    Ok(unneeded.map(|stored| (stored.name, stored.bytes)).collect())
+}

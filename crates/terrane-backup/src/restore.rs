@@ -1,0 +1,375 @@
+//! Restores a backup into a new directory.
+//!
+//! ```text
+//! DIR/RESTORE        marks an unfinished restore, and names its backup
+//! DIR/CHECKPOINT     makes the engine refuse the directory
+//! DIR/NAME.part      a file that is being copied
+//! ```
+//!
+//! A file gets its name when its contents are durable and match the manifest. `CURRENT`, without which the
+//! directory is no database, is the last one. A restore that was interrupted is continued by the same call,
+//! which hashes the files that are there and copies the others.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use terrane::{OpenMode, Options, inspect};
+
+use crate::catalog::{Catalog, Which, check, place, read_all};
+use crate::directory::sync_dir;
+use crate::error::{Error, Result};
+use crate::lock::{LockKind, with_lock_if_writable};
+use crate::manifest::{BackedUpFile, Backup};
+use crate::repository::Repository;
+use crate::watch::{Callback, Counting, PIECE_BYTES, Progress, Watch, Watched};
+
+/// The mark of an unfinished restore.
+const RESTORE: &str = "RESTORE";
+
+/// The file that makes the engine refuse a directory without `CURRENT`.
+const CHECKPOINT: &str = "CHECKPOINT";
+
+/// The file that makes a directory a database.
+const CURRENT: &str = "CURRENT";
+
+/// How a backup is restored.
+#[derive(Debug, Clone, Default)]
+pub struct RestoreOptions {
+    rate: Option<u64>,
+    database: Option<String>,
+    verify: bool,
+    callback: Option<Callback>,
+}
+
+impl RestoreOptions {
+    /// Returns the default options: as fast as possible, and without a second reading of the files.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Copies at most this many bytes per second.
+    #[must_use]
+    pub fn rate(mut self, bytes_per_second: u64) -> Self {
+        self.rate = Some(bytes_per_second);
+        self
+    }
+
+    /// Chooses among the backups of this database only, whose number may be abbreviated.
+    #[must_use]
+    pub fn database(mut self, number: impl Into<String>) -> Self {
+        self.database = Some(number.into());
+        self
+    }
+
+    /// Runs [`terrane::inspect::verify`] on the restored database, which reads all of it again and checks
+    /// the order of all entries and all references.
+    #[must_use]
+    pub fn verify(mut self) -> Self {
+        self.verify = true;
+        self
+    }
+
+    /// Calls `callback` with the progress, often. [`ControlFlow::Break`] cancels the restore, which can be
+    /// continued.
+    #[must_use]
+    pub fn on_progress(
+        mut self,
+        callback: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
+    ) -> Self {
+        self.callback = Some(Callback(Arc::new(callback)));
+        self
+    }
+}
+
+/// A database that was restored.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Restored {
+    /// The backup.
+    pub backup: Backup,
+    /// Bytes copied.
+    pub copied_bytes: u64,
+    /// Bytes of files that an interrupted restore had copied.
+    pub kept_bytes: u64,
+    /// What [`RestoreOptions::verify`] found.
+    pub verification: Option<inspect::Verification>,
+}
+
+/// Restores a backup into a directory, which must not exist, or be empty, or have an unfinished restore of
+/// the same backup, which is continued. Every file is verified while it is copied; at last the database is
+/// opened for reading, and its last sequence number compared with the backup.
+///
+/// # Errors
+/// There is no such backup, the directory is not empty, an object is damaged or missing, or something cannot
+/// be read or written. The engine refuses the directory until a restore into it is complete.
+pub fn restore(
+    repository: &dyn Repository,
+    which: &Which,
+    dir: impl AsRef<Path>,
+    options: &RestoreOptions,
+) -> Result<Restored> {
+    let dir = dir.as_ref();
+    check(repository)?;
+    with_lock_if_writable(repository, LockKind::Shared, "backup restore", || {
+        let mut catalog = read_all(repository)?;
+        let backup = choose(&mut catalog, repository, which, options)?;
+        let mark = Mark::begin(dir, &backup.name)?;
+        let mut run = Run {
+            repository,
+            dir,
+            watch: Watch::new(options.rate, options.callback.clone()),
+            restored: Restored { backup, copied_bytes: 0, kept_bytes: 0, verification: None },
+        };
+        // With CURRENT all files are there, and somebody may have written to the database since.
+        let is_complete = dir.join(CURRENT).exists();
+        if !is_complete {
+            run.copy_all()?;
+        }
+        run.check(is_complete, options.verify)?;
+        mark.finish()?;
+        Ok(run.restored)
+    })
+}
+
+fn choose(
+    catalog: &mut Catalog,
+    repository: &dyn Repository,
+    which: &Which,
+    options: &RestoreOptions,
+) -> Result<Backup> {
+    let place = repository.location();
+    if let Some(database) = &options.database {
+        catalog.keep_database(database, &place)?;
+    }
+    catalog.find(which, &place).cloned()
+}
+
+/// The contents of the mark.
+#[derive(Serialize, Deserialize)]
+struct MarkText {
+    backup: String,
+}
+
+/// A directory with an unfinished restore, locked.
+struct Mark {
+    dir: PathBuf,
+    _lock: File,
+}
+
+impl Mark {
+    fn begin(dir: &Path, backup: &str) -> Result<Self> {
+        fs::create_dir_all(dir).map_err(|error| Error::file("create", dir, error))?;
+        let path = dir.join(RESTORE);
+        match fs::read(&path) {
+            Ok(bytes) => check_mark(dir, &bytes, backup)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                check_empty(dir)?;
+                let text = serde_json::to_vec(&MarkText { backup: backup.to_owned() })
+                    .map_err(|error| Error::file("encode", &path, error.into()))?;
+                write_durably(dir, RESTORE, &text)?;
+            }
+            Err(error) => return Err(Error::file("read", &path, error)),
+        }
+        let lock = lock(dir, &path)?;
+        let refuse = dir.join(CHECKPOINT);
+        if !dir.join(CURRENT).exists() {
+            File::create(&refuse).map_err(|error| Error::file("create", &refuse, error))?;
+        }
+        sync(dir)?;
+        if let Some(parent) = std::path::absolute(dir).ok().as_deref().and_then(Path::parent) {
+            sync(parent)?;
+        }
+        Ok(Self { dir: dir.to_owned(), _lock: lock })
+    }
+
+    /// Removes the marks.
+    fn finish(self) -> Result<()> {
+        for name in [CHECKPOINT, RESTORE] {
+            let path = self.dir.join(name);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::file("remove", &path, error));
+                }
+                _ => {}
+            }
+        }
+        sync(&self.dir)
+    }
+}
+
+fn lock(dir: &Path, path: &Path) -> Result<File> {
+    let file = File::options().read(true).write(true).open(path);
+    let file = file.map_err(|error| Error::file("open", path, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(Error::InUse { place: dir.display().to_string(), holder: "another restore".into() })
+        }
+        Err(TryLockError::Error(error)) => Err(Error::file("lock", path, error)),
+    }
+}
+
+fn check_mark(dir: &Path, bytes: &[u8], backup: &str) -> Result<()> {
+    let found: Option<MarkText> = serde_json::from_slice(bytes).ok();
+    match found {
+        Some(found) if found.backup == backup => Ok(()),
+        found => {
+            let of = found.map_or_else(|| "another backup".to_owned(), |found| found.backup);
+            Err(Error::Invalid(format!(
+                "{} has an unfinished restore of {of}; continue that one by naming it, or remove the \
+                 directory",
+                dir.display()
+            )))
+        }
+    }
+}
+
+/// Refuses a directory with any file but a mark that was never complete.
+fn check_empty(dir: &Path) -> Result<()> {
+    let failed = |error| Error::file("list", dir, error);
+    for entry in fs::read_dir(dir).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        if name != part_of(RESTORE).as_str() {
+            return Err(Error::Invalid(format!(
+                "{} is not empty: it has {}; restore into a new directory",
+                dir.display(),
+                name.to_string_lossy()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn sync(dir: &Path) -> Result<()> {
+    sync_dir(dir).map_err(|error| Error::file("sync", dir, error))
+}
+
+fn part_of(name: &str) -> String {
+    format!("{name}.part")
+}
+
+/// Writes a file that has its name only when it is complete.
+fn write_durably(dir: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    let (part, path) = (dir.join(part_of(name)), dir.join(name));
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&part)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&part, &path)
+    };
+    write().map_err(|error| Error::file("write", &path, error))?;
+    sync(dir)
+}
+
+/// A restore in progress.
+struct Run<'a> {
+    repository: &'a dyn Repository,
+    dir: &'a Path,
+    watch: Watch,
+    restored: Restored,
+}
+
+impl Run<'_> {
+    fn copy_all(&mut self) -> Result<()> {
+        let mut files = self.restored.backup.files.clone();
+        let total = files.iter().map(|file| file.bytes).sum();
+        self.watch.set_total(files.len() as u64, total);
+        files.sort_by_key(|file| file.name == CURRENT);
+        for file in &files {
+            if file.name == CURRENT {
+                sync(self.dir)?;
+            }
+            if self.has(file)? {
+                self.restored.kept_bytes += file.bytes;
+            } else {
+                self.copy(file)?;
+                self.restored.copied_bytes += file.bytes;
+            }
+            self.watch.add_file();
+        }
+        sync(self.dir)
+    }
+
+    /// Returns true if an interrupted restore has copied the file.
+    fn has(&mut self, file: &BackedUpFile) -> Result<bool> {
+        let path = self.dir.join(&file.name);
+        let failed = |error| Error::file("read", &path, error);
+        let contents = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            contents => contents.map_err(failed)?,
+        };
+        // Only what is copied counts in the pace.
+        let mut watch = Watch::new(None, None);
+        let mut reader = Watched::new(contents, &mut watch, Counting::Whole);
+        reader.drain().map_err(failed)?;
+        let is_same = Some(reader.finish().0) == file.content();
+        if is_same {
+            self.watch.add_bytes(file.bytes);
+            self.watch.report().map_err(failed)?;
+        }
+        Ok(is_same)
+    }
+
+    fn copy(&mut self, file: &BackedUpFile) -> Result<()> {
+        let object = file.object();
+        let source = place(self.repository, &object);
+        let (part, path) = (self.dir.join(part_of(&file.name)), self.dir.join(&file.name));
+        let contents = match self.repository.get(&object) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(Error::damaged(source, self.affected(file, "it is missing")));
+            }
+            contents => contents.map_err(|error| Error::io("read", source.clone(), error))?,
+        };
+        let mut reader = Watched::new(contents, &mut self.watch, Counting::Whole);
+        let written = File::create(&part).map_err(|error| Error::file("create", &part, error))?;
+        copy_synced(&mut reader, written, &source, &part)?;
+        if Some(reader.finish().0) != file.content() {
+            let _ = fs::remove_file(&part);
+            let what = self.affected(file, "its contents do not match its name");
+            return Err(Error::damaged(source, what));
+        }
+        fs::rename(&part, &path).map_err(|error| Error::file("rename", &part, error))
+    }
+
+    fn affected(&self, file: &BackedUpFile, what: &str) -> String {
+        format!(
+            "{what}, so {} cannot be restored; 'terrane backup verify' lists the backups that are intact",
+            file.name
+        )
+    }
+
+    /// Opens the database for reading.
+    fn check(&mut self, is_complete: bool, verify: bool) -> Result<()> {
+        let options = Options::new().unknown_functions().open_mode(OpenMode::MustExist);
+        let found = options.open_read_only(self.dir)?.snapshot().sequence_number();
+        let expected = self.restored.backup.sequence;
+        if found != expected && !(is_complete && found > expected) {
+            let what = format!("its last sequence number is {found} instead of {expected}");
+            return Err(Error::damaged(self.dir.display().to_string(), what));
+        }
+        if verify {
+            let mut report = |_| {};
+            self.restored.verification = Some(inspect::verify(self.dir, &mut report)?);
+        }
+        Ok(())
+    }
+}
+
+/// Copies to a file and syncs it. An error says which side failed.
+fn copy_synced(reader: &mut impl Read, mut file: File, source: &str, target: &Path) -> Result<()> {
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let bytes = match reader.read(&mut piece) {
+            Ok(0) => break,
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(Error::io("read", source, error)),
+        };
+        file.write_all(&piece[..bytes]).map_err(|error| Error::file("write", target, error))?;
+    }
+    file.sync_all().map_err(|error| Error::file("sync", target, error))
+}

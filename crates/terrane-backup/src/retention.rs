@@ -1,0 +1,179 @@
+//! Which backups are kept.
+
+use std::collections::BTreeMap;
+
+use crate::manifest::Backup;
+
+/// Returns the number of the period to which a time belongs.
+type Period<'a> = &'a dyn Fn(u64) -> u64;
+
+/// Which backups of each database are kept. A backup is kept if any rule keeps it.
+///
+/// The rules on time keep the newest backup of each of the last hours, days or weeks that have one. Days
+/// begin at midnight in UTC, weeks on Monday.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Retention {
+    /// The newest backups.
+    pub last: u32,
+    /// Hours.
+    pub hourly: u32,
+    /// Days.
+    pub daily: u32,
+    /// Weeks.
+    pub weekly: u32,
+}
+
+impl Retention {
+    /// Returns the rule that keeps the last backups.
+    pub fn last(count: u32) -> Self {
+        Self { last: count, ..Self::default() }
+    }
+
+    /// Keeps the newest backup of each of the last hours as well.
+    #[must_use]
+    pub fn hourly(self, hourly: u32) -> Self {
+        Self { hourly, ..self }
+    }
+
+    /// Keeps the newest backup of each of the last days as well.
+    #[must_use]
+    pub fn daily(self, daily: u32) -> Self {
+        Self { daily, ..self }
+    }
+
+    /// Keeps the newest backup of each of the last weeks as well.
+    #[must_use]
+    pub fn weekly(self, weekly: u32) -> Self {
+        Self { weekly, ..self }
+    }
+
+    /// Returns true if no rule keeps anything.
+    pub fn keeps_nothing(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Returns why each backup is kept, in the order of the backups, which is that of time; nothing for
+    /// those that are not kept.
+    pub(crate) fn reasons(self, backups: &[&Backup]) -> Vec<Vec<&'static str>> {
+        const HOUR: u64 = 3_600_000_000;
+        let mut reasons = vec![Vec::new(); backups.len()];
+        let mut databases: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (index, backup) in backups.iter().enumerate() {
+            databases.entry(&backup.database).or_default().push(index);
+        }
+        for indexes in databases.values() {
+            for &index in indexes.iter().rev().take(self.last as usize) {
+                reasons[index].push("last");
+            }
+            let hour = |micros: u64| micros / HOUR;
+            let day = |micros: u64| micros / (24 * HOUR);
+            // 1970 began on a Thursday.
+            let week = |micros: u64| (day(micros) + 3) / 7;
+            let rules: [(u32, &str, Period<'_>); 3] = [
+                (self.hourly, "hourly", &hour),
+                (self.daily, "daily", &day),
+                (self.weekly, "weekly", &week),
+            ];
+            for (count, name, period) in rules {
+                let (mut kept, mut last) = (0, None);
+                for &index in indexes.iter().rev() {
+                    let this = period(backups[index].time_micros);
+                    if kept < count && last != Some(this) {
+                        reasons[index].push(name);
+                        kept += 1;
+                        last = Some(this);
+                    }
+                }
+            }
+        }
+        reasons
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::moment::parse_utc;
+
+    fn backup(time: &str, database: &str) -> Backup {
+        Backup {
+            schema: 1,
+            name: time.into(),
+            database: database.into(),
+            path: String::new(),
+            time: time.into(),
+            time_micros: parse_utc(time).unwrap(),
+            sequence: 0,
+            engine: String::new(),
+            keyspaces: Vec::new(),
+            bytes: 0,
+            files: Vec::new(),
+        }
+    }
+
+    fn kept(retention: Retention, times: &[&str]) -> Vec<String> {
+        let backups: Vec<Backup> = times.iter().map(|time| backup(time, "a")).collect();
+        let reasons = retention.reasons(&backups.iter().collect::<Vec<_>>());
+        let kept = backups.iter().zip(reasons).filter(|(_, reasons)| !reasons.is_empty());
+        kept.map(|(backup, reasons)| format!("{} {}", backup.name, reasons.join(" "))).collect()
+    }
+
+    const TIMES: &[&str] = &[
+        "2026-11-08T23:59:59Z",
+        "2026-11-09T00:00:00Z",
+        "2026-11-15T12:00:00Z",
+        "2026-11-16T12:00:00Z",
+        "2026-11-17T10:00:00Z",
+        "2026-11-17T10:30:00Z",
+        "2026-11-17T11:00:00Z",
+        "2026-11-17T11:59:00Z",
+    ];
+
+    #[test]
+    fn each_rule_keeps_the_newest_of_its_periods() {
+        assert_eq!(
+            kept(Retention::last(2), TIMES),
+            ["2026-11-17T11:00:00Z last", "2026-11-17T11:59:00Z last"]
+        );
+        assert_eq!(
+            kept(Retention::default().hourly(3), TIMES),
+            [
+                "2026-11-16T12:00:00Z hourly",
+                "2026-11-17T10:30:00Z hourly",
+                "2026-11-17T11:59:00Z hourly"
+            ]
+        );
+        assert_eq!(
+            kept(Retention::default().daily(2), TIMES),
+            ["2026-11-16T12:00:00Z daily", "2026-11-17T11:59:00Z daily"]
+        );
+        // The 16th of November 2026 is a Monday.
+        assert_eq!(
+            kept(Retention::default().weekly(3), TIMES),
+            [
+                "2026-11-08T23:59:59Z weekly",
+                "2026-11-15T12:00:00Z weekly",
+                "2026-11-17T11:59:00Z weekly"
+            ]
+        );
+        assert_eq!(kept(Retention::last(1).daily(1).weekly(1), TIMES).len(), 1);
+        assert_eq!(kept(Retention::last(100).daily(100), TIMES).len(), TIMES.len());
+        assert!(
+            Retention::default().keeps_nothing() && kept(Retention::default(), TIMES).is_empty()
+        );
+    }
+
+    #[test]
+    fn databases_do_not_count_for_each_other() {
+        let backups = [
+            backup(TIMES[0], "a"),
+            backup(TIMES[1], "b"),
+            backup(TIMES[2], "b"),
+            backup(TIMES[3], "b"),
+        ];
+        let reasons = Retention::last(1).reasons(&backups.iter().collect::<Vec<_>>());
+        let kept: Vec<bool> = reasons.iter().map(|reasons| !reasons.is_empty()).collect();
+        assert_eq!(kept, [true, false, false, true]);
+    }
+}

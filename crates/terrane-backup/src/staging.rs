@@ -1,0 +1,151 @@
+//! The temporary directory beside a database in which the checkpoint of a backup is made.
+//!
+//! ```text
+//! DB.backup-NUMBERS/lock         locked while the backup runs
+//! DB.backup-NUMBERS/checkpoint   the checkpoint
+//! ```
+//!
+//! It is on the file system of the database, so that the checkpoint consists of hard links. Because they keep
+//! replaced tables on the disk, the directory is removed when the backup ends, and the next backup removes
+//! those of processes that were killed, whose locks the operating system has released.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::moment::now_micros;
+
+/// What the names of these directories have after that of the database.
+const INFIX: &str = ".backup-";
+
+/// The name of the lock.
+const LOCK: &str = "lock";
+
+/// The age from which on a directory without a lock is removed.
+const OLD: Duration = Duration::from_secs(600);
+
+/// How often a directory is created, if another process takes it for one of a killed process between its
+/// creation and its lock.
+const TRIES: u32 = 10;
+
+/// A temporary directory, removed when it is dropped.
+pub(crate) struct Staging {
+    dir: PathBuf,
+    _lock: File,
+}
+
+impl Staging {
+    /// Creates the directory in `beside`, or else in the parent of the database, and removes those of
+    /// killed processes.
+    pub(crate) fn create(database: &Path, beside: Option<&Path>) -> Result<Self> {
+        let database =
+            std::path::absolute(database).map_err(|error| Error::file("find", database, error))?;
+        let database = fs::canonicalize(&database).unwrap_or(database);
+        let parent = match beside {
+            Some(dir) => {
+                std::path::absolute(dir).map_err(|error| Error::file("find", dir, error))?
+            }
+            None => database.parent().unwrap_or(&database).to_owned(),
+        };
+        let name = database.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        remove_abandoned(&parent, &format!("{name}{INFIX}"));
+        for _ in 0..TRIES {
+            static COUNT: AtomicU64 = AtomicU64::new(0);
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let unique =
+                format!("{name}{INFIX}{:x}-{:x}-{count:x}", std::process::id(), now_micros());
+            let dir = parent.join(unique);
+            fs::create_dir(&dir).map_err(|error| Error::file("create", &dir, error))?;
+            let path = dir.join(LOCK);
+            let lock = File::create(&path).and_then(|file| file.lock().map(|()| file));
+            match lock {
+                // Whoever removes an abandoned directory holds its lock meanwhile.
+                Ok(lock) if path.exists() => return Ok(Self { dir, _lock: lock }),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let _ = fs::remove_dir_all(&dir);
+                    return Err(Error::file("lock", &path, error));
+                }
+            }
+        }
+        Err(Error::file("create", &parent, io::ErrorKind::NotFound.into()))
+    }
+
+    /// Returns the directory of the checkpoint, which does not exist at first.
+    pub(crate) fn checkpoint(&self) -> PathBuf {
+        self.dir.join("checkpoint")
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // What remains is removed by the next backup.
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Removes the directories of processes that do not exist any more.
+fn remove_abandoned(parent: &Path, prefix: &str) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let is_staging = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
+        let lock = entry.path().join(LOCK);
+        if !is_staging {
+            continue;
+        }
+        // The file is opened for writing, because some systems lock no other.
+        match File::options().write(true).open(&lock).map(|file| (file.try_lock(), file)) {
+            Ok((Ok(()), _file)) => {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+            Ok((Err(TryLockError::WouldBlock | TryLockError::Error(_)), _)) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_old(&entry.path()) => {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// Returns true if a directory without a lock is none of a backup that just begins. Another process may have
+/// made it, which made the checkpoint of a backup that was killed, after its directory had been removed.
+fn is_old(dir: &Path) -> bool {
+    let changed = fs::metadata(dir).and_then(|facts| facts.modified());
+    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age >= OLD))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn directories_of_killed_processes_are_removed_and_those_in_use_are_not() {
+        let parent = tempfile::tempdir().unwrap();
+        let database = parent.path().join("db");
+        fs::create_dir(&database).unwrap();
+        let used = Staging::create(&database, None).unwrap();
+        fs::create_dir(used.checkpoint()).unwrap();
+        let killed = parent.path().join("db.backup-1-2-3");
+        fs::create_dir(&killed).unwrap();
+        fs::write(killed.join(LOCK), "").unwrap();
+        fs::write(killed.join("table"), "").unwrap();
+        // Not ours.
+        for other in ["db.backup-of-monday", "db2.backup-1-2-3"] {
+            fs::create_dir(parent.path().join(other)).unwrap();
+        }
+        let second = Staging::create(&database, None).unwrap();
+        assert!(!killed.exists() && used.checkpoint().exists() && second.dir != used.dir);
+        drop((used, second));
+        let mut left = names(parent.path());
+        left.sort();
+        assert_eq!(left, ["db", "db.backup-of-monday", "db2.backup-1-2-3"]);
+    }
+}

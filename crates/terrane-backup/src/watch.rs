@@ -1,0 +1,168 @@
+//! Pace, progress and cancellation of a long operation.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::cancelled::cancelled;
+use crate::content::{ContentHasher, ContentId};
+
+/// How far an operation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Files or objects that are done.
+    pub done_files: u64,
+    /// All files or objects.
+    pub total_files: u64,
+    /// Bytes of them that are done.
+    pub done_bytes: u64,
+    /// All bytes.
+    pub total_bytes: u64,
+}
+
+/// Receives the progress, and cancels the operation with [`ControlFlow::Break`].
+#[derive(Clone)]
+pub(crate) struct Callback(pub(crate) Arc<dyn Fn(Progress) -> ControlFlow<()> + Send + Sync>);
+
+impl fmt::Debug for Callback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Callback")
+    }
+}
+
+/// How long a slow operation sleeps before it looks again whether it was cancelled.
+const NAP: Duration = Duration::from_millis(50);
+
+/// How much is read at once.
+pub(crate) const PIECE_BYTES: usize = 256 << 10;
+
+/// The pace and the progress of one operation.
+pub(crate) struct Watch {
+    /// Bytes per second.
+    rate: Option<u64>,
+    /// The time at which the next byte may be read.
+    next: Instant,
+    callback: Option<Callback>,
+    progress: Progress,
+}
+
+impl Watch {
+    pub(crate) fn new(rate: Option<u64>, callback: Option<Callback>) -> Self {
+        Self { rate, next: Instant::now(), callback, progress: Progress::default() }
+    }
+
+    /// States how much there is to do.
+    pub(crate) fn set_total(&mut self, files: u64, bytes: u64) {
+        self.progress = Progress { total_files: files, total_bytes: bytes, ..Progress::default() };
+    }
+
+    /// Counts bytes as done.
+    pub(crate) fn add_bytes(&mut self, bytes: u64) {
+        self.progress.done_bytes += bytes;
+    }
+
+    /// Counts a file as done.
+    pub(crate) fn add_file(&mut self) {
+        self.progress.done_files += 1;
+    }
+
+    /// Calls the callback.
+    ///
+    /// # Errors
+    /// It cancelled the operation.
+    pub(crate) fn report(&self) -> io::Result<()> {
+        match self.callback.as_ref().map(|callback| (callback.0)(self.progress)) {
+            Some(ControlFlow::Break(())) => Err(cancelled()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until this many more bytes keep to the rate.
+    fn spend(&mut self, bytes: u64) -> io::Result<()> {
+        self.report()?;
+        let Some(rate) = self.rate else { return Ok(()) };
+        // Time that was not used is not made up for, so that a pause is not followed by a burst.
+        self.next = self.next.max(Instant::now());
+        self.next += Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
+        loop {
+            let left = self.next.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(NAP));
+            self.report()?;
+        }
+    }
+}
+
+/// How the bytes of a reader count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// As progress, and with their full number in the pace.
+    Whole,
+    /// As progress, and with half their number in the pace, because they are read twice.
+    SecondOfTwo,
+    /// Not as progress, and with half their number in the pace.
+    FirstOfTwo,
+}
+
+/// A reader that hashes what it reads, at the pace of a [`Watch`].
+pub(crate) struct Watched<'a, R> {
+    inner: R,
+    watch: &'a mut Watch,
+    counting: Counting,
+    hasher: ContentHasher,
+    /// XXH3-64, which the engine's manifest states for tables.
+    sum: Option<xxhash_rust::xxh3::Xxh3>,
+}
+
+impl<'a, R: Read> Watched<'a, R> {
+    pub(crate) fn new(inner: R, watch: &'a mut Watch, counting: Counting) -> Self {
+        Self { inner, watch, counting, hasher: ContentHasher::default(), sum: None }
+    }
+
+    /// Computes XXH3-64 as well.
+    pub(crate) fn with_sum(mut self) -> Self {
+        self.sum = Some(xxhash_rust::xxh3::Xxh3::new());
+        self
+    }
+
+    /// Reads to the end.
+    pub(crate) fn drain(&mut self) -> io::Result<()> {
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            match self.read(&mut piece) {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Returns the identity of what was read, and XXH3-64 of it if that was computed.
+    pub(crate) fn finish(self) -> (ContentId, Option<u64>) {
+        (self.hasher.finish(), self.sum.map(|sum| sum.digest()))
+    }
+}
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(PIECE_BYTES);
+        let bytes = self.inner.read(&mut buffer[..most])?;
+        self.hasher.update(&buffer[..bytes]);
+        if let Some(sum) = &mut self.sum {
+            sum.update(&buffer[..bytes]);
+        }
+        let bytes = bytes as u64;
+        if self.counting != Counting::FirstOfTwo {
+            self.watch.add_bytes(bytes);
+        }
+        let spent = if self.counting == Counting::Whole { bytes } else { bytes.div_ceil(2) };
+        self.watch.spend(spent)?;
+        Ok(bytes as usize)
+    }
+}

@@ -1,0 +1,9 @@
+//! Backups through public names only: what is stored, damage, pruning, restoring, and failures.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod creating;
+mod damage;
+mod failing;
+mod pruning;
+mod restoring;
+mod support;
