@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::protocol::{Arguments, Reply};
 use crate::session::Session;
 use crate::shared::Shared;
-use crate::store::Store;
+use crate::store::{Fault, Store};
 use crate::time::now_micros;
 
 /// One call of a command.
@@ -57,6 +57,17 @@ impl From<terrane::Error> for CommandError {
             _ => "ERR",
         };
         Self(Cow::Owned(format!("{code} {error}")))
+    }
+}
+
+impl From<Fault> for CommandError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::WrongType => {
+                "WRONGTYPE Operation against a key holding the wrong kind of value".into()
+            }
+            Fault::Database(error) => error.into(),
+        }
     }
 }
 

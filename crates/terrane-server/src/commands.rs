@@ -11,6 +11,7 @@ mod connection;
 mod diagnostics;
 mod dispatch;
 mod expiry;
+mod hashes;
 mod info;
 mod integers;
 mod introspection;
@@ -32,6 +33,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     connection::FAMILY,
     diagnostics::FAMILY,
     expiry::FAMILY,
+    hashes::FAMILY,
     info::FAMILY,
     integers::FAMILY,
     introspection::FAMILY,

@@ -1,8 +1,9 @@
 //! A server for Terrane databases that speaks the Redis protocol, RESP2 and RESP3.
 //!
-//! Clients and tools of Redis work unchanged for strings, keys, expiry, bits, transactions and
-//! administration. Keys and values are stored as they are: a key of database 0 is a key of the keyspace
-//! `default`, and a key of database 3 one of the keyspace `db3`.
+//! Clients and tools of Redis work unchanged for strings, hashes, keys, expiry, bits, transactions and
+//! administration. Keys and strings are stored as they are: a key of database 0 is a key of the keyspace
+//! `default`, and a key of database 3 one of the keyspace `db3`. Hashes are in `default.hashes` and
+//! `db3.hashes`.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -45,6 +46,7 @@ mod session;
 mod shared;
 mod slow_log;
 mod store;
+mod sweeper;
 mod time;
 mod users;
 

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::error::ServerError;
 use crate::net::{Acceptor, Listener, Worker};
 use crate::shared::Shared;
+use crate::sweeper::Sweeper;
 
 /// A server that listens, and does not accept connections yet.
 #[derive(Debug)]
@@ -99,6 +100,7 @@ impl Server {
         }
         let (acceptor, waker) = Acceptor::new(listeners, handles).map_err(failed)?;
         shared.set_wakers(wakers, waker);
+        let sweeper = Sweeper::start(&shared).map_err(failed)?;
         let mut threads = Vec::new();
         for (index, worker) in parts.into_iter().enumerate() {
             let worker = worker.with(&shared);
@@ -119,6 +121,7 @@ impl Server {
                 return Err(ServerError::System { what: "serve all connections", source });
             }
         }
+        drop(sweeper);
         let counts = &shared.counts;
         Ok(Report {
             connections: counts.connections.load(Ordering::Relaxed),

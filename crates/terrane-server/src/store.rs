@@ -3,26 +3,39 @@
 //! | module | one line |
 //! |---|---|
 //! | `databases` | the keyspaces of `SELECT` |
+//! | `keys` | keys of all types |
+//! | `hashes` | reading and writing hashes, and values of any type |
+//! | `hash_layout` | how hashes are stored |
+//! | `sweep` | removes what hashes that ended leave behind |
+//! | `changes` | writes that happen at once |
+//! | `fault` | why an operation failed |
 //! | `locks` | locks of keys, and watched keys |
 //! | `cursors` | the positions of `SCAN` |
 //! | `durable` | which writes a sync has to cover |
 
+mod changes;
 mod cursors;
 mod databases;
 mod durable;
+mod fault;
+mod hash_layout;
+mod hashes;
+mod keys;
 mod locks;
+mod sweep;
 
-use std::ops::Bound;
+use terrane::{Result, Transaction, TransactionOptions, Value, WriteBatch, WriteOptions};
 
-use terrane::{Key, Result, Transaction, TransactionOptions, Value, WriteBatch, WriteOptions};
+use changes::Changes;
 
-pub(crate) use cursors::Cursors;
+pub(crate) use cursors::{Cursors, Scanned};
 pub(crate) use databases::Databases;
 pub(crate) use durable::{Durable, Unsynced};
+pub(crate) use fault::Fault;
+pub(crate) use hashes::{Found, Source};
+pub(crate) use keys::Kind;
 pub(crate) use locks::{Held, KeyLocks};
-
-/// Keys of a database, in order.
-pub(crate) type Keys<'a> = Box<dyn Iterator<Item = Result<Key>> + 'a>;
+pub(crate) use sweep::SWEPT;
 
 /// A value, and when it ends in microseconds since the Unix epoch.
 pub(crate) type ValueWithEnd = (Value, Option<u64>);
@@ -82,26 +95,55 @@ impl<'a> Store<'a> {
         self.unsynced.durability().map_or(options, |durability| options.durability(durability))
     }
 
-    /// Returns the value of a key.
+    /// Makes changes at once.
+    fn change(&mut self, make: impl FnOnce(&mut Changes<'_>) -> Result<()>) -> Result<()> {
+        self.unsynced.note_write();
+        if let Some(transaction) = &mut self.transaction {
+            return make(&mut Changes::Transaction(transaction));
+        }
+        let mut batch = WriteBatch::new();
+        make(&mut Changes::Batch(&mut batch))?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.databases.db().write_with(&batch, self.options())
+    }
+
+    /// Returns the string of a key; fails if the key has a value of another type.
     #[inline]
-    pub(crate) fn get(&self, db: usize, key: &[u8]) -> Result<Option<Value>> {
-        let Some(keyspace) = self.databases.existing(db) else { return Ok(None) };
-        match &self.transaction {
-            None => keyspace.get(key),
-            Some(transaction) => transaction.get_in(keyspace, key),
+    pub(crate) fn get(&self, db: usize, key: &[u8]) -> Result<Option<Value>, Fault> {
+        let found = match (self.databases.existing(db), &self.transaction) {
+            (None, _) => None,
+            (Some(keyspace), None) => keyspace.get(key)?,
+            (Some(keyspace), Some(transaction)) => transaction.get_in(keyspace, key)?,
+        };
+        match found {
+            None if self.header(db, key)?.is_some() => Err(Fault::WrongType),
+            found => Ok(found),
         }
     }
 
-    /// Returns the value of a key, and when it ends.
-    pub(crate) fn get_with_end(&self, db: usize, key: &[u8]) -> Result<Option<ValueWithEnd>> {
-        let Some(keyspace) = self.databases.existing(db) else { return Ok(None) };
-        match &self.transaction {
-            None => keyspace.get_with_end(key),
-            Some(transaction) => transaction.get_with_end_in(keyspace, key),
+    /// Returns the string of a key, and when it ends; fails if the key has a value of another type.
+    pub(crate) fn get_with_end(
+        &self,
+        db: usize,
+        key: &[u8],
+    ) -> Result<Option<ValueWithEnd>, Fault> {
+        match self.string_with_end(db, key)? {
+            None if self.header(db, key)?.is_some() => Err(Fault::WrongType),
+            found => Ok(found),
         }
     }
 
-    /// Returns the values of several keys, as of one moment.
+    fn string_with_end(&self, db: usize, key: &[u8]) -> Result<Option<ValueWithEnd>> {
+        match (self.databases.existing(db), &self.transaction) {
+            (None, _) => Ok(None),
+            (Some(keyspace), None) => keyspace.get_with_end(key),
+            (Some(keyspace), Some(transaction)) => transaction.get_with_end_in(keyspace, key),
+        }
+    }
+
+    /// Returns the strings of several keys, as of one moment. A key with a value of another type has none.
     pub(crate) fn get_all<'k>(
         &self,
         db: usize,
@@ -116,27 +158,15 @@ impl<'a> Store<'a> {
 
     /// Returns whether a key has a value.
     pub(crate) fn contains(&self, db: usize, key: &[u8]) -> Result<bool> {
-        let Some(keyspace) = self.databases.existing(db) else { return Ok(false) };
-        match &self.transaction {
-            None => keyspace.contains(key),
-            Some(transaction) => transaction.contains_in(keyspace, key),
-        }
+        Ok(self.contains_string(db, key)? || self.header(db, key)?.is_some())
     }
 
-    /// Returns the keys of a range.
-    pub(crate) fn keys(
-        &self,
-        db: usize,
-        (start, end): (Bound<&[u8]>, Bound<&[u8]>),
-    ) -> Result<Keys<'_>> {
-        let range = (start.map(<[u8]>::to_vec), end.map(<[u8]>::to_vec));
-        Ok(match (self.databases.existing(db), &self.transaction) {
-            (None, _) => Box::new(std::iter::empty()),
-            (Some(keyspace), None) => Box::new(keyspace.range(range)?.into_keys()),
-            (Some(keyspace), Some(transaction)) => {
-                Box::new(transaction.range_in(keyspace, range)?.into_keys())
-            }
-        })
+    fn contains_string(&self, db: usize, key: &[u8]) -> Result<bool> {
+        match (self.databases.existing(db), &self.transaction) {
+            (None, _) => Ok(false),
+            (Some(keyspace), None) => keyspace.contains(key),
+            (Some(keyspace), Some(transaction)) => transaction.contains_in(keyspace, key),
+        }
     }
 
     /// Sets the value of a key, which ends at a time.
@@ -148,6 +178,9 @@ impl<'a> Store<'a> {
         value: &[u8],
         end: Option<u64>,
     ) -> Result<()> {
+        if let Some(header) = self.header(db, key)? {
+            return self.replace_hash(db, key, &header, Some((value, end)));
+        }
         self.locks.touch(&mut self.held, db, key);
         self.unsynced.note_write();
         let keyspace = self.databases.for_write(db)?;
@@ -172,71 +205,50 @@ impl<'a> Store<'a> {
         self.write(db, pairs.map(|(key, value)| (key, Some(value))))
     }
 
-    /// Sets several keys to values without an end, or removes them, at once.
+    /// Sets several keys to strings without an end, or removes them, at once.
     pub(crate) fn write<'k>(
         &mut self,
         db: usize,
-        changes: impl Iterator<Item = (&'k [u8], Option<&'k [u8]>)>,
+        pairs: impl Iterator<Item = (&'k [u8], Option<&'k [u8]>)>,
     ) -> Result<()> {
-        self.unsynced.note_write();
         let keyspace = self.databases.for_write(db)?;
-        let mut batch = WriteBatch::new();
-        for (key, value) in changes {
+        let hashes = self.databases.hashes(db);
+        let (mut strings, mut headers) = (Vec::new(), Vec::new());
+        for (key, value) in pairs {
             self.locks.touch(&mut self.held, db, key);
-            match (&mut self.transaction, value) {
-                (None, Some(value)) => drop(batch.put_in(keyspace, key, value)),
-                (None, None) => drop(batch.delete_in(keyspace, key)),
-                (Some(transaction), Some(value)) => transaction.put_in(keyspace, key, value)?,
-                (Some(transaction), None) => transaction.delete_in(keyspace, key)?,
+            if let Some(header) = self.header(db, key)? {
+                headers.push((key, header));
             }
+            strings.push((key, value));
         }
-        if batch.is_empty() {
+        self.change(|changes| {
+            for (key, header) in &headers {
+                if let Some(hashes) = hashes {
+                    changes.delete_hash(hashes, key, header)?;
+                }
+            }
+            for (key, value) in strings {
+                match value {
+                    Some(value) => changes.put(keyspace, key, value, None)?,
+                    None => changes.delete(keyspace, key)?,
+                }
+            }
             Ok(())
-        } else {
-            self.databases.db().write_with(&batch, self.options())
-        }
-    }
-
-    /// Moves a value: removes `from` if it is given, and sets `to`, at once.
-    pub(crate) fn place(
-        &mut self,
-        from: Option<(usize, &[u8])>,
-        to: (usize, &[u8]),
-        (value, end): (&[u8], Option<u64>),
-    ) -> Result<()> {
-        self.unsynced.note_write();
-        let target = self.databases.for_write(to.0)?;
-        self.locks.touch(&mut self.held, to.0, to.1);
-        if let Some((db, key)) = from {
-            self.locks.touch(&mut self.held, db, key);
-        }
-        let source = from.and_then(|(db, key)| Some((self.databases.existing(db)?, key)));
-        if let Some(transaction) = &mut self.transaction {
-            if let Some((source, key)) = source {
-                transaction.delete_in(source, key)?;
-            }
-            return match end {
-                Some(end) => transaction.put_ending_in(target, to.1, value, end),
-                None => transaction.put_in(target, to.1, value),
-            };
-        }
-        let mut batch = WriteBatch::new();
-        if let Some((source, key)) = source {
-            batch.delete_in(source, key);
-        }
-        match end {
-            Some(end) => batch.put_ending_in(target, to.1, value, end),
-            None => batch.put_in(target, to.1, value),
-        };
-        self.databases.db().write_with(&batch, self.options())
+        })
     }
 
     /// Removes a key; returns whether it had a value.
     pub(crate) fn delete(&mut self, db: usize, key: &[u8]) -> Result<bool> {
-        let Some(keyspace) = self.databases.existing(db) else { return Ok(false) };
-        if !self.contains(db, key)? {
-            return Ok(false);
+        let has_string = self.contains_string(db, key)?;
+        if let Some(header) = self.header(db, key)? {
+            self.replace_hash(db, key, &header, None)?;
+            if !has_string {
+                return Ok(true);
+            }
         }
+        let Some(keyspace) = self.databases.existing(db).filter(|_| has_string) else {
+            return Ok(false);
+        };
         self.locks.touch(&mut self.held, db, key);
         self.unsynced.note_write();
         match &mut self.transaction {
@@ -248,21 +260,20 @@ impl<'a> Store<'a> {
 
     /// Removes all keys of the given databases at once. The caller holds all locks.
     pub(crate) fn clear(&mut self, dbs: impl Iterator<Item = usize>) -> Result<()> {
-        self.unsynced.note_write();
-        let mut batch = WriteBatch::new();
-        for db in dbs {
-            let Some(keyspace) = self.databases.existing(db) else { continue };
-            self.locks.touch_database(&mut self.held, db);
-            match &mut self.transaction {
-                None => drop(batch.delete_range_in(keyspace, ..)),
-                Some(transaction) => transaction.clear_in(keyspace)?,
+        let databases = self.databases;
+        let dbs: Vec<usize> = dbs.collect();
+        for db in &dbs {
+            self.locks.touch_database(&mut self.held, *db);
+        }
+        self.change(|changes| {
+            for db in dbs {
+                let hashes = databases.hashes(db).map(|hashes| &hashes.keyspace);
+                for keyspace in databases.existing(db).into_iter().chain(hashes) {
+                    changes.clear(keyspace)?;
+                }
             }
-        }
-        if batch.is_empty() {
             Ok(())
-        } else {
-            self.databases.db().write_with(&batch, self.options())
-        }
+        })
     }
 
     /// Returns whether the command has written.

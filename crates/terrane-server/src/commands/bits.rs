@@ -173,7 +173,9 @@ fn bitop(call: &mut Call<'_, '_>) -> Outcome {
     };
     let is_not = call.is(1, "not");
     let (db, target) = (call.db(), call.argument(2));
-    let values = call.store.get_all(db, call.arguments.from(3))?;
+    // The keys are locked, so they do not change in between.
+    let values = call.arguments.from(3).map(|key| call.store.get(db, key));
+    let values = values.collect::<Result<Vec<_>, _>>()?;
     let value_len = |value: &Option<terrane::Value>| value.as_ref().map_or(0, |value| value.len());
     let len = values.iter().map(value_len).max().unwrap_or(0);
     let mut result: Vec<u8> =

@@ -6,6 +6,7 @@ use crate::call::{Call, Outcome, SYNTAX};
 use crate::catalogue::{ADMIN, Family, NO_KEYS, NO_MULTI, READ, command, keys};
 use crate::commands::dispatch::{unknown_subcommand, wrong_subcommand_arity};
 use crate::session::Next;
+use crate::store::Found;
 
 pub(super) const FAMILY: Family = Family {
     group: "server",
@@ -76,12 +77,7 @@ fn debug(call: &mut Call<'_, '_>) -> Outcome {
 fn object(call: &mut Call<'_, '_>) -> Outcome {
     match (call.argument(1).to_ascii_lowercase().as_slice(), call.arguments.len()) {
         (b"encoding", 3) => {
-            let value = call.store.get(call.db(), call.argument(2))?;
-            let encoding = value.map(|value| match (crate::call::integer(&value), value.len()) {
-                (Some(_), _) => "int",
-                (None, ..=44) => "embstr",
-                _ => "raw",
-            });
+            let encoding = encoding(call, call.argument(2))?;
             call.reply.bulk_or_null(encoding.map(str::as_bytes));
         }
         (b"refcount", 3) => match call.store.contains(call.db(), call.argument(2))? {
@@ -95,6 +91,52 @@ fn object(call: &mut Call<'_, '_>) -> Outcome {
     Ok(())
 }
 
+/// The encodings that Redis would use.
+fn encoding(call: &Call<'_, '_>, key: &[u8]) -> Outcome<Option<&'static str>> {
+    Ok(match call.store.find(call.db(), key)? {
+        None => None,
+        Some(Found::String((value, _))) => {
+            Some(match (crate::call::integer(&value), value.len()) {
+                (Some(_), _) => "int",
+                (None, ..=44) => "embstr",
+                _ => "raw",
+            })
+        }
+        Some(Found::Hash(header)) if header.fields > 128 => Some("hashtable"),
+        Some(Found::Hash(header)) => {
+            for entry in call.store.fields(call.db(), &header, None)? {
+                let (field, value) = entry?;
+                if field.len().max(value.len()) > 64 {
+                    return Ok(Some("hashtable"));
+                }
+            }
+            Some("listpack")
+        }
+    })
+}
+
+/// Returns the bytes of the entries in a memtable; in a table they are smaller. Those of a hash follow from
+/// its first fields.
+fn memory_of(call: &Call<'_, '_>, key: &[u8]) -> Outcome<Option<usize>> {
+    const SAMPLES: usize = 100;
+    const ENTRY: usize = 16;
+    Ok(match call.store.find(call.db(), key)? {
+        None => None,
+        Some(Found::String((value, _))) => Some(key.len() + value.len() + ENTRY),
+        Some(Found::Hash(header)) => {
+            let (mut bytes, mut sampled) = (0, 0);
+            for entry in call.store.fields(call.db(), &header, None)?.take(SAMPLES) {
+                let (field, value) = entry?;
+                bytes += 9 + field.len() + value.len() + ENTRY;
+                sampled += 1;
+            }
+            let fields = usize::try_from(header.fields).unwrap_or(usize::MAX);
+            let all = bytes.saturating_mul(fields) / sampled.max(1);
+            Some(all + key.len() + 17 + ENTRY)
+        }
+    })
+}
+
 fn memory(call: &mut Call<'_, '_>) -> Outcome {
     match (call.argument(1).to_ascii_lowercase().as_slice(), call.arguments.len()) {
         (b"usage", 3 | 5) => {
@@ -102,9 +144,8 @@ fn memory(call: &mut Call<'_, '_>) -> Outcome {
                 return Err(SYNTAX.into());
             }
             let key = call.argument(2);
-            match call.store.get(call.db(), key)? {
-                // The entry in a memtable; in a table it is smaller.
-                Some(value) => call.reply.count(key.len() + value.len() + 16),
+            match memory_of(call, key)? {
+                Some(bytes) => call.reply.count(bytes),
                 None => call.reply.null(),
             }
         }

@@ -157,14 +157,16 @@ fn set_end(call: &mut Call<'_, '_>, unit: Unit, command: &str) -> Outcome {
     let end = unit
         .end(value, now)
         .ok_or_else(|| format!("ERR invalid expire time in '{command}' command"))?;
-    let Some((value, old)) = call.store.get_with_end(db, key)? else {
+    let Some(found) = call.store.find(db, key)? else {
         call.reply.integer(0);
         return Ok(());
     };
-    let is_changed = condition.holds(old, end);
-    if is_changed {
-        // A time before the epoch has passed.
-        call.put_until(key, &value, Some(u64::try_from(end).unwrap_or(0)))?;
+    let is_changed = condition.holds(found.end(), end);
+    match u64::try_from(end) {
+        _ if !is_changed => {}
+        Ok(end) if end > now => call.store.set_end(db, key, &found, Some(end))?,
+        // A time that has passed, perhaps before the epoch.
+        _ => drop(call.store.delete(db, key)?),
     }
     call.reply.integer(i64::from(is_changed));
     Ok(())
@@ -172,10 +174,10 @@ fn set_end(call: &mut Call<'_, '_>, unit: Unit, command: &str) -> Outcome {
 
 fn persist(call: &mut Call<'_, '_>) -> Outcome {
     let (db, key) = (call.db(), call.key());
-    let found = call.store.get_with_end(db, key)?;
-    let ending = found.filter(|(_, end)| end.is_some());
-    if let Some((value, _)) = &ending {
-        call.store.put(db, key, value, None)?;
+    let found = call.store.find(db, key)?;
+    let ending = found.filter(|found| found.end().is_some());
+    if let Some(found) = &ending {
+        call.store.set_end(db, key, found, None)?;
     }
     call.reply.integer(i64::from(ending.is_some()));
     Ok(())
@@ -198,11 +200,11 @@ fn pexpiretime(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn report(call: &mut Call<'_, '_>, number: impl Fn(u64) -> u64) -> Outcome {
-    let found = call.store.get_with_end(call.db(), call.key())?;
-    call.reply.integer(match found {
+    let found = call.store.find(call.db(), call.key())?;
+    call.reply.integer(match found.map(|found| found.end()) {
         None => -2,
-        Some((_, None)) => -1,
-        Some((_, Some(end))) => i64::try_from(number(end)).unwrap_or(i64::MAX),
+        Some(None) => -1,
+        Some(Some(end)) => i64::try_from(number(end)).unwrap_or(i64::MAX),
     });
     Ok(())
 }

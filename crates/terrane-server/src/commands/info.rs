@@ -159,8 +159,8 @@ fn terrane(shared: &Shared, out: &mut String) -> std::fmt::Result {
 
 /// The databases that have keys. The counts are estimates.
 fn keyspace(shared: &Shared, out: &mut String) -> std::fmt::Result {
-    for (index, keyspace) in shared.databases.all() {
-        let keys = keyspace.approximate_len(..).unwrap_or(0);
+    for index in 0..shared.databases.len() {
+        let keys = shared.databases.approximate_len(index).unwrap_or(0);
         if keys > 0 {
             line(out, &format!("db{index}"), format_args!("keys={keys},expires=0,avg_ttl=0"))?;
         }

@@ -16,8 +16,8 @@ pub(super) const FAMILY: Family = Family {
     ],
 };
 
-const OVERFLOW: &str = "ERR increment or decrement would overflow";
-const NOT_A_FLOAT: &str = "ERR value is not a valid float";
+pub(super) const OVERFLOW: &str = "ERR increment or decrement would overflow";
+pub(super) const NOT_A_FLOAT: &str = "ERR value is not a valid float";
 
 fn incr(call: &mut Call<'_, '_>) -> Outcome {
     add(call, 1)
@@ -88,7 +88,7 @@ fn incrbyfloat(call: &mut Call<'_, '_>) -> Outcome {
     Ok(())
 }
 
-fn float(text: &[u8]) -> Option<f64> {
+pub(super) fn float(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     let first = text.bytes().next()?;
     let is_number = first.is_ascii_digit() || matches!(first, b'-' | b'+' | b'.');
@@ -97,7 +97,7 @@ fn float(text: &[u8]) -> Option<f64> {
 
 /// Formats a number with 17 significant decimal places and without an exponent, as Redis does; the zeros
 /// at its end are left out. Redis computes with `long double`, so that the last places may differ.
-fn decimal(value: f64) -> String {
+pub(super) fn decimal(value: f64) -> String {
     // The shortest text that is the same number.
     let text = format!("{value}");
     let has_long_fraction = text.split_once('.').is_some_and(|(_, places)| places.len() > 17);

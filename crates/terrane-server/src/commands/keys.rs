@@ -7,6 +7,7 @@ use crate::call::{Call, Outcome, SYNTAX};
 use crate::catalogue::{
     ALL_KEYS, EVERY_KEY, FAST, Family, GROWS, NO_KEYS, ONE_KEY, READ, TWO_KEYS, WRITE, command,
 };
+use crate::store::{Found, Kind, Source};
 
 pub(super) const FAMILY: Family = Family {
     group: "generic",
@@ -100,8 +101,11 @@ fn exists(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn value_type(call: &mut Call<'_, '_>) -> Outcome {
-    let exists = call.store.contains(call.db(), call.key())?;
-    call.reply.simple(if exists { "string" } else { "none" });
+    call.reply.simple(match call.store.find(call.db(), call.key())? {
+        None => "none",
+        Some(Found::String(_)) => "string",
+        Some(Found::Hash(_)) => "hash",
+    });
     Ok(())
 }
 
@@ -119,12 +123,12 @@ fn renamenx(call: &mut Call<'_, '_>) -> Outcome {
 
 fn rename_key(call: &mut Call<'_, '_>, replaces: bool) -> Outcome<bool> {
     let (db, from, to) = (call.db(), call.key(), call.argument(2));
-    let (value, end) = call.store.get_with_end(db, from)?.ok_or("ERR no such key")?;
+    let found = call.store.find(db, from)?.ok_or("ERR no such key")?;
     if !replaces && call.store.contains(db, to)? {
         return Ok(false);
     }
     if from != to {
-        call.store.place(Some((db, from)), (db, to), (&value, end))?;
+        call.store.place((db, from), (db, to), &found, Source::IsRemoved)?;
     }
     Ok(true)
 }
@@ -146,11 +150,11 @@ fn copy(call: &mut Call<'_, '_>) -> Outcome {
     if target == db && from == to {
         return Err("ERR source and destination objects are the same".into());
     }
-    let found = call.store.get_with_end(db, from)?;
+    let found = call.store.find(db, from)?;
     let is_free = replaces || !call.store.contains(target, to)?;
     let copied = found.filter(|_| is_free);
-    if let Some((value, end)) = &copied {
-        call.store.place(None, (target, to), (value, *end))?;
+    if let Some(found) = &copied {
+        call.store.place((db, from), (target, to), found, Source::Stays)?;
     }
     call.reply.integer(i64::from(copied.is_some()));
     Ok(())
@@ -161,10 +165,10 @@ fn move_key(call: &mut Call<'_, '_>) -> Outcome {
     if target == db {
         return Err("ERR source and destination objects are the same".into());
     }
-    let found = call.store.get_with_end(db, key)?;
+    let found = call.store.find(db, key)?;
     let moved = if call.store.contains(target, key)? { None } else { found };
-    if let Some((value, end)) = &moved {
-        call.store.place(Some((db, key)), (target, key), (value, *end))?;
+    if let Some(found) = &moved {
+        call.store.place((db, key), (target, key), found, Source::IsRemoved)?;
     }
     call.reply.integer(i64::from(moved.is_some()));
     Ok(())
@@ -175,7 +179,7 @@ fn move_key(call: &mut Call<'_, '_>) -> Outcome {
 fn randomkey(call: &mut Call<'_, '_>) -> Outcome {
     let db = call.db();
     let all = (Bound::Unbounded, Bound::Unbounded);
-    let Some(first) = call.store.keys(db, all)?.next().transpose()? else {
+    let Some(first) = call.store.keys(db, all, Kind::All)?.next().transpose()? else {
         call.reply.null();
         return Ok(());
     };
@@ -187,7 +191,7 @@ fn randomkey(call: &mut Call<'_, '_>) -> Outcome {
     let from_point = (Bound::Included(&point[..]), Bound::Unbounded);
     let skipped = (random >> 32) as usize % 64;
     let mut found = None;
-    for key in call.store.keys(db, from_point)?.take(skipped + 1) {
+    for key in call.store.keys(db, from_point, Kind::All)?.take(skipped + 1) {
         found = Some(key?);
     }
     call.reply.bulk(found.as_deref().unwrap_or(&first));
@@ -201,15 +205,15 @@ fn dbsize(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn count_keys(call: &Call<'_, '_>) -> Outcome<u64> {
-    let Some(keyspace) = call.store.databases().existing(call.db()) else { return Ok(0) };
     if !call.store.is_transaction() {
-        let estimate = keyspace.approximate_len(..)?;
+        let estimate = call.store.databases().approximate_len(call.db())?;
         if estimate > COUNTED_KEYS {
             return Ok(estimate);
         }
     }
     let mut count = 0;
-    for key in call.store.keys(call.db(), (Bound::Unbounded, Bound::Unbounded))? {
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    for key in call.store.keys(call.db(), all, Kind::All)? {
         key?;
         count += 1;
     }

@@ -8,6 +8,7 @@ use std::ops::Bound;
 use crate::call::{Call, Outcome, SYNTAX};
 use crate::catalogue::{Family, NO_KEYS, READ, command};
 use crate::glob::{literal_prefix, matches};
+use crate::store::{Kind, Scanned};
 
 pub(super) const FAMILY: Family = Family {
     group: "generic",
@@ -18,17 +19,16 @@ pub(super) const FAMILY: Family = Family {
 };
 
 /// The keys that a call visits at most, so that other connections wait for milliseconds only.
-const MAX_COUNT: usize = 10_000;
+pub(super) const MAX_COUNT: usize = 10_000;
 
 struct ScanOptions<'c> {
     pattern: Option<&'c [u8]>,
     count: usize,
-    /// Whether keys of the wanted type exist: all values are strings.
-    is_possible: bool,
+    kind: Kind,
 }
 
 fn options<'c>(call: &Call<'c, '_>) -> Outcome<ScanOptions<'c>> {
-    let mut options = ScanOptions { pattern: None, count: 10, is_possible: true };
+    let mut options = ScanOptions { pattern: None, count: 10, kind: Kind::All };
     let mut index = 2;
     while index < call.arguments.len() {
         let argument = call.arguments.get(index + 1).ok_or(SYNTAX)?;
@@ -38,7 +38,11 @@ fn options<'c>(call: &Call<'c, '_>) -> Outcome<ScanOptions<'c>> {
             let count = usize::try_from(call.integer(index + 1)?).ok();
             options.count = count.filter(|count| *count > 0).ok_or(SYNTAX)?.min(MAX_COUNT);
         } else if call.is(index, "type") {
-            options.is_possible = argument.eq_ignore_ascii_case(b"string");
+            options.kind = match argument.to_ascii_lowercase().as_slice() {
+                b"string" => Kind::Strings,
+                b"hash" => Kind::Hashes,
+                _ => Kind::Other,
+            };
         } else {
             return Err(SYNTAX.into());
         }
@@ -47,45 +51,58 @@ fn options<'c>(call: &Call<'c, '_>) -> Outcome<ScanOptions<'c>> {
     Ok(options)
 }
 
+/// Returns the cursor at `index`.
+pub(super) fn cursor(call: &Call<'_, '_>, index: usize) -> Outcome<u64> {
+    let cursor = std::str::from_utf8(call.argument(index)).ok().and_then(|text| text.parse().ok());
+    Ok(cursor.ok_or("ERR invalid cursor")?)
+}
+
+/// Returns the position of a cursor: the key or field after which the scan continues.
+pub(super) fn position(
+    call: &Call<'_, '_>,
+    scanned: Scanned,
+    cursor: u64,
+    again: &str,
+) -> Outcome<Option<Box<[u8]>>> {
+    if cursor == 0 {
+        return Ok(None);
+    }
+    let found = call.shared.cursors.find(scanned, cursor);
+    let unknown = || format!("ERR cursor {cursor} is unknown or too old; begin again with {again}");
+    Ok(Some(found.ok_or_else(unknown)?))
+}
+
 fn scan(call: &mut Call<'_, '_>) -> Outcome {
-    let cursor = std::str::from_utf8(call.argument(1)).ok().and_then(|text| text.parse().ok());
-    let cursor: u64 = cursor.ok_or("ERR invalid cursor")?;
-    let ScanOptions { pattern, count, is_possible } = options(call)?;
+    let cursor = cursor(call, 1)?;
+    let ScanOptions { pattern, count, kind } = options(call)?;
     let db = call.db();
-    let after = match cursor {
-        0 => None,
-        _ => Some(call.shared.cursors.find(db, cursor).ok_or_else(|| {
-            format!("ERR cursor {cursor} is unknown or too old; begin again with SCAN 0")
-        })?),
-    };
+    let after = position(call, Scanned::Keys(db), cursor, "SCAN 0")?;
     let mut found = Vec::new();
     let mut last = None;
     let mut is_more = false;
-    if is_possible {
-        let prefix = pattern.map(literal_prefix).unwrap_or_default();
-        let start = match &after {
-            Some(after) if **after >= *prefix => Bound::Excluded(&**after),
-            _ => Bound::Included(&prefix[..]),
-        };
-        let mut bytes = 0;
-        for (visited, key) in call.store.keys(db, (start, Bound::Unbounded))?.enumerate() {
-            let key = key?;
-            if !key.starts_with(&prefix) {
-                break;
-            }
-            if visited == count || bytes > call.shared.config.limits.output_bytes / 2 {
-                is_more = true;
-                break;
-            }
-            if pattern.is_none_or(|pattern| matches(pattern, &key)) {
-                bytes += key.len();
-                found.push(key.clone());
-            }
-            last = Some(key);
+    let prefix = pattern.map(literal_prefix).unwrap_or_default();
+    let start = match &after {
+        Some(after) if **after >= *prefix => Bound::Excluded(&**after),
+        _ => Bound::Included(&prefix[..]),
+    };
+    let mut bytes = 0;
+    for (visited, key) in call.store.keys(db, (start, Bound::Unbounded), kind)?.enumerate() {
+        let key = key?;
+        if !key.starts_with(&prefix) {
+            break;
         }
+        if visited == count || bytes > call.shared.config.limits.output_bytes / 2 {
+            is_more = true;
+            break;
+        }
+        if pattern.is_none_or(|pattern| matches(pattern, &key)) {
+            bytes += key.len();
+            found.push(key.clone());
+        }
+        last = Some(key);
     }
     let next = match last.filter(|_| is_more) {
-        Some(key) => call.shared.cursors.add(db, &key),
+        Some(key) => call.shared.cursors.add(Scanned::Keys(db), &key),
         None => 0,
     };
     call.reply.array(2);
@@ -101,7 +118,9 @@ fn keys(call: &mut Call<'_, '_>) -> Outcome {
     let mut found = Vec::new();
     let mut bytes = 0;
     let limit = call.shared.config.limits.output_bytes;
-    for key in call.store.keys(call.db(), (Bound::Included(&prefix), Bound::Unbounded))? {
+    for key in
+        call.store.keys(call.db(), (Bound::Included(&prefix), Bound::Unbounded), Kind::All)?
+    {
         let key = key?;
         if !key.starts_with(&prefix) {
             break;

@@ -75,6 +75,11 @@ impl Reply {
         self.number(b':', value);
     }
 
+    /// Writes an unsigned number.
+    pub(crate) fn unsigned(&mut self, value: u64) {
+        self.integer(i64::try_from(value).unwrap_or(i64::MAX));
+    }
+
     /// Writes a count.
     #[inline]
     pub(crate) fn count(&mut self, value: usize) {
@@ -138,6 +143,21 @@ impl Reply {
         match self.protocol {
             Protocol::Resp2 => self.array(len * 2),
             Protocol::Resp3 => self.number(b'%', i64::try_from(len).unwrap_or(i64::MAX)),
+        }
+    }
+
+    /// Begins a list of `len` pairs, each begun by [`Self::pair`]: without arrays of their own in RESP2.
+    pub(crate) fn pairs(&mut self, len: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array(len * 2),
+            Protocol::Resp3 => self.array(len),
+        }
+    }
+
+    /// Begins a pair of a list of pairs.
+    pub(crate) fn pair(&mut self) {
+        if self.protocol == Protocol::Resp3 {
+            self.array(2);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The positions of `SCAN`.
+//! The positions of `SCAN` and `HSCAN`.
 //!
 //! A client of Redis continues a scan with a number, an ordered store with a key. The table holds the key
 //! of each number that a scan has returned. A number stays valid after its use, so that a client may repeat
@@ -11,6 +11,15 @@ use std::sync::{Mutex, PoisonError};
 /// The largest number of positions, and of bytes of their keys.
 const MAX_CURSORS: usize = 16 << 10;
 const MAX_BYTES: usize = 16 << 20;
+
+/// What a scan visits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scanned {
+    /// The keys of a database.
+    Keys(usize),
+    /// The fields of a hash of a database.
+    Fields(usize),
+}
 
 /// The positions of all scans.
 #[derive(Debug)]
@@ -28,7 +37,7 @@ struct Table {
 
 #[derive(Debug)]
 struct Position {
-    db: usize,
+    scanned: Scanned,
     key: Box<[u8]>,
     last_use: u64,
 }
@@ -41,14 +50,14 @@ impl Cursors {
     }
 
     /// Returns a number for a position: the next key that the scan returns is after `key`.
-    pub(crate) fn add(&self, db: usize, key: &[u8]) -> u64 {
+    pub(crate) fn add(&self, scanned: Scanned, key: &[u8]) -> u64 {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = table.next;
         table.next += 1;
         table.uses += 1;
         let last_use = table.uses;
         table.bytes += key.len();
-        table.positions.insert(number, Position { db, key: key.into(), last_use });
+        table.positions.insert(number, Position { scanned, key: key.into(), last_use });
         table.by_use.insert(last_use, number);
         while table.positions.len() > MAX_CURSORS || table.bytes > MAX_BYTES {
             let Some((_, oldest)) = table.by_use.pop_first() else { break };
@@ -59,10 +68,11 @@ impl Cursors {
     }
 
     /// Returns the key of a number.
-    pub(crate) fn find(&self, db: usize, number: u64) -> Option<Box<[u8]>> {
+    pub(crate) fn find(&self, scanned: Scanned, number: u64) -> Option<Box<[u8]>> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let table = &mut *table;
-        let position = table.positions.get_mut(&number).filter(|position| position.db == db)?;
+        let position =
+            table.positions.get_mut(&number).filter(|position| position.scanned == scanned)?;
         table.by_use.remove(&position.last_use);
         table.uses += 1;
         position.last_use = table.uses;
@@ -78,23 +88,33 @@ mod tests {
     #[test]
     fn a_number_stays_valid_until_the_table_is_full() {
         let cursors = Cursors::new(100);
-        let number = cursors.add(2, b"key");
+        let number = cursors.add(Scanned::Keys(2), b"key");
         assert_eq!(number, 100);
-        let other = cursors.add(2, b"other");
+        let other = cursors.add(Scanned::Keys(2), b"other");
         for _ in 0..MAX_CURSORS - 1 {
-            assert_eq!(cursors.find(2, number).as_deref(), Some(&b"key"[..]));
-            cursors.add(0, b"x");
+            assert_eq!(cursors.find(Scanned::Keys(2), number).as_deref(), Some(&b"key"[..]));
+            cursors.add(Scanned::Keys(0), b"x");
         }
-        assert_eq!(cursors.find(2, other), None, "dropped, because others were used since");
-        assert_eq!(cursors.find(1, number), None, "of another database");
-        assert!(cursors.find(2, number).is_some());
+        assert_eq!(
+            cursors.find(Scanned::Keys(2), other),
+            None,
+            "dropped, because others were used since"
+        );
+        for other in [Scanned::Keys(1), Scanned::Fields(2)] {
+            assert_eq!(cursors.find(other, number), None, "{other:?}");
+        }
+        assert!(cursors.find(Scanned::Keys(2), number).is_some());
     }
 
     #[test]
     fn long_keys_count() {
         let cursors = Cursors::new(1);
-        let numbers: Vec<u64> = (0..300).map(|_| cursors.add(0, &[b'x'; 64 << 10])).collect();
-        assert!(cursors.find(0, numbers[0]).is_none() && cursors.find(0, numbers[299]).is_some());
+        let numbers: Vec<u64> =
+            (0..300).map(|_| cursors.add(Scanned::Keys(0), &[b'x'; 64 << 10])).collect();
+        assert!(
+            cursors.find(Scanned::Keys(0), numbers[0]).is_none()
+                && cursors.find(Scanned::Keys(0), numbers[299]).is_some()
+        );
         let table = cursors.0.lock().unwrap();
         assert!(table.bytes <= MAX_BYTES && table.positions.len() == table.by_use.len());
     }

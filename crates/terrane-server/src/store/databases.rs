@@ -1,18 +1,55 @@
 //! The databases of `SELECT`: keyspaces of one database of the engine.
+//!
+//! Database 0 is the keyspace `default`, database 3 the keyspace `db3`; their hashes are in `default.hashes`
+//! and `db3.hashes`. A keyspace is created by the first write to it.
 
+use std::ops::Bound;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrane::{Db, Keyspace, KeyspaceOptions, Result};
+
+use super::hash_layout::{all_fields, generation_of_field, header_range};
 
 /// The keyspace of database 0.
 const DEFAULT: &str = "default";
 
-/// The databases. A keyspace is created by the first write to it.
+/// After the name of a database, for its hashes.
+const HASHES: &str = ".hashes";
+
+/// The databases.
 #[derive(Debug)]
 pub(crate) struct Databases {
     db: Db,
     names: Vec<String>,
     keyspaces: Vec<OnceLock<Keyspace>>,
+    hashes: Vec<OnceLock<Hashes>>,
+}
+
+/// The hashes of a database.
+#[derive(Debug)]
+pub(crate) struct Hashes {
+    pub(super) keyspace: Keyspace,
+    /// Larger than the generations of all fields.
+    next_generation: AtomicU64,
+}
+
+impl Hashes {
+    fn open(keyspace: Keyspace) -> Result<Self> {
+        let last = keyspace.range(all_fields())?.into_keys().next_back().transpose()?;
+        let last = last.and_then(|key| generation_of_field(&key)).unwrap_or(0);
+        Ok(Self { keyspace, next_generation: AtomicU64::new(last + 1) })
+    }
+
+    /// Returns an estimate of the number of hashes.
+    fn approximate_len(&self) -> Result<u64> {
+        self.keyspace.approximate_len(header_range(Bound::Unbounded, Bound::Unbounded))
+    }
+
+    /// Returns the generation of a new hash.
+    pub(super) fn new_generation(&self) -> u64 {
+        self.next_generation.fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 impl Databases {
@@ -21,11 +58,18 @@ impl Databases {
         let name = |index| if index == 0 { DEFAULT.to_owned() } else { format!("db{index}") };
         let names: Vec<String> = (0..count.max(1)).map(name).collect();
         let existing = db.keyspaces();
-        let databases =
-            Self { keyspaces: names.iter().map(|_| OnceLock::new()).collect(), names, db };
+        let databases = Self {
+            keyspaces: names.iter().map(|_| OnceLock::new()).collect(),
+            hashes: names.iter().map(|_| OnceLock::new()).collect(),
+            names,
+            db,
+        };
         for (index, name) in databases.names.iter().enumerate() {
             if existing.contains(name) {
                 databases.create(index)?;
+            }
+            if existing.contains(&(name.clone() + HASHES)) {
+                databases.create_hashes(index)?;
             }
         }
         Ok(databases)
@@ -68,9 +112,40 @@ impl Databases {
         Ok(slot.map_or(self.db.default_keyspace(), |slot| slot.get_or_init(|| keyspace)))
     }
 
+    /// Returns the hashes of a database, if it ever had one.
+    #[inline]
+    pub(crate) fn hashes(&self, index: usize) -> Option<&Hashes> {
+        self.hashes.get(index).and_then(OnceLock::get)
+    }
+
+    /// Returns the hashes of a database, for a write.
+    #[inline]
+    pub(super) fn hashes_for_write(&self, index: usize) -> Result<&Hashes> {
+        match self.hashes(index) {
+            Some(hashes) => Ok(hashes),
+            None => self.create_hashes(index),
+        }
+    }
+
+    #[cold]
+    fn create_hashes(&self, index: usize) -> Result<&Hashes> {
+        let index = index.min(self.hashes.len() - 1);
+        let name = self.name(index).to_owned() + HASHES;
+        let hashes = Hashes::open(self.db.keyspace(&name, KeyspaceOptions::new())?)?;
+        // Another thread may have been first; then its numbering counts.
+        Ok(self.hashes[index].get_or_init(|| hashes))
+    }
+
     /// Returns the databases that were ever written.
     pub(crate) fn all(&self) -> impl Iterator<Item = (usize, &Keyspace)> {
         let slots = self.keyspaces.iter().enumerate();
         slots.filter_map(|(index, slot)| slot.get().map(|keyspace| (index, keyspace)))
+    }
+
+    /// Returns an estimate of the number of keys of a database.
+    pub(crate) fn approximate_len(&self, index: usize) -> Result<u64> {
+        let strings =
+            self.existing(index).map_or(Ok(0), |keyspace| keyspace.approximate_len(..))?;
+        Ok(strings + self.hashes(index).map_or(Ok(0), Hashes::approximate_len)?)
     }
 }

@@ -3,7 +3,7 @@
 use crate::support::{Client, TestServer};
 
 /// Runs a script of lines `command => reply`; `*` is any reply.
-fn script(client: &mut Client, text: &str) {
+pub(crate) fn script(client: &mut Client, text: &str) {
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (command, expected) = line.split_once(" => ").unwrap_or((line, "*"));
         let found = client.run(command);

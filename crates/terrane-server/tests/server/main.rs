@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod commands;
+mod hashes;
 mod life;
 mod support;
 mod transactions;

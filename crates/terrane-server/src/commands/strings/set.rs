@@ -2,6 +2,7 @@
 
 use crate::call::{Call, Outcome, SYNTAX};
 use crate::commands::expiry::{Unit, end_of};
+use crate::store::{Fault, Found};
 
 /// What `SET` and `GETEX` do about the end of the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,7 +70,10 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> Outcome {
     }
     let options = set_options(call)?;
     let needs_old = options.returns_old || options.end == EndChange::Keep;
-    let old = if needs_old { call.store.get_with_end(db, key)? } else { None };
+    let old = if needs_old { call.store.find(db, key)? } else { None };
+    if options.returns_old && matches!(old, Some(Found::Hash(_))) {
+        return Err(Fault::WrongType.into());
+    }
     let is_set = match (options.if_absent, options.if_present) {
         (false, false) => true,
         (if_absent, _) => {
@@ -79,14 +83,17 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> Outcome {
     };
     if is_set {
         let end = match options.end {
-            EndChange::Keep => old.as_ref().and_then(|(_, end)| *end),
+            EndChange::Keep => old.as_ref().and_then(Found::end),
             EndChange::At(end) => Some(end),
             EndChange::Default | EndChange::Remove => None,
         };
         call.put_until(key, value, end)?;
     }
     match (options.returns_old, is_set) {
-        (true, _) => call.reply.bulk_or_null(old.as_ref().map(|(value, _)| &**value)),
+        (true, _) => match &old {
+            Some(Found::String((value, _))) => call.reply.bulk(value),
+            _ => call.reply.null(),
+        },
         (false, true) => call.reply.ok(),
         (false, false) => call.reply.null(),
     }

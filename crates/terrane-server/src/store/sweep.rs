@@ -1,0 +1,62 @@
+//! Removes the fields of hashes that have ended.
+//!
+//! The engine ends the header of a hash. Its fields, which have no end of their own, are found by the entry
+//! with the end of the hash (`hash_layout`), and removed with one range tombstone. The entry remains until
+//! then, so that a sweep that was interrupted is made up for after the next start.
+
+use terrane::{Db, Durability, Result, WriteBatch, WriteOptions};
+
+use super::changes::Changes;
+use super::databases::{Databases, Hashes};
+use super::hash_layout::{Header, end_key, end_of, ends_before, header_key};
+use super::locks::KeyLocks;
+
+/// How many hashes are removed per call, so that it ends soon.
+pub(crate) const SWEPT: usize = 1024;
+
+/// Hashes that ended within the last second stay, because commands may be reading them.
+const GRACE_MICROS: u64 = 1_000_000;
+
+impl Databases {
+    /// Removes the fields of at most [`SWEPT`] hashes of each database that ended before `now_micros`. Returns
+    /// how many hashes there were.
+    pub(crate) fn sweep(&self, locks: &KeyLocks, now_micros: u64) -> Result<usize> {
+        let mut swept = 0;
+        for hashes in (0..self.len()).filter_map(|index| self.hashes(index)) {
+            let ended = ends_before(now_micros.saturating_sub(GRACE_MICROS));
+            let ended = hashes.keyspace.range(ended)?.take(SWEPT).collect::<Result<Vec<_>>>()?;
+            for (entry, key) in ended {
+                let Some((end, generation)) = end_of(&entry) else { continue };
+                let _held = locks.hold(&key);
+                remove(self.db(), hashes, &key, (end, generation))?;
+                swept += 1;
+            }
+        }
+        Ok(swept)
+    }
+}
+
+/// Removes the fields of a hash, whose key is locked, unless its end has changed.
+fn remove(db: &Db, hashes: &Hashes, key: &[u8], (end, generation): (u64, u64)) -> Result<()> {
+    let keyspace = &hashes.keyspace;
+    let entry = end_key(end, generation);
+    if !keyspace.contains(&entry)? {
+        return Ok(());
+    }
+    let header = keyspace.get_with_end(header_key(key))?;
+    let header = header.and_then(|(value, end)| Header::decode(&value, end));
+    if header.is_some_and(|header| header.generation == generation) {
+        // The clock was set back.
+        return Ok(());
+    }
+    let mut batch = WriteBatch::new();
+    let mut changes = Changes::Batch(&mut batch);
+    changes.delete(keyspace, entry.as_ref())?;
+    changes.delete_fields(hashes, generation)?;
+    // What a crash undoes is swept again.
+    let options = match db.durability() {
+        Durability::Sync => WriteOptions::new().durability(Durability::Process),
+        _ => WriteOptions::new(),
+    };
+    db.write_with(&batch, options)
+}

@@ -1,0 +1,51 @@
+//! A thread that removes the fields of hashes that have ended.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::shared::Shared;
+use crate::store::SWEPT;
+use crate::time::now_micros;
+
+/// The time between two sweeps. A hash that has ended is invisible at once.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The thread, which ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Sweeper {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sweeper {
+    pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Self> {
+        let (end, ends) = channel();
+        let shared = Arc::clone(shared);
+        let thread = std::thread::Builder::new().name("terrane-serve-sweep".to_owned());
+        let thread = thread.spawn(move || {
+            while ends.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                // What fails is tried again; the database reports errors to everybody who writes.
+                while !shared.is_ending()
+                    && shared
+                        .databases
+                        .sweep(&shared.locks, now_micros())
+                        .is_ok_and(|swept| swept >= SWEPT)
+                {}
+            }
+        })?;
+        Ok(Self { end: Some(end), thread: Some(thread) })
+    }
+}
+
+impl Drop for Sweeper {
+    fn drop(&mut self) {
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread leaves entries for the next start.
+            let _ = thread.join();
+        }
+    }
+}
