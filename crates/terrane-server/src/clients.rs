@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What other threads know of a client.
 #[derive(Debug)]
@@ -14,8 +14,8 @@ pub(crate) struct Client {
     pub(crate) address: Box<str>,
     pub(crate) local_address: Box<str>,
     pub(crate) connected: Instant,
-    /// Seconds from `connected` to the last request.
-    pub(crate) last_request: AtomicU64,
+    /// The time from `connected` to the last request.
+    pub(crate) last_request_millis: AtomicU64,
     pub(crate) database: AtomicUsize,
     /// The number of queued commands; -1 outside of a transaction.
     pub(crate) queued: AtomicI64,
@@ -40,11 +40,16 @@ impl Client {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the time since the last request.
+    pub(crate) fn idle(&self, now: Instant) -> Duration {
+        let last = Duration::from_millis(self.last_request_millis.load(Ordering::Relaxed));
+        now.saturating_duration_since(self.connected).saturating_sub(last)
+    }
+
     /// Returns the line of `CLIENT LIST`.
     pub(crate) fn line(&self) -> String {
         let texts = self.texts().clone();
-        let age = self.connected.elapsed().as_secs();
-        let idle = age.saturating_sub(self.last_request.load(Ordering::Relaxed));
+        let (age, idle) = (self.connected.elapsed().as_secs(), self.idle(Instant::now()).as_secs());
         let queued = self.queued.load(Ordering::Relaxed);
         let flags = if queued >= 0 { "x" } else { "N" };
         let resp = if self.is_resp3.load(Ordering::Relaxed) { 3 } else { 2 };
@@ -84,7 +89,7 @@ impl Clients {
             address: address.into(),
             local_address: local_address.into(),
             connected: Instant::now(),
-            last_request: AtomicU64::new(0),
+            last_request_millis: AtomicU64::new(0),
             database: AtomicUsize::new(0),
             queued: AtomicI64::new(-1),
             is_resp3: AtomicBool::new(false),

@@ -19,6 +19,8 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// The path of a Unix socket.
     pub unix_socket: Option<PathBuf>,
+    /// The address of metrics and health over HTTP.
+    pub metrics: Option<SocketAddr>,
     /// The threads that serve connections; 0 for one per core, at most four.
     pub workers: usize,
     /// The number of databases that `SELECT` accepts.
@@ -40,6 +42,7 @@ impl Default for Config {
         Self {
             listen: Vec::new(),
             unix_socket: None,
+            metrics: None,
             workers: 0,
             databases: 16,
             users: Users::default(),

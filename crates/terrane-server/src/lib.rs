@@ -38,7 +38,10 @@ mod clients;
 mod commands;
 mod config;
 mod error;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod glob;
+mod metrics;
 mod net;
 mod protocol;
 mod server;

@@ -10,6 +10,7 @@ use terrane::Db;
 use crate::commands::FAMILIES;
 use crate::config::Config;
 use crate::error::ServerError;
+use crate::metrics::Metrics;
 use crate::net::{Acceptor, Listener, Worker};
 use crate::shared::Shared;
 use crate::sweeper::Sweeper;
@@ -20,6 +21,7 @@ pub struct Server {
     db: Db,
     config: Config,
     listeners: Vec<Listener>,
+    metrics: Option<Metrics>,
     handle: Handle,
 }
 
@@ -48,11 +50,16 @@ impl Server {
     /// An address is in use, not one of this host, or reachable from other hosts without a password.
     pub fn bind(db: Db, config: Config) -> Result<Self, ServerError> {
         let mut listeners = Vec::new();
+        let is_open = config.users.is_empty() && !config.insecure;
+        if let Some(address) = config
+            .listen
+            .iter()
+            .chain(&config.metrics)
+            .find(|address| is_open && !address.ip().is_loopback())
+        {
+            return Err(ServerError::Unprotected { address: *address });
+        }
         for address in &config.listen {
-            let is_open = config.users.is_empty() && !config.insecure;
-            if is_open && !address.ip().is_loopback() {
-                return Err(ServerError::Unprotected { address: *address });
-            }
             listeners.push(Listener::tcp(*address)?);
         }
         #[cfg(unix)]
@@ -62,14 +69,20 @@ impl Server {
         if listeners.is_empty() {
             return Err(ServerError::NoAddress);
         }
+        let metrics = config.metrics.map(Metrics::listen).transpose()?;
         let port = listeners.iter().find_map(Listener::address).map_or(0, |address| address.port());
         let shared = Shared::new(db.clone(), config.clone(), port, FAMILIES)?;
-        Ok(Self { db, config, listeners, handle: Handle { shared: Arc::new(shared) } })
+        Ok(Self { db, config, listeners, metrics, handle: Handle { shared: Arc::new(shared) } })
     }
 
     /// Returns the TCP addresses that the server listens on, with their ports.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listeners.iter().filter_map(Listener::address).collect()
+    }
+
+    /// Returns the address of metrics and health over HTTP.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().and_then(Metrics::address)
     }
 
     /// Returns the database.
@@ -88,7 +101,7 @@ impl Server {
     /// # Errors
     /// The system has no resources for the threads of the server.
     pub fn run(self) -> Result<Report, ServerError> {
-        let Self { config, listeners, handle: Handle { shared }, .. } = self;
+        let Self { config, listeners, metrics, handle: Handle { shared }, .. } = self;
         let failed =
             |source| ServerError::System { what: "start the threads of the server", source };
         let (mut parts, mut handles, mut wakers) = (Vec::new(), Vec::new(), Vec::new());
@@ -102,6 +115,11 @@ impl Server {
         shared.set_wakers(wakers, waker);
         let sweeper = Sweeper::start(&shared).map_err(failed)?;
         let mut threads = Vec::new();
+        if let Some(metrics) = metrics {
+            let (shared, thread) = (Arc::clone(&shared), std::thread::Builder::new());
+            let thread = thread.name("terrane-metrics".to_owned());
+            threads.push(thread.spawn(move || metrics.run(&shared)).map_err(failed)?);
+        }
         for (index, worker) in parts.into_iter().enumerate() {
             let worker = worker.with(&shared);
             let thread = std::thread::Builder::new().name(format!("terrane-serve-{index}"));

@@ -99,6 +99,9 @@ impl ServeArgs {
         writeln!(out, "database    {}", db.path().display())?;
         writeln!(out, "durability  {}", db.durability())?;
         writeln!(out, "listening   {}", addresses.join(", "))?;
+        if let Some(metrics) = server.metrics_address() {
+            writeln!(out, "metrics     http://{metrics}/metrics")?;
+        }
         out.flush()?;
         Ok(())
     }

@@ -13,11 +13,22 @@ use crate::shared::Shared;
 use crate::store::{Held, Store};
 
 /// What a worker has done since its last report.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Work {
-    pub(crate) commands: u64,
-    pub(crate) errors: u64,
-    pub(crate) lookups: LookupCounts,
+    commands: u64,
+    errors: u64,
+    lookups: LookupCounts,
+    /// The last command, because clients often repeat one.
+    last: Option<&'static CommandInfo>,
+    /// The end of the last command, which is the start of the next one.
+    pub(crate) clock: Instant,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        let (commands, errors, lookups, last) = (0, 0, LookupCounts::default(), None);
+        Self { commands, errors, lookups, last, clock: Instant::now() }
+    }
 }
 
 impl Work {
@@ -34,7 +45,21 @@ impl Work {
                 count.fetch_add(by, Ordering::Relaxed);
             }
         }
-        *self = Self::default();
+        let (last, clock) = (self.last, self.clock);
+        *self = Self { last, clock, ..Self::default() };
+    }
+
+    /// Finds a command by its name in any case.
+    #[inline]
+    fn find(&mut self, shared: &Shared, name: &[u8]) -> Option<&'static CommandInfo> {
+        if let Some(last) = self.last
+            && name.eq_ignore_ascii_case(last.name.as_bytes())
+        {
+            return self.last;
+        }
+        let found = shared.catalogue.find(name);
+        self.last = found.or(self.last);
+        found
     }
 }
 
@@ -52,18 +77,20 @@ pub(crate) fn run_request(
     let unsynced = shared.durable.unsynced(session.client.worker);
     let mut store = Store::new(&shared.databases, &shared.locks, unsynced);
     let slow_micros = shared.settings.slow_micros.load(Ordering::Relaxed);
-    let began = (slow_micros >= 0).then(Instant::now);
     let mut reply = Reply::new(std::mem::take(out), session.protocol);
-    let (info, outcome) =
-        request(shared, session, arguments, &mut store, &mut reply, &mut work.lookups);
+    let (info, outcome) = request(shared, session, arguments, &mut store, &mut reply, work);
     if let Err(CommandError(text)) = outcome {
         reply.restart();
         reply.error(&text);
         work.errors += 1;
     }
     *out = reply.into_buffer();
-    if let (Some(began), Some(info)) = (began, info) {
-        note_slow(shared, session, info, &arguments, began.elapsed(), slow_micros.unsigned_abs());
+    if let (Ok(slow_micros), Some(info)) = (u64::try_from(slow_micros), info) {
+        let now = Instant::now();
+        let took = now - std::mem::replace(&mut work.clock, now);
+        if took >= Duration::from_micros(slow_micros) && !info.has(SECRET) {
+            note_slow(shared, session, &arguments, took);
+        }
     }
     let has_written = store.has_written();
     drop(store);
@@ -82,20 +109,12 @@ pub(crate) fn run_request(
     has_written
 }
 
-fn note_slow(
-    shared: &Shared,
-    session: &mut Session,
-    info: &'static CommandInfo,
-    arguments: &Arguments<'_>,
-    took: Duration,
-    slow_micros: u64,
-) {
-    if took >= Duration::from_micros(slow_micros) && !info.has(SECRET) {
-        let name = session.client.texts().name.clone();
-        let client = (&*session.client.address, &*name);
-        let len = shared.settings.slow_log_len.load(Ordering::Relaxed);
-        shared.slow_log.add(arguments, took, client, len);
-    }
+#[cold]
+fn note_slow(shared: &Shared, session: &Session, arguments: &Arguments<'_>, took: Duration) {
+    let name = session.client.texts().name.clone();
+    let client = (&*session.client.address, &*name);
+    let len = shared.settings.slow_log_len.load(Ordering::Relaxed);
+    shared.slow_log.add(arguments, took, client, len);
 }
 
 /// Checks a request, and runs or queues it.
@@ -105,9 +124,10 @@ fn request<'a>(
     arguments: Arguments<'_>,
     store: &mut Store<'a>,
     reply: &mut Reply,
-    counts: &mut LookupCounts,
+    work: &mut Work,
 ) -> (Option<&'static CommandInfo>, Outcome) {
-    let checked = check(shared, session, arguments);
+    let found = work.find(shared, arguments.at(0));
+    let checked = check(shared, session, arguments, found);
     let info = match checked {
         Ok(info) => info,
         Err(error) => {
@@ -127,7 +147,7 @@ fn request<'a>(
         return (None, outcome);
     }
     store.held = locks(shared, info, arguments);
-    let mut call = Call { arguments, reply, session, store, shared, counts };
+    let mut call = Call { arguments, reply, session, store, shared, counts: &mut work.lookups };
     let outcome = (info.run)(&mut call);
     store.held = Held::default();
     (Some(info), outcome)
@@ -151,9 +171,8 @@ fn check(
     shared: &Shared,
     session: &Session,
     arguments: Arguments<'_>,
+    found: Option<&'static CommandInfo>,
 ) -> Outcome<&'static CommandInfo> {
-    let name = arguments.at(0);
-    let found = shared.catalogue.find(name);
     if !session.is_authenticated && !found.is_some_and(|info| info.has(NO_AUTH)) {
         return Err("NOAUTH Authentication required.".into());
     }

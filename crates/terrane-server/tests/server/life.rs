@@ -120,3 +120,34 @@ fn users_have_passwords_and_rights() {
     assert_eq!(client.reply(), "-ERR Protocol error: invalid bulk length");
     assert!(client.is_closed());
 }
+
+#[test]
+fn metrics_and_health_are_served_over_http() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Options::new().open(dir.path().join("db")).unwrap();
+    let listen = vec!["127.0.0.1:0".parse().unwrap()];
+    let metrics = Some("127.0.0.1:0".parse().unwrap());
+    let server = Server::bind(db, Config { listen, metrics, ..Config::default() }).unwrap();
+    let (address, handle) = (server.metrics_address().unwrap(), server.handle());
+    let thread = std::thread::spawn(move || server.run());
+    let get = |request: &str| {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
+        answer
+    };
+    let answer = get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\n# EOF\n"), "{answer}");
+    assert!(
+        answer.contains("terrane_server_connected_clients 0\n")
+            && answer.contains("terrane_log_syncs")
+    );
+    assert_eq!(answer.matches("# EOF").count(), 1);
+    assert!(get("GET /health HTTP/1.0\r\n\r\n").ends_with("\r\n\r\nok\n"));
+    assert!(get("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    assert!(get("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    assert!(get("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    handle.end();
+    thread.join().unwrap().unwrap();
+}

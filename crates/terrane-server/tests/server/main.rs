@@ -2,7 +2,9 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod commands;
+mod durability;
 mod hashes;
+mod hostile;
 mod life;
 mod support;
 mod transactions;

@@ -27,6 +27,10 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "PATH")]
     unix_socket: Option<PathBuf>,
 
+    /// Answer HTTP requests for /metrics, in the OpenMetrics format, and /health at this address
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
+
     /// The password of every client. Other users of this host can see the arguments of a process;
     /// `--users` avoids that
     #[arg(long, value_name = "TEXT", conflicts_with = "users")]
@@ -107,6 +111,7 @@ impl ServeArguments {
         Ok(Config {
             listen,
             unix_socket: self.unix_socket.clone(),
+            metrics: self.metrics,
             workers: self.workers.unwrap_or(0),
             databases: self.databases,
             users: self.users()?,

@@ -45,11 +45,8 @@ impl Worker {
         let now = self.now;
         let (idle, stuck) = (self.shared.idle(), self.shared.config.limits.slow_client);
         let is_idle = |connection: &Connection| {
-            let client = &connection.session.client;
-            let age = now.saturating_duration_since(client.connected).as_secs();
-            let last = client.last_request.load(Ordering::Relaxed);
             let idle = idle.filter(|_| connection.paused_until.is_none());
-            idle.is_some_and(|idle| age.saturating_sub(last) >= idle.as_secs())
+            idle.is_some_and(|idle| connection.session.client.idle(now) >= idle)
         };
         let is_stuck = |connection: &Connection| {
             let elapsed = |since: Instant| now.saturating_duration_since(since);

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use super::{Replies, Worker};
 use crate::commands::run_request;
@@ -117,8 +118,8 @@ impl Worker {
         }
         if received > 0 {
             let client = &connection.session.client;
-            let at = self.now.saturating_duration_since(client.connected).as_secs();
-            client.last_request.store(at, Ordering::Relaxed);
+            let at = self.now.saturating_duration_since(client.connected).as_millis();
+            client.last_request_millis.store(at as u64, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -153,6 +154,7 @@ impl Worker {
         parser: &mut RequestParser,
     ) -> (usize, Stop) {
         let start = self.out.len();
+        self.work.clock = Instant::now();
         let limits = &self.shared.config.limits;
         let (after_auth, before_auth) = (limits.request(), limits.request_before_auth());
         let output_bytes = limits.output_bytes;
@@ -168,6 +170,8 @@ impl Worker {
                 Err(ProtocolError(text)) => {
                     let line = format!("-ERR Protocol error: {text}\r\n");
                     self.out.extend_from_slice(line.as_bytes());
+                    // Another connection uses it next.
+                    parser.reset();
                     return (bytes.len(), Stop::Session(Next::Close));
                 }
             };
