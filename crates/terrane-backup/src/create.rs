@@ -152,6 +152,7 @@ fn describe(path: &Path, dir: &Path, found: &DatabaseFiles, time_micros: u64) ->
     let options = Options::new().unknown_functions().open_mode(OpenMode::MustExist);
     let sequence = options.open_read_only(dir)?.snapshot().sequence_number();
     let database = database_number(found);
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let keyspaces = found
         .keyspaces
         .iter()

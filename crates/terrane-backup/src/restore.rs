@@ -23,7 +23,8 @@ use crate::catalog::{Catalog, Which, check, place, read_all};
 use crate::directory::sync_dir;
 use crate::error::{Error, Result};
 use crate::lock::{LockKind, with_lock_if_writable};
-use crate::manifest::{BackedUpFile, Backup};
+use crate::manifest::{BackedUpFile, Backup, object_of};
+use crate::moment::compact;
 use crate::repository::Repository;
 use crate::watch::{Callback, Counting, PIECE_BYTES, Progress, Watch, Watched};
 
@@ -95,6 +96,8 @@ pub struct Restored {
     pub copied_bytes: u64,
     /// Bytes of files that an interrupted restore had copied.
     pub kept_bytes: u64,
+    /// Manifests that cannot be read, and would have been chosen otherwise: the newer ones.
+    pub skipped: Vec<String>,
     /// What [`RestoreOptions::verify`] found.
     pub verification: Option<inspect::Verification>,
 }
@@ -117,12 +120,19 @@ pub fn restore(
     with_lock_if_writable(repository, LockKind::Shared, "backup restore", || {
         let mut catalog = read_all(repository)?;
         let backup = choose(&mut catalog, repository, which, options)?;
+        let skipped = skipped(&catalog, which, &backup);
         let mark = Mark::begin(dir, &backup.name)?;
         let mut run = Run {
             repository,
             dir,
             watch: Watch::new(options.rate, options.callback.clone()),
-            restored: Restored { backup, copied_bytes: 0, kept_bytes: 0, verification: None },
+            restored: Restored {
+                backup,
+                copied_bytes: 0,
+                kept_bytes: 0,
+                skipped,
+                verification: None,
+            },
         };
         // With CURRENT all files are there, and somebody may have written to the database since.
         let is_complete = dir.join(CURRENT).exists();
@@ -146,6 +156,18 @@ fn choose(
         catalog.keep_database(database, &place)?;
     }
     catalog.find(which, &place).cloned()
+}
+
+/// Returns the manifests that cannot be read and are newer than the chosen backup. Names begin with times.
+fn skipped(catalog: &Catalog, which: &Which, chosen: &Backup) -> Vec<String> {
+    let until = match which {
+        Which::Named(_) => return Vec::new(),
+        Which::At(micros) => object_of(&format!("{}~", compact(*micros))),
+        Which::Latest => object_of("~"),
+    };
+    let objects = catalog.unreadable.iter().map(|(object, _)| object);
+    let is_between = |object: &&String| **object > chosen.object() && **object < until;
+    objects.filter(is_between).cloned().collect()
 }
 
 /// The contents of the mark.

@@ -58,7 +58,16 @@ impl Staging {
             let unique =
                 format!("{name}{INFIX}{:x}-{:x}-{count:x}", std::process::id(), now_micros());
             let dir = parent.join(unique);
-            fs::create_dir(&dir).map_err(|error| Error::file("create", &dir, error))?;
+            fs::create_dir(&dir).map_err(|error| match error.kind() {
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    Error::Invalid(format!(
+                        "cannot create a directory for the checkpoint in {}: {error}; choose another \
+                         place on the same file system with --temporary",
+                        parent.display()
+                    ))
+                }
+                _ => Error::file("create", &dir, error),
+            })?;
             let path = dir.join(LOCK);
             let lock = File::create(&path).and_then(|file| file.lock().map(|()| file));
             match lock {

@@ -271,8 +271,8 @@ impl fmt::Display for Error {
             Self::OtherFiles { path, name } => other_files(f, path, name),
             Self::UnfinishedCheckpoint { path } => write!(
                 f,
-                "'{}' contains an unfinished checkpoint; write the checkpoint again, or remove the \
-                 directory",
+                "'{}' contains an unfinished checkpoint, or an unfinished restore of a backup; run that \
+                 again, or remove the directory",
                 path.display()
             ),
             Self::NoLogDirectory { database, path } => no_log_directory(f, database, path),

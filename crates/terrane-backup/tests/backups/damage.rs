@@ -102,6 +102,17 @@ fn a_damaged_manifest_is_named_and_hides_no_other() {
     let refused = restore(&repository, &which, &target, &RestoreOptions::new()).unwrap_err();
     assert!(refused.to_string().contains("its checksum does not match"), "{refused}");
     assert_eq!(restored(&repository, &Which::Latest, &target), contents(&db));
+    // Who wanted the newest one learns that there may be a newer one.
+    for (which, count) in [
+        (Which::Latest, 1),
+        (Which::At(second.time_micros), 1),
+        (Which::At(second.time_micros - 1), 0),
+        (Which::Named(first.name.clone()), 0),
+    ] {
+        std::fs::remove_dir_all(&target).unwrap();
+        let made = restore(&repository, &which, &target, &RestoreOptions::new()).unwrap();
+        assert_eq!((made.skipped.len(), made.backup.name), (count, first.name.clone()));
+    }
     // The next backup takes what the first one has.
     assert!(back_up(&db, &repository).stored_bytes < first.bytes);
 }
