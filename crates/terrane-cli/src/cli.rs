@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::advise::AdviseArgs;
+use crate::commands::backup::BackupArgs;
 use crate::commands::bench::BenchArgs;
 use crate::commands::checkpoint::CheckpointArgs;
 use crate::commands::compact::CompactArgs;
@@ -57,6 +58,7 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     Verify(VerifyArgs),
     Checkpoint(CheckpointArgs),
+    Backup(BackupArgs),
     Compact(CompactArgs),
     Repair(RepairArgs),
     Design(DesignArgs),
@@ -120,6 +122,7 @@ impl Command {
             Self::Stats(args) => args.run(),
             Self::Verify(args) => args.run(),
             Self::Checkpoint(args) => args.run(),
+            Self::Backup(args) => args.run(),
             Self::Compact(args) => args.run(),
             Self::Repair(args) => args.run(),
             Self::Design(args) => args.run(),

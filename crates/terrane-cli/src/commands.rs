@@ -1,6 +1,7 @@
 //! The subcommands, a module each: arguments, and a `run` that carries them out.
 
 pub(crate) mod advise;
+pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod checkpoint;
 pub(crate) mod compact;

@@ -82,6 +82,9 @@ pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
     if error.chain().any(<dyn std::error::Error>::is::<UsageError>) {
         return Exit::Usage;
     }
+    if let Some(exit) = error.chain().find_map(|cause| exit_of_backup(cause.downcast_ref()?)) {
+        return exit;
+    }
     error
         .chain()
         .find_map(|cause| cause.downcast_ref::<Error>())
@@ -114,6 +117,24 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
         (io::ErrorKind::PermissionDenied, "lock") => Some(
             "without write permission, use `terrane shell --read-only`, `dump`, `inspect` or `verify`",
         ),
+        _ => None,
+    }
+}
+
+/// Returns the exit for an error of a backup; `None` if that of the engine decides.
+fn exit_of_backup(error: &terrane_backup::Error) -> Option<Exit> {
+    match error {
+        terrane_backup::Error::Damaged { .. } => Some(Exit::CorruptionFound),
+        terrane_backup::Error::InUse { .. } => Some(Exit::Locked),
+        terrane_backup::Error::Cancelled => Some(Exit::Interrupted),
+        terrane_backup::Error::Checkpoint(failed) => {
+            let failure = failed.downcast_ref::<terrane_control::Failure>()?;
+            match failure.kind()? {
+                ErrorKind::Cancelled => Some(Exit::Interrupted),
+                ErrorKind::Locked | ErrorKind::Busy => Some(Exit::Locked),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }

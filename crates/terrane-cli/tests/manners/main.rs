@@ -1,6 +1,7 @@
 //! The command and pipes, other processes, bad input and signals.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
+mod backups;
 mod cs265;
 mod databases;
 mod designs;

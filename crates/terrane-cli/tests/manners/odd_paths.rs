@@ -53,6 +53,8 @@ fn every_command_takes_a_path_that_is_not_utf8() {
         "design set DB tiering",
         "repair DB",
         "checkpoint DB copy",
+        "backup create DB repository",
+        "backup create DB repository --json",
     ] {
         succeed(line);
     }

@@ -22,7 +22,7 @@ fn assert_fits(columns: usize, args: &[&str]) {
     }
 }
 
-const SUBCOMMANDS: [&str; 21] = [
+const SUBCOMMANDS: [&str; 22] = [
     "bench",
     "sweep",
     "stability",
@@ -36,6 +36,7 @@ const SUBCOMMANDS: [&str; 21] = [
     "inspect",
     "verify",
     "checkpoint",
+    "backup",
     "compact",
     "repair",
     "design",
@@ -50,6 +51,9 @@ const SUBCOMMANDS: [&str; 21] = [
 fn help_fits_the_terminal() {
     for name in SUBCOMMANDS {
         assert_fits(80, &[name, "--help"]);
+    }
+    for name in ["create", "list", "verify", "prune", "restore"] {
+        assert_fits(80, &["backup", name, "--help"]);
     }
     assert_fits(80, &["--help"]);
 }

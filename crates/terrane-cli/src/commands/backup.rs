@@ -1,0 +1,61 @@
+//! `terrane backup`: creates, lists, verifies, prunes and restores backups.
+
+mod checkpoint;
+mod common;
+mod create;
+mod list;
+mod prune;
+mod restore;
+mod verify;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use self::create::CreateArgs;
+use self::list::ListArgs;
+use self::prune::PruneArgs;
+use self::restore::RestoreArgs;
+use self::verify::VerifyArgs;
+use crate::exit::Exit;
+
+const EXAMPLES: &str = "\
+Examples:
+  terrane backup create ./db /mnt/backups
+  terrane backup list /mnt/backups
+  terrane backup verify /mnt/backups
+  terrane backup prune /mnt/backups --keep-daily 7 --keep-weekly 5 --yes
+  terrane backup restore /mnt/backups ./restored --at 2026-11-21T10:00:00Z";
+
+/// Create, list, verify, prune and restore incremental backups
+///
+/// A repository is a directory with backups of any number of databases. It has each table once, named by the
+/// hash of its contents, so a backup stores only what is new. A backup that is interrupted is none; the
+/// next one continues it.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct BackupArgs {
+    #[command(subcommand)]
+    command: BackupCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum BackupCommand {
+    Create(CreateArgs),
+    List(ListArgs),
+    Verify(VerifyArgs),
+    Prune(PruneArgs),
+    Restore(RestoreArgs),
+}
+
+impl BackupArgs {
+    /// Runs the subcommand.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        match &self.command {
+            BackupCommand::Create(args) => args.run(),
+            BackupCommand::List(args) => args.run(),
+            BackupCommand::Verify(args) => args.run(),
+            BackupCommand::Prune(args) => args.run(),
+            BackupCommand::Restore(args) => args.run(),
+        }
+    }
+}

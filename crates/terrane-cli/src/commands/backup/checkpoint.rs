@@ -1,0 +1,44 @@
+//! The checkpoint of a backup: made by this process, or by the process that has the database open.
+
+use std::path::Path;
+
+use terrane_backup::CheckpointError;
+use terrane_control::{Client, Interest, Item, Progress, Request, Watch};
+
+use crate::open;
+use terrane_lab::interrupt::is_cancelled;
+
+/// Makes a checkpoint in an absolute directory. This process has the database open only meanwhile. If
+/// another process has it open, it is asked through its control socket.
+pub(super) fn make(db: &Path, dir: &Path) -> Result<(), CheckpointError> {
+    let error = match open::existing(db) {
+        Ok(db) => {
+            let made = db.checkpoint(dir);
+            let closed = db.close();
+            return Ok(made.and(closed)?);
+        }
+        Err(error) => error,
+    };
+    // As an error of the engine it keeps its exit code.
+    let error = error.downcast::<terrane::Error>()?;
+    if matches!(error, terrane::Error::Locked { .. })
+        && let Some(mut client) = Client::connect(db)?
+    {
+        client.ask(&Request::Checkpoint { dir: dir.to_owned() }, &mut Person)?;
+        return Ok(());
+    }
+    Err(error.into())
+}
+
+/// The person at the terminal, who can only interrupt.
+struct Person;
+
+impl Watch for Person {
+    fn item(&mut self, _: Item) {}
+
+    fn progress(&mut self, _: &Progress) {}
+
+    fn interest(&mut self) -> Interest {
+        if is_cancelled() { Interest::Cancelled } else { Interest::Waiting }
+    }
+}
