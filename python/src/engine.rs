@@ -169,6 +169,12 @@ impl Engine {
     }
 }
 
+/// Removes a database that is closed, with its files and nothing else.
+#[pyfunction]
+pub(crate) fn destroy(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    py.detach(|| Options::new().destroy(path)).map_err(errors::from_engine)
+}
+
 /// Returns the options of a transaction.
 pub(crate) fn transaction_options(
     isolation: Option<&str>,

@@ -55,6 +55,7 @@ fn _terrane(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<value::Value>()?;
     module.add_class::<design::Design>()?;
     module.add_function(wrap_pyfunction!(forks::note_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(engine::destroy, module)?)?;
     module.add_function(wrap_pyfunction!(engine::option_table, module)?)?;
     module.add_function(wrap_pyfunction!(design::design_names, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;

@@ -238,7 +238,7 @@ impl Entries {
             Part::Keys => PyBytes::new(py, key).into_any(),
             Part::Values => PyBytes::new(py, value).into_any(),
             Part::Items => {
-                PyTuple::new(py, [PyBytes::new(py, key), PyBytes::new(py, value)])?.into_any()
+                (PyBytes::new(py, key), PyBytes::new(py, value)).into_pyobject(py)?.into_any()
             }
         }))
     }

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os as _os
 
 from . import _terrane
-from ._database import Database, open
+from ._database import Database, destroy, open
 from ._entries import Cursor
 from ._keyspace import Keyspace, PrefixedKeyspace, Snapshot, Transaction
 from ._lab import Advice, RankedDesign, Simulation, advise, simulate
@@ -95,6 +95,7 @@ __all__ = [
     "__version__",
     "advise",
     "designs",
+    "destroy",
     "open",
     "options",
     "simulate",

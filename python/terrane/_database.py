@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _terrane
 from ._keyspace import Keyspace
-from ._terrane import Design
+from ._terrane import Design, NotFoundError
 from ._views import Change, ChangeBatch, Stats
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ def open(
 ) -> Database:
     """Opens a database, which is a directory.
 
-    `mode` is `r` to read only, `w` for an existing database, `c` to create a missing one, `n` to begin with an
-    empty one, or `x` to create one that must not exist.
+    `mode` is `r` to read only, `w` for an existing database, `c` to create a missing one, `n` to replace an existing one by
+    an empty one, or `x` to create one that must not exist.
 
     `options` are those of `terrane.options()`, as texts or numbers, such as `memory_budget="256MiB"`. The
     database keeps them; those in `if_new` have an effect only if this call creates the database. A `design`
@@ -59,26 +60,36 @@ def open(
     """
     if mode not in _MODES:
         raise ValueError(f"mode must be one of 'r', 'w', 'c', 'n' and 'x', not {mode!r}")
+    path = os.fsdecode(path)
+    if mode == "n":
+        with contextlib.suppress(NotFoundError):
+            _terrane.destroy(path)
     engine = _terrane.Engine(
-        os.fsdecode(path),
+        path,
         mode,
         _texts(options),
         _texts(if_new or {}),
         design=design,
-        change_design=change_design or (mode == "n" and design is not None),
+        change_design=change_design,
         among_other_files=among_other_files,
     )
-    db = Database(engine)
-    if mode == "n":
-        try:
-            for name in engine.keyspaces():
-                if name != db.name:
-                    engine.drop_keyspace(name)
-            db.clear()
-        except BaseException:
-            db.close()
-            raise
-    return db
+    return Database(engine)
+
+
+def destroy(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+    """Removes the files of a database that is closed, and its directory if nothing else is in it.
+
+    >>> import os, tempfile, terrane
+    >>> path = tempfile.mkdtemp() + "/db"
+    >>> terrane.open(path).close()
+    >>> terrane.destroy(path)
+    >>> os.path.exists(path)
+    False
+    """
+    path = os.fsdecode(path)
+    _terrane.destroy(path)
+    with contextlib.suppress(OSError):
+        os.rmdir(path)
 
 
 class Database(Keyspace):

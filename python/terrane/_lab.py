@@ -87,8 +87,8 @@ def simulate(
     `burst(WRITES,SECONDS,WRITES,SECONDS)`, `budget` the bytes per second of background work, and `start` one of
     `empty`, `loaded`, `settled` and `auto`. The arguments are those of the command `terrane simulate`.
 
-    >>> leveling = simulate("leveling", records=10_000_000, hours=0.5)
-    >>> tiering = simulate("tiering", records=10_000_000, hours=0.5)
+    >>> leveling = simulate("leveling", records=1_000_000, hours=0.5)
+    >>> tiering = simulate("tiering", records=1_000_000, hours=0.5)
     >>> tiering.summary["write_amplification"] < leveling.summary["write_amplification"]
     True
     """
@@ -190,7 +190,7 @@ def advise(
     The simulator tries `effort` designs. `rate` is the number of operations per second, `objective` the weights of
     the costs, such as `write=2`. The arguments are those of the command `terrane advise`.
 
-    >>> advice = advise("update=95,get=5", effort=10)
+    >>> advice = advise("update=95,get=5", records=1_000_000)
     >>> advice.best[0].score_micros <= advice.now.score_micros
     True
     """

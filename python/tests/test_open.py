@@ -26,8 +26,13 @@ def test_modes_say_what_may_exist(path: pathlib.Path) -> None:
         assert db[b"a"] == b"1"
         with pytest.raises(terrane.ReadOnlyError):
             db[b"a"] = b"2"
-    with terrane.open(path, "n") as db:
-        assert list(db) == [] and db.keyspaces() == ["default"]
+    with terrane.open(path, "n", design="tiering") as db:
+        assert list(db) == [] and db.keyspaces() == ["default"] and db.design == "tiering"
+        with pytest.raises(terrane.LockedError):
+            terrane.destroy(path)
+    terrane.destroy(path)
+    assert not path.exists()
+    terrane.open(path, "n").close()
     with pytest.raises(ValueError, match="mode must be one of"):
         terrane.open(path, "a")
 

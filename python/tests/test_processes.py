@@ -157,7 +157,9 @@ def test_a_count_can_be_interrupted(path: pathlib.Path) -> None:
     import subprocess
 
     code = (
-        "import sys, terrane\n"
+        "import signal, sys, terrane\n"
+        # A shell starts processes in the background with the signal ignored.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "db = terrane.open(sys.argv[1])\n"
         "db.ingest((b'%08d' % n, b'') for n in range(300_000))\n"
         "print('ready', flush=True)\n"

@@ -6,7 +6,6 @@ the tests of features that Terrane does not have, with the reasons, which docs/p
 
 from __future__ import annotations
 
-import shutil
 import sys
 import types
 from typing import Any
@@ -135,11 +134,6 @@ class DB(_Pairs, terrane.Database):
         return str(self.stats()).encode() if name.startswith(b"leveldb.") else None
 
 
-def _destroy(path: str) -> None:
-    terrane.open(path, "w").close()
-    shutil.rmtree(path)
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
     module: Any = types.ModuleType("plyvel")
@@ -148,7 +142,7 @@ def pytest_configure() -> None:
     module.IOError = terrane.StorageError
     module.CorruptionError = terrane.CorruptionError
     module.IteratorInvalidError = terrane.InvalidError
-    module.destroy_db = _destroy
+    module.destroy_db = terrane.destroy
     sys.modules["plyvel"] = module
 
 
