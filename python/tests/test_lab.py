@@ -54,7 +54,7 @@ def test_advice_ranks_designs() -> None:
     assert isinstance(advice.best[0].design, terrane.Design) and "best:" in str(advice)
 
 
-def test_a_sweep_resumes_and_the_command_reads_it(tmp_path: pathlib.Path) -> None:
+def test_a_sweep_resumes_and_gathers_its_lines(tmp_path: pathlib.Path) -> None:
     seen: list[tuple[int, int]] = []
     result = terrane.sweep(PLAN, tmp_path, progress=lambda done, all, line: seen.append((done, all)))
     assert result.ran == 4 and seen[-1] == (4, 4) and len(result) == 4
