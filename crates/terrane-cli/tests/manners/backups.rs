@@ -104,13 +104,18 @@ fn damage_has_its_exit_code_and_is_named() {
     let (db, repository) = (path(dir.path(), "db"), path(dir.path(), "repository"));
     done(&["shell", &db], "put a 1\nflush\n");
     let created = json(&["backup", "create", &db, &repository]);
-    let objects = dir.path().join("repository/objects");
-    let folders = std::fs::read_dir(&objects).unwrap().map(|entry| entry.unwrap().path());
-    let object =
-        folders.flat_map(|folder| std::fs::read_dir(folder).unwrap()).next().unwrap().unwrap();
-    std::fs::write(object.path(), "other").unwrap();
+    // A table, which the next backup needs too.
+    let manifest = format!("repository/backups/{}.json", created["backup"].as_str().unwrap());
+    let manifest = std::fs::read_to_string(dir.path().join(manifest)).unwrap();
+    let manifest: serde_json::Value =
+        serde_json::from_str(manifest.lines().next().unwrap()).unwrap();
+    let files = manifest["files"].as_array().unwrap();
+    let table = files.iter().find(|file| file["xxh3"].is_string()).unwrap();
+    let hash = table["sha256"].as_str().unwrap();
+    let name = format!("{hash}-{}", table["bytes"]);
+    std::fs::write(dir.path().join("repository/objects").join(&hash[..2]).join(&name), "other")
+        .unwrap();
     let (code, out, _) = run_to_end(&["backup", "verify", &repository], "");
-    let name = object.file_name().into_string().unwrap();
     assert!(code == 4 && out.contains(&name), "{code} {out}");
     assert!(out.contains(created["backup"].as_str().unwrap()), "{out}");
     let new = path(dir.path(), "new");
@@ -119,7 +124,8 @@ fn damage_has_its_exit_code_and_is_named() {
     let (code, _, error) = run_to_end(&["shell", &new, "-c", "count"], "");
     assert!(code == 1 && error.contains("unfinished"), "{code} {error}");
     done(&["backup", "create", &db, &repository, "--verify-all"], "");
-    done(&["backup", "verify", &repository], "");
+    let verified = done(&["backup", "verify", &repository], "");
+    assert!(verified.starts_with("ok: 2 backups"), "{verified}");
     done(&["backup", "restore", &repository, &path(dir.path(), "newer")], "");
 }
 
