@@ -1251,4 +1251,4 @@ terrane_code terrane_destroy(const char *dir,
 }
 #endif
 
-#endif /* TERRANE_H */
+#endif

@@ -18,7 +18,10 @@ pub(crate) fn store<T>(out: Out<'_, T>, value: T) {
 }
 
 /// Returns a required argument.
-pub(crate) fn given<T>(argument: Option<T>, name: &str) -> Outcome<T> {
+///
+/// # Errors
+/// It is missing.
+pub fn given<T>(argument: Option<T>, name: &str) -> Outcome<T> {
     argument.ok_or_else(|| null(name))
 }
 
@@ -32,7 +35,7 @@ fn null(name: &str) -> Box<crate::error::terrane_error> {
 /// # Safety
 /// If `len` is not 0 and `data` is not NULL, `len` bytes at `data` are readable and stay unchanged for `'a`.
 #[inline]
-pub(crate) unsafe fn bytes<'a>(data: *const c_void, len: usize, name: &str) -> Outcome<&'a [u8]> {
+pub unsafe fn bytes<'a>(data: *const c_void, len: usize, name: &str) -> Outcome<&'a [u8]> {
     if len == 0 {
         return Ok(&[]);
     }
@@ -50,7 +53,7 @@ pub(crate) unsafe fn bytes<'a>(data: *const c_void, len: usize, name: &str) -> O
 ///
 /// # Safety
 /// That of [`bytes`].
-pub(crate) unsafe fn optional_bytes<'a>(
+pub unsafe fn optional_bytes<'a>(
     data: *const c_void,
     len: usize,
     name: &str,
@@ -67,7 +70,7 @@ pub(crate) unsafe fn optional_bytes<'a>(
 ///
 /// # Safety
 /// A pointer that is not NULL points to a text that ends with NUL and stays unchanged for `'a`.
-pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Outcome<&'a str> {
+pub unsafe fn text<'a>(text: *const c_char, name: &str) -> Outcome<&'a str> {
     if text.is_null() {
         return Err(null(name));
     }
@@ -80,7 +83,7 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Outcome<&'a st
 ///
 /// # Safety
 /// That of [`text`].
-pub(crate) unsafe fn path<'a>(path: *const c_char, name: &str) -> Outcome<&'a Path> {
+pub unsafe fn path<'a>(path: *const c_char, name: &str) -> Outcome<&'a Path> {
     #[cfg(unix)]
     {
         use std::os::unix::ffi::OsStrExt;
@@ -103,7 +106,7 @@ pub(crate) unsafe fn path<'a>(path: *const c_char, name: &str) -> Outcome<&'a Pa
 ///
 /// # Safety
 /// `keys` and `lens` have `count` elements, each of which is what [`bytes`] needs.
-pub(crate) unsafe fn keys<'a>(
+pub unsafe fn keys<'a>(
     keys: *const *const c_void,
     lens: *const usize,
     count: usize,
@@ -124,9 +127,9 @@ pub(crate) unsafe fn keys<'a>(
 }
 
 /// The range from a key to an exclusive end.
-pub(crate) type KeyRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+pub type KeyRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// Returns the range from `start` to the exclusive `end`, if there is one.
-pub(crate) fn range<'a>(start: &'a [u8], end: Option<&'a [u8]>) -> KeyRange<'a> {
+pub fn range<'a>(start: &'a [u8], end: Option<&'a [u8]>) -> KeyRange<'a> {
     (Bound::Included(start), end.map_or(Bound::Unbounded, Bound::Excluded))
 }

@@ -91,7 +91,7 @@ fn code_of(kind: ErrorKind) -> terrane_code {
 
 /// Returns the error of an invalid call.
 #[cold]
-pub(crate) fn invalid(message: String) -> Box<terrane_error> {
+pub fn invalid(message: String) -> Box<terrane_error> {
     terrane_error::new(TERRANE_INVALID, message)
 }
 

@@ -37,7 +37,7 @@
 #![allow(non_camel_case_types, reason = "types have the names that they have in C")]
 #![allow(clippy::missing_safety_doc, reason = "the section on pointers is the contract of all")]
 
-mod argument;
+pub mod argument;
 mod batch;
 mod changes;
 pub mod cursor;

@@ -1,0 +1,3 @@
+module terrane-fruit
+
+go 1.21
