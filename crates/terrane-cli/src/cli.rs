@@ -11,7 +11,9 @@ use crate::commands::compact::CompactArgs;
 use crate::commands::cs265::Cs265Args;
 use crate::commands::design::DesignArgs;
 use crate::commands::dump::DumpArgs;
+use crate::commands::events::EventsArgs;
 use crate::commands::experiment::ExperimentArgs;
+use crate::commands::flush::FlushArgs;
 use crate::commands::generate::{CompletionsArgs, ManArgs};
 use crate::commands::inspect::InspectArgs;
 use crate::commands::keyspace::KeyspaceArgs;
@@ -25,6 +27,7 @@ use crate::commands::simulate::SimulateArgs;
 use crate::commands::stability::StabilityArgs;
 use crate::commands::stats::StatsArgs;
 use crate::commands::sweep::SweepArgs;
+use crate::commands::top::TopArgs;
 use crate::commands::verify::VerifyArgs;
 use crate::commands::workload::WorkloadArgs;
 use crate::exit::Exit;
@@ -56,9 +59,12 @@ pub(crate) enum Command {
     Dump(DumpArgs),
     Inspect(InspectArgs),
     Stats(StatsArgs),
+    Top(TopArgs),
+    Events(EventsArgs),
     Verify(VerifyArgs),
     Checkpoint(CheckpointArgs),
     Backup(BackupArgs),
+    Flush(FlushArgs),
     Compact(CompactArgs),
     Repair(RepairArgs),
     Design(DesignArgs),
@@ -120,9 +126,12 @@ impl Command {
             Self::Dump(args) => args.run(),
             Self::Inspect(args) => args.run(),
             Self::Stats(args) => args.run(),
+            Self::Top(args) => args.run(),
+            Self::Events(args) => args.run(),
             Self::Verify(args) => args.run(),
             Self::Checkpoint(args) => args.run(),
             Self::Backup(args) => args.run(),
+            Self::Flush(args) => args.run(),
             Self::Compact(args) => args.run(),
             Self::Repair(args) => args.run(),
             Self::Design(args) => args.run(),

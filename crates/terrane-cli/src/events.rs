@@ -1,27 +1,26 @@
 //! Formats the events of a database as text and as JSON.
 
 use serde::Serialize;
-use terrane::{Event, LoggedEvent};
+use serde_json::Value;
+use terrane::LoggedEvent;
+use terrane_control::EventItem;
 
 use crate::time::utc;
 use terrane_lab::json::SCHEMA;
 use terrane_lab::progress;
 
-/// An event as JSON.
-#[derive(Serialize)]
+/// An event as JSON: its sentence, and all its fields.
+#[derive(Debug, Serialize)]
 pub(crate) struct JsonEvent {
     schema: u32,
-    number: u64,
-    at_micros: u64,
-    event: &'static str,
     text: String,
+    #[serde(flatten)]
+    details: Value,
 }
 
 impl JsonEvent {
-    pub(crate) fn of(event: &LoggedEvent) -> Self {
-        let LoggedEvent { number, at_micros, event, .. } = event;
-        let (number, at_micros) = (*number, *at_micros);
-        Self { schema: SCHEMA, number, at_micros, event: name(event), text: event.to_string() }
+    pub(crate) fn of(event: EventItem) -> Self {
+        Self { schema: SCHEMA, text: event.text, details: event.details }
     }
 }
 
@@ -33,26 +32,4 @@ pub(crate) fn sentence(event: &LoggedEvent) -> String {
 /// Writes an event to standard error, above progress bars.
 pub(crate) fn report(event: &LoggedEvent) {
     progress::line(&sentence(event));
-}
-
-fn name(event: &Event) -> &'static str {
-    match event {
-        Event::FlushBegun { .. } => "flush-begun",
-        Event::FlushEnded { .. } => "flush-ended",
-        Event::JobBegun { .. } => "job-begun",
-        Event::JobEnded { .. } => "job-ended",
-        Event::TablesDropped { .. } => "tables-dropped",
-        Event::TablesIngested { .. } => "tables-ingested",
-        Event::DesignChanged { .. } => "design-changed",
-        Event::OptionChanged { .. } => "option-changed",
-        Event::WritesStalled(_) => "writes-stalled",
-        Event::WritesResumed { .. } => "writes-resumed",
-        Event::WorkFailed { .. } => "trouble-begun",
-        Event::WorkRecovered { .. } => "trouble-ended",
-        Event::Failed { .. } => "failed",
-        Event::DeletesLate { .. } => "deletes-late",
-        Event::DeadValuesLate { .. } => "dead-values-late",
-        Event::MemtableChosen { .. } => "memtable-chosen",
-        _ => "other",
-    }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use terrane::{Error, ErrorKind, Options};
+use terrane_control::Failure;
 
 use crate::terminal::{Paint, error_columns};
 use crate::wrap::wrapped;
@@ -49,8 +50,11 @@ impl From<Exit> for ExitCode {
 
 /// Prints an error to standard error, ignoring failures to print.
 pub(crate) fn print_error(error: &anyhow::Error) {
-    let label = Paint::stderr().red("error:");
-    let text = format!("{label} {}", sentence(error));
+    let text = match exit_of(error) {
+        // The user knows why.
+        Exit::Interrupted => sentence(error),
+        _ => format!("{} {}", Paint::stderr().red("error:"), sentence(error)),
+    };
     let text = match error_columns() {
         Some(columns) => wrapped(&text, columns),
         None => text,
@@ -84,6 +88,13 @@ pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
     }
     if let Some(exit) = error.chain().find_map(|cause| exit_of_backup(cause.downcast_ref()?)) {
         return exit;
+    }
+    if let Some(failure) = error.chain().find_map(|cause| cause.downcast_ref::<Failure>()) {
+        return match failure.kind() {
+            _ if failure.option.is_some() => Exit::Usage,
+            Some(kind) => exit_of_kind(kind),
+            None => Exit::Failed,
+        };
     }
     error
         .chain()
@@ -128,7 +139,7 @@ fn exit_of_backup(error: &terrane_backup::Error) -> Option<Exit> {
         terrane_backup::Error::InUse { .. } => Some(Exit::Locked),
         terrane_backup::Error::Cancelled => Some(Exit::Interrupted),
         terrane_backup::Error::Checkpoint(failed) => {
-            let failure = failed.downcast_ref::<terrane_control::Failure>()?;
+            let failure = failed.downcast_ref::<Failure>()?;
             match failure.kind()? {
                 ErrorKind::Cancelled => Some(Exit::Interrupted),
                 ErrorKind::Locked | ErrorKind::Busy => Some(Exit::Locked),
@@ -147,11 +158,16 @@ fn exit_of_engine(error: &Error) -> Exit {
         {
             Exit::Usage
         }
-        _ => match error.kind() {
-            ErrorKind::Corruption => Exit::CorruptionFound,
-            ErrorKind::Locked | ErrorKind::Busy => Exit::Locked,
-            _ => Exit::Failed,
-        },
+        _ => exit_of_kind(error.kind()),
+    }
+}
+
+fn exit_of_kind(kind: ErrorKind) -> Exit {
+    match kind {
+        ErrorKind::Corruption => Exit::CorruptionFound,
+        ErrorKind::Locked | ErrorKind::Busy => Exit::Locked,
+        ErrorKind::Cancelled => Exit::Interrupted,
+        _ => Exit::Failed,
     }
 }
 

@@ -10,6 +10,8 @@
 //! | `engine_flags` | a flag for every option of the engine |
 //! | `format_flag` | the flag `--format` of `load` and `dump` |
 //! | `open` | opens databases and keyspaces for commands |
+//! | `database` | a database that this process or another one has open |
+//! | `control` | the control socket of a database that a command has open |
 //! | `output` | standard output for data, people and documents |
 //! | `picture` | pictures of a tree |
 //! | `table`, `wrap`, `terminal` | tables, long lines, colours and width |
@@ -25,6 +27,8 @@
 
 mod cli;
 mod commands;
+mod control;
+mod database;
 mod engine_flags;
 mod events;
 mod exit;

@@ -18,6 +18,7 @@ use crate::sample::Sample;
 pub const PROTOCOL: u32 = 1;
 
 /// A request with the version of the protocol.
+#[cfg(unix)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Envelope {
     pub(crate) protocol: u32,

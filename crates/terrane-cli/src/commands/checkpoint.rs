@@ -2,22 +2,21 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
+use terrane_control::{Reply, Request};
 
+use crate::database::{change, unexpected};
 use crate::exit::Exit;
-use crate::open;
 use crate::output;
 use terrane_lab::json::{SCHEMA, write_line};
-use terrane_lab::progress;
 
 /// Copy a database to another directory
 ///
 /// The copy shares tables by hard links if the file system supports them, so it takes little space
-/// and time.
+/// and time. If another process has the database open, it makes the copy. Ctrl-C cancels the copy.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CheckpointArgs {
     /// The directory of the database
@@ -41,17 +40,12 @@ struct JsonCheckpoint {
 impl CheckpointArgs {
     /// Copies the database.
     pub(crate) fn run(&self) -> Result<Exit> {
-        let db = open::existing(&self.db)?;
-        let begun = Instant::now();
-        let spinner = progress::spinner("copying");
-        let copied = db.checkpoint(&self.dir);
-        spinner.finish_and_clear();
-        let closed = db.close();
-        copied?;
-        closed?;
+        let dir = std::path::absolute(&self.dir)
+            .with_context(|| format!("cannot find {}", self.dir.display()))?;
+        let reply = change(&self.db, &Request::Checkpoint { dir })?;
+        let Reply::Checkpointed { seconds, .. } = reply else { return Err(unexpected(&reply)) };
         let path = self.dir.display();
         if self.json {
-            let seconds = begun.elapsed().as_secs_f64();
             let copied = JsonCheckpoint { schema: SCHEMA, path: path.to_string(), seconds };
             write_line(&mut output::stdout(), &copied)?;
         } else {

@@ -17,6 +17,7 @@ use terrane_lab::scratch::Scratch;
 use terrane_policy::catalogue;
 use terrane_policy::design::MemtableKind;
 
+use crate::control::ControlFlag;
 use crate::exit::{self, Exit};
 use crate::open;
 use crate::output;
@@ -86,6 +87,9 @@ pub(crate) struct Cs265Args {
     /// Fail when the tree would need more than DEPTH levels, as in the paper
     #[arg(long, conflicts_with = "db")]
     fixed_depth: bool,
+
+    #[command(flatten)]
+    control: ControlFlag,
 }
 
 impl Cs265Args {
@@ -96,6 +100,8 @@ impl Cs265Args {
             None => Some(Scratch::temporary("terrane-cs265-")?),
         };
         let db = self.open(scratch.as_ref())?;
+        // Nobody knows the directory of a temporary database.
+        let control = if scratch.is_none() { self.control.serve(&db) } else { None };
         let fanout = self.fanout.unwrap_or(DENT_FANOUT);
         if is_input_from_person() {
             let hint = "commands: p KEY VALUE, g KEY, r FROM TO, d KEY, l \"FILE\", s; Ctrl-D ends";
@@ -112,6 +118,7 @@ impl Cs265Args {
         let done = Cs265Session::new(&db, self.buffer_entries(), depth, out, &mut on_error)
             .run(io::stdin().lock());
         // Close a database that is kept even if an answer could not be written.
+        drop(control);
         let closed = db.close();
         done?;
         closed?;

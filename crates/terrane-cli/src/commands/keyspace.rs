@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use terrane::Db;
+use terrane::{Db, Design, Error};
+use terrane_control::{Reply, Request};
 
+use crate::database::{Database, change, unexpected};
 use crate::exit::Exit;
 use crate::open;
 use crate::output;
@@ -68,28 +70,25 @@ struct JsonKeyspace<'a> {
     keyspace: &'a str,
     entries: u64,
     table_bytes: u64,
-    tables: usize,
-    design: String,
+    tables: u64,
+    design: &'a str,
 }
 
 impl KeyspaceArgs {
     /// Runs the subcommand.
     pub(crate) fn run(&self) -> Result<Exit> {
         match &self.command {
-            KeyspaceCommand::List { db, json } => list(&open::read_only(db)?, *json)?,
+            KeyspaceCommand::List { db, json } => list(&mut Database::to_view(db)?, *json)?,
             KeyspaceCommand::Rename { db, name, new_name } => {
-                let db = open::existing(db)?;
-                rename(&db, name, new_name)?;
-                db.close()?;
+                let (keyspace, name_to) = (name.clone(), new_name.clone());
+                change(db, &Request::RenameKeyspace { keyspace, new_name: name_to })?;
                 let (name, new_name) = (print(name), print(new_name));
                 let _ = writeln!(io::stderr(), "renamed keyspace {name} to {new_name}");
             }
             KeyspaceCommand::Drop { db, name } => {
-                let db = open::existing(db)?;
-                let tree = open::keyspace(&db, name)?.tree();
-                drop_keyspace(&db, name)?;
-                db.close()?;
-                let (name, bytes) = (print(name), human::bytes(tree.shape.size_bytes()));
+                let reply = change(db, &Request::DropKeyspace { keyspace: name.clone() })?;
+                let Reply::Dropped { table_bytes } = reply else { return Err(unexpected(&reply)) };
+                let (name, bytes) = (print(name), human::bytes(table_bytes));
                 let _ = writeln!(io::stderr(), "dropped keyspace {name} with {bytes} of tables");
             }
         }
@@ -120,37 +119,34 @@ pub(crate) fn drop_keyspace(db: &Db, name: &str) -> Result<()> {
     if db.drop_keyspace(name)? { Ok(()) } else { Err(anyhow!("no keyspace '{name}'")) }
 }
 
-fn list(db: &Db, json: bool) -> Result<()> {
+fn list(database: &mut Database, json: bool) -> Result<()> {
+    let reply = database.ask(&Request::Keyspaces)?;
+    let Reply::Keyspaces { mut keyspaces } = reply else { return Err(unexpected(&reply)) };
+    keyspaces.sort_by(|one, other| one.keyspace.cmp(&other.keyspace));
     let mut out = output::stdout();
-    let mut names = db.keyspaces();
-    names.sort();
     let mut table = table(&[
         ("keyspace", Align::Left),
         ("entries", Align::Right),
         ("tables", Align::Right),
         ("design", Align::Left),
     ]);
-    for name in &names {
-        let keyspace = open::keyspace(db, name)?;
-        let (view, design) = (keyspace.tree(), keyspace.design());
-        let in_tables: u64 = view.shape.tables().map(|table| table.entries).sum();
-        let entries = in_tables + view.memtable_entries;
-        let table_bytes = view.shape.size_bytes();
+    for info in &keyspaces {
         if json {
             write_line(
                 &mut out,
                 &JsonKeyspace {
                     schema: SCHEMA,
-                    keyspace: name,
-                    entries,
-                    table_bytes,
-                    tables: view.shape.table_count(),
-                    design: design.to_string(),
+                    keyspace: &info.keyspace,
+                    entries: info.entries,
+                    table_bytes: info.table_bytes,
+                    tables: info.tables,
+                    design: &info.design,
                 },
             )?;
         } else {
-            let (entries, bytes) = (human::count(entries), human::bytes(table_bytes));
-            table.add_row([print(name), entries, bytes, design.brief()]);
+            let (entries, bytes) = (human::count(info.entries), human::bytes(info.table_bytes));
+            let design: Design = info.design.parse().map_err(Error::from)?;
+            table.add_row([print(&info.keyspace), entries, bytes, design.brief()]);
         }
     }
     if !json {

@@ -14,6 +14,7 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 use terrane::{Db, Durability, Ingest, Keyspace, KeyspaceOptions, WriteBatch};
 
+use crate::control::ControlFlag;
 use crate::engine_flags::EngineFlags;
 use crate::exit::{Exit, usage};
 use crate::format_flag::FormatFlag;
@@ -78,6 +79,9 @@ pub(crate) struct LoadArgs {
     json: bool,
 
     #[command(flatten)]
+    control: ControlFlag,
+
+    #[command(flatten)]
     engine: EngineFlags,
 }
 
@@ -100,6 +104,7 @@ impl LoadArgs {
             options = options.design(spec::parse(text)?);
         }
         let db = options.open(&self.db)?;
+        let control = self.control.serve(&db);
         let begun = Instant::now();
         let bar = match total_bytes {
             Some(total_bytes) => progress::bytes(total_bytes, "loading"),
@@ -119,6 +124,7 @@ impl LoadArgs {
         loader.bar.finish_and_clear();
         let Loader { db, entries, user_bytes, .. } = loader;
         let durability = db.durability();
+        drop(control);
         let closed = db.close();
         let seconds = begun.elapsed();
         written.and(read).with_context(|| {

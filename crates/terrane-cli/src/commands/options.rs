@@ -1,20 +1,25 @@
 //! `terrane options`: the options of the engine.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use terrane::{OptionInfo, Options};
+use terrane_control::{Client, Reply, Request};
 
+use crate::database::{Database, unexpected};
 use crate::engine_flags::plain;
 use crate::exit::{Exit, usage};
+use crate::open;
 use crate::output;
 use crate::terminal::Paint;
+use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 use terrane_policy::near::did_you_mean;
 
-/// Document the options of the engine
+/// Document the options of the engine, show and change those of an open database
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OptionsArgs {
     #[command(subcommand)]
@@ -25,6 +30,9 @@ pub(crate) struct OptionsArgs {
     json: bool,
 }
 
+/// The option that can be changed while a database is open.
+const IO_BUDGET: &str = "io_budget";
+
 #[derive(Debug, Clone, Subcommand)]
 enum OptionsCommand {
     /// List all options, or some: purpose, default, accepted values, cost
@@ -32,6 +40,22 @@ enum OptionsCommand {
         /// The options, such as memory_budget
         #[arg(value_name = "NAME")]
         names: Vec<String>,
+    },
+    /// Show the options that hold in the process that has a database open
+    Show {
+        /// The directory of the database
+        db: PathBuf,
+    },
+    /// Change an option of the process that has a database open, until it closes the database
+    Set {
+        /// The directory of the database
+        db: PathBuf,
+
+        /// The option: io_budget
+        name: String,
+
+        /// The value, such as 50MiB or unlimited
+        value: String,
     },
 }
 
@@ -50,11 +74,52 @@ struct JsonOption<'a> {
 impl OptionsArgs {
     /// Prints the options.
     pub(crate) fn run(&self) -> Result<Exit> {
+        match &self.command {
+            None => self.list(&[])?,
+            Some(OptionsCommand::List { names }) => self.list(names)?,
+            Some(OptionsCommand::Show { db }) => self.current(db, &Request::Options)?,
+            Some(OptionsCommand::Set { db, name, value }) => {
+                if wanted(name) != IO_BUDGET {
+                    chosen(std::slice::from_ref(name))?;
+                    return Err(usage(format!(
+                        "only {IO_BUDGET} can be changed while the database is open; `terrane options \
+                         list {name}` says when {name} takes effect"
+                    )));
+                }
+                self.current(db, &Request::SetIoBudget { io_budget: value.clone() })?;
+            }
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Prints the options that hold in the process that has a database open.
+    fn current(&self, db: &Path, request: &Request) -> Result<()> {
+        let Some(client) = Client::connect(db)? else {
+            // Names what is wrong with the directory, if it holds no database.
+            open::read_only(db)?;
+            return Err(anyhow!(
+                "no process serves {}: options hold while the database is open, and are given when it is \
+                 opened",
+                db.display()
+            ));
+        };
+        let reply = Database::Served(Box::new(client)).ask(request)?;
+        let Reply::Options(current) = reply else { return Err(unexpected(&reply)) };
         let mut out = output::text_or_json(self.json);
-        // `list` is the only subcommand, so it may be omitted.
-        let OptionsCommand::List { names } =
-            self.command.clone().unwrap_or(OptionsCommand::List { names: Vec::new() });
-        for (number, info) in chosen(&names)?.iter().enumerate() {
+        if self.json {
+            let mut options = serde_json::to_value(&current)?;
+            options["schema"] = SCHEMA.into();
+            return Ok(write_line(&mut out, &options)?);
+        }
+        writeln!(out, "durability     {}", current.durability)?;
+        writeln!(out, "io_budget      {}", current.io_budget)?;
+        writeln!(out, "memory_budget  {}", human::bytes(current.memory_budget))?;
+        Ok(())
+    }
+
+    fn list(&self, names: &[String]) -> Result<()> {
+        let mut out = output::text_or_json(self.json);
+        for (number, info) in chosen(names)?.iter().enumerate() {
             if self.json {
                 write_line(&mut out, &JsonOption::of(info))?;
             } else {
@@ -64,8 +129,13 @@ impl OptionsArgs {
                 write_option(&mut out, info)?;
             }
         }
-        Ok(Exit::Done)
+        Ok(())
     }
+}
+
+/// Returns the name of an option that may be given as a flag.
+fn wanted(name: &str) -> String {
+    name.trim_start_matches('-').replace('-', "_")
 }
 
 /// Returns the options of these names, or all of them.
@@ -75,7 +145,7 @@ fn chosen(names: &[String]) -> Result<Vec<OptionInfo>> {
         return Ok(all.into_iter().collect());
     }
     let find = |name: &String| {
-        let wanted = name.trim_start_matches('-').replace('-', "_");
+        let wanted = wanted(name);
         let found = Options::table().into_iter().find(|info| info.name == wanted);
         found.ok_or_else(|| {
             let meant = did_you_mean(&wanted, all.iter().map(|info| info.name));

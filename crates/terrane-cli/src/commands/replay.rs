@@ -14,6 +14,7 @@ use terrane_lab::scratch::Scratch;
 use terrane_lab::spec;
 use terrane_workload::LatencyMicros;
 
+use crate::control::ControlFlag;
 use crate::engine_flags::EngineFlags;
 use crate::exit::Exit;
 use crate::output;
@@ -54,6 +55,9 @@ pub(crate) struct ReplayArgs {
     json: bool,
 
     #[command(flatten)]
+    control: ControlFlag,
+
+    #[command(flatten)]
     engine: EngineFlags,
 }
 
@@ -73,9 +77,11 @@ impl ReplayArgs {
             }
         };
         let db = options.open(dir)?;
+        let control = if self.db.is_some() { self.control.serve(&db) } else { None };
         let replayed = replay(&db, input, &self.file, self.inclusive);
         let printed = replayed.and_then(|report| self.print(&db, &report));
         // Close a database that is kept even if a line was invalid.
+        drop(control);
         let closed = db.close();
         printed?;
         closed?;

@@ -16,6 +16,7 @@ use terrane::Db;
 use terrane_server::{Handle, Report, Server};
 
 use self::arguments::ServeArguments;
+use crate::control::ControlFlag;
 use crate::engine_flags::EngineFlags;
 use crate::exit::Exit;
 use crate::output;
@@ -56,6 +57,9 @@ pub(crate) struct ServeArgs {
     serve: ServeArguments,
 
     #[command(flatten)]
+    control: ControlFlag,
+
+    #[command(flatten)]
     engine: EngineFlags,
 }
 
@@ -68,7 +72,9 @@ impl ServeArgs {
             options = options.design(spec::parse(text)?);
         }
         let db = options.open(&self.db)?;
+        let control = self.control.serve(&db);
         let served = self.serve(&db, config);
+        drop(control);
         let closed = db.close();
         let report = served?;
         closed?;

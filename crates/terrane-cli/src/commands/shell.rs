@@ -36,6 +36,7 @@ use terrane::{Db, OpenMode};
 
 use self::answer::Answers;
 use self::session::{Next, Session};
+use crate::control::ControlFlag;
 use crate::engine_flags::EngineFlags;
 use crate::exit::Exit;
 use crate::open::{self, DEFAULT_KEYSPACE};
@@ -97,6 +98,9 @@ pub(crate) struct ShellArgs {
     json: bool,
 
     #[command(flatten)]
+    control: ControlFlag,
+
+    #[command(flatten)]
     engine: EngineFlags,
 }
 
@@ -104,6 +108,8 @@ impl ShellArgs {
     /// Runs the shell to the end of its input.
     pub(crate) fn run(&self) -> Result<Exit> {
         let db = self.open()?;
+        let is_on_disk = self.db.is_some() && !self.read_only;
+        let control = if is_on_disk { self.control.serve(&db) } else { None };
         let keyspace = open::keyspace(&db, &self.keyspace)?;
         let is_for_person = self.command.is_empty()
             && is_input_from_person()
@@ -122,6 +128,7 @@ impl ShellArgs {
         // A person has seen the error; a script reports it by its exit status.
         let failed = session.failed().filter(|_| !is_for_person);
         drop(session);
+        drop(control);
         // Writes must be safe even if an answer could not be written.
         let closed = if self.read_only { Ok(()) } else { db.close() };
         done?;

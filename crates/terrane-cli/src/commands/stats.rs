@@ -1,4 +1,4 @@
-//! `terrane stats`: the numbers that the files of a database hold.
+//! `terrane stats`: the numbers of the process that has a database open, or those of its files.
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -6,25 +6,28 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use serde_json::{Map, Value};
 use terrane::policy::Admission;
 use terrane::{Db, OperationCounts, Stats};
+use terrane_control::{Format, Reply, Request};
 
+use crate::database::{Database, served, unexpected};
 use crate::exit::Exit;
 use crate::open;
 use crate::output;
 use crate::statistics::JsonStoredStats;
 use terrane_lab::human;
-use terrane_lab::json::write_line;
+use terrane_lab::json::{SCHEMA, write_line};
 
 const NOT_STORED: &str = "\
 Not in the files, but in the process that has the database open: operations
-since then, latencies, cache, memory, stalls so far. Get them there from
-`Db::stats` or `Stats::open_metrics`, or from `stats` of its shell.";
+since then, latencies, cache, memory, stalls so far. This command shows them if
+the process serves a control socket.";
 
 /// Show sizes, counts and past operations of a database, even while it is open
 ///
-/// The numbers are those of the files. Counters, latencies and memory exist only in the process that
-/// has the database open: `Db::stats` and `Stats::open_metrics` report them there, `stats` in a shell.
+/// The numbers are those of the process that has the database open, if it serves a control socket.
+/// Otherwise they are those of the files, without counters, latencies and memory.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StatsArgs {
     /// The directory of the database
@@ -42,6 +45,33 @@ pub(crate) struct StatsArgs {
 impl StatsArgs {
     /// Prints the numbers.
     pub(crate) fn run(&self) -> Result<Exit> {
+        match served(&self.path) {
+            Some(client) => self.of_process(&mut Database::Served(Box::new(client)))?,
+            None => self.of_files()?,
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Prints the statistics of the process that has the database open.
+    fn of_process(&self, database: &mut Database) -> Result<()> {
+        let format = match (self.json, self.openmetrics) {
+            (true, _) => Format::Json,
+            (_, true) => Format::OpenMetrics,
+            _ => Format::Text,
+        };
+        let reply = database.ask(&Request::Stats { format })?;
+        let Reply::Report { text } = reply else { return Err(unexpected(&reply)) };
+        let mut out = output::text_or_json(format != Format::Text);
+        if self.json {
+            let mut stats: Map<String, Value> = serde_json::from_str(&text)?;
+            stats.insert("schema".to_owned(), SCHEMA.into());
+            stats.insert("source".to_owned(), "process".into());
+            return Ok(write_line(&mut out, &stats)?);
+        }
+        Ok(out.write_all(text.as_bytes())?)
+    }
+
+    fn of_files(&self) -> Result<()> {
         let db = open::read_only(&self.path)?;
         let (stats, operations, stalls) = (db.stats(), db.remembered_operations(), stalls(&db)?);
         let is_data = self.json || self.openmetrics;
@@ -54,8 +84,7 @@ impl StatsArgs {
             write_text(&mut out, &stats, &operations, &stalls)?;
             writeln!(out, "\n{NOT_STORED}")?;
         }
-        out.flush()?;
-        Ok(Exit::Done)
+        Ok(out.flush()?)
     }
 }
 

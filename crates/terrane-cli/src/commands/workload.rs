@@ -14,6 +14,7 @@ use terrane_workload::{
     TerraneStore, Workload, run,
 };
 
+use crate::control::ControlFlag;
 use crate::engine_flags::EngineFlags;
 use crate::exit::{Exit, usage};
 use crate::output;
@@ -105,6 +106,9 @@ struct RecordArgs {
     /// The design of a new database; see `terrane design list`
     #[arg(long, value_name = "SPEC")]
     design: Option<String>,
+
+    #[command(flatten)]
+    control: ControlFlag,
 
     #[command(flatten)]
     engine: EngineFlags,
@@ -210,7 +214,9 @@ impl RecordArgs {
             engine = engine.design(spec::parse(text)?);
         }
         let db = engine.open(&self.db)?;
+        let control = self.control.serve(&db);
         let recorded = record_to(&TerraneStore { db: db.clone() }, &options, &self.out);
+        drop(control);
         let closed = db.close();
         let report = recorded?;
         closed?;

@@ -8,7 +8,7 @@ use crate::support::{Talk, done, path, run_to_end};
 fn a_database_in_use_can_be_read_but_not_written() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
-    let mut shell = Talk::with(&["shell", &db], dir.path());
+    let mut shell = Talk::with(&["shell", &db, "--no-control"], dir.path());
     shell.say("put a 1");
     assert_eq!(shell.answer(), "ok");
     for args in [

@@ -2,6 +2,8 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod backups;
+#[cfg(unix)]
+mod control;
 mod cs265;
 mod databases;
 mod designs;

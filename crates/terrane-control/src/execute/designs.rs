@@ -1,7 +1,7 @@
 //! Forecasts and changes of designs.
 
 use terrane::policy::{Amplification, Forecast};
-use terrane::{Db, Design, ErrorKind, Keyspace, Maintenance};
+use terrane::{Db, Design, ErrorKind, JobView, Keyspace, Maintenance};
 
 use super::long;
 use crate::failure::Failure;
@@ -93,7 +93,10 @@ impl Watch for Rewriting<'_> {
     }
 
     fn progress(&mut self, progress: &Progress) {
-        let done_bytes = (self.done)().min(self.total_bytes);
+        let read = |job: &JobView| Some(job.total_bytes.saturating_sub(job.remaining_bytes?));
+        let running = progress.jobs.iter().filter_map(read).sum::<u64>();
+        // What a running job has written is counted when it ends.
+        let done_bytes = (self.done)().max(running).min(self.total_bytes);
         let (total_bytes, progress) = (self.total_bytes, progress.clone());
         self.watch.progress(&Progress { done_bytes, total_bytes, ..progress });
     }

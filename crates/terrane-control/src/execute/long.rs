@@ -26,7 +26,7 @@ pub(super) fn run<T: Send>(
     let mut interest = Interest::Waiting;
     let done = thread::scope(|scope| {
         let (send, receive) = channel();
-        scope.spawn(move || {
+        let thread = scope.spawn(move || {
             // The receiver lives until the operation has ended.
             let _ = send.send(operation(maintenance));
         });
@@ -34,7 +34,11 @@ pub(super) fn run<T: Send>(
         loop {
             match receive.recv_timeout(LOOK_EVERY) {
                 Ok(done) => return Some(done),
-                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Disconnected) => {
+                    // A panic that is taken does not go on in this thread.
+                    let _ = thread.join();
+                    return None;
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if interest == Interest::Waiting {
@@ -124,4 +128,21 @@ pub(super) fn checkpoint(db: &Db, dir: &Path, watch: &mut dyn Watch) -> Result<R
     run(&maintenance, "copying", watch, |maintenance| maintenance.checkpoint(dir))?;
     let (bytes, _) = maintenance.progress_bytes();
     Ok(Reply::Checkpointed { bytes, seconds: begun.elapsed().as_secs_f64() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_that_panics_is_a_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        let maintenance = Maintenance::of(&Db::open(dir.path()).unwrap());
+        let panics = |_: &Maintenance| -> terrane::Result<()> { panic!("on purpose") };
+        let failure = run(&maintenance, "testing", &mut Vec::new(), panics).unwrap_err();
+        assert_eq!(
+            (failure.kind.as_str(), failure.text.as_str()),
+            ("internal", "testing panicked")
+        );
+    }
 }

@@ -153,6 +153,16 @@ struct Client {
     stream: UnixStream,
 }
 
+/// Ends a connection, of which [`Client`] keeps a copy until the next client comes.
+struct HangUp(UnixStream);
+
+impl Drop for HangUp {
+    fn drop(&mut self) {
+        // A client that has gone cannot be shut down.
+        let _ = self.0.shutdown(Shutdown::Both);
+    }
+}
+
 /// Accepts clients until the socket is dropped, and ends them then.
 fn accept_all(listener: &UnixListener, woken: &UnixStream, served: &Arc<Served>) {
     let mut clients: Vec<Client> = Vec::new();
@@ -205,9 +215,8 @@ fn begin(stream: UnixStream, others: usize, served: &Arc<Served>) -> Option<Clie
     let served = Arc::clone(served);
     let named = thread::Builder::new().name("terrane-control".into());
     let serve = move || {
+        let _end = HangUp(copy);
         serve(stream, &served);
-        // Its copy keeps the connection open until the next client comes.
-        let _ = copy.shutdown(Shutdown::Both);
     };
     let thread = named.spawn(serve).ok()?;
     Some(Client { thread, stream: kept })

@@ -7,23 +7,20 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use terrane::{Db, Design, Keyspace, inspect};
-use terrane_policy::{Amplification, Forecast};
+use terrane::inspect;
+use terrane_control::{DesignForecast, Reply, Request, TreeCosts};
 
+use crate::database::{Database, unexpected};
 use crate::exit::Exit;
 use crate::open;
 use crate::output;
-use terrane_lab::interrupt::{Cancellable, is_cancelled};
+use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 use terrane_lab::quantity::rate;
 use terrane_lab::spec;
-use terrane_lab::{human, progress};
-
-/// The interval at which progress and cancellation are checked.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Change the design of a database
 #[derive(Debug, Clone, Args)]
@@ -61,7 +58,7 @@ pub(crate) struct SetArgs {
 struct JsonForecast<'a> {
     schema: u32,
     keyspace: &'a str,
-    design: String,
+    design: &'a str,
     is_done: bool,
     is_cancelled: bool,
     jobs: u64,
@@ -101,19 +98,17 @@ impl Rate {
 impl SetArgs {
     /// Prints the forecast, and makes the change.
     pub(super) fn run(&self, json: bool) -> Result<Exit> {
+        let design = self.design.as_deref().map(spec::parse).transpose()?;
+        let design = design.map(|design| design.to_string());
         if self.dry_run {
-            let db = open::read_only(&self.db)?;
-            let keyspace = open::keyspace(&db, &self.keyspace)?;
-            let design = self.wanted(&keyspace)?;
-            let forecast = keyspace.forecast(&design)?;
-            self.print(&design, &forecast, false, json)?;
+            let forecast = self.forecast(&mut Database::to_view(&self.db)?, design)?;
+            self.print(&forecast, false, json)?;
             return Ok(Exit::Done);
         }
-        let db = open::existing(&self.db)?;
-        let done =
-            open::keyspace(&db, &self.keyspace).and_then(|keyspace| self.set(&db, &keyspace, json));
-        // A cancelled wait has closed the database already.
-        let closed = db.close();
+        let mut database = Database::to_change(&self.db)?;
+        let done = self.set(&mut database, design, json);
+        // Closing aborts compactions that a cancelled wait leaves.
+        let closed = database.close();
         let exit = done?;
         if exit == Exit::Done {
             closed?;
@@ -121,33 +116,29 @@ impl SetArgs {
         Ok(exit)
     }
 
-    /// Returns the design that the user requested.
-    fn wanted(&self, keyspace: &Keyspace) -> Result<Design> {
-        match &self.design {
-            Some(text) => spec::parse(text),
-            None => keyspace.design_before().ok_or_else(|| {
-                anyhow!("nothing to undo: keyspace '{}' never had another design", self.keyspace)
-            }),
+    fn forecast(
+        &self,
+        database: &mut Database,
+        design: Option<String>,
+    ) -> Result<Box<DesignForecast>> {
+        let keyspace = self.keyspace.clone();
+        match database.ask(&Request::Forecast { keyspace, design })? {
+            Reply::Forecast(forecast) => Ok(forecast),
+            other => Err(unexpected(&other)),
         }
     }
 
-    fn set(&self, db: &Db, keyspace: &Keyspace, json: bool) -> Result<Exit> {
-        let (design, before) = (self.wanted(keyspace)?, keyspace.design());
-        let forecast = keyspace.forecast(&design)?;
+    fn set(&self, database: &mut Database, design: Option<String>, json: bool) -> Result<Exit> {
+        let forecast = self.forecast(database, design)?;
         if !json {
-            self.print(&design, &forecast, false, json)?;
+            self.print(&forecast, false, json)?;
         }
-        // From here on Ctrl-C cancels instead of ending the program between two steps.
-        let cancellable = self.converge.then(Cancellable::begin);
-        keyspace.set_design(design.clone())?;
-        let is_cancelled = cancellable.is_some() && !converge(db, &forecast)?;
-        if is_cancelled {
-            keyspace.set_design(before)?;
-            // Closing aborts running compactions.
-            db.clone().close()?;
-        }
+        let (keyspace, converge) = (self.keyspace.clone(), self.converge);
+        let design = Some(forecast.design.clone());
+        let reply = database.ask(&Request::SetDesign { keyspace, design, converge })?;
+        let Reply::DesignSet { is_cancelled, .. } = reply else { return Err(unexpected(&reply)) };
         if json {
-            self.print(&design, &forecast, is_cancelled, json)?;
+            self.print(&forecast, is_cancelled, json)?;
         } else if is_cancelled {
             let _ = writeln!(
                 io::stderr(),
@@ -166,22 +157,16 @@ impl SetArgs {
         inspect::compaction_rate(&jobs).map_or(Rate::Unknown, |rate| Rate::Measured(rate, merges))
     }
 
-    fn print(
-        &self,
-        design: &Design,
-        forecast: &Forecast,
-        is_cancelled: bool,
-        json: bool,
-    ) -> Result<()> {
+    fn print(&self, forecast: &DesignForecast, is_cancelled: bool, json: bool) -> Result<()> {
         let mut out = output::text();
-        let Forecast { before, after, .. } = forecast;
+        let DesignForecast { before, after, design, .. } = forecast;
         let rate = self.rate();
         if json {
             let bytes_per_second = rate.bytes_per_second();
             let line = JsonForecast {
                 schema: SCHEMA,
                 keyspace: &self.keyspace,
-                design: design.to_string(),
+                design,
                 is_done: !self.dry_run && !is_cancelled,
                 is_cancelled,
                 jobs: forecast.jobs,
@@ -205,11 +190,11 @@ impl SetArgs {
             writeln!(out, "back to {design}")?;
         }
         write!(out, "{}", cost(forecast, rate))?;
-        let line = |name: &str, of: &dyn Fn(&Amplification) -> String| {
+        let line = |name: &str, of: &dyn Fn(&TreeCosts) -> String| {
             format!("{name}: {} before, {} after", of(before), of(after))
         };
-        let blocks = |one: &Amplification| format!("{:.3}", one.blocks_per_missing_key);
-        let space = |one: &Amplification| format!("{:.2}", one.space);
+        let blocks = |one: &TreeCosts| format!("{:.3}", one.blocks_per_missing_key);
+        let space = |one: &TreeCosts| format!("{:.2}", one.space);
         writeln!(out, "{}", line("sorted runs", &|one| one.runs.to_string()))?;
         writeln!(out, "{}", line("blocks read for a missing key", &blocks))?;
         writeln!(out, "{}", line("space amplification, at most", &space))?;
@@ -225,7 +210,7 @@ impl SetArgs {
 }
 
 /// Formats the work and the time that a forecast predicts.
-fn cost(forecast: &Forecast, rate: Rate) -> String {
+fn cost(forecast: &DesignForecast, rate: Rate) -> String {
     if forecast.jobs == 0 {
         return "the tree satisfies the design already: nothing to rewrite\n".into();
     }
@@ -254,32 +239,4 @@ fn cost(forecast: &Forecast, rate: Rate) -> String {
         _ => "the budget".to_owned(),
     };
     text + &format!("about {time} at {speed}/s, {of}\n")
-}
-
-/// Waits until the tree satisfies its design; returns false if the user cancels.
-fn converge(db: &Db, forecast: &Forecast) -> Result<bool> {
-    // Values that move between value files and tables are not in tables that are read.
-    let moved = || {
-        let stats = db.stats();
-        stats.compaction_bytes_read.max(stats.compaction_bytes_written)
-    };
-    let before = moved();
-    let bar = progress::bytes(forecast.bytes_rewritten, "rewriting");
-    // If the user cancels, the wait ends when the database is closed.
-    let waiting = {
-        let db = db.clone();
-        std::thread::spawn(move || db.wait_for_compactions())
-    };
-    while !waiting.is_finished() {
-        if is_cancelled() {
-            bar.finish_and_clear();
-            return Ok(false);
-        }
-        let done = moved() - before;
-        bar.set_position(done.min(forecast.bytes_rewritten));
-        std::thread::sleep(POLL_INTERVAL);
-    }
-    bar.finish_and_clear();
-    waiting.join().map_err(|_| anyhow!("the wait for compactions panicked"))??;
-    Ok(true)
 }

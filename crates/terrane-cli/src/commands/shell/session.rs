@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use terrane::{Db, Keyspace, KeyspaceOptions, WriteBatch};
+use terrane_control::EventItem;
 
 use super::answer::Answers;
 use super::command::{self, Advise, Command, Order};
@@ -317,7 +318,7 @@ impl Session {
         }
         for event in events.iter().skip(events.len().saturating_sub(limit)) {
             if self.answers.is_json() {
-                self.answers.json(&JsonEvent::of(event))?;
+                self.answers.json(&JsonEvent::of(EventItem::of(event)))?;
             } else {
                 self.answers.text(&(sentence(event) + "\n"))?;
             }

@@ -1,0 +1,144 @@
+//! `terrane top`: what a database does, refreshed in place.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `page` | a sample as lines of text |
+//! | `screen` | the terminal while a page is refreshed in it |
+
+mod page;
+mod screen;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use clap::Args;
+use terrane_control::sample::Sample;
+use terrane_control::{Item, Request};
+
+use self::page::{Origin, lines};
+use self::screen::{Screen, Size};
+use crate::database::Database;
+use crate::exit::Exit;
+use crate::output;
+use crate::terminal::{Paint, is_output_for_people};
+use terrane_lab::json::write_line;
+use terrane_lab::quantity::{count_in, time};
+
+/// The longest interval that the protocol allows.
+const INTERVAL_MAX: Duration = Duration::from_secs(3600);
+const INTERVAL_MIN: Duration = Duration::from_millis(100);
+
+/// Show operations, latencies, stalls, jobs, memory and trees of a database, refreshed in place
+///
+/// The process that has the database open must serve a control socket; otherwise the page shows what the
+/// files hold. On a terminal, q or Ctrl-C leaves. Without a terminal, one page is printed. A page shows
+/// what happened in the interval before it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TopArgs {
+    /// The directory of the database
+    db: PathBuf,
+
+    /// The time between two pages
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    interval: Duration,
+
+    /// The number of pages [default: until q or Ctrl-C; without a terminal 1, with --json no limit]
+    #[arg(long, value_name = "COUNT", value_parser = count_in::<u64>(1..=u64::MAX))]
+    count: Option<u64>,
+
+    /// Print a JSON object per interval
+    #[arg(long)]
+    json: bool,
+}
+
+impl TopArgs {
+    /// Shows the pages.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let mut database = Database::to_view(&self.db)?;
+        let interval_millis = millis(self.interval);
+        let origin = Origin::of(&self.db, &database);
+        if !database.is_served() {
+            let dir = self.db.display();
+            let _ = writeln!(io::stderr(), "no process serves {dir}: this is what its files hold");
+            // Nothing happens in a database that this process alone has open.
+            let interval_millis = millis(INTERVAL_MIN);
+            let request = Request::Top { interval_millis, count: Some(1) };
+            return self.print(&mut database, &request, &origin);
+        }
+        let is_refreshed = is_output_for_people() && !self.json && Screen::is_possible();
+        let default = if is_refreshed || self.json { None } else { Some(1) };
+        let request = Request::Top { interval_millis, count: self.count.or(default) };
+        if is_refreshed {
+            refresh(&mut database, &request, &origin)
+        } else {
+            self.print(&mut database, &request, &origin)
+        }
+    }
+
+    /// Prints pages one after the other.
+    fn print(&self, database: &mut Database, request: &Request, origin: &Origin) -> Result<Exit> {
+        let mut out = output::text_or_json(self.json);
+        database.ask_each(request, &mut |item| {
+            let Item::Sample(sample) = item else { return Ok(()) };
+            if self.json {
+                write_line(&mut out, &*sample)?;
+            } else {
+                for line in lines(&sample, origin, page::COLUMNS, Paint::stdout()) {
+                    writeln!(out, "{line}")?;
+                }
+            }
+            Ok(out.flush()?)
+        })?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Parses the time between two pages.
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = time(text)?;
+    match (INTERVAL_MIN..=INTERVAL_MAX).contains(&interval) {
+        true => Ok(interval),
+        false => Err("the time between two pages is 100 ms to 1 h".to_owned()),
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Refreshes a page in the terminal until the user leaves.
+fn refresh(database: &mut Database, request: &Request, origin: &Origin) -> Result<Exit> {
+    let mut screen = Screen::begin()?;
+    let draw = |screen: &mut Screen, sample: &Sample, size: Size| {
+        screen.draw(&lines(sample, origin, size.columns, Paint::stdout()), size)
+    };
+    screen.draw(&[format!("{}: waiting for the first sample", origin.title)], Size::now())?;
+    let mut last: Option<(Box<Sample>, Size)> = None;
+    let shown = database.ask_while(
+        request,
+        &mut |part| {
+            match part {
+                Some(Item::Sample(sample)) => {
+                    let size = Size::now();
+                    draw(&mut screen, &sample, size)?;
+                    last = Some((sample, size));
+                }
+                Some(_) => {}
+                None => {
+                    let now = Size::now();
+                    if let Some((sample, size)) = last.as_mut().filter(|(_, size)| *size != now) {
+                        *size = now;
+                        draw(&mut screen, sample, now)?;
+                    }
+                }
+            }
+            Ok(())
+        },
+        &screen::is_quit_pressed,
+    );
+    // The terminal shows errors only after this.
+    drop(screen);
+    shown.map(|_| Exit::Done).map_err(|error| anyhow!(error))
+}
