@@ -73,6 +73,7 @@ mod error;
 mod estimates;
 mod event;
 mod expiry;
+mod explain;
 mod filters;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
@@ -88,6 +89,7 @@ mod job_view;
 mod keys;
 mod keyspace;
 mod log_directory;
+mod lookup_path;
 mod maintenance;
 mod manifest;
 mod memory_ledger;
@@ -141,6 +143,7 @@ pub use iterator::Iter;
 pub use job_view::{JobState, JobType, JobView};
 pub use keys::Keys;
 pub use keyspace::{Keyspace, KeyspaceOptions};
+pub use lookup_path::{LookupAnswer, LookupPath, LookupPlace, LookupStep};
 pub use maintenance::Maintenance;
 pub use merge_operator::MergeOperator;
 pub use options::{

@@ -8,6 +8,7 @@
 //! | `resident` | lookups that read no file |
 //! | `scan` | cursors over everything that a reader sees |
 //! | `collect` | scans that collect their results first |
+//! | `explain` | lookups that note every step |
 //! | `estimate` | how many keys and bytes a range has, about |
 //! | `changes` | whether a read would return something else now |
 
@@ -15,6 +16,7 @@ mod changes;
 mod collect;
 mod combine;
 mod estimate;
+mod explain;
 mod lookup;
 mod multi_get;
 mod overlapped;

@@ -70,6 +70,7 @@ mod errors;
 mod estimates;
 mod events;
 mod expiry;
+mod explain;
 mod fairness;
 mod flushes;
 mod forecasts;
