@@ -5,6 +5,8 @@ mod commands;
 mod durability;
 mod hashes;
 mod hostile;
+mod kill;
 mod life;
+mod model;
 mod support;
 mod transactions;
