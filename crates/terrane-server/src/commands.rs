@@ -10,6 +10,7 @@ mod client;
 mod connection;
 mod diagnostics;
 mod dispatch;
+mod engine;
 mod expiry;
 mod hashes;
 mod info;
@@ -32,6 +33,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     client::FAMILY,
     connection::FAMILY,
     diagnostics::FAMILY,
+    engine::FAMILY,
     expiry::FAMILY,
     hashes::FAMILY,
     info::FAMILY,

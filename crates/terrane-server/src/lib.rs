@@ -41,6 +41,7 @@ mod error;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod glob;
+mod helpers;
 mod metrics;
 mod net;
 mod protocol;

@@ -140,6 +140,7 @@ impl Server {
             }
         }
         drop(sweeper);
+        shared.helpers.join();
         let counts = &shared.counts;
         Ok(Report {
             connections: counts.connections.load(Ordering::Relaxed),

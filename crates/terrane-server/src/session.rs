@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::clients::Client;
+use crate::helpers::Pending;
 use crate::protocol::{OwnedArguments, Protocol};
 use crate::store::KeyLocks;
 use crate::users::User;
@@ -23,6 +24,8 @@ pub(crate) struct Session {
     /// The keys that the client watches.
     pub(crate) watch: Option<Box<Watch>>,
     pub(crate) replies: ReplyMode,
+    /// The reply that another thread writes.
+    pub(crate) pending: Option<Pending>,
     /// What happens to the connection after the reply.
     pub(crate) next: Next,
 }
@@ -34,6 +37,8 @@ pub(crate) enum Next {
     Continue,
     /// The next request, not before this time. The reply waits as well.
     PauseUntil(Instant),
+    /// The next request, after the reply that another thread writes.
+    Wait,
     /// The connection is closed once the reply was sent.
     Close,
 }
@@ -79,6 +84,7 @@ impl Session {
             queue: None,
             watch: None,
             replies: ReplyMode::On,
+            pending: None,
             next: Next::Continue,
         }
     }

@@ -1,7 +1,7 @@
 //! What all threads of a server share.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use mio::Waker;
@@ -11,6 +11,7 @@ use crate::catalogue::{Catalogue, Family};
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::error::ServerError;
+use crate::helpers::Helpers;
 use crate::slow_log::SlowLog;
 use crate::store::{Cursors, Databases, Durable, KeyLocks};
 
@@ -26,6 +27,7 @@ pub(crate) struct Shared {
     pub(crate) durability: Durability,
     pub(crate) clients: Clients,
     pub(crate) slow_log: SlowLog,
+    pub(crate) helpers: Helpers,
     pub(crate) settings: Settings,
     pub(crate) counts: Counts,
     /// The bytes in the buffers of all connections.
@@ -88,6 +90,7 @@ impl Shared {
             durability,
             clients: Clients::default(),
             slow_log: SlowLog::default(),
+            helpers: Helpers::default(),
             settings: Settings {
                 idle_seconds: AtomicU64::new(limits.idle.map_or(0, |idle| idle.as_secs())),
                 slow_micros: AtomicI64::new(slow),
@@ -114,12 +117,18 @@ impl Shared {
     /// Sets what wakes the threads.
     pub(crate) fn set_wakers(&self, workers: Vec<Waker>, acceptor: Waker) {
         // Set once, before the threads start.
+        let workers = workers.into_iter().map(Arc::new).collect();
         let _ = self.wakers.set(Wakers { workers, acceptor });
+    }
+
+    /// Returns what wakes a worker.
+    pub(crate) fn waker(&self, worker: usize) -> Option<Arc<Waker>> {
+        self.wakers.get().and_then(|wakers| wakers.workers.get(worker)).cloned()
     }
 
     /// Wakes a worker.
     pub(crate) fn wake(&self, worker: usize) {
-        let waker = self.wakers.get().and_then(|wakers| wakers.workers.get(worker));
+        let waker = self.waker(worker);
         // A thread that cannot be woken notices what changed after its next event.
         waker.into_iter().for_each(|waker| drop(waker.wake()));
     }
@@ -128,7 +137,11 @@ impl Shared {
     pub(crate) fn end(&self) {
         self.is_ending.store(true, Ordering::SeqCst);
         if let Some(Wakers { workers, acceptor }) = self.wakers.get() {
-            workers.iter().chain([acceptor]).for_each(|waker| drop(waker.wake()));
+            workers
+                .iter()
+                .map(|waker| &**waker)
+                .chain([acceptor])
+                .for_each(|waker| drop(waker.wake()));
         }
     }
 
@@ -140,6 +153,6 @@ impl Shared {
 /// Wakes the threads of the server.
 #[derive(Debug)]
 struct Wakers {
-    workers: Vec<Waker>,
+    workers: Vec<Arc<Waker>>,
     acceptor: Waker,
 }

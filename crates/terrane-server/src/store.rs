@@ -266,13 +266,9 @@ impl<'a> Store<'a> {
             self.locks.touch_database(&mut self.held, *db);
         }
         self.change(|changes| {
-            for db in dbs {
-                let hashes = databases.hashes(db).map(|hashes| &hashes.keyspace);
-                for keyspace in databases.existing(db).into_iter().chain(hashes) {
-                    changes.clear(keyspace)?;
-                }
-            }
-            Ok(())
+            dbs.iter()
+                .flat_map(|db| databases.keyspaces(*db))
+                .try_for_each(|keyspace| changes.clear(keyspace))
         })
     }
 

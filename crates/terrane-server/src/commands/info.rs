@@ -17,7 +17,7 @@ pub(super) const FAMILY: Family = Family {
 
 type Section = fn(&Shared, &mut String) -> std::fmt::Result;
 
-const SECTIONS: [(&str, Section); 9] = [
+const SECTIONS: [(&str, Section); 10] = [
     ("Server", server),
     ("Clients", clients),
     ("Memory", memory),
@@ -25,6 +25,7 @@ const SECTIONS: [(&str, Section); 9] = [
     ("Stats", stats),
     ("Replication", replication),
     ("CPU", cpu),
+    ("Cluster", cluster),
     ("Terrane", terrane),
     ("Keyspace", keyspace),
 ];
@@ -108,6 +109,10 @@ fn stats(shared: &Shared, out: &mut String) -> std::fmt::Result {
 fn replication(_: &Shared, out: &mut String) -> std::fmt::Result {
     line(out, "role", "master")?;
     line(out, "connected_slaves", 0)
+}
+
+fn cluster(_: &Shared, out: &mut String) -> std::fmt::Result {
+    line(out, "cluster_enabled", 0)
 }
 
 #[cfg(unix)]

@@ -63,6 +63,11 @@ impl Connection {
         }
     }
 
+    /// Returns whether requests are not processed at present.
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused_until.is_some() || self.session.pending.is_some()
+    }
+
     /// Returns the bytes of replies that wait.
     pub(super) fn waiting(&self) -> usize {
         self.output.as_ref().map_or(0, |output| output.bytes.len() - output.sent)

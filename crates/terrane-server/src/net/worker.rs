@@ -24,6 +24,7 @@ use super::connection::Connection;
 use super::stream::Stream;
 use crate::clients::Client;
 use crate::commands::Work;
+use crate::helpers::Pending;
 use crate::protocol::RequestParser;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -74,6 +75,8 @@ pub(crate) struct Worker {
     /// The connections to serve in the next iteration.
     queue: Vec<usize>,
     paused: Vec<(Instant, usize)>,
+    /// The connections whose replies other threads write.
+    waiting: Vec<usize>,
     read_buffer: Box<[u8]>,
     /// The parser of connections without an incomplete request.
     parser: RequestParser,
@@ -164,6 +167,7 @@ impl Worker {
         while let Ok((stream, client)) = self.receiver.try_recv() {
             self.add(stream, client);
         }
+        self.end_waits();
         let is_killed = |connection: &Option<Connection>| {
             connection.as_ref().is_some_and(|connection| {
                 connection.session.client.is_killed.load(Ordering::Relaxed)
@@ -291,6 +295,22 @@ impl Worker {
         }
     }
 
+    /// Takes the replies that other threads have completed.
+    fn end_waits(&mut self) {
+        for index in std::mem::take(&mut self.waiting) {
+            let connection = self.connections.get_mut(index).and_then(Option::as_mut);
+            let Some(connection) = connection else { continue };
+            match connection.session.pending.as_ref().and_then(Pending::take) {
+                None => self.waiting.push(index),
+                Some(reply) => {
+                    connection.session.pending = None;
+                    connection.paused_reply = Some(reply.into());
+                    self.enqueue(index);
+                }
+            }
+        }
+    }
+
     /// Ends the pauses that are over.
     fn end_pauses(&mut self) {
         let now = self.now;
@@ -315,6 +335,7 @@ impl Worker {
         self.shared.buffered.fetch_sub(connection.counted, Ordering::Relaxed);
         self.count.fetch_sub(1, Ordering::Relaxed);
         self.paused.retain(|(_, paused)| *paused != index);
+        self.waiting.retain(|waiting| *waiting != index);
         self.free.push(index);
     }
 
@@ -356,6 +377,7 @@ impl WorkerParts {
             free: Vec::new(),
             queue: Vec::new(),
             paused: Vec::new(),
+            waiting: Vec::new(),
             read_buffer: vec![0; READ_BYTES].into(),
             parser: RequestParser::new(),
             out: Vec::new(),

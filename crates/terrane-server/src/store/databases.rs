@@ -136,6 +136,12 @@ impl Databases {
         Ok(self.hashes[index].get_or_init(|| hashes))
     }
 
+    /// Returns the keyspaces of a database: of its strings, and of its hashes.
+    pub(crate) fn keyspaces(&self, index: usize) -> impl Iterator<Item = &Keyspace> {
+        let hashes = self.hashes(index).map(|hashes| &hashes.keyspace);
+        self.existing(index).into_iter().chain(hashes)
+    }
+
     /// Returns the databases that were ever written.
     pub(crate) fn all(&self) -> impl Iterator<Item = (usize, &Keyspace)> {
         let slots = self.keyspaces.iter().enumerate();

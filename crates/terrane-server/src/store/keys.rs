@@ -3,13 +3,16 @@
 use std::iter::Peekable;
 use std::ops::Bound;
 
-use terrane::{Key, Result};
+use terrane::{Key, LookupPath, Result, Value};
 
 use super::Store;
-use super::hash_layout::{header_range, key_of_header};
+use super::hash_layout::{field_key, header_key, header_range, key_of_header};
 
 /// Keys of a database, in order.
 pub(crate) type Keys<'a> = Box<dyn Iterator<Item = Result<Key>> + 'a>;
+
+/// Strings of a database with their keys, in order.
+pub(crate) type Strings<'a> = Box<dyn DoubleEndedIterator<Item = Result<(Key, Value)>> + 'a>;
 
 /// Which keys an iteration returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +58,40 @@ impl Store<'_> {
                 Box::new(transaction.range_in(keyspace, range)?.into_keys())
             }
         })
+    }
+
+    /// Returns the strings of a range of keys.
+    pub(crate) fn strings(
+        &self,
+        db: usize,
+        (start, end): (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> Result<Strings<'_>> {
+        let range = (start.map(<[u8]>::to_vec), end.map(<[u8]>::to_vec));
+        Ok(match (self.databases.existing(db), &self.transaction) {
+            (None, _) => Box::new(std::iter::empty()),
+            (Some(keyspace), None) => Box::new(keyspace.range(range)?),
+            (Some(keyspace), Some(transaction)) => Box::new(transaction.range_in(keyspace, range)?),
+        })
+    }
+
+    /// Explains the lookups of a key: as a string, as a hash, and of a field of the hash.
+    pub(crate) fn explain(
+        &self,
+        db: usize,
+        key: &[u8],
+        field: Option<&[u8]>,
+    ) -> Result<Vec<LookupPath>> {
+        let mut paths = Vec::new();
+        if let Some(keyspace) = self.databases.existing(db) {
+            paths.push(keyspace.explain(key)?);
+        }
+        if let Some(hashes) = self.databases.hashes(db) {
+            paths.push(hashes.keyspace.explain(header_key(key))?);
+            if let (Some(field), Some(header)) = (field, self.header(db, key)?) {
+                paths.push(hashes.keyspace.explain(field_key(header.generation, field))?);
+            }
+        }
+        Ok(paths)
     }
 
     fn hash_keys(&self, db: usize, (start, end): (Bound<&[u8]>, Bound<&[u8]>)) -> Result<Keys<'_>> {

@@ -3,6 +3,7 @@
 
 mod commands;
 mod durability;
+mod engine;
 mod hashes;
 mod hostile;
 mod kill;

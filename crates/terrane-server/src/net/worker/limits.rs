@@ -45,7 +45,7 @@ impl Worker {
         let now = self.now;
         let (idle, stuck) = (self.shared.idle(), self.shared.config.limits.slow_client);
         let is_idle = |connection: &Connection| {
-            let idle = idle.filter(|_| connection.paused_until.is_none());
+            let idle = idle.filter(|_| !connection.is_paused());
             idle.is_some_and(|idle| connection.session.client.idle(now) >= idle)
         };
         let is_stuck = |connection: &Connection| {

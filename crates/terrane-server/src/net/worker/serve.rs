@@ -34,7 +34,7 @@ impl Worker {
             return;
         };
         connection.is_queued = false;
-        if connection.is_closing || connection.paused_until.is_some() {
+        if connection.is_closing || connection.is_paused() {
             self.put_back(index, connection);
             return;
         }
@@ -132,6 +132,10 @@ impl Worker {
             Stop::Session(Next::PauseUntil(until)) => {
                 connection.paused_until = Some(until);
                 self.paused.push((until, index));
+                false
+            }
+            Stop::Session(Next::Wait) => {
+                self.waiting.push(index);
                 false
             }
             Stop::Session(_) => {

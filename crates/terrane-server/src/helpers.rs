@@ -1,0 +1,73 @@
+//! Threads for commands that take long, such as compactions, so that the worker serves its other connections
+//! meanwhile.
+//!
+//! The connection of such a command waits for its [`Pending`] reply. If the connection or the server ends
+//! first, the command is cancelled.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use mio::Waker;
+use terrane::{Db, Maintenance};
+
+/// How many commands may run in threads of their own.
+const THREADS: usize = 4;
+
+/// The threads.
+#[derive(Debug, Default)]
+pub(crate) struct Helpers(Mutex<Vec<JoinHandle<()>>>);
+
+/// A reply that another thread writes.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    reply: Arc<Mutex<Option<Vec<u8>>>>,
+    maintenance: Maintenance,
+}
+
+impl Pending {
+    /// Returns the reply once it is complete.
+    pub(crate) fn take(&self) -> Option<Vec<u8>> {
+        self.reply.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.maintenance.cancel();
+    }
+}
+
+impl Helpers {
+    /// Runs `work` in a thread, and wakes the worker of its connection when the reply is complete. Returns
+    /// `None` if too many threads are running or the system has no resources for one.
+    pub(crate) fn start(
+        &self,
+        db: &Db,
+        waker: Arc<Waker>,
+        work: impl FnOnce(&Maintenance) -> Vec<u8> + Send + 'static,
+    ) -> Option<Pending> {
+        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.retain(|thread| !thread.is_finished());
+        if threads.len() >= THREADS {
+            return None;
+        }
+        let pending = Pending { reply: Arc::default(), maintenance: Maintenance::of(db) };
+        let (reply, maintenance) = (Arc::clone(&pending.reply), pending.maintenance.clone());
+        let thread = std::thread::Builder::new().name("terrane-serve-long".to_owned());
+        let thread = thread.spawn(move || {
+            let done = work(&maintenance);
+            *reply.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+            // A worker that cannot be woken notices the reply after its next event.
+            let _ = waker.wake();
+        });
+        threads.push(thread.ok()?);
+        Some(pending)
+    }
+
+    /// Waits for all threads. Their connections have ended, so they end soon.
+    pub(crate) fn join(&self) {
+        let threads = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        // A panic has left its connection without a reply, which has ended since.
+        threads.into_iter().for_each(|thread| drop(thread.join()));
+    }
+}
