@@ -8,6 +8,10 @@
 //! It is on the file system of the database, so that the checkpoint consists of hard links. Because they keep
 //! replaced tables on the disk, the directory is removed when the backup ends, and the next backup removes
 //! those of processes that were killed, whose locks the operating system has released.
+//!
+//! 1. Only a directory with such a name that has one of these two entries and nothing else is removed, because
+//!    a user may have given a similar name to a copy of the database, such as `DB.backup-2026-11-26`.
+//! 2. Only its user can enter it, because it has the tables of a database whose own directory may be private.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -23,6 +27,9 @@ const INFIX: &str = ".backup-";
 
 /// The name of the lock.
 const LOCK: &str = "lock";
+
+/// The name of the checkpoint.
+const CHECKPOINT: &str = "checkpoint";
 
 /// The age from which on a directory without a lock is removed.
 const OLD: Duration = Duration::from_secs(600);
@@ -58,7 +65,7 @@ impl Staging {
             let unique =
                 format!("{name}{INFIX}{:x}-{:x}-{count:x}", std::process::id(), now_micros());
             let dir = parent.join(unique);
-            fs::create_dir(&dir).map_err(|error| match error.kind() {
+            create_private(&dir).map_err(|error| match error.kind() {
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                     Error::Invalid(format!(
                         "cannot create a directory for the checkpoint in {}: {error}; choose another \
@@ -86,7 +93,7 @@ impl Staging {
 
     /// Returns the directory of the checkpoint, which does not exist at first.
     pub(crate) fn checkpoint(&self) -> PathBuf {
-        self.dir.join("checkpoint")
+        self.dir.join(CHECKPOINT)
     }
 }
 
@@ -100,9 +107,9 @@ impl Drop for Staging {
 /// Removes the directories of processes that do not exist any more.
 fn remove_abandoned(parent: &Path, prefix: &str) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let is_staging = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
+        let is_named = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
         let lock = entry.path().join(LOCK);
-        if !is_staging {
+        if !is_named || !is_staging(&entry.path()) {
             continue;
         }
         // The file is opened for writing, because some systems lock no other.
@@ -117,6 +124,23 @@ fn remove_abandoned(parent: &Path, prefix: &str) {
             Err(_) => {}
         }
     }
+}
+
+/// Creates a directory that only this user can enter.
+fn create_private(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+/// Returns true if a directory has something that a backup puts there, and nothing else.
+fn is_staging(dir: &Path) -> bool {
+    let is_own = |entry: io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| [LOCK, CHECKPOINT].iter().any(|own| entry.file_name() == *own))
+    };
+    let mut entries = fs::read_dir(dir).into_iter().flatten().peekable();
+    entries.peek().is_some() && entries.all(is_own)
 }
 
 /// Returns true if a directory without a lock is none of a backup that just begins. Another process may have
@@ -145,16 +169,53 @@ mod tests {
         let killed = parent.path().join("db.backup-1-2-3");
         fs::create_dir(&killed).unwrap();
         fs::write(killed.join(LOCK), "").unwrap();
-        fs::write(killed.join("table"), "").unwrap();
-        // Not ours.
-        for other in ["db.backup-of-monday", "db2.backup-1-2-3"] {
-            fs::create_dir(parent.path().join(other)).unwrap();
-        }
+        fs::create_dir(killed.join(CHECKPOINT)).unwrap();
+        fs::create_dir(parent.path().join("db2.backup-1-2-3")).unwrap();
         let second = Staging::create(&database, None).unwrap();
         assert!(!killed.exists() && used.checkpoint().exists() && second.dir != used.dir);
         drop((used, second));
         let mut left = names(parent.path());
         left.sort();
-        assert_eq!(left, ["db", "db.backup-of-monday", "db2.backup-1-2-3"]);
+        assert_eq!(left, ["db", "db2.backup-1-2-3"]);
+    }
+
+    /// A backup removed directories of users whose names begin like those of its own.
+    #[test]
+    fn copies_that_users_made_beside_the_database_are_kept() {
+        let parent = tempfile::tempdir().unwrap();
+        let database = parent.path().join("db");
+        fs::create_dir(&database).unwrap();
+        let old = std::time::SystemTime::now() - 2 * OLD;
+        for (name, file) in [
+            ("db.backup-2026-11-26", "CURRENT"),
+            ("db.backup-1-2-3", "table"),
+            ("db.backup-x", LOCK),
+        ] {
+            let dir = parent.path().join(name);
+            fs::create_dir(&dir).unwrap();
+            fs::write(dir.join(file), "").unwrap();
+            fs::write(dir.join("notes"), "").unwrap();
+            File::open(&dir).unwrap().set_modified(old).unwrap();
+        }
+        fs::create_dir(parent.path().join("db.backup-7-8-9")).unwrap();
+        let abandoned = parent.path().join("db.backup-4-5-6");
+        fs::create_dir_all(abandoned.join(CHECKPOINT)).unwrap();
+        File::open(&abandoned).unwrap().set_modified(old).unwrap();
+        drop(Staging::create(&database, None).unwrap());
+        let mut left = names(parent.path());
+        left.sort();
+        let others = ["db.backup-1-2-3", "db.backup-2026-11-26", "db.backup-7-8-9", "db.backup-x"];
+        assert_eq!(left[0], "db");
+        assert_eq!(left[1..], others);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_can_enter_the_directory() {
+        use std::os::unix::fs::PermissionsExt;
+        let parent = tempfile::tempdir().unwrap();
+        let staging = Staging::create(&parent.path().join("db"), None).unwrap();
+        let mode = fs::metadata(&staging.dir).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
     }
 }
