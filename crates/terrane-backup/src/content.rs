@@ -82,7 +82,7 @@ impl FromStr for ContentId {
 }
 
 /// Computes a [`ContentId`] piece by piece.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct ContentHasher {
     hasher: Sha256,
     bytes: u64,

@@ -5,7 +5,7 @@
 //! 3. A file that cannot change, and that the last backup of the database has with the same name, size and
 //!    checksum of the engine, is not read. Any other is read to compute its hash; of a table the checksum
 //!    must be that of the engine's manifest. If the repository has no object with these contents, the file
-//!    is read again and stored, and what was stored must have had the same hash.
+//!    is read again and stored, unless it then has another hash.
 //! 4. The manifest is stored last, which makes it a backup. Whatever ends the process before leaves objects
 //!    that the next backup uses.
 
@@ -289,15 +289,14 @@ impl Run<'_> {
     fn store(&mut self, path: &Path, content: ContentId) -> Result<()> {
         let object = content.object();
         let file = File::open(path).map_err(|error| Error::file("read", path, error))?;
-        let mut reader = Watched::new(file, &mut self.watch, Counting::SecondOfTwo);
+        let reader = Watched::new(file, &mut self.watch, Counting::SecondOfTwo);
+        let mut reader = reader.expecting(content);
         let put = self.repository.put(&object, &mut reader);
-        put.map_err(|error| Error::io("write", place(self.repository, &object), error))?;
-        let (stored, _) = reader.finish();
-        if stored != content {
-            let _ = self.repository.delete(&object);
+        if reader.has_other_contents() {
             let what = "it had other contents when it was read again";
             return Err(Error::damaged(path.display().to_string(), what));
         }
+        put.map_err(|error| Error::io("write", place(self.repository, &object), error))?;
         self.stored.insert(object, content.bytes());
         self.created.stored_files += 1;
         self.created.stored_bytes += content.bytes();

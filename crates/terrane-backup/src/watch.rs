@@ -117,11 +117,27 @@ pub(crate) struct Watched<'a, R> {
     hasher: ContentHasher,
     /// XXH3-64, which the engine's manifest states for tables.
     sum: Option<xxhash_rust::xxh3::Xxh3>,
+    /// What the contents must be.
+    expected: Option<ContentId>,
+    has_other_contents: bool,
 }
 
 impl<'a, R: Read> Watched<'a, R> {
     pub(crate) fn new(inner: R, watch: &'a mut Watch, counting: Counting) -> Self {
-        Self { inner, watch, counting, hasher: ContentHasher::default(), sum: None }
+        let hasher = ContentHasher::default();
+        let (sum, expected, has_other_contents) = (None, None, false);
+        Self { inner, watch, counting, hasher, sum, expected, has_other_contents }
+    }
+
+    /// Fails at the end if the contents are others, so that a repository does not store them.
+    pub(crate) fn expecting(mut self, content: ContentId) -> Self {
+        self.expected = Some(content);
+        self
+    }
+
+    /// Returns true if the reader failed because of its contents.
+    pub(crate) fn has_other_contents(&self) -> bool {
+        self.has_other_contents
     }
 
     /// Computes XXH3-64 as well.
@@ -153,6 +169,13 @@ impl<R: Read> Read for Watched<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = buffer.len().min(PIECE_BYTES);
         let bytes = self.inner.read(&mut buffer[..most])?;
+        if bytes == 0
+            && most > 0
+            && self.expected.is_some_and(|content| content != self.hasher.clone().finish())
+        {
+            self.has_other_contents = true;
+            return Err(io::ErrorKind::InvalidData.into());
+        }
         self.hasher.update(&buffer[..bytes]);
         if let Some(sum) = &mut self.sum {
             sum.update(&buffer[..bytes]);

@@ -226,3 +226,70 @@ fn other_places_are_refused() {
     let refused = create(&db, &newer, &CreateOptions::new()).unwrap_err();
     assert!(matches!(refused, Error::Unsupported { found: 2, .. }), "{refused}");
 }
+
+/// A repository that changes a file of the checkpoint after it was hashed, and before it is stored.
+struct Changing {
+    inner: Memory,
+    beside: std::path::PathBuf,
+}
+
+impl Changing {
+    fn change(&self) -> io::Result<()> {
+        let is_staging = |path: &std::path::PathBuf| path.to_str().unwrap().contains("/db.backup-");
+        let entries = std::fs::read_dir(&self.beside)?.map(|entry| entry.unwrap().path());
+        let staging = entries.into_iter().find(is_staging).unwrap();
+        for entry in std::fs::read_dir(staging.join("checkpoint"))? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "sst") {
+                let file = std::fs::File::options().write(true).open(path)?;
+                std::os::unix::fs::FileExt::write_all_at(&file, b"changed", 100)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Repository for Changing {
+    fn location(&self) -> String {
+        "changing".into()
+    }
+
+    fn put(&self, name: &str, contents: &mut dyn io::Read) -> io::Result<()> {
+        if name.starts_with("objects/") {
+            self.change()?;
+        }
+        self.inner.put(name, contents)
+    }
+
+    fn get(&self, name: &str) -> io::Result<Box<dyn io::Read + '_>> {
+        self.inner.get(name)
+    }
+
+    fn list(&self, folder: &str) -> io::Result<Vec<terrane_backup::Stored>> {
+        self.inner.list(folder)
+    }
+
+    /// A killed process removes nothing.
+    fn delete(&self, name: &str) -> io::Result<()> {
+        if name.starts_with("locks/") { self.inner.delete(name) } else { Ok(()) }
+    }
+}
+
+/// Such contents were stored under the name of others, and removed only if the process lived long enough. Later
+/// backups would have used the object, because its size is right.
+#[cfg(unix)]
+#[test]
+fn a_file_that_changes_between_its_two_readings_is_never_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir.path().join("db"));
+    fill(&db, 0..300, 1);
+    db.flush().unwrap();
+    let inner = Memory::new();
+    let repository = Changing { inner: inner.clone(), beside: dir.path().to_owned() };
+    let error = create(&db, &repository, &CreateOptions::new()).unwrap_err();
+    assert!(error.is_damage() && error.to_string().contains("read again"), "{error}");
+    for stored in inner.list("objects/").unwrap() {
+        let content = terrane_backup::ContentId::of(&read(&inner, &stored.name));
+        assert_eq!(content.object(), stored.name);
+    }
+}
