@@ -19,7 +19,7 @@ use std::path::Path;
 use terrane::inspect::{DatabaseFiles, FileFacts};
 use terrane::{OpenMode, Options, inspect};
 
-use crate::catalog::{check_or_create, list_folder, place, read_all, write};
+use crate::catalog::{check_or_create, delete, list_folder, place, read_all, write};
 use crate::content::{ContentId, OBJECTS};
 use crate::error::{Error, Result};
 use crate::lock::{Held, LockKind, with_lock};
@@ -212,11 +212,16 @@ impl Run<'_> {
         self.commit()
     }
 
-    /// Stores the manifest.
+    /// Stores the manifest. If the lock was lost meanwhile, a prune may not have seen the manifest and have
+    /// removed objects, so the manifest is removed.
     fn commit(self) -> Result<Created> {
         let backup = &self.created.backup;
         self.held.check_object()?;
         write(self.repository, &backup.object(), &backup.encode()?)?;
+        if let Err(lost) = self.held.check_object() {
+            delete(self.repository, &backup.object())?;
+            return Err(lost);
+        }
         Ok(self.created)
     }
 

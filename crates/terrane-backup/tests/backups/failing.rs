@@ -160,3 +160,55 @@ fn a_full_disk_leaves_no_backup_and_the_next_one_goes_on() {
     assert!(errors > 2, "{errors}");
     assert_eq!(restored(&failing, &Which::Latest, &dir.path().join("new")), contents(&db));
 }
+
+/// A repository with another process, which does something before some calls.
+struct Shared<F> {
+    inner: Memory,
+    before: F,
+}
+
+impl<F: Fn(&'static str, &str) + Send + Sync> Repository for Shared<F> {
+    fn location(&self) -> String {
+        "shared".into()
+    }
+
+    fn put(&self, name: &str, contents: &mut dyn Read) -> io::Result<()> {
+        (self.before)("put", name);
+        self.inner.put(name, contents)
+    }
+
+    fn get(&self, name: &str) -> io::Result<Box<dyn Read + '_>> {
+        (self.before)("get", name);
+        self.inner.get(name)
+    }
+
+    fn list(&self, folder: &str) -> io::Result<Vec<Stored>> {
+        (self.before)("list", folder);
+        self.inner.list(folder)
+    }
+
+    fn delete(&self, name: &str) -> io::Result<()> {
+        (self.before)("delete", name);
+        self.inner.delete(name)
+    }
+}
+
+/// A machine whose clock differs takes the lock for stale at the last moment, and its prune does not see the
+/// manifest.
+#[test]
+fn a_backup_that_loses_its_lock_while_it_stores_its_manifest_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir.path().join("db"));
+    fill(&db, 0..9, 0);
+    let inner = Memory::new();
+    let other = inner.clone();
+    let before = move |call: &'static str, name: &str| {
+        if call == "put" && name.starts_with("backups/") {
+            remove_locks(&other);
+        }
+    };
+    let repository = Shared { inner, before };
+    let lost = create(&db, &repository, &CreateOptions::new()).unwrap_err().to_string();
+    assert!(lost.contains("run the operation again"), "{lost}");
+    assert!(list(&repository).unwrap().backups.is_empty());
+}
