@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::manifest::{BACKUPS, Backup, SCHEMA};
+use crate::manifest::{BACKUPS, Backup, MANIFEST_BYTES_MAX, SCHEMA};
 use crate::moment::utc;
-use crate::repository::Repository;
+use crate::repository::{Repository, Stored};
 
 /// The object that marks a repository.
 const MARK: &str = "repository.json";
@@ -26,7 +26,8 @@ pub(crate) fn place(repository: &dyn Repository, object: &str) -> String {
     format!("{}/{object}", repository.location().trim_end_matches('/'))
 }
 
-/// Reads a whole object; `None` if there is none.
+/// Reads a whole object, a manifest or a smaller one, but no more than a manifest may have; `None` if there is
+/// none.
 pub(crate) fn read(repository: &dyn Repository, object: &str) -> Result<Option<Vec<u8>>> {
     let failed = |error| Error::io("read", place(repository, object), error);
     let mut reader = match repository.get(object) {
@@ -34,7 +35,8 @@ pub(crate) fn read(repository: &dyn Repository, object: &str) -> Result<Option<V
         found => found.map_err(failed)?,
     };
     let mut bytes = Vec::new();
-    reader.read_to_end(&mut bytes).map_err(failed)?;
+    // One byte more shows that it is longer.
+    reader.by_ref().take(MANIFEST_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
     Ok(Some(bytes))
 }
 
@@ -45,10 +47,7 @@ pub(crate) fn write(repository: &dyn Repository, object: &str, mut bytes: &[u8])
 }
 
 /// Lists the objects of a folder.
-pub(crate) fn list_folder(
-    repository: &dyn Repository,
-    folder: &str,
-) -> Result<Vec<crate::repository::Stored>> {
+pub(crate) fn list_folder(repository: &dyn Repository, folder: &str) -> Result<Vec<Stored>> {
     repository.list(folder).map_err(|error| Error::io("list", place(repository, folder), error))
 }
 
@@ -79,7 +78,8 @@ pub(crate) fn check_or_create(repository: &dyn Repository) -> Result<()> {
     if read_mark(repository)? {
         return Ok(());
     }
-    if !list_folder(repository, "")?.is_empty() {
+    // Another backup may have made it a repository since the first look.
+    if !list_folder(repository, "")?.is_empty() && !read_mark(repository)? {
         return Err(Error::NotRepository { place: repository.location() });
     }
     let mark = Mark { format: FORMAT.into(), schema: SCHEMA };
@@ -126,13 +126,12 @@ pub fn list(repository: &dyn Repository) -> Result<Catalog> {
 pub(crate) fn read_all(repository: &dyn Repository) -> Result<Catalog> {
     let mut catalog = Catalog::default();
     for stored in list_folder(repository, BACKUPS)? {
-        let object = stored.name;
-        match read_one(repository, &object) {
+        match read_one(repository, &stored) {
             Ok(Some(backup)) => catalog.backups.push(backup),
             // It was removed since.
             Ok(None) => {}
             Err(error @ (Error::Damaged { .. } | Error::Unsupported { .. })) => {
-                catalog.unreadable.push((object, error));
+                catalog.unreadable.push((stored.name, error));
             }
             Err(error) => return Err(error),
         }
@@ -144,9 +143,31 @@ pub(crate) fn read_all(repository: &dyn Repository) -> Result<Catalog> {
     Ok(catalog)
 }
 
-fn read_one(repository: &dyn Repository, object: &str) -> Result<Option<Backup>> {
-    let Some(bytes) = read(repository, object)? else { return Ok(None) };
-    Backup::decode(&bytes, object, &place(repository, object)).map(Some)
+/// Returns the last backup of a database that can be read. Reads no other manifest, because there may be
+/// thousands.
+pub(crate) fn last_of(repository: &dyn Repository, database: &str) -> Result<Option<Backup>> {
+    let ending = format!("-{database}.json");
+    let mut manifests = list_folder(repository, BACKUPS)?;
+    manifests.retain(|stored| stored.name.ends_with(&ending));
+    // A name begins with the time.
+    manifests.sort_unstable_by(|one, other| other.name.cmp(&one.name));
+    for stored in manifests {
+        match read_one(repository, &stored) {
+            Ok(Some(backup)) if backup.database == database => return Ok(Some(backup)),
+            Ok(_) | Err(Error::Damaged { .. } | Error::Unsupported { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+fn read_one(repository: &dyn Repository, stored: &Stored) -> Result<Option<Backup>> {
+    let place = place(repository, &stored.name);
+    if stored.bytes > MANIFEST_BYTES_MAX {
+        return Err(Error::damaged(place, "it is larger than any manifest"));
+    }
+    let Some(bytes) = read(repository, &stored.name)? else { return Ok(None) };
+    Backup::decode(&bytes, &stored.name, &place).map(Some)
 }
 
 /// Which backup is meant.

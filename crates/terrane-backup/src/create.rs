@@ -19,7 +19,7 @@ use std::path::Path;
 use terrane::inspect::{DatabaseFiles, FileFacts};
 use terrane::{OpenMode, Options, inspect};
 
-use crate::catalog::{check_or_create, delete, list_folder, place, read_all, write};
+use crate::catalog::{check_or_create, delete, last_of, list_folder, place, write};
 use crate::content::{ContentId, OBJECTS};
 use crate::error::{Error, Result};
 use crate::lock::{Held, LockKind, with_lock};
@@ -136,9 +136,7 @@ fn earlier_files(
     if options.reread {
         return Ok(HashMap::new());
     }
-    let database = database_number(found);
-    let mut backups = read_all(repository)?.backups.into_iter();
-    let last = backups.rfind(|backup| backup.database == database);
+    let last = last_of(repository, &database_number(found))?;
     let files = last.map(|backup| backup.files).unwrap_or_default();
     Ok(files.into_iter().map(|file| (file.name.clone(), file)).collect())
 }

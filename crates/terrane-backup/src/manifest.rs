@@ -13,8 +13,8 @@ pub(crate) const BACKUPS: &str = "backups/";
 /// The version of the format. A newer version may add fields to it, which this one ignores.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// A larger manifest is not read: it is none.
-const MANIFEST_BYTES_MAX: u64 = 1 << 30;
+/// A larger object is no manifest, and is not read.
+pub(crate) const MANIFEST_BYTES_MAX: u64 = 1 << 30;
 
 /// A backup: the facts about it, and its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,9 +122,6 @@ impl Backup {
     /// The bytes are damaged, or a newer version wrote them.
     pub(crate) fn decode(bytes: &[u8], object: &str, place: &str) -> Result<Self> {
         let damaged = |what: String| Error::damaged(place, what);
-        if bytes.len() as u64 > MANIFEST_BYTES_MAX {
-            return Err(damaged("it is larger than any manifest".into()));
-        }
         let end = bytes.iter().position(|&byte| byte == b'\n');
         let (line, seal) = bytes.split_at(end.ok_or_else(|| damaged("it is cut short".into()))?);
         let seal: Seal = serde_json::from_slice(seal)

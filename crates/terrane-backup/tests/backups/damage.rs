@@ -293,3 +293,18 @@ fn a_file_that_changes_between_its_two_readings_is_never_stored() {
         assert_eq!(content.object(), stored.name);
     }
 }
+
+/// A large file among the manifests was read into memory.
+#[test]
+fn what_is_too_large_for_a_manifest_is_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir.path().join("db"));
+    let repository = Directory::new(dir.path().join("repository"));
+    let first = back_up(&db, &repository).backup;
+    let huge = repository.path().join("backups/20991231T000000.000000Z-0000000000000001.json");
+    std::fs::File::create(&huge).unwrap().set_len(1 << 40).unwrap();
+    let found = list(&repository).unwrap();
+    assert_eq!(found.backups, [first]);
+    let told = found.unreadable[0].1.to_string();
+    assert!(told.contains("larger than any manifest"), "{told}");
+}

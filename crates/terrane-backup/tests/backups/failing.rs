@@ -212,3 +212,41 @@ fn a_backup_that_loses_its_lock_while_it_stores_its_manifest_is_none() {
     assert!(lost.contains("run the operation again"), "{lost}");
     assert!(list(&repository).unwrap().backups.is_empty());
 }
+
+/// Two databases that were backed up for the first time at once: one of them found a place with files.
+#[test]
+fn the_first_backups_of_two_databases_may_be_created_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, rival) = (open(&dir.path().join("db")), open(&dir.path().join("rival")));
+    let inner = Memory::new();
+    let other = inner.clone();
+    let is_first = AtomicU64::new(1);
+    let before = move |call: &'static str, name: &str| {
+        if call == "list" && name.is_empty() && is_first.swap(0, Ordering::Relaxed) == 1 {
+            back_up(&rival, &other);
+        }
+    };
+    let repository = Shared { inner, before };
+    back_up(&db, &repository);
+    assert_eq!(list(&repository).unwrap().backups.len(), 2);
+}
+
+/// A backup read every manifest of the repository, of which there may be thousands.
+#[test]
+fn a_backup_reads_one_manifest_of_its_database_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, other) = (open(&dir.path().join("db")), open(&dir.path().join("other")));
+    let inner = Memory::new();
+    for _ in 0..3 {
+        back_up(&db, &inner);
+        back_up(&other, &inner);
+    }
+    let reads = AtomicU64::new(0);
+    let before = |call: &'static str, name: &str| {
+        reads
+            .fetch_add(u64::from(call == "get" && name.starts_with("backups/")), Ordering::Relaxed);
+    };
+    let repository = Shared { inner, before };
+    back_up(&db, &repository);
+    assert_eq!(reads.load(Ordering::Relaxed), 1);
+}
