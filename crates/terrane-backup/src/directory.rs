@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::content::OBJECTS;
 use crate::moment::now_micros;
 use crate::repository::{Repository, Stored};
 
@@ -120,9 +121,13 @@ impl Repository for Directory {
     }
 
     fn delete(&self, name: &str) -> io::Result<()> {
-        match fs::remove_file(self.file(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+        let path = self.file(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            // An object that appears again after a power failure is only removed again. A manifest must not,
+            // because its objects are removed next.
+            Ok(()) if !name.starts_with(OBJECTS) => path.parent().map_or(Ok(()), sync_dir),
+            removed => removed,
         }
     }
 
