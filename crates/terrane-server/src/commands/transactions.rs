@@ -87,7 +87,10 @@ fn watch(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn unwatch(call: &mut Call<'_, '_>) -> Outcome {
-    call.session.unwatch(&call.shared.locks);
+    // EXEC holds the locks of the watched keys, and ends the watches itself.
+    if !call.store.is_transaction() {
+        call.session.unwatch(&call.shared.locks);
+    }
     call.reply.ok();
     Ok(())
 }

@@ -82,6 +82,15 @@ fn a_watched_key_that_changes_fails_exec() {
     client.run("unwatch");
     client.run("multi");
     assert_eq!(client.run("exec"), "[]");
+    client.run("watch k j");
+    client.run("multi");
+    for command in ["set k 3", "unwatch", "get k"] {
+        assert_eq!(client.run(command), "QUEUED");
+    }
+    assert_eq!(client.run("exec"), "[OK OK 3]", "EXEC holds the locks of the watched keys");
+    other.run("set j 4");
+    client.run("multi");
+    assert_eq!(client.run("exec"), "[]");
     client.run("watch k");
     other.run("select 1");
     other.run("set k 3");
