@@ -18,6 +18,10 @@ pub(super) struct Connection {
     output: Option<Box<Output>>,
     /// Whether the socket may have more to read.
     pub(super) is_readable: bool,
+    /// Whether the client has ended its side. No event follows then when all was read.
+    pub(super) has_ended: bool,
+    /// Whether complete requests may wait in the input for their turn.
+    pub(super) is_behind: bool,
     /// Whether the connection is in the list of those to serve.
     pub(super) is_queued: bool,
     /// The connection is closed once its replies were sent.
@@ -55,6 +59,8 @@ impl Connection {
             input: None,
             output: None,
             is_readable: false,
+            has_ended: false,
+            is_behind: false,
             is_queued: false,
             is_closing: false,
             paused_until: None,

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+use mio::event::Event;
 use mio::{Events, Poll, Token, Waker};
 
 use super::connection::Connection;
@@ -128,11 +129,7 @@ impl Worker {
             for event in &events {
                 match event.token() {
                     WAKE => self.on_wake(),
-                    Token(index) => self.on_event(
-                        index,
-                        event.is_readable() || event.is_read_closed() || event.is_error(),
-                        event.is_writable(),
-                    ),
+                    Token(index) => self.on_event(index, event),
                 }
             }
             self.serve_queue();
@@ -196,11 +193,13 @@ impl Worker {
         }
     }
 
-    fn on_event(&mut self, index: usize, is_readable: bool, is_writable: bool) {
+    fn on_event(&mut self, index: usize, event: &Event) {
         let Some(connection) = self.connections.get_mut(index).and_then(Option::as_mut) else {
             return;
         };
-        if is_writable && connection.waiting() > 0 {
+        let has_ended = event.is_read_closed() || event.is_error();
+        connection.has_ended |= has_ended;
+        if event.is_writable() && connection.waiting() > 0 {
             let flushed = connection.flush();
             let is_done = connection.is_closing && connection.waiting() == 0;
             if flushed.is_err() || is_done {
@@ -209,7 +208,7 @@ impl Worker {
             }
             self.count_buffers(index);
         }
-        if is_readable {
+        if event.is_readable() || has_ended {
             self.enqueue(index);
         }
     }

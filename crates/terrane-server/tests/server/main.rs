@@ -9,5 +9,6 @@ mod hostile;
 mod kill;
 mod life;
 mod model;
+mod pipelines;
 mod support;
 mod transactions;

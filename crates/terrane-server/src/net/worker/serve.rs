@@ -80,14 +80,17 @@ impl Worker {
     /// Returns an error if the connection is to be closed.
     fn read_and_run(&mut self, index: usize, connection: &mut Connection) -> io::Result<()> {
         let mut received = 0;
-        if connection.is_readable {
+        // Requests that were received come first. So a client that sends faster than it is answered has to
+        // wait, and all that it sent before its end is answered.
+        if connection.is_readable && !connection.is_behind {
             match connection.stream.read(&mut self.read_buffer)? {
                 Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Some(bytes) => {
                     received = bytes;
                     self.bytes_in += bytes as u64;
                     // A short read has emptied the socket; what arrives later is a new event.
-                    connection.is_readable = bytes == self.read_buffer.len();
+                    connection.is_readable =
+                        bytes == self.read_buffer.len() || connection.has_ended;
                 }
                 None => connection.is_readable = false,
             }
@@ -126,6 +129,7 @@ impl Worker {
 
     /// Queues the connection again if it has more to do.
     fn after_running(&mut self, index: usize, connection: &mut Connection, stop: Stop) {
+        connection.is_behind = connection.input.is_some() && !matches!(stop, Stop::NeedsMore);
         let goes_on = match stop {
             Stop::NeedsMore => connection.is_readable,
             Stop::Turn => true,
