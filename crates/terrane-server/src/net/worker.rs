@@ -242,7 +242,7 @@ impl Worker {
 
     /// Makes the writes of the iteration durable, and sends its replies.
     fn send_replies(&mut self) {
-        if self.replies.is_empty() {
+        if self.replies.is_empty() && !self.shared.durable.has_unsynced(self.index) {
             return;
         }
         let synced = self.shared.durable.sync(self.shared.databases.db(), self.index);

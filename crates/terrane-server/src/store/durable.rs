@@ -37,6 +37,11 @@ impl Durable {
         Unsynced { flag, has_written: Cell::new(false) }
     }
 
+    /// Returns whether a worker has written what is not durable yet.
+    pub(crate) fn has_unsynced(&self, worker: usize) -> bool {
+        self.is_synced && self.flags.get(worker).is_some_and(|flag| flag.0.load(Ordering::SeqCst))
+    }
+
     /// Makes what a worker has written and read durable, if the durability demands it.
     pub(crate) fn sync(&self, db: &Db, worker: usize) -> Result<()> {
         if !self.is_synced || !self.flags.iter().any(|flag| flag.0.load(Ordering::SeqCst)) {

@@ -2,7 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation};
+use terrane::{Durability, Options};
+use terrane_server::Config;
 
 use crate::support::{TestServer, encoded};
 
@@ -69,4 +74,36 @@ fn requests_are_read_no_faster_than_they_are_answered() {
         std::thread::sleep(Duration::from_millis(5));
     }
     thread.join().unwrap();
+}
+
+#[test]
+fn writes_without_replies_are_synced_and_change_no_reply_of_others() {
+    let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
+    let options = Options::new().storage(Arc::new(storage.clone())).durability(Durability::Sync);
+    let db = options.open("db").unwrap();
+    let server = TestServer::of(db, Config { workers: 1, ..Config::default() });
+    let (mut silent, mut other) = (server.client(), server.client());
+    assert_eq!(other.run("set a 0"), "OK");
+    silent.send(b"client reply off\r\n");
+    let syncs = || server.db.stats().log_syncs;
+    let before = syncs();
+    for number in 1..=10_u64 {
+        silent.send_command(&["set", "a", &number.to_string()]);
+        let begun = Instant::now();
+        while syncs() < before + number {
+            assert!(begun.elapsed() < Duration::from_secs(20), "the write is not synced");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    storage.set(Some(Fault {
+        operation: Some(Operation::Sync),
+        path_contains: ".log".into(),
+        after: 0,
+        is_permanent: true,
+        error: std::io::ErrorKind::Other,
+    }));
+    other.send(b"ping\r\nset b 1\r\nget a\r\n");
+    assert_eq!(other.reply(), "PONG");
+    assert!(other.reply().starts_with("-MISCONF"));
+    assert_eq!(other.reply(), "10");
 }

@@ -187,7 +187,9 @@ impl Worker {
             let start_of_reply = self.out.len();
             if !arguments.is_empty() {
                 let (shared, out) = (&*self.shared, &mut self.out);
-                if run_request(shared, session, arguments, out, &mut self.work) {
+                let has_written = run_request(shared, session, arguments, out, &mut self.work);
+                // A client may have turned replies off.
+                if has_written && self.out.len() > start_of_reply {
                     self.unsynced.push((start_of_reply, self.out.len()));
                 }
             }
