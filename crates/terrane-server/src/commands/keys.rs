@@ -205,11 +205,10 @@ fn dbsize(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn count_keys(call: &Call<'_, '_>) -> Outcome<u64> {
-    if !call.store.is_transaction() {
-        let estimate = call.store.databases().approximate_len(call.db())?;
-        if estimate > COUNTED_KEYS {
-            return Ok(estimate);
-        }
+    // In a transaction, the estimate leaves out what the transaction has written.
+    let estimate = call.store.databases().approximate_len(call.db())?;
+    if estimate > COUNTED_KEYS {
+        return Ok(estimate);
     }
     let mut count = 0;
     let all = (Bound::Unbounded, Bound::Unbounded);

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use crate::call::{Call, CommandError, Outcome};
 use crate::catalogue::{
-    ALL_KEYS, FAST, Family, IMMEDIATE, NO_KEYS, NO_MULTI, WRITE, command, keys,
+    ALL_KEYS, CommandInfo, FAST, Family, IMMEDIATE, NO_KEYS, NO_MULTI, READ, WRITE, command, keys,
 };
 use crate::protocol::OwnedArguments;
 use crate::session::Queue;
@@ -135,22 +135,26 @@ fn exec_queue(call: &mut Call<'_, '_>, queue: &Queue) -> Outcome {
     Err("ERR the transaction conflicts with other writes; try again".into())
 }
 
-/// Locks the keys of all commands that write.
+/// Locks the keys of all commands, so that what they read does not change before the commit. If a command
+/// reads keys that it does not name, these are all keys. Without a write there is nothing to conflict with.
 fn locks<'a>(call: &Call<'_, 'a>, queue: &Queue) -> Held<'a> {
     let shared = call.shared;
     let commands = queue.commands.iter().filter_map(|command| {
         let arguments = command.arguments();
-        let info = shared.catalogue.find(arguments.at(0))?;
-        info.has(WRITE).then_some((info, arguments))
+        Some((shared.catalogue.find(arguments.at(0))?, arguments))
     });
     let commands: Vec<_> = commands.collect();
-    if commands.iter().any(|(info, _)| info.has(ALL_KEYS)) {
+    let writes = commands.iter().any(|(info, _)| info.has(WRITE));
+    let needs_all =
+        |info: &CommandInfo| info.has(ALL_KEYS) || (info.has(READ) && info.keys == NO_KEYS);
+    if writes && commands.iter().any(|(info, _)| needs_all(info)) {
         return shared.locks.hold_everything();
     }
     let watched = call.session.watch.iter().flat_map(|watch| &watch.keys);
     let watched = watched.map(|(_, key, _)| &**key);
-    let written = commands.iter().flat_map(|(info, arguments)| info.keys.of(*arguments));
-    shared.locks.hold_all(written.chain(watched))
+    let used = commands.iter().filter(|_| writes);
+    let used = used.flat_map(|(info, arguments)| info.keys.of(*arguments));
+    shared.locks.hold_all(used.chain(watched))
 }
 
 /// Returns whether a watched key was changed, or its value has ended.

@@ -1,5 +1,6 @@
 //! `MULTI`, `EXEC`, `WATCH`, and commands that read and write.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::support::TestServer;
@@ -162,4 +163,39 @@ fn counters_lose_no_increment_among_connections_and_transactions() {
     let mut client = server.client();
     assert_eq!(client.run("get n"), (6 * rounds).to_string());
     assert_eq!(client.run("get m"), (2 * rounds).to_string());
+}
+
+#[test]
+fn transactions_that_read_many_keys_succeed_among_writers() {
+    let server = TestServer::start();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (server, is_over) = (&server, &is_over);
+            scope.spawn(move || {
+                let mut client = server.client();
+                for number in 0.. {
+                    client.run(&format!("set {writer}:{} {number}", number % 1000));
+                    if is_over.load(Ordering::SeqCst) {
+                        break;
+                    }
+                }
+            });
+        }
+        let mut client = server.client();
+        while client.run("dbsize") != "2000" {}
+        let mut failed = Vec::new();
+        for reads in ["dbsize", "scan 0 count 2000", "keys *", "mget 0:1 0:2 1:1 1:2", "get 0:7"] {
+            for _ in 0..20 {
+                let request = format!("multi\r\n{reads}\r\nset done 1\r\nexec\r\n");
+                client.send(request.as_bytes());
+                let replies: Vec<String> = (0..4).map(|_| client.reply()).collect();
+                if !replies[3].ends_with(" OK]") {
+                    failed.push(replies);
+                }
+            }
+        }
+        is_over.store(true, Ordering::SeqCst);
+        assert!(failed.is_empty(), "{failed:?}");
+    });
 }
