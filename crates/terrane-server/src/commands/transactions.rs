@@ -117,12 +117,14 @@ fn exec_queue(call: &mut Call<'_, '_>, queue: &Queue) -> Outcome {
         call.reply.restart();
         call.reply.array(queue.commands.len());
         let database = call.session.database;
+        let limit = call.shared.config.limits.output_bytes;
         for command in &queue.commands {
             run(call, command)?;
-        }
-        if call.reply.len() > call.shared.config.limits.output_bytes {
-            call.store.roll_back();
-            return Err("ERR the replies of the transaction are too long".into());
+            if call.reply.len() > limit {
+                call.store.roll_back();
+                call.session.select(database);
+                return Err("ERR the replies of the transaction are too long".into());
+            }
         }
         match call.store.commit() {
             // A program that has the same database open has changed what a command read.
