@@ -1,5 +1,6 @@
 //! The state of a connection that commands see and change.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -66,8 +67,8 @@ pub(crate) struct Queue {
 /// Keys whose change fails the next `EXEC`.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    /// The database and the key, and whether the key had a value.
-    pub(crate) keys: Vec<(usize, Box<[u8]>, bool)>,
+    /// Whether each key had a value, by its database and the key.
+    pub(crate) keys: HashMap<(usize, Box<[u8]>), bool>,
     pub(crate) bytes: usize,
     pub(crate) is_changed: Arc<AtomicBool>,
 }
@@ -102,7 +103,7 @@ impl Session {
     /// Ends all watches.
     pub(crate) fn unwatch(&mut self, locks: &KeyLocks) {
         if let Some(watch) = self.watch.take() {
-            for (database, key, _) in &watch.keys {
+            for (database, key) in watch.keys.keys() {
                 locks.unwatch(*database, key, &watch.is_changed);
             }
         }

@@ -30,7 +30,7 @@ pub(super) const FAMILY: Family = Family {
         command(
             "watch",
             -2,
-            FAST | NO_MULTI | IMMEDIATE,
+            READ | FAST | NO_MULTI | IMMEDIATE,
             keys(1, -1, 1),
             "Fails the next EXEC if a key changes.",
             watch,
@@ -69,7 +69,8 @@ fn watch(call: &mut Call<'_, '_>) -> Outcome {
     let db = call.db();
     for key in call.arguments.from(1) {
         let watch = call.session.watch.get_or_insert_default();
-        if watch.keys.iter().any(|(of, watched, _)| *of == db && **watched == *key) {
+        let id = (db, Box::from(key));
+        if watch.keys.contains_key(&id) {
             continue;
         }
         if watch.bytes + key.len() > MAX_WATCHED_BYTES {
@@ -79,7 +80,7 @@ fn watch(call: &mut Call<'_, '_>) -> Outcome {
         let exists = call.shared.locks.watch(db, key, flag, || store.contains(db, key));
         // Registered first, so that the watch ends even if the lookup failed.
         watch.bytes += key.len() + 64;
-        watch.keys.push((db, key.into(), *exists.as_ref().unwrap_or(&false)));
+        watch.keys.insert(id, *exists.as_ref().unwrap_or(&false));
         exists?;
     }
     call.reply.ok();
@@ -152,8 +153,8 @@ fn locks<'a>(call: &Call<'_, 'a>, queue: &Queue) -> Held<'a> {
     if writes && commands.iter().any(|(info, _)| needs_all(info)) {
         return shared.locks.hold_everything();
     }
-    let watched = call.session.watch.iter().flat_map(|watch| &watch.keys);
-    let watched = watched.map(|(_, key, _)| &**key);
+    let watched = call.session.watch.iter().flat_map(|watch| watch.keys.keys());
+    let watched = watched.map(|(_, key)| &**key);
     let used = commands.iter().filter(|_| writes);
     let used = used.flat_map(|(info, arguments)| info.keys.of(*arguments));
     shared.locks.hold_all(used.chain(watched))
@@ -165,7 +166,7 @@ fn is_watch_broken(call: &Call<'_, '_>) -> Outcome<bool> {
     if watch.is_changed.load(Ordering::SeqCst) {
         return Ok(true);
     }
-    for (db, key, existed) in &watch.keys {
+    for ((db, key), existed) in &watch.keys {
         if *existed && !call.store.contains(*db, key)? {
             return Ok(true);
         }

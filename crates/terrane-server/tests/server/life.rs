@@ -99,6 +99,7 @@ fn users_have_passwords_and_rights() {
         ("client list", "-NOPERM this user may not see or end other connections"),
         ("auth pw", "OK"),
         ("set a 2", "-NOPERM this user may not use the keyspace 'db2'"),
+        ("watch a", "-NOPERM this user may not use the keyspace 'db2'"),
         ("select 0", "OK"),
         ("set a 2", "OK"),
         ("move a 1", "-NOPERM this user may not use the keyspace 'db1'"),
