@@ -66,6 +66,10 @@ impl From<Fault> for CommandError {
             Fault::WrongType => {
                 "WRONGTYPE Operation against a key holding the wrong kind of value".into()
             }
+            Fault::TooLarge => {
+                "ERR the hash is larger than a request may be; copy its fields in parts with HSCAN"
+                    .into()
+            }
             Fault::Database(error) => error.into(),
         }
     }

@@ -24,7 +24,7 @@ mod keys;
 mod locks;
 mod sweep;
 
-use terrane::{Result, Transaction, TransactionOptions, Value, WriteBatch, WriteOptions};
+use terrane::{Keyspace, Result, Transaction, TransactionOptions, Value, WriteBatch, WriteOptions};
 
 use changes::Changes;
 
@@ -36,6 +36,9 @@ pub(crate) use hashes::{Found, Source};
 pub(crate) use keys::Kind;
 pub(crate) use locks::{Held, KeyLocks};
 pub(crate) use sweep::SWEPT;
+
+/// The keys that are looked up together; after as many, the length of their values is compared with a limit.
+const KEYS_AT_ONCE: usize = 64;
 
 /// A value, and when it ends in microseconds since the Unix epoch.
 pub(crate) type ValueWithEnd = (Value, Option<u64>);
@@ -144,16 +147,43 @@ impl<'a> Store<'a> {
     }
 
     /// Returns the strings of several keys, as of one moment. A key with a value of another type has none.
+    /// Stops soon after the values have more than `bytes_max` bytes, and then returns fewer values than keys.
     pub(crate) fn get_all<'k>(
         &self,
         db: usize,
         keys: impl Iterator<Item = &'k [u8]>,
+        bytes_max: usize,
     ) -> Result<Vec<Option<Value>>> {
-        match (self.databases.existing(db), &self.transaction) {
-            (None, _) => Ok(keys.map(|_| None).collect()),
-            (Some(keyspace), None) => keyspace.multi_get(keys),
-            (Some(keyspace), Some(transaction)) => transaction.multi_get_in(keyspace, keys),
+        match self.databases.existing(db) {
+            None => Ok(keys.map(|_| None).collect()),
+            Some(keyspace) => self.look_up(keyspace, &keys.collect::<Vec<_>>(), bytes_max),
         }
+    }
+
+    /// Looks up keys of a keyspace, as [`Self::get_all`] does.
+    fn look_up<K: AsRef<[u8]>>(
+        &self,
+        keyspace: &Keyspace,
+        keys: &[K],
+        bytes_max: usize,
+    ) -> Result<Vec<Option<Value>>> {
+        let is_split = keys.len() > KEYS_AT_ONCE && self.transaction.is_none();
+        let snapshot = is_split.then(|| self.databases.db().snapshot());
+        let mut values = Vec::with_capacity(keys.len());
+        let mut bytes = 0;
+        for keys in keys.chunks(KEYS_AT_ONCE) {
+            let found = match (&self.transaction, &snapshot) {
+                (Some(transaction), _) => transaction.multi_get_in(keyspace, keys)?,
+                (None, Some(snapshot)) => snapshot.multi_get_in(keyspace, keys)?,
+                (None, None) => keyspace.multi_get(keys)?,
+            };
+            bytes += found.iter().flatten().map(|value| value.len()).sum::<usize>();
+            values.extend(found);
+            if bytes > bytes_max {
+                break;
+            }
+        }
+        Ok(values)
     }
 
     /// Returns whether a key has a value.

@@ -160,32 +160,54 @@ fn bitpos(call: &mut Call<'_, '_>) -> Outcome {
     Ok(())
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BitOperation {
+    And,
+    Or,
+    Xor,
+    Not,
+}
+
+impl BitOperation {
+    /// Combines a result with another value; the shorter one is followed by bits that are not set.
+    fn combine(self, result: &mut Vec<u8>, other: &[u8]) {
+        result.resize(result.len().max(other.len()), 0);
+        let (common, rest) = result.split_at_mut(other.len());
+        let pairs = common.iter_mut().zip(other);
+        match self {
+            Self::And => {
+                pairs.for_each(|(byte, other)| *byte &= other);
+                rest.fill(0);
+            }
+            Self::Or => pairs.for_each(|(byte, other)| *byte |= other),
+            Self::Xor => pairs.for_each(|(byte, other)| *byte ^= other),
+            Self::Not => pairs.for_each(|(byte, other)| *byte = !other),
+        }
+    }
+}
+
 fn bitop(call: &mut Call<'_, '_>) -> Outcome {
-    let operation: fn(u8, u8) -> u8 = match call.argument(1).to_ascii_lowercase().as_slice() {
-        b"and" => |a, b| a & b,
-        b"or" => |a, b| a | b,
-        b"xor" => |a, b| a ^ b,
+    let operation = match call.argument(1).to_ascii_lowercase().as_slice() {
+        b"and" => BitOperation::And,
+        b"or" => BitOperation::Or,
+        b"xor" => BitOperation::Xor,
         b"not" if call.arguments.len() > 4 => {
             return Err("ERR BITOP NOT must be called with a single source key.".into());
         }
-        b"not" => |a, _| !a,
+        b"not" => BitOperation::Not,
         _ => return Err(SYNTAX.into()),
     };
-    let is_not = call.is(1, "not");
     let (db, target) = (call.db(), call.argument(2));
+    let mut result = Vec::new();
     // The keys are locked, so they do not change in between.
-    let values = call.arguments.from(3).map(|key| call.store.get(db, key));
-    let values = values.collect::<Result<Vec<_>, _>>()?;
-    let value_len = |value: &Option<terrane::Value>| value.as_ref().map_or(0, |value| value.len());
-    let len = values.iter().map(value_len).max().unwrap_or(0);
-    let mut result: Vec<u8> =
-        values.first().and_then(Option::as_deref).unwrap_or_default().to_vec();
-    result.resize(len, 0);
-    let others = if is_not { &values[..] } else { values.get(1..).unwrap_or_default() };
-    for other in others {
-        let other = other.as_deref().unwrap_or_default();
-        for (at, byte) in result.iter_mut().enumerate() {
-            *byte = operation(*byte, other.get(at).copied().unwrap_or(0));
+    for (index, key) in call.arguments.from(3).enumerate() {
+        let value = call.store.get(db, key)?;
+        let value = value.as_deref().unwrap_or_default();
+        match (operation, index) {
+            (BitOperation::And | BitOperation::Or | BitOperation::Xor, 0) => {
+                result.extend_from_slice(value);
+            }
+            _ => operation.combine(&mut result, value),
         }
     }
     if result.is_empty() {
@@ -193,7 +215,7 @@ fn bitop(call: &mut Call<'_, '_>) -> Outcome {
     } else {
         call.store.put(db, target, &result, None)?;
     }
-    call.reply.count(len);
+    call.reply.count(result.len());
     Ok(())
 }
 

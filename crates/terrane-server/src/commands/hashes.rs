@@ -110,8 +110,9 @@ fn hstrlen(call: &mut Call<'_, '_>) -> Outcome {
 
 fn hmget(call: &mut Call<'_, '_>) -> Outcome {
     let (db, store) = (call.db(), &*call.store);
+    let limit = call.shared.config.limits.output_bytes;
     let found = store.read_hash(db, call.key(), |header| {
-        let values = store.some_fields(db, header, call.arguments.from(2))?;
+        let values = store.some_fields(db, header, call.arguments.from(2), limit)?;
         Ok(Some(values).filter(|values| values.iter().any(Option::is_some)))
     })?;
     call.count_lookup(found.is_some());
@@ -120,6 +121,7 @@ fn hmget(call: &mut Call<'_, '_>) -> Outcome {
     call.reply.array(fields);
     for value in values {
         call.reply.bulk_or_null(value.as_deref());
+        // Fails if not all values are there.
         call.check_reply_len()?;
     }
     Ok(())

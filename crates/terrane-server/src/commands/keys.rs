@@ -128,7 +128,7 @@ fn rename_key(call: &mut Call<'_, '_>, replaces: bool) -> Outcome<bool> {
         return Ok(false);
     }
     if from != to {
-        call.store.place((db, from), (db, to), &found, Source::IsRemoved)?;
+        call.store.place((db, from), (db, to), &found, (Source::IsRemoved, 0))?;
     }
     Ok(true)
 }
@@ -153,8 +153,9 @@ fn copy(call: &mut Call<'_, '_>) -> Outcome {
     let found = call.store.find(db, from)?;
     let is_free = replaces || !call.store.contains(target, to)?;
     let copied = found.filter(|_| is_free);
+    let limit = call.shared.config.limits.request_bytes;
     if let Some(found) = &copied {
-        call.store.place((db, from), (target, to), found, Source::Stays)?;
+        call.store.place((db, from), (target, to), found, (Source::Stays, limit))?;
     }
     call.reply.integer(i64::from(copied.is_some()));
     Ok(())
@@ -167,8 +168,9 @@ fn move_key(call: &mut Call<'_, '_>) -> Outcome {
     }
     let found = call.store.find(db, key)?;
     let moved = if call.store.contains(target, key)? { None } else { found };
+    let limit = call.shared.config.limits.request_bytes;
     if let Some(found) = &moved {
-        call.store.place((db, key), (target, key), found, Source::IsRemoved)?;
+        call.store.place((db, key), (target, key), found, (Source::IsRemoved, limit))?;
     }
     call.reply.integer(i64::from(moved.is_some()));
     Ok(())

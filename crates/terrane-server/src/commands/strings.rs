@@ -97,11 +97,13 @@ fn getdel(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn mget(call: &mut Call<'_, '_>) -> Outcome {
-    let values = call.store.get_all(call.db(), call.arguments.from(1))?;
-    call.reply.array(values.len());
+    let limit = call.shared.config.limits.output_bytes;
+    let values = call.store.get_all(call.db(), call.arguments.from(1), limit)?;
+    call.reply.array(call.arguments.len() - 1);
     for value in values {
         call.count_lookup(value.is_some());
         call.reply.bulk_or_null(value.as_deref());
+        // Fails if not all values are there.
         call.check_reply_len()?;
     }
     Ok(())

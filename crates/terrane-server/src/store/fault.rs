@@ -5,6 +5,8 @@
 pub(crate) enum Fault {
     /// The key has a value of another type.
     WrongType,
+    /// A hash is too large to be copied at once.
+    TooLarge,
     /// The database reported an error.
     Database(terrane::Error),
 }

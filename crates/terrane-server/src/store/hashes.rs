@@ -10,7 +10,7 @@ use super::changes::Changes;
 use super::databases::Hashes;
 use super::fault::Fault;
 use super::hash_layout::{Header, field_key, field_of, field_range, header_key};
-use super::{Store, ValueWithEnd};
+use super::{KEYS_AT_ONCE, Store, ValueWithEnd};
 
 /// Fields of a hash with their values, in order.
 pub(crate) type Fields<'a> = Box<dyn Iterator<Item = Result<(Key, Value)>> + 'a>;
@@ -70,19 +70,20 @@ impl Store<'_> {
         }
     }
 
-    /// Returns the values of several fields, as of one moment.
+    /// Returns the values of several fields, as of one moment. Stops soon after they have more than
+    /// `bytes_max` bytes, and then returns fewer values than fields.
     pub(crate) fn some_fields<'k>(
         &self,
         db: usize,
         header: &Header,
         fields: impl Iterator<Item = &'k [u8]>,
+        bytes_max: usize,
     ) -> Result<Vec<Option<Value>>> {
-        let stored = fields.map(|field| field_key(header.generation, field));
-        match (self.databases.hashes(db), &self.transaction) {
-            (None, _) => Ok(stored.map(|_| None).collect()),
-            (Some(hashes), None) => hashes.keyspace.multi_get(stored),
-            (Some(hashes), Some(transaction)) => transaction.multi_get_in(&hashes.keyspace, stored),
-        }
+        let Some(hashes) = self.databases.hashes(db) else {
+            return Ok(fields.map(|_| None).collect());
+        };
+        let stored: Vec<_> = fields.map(|field| field_key(header.generation, field)).collect();
+        self.look_up(&hashes.keyspace, &stored, bytes_max)
     }
 
     /// Returns the fields of a hash, those after a field if it is given.
@@ -113,8 +114,11 @@ impl Store<'_> {
                 count += u64::from(self.field(db, header, field)?.is_some());
             }
         } else {
-            let found = self.some_fields(db, header, fields.iter().copied())?;
-            count = found.iter().flatten().count() as u64;
+            // In parts, because the values are read too.
+            for fields in fields.chunks(KEYS_AT_ONCE) {
+                let found = self.some_fields(db, header, fields.iter().copied(), usize::MAX)?;
+                count += found.iter().flatten().count() as u64;
+            }
         }
         Ok(count)
     }
@@ -260,14 +264,14 @@ impl Store<'_> {
     }
 
     /// Copies or moves a value of any type to another key, whose value it replaces. Within a database a hash
-    /// is moved without its fields; otherwise they are copied.
+    /// is moved without its fields; otherwise they are copied, unless they have more than `bytes_max` bytes.
     pub(crate) fn place(
         &mut self,
         from: (usize, &[u8]),
         to: (usize, &[u8]),
         found: &Found,
-        source: Source,
-    ) -> Result<()> {
+        (source, bytes_max): (Source, usize),
+    ) -> Result<(), Fault> {
         let target = self.databases.for_write(to.0)?;
         let replaced = self.header(to.0, to.1)?;
         self.locks.touch(&mut self.held, to.0, to.1);
@@ -276,7 +280,7 @@ impl Store<'_> {
         }
         let copied = match found {
             Found::Hash(header) if from.0 != to.0 || source == Source::Stays => {
-                Some(self.fields(from.0, header, None)?.collect::<Result<Vec<_>>>()?)
+                Some(self.all_fields(from.0, header, bytes_max)?)
             }
             _ => None,
         };
@@ -310,7 +314,27 @@ impl Store<'_> {
                 }
                 _ => Ok(()),
             }
-        })
+        })?;
+        Ok(())
+    }
+
+    /// Returns all fields of a hash, unless they have more than `bytes_max` bytes.
+    fn all_fields(
+        &self,
+        db: usize,
+        header: &Header,
+        bytes_max: usize,
+    ) -> Result<Vec<(Key, Value)>, Fault> {
+        let (mut fields, mut bytes) = (Vec::new(), 0);
+        for entry in self.fields(db, header, None)? {
+            let (field, value) = entry?;
+            bytes += field.len() + value.len();
+            if bytes > bytes_max {
+                return Err(Fault::TooLarge);
+            }
+            fields.push((field, value));
+        }
+        Ok(fields)
     }
 }
 

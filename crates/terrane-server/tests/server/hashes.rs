@@ -237,7 +237,8 @@ fn random_fields() {
          hrandfield h 0 => []
          hrandfield h x => -ERR value is not an integer or out of range
          hrandfield h 1 foo => -ERR syntax error
-         hrandfield h -9223372036854775808 => -ERR value is out of range
+         hrandfield h -9223372036854775808 => *
+         hrandfield h -1048577 => -ERR the reply is longer than 268435456 bytes or 1048576 fields; ask for fewer
          hrandfield h 9223372036854775807 withvalues => -ERR value is out of range
          hello 3 => *
          hrandfield h 5 withvalues => [[a 1] [b 2] [c 3]]

@@ -8,6 +8,7 @@ mod hashes;
 mod hostile;
 mod kill;
 mod life;
+mod long_replies;
 mod model;
 mod pipelines;
 mod support;

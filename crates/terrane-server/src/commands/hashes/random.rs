@@ -20,6 +20,15 @@ impl Random {
     }
 }
 
+/// The fields that a call draws at most.
+const MAX_DRAWN: u64 = 1 << 20;
+
+/// Fields by their numbers.
+type Numbered = BTreeMap<u64, (Key, Value)>;
+
+/// The numbers that were drawn, and the fields that have them.
+type Drawn = (Vec<u64>, Numbered);
+
 /// The counts of fields whose values are returned too.
 const DOUBLED: std::ops::RangeInclusive<i64> = i64::MIN / 2..=i64::MAX / 2;
 
@@ -36,16 +45,22 @@ pub(super) fn hrandfield(call: &mut Call<'_, '_>) -> Outcome {
     }
     let limit = call.shared.config.limits.output_bytes;
     let wanted = count.unwrap_or(1);
-    if wanted < 0 && wanted.unsigned_abs() > limit as u64 / 4 {
-        return Err("ERR value is out of range".into());
-    }
     let found = store.read_hash(db, call.key(), |header| {
+        let drawn = if wanted < 0 { u64::MAX } else { header.fields }.min(wanted.unsigned_abs());
+        if drawn > MAX_DRAWN {
+            return Ok(Some(None));
+        }
         let numbers = draw(wanted, header.fields);
-        let fields = numbered(store.fields(db, header, None)?, &numbers)?;
-        Ok(Some((numbers, fields)).filter(|(_, fields)| !fields.is_empty()))
+        Ok(match numbered(store.fields(db, header, None)?, &numbers, limit)? {
+            Some(fields) if fields.is_empty() => None,
+            fields => Some(fields.map(|fields| (numbers, fields))),
+        })
     })?;
     call.count_lookup(found.is_some());
-    let (numbers, fields) = found.unwrap_or_default();
+    let too_long = || {
+        format!("ERR the reply is longer than {limit} bytes or {MAX_DRAWN} fields; ask for fewer")
+    };
+    let (numbers, fields) = found.unwrap_or_else(|| Some(Drawn::default())).ok_or_else(too_long)?;
     let fields: Vec<&(Key, Value)> =
         numbers.iter().filter_map(|number| fields.get(number)).collect();
     if count.is_none() {
@@ -90,21 +105,27 @@ fn draw(wanted: i64, fields: u64) -> Vec<u64> {
     drawn.into_iter().collect()
 }
 
-/// Returns the fields with the given numbers.
+/// Returns the fields with the given numbers; `None` if they have more than `bytes_max` bytes.
 fn numbered(
     fields: impl Iterator<Item = terrane::Result<(Key, Value)>>,
     numbers: &[u64],
-) -> terrane::Result<BTreeMap<u64, (Key, Value)>> {
+    bytes_max: usize,
+) -> terrane::Result<Option<Numbered>> {
     let wanted: BTreeSet<u64> = numbers.iter().copied().collect();
     let end = wanted.last().map_or(0, |last| last + 1);
+    let mut bytes = 0;
     let mut found = BTreeMap::new();
     for (number, entry) in (0..end).zip(fields) {
-        let entry = entry?;
+        let (field, value) = entry?;
         if wanted.contains(&number) {
-            found.insert(number, entry);
+            bytes += field.len() + value.len();
+            found.insert(number, (field, value));
+        }
+        if bytes > bytes_max {
+            return Ok(None);
         }
     }
-    Ok(found)
+    Ok(Some(found))
 }
 
 #[cfg(test)]
