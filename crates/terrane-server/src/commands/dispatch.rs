@@ -8,7 +8,7 @@ use crate::catalogue::{
     ADMIN, ALL_KEYS, CommandInfo, IMMEDIATE, NO_AUTH, NO_MULTI, READ, SECRET, WRITE,
 };
 use crate::protocol::{Arguments, Reply};
-use crate::session::{Queue, ReplyMode, Session};
+use crate::session::{Next, Queue, ReplyMode, Session};
 use crate::shared::Shared;
 use crate::store::{Held, Store};
 
@@ -135,6 +135,9 @@ fn request<'a>(
             if let Some(queue) = &mut session.queue {
                 queue.is_broken = true;
             }
+            if is_http(arguments.at(0)) {
+                session.next = Next::Close;
+            }
             return (None, Err(error));
         }
     };
@@ -151,6 +154,12 @@ fn request<'a>(
     let outcome = (info.run)(&mut call);
     store.held = Held::default();
     (Some(info), outcome)
+}
+
+/// Returns whether a name is the first word of a request of HTTP or of its header. A page in a browser on this
+/// host can send such a request, with commands in its body, to a server that it cannot read from.
+fn is_http(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }
 
 /// Locks the keys of a command that writes.

@@ -152,3 +152,18 @@ fn metrics_and_health_are_served_over_http() {
     handle.end();
     thread.join().unwrap().unwrap();
 }
+
+#[test]
+fn requests_of_browsers_run_no_commands() {
+    let server = TestServer::start();
+    for request in [
+        "POST / HTTP/1.1\r\nAccept: *\r\n\r\nset a 1\r\n",
+        "GET / HTTP/1.1\r\nHost: x\r\nset a 1\r\n",
+    ] {
+        let mut client = server.client();
+        client.send(request.as_bytes());
+        assert!(client.reply().starts_with("-ERR"));
+        assert!(client.is_closed());
+    }
+    assert_eq!(server.client().run("get a"), "(nil)");
+}
