@@ -65,7 +65,8 @@ impl Config {
 /// Limits that protect the server from its clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The number of connections.
+    /// The number of connections. Fewer are accepted if the process may not open enough files; see
+    /// [`raise_file_limit`](crate::raise_file_limit).
     pub connections: usize,
     /// The bytes of a request.
     pub request_bytes: usize,

@@ -38,6 +38,7 @@ mod clients;
 mod commands;
 mod config;
 mod error;
+mod files;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod glob;
@@ -56,5 +57,6 @@ mod users;
 
 pub use config::{Config, Limits};
 pub use error::ServerError;
+pub use files::raise_file_limit;
 pub use server::{Handle, Report, Server};
 pub use users::{User, Users};

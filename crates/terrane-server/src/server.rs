@@ -85,6 +85,12 @@ impl Server {
         self.metrics.as_ref().and_then(Metrics::address)
     }
 
+    /// Returns how many connections the server accepts: those of [`Limits`](crate::Limits), or as many as the
+    /// limit of open files of this process allows.
+    pub fn connections_max(&self) -> usize {
+        self.handle.shared.settings.connections.load(Ordering::Relaxed)
+    }
+
     /// Returns the database.
     pub fn database(&self) -> &Db {
         &self.db

@@ -11,6 +11,7 @@ use crate::catalogue::{Catalogue, Family};
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::error::ServerError;
+use crate::files::connections_max;
 use crate::helpers::Helpers;
 use crate::slow_log::SlowLog;
 use crate::store::{Cursors, Databases, Durable, KeyLocks};
@@ -95,7 +96,7 @@ impl Shared {
                 idle_seconds: AtomicU64::new(limits.idle.map_or(0, |idle| idle.as_secs())),
                 slow_micros: AtomicI64::new(slow),
                 slow_log_len: AtomicUsize::new(config.slow_log_len),
-                connections: AtomicUsize::new(limits.connections),
+                connections: AtomicUsize::new(limits.connections.min(connections_max())),
             },
             counts: Counts::default(),
             buffered: AtomicUsize::new(0),

@@ -67,6 +67,7 @@ impl ServeArgs {
     /// Serves the database until a signal or a client ends the server.
     pub(crate) fn run(&self) -> Result<Exit> {
         let config = self.serve.config()?;
+        terrane_server::raise_file_limit(config.limits.connections);
         let mut options = self.engine.options()?;
         if let Some(text) = &self.design {
             options = options.design(spec::parse(text)?);
@@ -90,7 +91,15 @@ impl ServeArgs {
     }
 
     fn serve(&self, db: &Db, config: terrane_server::Config) -> Result<Report> {
+        let wanted = config.limits.connections;
         let server = Server::bind(db.clone(), config)?;
+        if server.connections_max() < wanted {
+            let _ = writeln!(
+                io::stderr(),
+                "at most {} connections, because the process may not open more files; raise `ulimit -n`",
+                server.connections_max()
+            );
+        }
         end_on_signal(server.handle())?;
         self.print_banner(&server)?;
         Ok(server.run()?)

@@ -7,6 +7,7 @@ use terrane::Durability;
 use crate::call::{Call, Outcome, integer};
 use crate::catalogue::{ADMIN, Family, NO_KEYS, command};
 use crate::commands::dispatch::{unknown_subcommand, wrong_subcommand_arity};
+use crate::files::connections_max;
 use crate::glob::matches;
 use crate::shared::Shared;
 
@@ -129,6 +130,15 @@ fn checked(call: &Call<'_, '_>, name: &[u8], value: &[u8]) -> Outcome<i64> {
     };
     let least = if is_minus_one_allowed { -1 } else { i64::from(name == "maxclients") };
     let number = integer(value).filter(|number| *number >= least);
+    let is_possible = |number: i64| usize::try_from(number).is_ok_and(|it| it <= connections_max());
+    if let Some(number) = number.filter(|number| name == "maxclients" && !is_possible(*number)) {
+        return Err(format!(
+            "ERR CONFIG SET failed (possibly related to argument 'maxclients') - the process may not open \
+             enough files for {number} connections; try {}",
+            connections_max()
+        )
+        .into());
+    }
     Ok(number.ok_or_else(|| {
         format!(
             "ERR CONFIG SET failed (possibly related to argument '{name}') - argument must be an integer \
