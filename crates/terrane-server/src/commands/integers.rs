@@ -82,7 +82,8 @@ fn incrbyfloat(call: &mut Call<'_, '_>) -> Outcome {
     if !new.is_finite() {
         return Err("ERR increment would produce NaN or Infinity".into());
     }
-    let text = decimal(new);
+    let old = found.as_ref().map_or(&b"0"[..], |(value, _)| value);
+    let text = sum(old, call.argument(2), new);
     call.store.put(db, key, text.as_bytes(), found.and_then(|(_, end)| end))?;
     call.reply.bulk(text.as_bytes());
     Ok(())
@@ -95,9 +96,46 @@ pub(super) fn float(text: &[u8]) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| is_number && !value.is_nan())
 }
 
+/// Returns the text of the sum of two numbers, which is about `approximate`.
+pub(super) fn sum(first: &[u8], second: &[u8], approximate: f64) -> String {
+    exact_sum(first, second).unwrap_or_else(|| decimal(approximate))
+}
+
+/// The decimal places of a sum.
+const PLACES: usize = 17;
+const UNIT: u128 = 10_u128.pow(PLACES as u32);
+
+/// Adds decimal numbers, so that 0.1 and 0.2 make 0.3; `None` if a number is long or has an exponent.
+fn exact_sum(first: &[u8], second: &[u8]) -> Option<String> {
+    let sum = units(first)? + units(second)?;
+    let (whole, places) = (sum.unsigned_abs() / UNIT, sum.unsigned_abs() % UNIT);
+    let sign = if sum < 0 { "-" } else { "" };
+    let text = format!("{sign}{whole}.{places:0PLACES$}");
+    Some(text.trim_end_matches('0').trim_end_matches('.').to_owned())
+}
+
+/// Returns a number in units of its last possible decimal place. Two of them can be added.
+fn units(text: &[u8]) -> Option<i128> {
+    let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
+    let point = digits.iter().position(|byte| *byte == b'.');
+    let (whole, places) = digits.split_at(point.unwrap_or(digits.len()));
+    let places = places.get(1..).unwrap_or_default();
+    let has_digits = !(whole.is_empty() && places.is_empty());
+    if !has_digits || whole.len() > 20 || places.len() > PLACES {
+        return None;
+    }
+    let mut value = 0;
+    let missing = PLACES - places.len();
+    for digit in whole.iter().chain(places).chain(&b"00000000000000000"[..missing]) {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit <= 9)?;
+        value = value * 10 + i128::from(digit);
+    }
+    Some(if text.starts_with(b"-") { -value } else { value })
+}
+
 /// Formats a number with 17 significant decimal places and without an exponent, as Redis does; the zeros
 /// at its end are left out. Redis computes with `long double`, so that the last places may differ.
-pub(super) fn decimal(value: f64) -> String {
+fn decimal(value: f64) -> String {
     // The shortest text that is the same number.
     let text = format!("{value}");
     let has_long_fraction = text.split_once('.').is_some_and(|(_, places)| places.len() > 17);
@@ -125,6 +163,24 @@ mod tests {
         }
         for value in [0, -1, i64::MIN, i64::MAX, 10] {
             assert_eq!(Decimal::default().of(value), value.to_string().as_bytes());
+        }
+        for (first, second, expected) in [
+            ("0.1", "0.2", Some("0.3")),
+            ("10.50", "0.1", Some("10.6")),
+            ("5", "-5.", Some("0")),
+            (".5", "+1", Some("1.5")),
+            ("-0.25", "0", Some("-0.25")),
+            ("9223372036854775807", "0.5", Some("9223372036854775807.5")),
+            ("99999999999999999999", "99999999999999999999", Some("199999999999999999998")),
+            ("0.00000000000000001", "1", Some("1.00000000000000001")),
+            ("0.000000000000000001", "1", None),
+            ("100000000000000000000", "1", None),
+            ("1e3", "1", None),
+            ("1", "", None),
+            (".", "1", None),
+        ] {
+            let found = exact_sum(first.as_bytes(), second.as_bytes());
+            assert_eq!(found.as_deref(), expected, "{first} + {second}");
         }
         assert_eq!(float(b"inf"), None);
         assert_eq!(float(b"5.0e3"), Some(5000.0));

@@ -1,7 +1,7 @@
 //! Numbers in fields.
 
 use crate::call::{Call, Outcome, integer};
-use crate::commands::integers::{NOT_A_FLOAT, OVERFLOW, decimal, float};
+use crate::commands::integers::{NOT_A_FLOAT, OVERFLOW, float, sum};
 
 pub(super) fn hincrby(call: &mut Call<'_, '_>) -> Outcome {
     let (db, key, field) = (call.db(), call.key(), call.argument(2));
@@ -29,12 +29,12 @@ pub(super) fn hincrbyfloat(call: &mut Call<'_, '_>) -> Outcome {
         Some(header) => call.store.field(db, header, field)?,
         None => None,
     };
-    let old = old.as_deref().map_or(Some(0.0), float).ok_or("ERR hash value is not a float")?;
-    let new = old + by;
+    let old = old.as_deref().unwrap_or(b"0");
+    let new = float(old).ok_or("ERR hash value is not a float")? + by;
     if !new.is_finite() {
         return Err("ERR increment would produce NaN or Infinity".into());
     }
-    let text = decimal(new);
+    let text = sum(old, call.argument(3), new);
     call.store.set_fields(db, key, hash, &[(field, text.as_bytes())])?;
     call.reply.bulk(text.as_bytes());
     Ok(())
