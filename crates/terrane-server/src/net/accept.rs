@@ -22,6 +22,10 @@ const WAKE: Token = Token(usize::MAX);
 /// How long the acceptor waits when the system has no more files for connections.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// The time without traffic after which the system asks whether the host of a client is still there.
+#[cfg(unix)]
+const SILENCE: Duration = Duration::from_secs(300);
+
 /// A socket that is listened on.
 #[derive(Debug)]
 pub(crate) enum Listener {
@@ -84,6 +88,8 @@ impl Listener {
                 let (stream, address) = listener.accept()?;
                 // Replies are sent whole.
                 let _ = stream.set_nodelay(true);
+                #[cfg(unix)]
+                let _ = keep_alive(&stream);
                 let local = stream.local_addr().map_or(String::new(), |local| local.to_string());
                 Ok((Stream::Tcp(stream), address.to_string(), local))
             }
@@ -181,6 +187,14 @@ impl Acceptor {
     }
 }
 
+/// Lets the system close a connection whose other host has gone without a word.
+#[cfg(unix)]
+fn keep_alive(stream: &mio::net::TcpStream) -> rustix::io::Result<()> {
+    use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};
+    set_socket_keepalive(stream, true)?;
+    set_tcp_keepidle(stream, SILENCE)
+}
+
 fn refuse(stream: Stream) {
     let text = b"-ERR max number of clients reached\r\n";
     // The client may have gone.
@@ -189,4 +203,25 @@ fn refuse(stream: Stream) {
         #[cfg(unix)]
         Stream::Unix(mut stream) => stream.write(text),
     };
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use rustix::net::sockopt::{socket_keepalive, tcp_keepidle};
+
+    use super::*;
+
+    #[test]
+    fn connections_to_hosts_that_are_gone_end() {
+        let listener = Listener::tcp("127.0.0.1:0".parse().unwrap()).unwrap();
+        let _client = std::net::TcpStream::connect(listener.address().unwrap()).unwrap();
+        let stream = loop {
+            match listener.accept() {
+                Ok((Stream::Tcp(stream), ..)) => break stream,
+                other => assert_eq!(other.unwrap_err().kind(), io::ErrorKind::WouldBlock),
+            }
+        };
+        assert!(socket_keepalive(&stream).unwrap());
+        assert_eq!(tcp_keepidle(&stream).unwrap(), SILENCE);
+    }
 }
