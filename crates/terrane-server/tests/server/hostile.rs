@@ -179,6 +179,23 @@ fn the_buffers_of_all_clients_together_are_limited() {
 }
 
 #[test]
+fn the_largest_client_pays_for_too_large_buffers() {
+    let limits = Limits { buffer_bytes: 1_300_000, ..Limits::default() };
+    let config = Config { limits, workers: 1, ..Config::default() };
+    let server = TestServer::with(&Options::new(), config);
+    let (mut large, mut other) = (server.client(), server.client());
+    // Watched keys take a known number of bytes: 957,600.
+    for part in 0..9 {
+        let keys = (0..100).map(|key| format!("{:01000}", part * 100 + key));
+        let watch: Vec<String> = std::iter::once("watch".to_owned()).chain(keys).collect();
+        assert_eq!(large.call(&watch), "OK");
+    }
+    assert_eq!(other.call(&[&b"set"[..], b"k", &[b'x'; 400_000]]), "OK");
+    assert!(large.is_closed());
+    assert_eq!(other.run("strlen k"), "400000");
+}
+
+#[test]
 fn half_requests_wait_and_cost_nothing_to_others() {
     let server = TestServer::start();
     let (mut slow, mut other) = (server.client(), server.client());

@@ -10,8 +10,8 @@ use crate::net::connection::Connection;
 const SMALL: usize = 64 << 10;
 
 impl Worker {
-    /// Counts the buffers of a connection among those of all. Closes it if its replies or all buffers have
-    /// become too large.
+    /// Counts the buffers of a connection among those of all. Closes it if its replies have become too large,
+    /// and the largest connections if all buffers have.
     pub(super) fn count_buffers(&mut self, index: usize) {
         let Some(connection) = self.connections.get_mut(index).and_then(Option::as_mut) else {
             return;
@@ -27,12 +27,32 @@ impl Worker {
             self.shared.buffered.fetch_sub(before - now, Ordering::Relaxed)
         };
         let limits = &self.shared.config.limits;
-        let is_too_slow = connection.waiting() > limits.output_bytes;
         let is_too_large = now > before && now > SMALL && all > limits.buffer_bytes;
-        if is_too_slow || is_too_large {
-            self.shared.counts.slow_clients.fetch_add(1, Ordering::Relaxed);
-            self.close(index);
+        if connection.waiting() > limits.output_bytes {
+            self.close_for_memory(index);
+        } else if is_too_large {
+            self.close_largest();
         }
+    }
+
+    /// Closes the largest connections until all buffers, those of other workers included, are within the
+    /// limit. The connection that grows is often not the one that takes the memory.
+    #[cold]
+    fn close_largest(&mut self) {
+        while self.shared.buffered.load(Ordering::Relaxed) > self.shared.config.limits.buffer_bytes
+        {
+            let counted =
+                |connection: &Option<Connection>| connection.as_ref().map(|it| it.counted);
+            let all = self.connections.iter().enumerate();
+            let all = all.filter_map(|(index, connection)| Some((counted(connection)?, index)));
+            let Some((_, index)) = all.max().filter(|(bytes, _)| *bytes > SMALL) else { break };
+            self.close_for_memory(index);
+        }
+    }
+
+    fn close_for_memory(&mut self, index: usize) {
+        self.shared.counts.slow_clients.fetch_add(1, Ordering::Relaxed);
+        self.close(index);
     }
 
     /// Closes idle and stuck connections, and reports counts.
