@@ -80,6 +80,26 @@ impl Maintenance {
         self.db.engine().context().health.check_writable()
     }
 
+    /// Returns handles of all keyspaces, in the order of their creation. Unlike [`Db::keyspace`] this creates
+    /// none, so it suits a caller that only looks while others drop keyspaces.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// use terrane::{KeyspaceOptions, Maintenance};
+    /// db.keyspace("users", KeyspaceOptions::new())?;
+    /// let found = Maintenance::of(&db).keyspaces();
+    /// assert!(found.iter().map(|keyspace| keyspace.name()).eq(["default", "users"]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn keyspaces(&self) -> Vec<Keyspace> {
+        let handle = &self.db.default_keyspace().handle;
+        let keyspace = |tree: &_| Keyspace { handle: Arc::clone(handle), tree: Arc::clone(tree) };
+        self.db.engine().trees().values().map(keyspace).collect()
+    }
+
     /// Returns the running flushes and compactions, then those that are due and wait.
     pub fn jobs(&self) -> Vec<JobView> {
         self.db.engine().jobs()
