@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use terrane::{
-    CurrentStall, Db, ErrorKind, JobView, Keyspace, KeyspaceOptions, Maintenance, OperationCounts,
-    Stats,
+    CurrentStall, Db, ErrorKind, JobView, Keyspace, Maintenance, OperationCounts, Stats,
 };
 
 use crate::sample::{Io, Job, Latency, Level, Memory, Rates, SCHEMA, Sample, Stall, Tree};
@@ -126,18 +125,14 @@ impl Sampler {
     }
 }
 
-/// Returns the keyspaces of a database. A keyspace that is dropped meanwhile is left out.
+/// Returns the keyspaces of a database.
 pub(crate) fn keyspaces(db: &Db) -> Vec<Keyspace> {
-    let names = db.keyspaces().into_iter();
-    names.filter_map(|name| existing(db, &name)).collect()
+    Maintenance::of(db).keyspaces()
 }
 
-/// Returns a keyspace; `None` if it does not exist.
+/// Returns a keyspace; `None` if it does not exist. It is not created, even if it is dropped meanwhile.
 pub(crate) fn existing(db: &Db, name: &str) -> Option<Keyspace> {
-    if !db.keyspaces().iter().any(|known| known == name) {
-        return None;
-    }
-    db.keyspace(name, KeyspaceOptions::new()).ok()
+    keyspaces(db).into_iter().find(|known| known.name() == name)
 }
 
 fn rates(counts: &OperationCounts, seconds: f64) -> Rates {

@@ -1,5 +1,7 @@
 //! Every request, and what it changes.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::Value;
 use terrane::{Db, ErrorKind, IoBudget, KeyspaceOptions, inspect};
 use terrane_control::{Bytes, Format, Item, Reply, Request, execute};
@@ -225,4 +227,27 @@ fn a_database_of_this_process_gives_the_same_answers() {
         let here = execute(&served.db, request, &mut Vec::new());
         assert_eq!(here, served.ask(request), "{request:?}");
     }
+}
+
+/// Whoever looked at the keyspaces while one was dropped created it again.
+#[test]
+fn looking_at_keyspaces_creates_none() {
+    let served = served();
+    let is_done = AtomicBool::new(false);
+    let returned = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                execute(&served.db, &Request::Keyspaces, &mut Vec::new()).unwrap();
+            }
+        });
+        let returned = (0..400).any(|_| {
+            served.db.keyspace("passing", KeyspaceOptions::new()).unwrap();
+            assert!(served.db.drop_keyspace("passing").unwrap());
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            served.db.keyspaces().len() > 1
+        });
+        is_done.store(true, Ordering::Relaxed);
+        returned
+    });
+    assert!(!returned, "a dropped keyspace exists again");
 }
