@@ -43,6 +43,7 @@ mod files;
 pub mod fuzz;
 mod glob;
 mod helpers;
+mod latency;
 mod metrics;
 mod net;
 mod protocol;

@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::error::ServerError;
 use crate::files::connections_max;
 use crate::helpers::Helpers;
+use crate::latency::{self, LatencyMonitor};
 use crate::slow_log::SlowLog;
 use crate::store::{Cursors, Databases, Durable, KeyLocks};
 
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) durability: Durability,
     pub(crate) clients: Clients,
     pub(crate) slow_log: SlowLog,
+    pub(crate) latency: LatencyMonitor,
     pub(crate) helpers: Helpers,
     pub(crate) settings: Settings,
     pub(crate) counts: Counts,
@@ -49,6 +51,8 @@ pub(crate) struct Settings {
     /// Microseconds; negative for none.
     pub(crate) slow_micros: AtomicI64,
     pub(crate) slow_log_len: AtomicUsize,
+    /// The pauses that `LATENCY` reports, in milliseconds; 0 for none.
+    pub(crate) latency_millis: AtomicU64,
     pub(crate) connections: AtomicUsize,
 }
 
@@ -91,11 +95,13 @@ impl Shared {
             durability,
             clients: Clients::default(),
             slow_log: SlowLog::default(),
+            latency: LatencyMonitor::default(),
             helpers: Helpers::default(),
             settings: Settings {
                 idle_seconds: AtomicU64::new(limits.idle.map_or(0, |idle| idle.as_secs())),
                 slow_micros: AtomicI64::new(slow),
                 slow_log_len: AtomicUsize::new(config.slow_log_len),
+                latency_millis: AtomicU64::new(0),
                 connections: AtomicUsize::new(limits.connections.min(connections_max())),
             },
             counts: Counts::default(),
@@ -113,6 +119,23 @@ impl Shared {
     pub(crate) fn idle(&self) -> Option<Duration> {
         let seconds = self.settings.idle_seconds.load(Ordering::Relaxed);
         (seconds > 0).then(|| Duration::from_secs(seconds))
+    }
+
+    /// Makes what a worker has written and read durable, if the durability demands it.
+    pub(crate) fn sync(&self, worker: usize) -> terrane::Result<()> {
+        let began = Instant::now();
+        let synced = self.durable.sync(self.databases.db(), worker);
+        self.note_pause(latency::SYNC, began.elapsed());
+        synced
+    }
+
+    /// Records a pause for `LATENCY` if it is as long as the threshold.
+    #[inline]
+    pub(crate) fn note_pause(&self, event: &'static str, took: Duration) {
+        let threshold = self.settings.latency_millis.load(Ordering::Relaxed);
+        if threshold > 0 && took >= Duration::from_millis(threshold) {
+            self.latency.add(event, took);
+        }
     }
 
     /// Sets what wakes the threads.

@@ -5,6 +5,7 @@ use std::time::Instant;
 use crate::call::{Call, Outcome, SYNTAX};
 use crate::catalogue::{ADMIN, Family, NO_KEYS, NO_MULTI, READ, command, keys};
 use crate::commands::dispatch::{unknown_subcommand, wrong_subcommand_arity};
+use crate::latency::{Latest, Pause};
 use crate::session::Next;
 use crate::store::Found;
 
@@ -12,7 +13,7 @@ pub(super) const FAMILY: Family = Family {
     group: "server",
     commands: &[
         command("slowlog", -2, ADMIN, NO_KEYS, "Returns the commands that took longest.", slowlog),
-        command("latency", -2, ADMIN, NO_KEYS, "Returns no events: INFO has the stalls.", latency),
+        command("latency", -2, ADMIN, NO_KEYS, "Returns the pauses of the server.", latency),
         command("debug", -2, ADMIN | NO_MULTI, NO_KEYS, "Pauses the connection.", debug),
         command("object", -2, READ, keys(2, 2, 1), "Describes a value.", object),
         command("memory", -2, READ, keys(2, 2, 1), "Estimates the memory of a value.", memory),
@@ -52,9 +53,39 @@ fn slowlog(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn latency(call: &mut Call<'_, '_>) -> Outcome {
-    match call.argument(1).to_ascii_lowercase().as_slice() {
-        b"latest" | b"history" => call.reply.array(0),
-        b"reset" => call.reply.integer(0),
+    let monitor = &call.shared.latency;
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    match (call.argument(1).to_ascii_lowercase().as_slice(), call.arguments.len()) {
+        (b"latest", 2) => {
+            let latest = monitor.latest();
+            call.reply.array(latest.len());
+            for Latest { event, last, longest_millis } in latest {
+                call.reply.array(4);
+                call.reply.bulk(event.as_bytes());
+                [last.at, last.millis, longest_millis]
+                    .into_iter()
+                    .for_each(|value| call.reply.integer(number(value)));
+            }
+        }
+        (b"history", 3) => {
+            let event = String::from_utf8_lossy(call.argument(2));
+            let history = monitor.history(&event);
+            call.reply.array(history.len());
+            for Pause { at, millis } in history {
+                call.reply.array(2);
+                call.reply.integer(number(at));
+                call.reply.integer(number(millis));
+            }
+        }
+        (b"reset", len) => {
+            let arguments = call.arguments;
+            let is_named = |event: &str| arguments.from(2).any(|name| name == event.as_bytes());
+            call.reply.count(monitor.reset(|event| len == 2 || is_named(event)));
+        }
+        (b"help", 2) => call
+            .reply
+            .texts(&["LATENCY LATEST | LATENCY HISTORY event | LATENCY RESET [event ...]"]),
+        (b"latest" | b"history", _) => return Err(wrong_subcommand_arity(call)),
         _ => return Err(unknown_subcommand(call)),
     }
     Ok(())

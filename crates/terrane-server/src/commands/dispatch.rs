@@ -7,6 +7,7 @@ use crate::call::{Call, CommandError, LookupCounts, Outcome};
 use crate::catalogue::{
     ADMIN, ALL_KEYS, CommandInfo, IMMEDIATE, NO_AUTH, NO_MULTI, READ, SECRET, WRITE,
 };
+use crate::latency;
 use crate::protocol::{Arguments, Reply};
 use crate::session::{Next, Queue, ReplyMode, Session};
 use crate::shared::Shared;
@@ -85,12 +86,14 @@ pub(crate) fn run_request(
         work.errors += 1;
     }
     *out = reply.into_buffer();
-    if let (Ok(slow_micros), Some(info)) = (u64::try_from(slow_micros), info) {
+    if let Some(info) = info {
         let now = Instant::now();
         let took = now - std::mem::replace(&mut work.clock, now);
-        if took >= Duration::from_micros(slow_micros) && !info.has(SECRET) {
+        let is_slow = |micros| took >= Duration::from_micros(micros);
+        if u64::try_from(slow_micros).is_ok_and(is_slow) && !info.has(SECRET) {
             note_slow(shared, session, &arguments, took);
         }
+        shared.note_pause(latency::COMMAND, took);
     }
     let has_written = store.has_written();
     drop(store);

@@ -60,6 +60,7 @@ fn all(shared: &Shared) -> Vec<(&'static str, String)> {
         ("databases", shared.databases.len().to_string()),
         ("dir", shared.databases.db().path().display().to_string()),
         ("io-threads", config.worker_count().to_string()),
+        ("latency-monitor-threshold", settings.latency_millis.load(Ordering::Relaxed).to_string()),
         ("maxclients", settings.connections.load(Ordering::Relaxed).to_string()),
         ("maxmemory", "0".to_owned()),
         ("maxmemory-policy", "noeviction".to_owned()),
@@ -100,6 +101,9 @@ fn set(call: &mut Call<'_, '_>) -> Outcome {
         match name.to_ascii_lowercase().as_slice() {
             b"timeout" => settings.idle_seconds.store(value.unsigned_abs(), Ordering::Relaxed),
             b"maxclients" => settings.connections.store(size, Ordering::Relaxed),
+            b"latency-monitor-threshold" => {
+                settings.latency_millis.store(value.unsigned_abs(), Ordering::Relaxed);
+            }
             b"slowlog-log-slower-than" => settings.slow_micros.store(value, Ordering::Relaxed),
             _ => settings.slow_log_len.store(size, Ordering::Relaxed),
         }
@@ -112,7 +116,7 @@ fn set(call: &mut Call<'_, '_>) -> Outcome {
 fn checked(call: &Call<'_, '_>, name: &[u8], value: &[u8]) -> Outcome<i64> {
     let name = String::from_utf8_lossy(name).to_ascii_lowercase();
     let is_minus_one_allowed = match name.as_str() {
-        "timeout" | "maxclients" | "slowlog-max-len" => false,
+        "timeout" | "latency-monitor-threshold" | "maxclients" | "slowlog-max-len" => false,
         "slowlog-log-slower-than" => true,
         _ if all(call.shared).iter().any(|(known, _)| *known == name) => {
             return Err(format!(

@@ -245,7 +245,7 @@ impl Worker {
         if self.replies.is_empty() && !self.shared.durable.has_unsynced(self.index) {
             return;
         }
-        let synced = self.shared.durable.sync(self.shared.databases.db(), self.index);
+        let synced = self.shared.sync(self.index);
         if let Err(error) = synced {
             self.replace_unsynced(&error);
         }

@@ -328,6 +328,26 @@ fn settings_and_information() {
          config set slowlog-log-slower-than -1 => OK",
     );
     assert!(client.run("slowlog get 2").contains("set slow 1"));
+    script(
+        &mut client,
+        "latency latest => []
+         config get latency-monitor-threshold => [latency-monitor-threshold 0]
+         config set latency-monitor-threshold 1 => OK",
+    );
+    // No machine copies that much in less than a millisecond.
+    client.run(&format!("set long {}", "x".repeat(16 << 20)));
+    client.run("bitop not other long");
+    assert!(client.run("latency latest").starts_with("[[command 1"));
+    assert_ne!(client.run("latency history command"), "[]");
+    script(
+        &mut client,
+        "config set latency-monitor-threshold 0 => OK
+         latency history none => []
+         latency reset none => 0
+         latency reset command => 1
+         latency latest => []
+         latency graph command => -ERR unknown subcommand 'graph'. Try LATENCY HELP.",
+    );
     client.run("set a 1");
     let info = client.run("info");
     for part in
