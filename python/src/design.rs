@@ -4,7 +4,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyType};
 use terrane_policy::catalogue;
 
 use crate::errors;
@@ -79,6 +79,11 @@ impl Design {
         let text = other.cast::<PyString>().ok().and_then(|text| text.to_str().ok());
         text.and_then(|text| text.parse().ok())
             .is_some_and(|other: terrane::Design| self.design == other)
+    }
+
+    /// A design is copied and pickled as its text.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (String,)) {
+        (slf.get_type(), (slf.get().design.to_string(),))
     }
 
     fn __hash__(&self) -> u64 {

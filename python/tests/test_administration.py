@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import pathlib
+import pickle
 import sys
 import xml.etree.ElementTree
 
@@ -31,6 +33,8 @@ def test_designs_are_values() -> None:
     assert repr(design) == "terrane.Design('tiering T=4; filter=5')"
     with pytest.raises(terrane.InvalidError, match="did you mean"):
         terrane.Design("levelling")
+    for one in (design, terrane.Design("lazy-leveling T=3; values=apart(1000)")):
+        assert pickle.loads(pickle.dumps(one)) == copy.deepcopy(one) == one
     names = terrane.designs()
     assert len(names) > 20 and all(terrane.Design(name) for name in names)
 
