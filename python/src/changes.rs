@@ -1,12 +1,13 @@
 //! The feed of changes.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use terrane::{Change, ChangeBatch};
 
-use crate::engine::timeout;
+use crate::convert;
 use crate::errors;
 use crate::forks::OfProcess;
 
@@ -45,10 +46,21 @@ impl Changes {
         Ok(Some((batch.first(), batch.position(), changes_of(py, &batch)?)))
     }
 
-    /// Waits for more writes; returns false if none came within `seconds`.
+    /// Waits for more writes, and looks for Ctrl-C meanwhile; returns false if none came within `seconds`.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
-        let timeout = timeout(seconds)?;
-        self.with(py, move |changes| changes.wait(timeout))?.map_err(errors::from_engine)
+        const BETWEEN_SIGNALS: Duration = Duration::from_millis(100);
+        let timeout = convert::seconds("timeout", seconds)?;
+        let begun = Instant::now();
+        loop {
+            let left = timeout.saturating_sub(begun.elapsed());
+            let wait = left.min(BETWEEN_SIGNALS);
+            let found = self.with(py, move |changes| changes.wait(wait))?;
+            let found = found.map_err(errors::from_engine)?;
+            if found || left.is_zero() {
+                return Ok(found);
+            }
+            py.check_signals()?;
+        }
     }
 
     #[getter]

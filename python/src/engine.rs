@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -210,9 +209,4 @@ pub(crate) fn option_table(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         Ok(row)
     });
     all.collect()
-}
-
-/// Returns a timeout, at most an hour, so that it can be added to any time.
-pub(crate) fn timeout(seconds: f64) -> PyResult<Duration> {
-    Ok(convert::seconds("timeout", seconds)?.min(Duration::from_secs(3600)))
 }

@@ -174,3 +174,26 @@ def test_a_count_can_be_interrupted(path: pathlib.Path) -> None:
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert out == "interrupted\n" and process.returncode == 0
+
+
+def test_a_wait_for_changes_can_be_interrupted(path: pathlib.Path) -> None:
+    import signal
+    import subprocess
+
+    code = (
+        "import sys, time, terrane\n"
+        "db = terrane.open(sys.argv[1], keep_changes='1MiB')\n"
+        "begin = db.snapshot().sequence_number\n"
+        "print('ready', flush=True)\n"
+        "begun = time.monotonic()\n"
+        "try:\n"
+        "    list(db.changes(begin, timeout=20))\n"
+        "except KeyboardInterrupt:\n"
+        "    db.close(); print('interrupted' if time.monotonic() - begun < 10 else 'late')\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert out == "interrupted\n" and process.returncode == 0
