@@ -85,7 +85,8 @@ fn has_c_compiler() -> bool {
 
 /// Compiles the bodies of the fuzz targets as fuzzers do. The fuzzers themselves need nightly.
 fn fuzz_targets() -> StepResult {
-    let mut command = cargo(["check", "--package", "terrane", "--lib"]);
+    let mut command =
+        cargo(["check", "--package", "terrane", "--package", "terrane-server", "--lib"]);
     command
         .env("RUSTFLAGS", "--cfg fuzzing")
         .env("CARGO_TARGET_DIR", root().join("target/fuzzing"));

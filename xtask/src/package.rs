@@ -13,6 +13,7 @@ const PUBLISHED: &[&str] = &[
     "terrane-sim",
     "terrane-lab",
     "terrane-server",
+    "terrane-control",
     "terrane-backup",
     "terrane-cli",
 ];
