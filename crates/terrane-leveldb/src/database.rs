@@ -164,7 +164,7 @@ pub unsafe extern "C" fn leveldb_release_snapshot(
 }
 
 /// Returns a property as text, to be freed with leveldb_free: "leveldb.stats", "leveldb.sstables",
-/// "leveldb.num-files-at-level<N>", "leveldb.approximate-memory-usage"; "terrane.stats" and "terrane.tree" as JSON.
+/// "leveldb.num-files-at-levelN", "leveldb.approximate-memory-usage"; "terrane.stats" and "terrane.tree" as JSON.
 /// NULL for any other name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_property_value(

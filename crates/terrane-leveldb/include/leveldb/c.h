@@ -415,7 +415,7 @@ void leveldb_release_snapshot(leveldb_t *_db, const leveldb_snapshot_t *snapshot
 
 /*
  Returns a property as text, to be freed with leveldb_free: "leveldb.stats", "leveldb.sstables",
- "leveldb.num-files-at-level<N>", "leveldb.approximate-memory-usage"; "terrane.stats" and "terrane.tree" as JSON.
+ "leveldb.num-files-at-levelN", "leveldb.approximate-memory-usage"; "terrane.stats" and "terrane.tree" as JSON.
  NULL for any other name.
  */
 char *leveldb_property_value(leveldb_t *db,
