@@ -1,8 +1,9 @@
 //! Threads for commands that take long, such as compactions, so that the worker serves its other connections
 //! meanwhile.
 //!
-//! The connection of such a command waits for its [`Pending`] reply. If the connection or the server ends
-//! first, the command is cancelled.
+//! The connection of such a command waits for its [`Pending`] reply. If the server or `CLIENT KILL` ends
+//! the connection first, the command is cancelled. A client that leaves is noticed once the reply is
+//! complete.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
