@@ -42,6 +42,11 @@ pub enum ServerError {
         /// The cause.
         source: io::Error,
     },
+    /// A thread of the server panicked, and the server ended for it.
+    Panicked {
+        /// The name of the thread.
+        thread: String,
+    },
     /// The database reported an error.
     Database(terrane::Error),
 }
@@ -65,6 +70,12 @@ impl fmt::Display for ServerError {
             }
             Self::Users { line, what } => write!(f, "file of users, line {line}: {what}"),
             Self::System { what, source } => write!(f, "cannot {what}: {source}"),
+            Self::Panicked { thread } => {
+                write!(
+                    f,
+                    "the server ended because its thread '{thread}' panicked; please report it"
+                )
+            }
             Self::Database(error) => error.fmt(f),
         }
     }

@@ -32,6 +32,25 @@ impl Pending {
     }
 }
 
+/// The reply of a command whose thread panicked.
+const PANICKED: &[u8] = b"-ERR the command panicked; please report it\r\n";
+
+/// Completes a reply when it is dropped, after a panic too.
+struct Completion {
+    reply: Arc<Mutex<Option<Vec<u8>>>>,
+    waker: Arc<Waker>,
+    done: Vec<u8>,
+}
+
+impl Drop for Completion {
+    fn drop(&mut self) {
+        let done = std::mem::take(&mut self.done);
+        *self.reply.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        // A worker that cannot be woken notices the reply after its next event.
+        let _ = self.waker.wake();
+    }
+}
+
 impl Drop for Pending {
     fn drop(&mut self) {
         self.maintenance.cancel();
@@ -56,10 +75,8 @@ impl Helpers {
         let (reply, maintenance) = (Arc::clone(&pending.reply), pending.maintenance.clone());
         let thread = std::thread::Builder::new().name("terrane-serve-long".to_owned());
         let thread = thread.spawn(move || {
-            let done = work(&maintenance);
-            *reply.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
-            // A worker that cannot be woken notices the reply after its next event.
-            let _ = waker.wake();
+            let mut completion = Completion { reply, waker, done: PANICKED.to_vec() };
+            completion.done = work(&maintenance);
         });
         threads.push(thread.ok()?);
         Some(pending)
@@ -68,7 +85,7 @@ impl Helpers {
     /// Waits for all threads. Their connections have ended, so they end soon.
     pub(crate) fn join(&self) {
         let threads = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        // A panic has left its connection without a reply, which has ended since.
+        // A panic was the reply of its connection.
         threads.into_iter().for_each(|thread| drop(thread.join()));
     }
 }

@@ -1,8 +1,10 @@
 //! A server: its listeners and threads.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use terrane::Db;
@@ -105,7 +107,7 @@ impl Server {
     /// have arrived, sends their replies, and closes all connections. The database stays open.
     ///
     /// # Errors
-    /// The system has no resources for the threads of the server.
+    /// The system has no resources for the threads of the server, or one of them panicked.
     pub fn run(self) -> Result<Report, ServerError> {
         let Self { config, listeners, metrics, handle: Handle { shared }, .. } = self;
         let failed =
@@ -122,14 +124,13 @@ impl Server {
         let sweeper = Sweeper::start(&shared).map_err(failed)?;
         let mut threads = Vec::new();
         if let Some(metrics) = metrics {
-            let (shared, thread) = (Arc::clone(&shared), std::thread::Builder::new());
-            let thread = thread.name("terrane-metrics".to_owned());
-            threads.push(thread.spawn(move || metrics.run(&shared)).map_err(failed)?);
+            let (name, shared_by_it) = ("terrane-metrics".to_owned(), Arc::clone(&shared));
+            let thread = spawn(&shared, name, move || metrics.run(&shared_by_it));
+            threads.push(thread.map_err(failed)?);
         }
         for (index, worker) in parts.into_iter().enumerate() {
             let worker = worker.with(&shared);
-            let thread = std::thread::Builder::new().name(format!("terrane-serve-{index}"));
-            match thread.spawn(move || worker.run()) {
+            match spawn(&shared, format!("terrane-serve-{index}"), move || worker.run()) {
                 Ok(thread) => threads.push(thread),
                 Err(source) => {
                     shared.end();
@@ -139,20 +140,48 @@ impl Server {
             }
         }
         acceptor.run(&shared);
+        let mut panicked = None;
         for thread in threads {
+            let name = thread.thread().name().unwrap_or_default().to_owned();
             if thread.join().is_err() {
-                let source = std::io::Error::other("a thread of the server panicked");
-                return Err(ServerError::System { what: "serve all connections", source });
+                panicked.get_or_insert(name);
             }
         }
         drop(sweeper);
         shared.helpers.join();
+        if let Some(thread) = panicked {
+            return Err(ServerError::Panicked { thread });
+        }
         let counts = &shared.counts;
         Ok(Report {
             connections: counts.connections.load(Ordering::Relaxed),
             commands: counts.commands.load(Ordering::Relaxed),
             uptime: shared.started.elapsed(),
         })
+    }
+}
+
+/// Starts a thread that ends the server if it panics, because nobody serves its connections any longer.
+fn spawn(
+    shared: &Arc<Shared>,
+    name: String,
+    work: impl FnOnce() + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let end = EndOnPanic(Arc::clone(shared));
+    std::thread::Builder::new().name(name).spawn(move || {
+        let _end = end;
+        work();
+    })
+}
+
+/// Ends the server when it is dropped by a panic.
+struct EndOnPanic(Arc<Shared>);
+
+impl Drop for EndOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.end();
+        }
     }
 }
 

@@ -1,8 +1,11 @@
 //! Starting and ending.
 
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use terrane::Options;
+use terrane::{Clock, Options, SystemClock};
+
 use terrane_server::{Config, Server, ServerError};
 
 use crate::support::{Client, TestServer, encoded};
@@ -166,4 +169,38 @@ fn requests_of_browsers_run_no_commands() {
         assert!(client.is_closed());
     }
     assert_eq!(server.client().run("get a"), "(nil)");
+}
+
+/// A clock that panics in event loops.
+#[derive(Debug, Default)]
+struct PanickingClock(AtomicBool);
+
+impl Clock for PanickingClock {
+    fn now_micros(&self) -> u64 {
+        let thread = std::thread::current();
+        let is_loop = thread.name().is_some_and(|name| name.starts_with("terrane-serve-"));
+        assert!(!is_loop || !self.0.load(Ordering::SeqCst), "the clock of this test panics");
+        SystemClock.now_micros()
+    }
+}
+
+#[test]
+fn a_panic_ends_the_server_with_an_error() {
+    let clock = Arc::new(PanickingClock::default());
+    let options = Options::new().clock(Arc::clone(&clock) as _);
+    let config = Config { workers: 2, ..Config::default() };
+    let mut server = TestServer::with(&options, config);
+    let (mut client, mut other) = (server.client(), server.client());
+    assert_eq!(client.run("set a 1 ex 100"), "OK");
+    assert_eq!(other.run("ping"), "PONG");
+    clock.0.store(true, Ordering::SeqCst);
+    client.send_command(&["get", "a"]);
+    assert!(client.is_closed());
+    // The other event loop has not panicked, and ends, too.
+    let error = server.wait().unwrap_err();
+    assert!(matches!(error, ServerError::Panicked { .. }), "{error}");
+    assert!(error.to_string().contains("'terrane-serve-"), "{error}");
+    assert!(other.is_closed());
+    clock.0.store(false, Ordering::SeqCst);
+    assert_eq!(server.db.get("a").unwrap().unwrap(), "1");
 }

@@ -48,7 +48,12 @@ impl TestServer {
     /// Ends the server, and returns what it did.
     pub(crate) fn end(&mut self) -> Report {
         self.handle.end();
-        self.thread.take().unwrap().join().unwrap().unwrap()
+        self.wait().unwrap()
+    }
+
+    /// Waits until the server has ended.
+    pub(crate) fn wait(&mut self) -> Result<Report, ServerError> {
+        self.thread.take().unwrap().join().unwrap()
     }
 }
 
