@@ -19,6 +19,8 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// The path of a Unix socket.
     pub unix_socket: Option<PathBuf>,
+    /// The permissions of the Unix socket; `0o770` also lets the group of the process use it.
+    pub unix_socket_mode: u32,
     /// The address of metrics and health over HTTP.
     pub metrics: Option<SocketAddr>,
     /// The threads that serve connections; 0 for one per core, at most four.
@@ -42,6 +44,7 @@ impl Default for Config {
         Self {
             listen: Vec::new(),
             unix_socket: None,
+            unix_socket_mode: 0o700,
             metrics: None,
             workers: 0,
             databases: 16,

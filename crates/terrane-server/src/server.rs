@@ -66,7 +66,7 @@ impl Server {
         }
         #[cfg(unix)]
         if let Some(path) = &config.unix_socket {
-            listeners.push(Listener::unix(path)?);
+            listeners.push(Listener::unix(path, config.unix_socket_mode)?);
         }
         if listeners.is_empty() {
             return Err(ServerError::NoAddress);

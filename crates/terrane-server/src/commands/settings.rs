@@ -72,6 +72,7 @@ fn all(shared: &Shared) -> Vec<(&'static str, String)> {
         ("slowlog-max-len", settings.slow_log_len.load(Ordering::Relaxed).to_string()),
         ("timeout", settings.idle_seconds.load(Ordering::Relaxed).to_string()),
         ("unixsocket", socket),
+        ("unixsocketperm", format!("{:o}", config.unix_socket_mode)),
     ]
 }
 

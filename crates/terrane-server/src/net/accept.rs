@@ -41,10 +41,10 @@ impl Listener {
         TcpListener::bind(address).map(Self::Tcp).map_err(failed)
     }
 
-    /// Listens on a Unix socket that only the user of this process may use.
+    /// Listens on a Unix socket that nobody else than `mode` says may use.
     #[cfg(unix)]
-    pub(crate) fn unix(path: &Path) -> Result<Self, ServerError> {
-        use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+    pub(crate) fn unix(path: &Path, mode: u32) -> Result<Self, ServerError> {
+        use std::os::unix::fs::FileTypeExt;
         let failed = |source| ServerError::Listen { address: path.display().to_string(), source };
         if let Ok(metadata) = std::fs::symlink_metadata(path) {
             if !metadata.file_type().is_socket() {
@@ -53,12 +53,8 @@ impl Listener {
             if std::os::unix::net::UnixStream::connect(path).is_ok() {
                 return Err(failed(io::ErrorKind::AddrInUse.into()));
             }
-            // An earlier server has left it behind.
-            std::fs::remove_file(path).map_err(failed)?;
         }
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        let permissions = std::fs::Permissions::from_mode(0o700);
-        std::fs::set_permissions(path, permissions).map_err(failed)?;
+        let listener = bind_privately(path, mode).map_err(failed)?;
         Ok(Self::Unix(listener, path.to_owned()))
     }
 
@@ -101,6 +97,32 @@ impl Listener {
             }
         }
     }
+}
+
+/// Creates a socket in a directory that only this user may enter, and moves it to its place once it has its
+/// mode, so that nobody connects before. It replaces a socket that an earlier server has left behind.
+#[cfg(unix)]
+fn bind_privately(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    // Short, because the path of a socket has about a hundred bytes at most.
+    let private = path.with_file_name(format!(".{:x}", std::process::id()));
+    let socket = private.join("s");
+    // Only a process that was killed at this point has left them behind.
+    let remove = || {
+        let _ = std::fs::remove_file(&socket);
+        let _ = std::fs::remove_dir(&private);
+    };
+    remove();
+    std::fs::DirBuilder::new().mode(0o700).create(&private)?;
+    let bind = || {
+        let listener = UnixListener::bind(&socket)?;
+        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(mode))?;
+        std::fs::rename(&socket, path)?;
+        Ok(listener)
+    };
+    let listener = bind();
+    remove();
+    listener
 }
 
 #[cfg(unix)]

@@ -79,6 +79,30 @@ fn a_unix_socket_replaces_one_that_was_left_behind() {
     assert!(matches!(error, ServerError::NotASocket { .. }), "{error}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_unix_socket_has_its_mode_and_leaves_no_other_files() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    for mode in [0o700, 0o770] {
+        let path = dir.path().join("socket");
+        let config =
+            Config { unix_socket: Some(path.clone()), unix_socket_mode: mode, ..Config::default() };
+        let server = TestServer::with(&Options::new(), config);
+        let metadata = std::fs::metadata(&path).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o777, mode);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        drop(server);
+    }
+    // A directory that cannot be written to.
+    let config = Config { unix_socket: Some(dir.path().join("no/socket")), ..Config::default() };
+    let db = Options::new().open(dir.path().join("db")).unwrap();
+    assert!(matches!(Server::bind(db, config), Err(ServerError::Listen { .. })));
+}
+
+const ALL_KEYSPACES: &str =
+    "-NOPERM this command shows all keyspaces, and this user may not use all of them";
+
 #[test]
 fn users_have_passwords_and_rights() {
     let users = "app s3cret write:*\nreport pa55 read:default,db2\ndefault pw write:default";

@@ -27,6 +27,11 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "PATH")]
     unix_socket: Option<PathBuf>,
 
+    /// The permissions of the Unix socket, in octal; 770 lets the group of the process use it
+    #[arg(long, value_name = "MODE", default_value = "700", requires = "unix_socket",
+          value_parser = file_mode)]
+    unix_socket_mode: u32,
+
     /// Answer HTTP requests for /metrics, in the OpenMetrics format, and /health at this address
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
@@ -96,6 +101,12 @@ pub(crate) struct ServeArguments {
     slow_client_timeout: Duration,
 }
 
+/// Parses the permissions of a file.
+fn file_mode(text: &str) -> Result<u32, &'static str> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
+    mode.ok_or("expected three octal digits, such as 700 or 770")
+}
+
 impl ServeArguments {
     /// Returns the path of the Unix socket.
     pub(super) fn unix_socket(&self) -> Option<&Path> {
@@ -111,6 +122,7 @@ impl ServeArguments {
         Ok(Config {
             listen,
             unix_socket: self.unix_socket.clone(),
+            unix_socket_mode: self.unix_socket_mode,
             metrics: self.metrics,
             workers: self.workers.unwrap_or(0),
             databases: self.databases,
