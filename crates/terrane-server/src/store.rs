@@ -12,6 +12,7 @@
 //! | `locks` | locks of keys, and watched keys |
 //! | `cursors` | the positions of `SCAN` |
 //! | `durable` | which writes a sync has to cover |
+//! | `type_changes` | keys that change their type while a command looks for them |
 
 mod changes;
 mod cursors;
@@ -23,6 +24,7 @@ mod hashes;
 mod keys;
 mod locks;
 mod sweep;
+mod type_changes;
 
 use terrane::{Keyspace, Result, Transaction, TransactionOptions, Value, WriteBatch, WriteOptions};
 
@@ -85,6 +87,7 @@ impl<'a> Store<'a> {
     /// Commits the transaction.
     pub(crate) fn commit(&mut self) -> Result<()> {
         self.unsynced.note_write();
+        let _change = self.databases.type_changes.begin();
         self.transaction.take().map_or(Ok(()), Transaction::commit)
     }
 
@@ -112,18 +115,50 @@ impl<'a> Store<'a> {
         self.databases.db().write_with(&batch, self.options())
     }
 
+    /// Looks for a value of any type. A command that holds no locks looks again if it found nothing while a
+    /// write that changes the type of a key was running.
+    #[inline]
+    fn look<T, E>(
+        &self,
+        key: &[u8],
+        look: impl Fn() -> Result<Option<T>, E>,
+    ) -> Result<Option<T>, E> {
+        let ended = self.databases.type_changes.ended();
+        let found = look()?;
+        if found.is_some() || self.databases.type_changes.are_over(ended) {
+            return Ok(found);
+        }
+        self.look_locked(key, look)
+    }
+
+    #[cold]
+    fn look_locked<T, E>(
+        &self,
+        key: &[u8],
+        look: impl Fn() -> Result<Option<T>, E>,
+    ) -> Result<Option<T>, E> {
+        // The keys of a command that writes are locked already. A transaction sees one moment.
+        if self.transaction.is_some() || !self.held.is_none() {
+            return Ok(None);
+        }
+        let _held = self.locks.hold(key);
+        look()
+    }
+
     /// Returns the string of a key; fails if the key has a value of another type.
     #[inline]
     pub(crate) fn get(&self, db: usize, key: &[u8]) -> Result<Option<Value>, Fault> {
-        let found = match (self.databases.existing(db), &self.transaction) {
-            (None, _) => None,
-            (Some(keyspace), None) => keyspace.get(key)?,
-            (Some(keyspace), Some(transaction)) => transaction.get_in(keyspace, key)?,
-        };
-        match found {
-            None if self.header(db, key)?.is_some() => Err(Fault::WrongType),
-            found => Ok(found),
-        }
+        self.look(key, || {
+            let found = match (self.databases.existing(db), &self.transaction) {
+                (None, _) => None,
+                (Some(keyspace), None) => keyspace.get(key)?,
+                (Some(keyspace), Some(transaction)) => transaction.get_in(keyspace, key)?,
+            };
+            match found {
+                None if self.header(db, key)?.is_some() => Err(Fault::WrongType),
+                found => Ok(found),
+            }
+        })
     }
 
     /// Returns the string of a key, and when it ends; fails if the key has a value of another type.
@@ -132,10 +167,10 @@ impl<'a> Store<'a> {
         db: usize,
         key: &[u8],
     ) -> Result<Option<ValueWithEnd>, Fault> {
-        match self.string_with_end(db, key)? {
+        self.look(key, || match self.string_with_end(db, key)? {
             None if self.header(db, key)?.is_some() => Err(Fault::WrongType),
             found => Ok(found),
-        }
+        })
     }
 
     fn string_with_end(&self, db: usize, key: &[u8]) -> Result<Option<ValueWithEnd>> {
@@ -188,6 +223,12 @@ impl<'a> Store<'a> {
 
     /// Returns whether a key has a value.
     pub(crate) fn contains(&self, db: usize, key: &[u8]) -> Result<bool> {
+        let found = self.look(key, || Ok(self.contains_locked(db, key)?.then_some(())));
+        found.map(|found| found.is_some())
+    }
+
+    /// Returns whether a key, which is locked, has a value.
+    pub(crate) fn contains_locked(&self, db: usize, key: &[u8]) -> Result<bool> {
         Ok(self.contains_string(db, key)? || self.header(db, key)?.is_some())
     }
 
@@ -251,6 +292,7 @@ impl<'a> Store<'a> {
             }
             strings.push((key, value));
         }
+        let _change = (!headers.is_empty()).then(|| self.databases.type_changes.begin());
         self.change(|changes| {
             for (key, header) in &headers {
                 if let Some(hashes) = hashes {

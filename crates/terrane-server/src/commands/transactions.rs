@@ -77,7 +77,7 @@ fn watch(call: &mut Call<'_, '_>) -> Outcome {
             return Err("ERR the watched keys have more than 1 MiB".into());
         }
         let (store, flag) = (&*call.store, &watch.is_changed);
-        let exists = call.shared.locks.watch(db, key, flag, || store.contains(db, key));
+        let exists = call.shared.locks.watch(db, key, flag, || store.contains_locked(db, key));
         // Registered first, so that the watch ends even if the lookup failed.
         watch.bytes += key.len() + 64;
         watch.keys.insert(id, *exists.as_ref().unwrap_or(&false));

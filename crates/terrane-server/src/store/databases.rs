@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use terrane::{Db, Keyspace, KeyspaceOptions, Result};
 
 use super::hash_layout::{all_fields, generation_of_field, header_range};
+use super::type_changes::TypeChanges;
 
 /// The keyspace of database 0.
 const DEFAULT: &str = "default";
@@ -24,6 +25,7 @@ pub(crate) struct Databases {
     names: Vec<String>,
     keyspaces: Vec<OnceLock<Keyspace>>,
     hashes: Vec<OnceLock<Hashes>>,
+    pub(super) type_changes: TypeChanges,
 }
 
 /// The hashes of a database.
@@ -61,6 +63,7 @@ impl Databases {
         let databases = Self {
             keyspaces: names.iter().map(|_| OnceLock::new()).collect(),
             hashes: names.iter().map(|_| OnceLock::new()).collect(),
+            type_changes: TypeChanges::default(),
             names,
             db,
         };

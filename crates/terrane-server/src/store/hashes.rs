@@ -33,10 +33,10 @@ impl Store<'_> {
 
     /// Returns the hash of a key; fails if the key has a value of another type.
     pub(crate) fn hash(&self, db: usize, key: &[u8]) -> Result<Option<Header>, Fault> {
-        match self.header(db, key)? {
+        self.look(key, || match self.header(db, key)? {
             None if self.contains_string(db, key)? => Err(Fault::WrongType),
             found => Ok(found),
-        }
+        })
     }
 
     /// Reads fields of a hash. `read` returns `None` if it found none.
@@ -201,6 +201,7 @@ impl Store<'_> {
         let keyspace = self.databases.for_write(db)?;
         let Some(hashes) = self.databases.hashes(db) else { return Ok(()) };
         self.locks.touch(&mut self.held, db, key);
+        let _change = self.databases.type_changes.begin();
         self.change(|changes| {
             changes.delete_hash(hashes, key, header)?;
             match string {
@@ -238,10 +239,10 @@ pub(crate) enum Source {
 impl Store<'_> {
     /// Returns the value of a key, of any type.
     pub(crate) fn find(&self, db: usize, key: &[u8]) -> Result<Option<Found>> {
-        if let Some(value) = self.string_with_end(db, key)? {
-            return Ok(Some(Found::String(value)));
-        }
-        Ok(self.header(db, key)?.map(Found::Hash))
+        self.look(key, || match self.string_with_end(db, key)? {
+            Some(value) => Ok(Some(Found::String(value))),
+            None => Ok(self.header(db, key)?.map(Found::Hash)),
+        })
     }
 
     /// Changes when a value ends.
@@ -285,6 +286,7 @@ impl Store<'_> {
             _ => None,
         };
         let (databases, is_hash) = (self.databases, matches!(found, Found::Hash(_)));
+        let _change = databases.type_changes.begin();
         let target_hashes = match is_hash {
             true => Some(databases.hashes_for_write(to.0)?),
             false => databases.hashes(to.0),

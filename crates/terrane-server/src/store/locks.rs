@@ -46,6 +46,13 @@ enum Shards<'a> {
     Many(Vec<(usize, MutexGuard<'a, Watches>)>),
 }
 
+impl Held<'_> {
+    /// Returns whether these are no locks.
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self.0, Shards::None)
+    }
+}
+
 impl KeyLocks {
     pub(crate) fn new() -> Self {
         Self {

@@ -1,5 +1,6 @@
 //! Hashes: every command, beside strings, in transactions, and what is stored of them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use terrane::{KeyspaceOptions, Options};
@@ -451,6 +452,36 @@ fn nothing_is_left_of_hashes_that_were_removed_or_ended() {
     }
     assert_eq!(client.run("hgetall stays"), "[z 3]");
     assert_eq!(client.run("dbsize"), "2");
+}
+
+#[test]
+fn a_key_that_changes_its_type_is_never_missing() {
+    let server = TestServer::start();
+    let is_over = AtomicBool::new(false);
+    server.client().run("set k string");
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = ["get k", "exists k", "hget k f", "type k"]
+            .into_iter()
+            .map(|command| {
+                let (server, is_over) = (&server, &is_over);
+                scope.spawn(move || {
+                    let mut client = server.client();
+                    while !is_over.load(Ordering::SeqCst) {
+                        let found = client.run(command);
+                        assert!(!["(nil)", "0", "none"].contains(&&*found), "{command}: {found}");
+                    }
+                })
+            })
+            .collect();
+        let mut writer = server.client();
+        for _ in 0..700 {
+            writer.run("hset h f value");
+            assert_eq!(writer.run("rename h k"), "OK");
+            assert_eq!(writer.run("set k string"), "OK");
+        }
+        is_over.store(true, Ordering::SeqCst);
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+    });
 }
 
 #[test]
