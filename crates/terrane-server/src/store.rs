@@ -335,7 +335,8 @@ impl<'a> Store<'a> {
         let databases = self.databases;
         let dbs: Vec<usize> = dbs.collect();
         for db in &dbs {
-            self.locks.touch_database(&mut self.held, *db);
+            // As in Redis, a key that is missing does not change.
+            self.locks.touch_database(&self.held, *db, |key| self.contains_locked(*db, key))?;
         }
         self.change(|changes| {
             dbs.iter()

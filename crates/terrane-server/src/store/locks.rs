@@ -112,15 +112,23 @@ impl KeyLocks {
         flags.into_iter().flatten().for_each(|flag| flag.store(true, Ordering::SeqCst));
     }
 
-    /// Notifies the clients that watch any key of a database, all of which are locked.
-    pub(crate) fn touch_database(&self, held: &mut Held<'_>, db: usize) {
+    /// Notifies the clients that watch a key of a database that `exists`. All keys are locked.
+    pub(crate) fn touch_database<E>(
+        &self,
+        held: &Held<'_>,
+        db: usize,
+        exists: impl Fn(&[u8]) -> Result<bool, E>,
+    ) -> Result<(), E> {
         if self.watches.load(Ordering::Relaxed) == 0 {
-            return;
+            return Ok(());
         }
-        let Shards::Many(shards) = &held.0 else { return };
-        let watches = shards.iter().flat_map(|(_, watches)| &watches.0);
-        let flags = watches.filter(|((of, _), _)| *of == db).flat_map(|(_, flags)| flags);
-        flags.for_each(|flag| flag.store(true, Ordering::SeqCst));
+        let Shards::Many(shards) = &held.0 else { return Ok(()) };
+        for ((of, key), flags) in shards.iter().flat_map(|(_, watches)| &watches.0) {
+            if *of == db && exists(key)? {
+                flags.iter().for_each(|flag| flag.store(true, Ordering::SeqCst));
+            }
+        }
+        Ok(())
     }
 
     /// Sets `flag` from now on when a command changes the key, until [`Self::unwatch`]. `first` runs with
@@ -165,11 +173,15 @@ mod tests {
         locks.watch(1, b"a", &flag, || ());
         locks.touch(&mut locks.hold(b"a"), 0, b"a");
         locks.touch(&mut locks.hold(b"b"), 1, b"b");
-        locks.touch_database(&mut locks.hold_everything(), 0);
+        let touch = |db, exists| {
+            locks.touch_database(&locks.hold_everything(), db, |_| Ok::<_, ()>(exists)).unwrap();
+        };
+        touch(0, true);
+        touch(1, false);
         assert!(!flag.load(Ordering::SeqCst));
         locks.touch(&mut locks.hold_all([&b"b"[..], b"a", b"a"].into_iter()), 1, b"a");
         assert!(flag.swap(false, Ordering::SeqCst));
-        locks.touch_database(&mut locks.hold_everything(), 1);
+        touch(1, true);
         assert!(flag.swap(false, Ordering::SeqCst));
         locks.unwatch(1, b"a", &flag);
         locks.touch(&mut locks.hold(b"a"), 1, b"a");

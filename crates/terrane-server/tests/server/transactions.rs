@@ -64,7 +64,9 @@ fn a_watched_key_that_changes_fails_exec() {
         ("k", "mset a 1 k 2", true),
         ("k", "rename k l", true),
         ("k", "set k 1", true),
-        ("k", "flushall", true),
+        ("missing", "flushdb", false),
+        ("k", "set k 1", true),
+        ("missing k", "flushall", true),
         ("ending", "ping", true),
     ] {
         client.run("set ending 1 px 30");
