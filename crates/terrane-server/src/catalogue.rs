@@ -51,6 +51,9 @@ pub(crate) const SECRET: u16 = 1 << 8;
 /// May make a value longer.
 pub(crate) const GROWS: u16 = 1 << 9;
 
+/// Shows the state of the server or the engine, and no keys or values.
+pub(crate) const STATE: u16 = 1 << 10;
+
 /// The flags as `COMMAND` reports them.
 const FLAG_NAMES: [(u16, &str); 8] = [
     (WRITE, "write"),

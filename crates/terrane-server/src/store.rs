@@ -345,8 +345,16 @@ impl<'a> Store<'a> {
         })
     }
 
-    /// Returns whether the command has written.
-    pub(crate) fn has_written(&self) -> bool {
-        self.unsynced.has_written()
+    /// Called if the answer of the command shows what is stored.
+    #[inline]
+    pub(crate) fn note_read(&self) {
+        self.unsynced.note_read();
+    }
+
+    /// Returns whether the answer of the command depends on a sync, because it wrote or may have read what is
+    /// not durable.
+    #[inline]
+    pub(crate) fn depends_on_sync(&self, durable: &Durable) -> bool {
+        self.unsynced.has_written() || (self.unsynced.has_read() && durable.is_exposed())
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::call::{Call, CommandError, LookupCounts, Outcome};
 use crate::catalogue::{
-    ADMIN, ALL_KEYS, CommandInfo, IMMEDIATE, NO_AUTH, NO_MULTI, READ, SECRET, WRITE,
+    ADMIN, ALL_KEYS, CommandInfo, IMMEDIATE, NO_AUTH, NO_MULTI, READ, SECRET, STATE, WRITE,
 };
 use crate::latency;
 use crate::protocol::{Arguments, Reply};
@@ -65,7 +65,7 @@ impl Work {
 }
 
 /// Runs a request, and writes its reply at the end of `out`. Returns whether the reply depends on a
-/// write, and is to be replaced by an error if the write does not become durable.
+/// write of this or another command, and is to be replaced by an error if that does not become durable.
 pub(crate) fn run_request(
     shared: &Shared,
     session: &mut Session,
@@ -95,7 +95,7 @@ pub(crate) fn run_request(
         }
         shared.note_pause(latency::COMMAND, took);
     }
-    let has_written = store.has_written();
+    let depends_on_sync = store.depends_on_sync(&shared.durable);
     drop(store);
     match session.replies {
         ReplyMode::On => {}
@@ -109,7 +109,7 @@ pub(crate) fn run_request(
             session.replies = ReplyMode::On;
         }
     }
-    has_written
+    depends_on_sync
 }
 
 #[cold]
@@ -152,11 +152,20 @@ fn request<'a>(
         session.client.queued.store(queued, Ordering::Relaxed);
         return (None, outcome);
     }
+    note_read(store, info);
     store.held = locks(shared, info, arguments);
     let mut call = Call { arguments, reply, session, store, shared, counts: &mut work.lookups };
     let outcome = (info.run)(&mut call);
     store.held = Held::default();
     (Some(info), outcome)
+}
+
+/// Notes a command whose answer shows what is stored; also the answer of a write may.
+#[inline]
+pub(super) fn note_read(store: &Store<'_>, info: &CommandInfo) {
+    if info.has(READ | WRITE) && !info.has(STATE) {
+        store.note_read();
+    }
 }
 
 /// Returns whether a name is the first word of a request of HTTP or of its header. A page in a browser on this

@@ -5,17 +5,24 @@ mod range;
 mod tree;
 
 use crate::call::{Call, Outcome};
-use crate::catalogue::{ADMIN, Family, NO_KEYS, NO_MULTI, ONE_KEY, READ, command};
+use crate::catalogue::{ADMIN, Family, NO_KEYS, NO_MULTI, ONE_KEY, READ, STATE, command};
 
 pub(super) const FAMILY: Family = Family {
     group: "terrane",
     commands: &[
         command("terrane.help", 1, 0, NO_KEYS, "Lists the commands of this group.", help),
-        command("terrane.tree", 1, READ, NO_KEYS, "Draws the levels of the database.", tree::tree),
+        command(
+            "terrane.tree",
+            1,
+            STATE | READ,
+            NO_KEYS,
+            "Draws the levels of the database.",
+            tree::tree,
+        ),
         command(
             "terrane.stats",
             -1,
-            READ,
+            STATE | READ,
             NO_KEYS,
             "Returns statistics of the engine.",
             tree::stats,
@@ -23,7 +30,7 @@ pub(super) const FAMILY: Family = Family {
         command(
             "terrane.events",
             -1,
-            READ,
+            STATE | READ,
             NO_KEYS,
             "Returns the last flushes and compactions.",
             tree::events,
@@ -31,7 +38,7 @@ pub(super) const FAMILY: Family = Family {
         command(
             "terrane.design",
             -1,
-            READ | NO_MULTI,
+            STATE | READ | NO_MULTI,
             NO_KEYS,
             "Returns or changes the design.",
             tree::design,
@@ -55,7 +62,7 @@ pub(super) const FAMILY: Family = Family {
         command(
             "terrane.compact",
             -1,
-            ADMIN | READ | NO_MULTI,
+            ADMIN | STATE | READ | NO_MULTI,
             NO_KEYS,
             "Compacts the database, and waits.",
             maintenance::compact,

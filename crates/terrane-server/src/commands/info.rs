@@ -7,12 +7,19 @@ use terrane::policy::Admission;
 
 use super::connection::REDIS_VERSION;
 use crate::call::{Call, Outcome};
-use crate::catalogue::{Family, NO_KEYS, READ, command};
+use crate::catalogue::{Family, NO_KEYS, READ, STATE, command};
 use crate::shared::Shared;
 
 pub(super) const FAMILY: Family = Family {
     group: "server",
-    commands: &[command("info", -1, READ, NO_KEYS, "Returns the state of the server.", info)],
+    commands: &[command(
+        "info",
+        -1,
+        STATE | READ,
+        NO_KEYS,
+        "Returns the state of the server.",
+        info,
+    )],
 };
 
 type Section = fn(&Shared, &mut String) -> std::fmt::Result;

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::call::{Call, NOT_AN_INTEGER, Outcome, SYNTAX};
-use crate::catalogue::{ADMIN, FAST, Family, NO_KEYS, NO_MULTI, READ, command};
+use crate::catalogue::{ADMIN, FAST, Family, NO_KEYS, NO_MULTI, READ, STATE, command};
 use crate::session::Next;
 use crate::time::now_micros;
 
@@ -41,7 +41,7 @@ pub(super) const FAMILY: Family = Family {
         command(
             "role",
             1,
-            READ | FAST,
+            STATE | READ | FAST,
             NO_KEYS,
             "Returns that the server is a master without replicas.",
             role,

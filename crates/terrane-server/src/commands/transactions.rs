@@ -181,6 +181,7 @@ fn run(call: &mut Call<'_, '_>, command: &OwnedArguments) -> Outcome {
     let info = info.ok_or("ERR a queued command is unknown")?;
     let before = call.reply.position();
     // Checked again, because SELECT may have changed the database since.
+    super::dispatch::note_read(call.store, info);
     let outcome = super::dispatch::check_user(call.shared, call.session, info).and_then(|()| {
         let mut inner = Call {
             arguments,

@@ -4,8 +4,8 @@
 //! arrived, and appends their replies to the buffer of the iteration. Then it makes the writes of all of
 //! them durable with one sync, if the durability demands one, and sends the replies.
 //!
-//! 1. A reply is sent after its write has the durability of the server. If the sync fails, the replies of
-//!    the iteration's writes become errors.
+//! 1. A reply is sent after its write has the durability of the server, and that of every write that it may
+//!    show. If the sync fails, these replies become errors.
 //! 2. A connection runs a bounded number of commands per iteration, so that the others do not wait for it.
 //! 3. A connection without an incomplete request and waiting replies has no buffers.
 
@@ -84,7 +84,7 @@ pub(crate) struct Worker {
     out: Vec<u8>,
     /// The replies of the iteration by connection.
     replies: Vec<Replies>,
-    /// Where `out` has replies of writes that are not durable yet.
+    /// Where `out` has replies that depend on writes that are not durable yet.
     unsynced: Vec<(usize, usize)>,
     work: Work,
     bytes_in: u64,
@@ -274,12 +274,13 @@ impl Worker {
         }
     }
 
-    /// Replaces the replies of writes that did not become durable by an error.
+    /// Replaces the replies that depend on writes that did not become durable by an error.
     #[cold]
     fn replace_unsynced(&mut self, error: &terrane::Error) {
         let text = error.to_string().replace(['\r', '\n'], " ");
-        let line =
-            format!("-MISCONF the write may be lost, because it could not be synced: {text}\r\n");
+        let line = format!(
+            "-MISCONF what was written or read may be lost, because it could not be synced: {text}\r\n"
+        );
         let out = std::mem::take(&mut self.out);
         let mut unsynced = self.unsynced.drain(..).peekable();
         for replies in &mut self.replies {

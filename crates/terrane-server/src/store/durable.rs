@@ -6,6 +6,8 @@
 //!
 //! 1. A worker sets its flag before its first write of an iteration, and clears it after a sync that
 //!    succeeded. So a reader that has seen a write finds the flag set, or the write is durable.
+//! 2. After a sync that failed, the flag stays set, so that every later answer that may show the lost write is
+//!    an error, until the database is opened again.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +36,12 @@ impl Durable {
     /// Returns the writes of a command of a worker.
     pub(crate) fn unsynced(&self, worker: usize) -> Unsynced<'_> {
         let flag = self.flags.get(worker).filter(|_| self.is_synced).map(|flag| &flag.0);
-        Unsynced { flag, has_written: Cell::new(false) }
+        Unsynced { flag, has_written: Cell::new(false), has_read: Cell::new(false) }
+    }
+
+    /// Returns whether what a command has read up to now may be lost, because a sync has to cover it.
+    pub(crate) fn is_exposed(&self) -> bool {
+        self.is_synced && self.flags.iter().any(|flag| flag.0.load(Ordering::SeqCst))
     }
 
     /// Returns whether a worker has written what is not durable yet.
@@ -44,7 +51,7 @@ impl Durable {
 
     /// Makes what a worker has written and read durable, if the durability demands it.
     pub(crate) fn sync(&self, db: &Db, worker: usize) -> Result<()> {
-        if !self.is_synced || !self.flags.iter().any(|flag| flag.0.load(Ordering::SeqCst)) {
+        if !self.is_exposed() {
             return Ok(());
         }
         db.sync()?;
@@ -60,6 +67,7 @@ impl Durable {
 pub(crate) struct Unsynced<'a> {
     flag: Option<&'a AtomicBool>,
     has_written: Cell<bool>,
+    has_read: Cell<bool>,
 }
 
 impl Unsynced<'_> {
@@ -74,6 +82,16 @@ impl Unsynced<'_> {
 
     pub(crate) fn has_written(&self) -> bool {
         self.has_written.get()
+    }
+
+    /// Called if the answer of a command shows what is stored.
+    #[inline]
+    pub(crate) fn note_read(&self) {
+        self.has_read.set(true);
+    }
+
+    pub(crate) fn has_read(&self) -> bool {
+        self.has_read.get()
     }
 
     /// Returns the durability of writes; `None` for that of the database.

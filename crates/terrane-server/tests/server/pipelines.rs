@@ -102,7 +102,7 @@ fn writes_without_replies_are_synced_and_change_no_reply_of_others() {
         is_permanent: true,
         error: std::io::ErrorKind::Other,
     }));
-    other.send(b"ping\r\nset b 1\r\nget a\r\n");
+    other.send(b"ping\r\nset b 1\r\necho 10\r\n");
     assert_eq!(other.reply(), "PONG");
     assert!(other.reply().starts_with("-MISCONF"));
     assert_eq!(other.reply(), "10");

@@ -41,6 +41,10 @@ impl Worker {
         let start = self.out.len();
         if let Some(reply) = connection.paused_reply.take() {
             self.out.extend_from_slice(&reply);
+            // It may show what another command has written meanwhile.
+            if self.shared.durable.is_exposed() && self.out.len() > start {
+                self.unsynced.push((start, self.out.len()));
+            }
         }
         let served = self.read_and_run(index, &mut connection);
         let is_kept = match served {
@@ -187,9 +191,9 @@ impl Worker {
             let start_of_reply = self.out.len();
             if !arguments.is_empty() {
                 let (shared, out) = (&*self.shared, &mut self.out);
-                let has_written = run_request(shared, session, arguments, out, &mut self.work);
+                let depends_on_sync = run_request(shared, session, arguments, out, &mut self.work);
                 // A client may have turned replies off.
-                if has_written && self.out.len() > start_of_reply {
+                if depends_on_sync && self.out.len() > start_of_reply {
                     self.unsynced.push((start_of_reply, self.out.len()));
                 }
             }
