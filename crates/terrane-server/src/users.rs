@@ -75,6 +75,10 @@ impl User {
         self.may_write && self.keyspaces.is_none()
     }
 
+    pub(crate) fn may_use_all(&self) -> bool {
+        self.keyspaces.is_none()
+    }
+
     pub(crate) fn may_use(&self, keyspace: &str) -> bool {
         self.keyspaces.as_ref().is_none_or(|names| names.iter().any(|name| name == keyspace))
     }

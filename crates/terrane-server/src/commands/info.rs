@@ -9,6 +9,7 @@ use super::connection::REDIS_VERSION;
 use crate::call::{Call, Outcome};
 use crate::catalogue::{Family, NO_KEYS, READ, STATE, command};
 use crate::shared::Shared;
+use crate::users::User;
 
 pub(super) const FAMILY: Family = Family {
     group: "server",
@@ -22,7 +23,8 @@ pub(super) const FAMILY: Family = Family {
     )],
 };
 
-type Section = fn(&Shared, &mut String) -> std::fmt::Result;
+/// Writes a section, for a user if there are users.
+type Section = fn(&Shared, Option<&User>, &mut String) -> std::fmt::Result;
 
 const SECTIONS: [(&str, Section); 10] = [
     ("Server", server),
@@ -47,7 +49,7 @@ fn info(call: &mut Call<'_, '_>) -> Outcome {
             let separator = if text.is_empty() { "" } else { "\r\n" };
             // Writing to a string does not fail.
             let _ = write!(text, "{separator}# {name}\r\n");
-            let _ = section(call.shared, &mut text);
+            let _ = section(call.shared, call.session.user.as_deref(), &mut text);
         }
     }
     call.reply.verbatim(&text);
@@ -58,7 +60,7 @@ fn line(out: &mut String, name: &str, value: impl std::fmt::Display) -> std::fmt
     write!(out, "{name}:{value}\r\n")
 }
 
-fn server(shared: &Shared, out: &mut String) -> std::fmt::Result {
+fn server(shared: &Shared, _: Option<&User>, out: &mut String) -> std::fmt::Result {
     let uptime = shared.started.elapsed().as_secs();
     line(out, "redis_version", REDIS_VERSION)?;
     line(out, "terrane_version", env!("CARGO_PKG_VERSION"))?;
@@ -74,13 +76,13 @@ fn server(shared: &Shared, out: &mut String) -> std::fmt::Result {
     line(out, "directory", shared.databases.db().path().display())
 }
 
-fn clients(shared: &Shared, out: &mut String) -> std::fmt::Result {
+fn clients(shared: &Shared, _: Option<&User>, out: &mut String) -> std::fmt::Result {
     line(out, "connected_clients", shared.clients.len())?;
     line(out, "maxclients", shared.settings.connections.load(Ordering::Relaxed))?;
     line(out, "blocked_clients", 0)
 }
 
-fn memory(shared: &Shared, out: &mut String) -> std::fmt::Result {
+fn memory(shared: &Shared, _: Option<&User>, out: &mut String) -> std::fmt::Result {
     let stats = shared.databases.db().stats();
     line(out, "used_memory", stats.memory.total_bytes())?;
     line(out, "client_buffers", shared.buffered.load(Ordering::Relaxed))?;
@@ -88,14 +90,14 @@ fn memory(shared: &Shared, out: &mut String) -> std::fmt::Result {
     line(out, "maxmemory_policy", "noeviction")
 }
 
-fn persistence(shared: &Shared, out: &mut String) -> std::fmt::Result {
+fn persistence(shared: &Shared, _: Option<&User>, out: &mut String) -> std::fmt::Result {
     line(out, "loading", 0)?;
     line(out, "rdb_last_save_time", shared.counts.last_save_seconds.load(Ordering::Relaxed))?;
     line(out, "aof_enabled", u8::from(shared.durability != terrane::Durability::None))?;
     line(out, "durability", shared.durability)
 }
 
-fn stats(shared: &Shared, out: &mut String) -> std::fmt::Result {
+fn stats(shared: &Shared, _: Option<&User>, out: &mut String) -> std::fmt::Result {
     let counts = &shared.counts;
     for (name, count) in [
         ("total_connections_received", &counts.connections),
@@ -113,29 +115,34 @@ fn stats(shared: &Shared, out: &mut String) -> std::fmt::Result {
     line(out, "slowlog_len", shared.slow_log.len())
 }
 
-fn replication(_: &Shared, out: &mut String) -> std::fmt::Result {
+fn replication(_: &Shared, _: Option<&User>, out: &mut String) -> std::fmt::Result {
     line(out, "role", "master")?;
     line(out, "connected_slaves", 0)
 }
 
-fn cluster(_: &Shared, out: &mut String) -> std::fmt::Result {
+fn cluster(_: &Shared, _: Option<&User>, out: &mut String) -> std::fmt::Result {
     line(out, "cluster_enabled", 0)
 }
 
 #[cfg(unix)]
-fn cpu(_: &Shared, out: &mut String) -> std::fmt::Result {
+fn cpu(_: &Shared, _: Option<&User>, out: &mut String) -> std::fmt::Result {
     use rustix::time::{ClockId, clock_gettime};
     let used = clock_gettime(ClockId::ProcessCPUTime);
     line(out, "used_cpu", format_args!("{}.{:06}", used.tv_sec, used.tv_nsec / 1000))
 }
 
 #[cfg(not(unix))]
-fn cpu(_: &Shared, _: &mut String) -> std::fmt::Result {
+fn cpu(_: &Shared, _: Option<&User>, _: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
+/// Returns whether a user may see the keyspace of a database.
+fn is_visible(shared: &Shared, user: Option<&User>, index: usize) -> bool {
+    user.is_none_or(|user| user.may_use(shared.databases.name(index)))
+}
+
 /// The tree of each database, stalls and amplification.
-fn terrane(shared: &Shared, out: &mut String) -> std::fmt::Result {
+fn terrane(shared: &Shared, user: Option<&User>, out: &mut String) -> std::fmt::Result {
     let stats = shared.databases.db().stats();
     line(out, "write_amplification", format_args!("{:.2}", stats.write_amplification()))?;
     line(out, "read_amplification", format_args!("{:.2}", stats.read_amplification()))?;
@@ -144,7 +151,8 @@ fn terrane(shared: &Shared, out: &mut String) -> std::fmt::Result {
     if let Some(error) = &stats.error {
         line(out, "error", error.to_string().replace(['\r', '\n'], " "))?;
     }
-    for (index, keyspace) in shared.databases.all() {
+    let all = shared.databases.all();
+    for (index, keyspace) in all.filter(|(index, _)| is_visible(shared, user, *index)) {
         let tree = keyspace.tree();
         let admission = match &tree.admission {
             Admission::Proceed => "proceed".to_owned(),
@@ -170,8 +178,9 @@ fn terrane(shared: &Shared, out: &mut String) -> std::fmt::Result {
 }
 
 /// The databases that have keys. The counts are estimates.
-fn keyspace(shared: &Shared, out: &mut String) -> std::fmt::Result {
-    for index in 0..shared.databases.len() {
+fn keyspace(shared: &Shared, user: Option<&User>, out: &mut String) -> std::fmt::Result {
+    let all = 0..shared.databases.len();
+    for index in all.filter(|index| is_visible(shared, user, *index)) {
         let keys = shared.databases.approximate_len(index).unwrap_or(0);
         if keys > 0 {
             line(out, &format!("db{index}"), format_args!("keys={keys},expires=0,avg_ttl=0"))?;

@@ -124,6 +124,8 @@ fn users_have_passwords_and_rights() {
         ("select 2", "OK"),
         ("config get port", "-NOPERM this user may not run 'config', which administers"),
         ("client list", "-NOPERM this user may not see or end other connections"),
+        ("terrane.stats", ALL_KEYSPACES),
+        ("terrane.events", ALL_KEYSPACES),
         ("auth pw", "OK"),
         ("set a 2", "-NOPERM this user may not use the keyspace 'db2'"),
         ("watch a", "-NOPERM this user may not use the keyspace 'db2'"),
@@ -142,6 +144,17 @@ fn users_have_passwords_and_rights() {
             assert_eq!(found, expected, "{command}");
         }
     }
+    // `INFO` shows the keyspaces that the user may use.
+    client.run("auth app s3cret");
+    client.run("select 1");
+    client.run("set b 1");
+    let info = client.run("info");
+    assert!(info.contains("db1:keys=1") && info.contains("db1_design:"), "{info}");
+    client.run("select 0");
+    client.run("auth report pa55");
+    let info = client.run("info");
+    assert!(info.contains("db0:keys=1") && info.contains("db0_design:"), "{info}");
+    assert!(!info.contains("db1"), "{info}");
     // Large requests are refused before a client has authenticated.
     let mut client = Client::connect(server.address);
     client.send(b"*2\r\n$4\r\nauth\r\n$100000\r\n");
@@ -149,35 +162,56 @@ fn users_have_passwords_and_rights() {
     assert!(client.is_closed());
 }
 
-#[test]
-fn metrics_and_health_are_served_over_http() {
+/// Serves metrics at an address, and passes `check` a function that sends a request.
+fn with_metrics(address: &str, users: &str, check: impl FnOnce(&dyn Fn(&str) -> String)) {
     let dir = tempfile::tempdir().unwrap();
     let db = Options::new().open(dir.path().join("db")).unwrap();
     let listen = vec!["127.0.0.1:0".parse().unwrap()];
-    let metrics = Some("127.0.0.1:0".parse().unwrap());
-    let server = Server::bind(db, Config { listen, metrics, ..Config::default() }).unwrap();
+    let (metrics, users) = (Some(address.parse().unwrap()), users.parse().unwrap());
+    let config = Config { listen, metrics, users, ..Config::default() };
+    let server = Server::bind(db, config).unwrap();
     let (address, handle) = (server.metrics_address().unwrap(), server.handle());
     let thread = std::thread::spawn(move || server.run());
-    let get = |request: &str| {
+    check(&|request| {
+        let address = ("127.0.0.1", address.port());
         let mut stream = std::net::TcpStream::connect(address).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
         answer
-    };
-    let answer = get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\n# EOF\n"), "{answer}");
-    assert!(
-        answer.contains("terrane_server_connected_clients 0\n")
-            && answer.contains("terrane_log_syncs")
-    );
-    assert_eq!(answer.matches("# EOF").count(), 1);
-    assert!(get("GET /health HTTP/1.0\r\n\r\n").ends_with("\r\n\r\nok\n"));
-    assert!(get("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
-    assert!(get("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400 "));
-    assert!(get("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    });
     handle.end();
     thread.join().unwrap().unwrap();
+}
+
+#[test]
+fn metrics_and_health_are_served_over_http() {
+    with_metrics("127.0.0.1:0", "app s3cret write:*", |get| {
+        let answer = get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        assert!(answer.ends_with("\n# EOF\n"), "{answer}");
+        assert!(
+            answer.contains("terrane_server_connected_clients 0\n")
+                && answer.contains("terrane_log_syncs")
+        );
+        assert_eq!(answer.matches("# EOF").count(), 1);
+        assert!(get("GET /health HTTP/1.0\r\n\r\n").ends_with("\r\n\r\nok\n"));
+        assert!(get("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+        assert!(get("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400 "));
+        assert!(get("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    });
+}
+
+#[test]
+fn metrics_that_other_hosts_can_reach_need_a_password() {
+    with_metrics("0.0.0.0:0", "app s3cret write:*", |get| {
+        let answer = get("GET /metrics HTTP/1.1\r\n\r\n");
+        assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+        assert!(answer.contains("\r\nWWW-Authenticate: Basic") && !answer.contains("terrane_"));
+        let basic = "GET /metrics HTTP/1.1\r\nauthorization: Basic YXBwOnMzY3JldA==\r\n\r\n";
+        assert!(get(basic).starts_with("HTTP/1.1 200 "));
+        assert!(get("GET /health HTTP/1.1\r\n\r\n").ends_with("\r\n\r\nok\n"));
+    });
 }
 
 #[test]

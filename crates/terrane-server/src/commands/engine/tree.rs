@@ -19,7 +19,19 @@ pub(super) fn tree(call: &mut Call<'_, '_>) -> Outcome {
     Ok(())
 }
 
+/// Refuses what shows all keyspaces to users who may use some of them only.
+fn check_all_keyspaces(call: &Call<'_, '_>) -> Outcome {
+    match &call.session.user {
+        Some(user) if !user.may_use_all() => {
+            Err("NOPERM this command shows all keyspaces, and this user may not use all of them"
+                .into())
+        }
+        _ => Ok(()),
+    }
+}
+
 pub(super) fn stats(call: &mut Call<'_, '_>) -> Outcome {
+    check_all_keyspaces(call)?;
     let stats = call.shared.databases.db().stats();
     let text = match call.arguments.len() {
         1 => stats.to_string(),
@@ -31,6 +43,7 @@ pub(super) fn stats(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 pub(super) fn events(call: &mut Call<'_, '_>) -> Outcome {
+    check_all_keyspaces(call)?;
     let count = match call.arguments.len() {
         1 => 10,
         2 => usize::try_from(call.integer(1)?).map_err(|_| "ERR count is negative")?,
