@@ -13,6 +13,7 @@
 //! | `catalog` | the trees, the manifest and the files |
 //! | `jobs` | flushes, compactions and the threads that run them |
 //! | `write` | admission, stalls and writes |
+//! | `stalls` | whether a write would wait |
 //! | `life` | opening, recovery, closing and checkpoints |
 //!
 //! Locks, in the order in which they are taken: the writer lock ([`Pipeline::lock`]), the manifest
@@ -31,6 +32,7 @@ mod jobs;
 mod life;
 mod pipeline;
 mod read;
+mod stalls;
 #[cfg(test)]
 mod tests;
 mod tree;

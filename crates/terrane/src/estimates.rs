@@ -16,6 +16,26 @@ impl Keyspace {
         self.delete_range(..)
     }
 
+    /// Returns true if a write to this keyspace would wait now, because flushes or compactions are so far
+    /// behind that writers are stopped. A server can serve readers meanwhile instead of blocking a thread.
+    ///
+    /// The answer may be outdated when a write follows: another thread may fill the memtable in between. A
+    /// write that would fail, or do the work itself because there are no background threads, does not wait,
+    /// and writers that are only delayed do not count. A call costs a few nanoseconds.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// assert!(!db.default_keyspace().is_stalled());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    pub fn is_stalled(&self) -> bool {
+        self.handle.engine.would_stall(&self.tree)
+    }
+
     /// Estimates the number of keys in a range.
     ///
     /// The estimate comes from the counts and indexes of tables, and from up to 4,096 entries of each

@@ -1,5 +1,6 @@
 //! Tests what write rates and I/O budgets limit, and the events of writers that they stall.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -102,6 +103,38 @@ fn writes_stay_within_the_maximum_rate_of_a_design() {
     assert!(db.stats().stalls.delay_micros > 0);
     db.set_design(design("leveling")).unwrap();
     fill(&db, 500, 2);
+}
+
+#[test]
+fn a_keyspace_says_that_a_write_would_wait() {
+    let may_flush = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&may_flush);
+    let options = options("tiering L0=4 T=4; buffers=2").on_event(move |event| {
+        // Keeps the flush from making space.
+        while matches!(event.event, Event::FlushBegun { .. }) && !flag.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let db = options.open(DIR).unwrap();
+    let keyspace = db.default_keyspace().clone();
+    let mut written = 0_u32;
+    while !keyspace.is_stalled() {
+        // Never waits, or the test would not end.
+        db.put(written.to_be_bytes(), [1; 400]).unwrap();
+        written += 1;
+        assert!(written < 10_000, "{}", db.stats());
+    }
+    assert!(written > 100, "{written}");
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| db.put("waits", "value").unwrap());
+        wait_until(|| !db.stats().stalls.now.is_empty(), || db.stats().to_string());
+        assert!(!writing.is_finished() && keyspace.is_stalled());
+        may_flush.store(true, Ordering::SeqCst);
+        writing.join().unwrap();
+    });
+    wait_until(|| !keyspace.is_stalled(), || db.stats().to_string());
+    db.close().unwrap();
+    assert!(!keyspace.is_stalled(), "a write fails at once");
 }
 
 /// The listener may use the database, because no lock is held while it runs.

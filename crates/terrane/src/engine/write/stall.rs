@@ -145,6 +145,32 @@ impl Writer {
         None
     }
 
+    /// Returns true if a write to a tree would wait now for background work. A write that would fail
+    /// instead, or do the work itself, does not wait.
+    #[inline]
+    pub(crate) fn would_stall(&self, tree: &Tree) -> bool {
+        let tree_state = tree.state();
+        match &tree_state.admission {
+            Admission::Stop(pressure) => self.would_wait(tree, &tree_state, pressure),
+            _ => false,
+        }
+    }
+
+    #[cold]
+    fn would_wait(&self, tree: &Tree, tree_state: &TreeState, pressure: &Pressure) -> bool {
+        let filled = tree_state.active.memtable.filled_bytes() as u64;
+        if !pressure.stops_at_once() && filled < self.memtable_bytes_max(tree) {
+            return false;
+        }
+        let failure = self.context.health.failure_of(relieving_job(pressure));
+        let is_disk_full =
+            matches!(failure, Some(BackgroundFailure { error: Error::DiskFull(_), .. }));
+        !is_disk_full
+            && !self.context.is_inline()
+            && self.context.health.check_writable().is_ok()
+            && tree.jobs().unreadable.is_empty()
+    }
+
     /// Makes space in a full memtable that overwrites in place, by draining versions that hide others.
     /// Returns the bytes that are filled then; `limit` if too few became free.
     #[cold]
@@ -188,10 +214,7 @@ impl Writer {
             self.catalog.report_stalled(tree, StallEffect::Stopped, pressure);
             return Ok(self.pipeline.lock());
         }
-        let kind = match pressure.cause {
-            StallCause::ImmutableMemtables => JobKind::Flush,
-            _ => JobKind::Compaction,
-        };
+        let kind = relieving_job(pressure);
         // Waiting is pointless while the disk has no space for the job.
         let failure = self.context.health.failure_of(kind);
         if let Some(BackgroundFailure { error: error @ Error::DiskFull(_), .. }) = failure {
@@ -297,6 +320,14 @@ impl Writer {
                 self.pipeline.rotate(state, tree, FlushReason::LogLength);
             }
         }
+    }
+}
+
+/// Returns the kind of job that resumes the writers.
+fn relieving_job(pressure: &Pressure) -> JobKind {
+    match pressure.cause {
+        StallCause::ImmutableMemtables => JobKind::Flush,
+        _ => JobKind::Compaction,
     }
 }
 
