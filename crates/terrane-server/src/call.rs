@@ -1,6 +1,7 @@
 //! One call of a command: its arguments, its reply, and what it works on.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::protocol::{Arguments, Reply};
 use crate::session::Session;
@@ -15,7 +16,7 @@ pub(crate) struct Call<'c, 'a> {
     pub(crate) reply: &'c mut Reply,
     pub(crate) session: &'c mut Session,
     pub(crate) store: &'c mut Store<'a>,
-    pub(crate) shared: &'a Shared,
+    pub(crate) shared: &'a Arc<Shared>,
     pub(crate) counts: &'c mut LookupCounts,
 }
 
@@ -148,6 +149,14 @@ impl<'c> Call<'c, '_> {
             return Ok(());
         }
         Err(format!("ERR the reply is longer than {limit} bytes; ask for fewer keys").into())
+    }
+
+    /// Fails if the command runs in a thread of its own, and was cancelled.
+    pub(crate) fn check_cancelled(&self) -> terrane::Result<()> {
+        match &self.session.aside {
+            Some(maintenance) if maintenance.is_cancelled() => Err(terrane::Error::Cancelled),
+            _ => Ok(()),
+        }
     }
 
     /// Returns whether an argument is a word, in any case.

@@ -1,9 +1,8 @@
 //! Threads for commands that take long, such as compactions, so that the worker serves its other connections
 //! meanwhile.
 //!
-//! The connection of such a command waits for its [`Pending`] reply. If the server or `CLIENT KILL` ends
-//! the connection first, the command is cancelled. A client that leaves is noticed once the reply is
-//! complete.
+//! The connection of such a command waits for its [`Pending`] reply. If the connection ends first, the command
+//! is cancelled.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -11,8 +10,17 @@ use std::thread::JoinHandle;
 use mio::Waker;
 use terrane::{Db, Maintenance};
 
-/// How many commands may run in threads of their own.
+/// How many commands of a kind may run in threads of their own.
 const THREADS: usize = 4;
+
+/// What the end of a client's requests means for its command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AtEnd {
+    /// The command goes on, because the client may still read the reply.
+    GoesOn,
+    /// The command is cancelled.
+    IsCancelled,
+}
 
 /// The threads.
 #[derive(Debug, Default)]
@@ -23,9 +31,15 @@ pub(crate) struct Helpers(Mutex<Vec<JoinHandle<()>>>);
 pub(crate) struct Pending {
     reply: Arc<Mutex<Option<Vec<u8>>>>,
     maintenance: Maintenance,
+    at_end: AtEnd,
 }
 
 impl Pending {
+    /// Returns whether the end of the client's requests cancels the command.
+    pub(crate) fn ends_with_client(&self) -> bool {
+        self.at_end == AtEnd::IsCancelled
+    }
+
     /// Returns the reply once it is complete.
     pub(crate) fn take(&self) -> Option<Vec<u8>> {
         self.reply.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -64,6 +78,7 @@ impl Helpers {
         &self,
         db: &Db,
         waker: Arc<Waker>,
+        at_end: AtEnd,
         work: impl FnOnce(&Maintenance) -> Vec<u8> + Send + 'static,
     ) -> Option<Pending> {
         let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +86,7 @@ impl Helpers {
         if threads.len() >= THREADS {
             return None;
         }
-        let pending = Pending { reply: Arc::default(), maintenance: Maintenance::of(db) };
+        let pending = Pending { reply: Arc::default(), maintenance: Maintenance::of(db), at_end };
         let (reply, maintenance) = (Arc::clone(&pending.reply), pending.maintenance.clone());
         let thread = std::thread::Builder::new().name("terrane-serve-long".to_owned());
         let thread = thread.spawn(move || {

@@ -149,6 +149,7 @@ impl Server {
         }
         drop(sweeper);
         shared.helpers.join();
+        shared.readers.join();
         if let Some(thread) = panicked {
             return Err(ServerError::Panicked { thread });
         }

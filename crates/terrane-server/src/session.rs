@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use terrane::Maintenance;
+
 use crate::clients::Client;
 use crate::helpers::Pending;
 use crate::protocol::{OwnedArguments, Protocol};
@@ -27,6 +29,8 @@ pub(crate) struct Session {
     pub(crate) replies: ReplyMode,
     /// The reply that another thread writes.
     pub(crate) pending: Option<Pending>,
+    /// Cancels the command, if it runs in a thread of its own.
+    pub(crate) aside: Option<Maintenance>,
     /// What happens to the connection after the reply.
     pub(crate) next: Next,
 }
@@ -40,6 +44,8 @@ pub(crate) enum Next {
     PauseUntil(Instant),
     /// The next request, after the reply that another thread writes.
     Wait,
+    /// The same request again, a little later.
+    Retry,
     /// The connection is closed once the reply was sent.
     Close,
 }
@@ -86,8 +92,18 @@ impl Session {
             watch: None,
             replies: ReplyMode::On,
             pending: None,
+            aside: None,
             next: Next::Continue,
         }
+    }
+
+    /// Returns a session for a command that only reads and runs in a thread of its own.
+    pub(crate) fn aside(&self) -> Self {
+        let mut session = Self::new(Arc::clone(&self.client), self.is_authenticated);
+        session.protocol = self.protocol;
+        session.database = self.database;
+        session.user = self.user.clone();
+        session
     }
 
     pub(crate) fn select(&mut self, database: usize) {

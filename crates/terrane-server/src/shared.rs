@@ -30,7 +30,10 @@ pub(crate) struct Shared {
     pub(crate) clients: Clients,
     pub(crate) slow_log: SlowLog,
     pub(crate) latency: LatencyMonitor,
+    /// The threads of maintenance.
     pub(crate) helpers: Helpers,
+    /// The threads of commands that read much.
+    pub(crate) readers: Helpers,
     pub(crate) settings: Settings,
     pub(crate) counts: Counts,
     /// The bytes in the buffers of all connections.
@@ -97,6 +100,7 @@ impl Shared {
             slow_log: SlowLog::default(),
             latency: LatencyMonitor::default(),
             helpers: Helpers::default(),
+            readers: Helpers::default(),
             settings: Settings {
                 idle_seconds: AtomicU64::new(limits.idle.map_or(0, |idle| idle.as_secs())),
                 slow_micros: AtomicI64::new(slow),

@@ -2,6 +2,7 @@
 
 use crate::call::{Call, Outcome, SYNTAX, integer};
 use crate::catalogue::{FAST, Family, GROWS, ONE_KEY, READ, WRITE, command, keys};
+use crate::commands::aside;
 use crate::commands::strings::check_len;
 
 pub(super) const FAMILY: Family = Family {
@@ -118,16 +119,72 @@ fn masked(value: &[u8], range: BitRange, fill: bool) -> impl Iterator<Item = (u6
     })
 }
 
+/// Returns the whole bytes of a range of bits, and the index of the first one.
+fn whole_bytes(value: &[u8], range: BitRange) -> (usize, &[u8]) {
+    let (start, end) = (range.first.div_ceil(8) as usize, (range.first + range.len) as usize / 8);
+    (start, value.get(start..end).unwrap_or_default())
+}
+
+/// Counts the bits of a range that are set.
+fn count_set(value: &[u8], range: BitRange) -> u64 {
+    let masked_count = |first: u64, end: u64| -> u64 {
+        let part = BitRange { first, len: end.saturating_sub(first) };
+        masked(value, part, false).map(|(_, byte)| u64::from(byte.count_ones())).sum()
+    };
+    let end = range.first + range.len;
+    let (start, whole) = whole_bytes(value, range);
+    if whole.is_empty() {
+        return masked_count(range.first, end);
+    }
+    let (words, rest) = whole.as_chunks::<8>();
+    let in_words: u64 =
+        words.iter().map(|word| u64::from(u64::from_ne_bytes(*word).count_ones())).sum();
+    let in_rest: u64 = rest.iter().map(|byte| u64::from(byte.count_ones())).sum();
+    let start = start as u64 * 8;
+    let after = start + whole.len() as u64 * 8;
+    in_words + in_rest + masked_count(range.first, start) + masked_count(after, end)
+}
+
+/// Returns the position of the first bit of a kind in a range.
+fn find_bit(value: &[u8], range: BitRange, is_set: bool) -> Option<u64> {
+    let (first, end) = (range.first, range.first + range.len);
+    let (start, whole) = whole_bytes(value, range);
+    let start = start as u64 * 8;
+    let search = |first: u64, end: u64| {
+        let part = BitRange { first, len: end.saturating_sub(first) };
+        masked(value, part, !is_set).find_map(|(start, byte)| {
+            let zeros = if is_set { byte } else { !byte }.leading_zeros();
+            (zeros < 8).then(|| start + u64::from(zeros))
+        })
+    };
+    if whole.is_empty() {
+        return search(first, end);
+    }
+    search(first, start).or_else(|| {
+        // Words without such a bit are skipped.
+        let none = if is_set { [0; 8] } else { [0xFF; 8] };
+        let (words, _) = whole.as_chunks::<8>();
+        let skipped = words.iter().take_while(|word| **word == none).count() as u64;
+        search(start + skipped * 64, end)
+    })
+}
+
+/// Returns whether a value is so long that the command is to run in a thread of its own.
+fn is_long(call: &Call<'_, '_>, value: &[u8]) -> bool {
+    value.len() > aside::LONG && aside::is_possible(call)
+}
+
 fn bitcount(call: &mut Call<'_, '_>) -> Outcome {
     if call.arguments.len() == 3 {
         return Err(SYNTAX.into());
     }
     let value = call.store.get(call.db(), call.key())?;
     let value = value.as_deref().unwrap_or_default();
+    if is_long(call, value) {
+        return aside::read(call, bitcount);
+    }
     let range = bit_range(call, 2, value.len())?;
-    let count: u64 =
-        masked(value, range, false).map(|(_, byte)| u64::from(byte.count_ones())).sum();
-    call.reply.integer(i64::try_from(count).unwrap_or(i64::MAX));
+    call.reply.unsigned(count_set(value, range));
     Ok(())
 }
 
@@ -142,14 +199,13 @@ fn bitpos(call: &mut Call<'_, '_>) -> Outcome {
         call.reply.integer(if wants_set { -1 } else { 0 });
         return Ok(());
     };
+    if is_long(call, value) {
+        return aside::read(call, bitpos);
+    }
     let range = bit_range(call, 3, value.len())?;
-    let found = masked(value, range, !wants_set).find_map(|(start, byte)| {
-        let zeros = if wants_set { byte } else { !byte }.leading_zeros();
-        (zeros < 8).then(|| start + u64::from(zeros))
-    });
     // Without an explicit end, a value is followed by bits that are not set.
     let has_end = call.arguments.len() > 4;
-    let position = match found {
+    let position = match find_bit(value, range, wants_set) {
         Some(position) => i64::try_from(position).unwrap_or(i64::MAX),
         None if !wants_set && !has_end && range.len > 0 => {
             i64::try_from(value.len() * 8).unwrap_or(i64::MAX)
@@ -228,7 +284,7 @@ mod tests {
         let count = |first, last, unit| {
             let value = [0xFF, 0xF0, 0x0F];
             let range = bits_between(first, last, 24 / unit, unit);
-            masked(&value, range, false).map(|(_, byte)| byte.count_ones()).sum::<u32>()
+            count_set(&value, range)
         };
         assert_eq!(count(0, -1, 8), 16);
         assert_eq!(count(1, 1, 8), 4);
@@ -237,5 +293,28 @@ mod tests {
         assert_eq!(count(3, 3, 1), 1);
         assert_eq!(count(2, 1, 8), 0);
         assert_eq!(count(7, 8, 1), 2);
+    }
+
+    #[test]
+    fn whole_words_count_as_single_bits_do() {
+        let mut value: Vec<u8> = (0..40_u8).map(|byte| byte.wrapping_mul(37)).collect();
+        value[8..24].fill(0);
+        value[24..36].fill(0xFF);
+        let bit = |at: u64| value[at as usize / 8] & (0x80 >> (at % 8)) != 0;
+        for first in 0..320 {
+            for end in (first..=320).step_by(7) {
+                let range = BitRange { first, len: end - first };
+                let set = (first..end).filter(|at| bit(*at)).count() as u64;
+                assert_eq!(count_set(&value, range), set, "{first}..{end}");
+                for is_set in [true, false] {
+                    let expected = (first..end).find(|at| bit(*at) == is_set);
+                    assert_eq!(
+                        find_bit(&value, range, is_set),
+                        expected,
+                        "{first}..{end} {is_set}"
+                    );
+                }
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Finds and runs the command of a request.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -67,7 +68,7 @@ impl Work {
 /// Runs a request, and writes its reply at the end of `out`. Returns whether the reply depends on a
 /// write of this or another command, and is to be replaced by an error if that does not become durable.
 pub(crate) fn run_request(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     session: &mut Session,
     arguments: Arguments<'_>,
     out: &mut Vec<u8>,
@@ -86,6 +87,12 @@ pub(crate) fn run_request(
         work.errors += 1;
     }
     *out = reply.into_buffer();
+    if session.next == Next::Retry {
+        // It has done nothing yet.
+        work.commands -= 1;
+        out.truncate(start);
+        return false;
+    }
     if let Some(info) = info {
         let now = Instant::now();
         let took = now - std::mem::replace(&mut work.clock, now);
@@ -112,6 +119,19 @@ pub(crate) fn run_request(
     depends_on_sync
 }
 
+/// Records the end of a command that ran in a thread of its own.
+pub(super) fn note_end(
+    shared: &Shared,
+    session: &Session,
+    arguments: &Arguments<'_>,
+    took: Duration,
+) {
+    let slow_micros = shared.settings.slow_micros.load(Ordering::Relaxed);
+    if u64::try_from(slow_micros).is_ok_and(|micros| took >= Duration::from_micros(micros)) {
+        note_slow(shared, session, arguments, took);
+    }
+}
+
 #[cold]
 fn note_slow(shared: &Shared, session: &Session, arguments: &Arguments<'_>, took: Duration) {
     let name = session.client.texts().name.clone();
@@ -122,7 +142,7 @@ fn note_slow(shared: &Shared, session: &Session, arguments: &Arguments<'_>, took
 
 /// Checks a request, and runs or queues it.
 fn request<'a>(
-    shared: &'a Shared,
+    shared: &'a Arc<Shared>,
     session: &mut Session,
     arguments: Arguments<'_>,
     store: &mut Store<'a>,

@@ -4,8 +4,11 @@ mod numbers;
 mod random;
 mod scan;
 
-use crate::call::{Call, Outcome};
+use std::cell::Cell;
+
+use crate::call::{Call, Handler, Outcome};
 use crate::catalogue::{FAST, Family, GROWS, ONE_KEY, READ, WRITE, command};
+use crate::commands::aside;
 
 const SETS: u16 = WRITE | GROWS | FAST;
 const READS: u16 = READ | FAST;
@@ -136,26 +139,32 @@ enum Part {
 }
 
 fn hgetall(call: &mut Call<'_, '_>) -> Outcome {
-    all(call, Part::Both)
+    all(call, Part::Both, hgetall)
 }
 
 fn hkeys(call: &mut Call<'_, '_>) -> Outcome {
-    all(call, Part::Field)
+    all(call, Part::Field, hkeys)
 }
 
 fn hvals(call: &mut Call<'_, '_>) -> Outcome {
-    all(call, Part::Value)
+    all(call, Part::Value, hvals)
 }
 
-/// Returns all fields of a hash.
-fn all(call: &mut Call<'_, '_>, part: Part) -> Outcome {
+/// Returns all fields of a hash, for the command that `run` carries out.
+fn all(call: &mut Call<'_, '_>, part: Part, run: Handler) -> Outcome {
     let (db, store) = (call.db(), &*call.store);
     let limit = call.shared.config.limits.output_bytes;
+    let (may_leave, leaves) = (aside::is_possible(call), Cell::new(false));
     let found = store.read_hash(db, call.key(), |header| {
+        if may_leave && header.fields > aside::MANY {
+            leaves.set(true);
+            return Ok(None);
+        }
         let mut bytes = 0;
         let mut entries = Vec::new();
         for entry in store.fields(db, header, None)? {
             let (field, value) = entry?;
+            call.check_cancelled()?;
             bytes += field.len() + value.len() + 16;
             entries.push((field, value));
             if bytes > limit {
@@ -164,6 +173,9 @@ fn all(call: &mut Call<'_, '_>, part: Part) -> Outcome {
         }
         Ok(Some((entries, bytes)).filter(|(entries, _)| !entries.is_empty()))
     })?;
+    if leaves.get() {
+        return aside::read(call, run);
+    }
     call.count_lookup(found.is_some());
     let (entries, bytes) = found.unwrap_or_default();
     if bytes > limit {

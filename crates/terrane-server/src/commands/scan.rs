@@ -7,6 +7,7 @@ use std::ops::Bound;
 
 use crate::call::{Call, Outcome, SYNTAX};
 use crate::catalogue::{Family, NO_KEYS, READ, command};
+use crate::commands::aside;
 use crate::glob::{literal_prefix, matches};
 use crate::store::{Kind, Scanned};
 
@@ -113,6 +114,10 @@ fn scan(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn keys(call: &mut Call<'_, '_>) -> Outcome {
+    if aside::is_possible(call) && call.store.databases().approximate_len(call.db())? > aside::MANY
+    {
+        return aside::read(call, keys);
+    }
     let pattern = call.argument(1);
     let prefix = literal_prefix(pattern);
     let mut found = Vec::new();
@@ -122,6 +127,7 @@ fn keys(call: &mut Call<'_, '_>) -> Outcome {
         call.store.keys(call.db(), (Bound::Included(&prefix), Bound::Unbounded), Kind::All)?
     {
         let key = key?;
+        call.check_cancelled()?;
         if !key.starts_with(&prefix) {
             break;
         }

@@ -1,10 +1,12 @@
 //! The server as a whole.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::call::{Call, NOT_AN_INTEGER, Outcome, SYNTAX};
 use crate::catalogue::{ADMIN, FAST, Family, NO_KEYS, NO_MULTI, READ, STATE, command};
+use crate::commands::aside::maintain;
 use crate::session::Next;
 use crate::time::now_micros;
 
@@ -58,10 +60,12 @@ fn time(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn save(call: &mut Call<'_, '_>) -> Outcome {
-    call.shared.databases.db().flush()?;
-    call.shared.counts.last_save_seconds.store(now_micros() / 1_000_000, Ordering::Relaxed);
-    call.reply.ok();
-    Ok(())
+    let shared = Arc::clone(call.shared);
+    maintain(call, move |maintenance| {
+        maintenance.keyspaces().iter().try_for_each(|keyspace| maintenance.flush(keyspace))?;
+        shared.counts.last_save_seconds.store(now_micros() / 1_000_000, Ordering::Relaxed);
+        Ok(())
+    })
 }
 
 fn lastsave(call: &mut Call<'_, '_>) -> Outcome {

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Instant;
 
 use super::stream::Stream;
+use crate::helpers::Pending;
 use crate::protocol::RequestParser;
 use crate::session::Session;
 
@@ -72,6 +73,11 @@ impl Connection {
     /// Returns whether requests are not processed at present.
     pub(super) fn is_paused(&self) -> bool {
         self.paused_until.is_some() || self.session.pending.is_some()
+    }
+
+    /// Returns whether the client has left while it waits for a command that this cancels.
+    pub(super) fn has_abandoned(&self) -> bool {
+        self.has_ended && self.session.pending.as_ref().is_some_and(Pending::ends_with_client)
     }
 
     /// Returns the bytes of replies that wait.

@@ -199,6 +199,10 @@ impl Worker {
         };
         let has_ended = event.is_read_closed() || event.is_error();
         connection.has_ended |= has_ended;
+        if connection.has_abandoned() {
+            self.close(index);
+            return;
+        }
         if event.is_writable() && connection.waiting() > 0 {
             let flushed = connection.flush();
             let is_done = connection.is_closing && connection.waiting() == 0;

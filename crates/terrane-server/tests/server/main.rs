@@ -1,6 +1,7 @@
 //! The server, through real sockets.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod aside;
 mod commands;
 mod durability;
 mod engine;

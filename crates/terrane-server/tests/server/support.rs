@@ -1,6 +1,6 @@
 //! A server in this process, and a small client.
 
-use std::io::{BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -142,6 +142,17 @@ impl Client {
         }
         line.truncate(line.len() - 2);
         Ok(String::from_utf8_lossy(&line).into_owned())
+    }
+
+    /// Returns why there is no reply within a twentieth of a second; `Other` if there is one.
+    pub(crate) fn no_reply(&mut self) -> std::io::ErrorKind {
+        let timeout = |socket: &TcpStream, millis| {
+            socket.set_read_timeout(Some(Duration::from_millis(millis))).unwrap();
+        };
+        timeout(self.stream.get_ref(), 50);
+        let found = self.stream.fill_buf().map(|_| ());
+        timeout(self.stream.get_ref(), 30_000);
+        found.map_or_else(|error| error.kind(), |()| std::io::ErrorKind::Other)
     }
 
     /// Returns whether the server has closed the connection, after at most the read timeout.

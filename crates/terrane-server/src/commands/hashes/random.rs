@@ -3,12 +3,14 @@
 //! Every field is equally likely. The command numbers the fields in their order, draws numbers, and reads the
 //! hash up to the largest of them.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 
 use terrane::{Key, Value};
 
 use crate::call::{Call, Outcome, SYNTAX};
+use crate::commands::aside;
 
 /// Numbers that cannot be predicted, for samples.
 struct Random(RandomState, u64);
@@ -45,7 +47,12 @@ pub(super) fn hrandfield(call: &mut Call<'_, '_>) -> Outcome {
     }
     let limit = call.shared.config.limits.output_bytes;
     let wanted = count.unwrap_or(1);
+    let (may_leave, leaves) = (aside::is_possible(call), Cell::new(false));
     let found = store.read_hash(db, call.key(), |header| {
+        if may_leave && header.fields > aside::MANY {
+            leaves.set(true);
+            return Ok(None);
+        }
         let drawn = if wanted < 0 { u64::MAX } else { header.fields }.min(wanted.unsigned_abs());
         if drawn > MAX_DRAWN {
             return Ok(Some(None));
@@ -56,6 +63,9 @@ pub(super) fn hrandfield(call: &mut Call<'_, '_>) -> Outcome {
             fields => Some(fields.map(|fields| (numbers, fields))),
         })
     })?;
+    if leaves.get() {
+        return aside::read(call, hrandfield);
+    }
     call.count_lookup(found.is_some());
     let too_long = || {
         format!("ERR the reply is longer than {limit} bytes or {MAX_DRAWN} fields; ask for fewer")

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{Replies, Worker};
 use crate::commands::run_request;
@@ -15,6 +15,9 @@ const COMMANDS: usize = 1024;
 
 /// The replies after which a connection waits for the next iteration.
 const REPLY_BYTES: usize = 1 << 20;
+
+/// The time after which a request that could not run is tried again.
+const RETRY: Duration = Duration::from_millis(5);
 
 /// Why a connection stopped running commands.
 #[derive(Clone, Copy)]
@@ -74,7 +77,8 @@ impl Worker {
         let Some(connection) = self.connections.get_mut(index).and_then(Option::as_mut) else {
             return;
         };
-        if connection.is_closing && replied == 0 && connection.waiting() == 0 {
+        let is_done = connection.is_closing && replied == 0 && connection.waiting() == 0;
+        if is_done || connection.has_abandoned() {
             self.close(index);
             return;
         }
@@ -138,8 +142,11 @@ impl Worker {
             Stop::NeedsMore => connection.is_readable,
             Stop::Turn => true,
             Stop::Session(Next::PauseUntil(until)) => {
-                connection.paused_until = Some(until);
-                self.paused.push((until, index));
+                self.pause(index, connection, until);
+                false
+            }
+            Stop::Session(Next::Retry) => {
+                self.pause(index, connection, Instant::now() + RETRY);
                 false
             }
             Stop::Session(Next::Wait) => {
@@ -156,6 +163,11 @@ impl Worker {
             connection.is_queued = true;
             self.queue.push(index);
         }
+    }
+
+    fn pause(&mut self, index: usize, connection: &mut Connection, until: Instant) {
+        connection.paused_until = Some(until);
+        self.paused.push((until, index));
     }
 
     /// Runs the commands at the start of `bytes`; returns how many bytes they take.
@@ -190,7 +202,7 @@ impl Worker {
             let arguments = parser.arguments(rest);
             let start_of_reply = self.out.len();
             if !arguments.is_empty() {
-                let (shared, out) = (&*self.shared, &mut self.out);
+                let (shared, out) = (&self.shared, &mut self.out);
                 let depends_on_sync = run_request(shared, session, arguments, out, &mut self.work);
                 // A client may have turned replies off.
                 if depends_on_sync && self.out.len() > start_of_reply {
@@ -198,8 +210,11 @@ impl Worker {
                 }
             }
             parser.reset();
-            used += len;
             let next = std::mem::replace(&mut session.next, Next::Continue);
+            if next == Next::Retry {
+                return (used, Stop::Session(next));
+            }
+            used += len;
             if next != Next::Continue {
                 if let Next::PauseUntil(_) = next {
                     let reply = self.out.split_off(start_of_reply);

@@ -1,0 +1,119 @@
+//! Commands that take long, in threads of their own, so that the event loop serves its other connections.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use terrane::Maintenance;
+
+use super::dispatch::note_end;
+use crate::call::{Call, CommandError, Handler, LookupCounts, Outcome};
+use crate::helpers::{AtEnd, Pending};
+use crate::protocol::{OwnedArguments, Reply};
+use crate::session::{Next, ReplyMode, Session};
+use crate::shared::Shared;
+use crate::store::Store;
+
+/// A command that visits more keys or fields than this takes more than some milliseconds.
+pub(super) const MANY: u64 = 10_000;
+
+/// A command that visits every byte of a longer value takes more than some milliseconds.
+pub(super) const LONG: usize = 4 << 20;
+
+/// Runs maintenance in a thread of its own. The reply is `OK`, or its error.
+pub(super) fn maintain(
+    call: &mut Call<'_, '_>,
+    work: impl FnOnce(&Maintenance) -> terrane::Result<()> + Send + 'static,
+) -> Outcome {
+    answer_aside(call, move |maintenance, reply| {
+        work(maintenance)?;
+        reply.ok();
+        Ok(())
+    })
+}
+
+/// Runs what writes a reply in a thread of its own, among those of maintenance.
+pub(super) fn answer_aside(
+    call: &mut Call<'_, '_>,
+    work: impl FnOnce(&Maintenance, &mut Reply) -> Outcome + Send + 'static,
+) -> Outcome {
+    let (protocol, is_wanted) = (call.session.protocol, call.session.replies == ReplyMode::On);
+    let waker = call.shared.waker(call.session.client.worker);
+    let waker = waker.ok_or("ERR the server is not running")?;
+    let db = call.shared.databases.db();
+    let pending = call.shared.helpers.start(db, waker, AtEnd::IsCancelled, move |maintenance| {
+        let mut reply = Reply::new(Vec::new(), protocol);
+        if let Err(CommandError(text)) = work(maintenance, &mut reply) {
+            reply.restart();
+            reply.error(&text);
+        }
+        if is_wanted { reply.into_buffer() } else { Vec::new() }
+    });
+    let busy = "ERR too many maintenance commands are running; try again when one has ended";
+    wait(call, pending.ok_or(busy)?);
+    Ok(())
+}
+
+fn wait(call: &mut Call<'_, '_>, pending: Pending) {
+    call.session.pending = Some(pending);
+    call.session.next = Next::Wait;
+}
+
+/// Returns whether a command that only reads may run in a thread of its own: not if it does so already, and
+/// not in a transaction.
+pub(super) fn is_possible(call: &Call<'_, '_>) -> bool {
+    call.session.aside.is_none() && !call.store.is_transaction()
+}
+
+/// Runs a command that only reads from the start in a thread of its own, for which [`is_possible`] holds. The
+/// command waits until there are few enough such threads.
+pub(super) fn read(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
+    let is_wanted = call.session.replies == ReplyMode::On;
+    let waker = call.shared.waker(call.session.client.worker);
+    let waker = waker.ok_or("ERR the server is not running")?;
+    let (shared, arguments) = (Arc::clone(call.shared), call.arguments.copied());
+    let mut session = call.session.aside();
+    let db = call.shared.databases.db();
+    let pending = call.shared.readers.start(db, waker, AtEnd::GoesOn, move |maintenance| {
+        session.aside = Some(maintenance.clone());
+        let reply = reply_of(&shared, session, &arguments, run);
+        if is_wanted { reply } else { Vec::new() }
+    });
+    match pending {
+        Some(pending) => wait(call, pending),
+        None => call.session.next = Next::Retry,
+    }
+    Ok(())
+}
+
+/// Runs a command in this thread, and returns its reply.
+fn reply_of(
+    shared: &Arc<Shared>,
+    mut session: Session,
+    arguments: &OwnedArguments,
+    run: Handler,
+) -> Vec<u8> {
+    let began = Instant::now();
+    let unsynced = shared.durable.unsynced(session.client.worker);
+    let mut store = Store::new(&shared.databases, &shared.locks, unsynced);
+    let mut reply = Reply::new(Vec::new(), session.protocol);
+    let (arguments, mut lookups) = (arguments.arguments(), LookupCounts::default());
+    let outcome = run(&mut Call {
+        arguments,
+        reply: &mut reply,
+        session: &mut session,
+        store: &mut store,
+        shared,
+        counts: &mut lookups,
+    });
+    let counts = &shared.counts;
+    if let Err(CommandError(text)) = outcome {
+        reply.restart();
+        reply.error(&text);
+        counts.errors.fetch_add(1, Ordering::Relaxed);
+    }
+    counts.hits.fetch_add(lookups.hits, Ordering::Relaxed);
+    counts.misses.fetch_add(lookups.misses, Ordering::Relaxed);
+    note_end(shared, &session, &arguments, began.elapsed());
+    reply.into_buffer()
+}

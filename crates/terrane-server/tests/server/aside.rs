@@ -1,0 +1,114 @@
+//! Commands that take long, and writers that wait, keep no event loop from its other connections.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use terrane::{Clock, Event, Options, SystemClock};
+use terrane_server::Config;
+
+use crate::commands::script;
+use crate::support::{Client, TestServer, encoded};
+
+fn one_worker() -> Config {
+    Config { workers: 1, ..Config::default() }
+}
+
+/// A clock that stops the threads of long commands while it is closed.
+#[derive(Debug, Default)]
+struct Gate(AtomicBool);
+
+impl Clock for Gate {
+    fn now_micros(&self) -> u64 {
+        let is_long = std::thread::current().name() == Some("terrane-serve-long");
+        while is_long && self.0.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        SystemClock.now_micros()
+    }
+}
+
+/// Options with a design whose memtables are full soon, and a flag that lets flushes go on.
+fn with_blocked_flushes() -> (Options, Arc<AtomicBool>) {
+    let may_flush = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&may_flush);
+    let design = "tiering L0=4 T=4; buffers=2; buffer=64KiB; table=64KiB".parse().unwrap();
+    let options = Options::new().design(design).on_event(move |event| {
+        while matches!(event.event, Event::FlushBegun { .. }) && !flag.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    (options, may_flush)
+}
+
+#[test]
+fn long_reads_run_beside_other_connections() {
+    let gate = Arc::new(Gate::default());
+    let server = TestServer::with(&Options::new().clock(Arc::clone(&gate) as _), one_worker());
+    let mut other = server.client();
+    let count = 12_000;
+    let set = |number: usize| encoded(&["set", &format!("key:{number:05}"), "1", "ex", "1000"]);
+    other.send(&(0..count).flat_map(set).collect::<Vec<u8>>());
+    (0..count).for_each(|_| assert_eq!(other.reply(), "OK"));
+    let mut hset = vec!["hset".to_owned(), "h".to_owned()];
+    hset.extend((0..count).flat_map(|field| [format!("f{field:05}"), field.to_string()]));
+    assert_eq!(other.call(&hset), count.to_string());
+    other.run("expire h 1000");
+    other.run("set bits x ex 1000");
+    other.run("setbit bits 50000000 1");
+    gate.0.store(true, Ordering::SeqCst);
+    // More than there are threads: the rest waits for its turn, and what follows for its answer.
+    let commands = ["keys *", "dbsize", "hgetall h", "hkeys h", "hvals h", "hrandfield h 20000"];
+    let commands = [&commands[..], &["bitcount bits", "bitpos bits 1 8"]].concat();
+    let mut clients: Vec<_> = commands.iter().map(|_| server.client()).collect();
+    for (client, command) in clients.iter_mut().zip(&commands) {
+        client.send(format!("{command}\r\nget key:00001\r\n").as_bytes());
+        assert_eq!(other.run("get key:00000"), "1", "while `{command}` runs");
+    }
+    for (client, command) in clients.iter_mut().zip(&commands) {
+        assert_eq!(client.no_reply(), ErrorKind::WouldBlock, "`{command}` waits for the clock");
+    }
+    gate.0.store(false, Ordering::SeqCst);
+    let replies: Vec<String> = clients.iter_mut().map(Client::reply).collect();
+    let words: Vec<usize> = replies.iter().map(|reply| reply.split(' ').count()).collect();
+    assert_eq!(words[..6], [count + 2, 1, 2 * count, count, count, count]);
+    assert_eq!((&*replies[1], &*replies[6], &*replies[7]), ("12002", "5", "50000000"));
+    clients.iter_mut().for_each(|client| assert_eq!(client.reply(), "1"));
+    // In a transaction they run in the event loop.
+    script(
+        &mut other,
+        "multi => OK
+         bitcount bits => QUEUED
+         dbsize => QUEUED
+         exec => [5 12002]",
+    );
+    let info = other.run("info stats");
+    assert!(info.contains("total_error_replies:0"), "{info}");
+}
+
+#[test]
+fn a_client_that_leaves_cancels_its_maintenance() {
+    let (options, may_flush) = with_blocked_flushes();
+    let server = TestServer::with(&options, one_worker());
+    assert_eq!(server.client().run("set a 1"), "OK");
+    let busy = "-ERR too many maintenance commands are running; try again when one has ended";
+    let mut clients: Vec<_> = (0..4).map(|_| server.client()).collect();
+    for client in &mut clients {
+        client.send_command(&["terrane.compact"]);
+        assert_eq!(client.no_reply(), ErrorKind::WouldBlock);
+    }
+    assert_eq!(server.client().run("save"), busy);
+    drop(clients);
+    let begun = Instant::now();
+    loop {
+        let mut client = server.client();
+        client.send_command(&["save"]);
+        if client.no_reply() == ErrorKind::WouldBlock {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "nothing was cancelled");
+    }
+    may_flush.store(true, Ordering::SeqCst);
+    assert_eq!(server.client().run("get a"), "1");
+}
