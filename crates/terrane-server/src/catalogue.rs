@@ -54,6 +54,9 @@ pub(crate) const GROWS: u16 = 1 << 9;
 /// Shows the state of the server or the engine, and no keys or values.
 pub(crate) const STATE: u16 = 1 << 10;
 
+/// Runs queued commands, which may write to any database.
+pub(crate) const COMMITS: u16 = 1 << 11;
+
 /// The flags as `COMMAND` reports them.
 const FLAG_NAMES: [(u16, &str); 8] = [
     (WRITE, "write"),

@@ -28,7 +28,9 @@ impl Sweeper {
         let thread = thread.spawn(move || {
             while ends.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 // What fails is tried again; the database reports errors to everybody who writes.
+                // A sweep that waits would keep the lock of a key.
                 while !shared.is_ending()
+                    && !shared.databases.is_stalled()
                     && shared
                         .databases
                         .sweep(&shared.locks, now_micros())

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use terrane::Keyspace;
+
 use crate::call::{Call, CommandError, LookupCounts, Outcome};
 use crate::catalogue::{
-    ADMIN, ALL_KEYS, CommandInfo, IMMEDIATE, NO_AUTH, NO_MULTI, READ, SECRET, STATE, WRITE,
+    ADMIN, ALL_KEYS, COMMITS, CommandInfo, IMMEDIATE, NO_AUTH, NO_MULTI, READ, SECRET, STATE, WRITE,
 };
 use crate::latency;
 use crate::protocol::{Arguments, Reply};
@@ -172,12 +174,29 @@ fn request<'a>(
         session.client.queued.store(queued, Ordering::Relaxed);
         return (None, outcome);
     }
+    if would_stall(shared, session, info) {
+        session.next = Next::Retry;
+        return (Some(info), Ok(()));
+    }
     note_read(store, info);
     store.held = locks(shared, info, arguments);
     let mut call = Call { arguments, reply, session, store, shared, counts: &mut work.lookups };
     let outcome = (info.run)(&mut call);
     store.held = Held::default();
     (Some(info), outcome)
+}
+
+/// Returns whether a command would wait with its event loop until the tree has space. When the server ends,
+/// what has arrived is answered, and nobody else waits.
+#[inline]
+fn would_stall(shared: &Shared, session: &Session, info: &CommandInfo) -> bool {
+    let databases = &shared.databases;
+    let is_stalled = if info.has(WRITE) {
+        databases.keyspaces(session.database).any(Keyspace::is_stalled)
+    } else {
+        info.has(COMMITS) && databases.is_stalled()
+    };
+    is_stalled && !shared.is_ending()
 }
 
 /// Notes a command whose answer shows what is stored; also the answer of a write may.

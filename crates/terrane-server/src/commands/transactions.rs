@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 
 use crate::call::{Call, CommandError, Outcome};
 use crate::catalogue::{
-    ALL_KEYS, CommandInfo, FAST, Family, IMMEDIATE, NO_KEYS, NO_MULTI, READ, WRITE, command, keys,
+    ALL_KEYS, COMMITS, CommandInfo, FAST, Family, IMMEDIATE, NO_KEYS, NO_MULTI, READ, WRITE,
+    command, keys,
 };
 use crate::protocol::OwnedArguments;
 use crate::session::Queue;
@@ -18,7 +19,7 @@ pub(super) const FAMILY: Family = Family {
     group: "transactions",
     commands: &[
         command("multi", 1, FAST | IMMEDIATE, NO_KEYS, "Begins a transaction.", multi),
-        command("exec", 1, IMMEDIATE, NO_KEYS, "Runs the commands of a transaction.", exec),
+        command("exec", 1, COMMITS | IMMEDIATE, NO_KEYS, "Runs the queued commands.", exec),
         command(
             "discard",
             1,

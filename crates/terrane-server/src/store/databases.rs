@@ -145,6 +145,11 @@ impl Databases {
         self.existing(index).into_iter().chain(hashes)
     }
 
+    /// Returns whether a write to some database would wait.
+    pub(crate) fn is_stalled(&self) -> bool {
+        (0..self.len()).any(|index| self.keyspaces(index).any(Keyspace::is_stalled))
+    }
+
     /// Returns the databases that were ever written.
     pub(crate) fn all(&self) -> impl Iterator<Item = (usize, &Keyspace)> {
         let slots = self.keyspaces.iter().enumerate();

@@ -112,3 +112,32 @@ fn a_client_that_leaves_cancels_its_maintenance() {
     may_flush.store(true, Ordering::SeqCst);
     assert_eq!(server.client().run("get a"), "1");
 }
+
+#[test]
+fn writers_that_are_stalled_keep_nobody_from_reading() {
+    let (options, may_flush) = with_blocked_flushes();
+    let server = TestServer::with(&options, one_worker());
+    let (mut writer, mut other) = (server.client(), server.client());
+    let value = "x".repeat(400);
+    let set = |number: usize| encoded(&["set", &format!("key:{number}"), &value]);
+    writer.send(&(0..2000).flat_map(set).collect::<Vec<u8>>());
+    writer.send_command(&["get", "key:0"]);
+    let stalled = Instant::now();
+    while !server.db.default_keyspace().is_stalled() {
+        assert!(stalled.elapsed() < Duration::from_secs(20), "{}", server.db.stats());
+    }
+    // One thread serves both.
+    for _ in 0..50 {
+        assert_eq!(other.run("get key:0"), value);
+    }
+    assert!(server.db.default_keyspace().is_stalled());
+    other.send(b"multi\r\nset a 1\r\nget key:1\r\nexec\r\n");
+    ["OK", "QUEUED", "QUEUED"].iter().for_each(|expected| assert_eq!(other.reply(), *expected));
+    let mut third = server.client();
+    assert_eq!(third.run("exists key:0 a"), "1");
+    may_flush.store(true, Ordering::SeqCst);
+    assert_eq!(other.reply(), format!("[OK {value}]"));
+    (0..2000).for_each(|_| assert_eq!(writer.reply(), "OK"));
+    assert_eq!(writer.reply(), value);
+    assert_eq!(server.db.iter().unwrap().count(), 2001);
+}
