@@ -7,7 +7,8 @@
 //! 1. A lock is stale if it is older than [`STALE`], or if its process was on this machine, since its last
 //!    start, with the same process numbers, and does not exist any more.
 //! 2. A process that could not store its lock again for half of that time stops, because others will take
-//!    the lock for stale. The clocks of the machines may therefore differ by a quarter of an hour.
+//!    the lock for stale. It does not store the lock again either, for example after the machine has slept.
+//!    The clocks of the machines may therefore differ by a quarter of an hour.
 //! 3. The next process removes stale locks before it does anything else. A backup that finds its lock
 //!    removed stops before it writes its manifest.
 
@@ -227,19 +228,24 @@ fn refresh(held: &Held<'_>, kind: LockKind, operation: &str, done: &(Mutex<bool>
         is_done = guard;
         let now = (Instant::now(), now_micros());
         if waited.timed_out() && !*is_done {
-            // A lock that was removed is not stored again: the one who removed it may have removed objects.
-            let is_there = held.repository.exists(&held.object).unwrap_or(false);
-            if is_there && store(held.repository, &held.object, kind, operation).is_ok() {
-                *held.stored.lock().unwrap_or_else(PoisonError::into_inner) = now;
+            // A lock that was removed, or may have been, is not stored again: whoever removed it may have removed
+            // objects.
+            let Ok(bytes) = encode(kind, operation) else { return };
+            if held.check().is_err() {
+                return;
+            }
+            match held.repository.replace(&held.object, &bytes) {
+                Ok(true) => *held.stored.lock().unwrap_or_else(PoisonError::into_inner) = now,
+                Ok(false) => return,
+                Err(_) => {}
             }
         }
     }
 }
 
-fn store(repository: &dyn Repository, object: &str, kind: LockKind, operation: &str) -> Result<()> {
-    let bytes = serde_json::to_vec(&Lock::new(kind, operation))
-        .map_err(|error| Error::io("encode", object, error.into()))?;
-    write(repository, object, &bytes)
+fn encode(kind: LockKind, operation: &str) -> Result<Vec<u8>> {
+    serde_json::to_vec(&Lock::new(kind, operation))
+        .map_err(|error| Error::io("encode", LOCKS, error.into()))
 }
 
 fn acquire<'a>(
@@ -250,7 +256,7 @@ fn acquire<'a>(
     for attempt in 1.. {
         let begun = (Instant::now(), now_micros());
         let object = unique_object();
-        store(repository, &object, kind, operation)?;
+        write(repository, &object, &encode(kind, operation)?)?;
         match conflict(repository, kind, &object) {
             Ok(None) => return Ok(Held { repository, object, stored: Mutex::new(begun) }),
             Ok(Some(_)) if attempt < TRIES => {

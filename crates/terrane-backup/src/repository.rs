@@ -62,6 +62,19 @@ pub trait Repository: Send + Sync {
         }
     }
 
+    /// Stores a small object in the place of an earlier one; returns false, and stores nothing, if there is none.
+    /// A place that can compare and store in one step does so; otherwise an object may be stored that another
+    /// process is removing.
+    ///
+    /// # Errors
+    /// The place cannot be read or written.
+    fn replace(&self, name: &str, mut contents: &[u8]) -> io::Result<bool> {
+        if !self.exists(name)? {
+            return Ok(false);
+        }
+        self.put(name, &mut contents).map(|()| true)
+    }
+
     /// Removes what interrupted calls of `put` left behind and nobody has changed for this long. Returns
     /// the bytes.
     ///
@@ -95,6 +108,10 @@ impl<R: Repository + ?Sized> Repository for Box<R> {
 
     fn exists(&self, name: &str) -> io::Result<bool> {
         (**self).exists(name)
+    }
+
+    fn replace(&self, name: &str, contents: &[u8]) -> io::Result<bool> {
+        (**self).replace(name, contents)
     }
 
     fn sweep(&self, unchanged_for: Duration) -> io::Result<u64> {
