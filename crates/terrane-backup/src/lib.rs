@@ -1,6 +1,7 @@
 //! Incremental backups of [Terrane](terrane) databases.
 //!
-//! A *repository* is a place with backups: a [`Directory`], or whatever implements [`Repository`]. Tables and
+//! A *repository* is a place with backups: a [`Directory`], an object store such as S3 with the feature
+//! `object-store`, or whatever implements [`Repository`]; [`open`] finds it by a path or a URL. Tables and
 //! value files of a database never change, so a repository has each of them once, as an object that is
 //! named by the hash of its contents, and all backups of all databases share the objects. A backup is a
 //! small manifest that lists files and their objects. It is written last, so that an interrupted backup is
@@ -17,12 +18,14 @@
 //! | `lock` | locks in a repository |
 //! | `staging`, `source` | the checkpoint of a database |
 //! | `catalog`, `manifest` | the backups in a repository, and the format of one |
-//! | `repository`, `place`, `directory`, `memory` | the place of backups |
+//! | `repository`, `place`, `directory`, `bucket`, `memory` | the place of backups |
 //! | `content` | the names of objects |
 //! | `watch`, `cancelled` | pace, progress and cancellation |
 //! | `moment`, `error` | times; errors |
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "object-store")]
+mod bucket;
 mod cancelled;
 mod catalog;
 mod content;
@@ -43,6 +46,8 @@ mod staging;
 mod verify;
 mod watch;
 
+#[cfg(feature = "object-store")]
+pub use bucket::Bucket;
 pub use catalog::{Catalog, Which, list};
 pub use content::ContentId;
 pub use create::{CreateOptions, Created, ReadBack, create};

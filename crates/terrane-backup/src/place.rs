@@ -7,8 +7,8 @@ use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::repository::Repository;
 
-/// Returns the repository at a place: a directory, or a URL. The scheme `file` is a directory as well; others
-/// need a feature of this crate.
+/// Returns the repository at a place: a directory, or a URL. The scheme `file` is a directory as well; others,
+/// such as `s3`, are object stores, which need the feature `object-store` of this crate.
 ///
 /// # Errors
 /// The URL is invalid, or needs a feature that this program was built without.
@@ -23,9 +23,16 @@ pub fn open(place: &OsStr) -> Result<Box<dyn Repository>> {
     open_url(text)
 }
 
+#[cfg(feature = "object-store")]
+fn open_url(url: &str) -> Result<Box<dyn Repository>> {
+    Ok(Box::new(crate::bucket::Bucket::from_url(url)?))
+}
+
+#[cfg(not(feature = "object-store"))]
 fn open_url(url: &str) -> Result<Box<dyn Repository>> {
     Err(Error::Invalid(format!(
-        "this program was built without object stores, so it cannot use '{url}'; use a directory"
+        "this program was built without object stores, so it cannot use '{url}'; use a directory, or build it \
+         with the feature 'object-store', as 'cargo install terrane-cli --features object-store' does"
     )))
 }
 
@@ -76,5 +83,8 @@ mod tests {
         }
         assert!(location("file://backups").contains("no absolute path"));
         assert!(location("gopher://x").contains("'gopher://x'"));
+        if cfg!(not(feature = "object-store")) {
+            assert!(location("s3://bucket").contains("--features object-store"));
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Backups through public names only: what is stored, damage, pruning, restoring, and failures.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+#[cfg(feature = "object-store")]
+mod buckets;
 mod creating;
 mod damage;
 mod failing;

@@ -14,7 +14,8 @@ use terrane_lab::progress;
 /// The place of a repository.
 #[derive(Debug, Clone, Args)]
 pub(super) struct RepositoryArg {
-    /// The directory of the repository, also as a URL such as file:///mnt/backups
+    /// The directory of the repository, or its URL: file:///mnt/backups, or s3://bucket/prefix if the command was
+    /// built with object stores
     repository: OsString,
 }
 
