@@ -1,5 +1,7 @@
 //! Bits of values.
 
+mod fields;
+
 use crate::call::{Call, Outcome, SYNTAX, integer};
 use crate::catalogue::{FAST, Family, GROWS, ONE_KEY, READ, WRITE, command, keys};
 use crate::commands::aside;
@@ -19,6 +21,22 @@ pub(super) const FAMILY: Family = Family {
         command("getbit", 3, READ | FAST, ONE_KEY, "Returns a bit.", getbit),
         command("bitcount", -2, READ, ONE_KEY, "Counts the bits that are set.", bitcount),
         command("bitpos", -3, READ, ONE_KEY, "Finds the first bit of a kind.", bitpos),
+        command(
+            "bitfield",
+            -2,
+            WRITE | GROWS,
+            ONE_KEY,
+            "Reads and changes integers of any width.",
+            fields::bitfield,
+        ),
+        command(
+            "bitfield_ro",
+            -2,
+            READ | FAST,
+            ONE_KEY,
+            "Reads integers of any width.",
+            fields::bitfield_ro,
+        ),
         command("bitop", -4, WRITE | GROWS, keys(2, -1, 1), "Combines the bits of values.", bitop),
     ],
 };

@@ -194,6 +194,45 @@ fn keys_and_databases() {
 }
 
 #[test]
+fn integers_in_bits() {
+    let server = TestServer::start();
+    let bad_type = "-ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.";
+    let bad_offset = "-ERR bit offset is not an integer or out of range";
+    script(
+        &mut server.client(),
+        &format!(
+            "bitfield k get u8 0 => [0]
+             exists k => 0
+             bitfield k => []
+             bitfield k set u8 0 255 get u4 4 get i4 4 set i8 #1 -128 get u8 #1 => [0 15 -1 0 128]
+             strlen k => 2
+             expire k 100 => 1
+             bitfield k incrby u2 100 1 overflow sat incrby u2 102 1 => [1 1]
+             bitfield k incrby u2 100 1 overflow sat incrby u2 102 1 => [2 2]
+             bitfield k incrby u2 100 1 overflow sat incrby u2 102 1 => [3 3]
+             bitfield k incrby u2 100 1 overflow sat incrby u2 102 1 => [0 3]
+             bitfield k overflow fail incrby u2 102 1 get u2 102 => [(nil) 3]
+             bitfield k overflow fail set u8 0 256 overflow sat set i8 0 1000 get i8 0 => [(nil) -1 127]
+             bitfield k set u8 0 -1 get u8 0 => [127 255]
+             bitfield k set i64 #0 -9223372036854775808 incrby i64 #0 -1 => *
+             ttl k => 100
+             bitfield_ro k get u8 0 get u63 1000000 => [127 0]
+             bitfield_ro k set u8 0 1 => -ERR BITFIELD_RO only supports the GET subcommand
+             bitfield k get u64 0 => {bad_type}
+             bitfield k get i65 0 => {bad_type}
+             bitfield k get u8 -1 => {bad_offset}
+             bitfield k get u8 #4294967296 => {bad_offset}
+             bitfield k get u8 => -ERR syntax error
+             bitfield k mul u8 0 1 => -ERR syntax error
+             bitfield k overflow never get u8 0 => -ERR Invalid OVERFLOW type specified
+             bitfield k set u8 0 x => -ERR value is not an integer or out of range
+             hset h a 1 => 1
+             bitfield h get u8 0 => *"
+        ),
+    );
+}
+
+#[test]
 fn bits() {
     let server = TestServer::start();
     let mut client = server.client();
