@@ -62,7 +62,6 @@ impl Paint {
     }
 
     /// Leaves text plain.
-    #[cfg(test)]
     pub(crate) const fn off() -> Self {
         Self { is_on: false }
     }

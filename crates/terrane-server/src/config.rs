@@ -1,8 +1,12 @@
 //! The settings of a server.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use terrane::Keyspace;
 
 use crate::protocol::RequestLimits;
 use crate::users::Users;
@@ -37,6 +41,40 @@ pub struct Config {
     pub slow_command: Option<Duration>,
     /// The number of commands that the slow log keeps.
     pub slow_log_len: usize,
+    /// Answers `TERRANE.ADVISE`.
+    pub advisor: Option<Advisor>,
+}
+
+/// Advises on the design of a keyspace, from what was observed of it: the answer to `TERRANE.ADVISE`.
+///
+/// ```
+/// use terrane_server::{Advisor, Config};
+/// let advisor = Advisor::new(|keyspace| Ok(format!("keep {}", keyspace.design())));
+/// let config = Config { advisor: Some(advisor), ..Config::default() };
+/// ```
+#[derive(Clone)]
+pub struct Advisor(Arc<Advise>);
+
+type Advise = dyn Fn(&Keyspace) -> Result<String, String> + Send + Sync;
+
+impl Advisor {
+    /// Returns an advisor that answers with the text of `advise`, or its error. It runs in a thread of its
+    /// own, which the end of the server waits for.
+    pub fn new(
+        advise: impl Fn(&Keyspace) -> Result<String, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(advise))
+    }
+
+    pub(crate) fn advise(&self, keyspace: &Keyspace) -> Result<String, String> {
+        (self.0)(keyspace)
+    }
+}
+
+impl fmt::Debug for Advisor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Advisor").finish_non_exhaustive()
+    }
 }
 
 impl Default for Config {
@@ -53,6 +91,7 @@ impl Default for Config {
             limits: Limits::default(),
             slow_command: Some(Duration::from_millis(10)),
             slow_log_len: 128,
+            advisor: None,
         }
     }
 }

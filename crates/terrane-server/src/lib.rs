@@ -56,7 +56,7 @@ mod sweeper;
 mod time;
 mod users;
 
-pub use config::{Config, Limits};
+pub use config::{Advisor, Config, Limits};
 pub use error::ServerError;
 pub use files::raise_file_limit;
 pub use server::{Handle, Report, Server};

@@ -22,6 +22,7 @@ pub(crate) use arguments::AdviseArgs;
 use crate::exit::{Exit, usage};
 use crate::open;
 use crate::output;
+use crate::terminal::Paint;
 use terrane_lab::human;
 
 impl AdviseArgs {
@@ -106,7 +107,7 @@ impl AdviseArgs {
         if self.json {
             write_line(&mut out, &report.json())?;
         } else {
-            show::advice(&mut out, &report)?;
+            show::advice(&mut out, &report, Paint::stdout())?;
         }
         Ok(out.flush()?)
     }

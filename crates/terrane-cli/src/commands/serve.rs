@@ -3,7 +3,9 @@
 //! | module | one line |
 //! |---|---|
 //! | [`arguments`] | the flags, and the settings made from them |
+//! | [`advice`] | the answer to `TERRANE.ADVISE` |
 
+mod advice;
 mod arguments;
 
 use std::io::{self, Write};
@@ -66,13 +68,14 @@ pub(crate) struct ServeArgs {
 impl ServeArgs {
     /// Serves the database until a signal or a client ends the server.
     pub(crate) fn run(&self) -> Result<Exit> {
-        let config = self.serve.config()?;
+        let mut config = self.serve.config()?;
         terrane_server::raise_file_limit(config.limits.connections);
         let mut options = self.engine.options()?;
         if let Some(text) = &self.design {
             options = options.design(spec::parse(text)?);
         }
         let db = options.open(&self.db)?;
+        config.advisor = Some(advice::advisor(&db));
         let control = self.control.serve(&db);
         let served = self.serve(&db, config);
         drop(control);

@@ -68,6 +68,14 @@ pub(super) const FAMILY: Family = Family {
             maintenance::compact,
         ),
         command(
+            "terrane.advise",
+            1,
+            ADMIN | STATE | READ | NO_MULTI,
+            NO_KEYS,
+            "Advises on the design of the database.",
+            maintenance::advise,
+        ),
+        command(
             "terrane.checkpoint",
             2,
             ADMIN | NO_MULTI,
@@ -88,6 +96,8 @@ fn help(call: &mut Call<'_, '_>) -> Outcome {
         "    Returns the last events: number, time in microseconds, and a sentence.",
         "TERRANE.DESIGN [SET design]",
         "    Returns the design of the selected database, or changes it while clients go on.",
+        "TERRANE.ADVISE",
+        "    Ranks designs for the operations on the server, and says whether a change pays.",
         "TERRANE.WHY key [field]",
         "    Shows which memtables and tables a lookup consults, and which filters exclude the key.",
         "TERRANE.RANGE start stop [REV] [LIMIT count]",

@@ -1,7 +1,7 @@
 //! The commands that only this server has.
 
 use terrane::Options;
-use terrane_server::Config;
+use terrane_server::{Advisor, Config};
 
 use crate::commands::script;
 use crate::support::TestServer;
@@ -120,4 +120,28 @@ fn the_end_of_a_client_or_the_server_cancels_maintenance() {
     last.send_command(&["terrane.compact"]);
     server.end();
     server.db.clone().close().unwrap();
+}
+
+#[test]
+fn an_advisor_answers_in_a_thread_of_its_own() {
+    let advisor = Advisor::new(|keyspace| match keyspace.iter().unwrap().count() {
+        0 => Err("nothing to advise on".to_owned()),
+        1 => Ok(format!("{}: keep {}", keyspace.name(), keyspace.design())),
+        _ => panic!("the advisor of this test panics"),
+    });
+    let config = Config { advisor: Some(advisor), ..Config::default() };
+    let server = TestServer::with(&Options::new(), config);
+    let mut client = server.client();
+    client.run("select 1");
+    assert_eq!(client.run("terrane.advise"), "-ERR nothing was written to this database");
+    client.run("set a 1");
+    client.run("del a");
+    assert_eq!(client.run("terrane.advise"), "-ERR nothing to advise on");
+    client.run("set a 1");
+    let expected = format!("db1: keep {}", client.run("terrane.design"));
+    assert_eq!(client.run("terrane.advise"), expected);
+    client.run("set b 1");
+    assert_eq!(client.run("terrane.advise"), "-ERR the command panicked; please report it");
+    let other = TestServer::start();
+    assert_eq!(other.client().run("terrane.advise"), "-ERR this server has no advisor");
 }

@@ -12,8 +12,11 @@ use crate::terminal::Paint;
 use terrane_lab::human;
 
 /// Prints advice.
-pub(crate) fn advice(out: &mut dyn Write, report: &AdviceReport<'_>) -> io::Result<()> {
-    let paint = Paint::stdout();
+pub(crate) fn advice(
+    out: &mut dyn Write,
+    report: &AdviceReport<'_>,
+    paint: Paint,
+) -> io::Result<()> {
     let AdviceReport { case, found, .. } = report;
     let assumed = if report.source == WorkloadSource::Assumed {
         " (assumed; no --mix was given)"

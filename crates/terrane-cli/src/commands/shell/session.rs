@@ -337,7 +337,7 @@ impl Session {
             return Ok(self.answers.json(&report.json())?);
         }
         let mut text = Vec::new();
-        show::advice(&mut text, &report)?;
+        show::advice(&mut text, &report, Paint::stdout())?;
         Ok(self.answers.text(&String::from_utf8(text)?)?)
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use terrane::Keyspace;
 
 use crate::call::{Call, Outcome, SYNTAX};
-use crate::commands::aside::maintain;
+use crate::commands::aside::{answer_aside, maintain};
 
 pub(super) fn compact(call: &mut Call<'_, '_>) -> Outcome {
     let databases = call.store.databases();
@@ -24,6 +24,17 @@ pub(super) fn compact(call: &mut Call<'_, '_>) -> Outcome {
             maintenance.compact_range(&keyspace, (Bound::Included(start), end))
         }),
     }
+}
+
+pub(super) fn advise(call: &mut Call<'_, '_>) -> Outcome {
+    let advisor = call.shared.config.advisor.clone().ok_or("ERR this server has no advisor")?;
+    let keyspace = call.store.databases().existing(call.db()).cloned();
+    let keyspace = keyspace.ok_or("ERR nothing was written to this database")?;
+    answer_aside(call, move |_, reply| {
+        let text = advisor.advise(&keyspace).map_err(|text| format!("ERR {text}"))?;
+        reply.verbatim(&text);
+        Ok(())
+    })
 }
 
 pub(super) fn checkpoint(call: &mut Call<'_, '_>) -> Outcome {
