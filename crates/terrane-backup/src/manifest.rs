@@ -24,7 +24,8 @@ pub struct Backup {
     pub schema: u32,
     /// The name: the time of the backup, and the number of the database.
     pub name: String,
-    /// The number of the database, in 16 hexadecimal digits. Restored copies keep it.
+    /// The number of the database, in 16 hexadecimal digits. Restored copies keep it, in other
+    /// directories.
     pub database: String,
     /// The directory of the database.
     pub path: String,
@@ -105,6 +106,11 @@ impl Backup {
         object_of(&self.name)
     }
 
+    /// Returns the sum of the sizes of the files; `None` if it overflows, which no real backup does.
+    pub(crate) fn files_bytes(&self) -> Option<u64> {
+        self.files.iter().try_fold(0_u64, |sum, file| sum.checked_add(file.bytes))
+    }
+
     /// Returns the manifest as bytes.
     pub(crate) fn encode(&self) -> Result<Vec<u8>> {
         let failed = |error: serde_json::Error| Error::io("encode", self.object(), error.into());
@@ -143,6 +149,9 @@ impl Backup {
             if !is_plain(&file.name) || file.content().is_none() {
                 return Err(damaged(format!("'{}' cannot be one of its files", file.name)));
             }
+        }
+        if backup.files_bytes().is_none() {
+            return Err(damaged("the sizes of its files are impossible".into()));
         }
         Ok(backup)
     }
@@ -221,5 +230,10 @@ mod tests {
             backup.files[0].name = name.into();
             assert!(decode(&backup, &backup.object()).is_damage(), "{name}");
         }
+        // The sum of the sizes overflowed.
+        let mut huge = backup();
+        huge.files[0].bytes = u64::MAX;
+        huge.files.push(huge.files[0].clone());
+        assert!(decode(&huge, &huge.object()).is_damage());
     }
 }

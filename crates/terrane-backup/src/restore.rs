@@ -298,7 +298,8 @@ struct Run<'a> {
 impl Run<'_> {
     fn copy_all(&mut self) -> Result<()> {
         let mut files = self.restored.backup.files.clone();
-        let total = files.iter().map(|file| file.bytes).sum();
+        // Reading the manifest has checked that this does not overflow.
+        let total = self.restored.backup.files_bytes().unwrap_or(u64::MAX);
         self.watch.set_total(files.len() as u64, total);
         files.sort_by_key(|file| file.name == CURRENT);
         for file in &files {

@@ -167,7 +167,9 @@ fn read_objects(
     found: &mut RepositoryVerification,
 ) -> Result<()> {
     let mut watch = Watch::new(options.rate, options.callback.clone());
-    let total = wanted.values().map(|(content, _)| content.bytes()).sum();
+    // Each manifest states possible sizes, but all of them together need not.
+    let sizes = wanted.values().map(|(content, _)| content.bytes());
+    let total = sizes.fold(0, u64::saturating_add);
     watch.set_total(wanted.len() as u64, total);
     let sizes: HashMap<String, u64> = list_folder(repository, OBJECTS)?
         .into_iter()
@@ -182,7 +184,7 @@ fn read_objects(
             Some(_) => read_object(repository, object, *content, &mut watch)?,
         };
         found.objects += 1;
-        found.bytes += content.bytes();
+        found.bytes = found.bytes.saturating_add(content.bytes());
         watch.add_file();
         if let Some(what) = problem {
             let (files, backups) = all
