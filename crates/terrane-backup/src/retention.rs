@@ -7,7 +7,7 @@ use crate::manifest::Backup;
 /// Returns the number of the period to which a time belongs.
 type Period<'a> = &'a dyn Fn(u64) -> u64;
 
-/// Which backups of each database are kept. A backup is kept if any rule keeps it.
+/// Which backups of each database in each directory are kept. A backup is kept if any rule keeps it.
 ///
 /// The rules on time keep the newest backup of each of the last hours, days or weeks that have one. Days
 /// begin at midnight in UTC, weeks on Monday.
@@ -58,9 +58,10 @@ impl Retention {
     pub(crate) fn reasons(self, backups: &[&Backup]) -> Vec<Vec<&'static str>> {
         const HOUR: u64 = 3_600_000_000;
         let mut reasons = vec![Vec::new(); backups.len()];
-        let mut databases: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        // A restored copy has the number of its original, and another directory.
+        let mut databases: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
         for (index, backup) in backups.iter().enumerate() {
-            databases.entry(&backup.database).or_default().push(index);
+            databases.entry((&backup.database, &backup.path)).or_default().push(index);
         }
         for indexes in databases.values() {
             for &index in indexes.iter().rev().take(self.last as usize) {
@@ -175,5 +176,13 @@ mod tests {
         let reasons = Retention::last(1).reasons(&backups.iter().collect::<Vec<_>>());
         let kept: Vec<bool> = reasons.iter().map(|reasons| !reasons.is_empty()).collect();
         assert_eq!(kept, [true, false, false, true]);
+    }
+
+    /// Backups of a restored copy displaced those of the original.
+    #[test]
+    fn a_restored_copy_and_its_original_do_not_count_for_each_other() {
+        let copy = Backup { path: "/restored".into(), ..backup(TIMES[1], "a") };
+        let reasons = Retention::last(1).reasons(&[&backup(TIMES[0], "a"), &copy]);
+        assert_eq!(reasons, [["last"], ["last"]]);
     }
 }

@@ -16,7 +16,7 @@ use terrane_lab::json::{SCHEMA, write_line};
 /// Remove old backups, and the objects that no backup needs any more
 ///
 /// Prints what it would remove; --yes removes it. A backup is kept if any rule keeps it. Each database has
-/// its own backups, so --keep-last 3 keeps three of each. Hours, days and weeks are those of UTC that have a
+/// its own backups, and each directory of it, so --keep-last 3 keeps three of each. Hours, days and weeks are those of UTC that have a
 /// backup. No backup can be created meanwhile.
 #[derive(Debug, Clone, Args)]
 pub(super) struct PruneArgs {
