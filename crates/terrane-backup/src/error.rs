@@ -68,6 +68,8 @@ pub enum Error {
         place: String,
         /// The other process.
         holder: String,
+        /// What helps if that process does not exist any more, as the end of the sentence, or nothing.
+        advice: &'static str,
     },
     /// The progress callback asked to stop.
     Cancelled,
@@ -124,8 +126,8 @@ impl fmt::Display for Error {
                 "{place} has format {found}, and this version reads up to {supported}; use the \
                  version that wrote it"
             ),
-            Self::InUse { place, holder } => {
-                write!(f, "{place} is in use by {holder}; try again when that has ended")
+            Self::InUse { place, holder, advice } => {
+                write!(f, "{place} is in use by {holder}; try again when that has ended{advice}")
             }
             Self::Cancelled => f.write_str("the operation was cancelled"),
         }

@@ -53,6 +53,7 @@ pub use content::ContentId;
 pub use create::{CreateOptions, Created, ReadBack, create};
 pub use directory::Directory;
 pub use error::{Error, Result};
+pub use lock::{RepositoryLock, Unlock, unlock};
 pub use manifest::{BackedUpFile, BackedUpKeyspace, Backup};
 pub use memory::Memory;
 pub use moment::{parse_utc, utc};

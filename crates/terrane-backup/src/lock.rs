@@ -9,7 +9,9 @@
 //! 2. A process that could not store its lock again for half of that time stops, because others will take
 //!    the lock for stale. It does not store the lock again either, for example after the machine has slept.
 //!    The clocks of the machines may therefore differ by a quarter of an hour.
-//! 3. The next process removes stale locks before it does anything else. A backup that finds its lock
+//! 3. A lock remains for ever if the clock of its machine is ahead, or if it cannot be read, because a newer version
+//!    may have written it. [`unlock`] removes it; its process notices that when it stores the lock again.
+//! 4. The next process removes stale locks before it does anything else. A backup that finds its lock
 //!    removed stops before it writes its manifest.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::{delete, list_folder, place, read, write};
+use crate::catalog::{check, delete, list_folder, place, read, write};
 use crate::error::{Error, Result};
 use crate::moment::{now_micros, utc};
 use crate::repository::Repository;
@@ -118,8 +120,8 @@ pub(crate) struct Held<'a> {
     repository: &'a dyn Repository,
     object: String,
     /// When the lock was stored last: the clock of the process, which may stop while the machine sleeps, and
-    /// the time of day, which may be set back.
-    stored: Mutex<(Instant, u64)>,
+    /// the time of day, which may be set back. Nothing if another process has removed it.
+    stored: Mutex<Option<(Instant, u64)>>,
 }
 
 impl Held<'_> {
@@ -128,7 +130,8 @@ impl Held<'_> {
     /// # Errors
     /// Somebody can.
     pub(crate) fn check(&self) -> Result<()> {
-        let (stored, micros) = *self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        let stored = *self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((stored, micros)) = stored else { return Err(self.lost()) };
         let by_day = Duration::from_micros(now_micros().saturating_sub(micros));
         if stored.elapsed().max(by_day) < STALE / 2 {
             return Ok(());
@@ -148,10 +151,28 @@ impl Held<'_> {
         }
     }
 
+    /// Stores the lock again, and returns false if that cannot succeed any more: another process has removed it, or
+    /// may have, and may then have removed objects.
+    fn store_again(&self, kind: LockKind, operation: &str) -> bool {
+        let now = (Instant::now(), now_micros());
+        let Ok(bytes) = encode(kind, operation) else { return false };
+        let replaced = match self.check() {
+            Ok(()) => self.repository.replace(&self.object, &bytes),
+            Err(_) => Ok(false),
+        };
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        match replaced {
+            Ok(true) => *stored = Some(now),
+            Ok(false) => *stored = None,
+            Err(_) => {}
+        }
+        stored.is_some()
+    }
+
     fn lost(&self) -> Error {
         Error::Invalid(format!(
-            "the lock {} was not stored again in time, so another process may have removed objects; \
-             run the operation again, which continues it",
+            "the lock {} was removed, or not stored again in time, so another process may have removed \
+             objects; run the operation again, which continues it",
             place(self.repository, &self.object)
         ))
     }
@@ -226,19 +247,8 @@ fn refresh(held: &Held<'_>, kind: LockKind, operation: &str, done: &(Mutex<bool>
         let waited = done.1.wait_timeout(is_done, REFRESH);
         let (guard, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         is_done = guard;
-        let now = (Instant::now(), now_micros());
-        if waited.timed_out() && !*is_done {
-            // A lock that was removed, or may have been, is not stored again: whoever removed it may have removed
-            // objects.
-            let Ok(bytes) = encode(kind, operation) else { return };
-            if held.check().is_err() {
-                return;
-            }
-            match held.repository.replace(&held.object, &bytes) {
-                Ok(true) => *held.stored.lock().unwrap_or_else(PoisonError::into_inner) = now,
-                Ok(false) => return,
-                Err(_) => {}
-            }
+        if waited.timed_out() && !*is_done && !held.store_again(kind, operation) {
+            return;
         }
     }
 }
@@ -258,7 +268,7 @@ fn acquire<'a>(
         let object = unique_object();
         write(repository, &object, &encode(kind, operation)?)?;
         match conflict(repository, kind, &object) {
-            Ok(None) => return Ok(Held { repository, object, stored: Mutex::new(begun) }),
+            Ok(None) => return Ok(Held { repository, object, stored: Mutex::new(Some(begun)) }),
             Ok(Some(_)) if attempt < TRIES => {
                 delete(repository, &object)?;
                 // Processes that began at the same time try again at different times.
@@ -268,7 +278,8 @@ fn acquire<'a>(
             Ok(Some(holder)) => {
                 delete(repository, &object)?;
                 let place = repository.location();
-                return Err(Error::InUse { place, holder: holder.describe() });
+                let advice = ", or remove its lock with 'terrane backup unlock' if it does not exist any more";
+                return Err(Error::InUse { place, holder: holder.describe(), advice });
             }
             Err(error) => {
                 let _ = repository.delete(&object);
@@ -307,6 +318,48 @@ fn remove_stale(repository: &dyn Repository, held: &Held<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Which locks [`unlock`] removes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Unlock {
+    /// Those that nobody respects any more: of processes that ended, or stopped to store them.
+    #[default]
+    Stale,
+    /// All. A process whose lock is removed stops within a minute, and makes no backup.
+    All,
+}
+
+/// A lock that [`unlock`] found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RepositoryLock {
+    /// The name of the object.
+    pub object: String,
+    /// The operation, its process, and when that was active.
+    pub holder: String,
+    /// True if it was removed.
+    pub is_removed: bool,
+}
+
+/// Removes locks, and returns all that there were. Operations remove stale locks by themselves. A lock remains if the
+/// clock of its machine was ahead, or if it cannot be read; then make sure that no process uses the repository, and
+/// remove all.
+///
+/// # Errors
+/// The place is no repository, or a lock cannot be read or removed.
+pub fn unlock(repository: &dyn Repository, which: Unlock) -> Result<Vec<RepositoryLock>> {
+    check(repository)?;
+    let mut found = Vec::new();
+    for (object, lock) in all(repository)? {
+        let is_removed = which == Unlock::All || lock.is_stale();
+        if is_removed {
+            delete(repository, &object)?;
+        }
+        found.push(RepositoryLock { object, holder: lock.describe(), is_removed });
+    }
+    Ok(found)
+}
+
 /// Returns all locks. One that cannot be understood counts as just stored by a process that excludes all
 /// others, because a newer version may have written it.
 fn all(repository: &dyn Repository) -> Result<Vec<(String, Lock)>> {
@@ -325,82 +378,4 @@ fn all(repository: &dyn Repository) -> Result<Vec<(String, Lock)>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::memory::Memory;
-
-    fn put(repository: &Memory, name: &str, lock: &Lock) {
-        write(repository, &format!("{LOCKS}{name}"), &serde_json::to_vec(lock).unwrap()).unwrap();
-    }
-
-    fn try_lock(repository: &Memory, kind: LockKind) -> Result<()> {
-        with_lock(repository, kind, "test", |held| {
-            held.check()?;
-            held.check_object()
-        })
-    }
-
-    #[test]
-    fn exclusive_locks_exclude_all_and_shared_ones_do_not_exclude_each_other() {
-        let repository = Memory::new();
-        with_lock(&repository, LockKind::Shared, "create", |_| {
-            try_lock(&repository, LockKind::Shared).unwrap();
-            let refused = try_lock(&repository, LockKind::Exclusive).unwrap_err();
-            let told = refused.to_string();
-            assert!(told.contains("'create' of process") && told.contains("try again"), "{told}");
-            Ok(())
-        })
-        .unwrap();
-        with_lock(&repository, LockKind::Exclusive, "prune", |_| {
-            for kind in [LockKind::Shared, LockKind::Exclusive] {
-                assert!(matches!(try_lock(&repository, kind), Err(Error::InUse { .. })));
-            }
-            Ok(())
-        })
-        .unwrap();
-        assert!(repository.list(LOCKS).unwrap().is_empty());
-    }
-
-    #[test]
-    fn locks_of_dead_processes_and_old_ones_are_stale() {
-        let repository = Memory::new();
-        let live = Lock::new(LockKind::Exclusive, "prune");
-        // Process numbers are below 2^22 on Linux.
-        let dead = Lock { process: u32::MAX, ..live.clone() };
-        let elsewhere = Lock { boot: "other".into(), ..dead.clone() };
-        let old_micros = now_micros() - STALE.as_micros() as u64;
-        let old = Lock { refreshed_micros: old_micros, ..live.clone() };
-        assert!(!live.is_stale() && !elsewhere.is_stale() && old.is_stale());
-        assert_eq!(dead.is_stale(), cfg!(target_os = "linux") && sees_all_processes());
-        put(&repository, "old", &old);
-        try_lock(&repository, LockKind::Exclusive).unwrap();
-        // The next process removes a stale lock.
-        assert!(repository.list(LOCKS).unwrap().is_empty());
-        put(&repository, "elsewhere", &elsewhere);
-        assert!(try_lock(&repository, LockKind::Shared).is_err());
-    }
-
-    #[test]
-    fn a_lock_that_was_removed_is_noticed_and_one_of_another_version_respected() {
-        let repository = Memory::new();
-        with_lock(&repository, LockKind::Shared, "create", |held| {
-            repository.delete(&held.object).unwrap();
-            let told = held.check_object().unwrap_err().to_string();
-            assert!(told.contains("run the operation again"), "{told}");
-            Ok(())
-        })
-        .unwrap();
-        write(&repository, &format!("{LOCKS}x"), b"[]").unwrap();
-        assert!(matches!(try_lock(&repository, LockKind::Shared), Err(Error::InUse { .. })));
-    }
-
-    #[test]
-    fn processes_that_begin_together_do_not_all_fail_for_ever() {
-        let repository = Memory::new();
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| while try_lock(&repository, LockKind::Exclusive).is_err() {});
-            }
-        });
-    }
-}
+mod tests;

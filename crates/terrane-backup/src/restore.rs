@@ -229,7 +229,8 @@ fn lock(dir: &Path, path: &Path) -> Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
-            Err(Error::InUse { place: dir.display().to_string(), holder: "another restore".into() })
+            let (place, holder) = (dir.display().to_string(), "another restore".into());
+            Err(Error::InUse { place, holder, advice: "" })
         }
         Err(TryLockError::Error(error)) => Err(Error::file("lock", path, error)),
     }

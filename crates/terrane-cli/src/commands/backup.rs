@@ -1,4 +1,4 @@
-//! `terrane backup`: creates, lists, verifies, prunes and restores backups.
+//! `terrane backup`: creates, lists, verifies, prunes and restores backups, and removes locks.
 
 mod checkpoint;
 mod common;
@@ -6,6 +6,7 @@ mod create;
 mod list;
 mod prune;
 mod restore;
+mod unlock;
 mod verify;
 
 use anyhow::Result;
@@ -15,6 +16,7 @@ use self::create::CreateArgs;
 use self::list::ListArgs;
 use self::prune::PruneArgs;
 use self::restore::RestoreArgs;
+use self::unlock::UnlockArgs;
 use self::verify::VerifyArgs;
 use crate::exit::Exit;
 
@@ -24,7 +26,8 @@ Examples:
   terrane backup list /mnt/backups
   terrane backup verify /mnt/backups
   terrane backup prune /mnt/backups --keep-daily 7 --keep-weekly 5 --yes
-  terrane backup restore /mnt/backups ./restored --at 2026-11-21T10:00:00Z";
+  terrane backup restore /mnt/backups ./restored --at 2026-11-21T10:00:00Z
+  terrane backup unlock /mnt/backups";
 
 /// Create, list, verify, prune and restore incremental backups
 ///
@@ -45,6 +48,7 @@ enum BackupCommand {
     Verify(VerifyArgs),
     Prune(PruneArgs),
     Restore(RestoreArgs),
+    Unlock(UnlockArgs),
 }
 
 impl BackupArgs {
@@ -56,6 +60,7 @@ impl BackupArgs {
             BackupCommand::Verify(args) => args.run(),
             BackupCommand::Prune(args) => args.run(),
             BackupCommand::Restore(args) => args.run(),
+            BackupCommand::Unlock(args) => args.run(),
         }
     }
 }

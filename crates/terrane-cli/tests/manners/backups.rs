@@ -99,6 +99,25 @@ fn bad_input_is_refused_with_advice() {
 }
 
 #[test]
+fn locks_that_nobody_stores_again_are_removed_on_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, repository) = (path(dir.path(), "db"), path(dir.path(), "repository"));
+    done(&["shell", &db], "put a 1\n");
+    done(&["backup", "create", &db, &repository], "");
+    assert!(done(&["backup", "unlock", &repository], "").starts_with("no locks in"));
+    std::fs::write(dir.path().join("repository/locks/damaged.json"), "?").unwrap();
+    let (code, _, error) = run_to_end(&["backup", "create", &db, &repository], "");
+    assert!(code == 5 && error.contains("unlock"), "{code} {error}");
+    assert!(done(&["backup", "unlock", &repository], "").starts_with("kept    locks/damaged.json"));
+    let removed = json(&["backup", "unlock", &repository, "--all"]);
+    assert_eq!(
+        (&removed["lock"], &removed["is_removed"]),
+        (&"locks/damaged.json".into(), &true.into())
+    );
+    done(&["backup", "create", &db, &repository], "");
+}
+
+#[test]
 fn damage_has_its_exit_code_and_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let (db, repository) = (path(dir.path(), "db"), path(dir.path(), "repository"));
