@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use arc_swap::ArcSwap;
 
@@ -86,6 +86,16 @@ impl Catalog {
             context: Arc::clone(context),
             pipeline: Arc::clone(pipeline),
         }
+    }
+
+    /// Locks the manifest if nobody has it locked, who may be syncing it.
+    pub(crate) fn try_lock_manifest(&self) -> Option<ManifestGuard<'_>> {
+        let manifest = match self.manifest.try_lock() {
+            Ok(manifest) => manifest,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(ManifestGuard { manifest, _report: ReportOnDrop(&self.context.health) })
     }
 
     /// Locks the manifest. In the lock order, this lock comes second, after the writer lock.

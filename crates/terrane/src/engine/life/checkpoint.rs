@@ -11,18 +11,23 @@
 mod target;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use self::target::Target;
 use super::copy_file::copy_file;
 use super::parts::Parts;
 use crate::cancel::{self, Cancel};
-use crate::engine::pipeline::{CompleteLog, write_panicked};
+use crate::engine::catalog::ManifestGuard;
+use crate::engine::pipeline::{CompleteLog, PipelineState, write_panicked};
 use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
 use crate::manifest::{FileManifest, Manifest, ManifestState, RecoveredState};
 use crate::version::Version;
 use crate::wal::{LogCopy, LogWriter};
+
+/// How often a checkpoint waits for the manifest without holding up the writers. After that many edits of others in a row
+/// it waits with them, so that it ends.
+const LOCK_TRIES: u32 = 100;
 
 /// The contents of a checkpoint, at one moment. As long as the versions are held, their files are
 /// kept.
@@ -68,12 +73,11 @@ impl Parts {
     /// unlogged ones were flushed, and no ingest has its numbers but not its tables.
     fn cut(&self) -> Result<Cut> {
         let _no_ingest = self.pipeline.ingests().close();
-        let writer = self.pipeline.lock();
+        let (writer, guard) = self.lock_writers_and_manifest();
         if self.pipeline.is_broken() {
             // The log has a gap, and what is copied of it would end there.
             return Err(write_panicked());
         }
-        let guard = self.catalog.lock_manifest();
         let manifest = guard.as_ref().ok_or(Error::ReadOnly)?;
         let trees = self.catalog.trees();
         let versions = trees.values().map(|tree| Arc::clone(&tree.state().version));
@@ -84,6 +88,21 @@ impl Parts {
             _versions: versions.collect(),
             log,
         })
+    }
+
+    /// Takes both locks. A job that installs its tables syncs the manifest while it has it locked, which may take
+    /// seconds on a busy device, and writers must not wait for that.
+    fn lock_writers_and_manifest(&self) -> (MutexGuard<'_, PipelineState>, ManifestGuard<'_>) {
+        for _ in 0..LOCK_TRIES {
+            let writer = self.pipeline.lock();
+            if let Some(guard) = self.catalog.try_lock_manifest() {
+                return (writer, guard);
+            }
+            drop(writer);
+            drop(self.catalog.lock_manifest());
+        }
+        let writer = self.pipeline.lock();
+        (writer, self.catalog.lock_manifest())
     }
 
     fn copy(&self, cut: &Cut, target: &Path, cancel: Option<&Cancel>) -> Result<()> {
@@ -125,5 +144,41 @@ impl Parts {
         };
         Manifest::begin(found, &[], Box::new(store))?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use terrane_testkit::run_guarded;
+
+    use crate::storage::MemoryStorage;
+    use crate::{Background, KeyspaceOptions, Options};
+
+    use super::*;
+
+    /// A checkpoint held the lock of the writers while it waited for the manifest, which a flush or a compaction was
+    /// syncing. No write returned until the sync had ended.
+    #[test]
+    fn writes_return_while_a_checkpoint_waits_for_the_manifest() {
+        run_guarded(|| {
+            let storage = Arc::new(MemoryStorage::new(1));
+            let options = Options::new().storage(storage).background(Background::Inline);
+            let db = options.open("db").unwrap();
+            let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+            let parts = &keyspace.handle.engine.parts;
+            std::thread::scope(|scope| {
+                let manifest = parts.catalog.lock_manifest();
+                let cut = scope.spawn(|| parts.cut().map(drop));
+                for number in 0..100_u32 {
+                    db.put(number.to_be_bytes(), "value").unwrap();
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                assert!(!cut.is_finished());
+                drop(manifest);
+                cut.join().unwrap().unwrap();
+            });
+        });
     }
 }
