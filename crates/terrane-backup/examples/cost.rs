@@ -1,19 +1,27 @@
 //! What a backup costs the writers of a database: `cargo run --release -p terrane-backup --example cost`.
 //!
-//! One thread writes values of 1 KiB at random keys, and notes how long each call takes: for some seconds
-//! without a backup, during a first backup, a second one, and a first one with a rate. The arguments are
-//! optional: a directory, the MiB of the database, and the writes per second.
+//! One thread writes values of 1 KiB at random keys, and notes how long each call takes. Each round has four phases:
+//! no backup, a first backup, no backup, and a second backup to the same repository; every other round has them the
+//! other way round, and the second backup goes to the repository of the round before. Compactions end before each
+//! phase. A write that takes longer than 100 ms is printed with the stalls of the engine during the phase. At last the
+//! medians of the rounds are printed, and their ratios.
+//!
+//! The arguments are optional: a directory, the MiB of the database, the writes per second (0: as many as possible),
+//! the rounds, and the rate of the backups in MiB/s (0: none).
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "an example")]
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use terrane::Db;
+use terrane::{Db, Event};
 use terrane_backup::{CreateOptions, Directory, create};
 
-/// The rate of the slow backup.
-const RATE: u64 = 20 << 20;
+/// How long writers run without a backup.
+const QUIET: Duration = Duration::from_secs(4);
+
+/// From which time on a write is printed.
+const SLOW: Duration = Duration::from_millis(100);
 
 /// A generator of keys and values, good enough for data that does not compress.
 struct Random(u64);
@@ -31,67 +39,148 @@ impl Random {
     }
 }
 
-/// Writes until `is_done`, and prints what the calls took.
-fn write(db: &Db, keys: u64, writes: u32, is_done: &AtomicBool, name: &str) {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let mut took = Vec::new();
-    let begun = Instant::now();
-    while !is_done.load(Ordering::Relaxed) {
-        let (key, value) = (random.next() % keys, random.value());
-        let call = Instant::now();
-        db.put(key.to_be_bytes(), value).unwrap();
-        took.push(call.elapsed());
-        let due = begun + Duration::from_secs(1) * u32::try_from(took.len()).unwrap() / writes;
-        std::thread::sleep(due.saturating_duration_since(Instant::now()));
-    }
-    let seconds = begun.elapsed().as_secs_f64();
-    took.sort_unstable();
-    let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize];
-    println!(
-        "{name}: {seconds:.1} s, {:.0} writes/s, p50 {:?}, p99 {:?}, p99.9 {:?}, longest {:?}",
-        took.len() as f64 / seconds,
-        at(0.5),
-        at(0.99),
-        at(0.999),
-        at(1.0)
-    );
+/// What the writes of a phase took.
+#[derive(Clone, Copy)]
+struct Phase {
+    writes_per_second: f64,
+    p50: Duration,
+    p99: Duration,
+    longest: Duration,
 }
 
-/// Runs something while another thread writes.
-fn beside(db: &Db, keys: u64, writes: u32, name: &str, run: impl FnOnce()) {
-    let is_done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| write(db, keys, writes, &is_done, name));
-        run();
-        is_done.store(true, Ordering::Relaxed);
-    });
+/// What is measured.
+struct Setup<'a> {
+    db: &'a Db,
+    keys: u64,
+    writes_per_second: u32,
+}
+
+impl Setup<'_> {
+    /// Writes until `is_done`.
+    fn write(&self, is_done: &AtomicBool) -> Phase {
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        let mut took = Vec::new();
+        let begun = Instant::now();
+        while !is_done.load(Ordering::Relaxed) {
+            let (key, value) = (random.next() % self.keys, random.value());
+            let call = Instant::now();
+            self.db.put(key.to_be_bytes(), value).unwrap();
+            let lasted = call.elapsed();
+            took.push(lasted);
+            if lasted >= SLOW {
+                let after = (call - begun).as_secs_f64();
+                println!("  a write took {lasted:.0?}, {after:.2} s after the begin");
+            }
+            if self.writes_per_second > 0 {
+                let count = u32::try_from(took.len()).unwrap();
+                let due = begun + Duration::from_secs(1) * count / self.writes_per_second;
+                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            }
+        }
+        let writes_per_second = took.len() as f64 / begun.elapsed().as_secs_f64();
+        took.sort_unstable();
+        let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize];
+        Phase { writes_per_second, p50: at(0.5), p99: at(0.99), longest: at(1.0) }
+    }
+
+    /// Runs something while another thread writes.
+    fn beside(&self, name: &str, run: impl FnOnce()) -> Phase {
+        self.db.wait_for_compactions().unwrap();
+        let number = self.db.events().last().map_or(0, |event| event.number);
+        let is_done = AtomicBool::new(false);
+        let phase = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| self.write(&is_done));
+            run();
+            is_done.store(true, Ordering::Relaxed);
+            writer.join().unwrap()
+        });
+        let Phase { writes_per_second, p50, p99, longest } = phase;
+        println!(
+            "{name}: {writes_per_second:.0} writes/s, p50 {p50:?}, p99 {p99:?}, longest {longest:?}"
+        );
+        if longest >= SLOW {
+            for event in self.db.events().iter().filter(|event| event.number > number) {
+                if matches!(event.event, Event::WritesStalled(_) | Event::WritesResumed { .. }) {
+                    println!("  {}", event.event);
+                }
+            }
+        }
+        phase
+    }
+
+    fn backup(&self, name: &str, repository: &Path, options: &CreateOptions) -> Phase {
+        self.beside(name, || {
+            let begun = Instant::now();
+            let created = create(self.db, &Directory::new(repository), options).unwrap();
+            let (stored, all) = (created.stored_bytes >> 20, created.backup.bytes >> 20);
+            let seconds = begun.elapsed().as_secs_f64();
+            println!("  stored {stored} MiB of {all} MiB in {seconds:.2} s");
+        })
+    }
+}
+
+fn print_medians(name: &str, phases: &[Phase], quiet: &[Phase]) {
+    let median = |of: &dyn Fn(&Phase) -> f64, phases: &[Phase]| {
+        let mut values: Vec<f64> = phases.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let both = |of: &dyn Fn(&Phase) -> f64| {
+        let (own, other) = (median(of, phases), median(of, quiet));
+        (own, own / other)
+    };
+    let (rate, rate_ratio) = both(&|phase| phase.writes_per_second);
+    let (p99, p99_ratio) = both(&|phase| phase.p99.as_secs_f64() * 1e6);
+    let (longest, longest_ratio) = both(&|phase| phase.longest.as_secs_f64() * 1e3);
+    println!(
+        "{name}: {rate:.0} writes/s ({rate_ratio:.3}), p99 {p99:.1} µs ({p99_ratio:.2}), longest \
+         {longest:.1} ms ({longest_ratio:.1})"
+    );
 }
 
 fn main() {
     let mut args = std::env::args().skip(1);
     let temporary = tempfile::tempdir().unwrap();
     let dir = args.next().map_or_else(|| temporary.path().to_owned(), Into::into);
-    let megabytes: u64 = args.next().map_or(256, |text| text.parse().unwrap());
-    let writes: u32 = args.next().map_or(5000, |text| text.parse().unwrap());
-    let keys = megabytes << 10;
+    let mut number =
+        |default: u64| args.next().map_or(default, |text| text.parse::<u64>().unwrap());
+    let (mebibytes, writes, rounds, rate) = (number(128), number(5000), number(5), number(0));
+    let keys = mebibytes << 10;
     let db = Db::open(dir.join("db")).unwrap();
     let mut random = Random(1);
     for key in 0..keys {
         db.put(key.to_be_bytes(), random.value()).unwrap();
     }
     db.flush().unwrap();
-    db.wait_for_compactions().unwrap();
-    beside(&db, keys, writes, "no backup", || std::thread::sleep(Duration::from_secs(8)));
-    let back_up = |repository: &Path, options: &CreateOptions| {
-        let begun = Instant::now();
-        let created = create(&db, &Directory::new(repository), options).unwrap();
-        let (bytes, seconds) = (created.stored_bytes >> 20, begun.elapsed().as_secs_f64());
-        println!("  stored {bytes} MiB of {} MiB in {seconds:.2} s", created.backup.bytes >> 20);
+    let setup = Setup { db: &db, keys, writes_per_second: u32::try_from(writes).unwrap() };
+    let options = match rate {
+        0 => CreateOptions::new(),
+        rate => CreateOptions::new().rate(rate << 20),
     };
-    let (fast, slow) = (dir.join("fast"), dir.join("slow"));
-    beside(&db, keys, writes, "backup", || back_up(&fast, &CreateOptions::new()));
-    beside(&db, keys, writes, "second backup", || back_up(&fast, &CreateOptions::new()));
-    beside(&db, keys, writes, "backup at 20 MiB/s", || {
-        back_up(&slow, &CreateOptions::new().rate(RATE));
-    });
+    let (mut quiet, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());
+    let mut last = None;
+    for round in 0..rounds {
+        let repository = dir.join(format!("repository {round}"));
+        let mut begin = || quiet.push(setup.beside("no backup", || std::thread::sleep(QUIET)));
+        if round % 2 == 0 {
+            begin();
+            first.push(setup.backup("first backup", &repository, &options));
+            begin();
+            second.push(setup.backup("second backup", &repository, &options));
+        } else {
+            let before = last.take().unwrap_or_else(|| repository.clone());
+            second.push(setup.backup("second backup", &before, &options));
+            begin();
+            first.push(setup.backup("first backup", &repository, &options));
+            begin();
+            std::fs::remove_dir_all(before).unwrap();
+        }
+        if let Some(old) = last.replace(repository) {
+            std::fs::remove_dir_all(old).unwrap();
+        }
+    }
+    println!("medians, and their ratios to those without a backup:");
+    print_medians("no backup", &quiet, &quiet);
+    print_medians("first backup", &first, &quiet);
+    print_medians("second backup", &second, &quiet);
 }
