@@ -44,6 +44,19 @@ for protocol in (2, 3):
     for thread in threads:
         thread.join()
     assert client.get("counter") == "200"
+    subscriber = client.pubsub(ignore_subscribe_messages=True)
+    subscriber.subscribe("channel")
+    subscriber.psubscribe("chan*")
+    while client.pubsub_numsub("channel")[0][1] == 0 or client.pubsub_numpat() == 0:
+        subscriber.get_message(timeout=0.1)
+    assert client.publish("channel", "text") == 2
+    received = []
+    while len(received) < 2:
+        message = subscriber.get_message(timeout=10)
+        received += [message] if message else []
+    assert {message["type"] for message in received} == {"message", "pmessage"}
+    assert all(message["data"] == "text" for message in received)
+    subscriber.close()
     client.set("soon", 1, px=20)
     time.sleep(0.05)
     assert client.get("soon") is None

@@ -57,6 +57,9 @@ pub(crate) const STATE: u16 = 1 << 10;
 /// Runs queued commands, which may write to any database.
 pub(crate) const COMMITS: u16 = 1 << 11;
 
+/// Runs in a connection of RESP2 that subscribes to channels.
+pub(crate) const SUBSCRIBES: u16 = 1 << 12;
+
 /// The flags as `COMMAND` reports them.
 const FLAG_NAMES: [(u16, &str); 8] = [
     (WRITE, "write"),

@@ -20,6 +20,9 @@ pub(crate) struct Client {
     /// The number of queued commands; -1 outside of a transaction.
     pub(crate) queued: AtomicI64,
     pub(crate) is_resp3: AtomicBool,
+    /// The numbers of channels and patterns that the client subscribes to.
+    pub(crate) channels: AtomicUsize,
+    pub(crate) patterns: AtomicUsize,
     /// Set by another client; the worker then closes the connection.
     pub(crate) is_killed: AtomicBool,
     texts: Mutex<ClientTexts>,
@@ -32,6 +35,7 @@ pub(crate) struct ClientTexts {
     pub(crate) library: Box<str>,
     pub(crate) library_version: Box<str>,
     pub(crate) user: Box<str>,
+    /// The last command of a client that subscribes; empty for others, whose commands are not noted.
     pub(crate) last_command: &'static str,
 }
 
@@ -51,11 +55,17 @@ impl Client {
         let texts = self.texts().clone();
         let (age, idle) = (self.connected.elapsed().as_secs(), self.idle(Instant::now()).as_secs());
         let queued = self.queued.load(Ordering::Relaxed);
-        let flags = if queued >= 0 { "x" } else { "N" };
+        let channels = self.channels.load(Ordering::Relaxed);
+        let patterns = self.patterns.load(Ordering::Relaxed);
+        let flags = match queued {
+            0.. => "x",
+            _ if channels + patterns > 0 => "P",
+            _ => "N",
+        };
         let resp = if self.is_resp3.load(Ordering::Relaxed) { 3 } else { 2 };
         format!(
-            "id={} addr={} laddr={} fd=-1 name={} age={age} idle={idle} flags={flags} db={} sub=0 psub=0 \
-             ssub=0 multi={queued} cmd={} user={} resp={resp} lib-name={} lib-ver={}",
+            "id={} addr={} laddr={} fd=-1 name={} age={age} idle={idle} flags={flags} db={} sub={channels} \
+             psub={patterns} ssub=0 multi={queued} cmd={} user={} resp={resp} lib-name={} lib-ver={}",
             self.id,
             self.address,
             self.local_address,
@@ -93,6 +103,8 @@ impl Clients {
             database: AtomicUsize::new(0),
             queued: AtomicI64::new(-1),
             is_resp3: AtomicBool::new(false),
+            channels: AtomicUsize::new(0),
+            patterns: AtomicUsize::new(0),
             is_killed: AtomicBool::new(false),
             texts: Mutex::default(),
         });

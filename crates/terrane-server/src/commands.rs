@@ -18,6 +18,7 @@ mod info;
 mod integers;
 mod introspection;
 mod keys;
+mod pubsub;
 mod scan;
 mod server;
 mod settings;
@@ -41,6 +42,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     integers::FAMILY,
     introspection::FAMILY,
     keys::FAMILY,
+    pubsub::FAMILY,
     scan::FAMILY,
     server::FAMILY,
     settings::FAMILY,

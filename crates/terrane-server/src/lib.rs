@@ -34,6 +34,7 @@
 
 mod call;
 mod catalogue;
+mod channels;
 mod clients;
 mod commands;
 mod config;

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use terrane::Maintenance;
 
+use crate::channels::{Channels, Subscriptions};
 use crate::clients::Client;
 use crate::helpers::Pending;
 use crate::protocol::{OwnedArguments, Protocol};
@@ -26,6 +27,10 @@ pub(crate) struct Session {
     pub(crate) queue: Option<Box<Queue>>,
     /// The keys that the client watches.
     pub(crate) watch: Option<Box<Watch>>,
+    /// The channels that the client subscribes to.
+    pub(crate) subscriptions: Option<Box<Subscriptions>>,
+    /// What the present transaction publishes when it commits.
+    pub(crate) published: Vec<Published>,
     pub(crate) replies: ReplyMode,
     /// The reply that another thread writes.
     pub(crate) pending: Option<Pending>,
@@ -34,6 +39,9 @@ pub(crate) struct Session {
     /// What happens to the connection after the reply.
     pub(crate) next: Next,
 }
+
+/// A channel, and a message to its subscribers.
+pub(crate) type Published = (Box<[u8]>, Box<[u8]>);
 
 /// What happens after a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +98,8 @@ impl Session {
             is_authenticated,
             queue: None,
             watch: None,
+            subscriptions: None,
+            published: Vec::new(),
             replies: ReplyMode::On,
             pending: None,
             aside: None,
@@ -125,6 +135,14 @@ impl Session {
         }
     }
 
+    /// Ends all subscriptions.
+    pub(crate) fn unsubscribe(&mut self, channels: &Channels, buffered: &AtomicUsize) {
+        if let Some(own) = self.subscriptions.take() {
+            self.client.texts().last_command = "";
+            channels.unsubscribe_all(*own, buffered);
+        }
+    }
+
     /// Ends the transaction that is being queued.
     pub(crate) fn take_queue(&mut self) -> Option<Box<Queue>> {
         self.client.queued.store(-1, Ordering::Relaxed);
@@ -134,6 +152,7 @@ impl Session {
     /// Returns the bytes that the session keeps in memory.
     pub(crate) fn memory(&self) -> usize {
         let queued = self.queue.as_ref().map_or(0, |queue| queue.bytes);
-        queued + self.watch.as_ref().map_or(0, |watch| watch.bytes)
+        let subscribed = self.subscriptions.as_ref().map_or(0, |own| own.memory());
+        queued + subscribed + self.watch.as_ref().map_or(0, |watch| watch.bytes)
     }
 }

@@ -8,6 +8,7 @@ use mio::Waker;
 use terrane::{Db, Durability};
 
 use crate::catalogue::{Catalogue, Family};
+use crate::channels::Channels;
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::error::ServerError;
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) durable: Durable,
     pub(crate) durability: Durability,
     pub(crate) clients: Clients,
+    pub(crate) channels: Channels,
     pub(crate) slow_log: SlowLog,
     pub(crate) latency: LatencyMonitor,
     /// The threads of maintenance.
@@ -97,6 +99,7 @@ impl Shared {
             durable: Durable::new(durability, config.worker_count()),
             durability,
             clients: Clients::default(),
+            channels: Channels::default(),
             slow_log: SlowLog::default(),
             latency: LatencyMonitor::default(),
             helpers: Helpers::default(),

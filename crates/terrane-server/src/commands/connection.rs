@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::call::{Call, Outcome, SYNTAX};
-use crate::catalogue::{FAST, Family, IMMEDIATE, NO_AUTH, NO_KEYS, NO_MULTI, SECRET, command};
+use crate::catalogue::{
+    FAST, Family, IMMEDIATE, NO_AUTH, NO_KEYS, NO_MULTI, SECRET, SUBSCRIBES, command,
+};
 use crate::protocol::Protocol;
 use crate::session::{Next, ReplyMode};
 use crate::users::DEFAULT_USER;
@@ -14,9 +16,16 @@ pub(super) const REDIS_VERSION: &str = "7.2.0";
 pub(super) const FAMILY: Family = Family {
     group: "connection",
     commands: &[
-        command("ping", -1, FAST, NO_KEYS, "Returns PONG or a text.", ping),
+        command("ping", -1, FAST | SUBSCRIBES, NO_KEYS, "Returns PONG or a text.", ping),
         command("echo", 2, FAST, NO_KEYS, "Returns a text.", echo),
-        command("quit", -1, FAST | NO_AUTH | IMMEDIATE, NO_KEYS, "Closes the connection.", quit),
+        command(
+            "quit",
+            -1,
+            SUBSCRIBES | FAST | NO_AUTH | IMMEDIATE,
+            NO_KEYS,
+            "Closes the connection.",
+            quit,
+        ),
         command(
             "hello",
             -1,
@@ -37,7 +46,7 @@ pub(super) const FAMILY: Family = Family {
         command(
             "reset",
             1,
-            FAST | NO_AUTH | IMMEDIATE,
+            SUBSCRIBES | FAST | NO_AUTH | IMMEDIATE,
             NO_KEYS,
             "Restores the state of a new connection.",
             reset,
@@ -46,7 +55,15 @@ pub(super) const FAMILY: Family = Family {
 };
 
 fn ping(call: &mut Call<'_, '_>) -> Outcome {
+    // A client of RESP2 that subscribes expects messages only.
+    let is_message =
+        call.session.subscriptions.is_some() && call.session.protocol == Protocol::Resp2;
     match call.arguments.len() {
+        1 | 2 if is_message => {
+            call.reply.array(2);
+            call.reply.bulk(b"pong");
+            call.reply.bulk(call.argument(1));
+        }
         1 => call.reply.simple("PONG"),
         2 => call.reply.bulk(call.arguments.at(1)),
         _ => return Err("ERR wrong number of arguments for 'ping' command".into()),
@@ -162,6 +179,7 @@ fn reset(call: &mut Call<'_, '_>) -> Outcome {
     let (session, shared) = (&mut *call.session, call.shared);
     session.take_queue();
     session.unwatch(&shared.locks);
+    session.unsubscribe(&shared.channels, &shared.buffered);
     session.select(0);
     session.set_protocol(Protocol::Resp2);
     session.replies = ReplyMode::On;

@@ -8,10 +8,11 @@ use terrane::Keyspace;
 
 use crate::call::{Call, CommandError, LookupCounts, Outcome};
 use crate::catalogue::{
-    ADMIN, ALL_KEYS, COMMITS, CommandInfo, IMMEDIATE, NO_AUTH, NO_MULTI, READ, SECRET, STATE, WRITE,
+    ADMIN, ALL_KEYS, COMMITS, CommandInfo, IMMEDIATE, NO_AUTH, NO_MULTI, READ, SECRET, STATE,
+    SUBSCRIBES, WRITE,
 };
 use crate::latency;
-use crate::protocol::{Arguments, Reply};
+use crate::protocol::{Arguments, Protocol, Reply};
 use crate::session::{Next, Queue, ReplyMode, Session};
 use crate::shared::Shared;
 use crate::store::{Held, Store};
@@ -242,6 +243,17 @@ fn check(
     }
     if session.queue.is_some() && info.has(NO_MULTI) && !info.has(IMMEDIATE) {
         return Err(format!("ERR Command '{}' not allowed inside a transaction", info.name).into());
+    }
+    if session.subscriptions.is_some()
+        && session.protocol == Protocol::Resp2
+        && !info.has(SUBSCRIBES)
+    {
+        return Err(format!(
+            "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
+             this context",
+            info.name
+        )
+        .into());
     }
     check_user(shared, session, info)?;
     Ok(info)

@@ -112,6 +112,9 @@ fn stats(shared: &Shared, _: Option<&User>, out: &mut String) -> std::fmt::Resul
     ] {
         line(out, name, count.load(Ordering::Relaxed))?;
     }
+    let (channels, patterns) = shared.channels.counts();
+    line(out, "pubsub_channels", channels)?;
+    line(out, "pubsub_patterns", patterns)?;
     line(out, "slowlog_len", shared.slow_log.len())
 }
 

@@ -102,6 +102,12 @@ fn exec(call: &mut Call<'_, '_>) -> Outcome {
     let outcome = exec_queue(call, &queue);
     call.store.held = Held::default();
     call.session.unwatch(&call.shared.locks);
+    let published = std::mem::take(&mut call.session.published);
+    if outcome.is_ok() {
+        for (channel, message) in published {
+            super::pubsub::send(call.shared, &channel, &message);
+        }
+    }
     outcome
 }
 
@@ -116,6 +122,7 @@ fn exec_queue(call: &mut Call<'_, '_>, queue: &Queue) -> Outcome {
     }
     for _ in 0..ATTEMPTS {
         call.store.begin();
+        call.session.published.clear();
         call.reply.restart();
         call.reply.array(queue.commands.len());
         let database = call.session.database;

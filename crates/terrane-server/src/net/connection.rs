@@ -25,6 +25,8 @@ pub(super) struct Connection {
     pub(super) is_behind: bool,
     /// Whether the connection is in the list of those to serve.
     pub(super) is_queued: bool,
+    /// Whether the connection is in the list of subscribers.
+    pub(super) is_subscriber: bool,
     /// The connection is closed once its replies were sent.
     pub(super) is_closing: bool,
     /// Requests are processed again from this time on.
@@ -63,6 +65,7 @@ impl Connection {
             has_ended: false,
             is_behind: false,
             is_queued: false,
+            is_subscriber: false,
             is_closing: false,
             paused_until: None,
             paused_reply: None,

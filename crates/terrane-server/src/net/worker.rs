@@ -11,6 +11,7 @@
 
 mod limits;
 mod serve;
+mod waits;
 
 use std::io;
 use std::sync::Arc;
@@ -25,7 +26,6 @@ use super::connection::Connection;
 use super::stream::Stream;
 use crate::clients::Client;
 use crate::commands::Work;
-use crate::helpers::Pending;
 use crate::protocol::RequestParser;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -78,6 +78,8 @@ pub(crate) struct Worker {
     paused: Vec<(Instant, usize)>,
     /// The connections whose replies other threads write.
     waiting: Vec<usize>,
+    /// The connections that subscribe to channels.
+    subscribers: Vec<usize>,
     read_buffer: Box<[u8]>,
     /// The parser of connections without an incomplete request.
     parser: RequestParser,
@@ -165,6 +167,7 @@ impl Worker {
             self.add(stream, client);
         }
         self.end_waits();
+        self.take_messages();
         let is_killed = |connection: &Option<Connection>| {
             connection.as_ref().is_some_and(|connection| {
                 connection.session.client.is_killed.load(Ordering::Relaxed)
@@ -299,47 +302,19 @@ impl Worker {
         }
     }
 
-    /// Takes the replies that other threads have completed.
-    fn end_waits(&mut self) {
-        for index in std::mem::take(&mut self.waiting) {
-            let connection = self.connections.get_mut(index).and_then(Option::as_mut);
-            let Some(connection) = connection else { continue };
-            match connection.session.pending.as_ref().and_then(Pending::take) {
-                None => self.waiting.push(index),
-                Some(reply) => {
-                    connection.session.pending = None;
-                    connection.paused_reply = Some(reply.into());
-                    self.enqueue(index);
-                }
-            }
-        }
-    }
-
-    /// Ends the pauses that are over.
-    fn end_pauses(&mut self) {
-        let now = self.now;
-        let (over, rest) = self.paused.drain(..).partition(|(until, _)| *until <= now);
-        self.paused = rest;
-        let over: Vec<(Instant, usize)> = over;
-        for (_, index) in over {
-            if let Some(connection) = self.connections.get_mut(index).and_then(Option::as_mut) {
-                connection.paused_until = None;
-                self.enqueue(index);
-            }
-        }
-    }
-
     /// Closes a connection.
     fn close(&mut self, index: usize) {
         let Some(mut connection) = self.connections.get_mut(index).and_then(Option::take) else {
             return;
         };
         connection.session.unwatch(&self.shared.locks);
+        connection.session.unsubscribe(&self.shared.channels, &self.shared.buffered);
         self.shared.clients.remove(connection.session.client.id);
         self.shared.buffered.fetch_sub(connection.counted, Ordering::Relaxed);
         self.count.fetch_sub(1, Ordering::Relaxed);
         self.paused.retain(|(_, paused)| *paused != index);
         self.waiting.retain(|waiting| *waiting != index);
+        self.subscribers.retain(|subscriber| *subscriber != index);
         self.free.push(index);
     }
 
@@ -382,6 +357,7 @@ impl WorkerParts {
             queue: Vec::new(),
             paused: Vec::new(),
             waiting: Vec::new(),
+            subscribers: Vec::new(),
             read_buffer: vec![0; READ_BYTES].into(),
             parser: RequestParser::new(),
             out: Vec::new(),

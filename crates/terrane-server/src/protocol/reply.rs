@@ -138,6 +138,17 @@ impl Reply {
         self.number(b'*', i64::try_from(len).unwrap_or(i64::MAX));
     }
 
+    /// Begins a message of `len` parts that is no reply: an array in RESP2.
+    pub(crate) fn push(&mut self, len: usize) {
+        let mark = if self.protocol == Protocol::Resp3 { b'>' } else { b'*' };
+        self.number(mark, i64::try_from(len).unwrap_or(i64::MAX));
+    }
+
+    /// Writes what was encoded before.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
     /// Begins a map of `len` pairs of replies.
     pub(crate) fn map(&mut self, len: usize) {
         match self.protocol {

@@ -12,5 +12,6 @@ mod life;
 mod long_replies;
 mod model;
 mod pipelines;
+mod pubsub;
 mod support;
 mod transactions;

@@ -124,7 +124,7 @@ impl Client {
                 String::from_utf8(bytes)
                     .unwrap_or_else(|error| error.as_bytes().escape_ascii().to_string())
             }
-            "*" | "~" | "%" => {
+            "*" | "~" | "%" | ">" => {
                 let count = if mark == "%" { len() * 2 } else { len() };
                 let items = (0..count).map(|_| self.try_reply()).collect::<Result<Vec<_>, _>>()?;
                 format!("[{}]", items.join(" "))

@@ -65,7 +65,8 @@ impl Worker {
         let now = self.now;
         let (idle, stuck) = (self.shared.idle(), self.shared.config.limits.slow_client);
         let is_idle = |connection: &Connection| {
-            let idle = idle.filter(|_| !connection.is_paused());
+            let waits = connection.is_paused() || connection.session.subscriptions.is_some();
+            let idle = idle.filter(|_| !waits);
             idle.is_some_and(|idle| connection.session.client.idle(now) >= idle)
         };
         let is_stuck = |connection: &Connection| {

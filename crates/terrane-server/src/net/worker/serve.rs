@@ -82,6 +82,10 @@ impl Worker {
             self.close(index);
             return;
         }
+        if connection.session.subscriptions.is_some() && !connection.is_subscriber {
+            connection.is_subscriber = true;
+            self.subscribers.push(index);
+        }
         self.count_buffers(index);
     }
 
