@@ -176,7 +176,8 @@ pub enum Error {
     },
     /// A background job failed with an error that a retry cannot fix. The database refuses writes.
     Background(Box<Error>),
-    /// A bug in this library.
+    /// A bug in this library. Builds with debug assertions panic instead, unless another thread's panic
+    /// is the reason.
     #[non_exhaustive]
     Internal {
         /// The violated expectation.
@@ -246,16 +247,21 @@ impl Error {
         if full { Self::DiskFull(Box::new(failure)) } else { Self::Io(Box::new(failure)) }
     }
 
+    /// Returns the error for a violated expectation of this library. Panics if debug assertions are
+    /// enabled, so that no test passes over a bug.
     pub(crate) fn internal(what: impl Into<Arc<str>>) -> Self {
         let what = what.into();
-        #[cfg(invariants)]
-        #[allow(clippy::panic, reason = "under `cfg(invariants)` an internal error ends the test")]
-        {
-            panic!("internal error: {what}");
-        }
-        #[cfg(not(invariants))]
+        debug_assert!(is_expected(), "internal error: {what}");
         Self::Internal { what }
     }
+}
+
+/// Whether a test on this thread causes an internal error on purpose.
+fn is_expected() -> bool {
+    #[cfg(test)]
+    return tests::INTERNAL_EXPECTED.get();
+    #[cfg(not(test))]
+    return false;
 }
 
 impl fmt::Display for Error {
@@ -390,8 +396,22 @@ impl From<terrane_policy::ParseError> for Error {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    thread_local! {
+        pub(super) static INTERNAL_EXPECTED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Runs what causes an internal error on purpose, on this thread.
+    pub(crate) fn expecting_internal<T>(run: impl FnOnce() -> T) -> T {
+        INTERNAL_EXPECTED.set(true);
+        let outcome = run();
+        INTERNAL_EXPECTED.set(false);
+        outcome
+    }
 
     #[test]
     fn errors_are_small_and_name_place_and_remedy() {

@@ -9,11 +9,7 @@ use std::time::{Duration, Instant};
 use super::suite::Suite;
 use crate::step::{cargo, root};
 
-/// The flags of the build: internal errors panic, and the tree is checked after every install.
-const RUSTFLAGS: &str = "--cfg invariants";
-
-/// The profile of the build: optimised, with assertions and overflow checks. It has a directory of
-/// its own below `target`, so other builds do not invalidate it.
+/// The profile of the build: optimised, with assertions and overflow checks.
 const PROFILE: &str = "soak";
 
 /// A suite that runs longer than this is taken to hang, because suites take some seconds.
@@ -35,8 +31,8 @@ impl Outcome {
 /// Returns the command that repeats the run of a suite.
 pub(super) fn repeat(suite: &Suite, seed: u64) -> String {
     format!(
-        "TERRANE_SEED={seed} TERRANE_ROUNDS={} RUSTFLAGS='{RUSTFLAGS}' cargo test --profile \
-         {PROFILE} --package terrane --test {}",
+        "TERRANE_SEED={seed} TERRANE_ROUNDS={} cargo test --profile {PROFILE} --package terrane \
+         --test {}",
         suite.seeds, suite.name
     )
 }
@@ -49,7 +45,7 @@ pub(super) fn build(suites: &[Suite]) -> Result<Vec<PathBuf>, String> {
     for suite in suites {
         command.args(["--test", suite.name]);
     }
-    command.env("RUSTFLAGS", RUSTFLAGS).stderr(Stdio::inherit());
+    command.stderr(Stdio::inherit());
     let output = command.output().map_err(|error| format!("build: {error}"))?;
     if !output.status.success() {
         return Err("the tests do not build; cargo's messages are above".into());

@@ -245,9 +245,9 @@ fn record_persisted_values(changes: &mut [Change], before: &KeyspaceState, now_m
     }
 }
 
-/// Checks the tree after every change, in debug builds and under `cfg(invariants)`.
+/// Checks the tree after every change, in builds with debug assertions.
 fn check_shape(tree: &Tree) -> Result<()> {
-    if cfg!(invariants) || cfg!(debug_assertions) {
+    if cfg!(debug_assertions) {
         let state = tree.state();
         if let Err(error) = state.version.shape().check() {
             return Err(Error::internal(format!("after an install: {error}")));
