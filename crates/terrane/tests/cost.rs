@@ -104,10 +104,27 @@ fn model(design: &Design) -> Measurements {
     }
 }
 
+/// Counts and computes the costs of all designs, on two threads.
+fn measurements<'a>(specs: &[&'a str]) -> Vec<(&'a str, Measurements, Measurements)> {
+    let measure = |spec: &&'a str| {
+        let buffer = if spec.contains("buffer=") { "" } else { "; buffer=256KiB" };
+        let text = format!("{spec}{buffer}; table=256KiB; block=4KiB");
+        let design: Design = text.parse().unwrap();
+        (*spec, engine(&design), model(&design))
+    };
+    std::thread::scope(|scope| {
+        let halves = specs.chunks(specs.len().div_ceil(2));
+        let halves: Vec<_> = halves
+            .map(|half| scope.spawn(|| half.iter().map(measure).collect::<Vec<_>>()))
+            .collect();
+        halves.into_iter().flat_map(|half| half.join().unwrap()).collect()
+    })
+}
+
 #[test]
 fn engine_counts_match_the_cost_model() {
     let mut far = Vec::new();
-    for spec in [
+    for (spec, counted, said) in measurements(&[
         "leveling T=4; granularity=level; movement=none",
         "leveling T=8; granularity=level; movement=none",
         "leveling T=4; granularity=file; movement=round-robin",
@@ -122,11 +139,7 @@ fn engine_counts_match_the_cost_model() {
         "hybrid T=6 L0=2 runs=2,last:1",
         "leveling T=4; filter=monkey(5); granularity=level; movement=none",
         "tiering T=4; filter=2",
-    ] {
-        let buffer = if spec.contains("buffer=") { "" } else { "; buffer=256KiB" };
-        let text = format!("{spec}{buffer}; table=256KiB; block=4KiB");
-        let design: Design = text.parse().unwrap();
-        let (counted, said) = (engine(&design), model(&design));
+    ]) {
         println!("{spec}\n  counted {counted:?}\n  said    {said:?}");
         let mut check = |what: &str, counted: f64, said: f64, share: f64, least: f64| {
             if (counted - said).abs() > (said * share).max(least) {

@@ -288,7 +288,7 @@ fn rounds(default: u64) -> u64 {
 
 fn crash_all(durability: Durability, seed: u64) {
     let (mut images, mut in_recovery) = (0, 0);
-    for round in 0..rounds(4) {
+    for round in 0..rounds(2) {
         let run = run(seed + round, durability, 120);
         assert!(run.points.len() > 20, "{}", run.story);
         let counts = run.crash_everywhere(&mut Rng::new(seed + round));
@@ -317,7 +317,7 @@ fn unlogged_writes_survive_up_to_the_last_flush() {
 fn databases_survive_repeated_crashes() {
     const LIVES: u64 = 12;
     let seed = seed_from_env(4000);
-    let rounds = rounds(10);
+    let rounds = rounds(5);
     for round in 0..rounds {
         let mut rng = Rng::new(seed + round);
         let durability = *rng.pick(&[Durability::Sync, Durability::Process]);

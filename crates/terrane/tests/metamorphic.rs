@@ -36,7 +36,7 @@ fn run(seed: u64, steps: u64, weights: &Weights) -> Counts {
 
 fn run_all(seed: u64, weights: &Weights) {
     let mut counts = Counts::default();
-    let rounds = rounds(60);
+    let rounds = rounds(40);
     for round in 0..rounds {
         counts.add(run(seed + round, 700, weights));
     }
@@ -55,7 +55,7 @@ fn random_operations_agree_with_the_model() {
 fn random_operations_with_a_compaction_filter_agree_with_the_model() {
     let seed = seed_from_env(400_000);
     let mut found_filtered = 0;
-    for seed in seed..seed + rounds(60) {
+    for seed in seed..seed + rounds(40) {
         let mut rng = Rng::new(seed);
         let mut script = FilteredScript::new(seed, memory(seed), new_path(&mut rng, Path::new("")));
         (0..1500).for_each(|_| script.step());
@@ -74,7 +74,7 @@ fn random_operations_on_disk_agree_with_the_model() {
     let seed = seed_from_env(300_000);
     let mut counts = Counts::default();
     // Most of the time goes into waiting for the disk, so fewer seeds are tried than in memory.
-    for round in 0..rounds(60).div_ceil(10) {
+    for round in 0..rounds(40).div_ceil(10) {
         let dir = tempfile::tempdir().unwrap();
         let mut rng = Rng::new(seed + round);
         let config = Config::random(&mut rng);

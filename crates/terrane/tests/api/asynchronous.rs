@@ -278,7 +278,7 @@ fn operations_wait_for_threads_in_order_and_within_the_limits() {
                     db.run(move |_| {
                         let now = running.0.fetch_add(1, Ordering::SeqCst) + 1;
                         running.1.fetch_max(now, Ordering::SeqCst);
-                        std::thread::sleep(Duration::from_micros(200));
+                        std::thread::sleep(Duration::from_millis(5));
                         running.0.fetch_sub(1, Ordering::SeqCst);
                         Ok(())
                     })
