@@ -9,11 +9,6 @@ use crate::step::{StepResult, cargo, root, step, toolchain_cargo};
 /// The `rust-version` of the workspace.
 const MINIMUM_RUST: &str = "1.90";
 
-/// The engine's tests that run under `--cfg invariants`: they cover every place that installs a
-/// tree, in little time.
-const INVARIANT_TESTS: &[&str] =
-    &["--lib", "--test", "api", "--test", "examples", "--test", "metamorphic"];
-
 /// Runs the steps until one fails.
 pub(crate) fn run() -> StepResult {
     let start = Instant::now();
@@ -26,12 +21,10 @@ pub(crate) fn run() -> StepResult {
     }
     let clippy = ["clippy", "--workspace", "--all-targets", "--features", &features];
     step("clippy", cargo(clippy).args(["--", "--deny", "warnings"]))?;
-    compare()?;
     minimum_rust()?;
     crate::platforms::check()?;
     step("test", &mut cargo(["test", "--workspace"]))?;
-    invariants()?;
-    fuzz_targets()?;
+    zstd()?;
     let doc = ["doc", "--workspace", "--no-deps"];
     let doc = doc.into_iter().chain(["--features", "terrane/async,terrane/serde,terrane/tracing"]);
     step("doc", cargo(doc).env("RUSTDOCFLAGS", "--deny warnings"))?;
@@ -41,8 +34,9 @@ pub(crate) fn run() -> StepResult {
     Ok(())
 }
 
-/// Checks the comparison with other engines, without the engines that need more than Rust.
-fn compare() -> StepResult {
+/// Checks the comparison with other engines, without the engines that need more than Rust. It is part of
+/// a release only, because it compiles the dependencies once more.
+pub(crate) fn compare() -> StepResult {
     let manifest = ["clippy", "--manifest-path", "compare/Cargo.toml", "--no-default-features"];
     let mut command =
         cargo(manifest.into_iter().chain(["--all-targets", "--", "--deny", "warnings"]));
@@ -75,39 +69,21 @@ fn has_minimum_rust() -> bool {
     runs() || (Command::new("rustup").args(install).output().is_ok() && runs())
 }
 
+/// Runs the tests of the feature `zstd`, unoptimised, which builds in a fraction of the time. All other
+/// features are tested with the workspace, and the build without them is checked by the minimum Rust.
+fn zstd() -> StepResult {
+    if !has_c_compiler() {
+        println!("==> feature zstd SKIPPED: there is no C compiler; install one, or set CC");
+        return Ok(());
+    }
+    let arguments = ["test", "--profile", "dev", "--package", "terrane", "--features", "zstd"];
+    step("feature zstd", cargo(arguments).args(["--lib", "zstd"]))
+}
+
 /// Returns true if there is a C compiler, which the feature `zstd` needs. All other steps need only
 /// Rust.
 fn has_c_compiler() -> bool {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let found = Command::new(compiler).arg("--version").output();
     found.is_ok_and(|output| output.status.success())
-}
-
-/// Compiles the bodies of the fuzz targets as fuzzers do. The fuzzers themselves need nightly.
-fn fuzz_targets() -> StepResult {
-    let mut command =
-        cargo(["check", "--package", "terrane", "--package", "terrane-server", "--lib"]);
-    command
-        .env("RUSTFLAGS", "--cfg fuzzing")
-        .env("CARGO_TARGET_DIR", root().join("target/fuzzing"));
-    step("fuzz targets", &mut command)
-}
-
-/// Runs tests of the engine with internal errors turned into panics, and a check of the tree after
-/// every install. The features `async`, `serde`, `tracing` and `zstd` are tested here, and the build
-/// without them by the other tests.
-/// The build has a directory of its own, so that changed flags do not rebuild the others.
-fn invariants() -> StepResult {
-    let test = ["test", "--package", "terrane"];
-    let mut command = cargo(test.into_iter().chain(INVARIANT_TESTS.iter().copied()));
-    command.args(["--features", "async,serde,tracing"]);
-    if has_c_compiler() {
-        command.args(["--features", "zstd"]);
-    } else {
-        println!("==> feature zstd SKIPPED: there is no C compiler; install one, or set CC");
-    }
-    command
-        .env("RUSTFLAGS", "--cfg invariants")
-        .env("CARGO_TARGET_DIR", root().join("target/invariants"));
-    step("invariants", &mut command)
 }

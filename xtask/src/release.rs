@@ -1,7 +1,7 @@
 //! A release: checks that everything is ready, and with `--execute` publishes the crates and sets the tag.
 //!
 //! The checks read files and ask git, and need no network. `--execute` refuses to begin unless all of them
-//! pass, then runs what CI runs, publishes the crates in the order of their dependencies, and sets the
+//! pass, then runs what CI runs, checks the comparison with other engines, publishes the crates in the order of their dependencies, and sets the
 //! tag last, because a published version cannot be taken back.
 
 use std::process::Command;
@@ -37,6 +37,7 @@ pub(crate) fn run(executes: bool) -> StepResult {
         return Ok(());
     }
     crate::ci::run()?;
+    crate::ci::compare()?;
     package::publish()?;
     let tag = format!("v{version}");
     step("tag", &mut git(["tag", "--annotate", &tag, "--message", &format!("Terrane {version}")]))?;
