@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use terrane_memtable::{
-    Config, EntryKind, MAX_SEQ, Memtable, Pool, SkipListConfig, VectorConfig, VectorQuery,
+    Config, EntryKind, ExpectedKeys, MAX_SEQ, Memtable, Pool, SkipListConfig, VectorConfig,
+    VectorQuery,
 };
 use terrane_testkit::Rng;
 
@@ -32,11 +33,66 @@ fn ordered(number: u64) -> [u8; 16] {
     key
 }
 
-const OPERATIONS: usize = 8;
+/// Returns a key with one of two prefixes.
+fn prefixed(number: u64) -> Vec<u8> {
+    let prefix = if number.is_multiple_of(2) { "key" } else { "counter" };
+    format!("{prefix}:{:012}", Rng::new(number).below(1_000_000)).into_bytes()
+}
+
+const OPERATIONS: usize = 11;
 
 /// The number of lookups and range reads to measure. It is low, because some structures are slow
 /// at them.
 const SOME: u64 = 2000;
+
+/// Measures keys with prefixes: inserts into a memtable that expects no keys, and operations on one that
+/// replaces it.
+fn measure_prefixed(config: Config, pool: &Arc<Pool>) -> [(&'static str, f64); 3] {
+    let keys: Vec<Vec<u8>> = (0..ENTRIES).map(prefixed).collect();
+    let nanos = |start: Instant, count: u64| start.elapsed().as_nanos() as f64 / count as f64;
+    let fill = |memtable: &Memtable| {
+        let start = Instant::now();
+        for (seq, key) in (1..).zip(&keys) {
+            memtable.insert(key, seq, EntryKind::Value, b"xxx");
+        }
+        nanos(start, ENTRIES)
+    };
+    let first = Memtable::with_keys(config, pool, ExpectedKeys::Unknown);
+    let insert_first = fill(&first);
+    let memtable = Memtable::with_keys(config, pool, ExpectedKeys::Like(&first));
+    let insert = fill(&memtable);
+    let start = Instant::now();
+    for number in 0..SOME {
+        let wanted = &keys[(number * 7919 % ENTRIES) as usize];
+        black_box(memtable.get(wanted, MAX_SEQ).unwrap());
+    }
+    let get = nanos(start, SOME);
+    [("insert-prefixed-1st", insert_first), ("insert-prefixed", insert), ("get-prefixed", get)]
+}
+
+/// Measures ascending keys: inserts, lookups, and both in turn.
+fn measure_ascending(config: Config, pool: &Arc<Pool>) -> [f64; 3] {
+    let nanos = |start: Instant, count: u64| start.elapsed().as_nanos() as f64 / count as f64;
+    let value = [7; 100];
+    let memtable = Memtable::new(config, pool);
+    let start = Instant::now();
+    for number in 0..ENTRIES {
+        memtable.insert(&ordered(number), number + 1, EntryKind::Value, &value);
+    }
+    let insert_ascending = nanos(start, ENTRIES);
+    let start = Instant::now();
+    for number in 0..SOME {
+        let wanted = ordered(number * 7919 % ENTRIES);
+        black_box(memtable.get(&wanted, MAX_SEQ).unwrap());
+    }
+    let get_ascending = nanos(start, SOME);
+    let start = Instant::now();
+    for number in ENTRIES..ENTRIES + SOME {
+        memtable.insert(&ordered(number), number + 1, EntryKind::Value, &value);
+        black_box(memtable.get(&ordered(number * 7919 % ENTRIES), MAX_SEQ).unwrap());
+    }
+    [insert_ascending, get_ascending, nanos(start, SOME)]
+}
 
 fn measure(config: Config, pool: &Arc<Pool>) -> [(&'static str, f64); OPERATIONS] {
     let nanos = |start: Instant| start.elapsed().as_nanos() as f64 / ENTRIES as f64;
@@ -78,23 +134,8 @@ fn measure(config: Config, pool: &Arc<Pool>) -> [(&'static str, f64); OPERATIONS
         cursor.next();
     }
     let walk = nanos(start);
-    let memtable = Memtable::new(config, pool);
-    let start = Instant::now();
-    for number in 0..ENTRIES {
-        memtable.insert(&ordered(number), number + 1, EntryKind::Value, &value);
-    }
-    let insert_ascending = nanos(start);
-    let start = Instant::now();
-    for number in 0..SOME {
-        let wanted = ordered(number * 7919 % ENTRIES);
-        black_box(memtable.get(&wanted, MAX_SEQ).unwrap());
-    }
-    let get_ascending = some(start);
-    let start = Instant::now();
-    for number in ENTRIES..ENTRIES + SOME {
-        memtable.insert(&ordered(number), number + 1, EntryKind::Value, &value);
-        black_box(memtable.get(&ordered(number * 7919 % ENTRIES), MAX_SEQ).unwrap());
-    }
+    let [insert_ascending, get_ascending, in_turn] = measure_ascending(config, pool);
+    let [prefixed_first, prefixed, get_prefixed] = measure_prefixed(config, pool);
     [
         ("insert-random", insert),
         ("get-random", get),
@@ -103,7 +144,10 @@ fn measure(config: Config, pool: &Arc<Pool>) -> [(&'static str, f64); OPERATIONS
         ("walk", walk),
         ("insert-ascending", insert_ascending),
         ("get-ascending", get_ascending),
-        ("ascending-in-turn", some(start)),
+        ("ascending-in-turn", in_turn),
+        prefixed_first,
+        prefixed,
+        get_prefixed,
     ]
 }
 
@@ -131,7 +175,7 @@ fn main() {
             nanos.sort_by(f64::total_cmp);
             let name = rounds[0][index][operation].0;
             let (min, median, max) = (nanos[0], nanos[ROUNDS / 2], nanos[ROUNDS - 1]);
-            println!("{kind:24} {name:18} {ENTRIES} {median:8.1} {min:8.1} {max:8.1}");
+            println!("{kind:24} {name:19} {ENTRIES} {median:8.1} {min:8.1} {max:8.1}");
         }
     }
 }

@@ -18,6 +18,7 @@
 //! Left out on purpose: removal of keys, and with it merging nodes and every scheme to reclaim them.
 
 mod group;
+mod heads;
 mod in_place;
 mod multi_insert;
 mod node;
@@ -34,6 +35,7 @@ use crate::pool::Pool;
 use crate::skiplist::{Layout, Node, NodeRef};
 use crate::structure::Settings;
 use crate::sync::{AtomicPtr, Mutex, Ordering, lock};
+use heads::Heads;
 pub(crate) use in_place::{Neighbours, Reclaim};
 pub(crate) use node::PinnedEntry;
 use node::{NodeChanged, SLOTS, SearchTarget, TreeNode, TreeNodeGuard, TreeNodeRef};
@@ -54,8 +56,9 @@ impl Settings for BTreeConfig {
         Self
     }
 
-    fn build(self, pool: Arc<Pool>, _span: impl FnOnce() -> Option<KeySpan>) -> BTree {
-        BTree::new(Layout::Plain, pool)
+    fn build(self, pool: Arc<Pool>, span: impl FnOnce() -> Option<KeySpan>) -> BTree {
+        let heads = span().as_ref().map(Heads::expecting).unwrap_or_default();
+        BTree { heads, ..BTree::new(Layout::Plain, pool) }
     }
 }
 
@@ -66,6 +69,7 @@ pub(crate) struct BTree {
     /// Held while a new root is added.
     growing: Mutex<()>,
     layout: Layout,
+    heads: Heads,
 }
 
 // SAFETY: the tree owns the arena of its nodes and entries (crate rule 1); entries are filled
@@ -79,7 +83,7 @@ impl BTree {
     pub(crate) fn new(layout: Layout, pool: Arc<Pool>) -> Self {
         let arena = Arena::new(pool);
         let root = AtomicPtr::new(TreeNode::allocate(&arena, 0).as_ptr());
-        Self { arena, root, growing: Mutex::new(()), layout }
+        Self { arena, root, growing: Mutex::new(()), layout, heads: Heads::default() }
     }
 
     #[inline]
@@ -92,9 +96,15 @@ impl BTree {
         unsafe { TreeNodeRef::new(root) }
     }
 
+    /// Returns what a search for a version looks for.
+    #[inline]
+    fn target<'k>(&self, key: &'k [u8], seq: SeqNo) -> SearchTarget<'k> {
+        SearchTarget { head: self.heads.of(key), key, seq }
+    }
+
     /// Inserts a version. No two versions of a key may have the same sequence number.
     fn insert(&self, contents: &Entry<'_>) {
-        let target = SearchTarget::new(contents.key, contents.seq);
+        let target = self.target(contents.key, contents.seq);
         let leaf = self.descend(&target, 0);
         leaf.prefetch_entries();
         // The lines prefetched arrive while key and value are copied.
@@ -131,7 +141,7 @@ impl BTree {
         // SAFETY: the caller guarantees that the entry lies in this tree's arena and is not
         // refilled before it is removed from a leaf, which is locked below until it is inserted.
         let entry: NodeRef<'_> = unsafe { NodeRef::new(record) };
-        let target = SearchTarget::new(entry.key(), entry.seq());
+        let target = self.target(entry.key(), entry.seq());
         let leaf = self.descend(&target, 0);
         leaf.prefetch_entries();
         let leaf = self.lock_from(leaf, &target);
@@ -156,7 +166,7 @@ impl BTree {
     /// Removes the versions of a key that are older than its version `seq` and hidden, from the leaf of
     /// that one and from the right neighbour. Does nothing if that version is not in the tree.
     pub(crate) fn remove_older(&self, key: &[u8], seq: SeqNo, reclaim: Reclaim<'_>) {
-        let target = SearchTarget::new(key, seq);
+        let target = self.target(key, seq);
         let mut leaf = self.lock_for(&target, 0);
         let at = leaf.node.count_before(&target);
         let newest = leaf.node.is_at(at, &target).then(|| leaf.node.entry(at)).flatten();

@@ -18,6 +18,8 @@ use crate::head::head_of;
 pub(crate) struct KeySpan {
     /// The common prefix of the expected keys.
     prefix: Vec<u8>,
+    /// Prefixes with which they begin, as far as they are known.
+    prefixes: Vec<Vec<u8>>,
     /// The heads of the smallest and the largest key, after the prefix.
     low: u64,
     high: u64,
@@ -40,11 +42,22 @@ impl KeySpan {
         Self::new(first[..shared].to_vec(), low, high)
     }
 
+    /// Adds prefixes with which the expected keys begin.
+    pub(crate) fn with_prefixes(self, prefixes: Vec<Vec<u8>>) -> Self {
+        Self { prefixes, ..self }
+    }
+
+    /// Returns prefixes with which the expected keys begin, as far as they are known, in order. None begins
+    /// with another one.
+    pub(crate) fn prefixes(&self) -> &[Vec<u8>] {
+        &self.prefixes
+    }
+
     fn new(prefix: Vec<u8>, low: u64, high: u64) -> Self {
         let width = high.saturating_sub(low).max(1);
         let shift = width.leading_zeros();
         let scale = ((1_u128 << 64) / u128::from(((width << shift) >> 32) + 1)) as u64;
-        Self { prefix, low, high, shift, scale }
+        Self { prefix, prefixes: Vec::new(), low, high, shift, scale }
     }
 
     /// Returns which of `parts` equal partitions of the span `key` belongs to.

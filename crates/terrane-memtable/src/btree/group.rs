@@ -25,7 +25,7 @@ impl BTree {
         let root = self.root();
         let mut searches = [(SearchTarget { head: 0, key: &[], seq: 0 }, root); GROUP];
         for (search, entry) in searches.iter_mut().zip(group) {
-            search.0 = SearchTarget::new(entry.key, entry.seq);
+            search.0 = self.target(entry.key, entry.seq);
         }
         let searches = &mut searches[..group.len()];
         while step_all(searches) {}

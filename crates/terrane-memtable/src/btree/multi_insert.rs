@@ -34,7 +34,7 @@ impl<'a> TreeMultiInsert<'a> {
     pub(crate) unsafe fn link(&mut self, record: NonNull<Node>, reclaim: Reclaim<'_>) {
         // SAFETY: as in `BTree::link`.
         let entry: NodeRef<'a> = unsafe { NodeRef::new(record) };
-        let target = SearchTarget::new(entry.key(), entry.seq());
+        let target = self.tree.target(entry.key(), entry.seq());
         let near = self.leaf.and_then(|leaf| near(leaf, &target));
         let leaf = near.unwrap_or_else(|| {
             let leaf = self.tree.descend(&target, 0);

@@ -33,7 +33,6 @@ use std::ptr::{self, NonNull};
 
 use crate::arena::Arena;
 use crate::entry::SeqNo;
-use crate::head::head_of;
 use crate::prefetch::{LINE_BYTES, prefetch};
 use crate::skiplist::{Node, NodeRef};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, relax};
@@ -78,13 +77,6 @@ pub(super) struct SearchTarget<'k> {
     pub(super) head: u64,
     pub(super) key: &'k [u8],
     pub(super) seq: SeqNo,
-}
-
-impl<'k> SearchTarget<'k> {
-    #[inline]
-    pub(super) fn new(key: &'k [u8], seq: SeqNo) -> Self {
-        Self { head: head_of(key), key, seq }
-    }
 }
 
 impl TreeNode {
@@ -336,16 +328,22 @@ impl<'a> TreeNodeRef<'a> {
     /// Returns the number of entries before the target.
     #[inline]
     pub(super) fn count_before(self, target: &SearchTarget<'_>) -> usize {
-        let mut at = self.lower_bound(target.head);
-        let len = self.len();
-        // Entries decide among equal heads, of which there is rarely more than one.
-        while at < len && self.head(at) == target.head {
-            match self.entry(at) {
-                Some(entry) if entry.compare(target.key, target.seq) == Less => at += 1,
-                _ => break,
+        let mut from = self.lower_bound(target.head);
+        let is_before = |at| {
+            let entry = self.entry(at);
+            entry.is_some_and(|entry| entry.compare(target.key, target.seq) == Less)
+        };
+        // Entries decide among equal heads. Mostly there is one, or the target is its newest version; but
+        // keys with a long common prefix fill a node with equal heads.
+        if from < self.len() && self.head(from) == target.head && is_before(from) {
+            from += 1;
+            let mut end = self.upper_bound(target.head);
+            while from < end {
+                let middle = from.midpoint(end);
+                if is_before(middle) { from = middle + 1 } else { end = middle }
             }
         }
-        at
+        from
     }
 
     #[inline]
@@ -356,12 +354,24 @@ impl<'a> TreeNodeRef<'a> {
     /// Returns the number of heads below `head`.
     #[inline]
     fn lower_bound(self, head: u64) -> usize {
+        self.count_heads(|other| other < head)
+    }
+
+    /// Returns the number of heads up to `head`.
+    #[inline]
+    fn upper_bound(self, head: u64) -> usize {
+        self.count_heads(|other| other <= head)
+    }
+
+    /// Returns the number of heads that are before a place in their order.
+    #[inline]
+    fn count_heads(self, is_before: impl Fn(u64) -> bool) -> usize {
         let (mut from, mut len) = (0, self.len());
         while len > 0 {
             let half = len / 2;
-            let is_below = self.head(from + half) < head;
-            from = if is_below { from + half + 1 } else { from };
-            len = if is_below { len - half - 1 } else { half };
+            let is_before = is_before(self.head(from + half));
+            from = if is_before { from + half + 1 } else { from };
+            len = if is_before { len - half - 1 } else { half };
         }
         from
     }

@@ -4,9 +4,11 @@
 use super::BTree;
 use super::node::{LeafEntry, NodeChanged, PinnedEntry, SearchTarget, TreeNodeRef};
 use crate::entry::{MAX_SEQ, SeqNo};
-use crate::head::head_of;
 use crate::skiplist::{Layout, NodeRef};
 use crate::structure::{Hold, Overwritten};
+
+/// Of the entries of a node above the leaves, one in so many is a sample.
+const SAMPLE_STEP: usize = 8;
 
 /// The result of one step of a search.
 enum SearchStep<'a> {
@@ -32,7 +34,7 @@ impl BTree {
         if hold == Hold::Held {
             return Ok(found.map(LeafEntry::into_pinned).filter(|(record, _)| record.key() == key));
         }
-        let before = match found.as_ref().map(|slot| slot.before(head_of(key))) {
+        let before = match found.as_ref().map(|slot| slot.before(self.heads.of(key))) {
             Some(Ok(before)) => before,
             Some(Err(NodeChanged)) | None => self.last_before(key, seq).map(LeafEntry::into_pinned),
         };
@@ -57,9 +59,29 @@ impl BTree {
         self.last().map(|slot| slot.record.key().to_vec())
     }
 
+    /// Returns the keys of some separators of leaves, which are spread evenly over all entries; none if there
+    /// is only one leaf.
+    pub(super) fn sample_keys(&self) -> Vec<&[u8]> {
+        let mut node = self.root();
+        while node.level() > 1
+            && let Some(child) = node.child(0)
+        {
+            node = child;
+        }
+        let mut keys = Vec::new();
+        let mut next = (node.level() == 1).then_some(node);
+        while let Some(node) = next {
+            // Whatever a concurrent change leaves here is a separator, which never changes.
+            let entries = (0..node.len()).step_by(SAMPLE_STEP).filter_map(|at| node.entry(at));
+            keys.extend(entries.map(NodeRef::key));
+            next = node.right();
+        }
+        keys
+    }
+
     /// Returns the first entry at or after `(key, seq)`.
     pub(super) fn first_at_or_after(&self, key: &[u8], seq: SeqNo) -> Option<LeafEntry<'_>> {
-        let target = SearchTarget::new(key, seq);
+        let target = self.target(key, seq);
         let mut leaf = self.descend(&target, 0);
         loop {
             match self.seek_in(leaf, &target) {
@@ -90,7 +112,7 @@ impl BTree {
 
     /// Returns the last entry before `(key, seq)`.
     pub(super) fn last_before(&self, key: &[u8], seq: SeqNo) -> Option<LeafEntry<'_>> {
-        let mut target = SearchTarget::new(key, seq);
+        let mut target = self.target(key, seq);
         let mut node = self.root();
         let mut separator = None;
         loop {
@@ -101,7 +123,7 @@ impl BTree {
                     // The leaf has no entry before the target any more, so the entry is to the left of
                     // the leaf, before its separator.
                     let first: NodeRef<'_> = separator.take()?;
-                    target = SearchTarget::new(first.key(), first.seq());
+                    target = self.target(first.key(), first.seq());
                     node = self.root();
                 }
                 Err(NodeChanged) => {}

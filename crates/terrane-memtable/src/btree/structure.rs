@@ -1,8 +1,10 @@
 //! The B-link tree as the structure of a memtable.
 
 use super::BTree;
+use super::heads::common_prefixes;
 use super::position::BTreePosition;
 use crate::entry::{Entry, SeqNo};
+use crate::key_span::KeySpan;
 use crate::readers::ReaderView;
 use crate::structure::{InsertOutcome, Structure};
 
@@ -25,6 +27,16 @@ impl Structure for BTree {
     fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         let found = self.first_at_or_after(key, seq)?;
         (found.record.key() == key).then(|| found.record.entry())
+    }
+
+    fn key_span(&self) -> Option<KeySpan> {
+        let keys = self.sample_keys();
+        if keys.is_empty() {
+            // A leaf alone has too few keys to tell what others will be like.
+            return None;
+        }
+        let span = KeySpan::between(&self.first_key()?, &self.last_key()?);
+        Some(span.with_prefixes(common_prefixes(keys)))
     }
 
     fn usage(&self) -> (usize, usize) {

@@ -90,11 +90,7 @@ impl<'a> TreeNodeRef<'a> {
             return Ok(self.count_before(target));
         }
         let mut from = self.lower_bound(target.head);
-        let mut end = from;
-        let len = self.len();
-        while end < len && self.head(end) == target.head {
-            end += 1;
-        }
+        let mut end = self.upper_bound(target.head);
         // A pin is expensive, so equal heads are searched by bisection.
         while from < end {
             let middle = from.midpoint(end);
