@@ -84,7 +84,7 @@ trap 'exit 130' INT TERM HUP
 mkdir "$host" "$disk" "$cut" "$again"
 
 echo "==> build"
-program=$(cd "$repository" && RUSTFLAGS='--cfg invariants' "${CARGO:-cargo}" test --profile soak --package terrane --test powercut --no-run \
+program=$(cd "$repository" && "${CARGO:-cargo}" test --profile soak --package terrane --test powercut --no-run \
     --message-format=json | grep -o '"executable":"[^"]*/powercut-[^"]*"' | cut -d'"' -f4)
 [ -x "$program" ] || fail "cargo reports no executable"
 
