@@ -65,4 +65,35 @@ impl Keyspace {
     pub fn get_with_end(&self, key: impl AsRef<[u8]>) -> Result<Option<(Value, Option<u64>)>> {
         self.handle.engine.reader().get_with_end(&self.tree, key.as_ref(), None)
     }
+    /// Returns the values of several keys, in the order of the keys, from one snapshot, each with its end as
+    /// [`get_with_end`](Self::get_with_end) returns it. Like [`multi_get`](Self::multi_get), it overlaps the
+    /// waits of the lookups.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// use std::time::Duration;
+    /// use terrane::WriteOptions;
+    ///
+    /// let keyspace = db.default_keyspace();
+    /// keyspace.put("name", "Ada")?;
+    /// keyspace.put_with("token", "x", WriteOptions::new().ttl(Duration::from_secs(60)))?;
+    /// let found = keyspace.multi_get_with_end(["token", "name", "none"])?;
+    /// let ends: Vec<_> = found.iter().map(|found| found.as_ref().map(|(_, end)| end.is_some())).collect();
+    /// assert_eq!(ends, [Some(true), Some(false), None]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    #[expect(clippy::type_complexity, reason = "an alias would hide what `get_with_end` shows")]
+    pub fn multi_get_with_end<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<(Value, Option<u64>)>>> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        self.handle.engine.reader().multi_get_with_end(&self.tree, &keys, None)
+    }
 }

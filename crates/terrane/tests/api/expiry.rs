@@ -472,6 +472,39 @@ fn lookups_report_the_ends_that_were_set() {
 }
 
 #[test]
+fn lookups_of_many_keys_report_what_lookups_of_one_do() {
+    let Small { db, clock, .. } = small();
+    let keyspace = db.keyspace("sessions", KeyspaceOptions::new()).unwrap();
+    let now = clock.now_micros();
+    // More keys than are looked up together.
+    let names: Vec<String> = (0..200).map(|number| format!("key{number:03}")).collect();
+    for place in ["memtable", "table and memtable", "tables"] {
+        let mut batch = WriteBatch::new();
+        for (at, key) in names.iter().enumerate() {
+            match (at + place.len()) % 5 {
+                0 => batch.put_ending_in(&keyspace, key, "ends", now + at as u64),
+                1 => batch.put_in(&keyspace, key, "stays"),
+                2 => batch.delete_in(&keyspace, key),
+                _ => &mut batch,
+            };
+        }
+        db.write(&batch).unwrap();
+        if place == "tables" {
+            db.flush().unwrap();
+        }
+        for _ in 0..2 {
+            let one_by_one: Vec<_> =
+                names.iter().map(|key| keyspace.get_with_end(key).unwrap()).collect();
+            assert_eq!(keyspace.multi_get_with_end(&names).unwrap(), one_by_one, "{place}");
+            // Some of the values end.
+            clock.advance(Duration::from_micros(50));
+        }
+        db.flush().unwrap();
+    }
+    assert!(keyspace.multi_get_with_end::<&str>([]).unwrap().is_empty());
+}
+
+#[test]
 fn a_transaction_ends_values_at_times_and_after_times() {
     let Small { db, clock, .. } = small();
     let keyspace = db.keyspace("sessions", KeyspaceOptions::new()).unwrap();

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::lookup::{MemoryAnswer, ReadAt, newest_deletion, value_of};
+use super::lookup::{MemoryAnswer, ReadAt, ValueWithEnd, newest_deletion, value_of};
 use super::{AsOf, Reader};
 use crate::buffer::BlockRef;
 use crate::engine::tree::{Tree, TreeState};
@@ -48,6 +48,18 @@ impl Reader {
         keys: &[K],
         at: Option<AsOf<'_>>,
     ) -> Result<Vec<Option<Value>>> {
+        let found = self.multi_get_with_end(tree, keys, at)?;
+        // The vector keeps its memory.
+        Ok(found.into_iter().map(|found| found.map(|(value, _)| value)).collect())
+    }
+
+    /// Returns the values of several keys as of `at`, or now, and when they end, in the order of the keys.
+    pub(crate) fn multi_get_with_end<K: AsRef<[u8]>>(
+        &self,
+        tree: &Tree,
+        keys: &[K],
+        at: Option<AsOf<'_>>,
+    ) -> Result<Vec<Option<ValueWithEnd>>> {
         let sample = Sample::begin();
         let seq = at.map(|at| at.seq);
         self.context.health.check_open()?;
@@ -62,7 +74,7 @@ impl Reader {
         if seq.is_none() && state.reclaims_versions() {
             // After the check above, the tree has received a memtable that overwrites versions in
             // place.
-            return self.multi_get(tree, keys, at);
+            return self.multi_get_with_end(tree, keys, at);
         }
         let seq = seq.unwrap_or_else(|| state.readable(self.pipeline.visible()));
         self.context.counters.add(Counter::Gets, keys.len() as u64);
@@ -100,7 +112,7 @@ impl Reader {
         Ok(answers)
     }
 
-    /// Returns the value of a key by the newest version that the reader sees.
+    /// Returns the value of a key, and when it ends, by the newest version that the reader sees.
     #[inline]
     fn answer(
         &self,
@@ -108,13 +120,15 @@ impl Reader {
         key: &[u8],
         found: Option<FoundVersion>,
         time: &ReadTime<'_>,
-    ) -> Result<Option<Value>> {
-        match found {
+    ) -> Result<Option<ValueWithEnd>> {
+        let end = found.as_ref().and_then(FoundVersion::end_micros);
+        let value = match found {
             Some(operand) if operand.kind == EntryKind::Operand => {
                 self.combined(place, key, operand, time).map(Some)
             }
             found => value_of(place.1, key, found, time),
-        }
+        };
+        Ok(value?.map(|value| (value, end)))
     }
 
     /// Answers the keys that the run decides, and keeps the others pending.
@@ -123,7 +137,7 @@ impl Reader {
         (tree, state, run): (&Tree, &Arc<TreeState>, &OpenRun),
         (seq, time): (SeqNo, &ReadTime<'_>),
         pending: &mut Vec<PendingKey<'_>>,
-        answers: &mut [Option<Value>],
+        answers: &mut [Option<ValueWithEnd>],
     ) -> Result<()> {
         let mut candidates = Vec::with_capacity(pending.len());
         for (index, key) in pending.iter().enumerate() {
