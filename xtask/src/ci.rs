@@ -16,15 +16,15 @@ pub(crate) fn run() -> StepResult {
     println!("==> house: cargo xtask house");
     house::run(Mode::Check)?;
     let mut features = "terrane/async,terrane/micro,terrane/serde,terrane/tracing".to_owned();
-    if has_c_compiler() {
-        features += ",terrane/zstd";
+    let has_c_compiler = has_c_compiler();
+    if has_c_compiler {
+        features += ",terrane/zstd,terrane-cli/tls";
     }
     let clippy = ["clippy", "--workspace", "--all-targets", "--features", &features];
     step("clippy", cargo(clippy).args(["--", "--deny", "warnings"]))?;
     minimum_rust()?;
     crate::platforms::check()?;
-    step("test", &mut cargo(["test", "--workspace"]))?;
-    zstd()?;
+    test(has_c_compiler)?;
     let doc = ["doc", "--workspace", "--no-deps"];
     let doc = doc.into_iter().chain(["--features", "terrane/async,terrane/serde,terrane/tracing"]);
     step("doc", cargo(doc).env("RUSTDOCFLAGS", "--deny warnings"))?;
@@ -69,18 +69,22 @@ fn has_minimum_rust() -> bool {
     runs() || (Command::new("rustup").args(install).output().is_ok() && runs())
 }
 
-/// Runs the tests of the feature `zstd`, unoptimised, which builds in a fraction of the time. All other
-/// features are tested with the workspace, and the build without them is checked by the minimum Rust.
-fn zstd() -> StepResult {
-    if !has_c_compiler() {
-        println!("==> feature zstd SKIPPED: there is no C compiler; install one, or set CC");
+/// Runs the tests. The features that need a C compiler are tested if there is one; the build without them is
+/// checked by the minimum Rust. The tests of `tls` are those of the server, so they run with the workspace, and the
+/// doors get a command with TLS. Those of `zstd` build in a fraction of the time without optimisation.
+fn test(has_c_compiler: bool) -> StepResult {
+    let mut workspace = cargo(["test", "--workspace"]);
+    if !has_c_compiler {
+        step("test", &mut workspace)?;
+        println!("==> features tls, zstd SKIPPED: there is no C compiler; install one, or set CC");
         return Ok(());
     }
+    step("test", workspace.args(["--features", "terrane-cli/tls"]))?;
     let arguments = ["test", "--profile", "dev", "--package", "terrane", "--features", "zstd"];
     step("feature zstd", cargo(arguments).args(["--lib", "zstd"]))
 }
 
-/// Returns true if there is a C compiler, which the feature `zstd` needs. All other steps need only
+/// Returns true if there is a C compiler, which the features `zstd` and `tls` need. All other steps need only
 /// Rust.
 fn has_c_compiler() -> bool {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());

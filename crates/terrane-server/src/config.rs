@@ -21,6 +21,10 @@ use crate::users::Users;
 pub struct Config {
     /// The addresses of TCP listeners. A port of 0 is any free one.
     pub listen: Vec<SocketAddr>,
+    /// The addresses of TCP listeners that speak TLS, which the feature `tls` of this crate provides.
+    pub tls_listen: Vec<SocketAddr>,
+    /// The certificate and the key for `tls_listen`.
+    pub tls: Option<TlsFiles>,
     /// The path of a Unix socket.
     pub unix_socket: Option<PathBuf>,
     /// The permissions of the Unix socket; `0o770` also lets the group of the process use it.
@@ -43,6 +47,18 @@ pub struct Config {
     pub slow_log_len: usize,
     /// Answers `TERRANE.ADVISE`.
     pub advisor: Option<Advisor>,
+}
+
+/// The files of TLS, in the PEM format. They are read when the server binds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate of the server, followed by those of the authorities between it and one that clients
+    /// trust.
+    pub certificate: PathBuf,
+    /// The private key of the certificate, without a passphrase.
+    pub key: PathBuf,
+    /// The certificates of authorities. If given, a client needs a certificate of one of them.
+    pub client_authorities: Option<PathBuf>,
 }
 
 /// Advises on the design of a keyspace, from what was observed of it: the answer to `TERRANE.ADVISE`.
@@ -81,6 +97,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: Vec::new(),
+            tls_listen: Vec::new(),
+            tls: None,
             unix_socket: None,
             unix_socket_mode: 0o700,
             metrics: None,
@@ -125,6 +143,8 @@ pub struct Limits {
     pub idle: Option<Duration>,
     /// The time after which a client that reads none of its replies is disconnected.
     pub slow_client: Duration,
+    /// The time in which a client has to finish the handshake of TLS.
+    pub tls_handshake: Duration,
 }
 
 impl Default for Limits {
@@ -138,6 +158,7 @@ impl Default for Limits {
             buffer_bytes: 1 << 30,
             idle: None,
             slow_client: Duration::from_secs(60),
+            tls_handshake: Duration::from_secs(10),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Why a server could not start, or ended with an error.
 #[derive(Debug)]
@@ -27,6 +28,17 @@ pub enum ServerError {
     NotASocket {
         /// The path.
         path: PathBuf,
+    },
+    /// This build has no TLS, because the feature `tls` is off.
+    TlsAbsent,
+    /// Addresses for TLS without a certificate.
+    NoCertificate,
+    /// A file of TLS cannot be used.
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: TlsProblem,
     },
     /// A line of the file of users is invalid.
     Users {
@@ -68,6 +80,16 @@ impl fmt::Display for ServerError {
                     path.display()
                 )
             }
+            Self::TlsAbsent => f.write_str(
+                "this build cannot listen for TLS; build it with the feature 'tls', as \
+                 'cargo install terrane-cli --features tls' does",
+            ),
+            Self::NoCertificate => {
+                f.write_str("TLS needs a certificate and its key; give the files of both")
+            }
+            Self::Tls { path, problem } => {
+                write!(f, "cannot use {} for TLS: {problem}", path.display())
+            }
             Self::Users { line, what } => write!(f, "file of users, line {line}: {what}"),
             Self::System { what, source } => write!(f, "cannot {what}: {source}"),
             Self::Panicked { thread } => {
@@ -85,8 +107,68 @@ impl std::error::Error for ServerError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Listen { source, .. } | Self::System { source, .. } => Some(source),
+            Self::Tls { problem: TlsProblem::Unreadable(source), .. } => Some(source),
             Self::Database(error) => Some(error),
             _ => None,
+        }
+    }
+}
+
+/// What is wrong with a file of TLS.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TlsProblem {
+    /// It cannot be read.
+    Unreadable(io::Error),
+    /// It has no certificate.
+    NoCertificate,
+    /// It has no private key, or one with a passphrase.
+    NoKey,
+    /// A certificate has expired.
+    Expired {
+        /// The time since then.
+        since: Duration,
+    },
+    /// A certificate is not valid yet.
+    NotValidYet {
+        /// The time until then.
+        until: Duration,
+    },
+    /// The key is not that of the certificate.
+    KeyMismatch {
+        /// The file of the certificate.
+        certificate: PathBuf,
+    },
+    /// The library for TLS refuses it.
+    Refused(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl fmt::Display for TlsProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let days = |time: &Duration| time.as_secs() / (24 * 60 * 60);
+        match self {
+            Self::Unreadable(source) => write!(f, "{source}"),
+            Self::NoCertificate => f.write_str(
+                "it has no certificate in the PEM format, which begins with '-----BEGIN CERTIFICATE-----'",
+            ),
+            Self::NoKey => f.write_str(
+                "it has no private key without a passphrase in the PEM format; 'openssl pkey -in FILE' prints \
+                 the key in this form",
+            ),
+            Self::Expired { since } => {
+                write!(f, "a certificate expired {} days ago; renew it", days(since))
+            }
+            Self::NotValidYet { until } => write!(
+                f,
+                "a certificate is not valid before {} days from now; check the clock of this host",
+                days(until)
+            ),
+            Self::KeyMismatch { certificate } => write!(
+                f,
+                "it is not the key of the certificate in {}; give the key that the certificate was made for",
+                certificate.display()
+            ),
+            Self::Refused(error) => write!(f, "{error}"),
         }
     }
 }

@@ -57,8 +57,8 @@ mod sweeper;
 mod time;
 mod users;
 
-pub use config::{Advisor, Config, Limits};
-pub use error::ServerError;
+pub use config::{Advisor, Config, Limits, TlsFiles};
+pub use error::{ServerError, TlsProblem};
 pub use files::raise_file_limit;
 pub use server::{Handle, Report, Server};
 pub use users::{User, Users};

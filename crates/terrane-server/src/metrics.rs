@@ -171,6 +171,11 @@ fn metrics(shared: &Shared) -> String {
         ("connections_rejected", "Connections over the limit.", &counts.rejected),
         ("errors", "Answers that are errors.", &counts.errors),
         ("slow_clients", "Clients that did not read their replies.", &counts.slow_clients),
+        (
+            "failed_handshakes",
+            "Connections that ended in the handshake of TLS.",
+            &counts.failed_handshakes,
+        ),
         ("received_bytes", "Bytes received from clients.", &counts.bytes_in),
         ("sent_bytes", "Bytes of replies.", &counts.bytes_out),
     ] {

@@ -2,6 +2,7 @@
 //!
 //! | module | one line |
 //! |---|---|
+//! | `tls` | sockets with TLS |
 //! | `stream` | sockets of each kind |
 //! | `connection` | a connection: its buffers and its session |
 //! | `worker` | an event loop, which serves its connections |
@@ -10,7 +11,9 @@
 mod accept;
 mod connection;
 mod stream;
+mod tls;
 mod worker;
 
 pub(crate) use accept::{Acceptor, Listener};
+pub(crate) use tls::TlsServer;
 pub(crate) use worker::Worker;

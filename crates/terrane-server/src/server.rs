@@ -13,7 +13,7 @@ use crate::commands::FAMILIES;
 use crate::config::Config;
 use crate::error::ServerError;
 use crate::metrics::Metrics;
-use crate::net::{Acceptor, Listener, Worker};
+use crate::net::{Acceptor, Listener, TlsServer, Worker};
 use crate::shared::Shared;
 use crate::sweeper::Sweeper;
 
@@ -49,13 +49,15 @@ impl Server {
     /// Listens on the addresses of `config`.
     ///
     /// # Errors
-    /// An address is in use, not one of this host, or reachable from other hosts without a password.
+    /// An address is in use, not one of this host, or reachable from other hosts without a password. A file of
+    /// TLS cannot be used, or this build has no TLS.
     pub fn bind(db: Db, config: Config) -> Result<Self, ServerError> {
         let mut listeners = Vec::new();
         let is_open = config.users.is_empty() && !config.insecure;
         if let Some(address) = config
             .listen
             .iter()
+            .chain(&config.tls_listen)
             .chain(&config.metrics)
             .find(|address| is_open && !address.ip().is_loopback())
         {
@@ -63,6 +65,13 @@ impl Server {
         }
         for address in &config.listen {
             listeners.push(Listener::tcp(*address)?);
+        }
+        if !config.tls_listen.is_empty() {
+            let files = config.tls.as_ref().ok_or(ServerError::NoCertificate)?;
+            let tls = Arc::new(TlsServer::open(files)?);
+            for address in &config.tls_listen {
+                listeners.push(Listener::tls(*address, Arc::clone(&tls))?);
+            }
         }
         #[cfg(unix)]
         if let Some(path) = &config.unix_socket {
@@ -77,9 +86,16 @@ impl Server {
         Ok(Self { db, config, listeners, metrics, handle: Handle { shared: Arc::new(shared) } })
     }
 
-    /// Returns the TCP addresses that the server listens on, with their ports.
+    /// Returns the TCP addresses that the server listens on without TLS, with their ports.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.listeners.iter().filter_map(Listener::address).collect()
+        let plain = self.listeners.iter().filter(|listener| !listener.is_tls());
+        plain.filter_map(Listener::address).collect()
+    }
+
+    /// Returns the TCP addresses that the server listens on for TLS, with their ports.
+    pub fn tls_addresses(&self) -> Vec<SocketAddr> {
+        let tls = self.listeners.iter().filter(|listener| listener.is_tls());
+        tls.filter_map(Listener::address).collect()
     }
 
     /// Returns the address of metrics and health over HTTP.

@@ -73,6 +73,8 @@ pub(crate) struct Counts {
     pub(crate) bytes_in: AtomicU64,
     pub(crate) bytes_out: AtomicU64,
     pub(crate) slow_clients: AtomicU64,
+    /// The connections that ended during the handshake of TLS.
+    pub(crate) failed_handshakes: AtomicU64,
     pub(crate) last_save_seconds: AtomicU64,
 }
 

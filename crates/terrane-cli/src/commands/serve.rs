@@ -3,10 +3,12 @@
 //! | module | one line |
 //! |---|---|
 //! | [`arguments`] | the flags, and the settings made from them |
+//! | [`tls`] | the flags of TLS |
 //! | [`advice`] | the answer to `TERRANE.ADVISE` |
 
 mod advice;
 mod arguments;
+mod tls;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -31,6 +33,7 @@ Examples:
   terrane serve ./db --listen 127.0.0.1:7000 --durability sync
   terrane serve ./db --unix-socket /run/terrane/socket
   terrane serve ./db --listen 0.0.0.0:6379 --users users.txt
+  terrane serve ./db --tls-listen 0.0.0.0:6380 --tls-cert cert.pem --tls-key key.pem --users users.txt
   redis-cli set user:1 Ada
 
 A file of users has a line for each: name, password, access. The access is read
@@ -39,7 +42,7 @@ or write, a colon, and the keyspaces: `app s3cret write:default,db2`, or * for a
 SIGTERM and Ctrl-C finish the commands that have arrived, and close the database; the
 second one ends the process at once.";
 
-/// Serve a database to clients of Redis, over TCP and Unix sockets
+/// Serve a database to clients of Redis, over TCP, TLS and Unix sockets
 ///
 /// Strings, keys, expiry, bits, transactions and administration work as in Redis. Keys are stored as they
 /// are: database 0 is the keyspace `default`, database 3 the keyspace `db3`. The database is created if it
@@ -113,7 +116,8 @@ impl ServeArgs {
         let db = server.database();
         let tcp = server.addresses().into_iter().map(|address| address.to_string());
         let unix = self.serve.unix_socket().map(|path| path.display().to_string());
-        let addresses: Vec<String> = tcp.chain(unix).collect();
+        let tls = server.tls_addresses().into_iter().map(|address| format!("{address} (TLS)"));
+        let addresses: Vec<String> = tcp.chain(tls).chain(unix).collect();
         writeln!(out, "database    {}", db.path().display())?;
         writeln!(out, "durability  {}", db.durability())?;
         writeln!(out, "listening   {}", addresses.join(", "))?;

@@ -127,3 +127,17 @@ fn an_interrupted_cs265_removes_its_files() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
+
+/// The flags exist in every build, so that a build without TLS can say what it lacks.
+#[test]
+fn a_server_for_tls_names_what_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, file) = (path(dir.path(), "db"), path(dir.path(), "none.pem"));
+    let listen = ["serve", &db, "--tls-listen", "127.0.0.1:0"];
+    let (code, _, error) = run_to_end(&listen, "");
+    assert!(code == 2 && error.contains("--tls-cert") && error.contains("--tls-key"), "{error}");
+    let files = [&listen[..], &["--tls-cert", &file, "--tls-key", &file]].concat();
+    let (code, _, error) = run_to_end(&files, "");
+    let expected = if cfg!(feature = "tls") { &*file } else { "feature 'tls'" };
+    assert!(code == 1 && error.contains(expected), "{error}");
+}

@@ -109,6 +109,7 @@ fn stats(shared: &Shared, _: Option<&User>, out: &mut String) -> std::fmt::Resul
         ("keyspace_hits", &counts.hits),
         ("keyspace_misses", &counts.misses),
         ("client_output_buffer_limit_disconnections", &counts.slow_clients),
+        ("failed_tls_handshakes", &counts.failed_handshakes),
     ] {
         line(out, name, count.load(Ordering::Relaxed))?;
     }

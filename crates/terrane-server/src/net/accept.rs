@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use mio::net::TcpListener;
 #[cfg(unix)]
 use mio::net::UnixListener;
+use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use super::stream::Stream;
+use super::tls::TlsServer;
 use super::worker::WorkerHandle;
 use crate::error::ServerError;
 use crate::shared::Shared;
@@ -32,13 +33,23 @@ pub(crate) enum Listener {
     Tcp(TcpListener),
     #[cfg(unix)]
     Unix(UnixListener, PathBuf),
+    Tls(TcpListener, Arc<TlsServer>),
 }
 
 impl Listener {
     /// Listens on an address.
     pub(crate) fn tcp(address: SocketAddr) -> Result<Self, ServerError> {
-        let failed = |source| ServerError::Listen { address: address.to_string(), source };
-        TcpListener::bind(address).map(Self::Tcp).map_err(failed)
+        bind(address).map(Self::Tcp)
+    }
+
+    /// Listens on an address for TLS.
+    pub(crate) fn tls(address: SocketAddr, server: Arc<TlsServer>) -> Result<Self, ServerError> {
+        bind(address).map(|listener| Self::Tls(listener, server))
+    }
+
+    /// Returns whether clients speak TLS.
+    pub(crate) fn is_tls(&self) -> bool {
+        matches!(self, Self::Tls(..))
     }
 
     /// Listens on a Unix socket that nobody else than `mode` says may use.
@@ -61,7 +72,7 @@ impl Listener {
     /// Returns the address of a TCP listener.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         match self {
-            Self::Tcp(listener) => listener.local_addr().ok(),
+            Self::Tcp(listener) | Self::Tls(listener, _) => listener.local_addr().ok(),
             #[cfg(unix)]
             Self::Unix(..) => None,
         }
@@ -69,7 +80,9 @@ impl Listener {
 
     fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
         match self {
-            Self::Tcp(listener) => poll.registry().register(listener, token, Interest::READABLE),
+            Self::Tcp(listener) | Self::Tls(listener, _) => {
+                poll.registry().register(listener, token, Interest::READABLE)
+            }
             #[cfg(unix)]
             Self::Unix(listener, _) => {
                 poll.registry().register(listener, token, Interest::READABLE)
@@ -81,13 +94,12 @@ impl Listener {
     fn accept(&self) -> io::Result<(Stream, String, String)> {
         match self {
             Self::Tcp(listener) => {
-                let (stream, address) = listener.accept()?;
-                // Replies are sent whole.
-                let _ = stream.set_nodelay(true);
-                #[cfg(unix)]
-                let _ = keep_alive(&stream);
-                let local = stream.local_addr().map_or(String::new(), |local| local.to_string());
-                Ok((Stream::Tcp(stream), address.to_string(), local))
+                let (stream, address, local) = accept(listener)?;
+                Ok((Stream::Tcp(stream), address, local))
+            }
+            Self::Tls(listener, server) => {
+                let (stream, address, local) = accept(listener)?;
+                Ok((Stream::Tls(Box::new(server.accept(stream)?)), address, local))
             }
             #[cfg(unix)]
             Self::Unix(listener, path) => {
@@ -97,6 +109,22 @@ impl Listener {
             }
         }
     }
+}
+
+fn bind(address: SocketAddr) -> Result<TcpListener, ServerError> {
+    let failed = |source| ServerError::Listen { address: address.to_string(), source };
+    TcpListener::bind(address).map_err(failed)
+}
+
+/// Accepts a connection over TCP; returns it with the addresses of both ends.
+fn accept(listener: &TcpListener) -> io::Result<(TcpStream, String, String)> {
+    let (stream, address) = listener.accept()?;
+    // Replies are sent whole.
+    let _ = stream.set_nodelay(true);
+    #[cfg(unix)]
+    let _ = keep_alive(&stream);
+    let local = stream.local_addr().map_or(String::new(), |local| local.to_string());
+    Ok((stream, address.to_string(), local))
 }
 
 /// Creates a socket in a directory that only this user may enter, and moves it to its place once it has its
@@ -211,7 +239,7 @@ impl Acceptor {
 
 /// Lets the system close a connection whose other host has gone without a word.
 #[cfg(unix)]
-fn keep_alive(stream: &mio::net::TcpStream) -> rustix::io::Result<()> {
+fn keep_alive(stream: &TcpStream) -> rustix::io::Result<()> {
     use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};
     set_socket_keepalive(stream, true)?;
     set_tcp_keepidle(stream, SILENCE)
@@ -224,6 +252,8 @@ fn refuse(stream: Stream) {
         Stream::Tcp(mut stream) => stream.write(text),
         #[cfg(unix)]
         Stream::Unix(mut stream) => stream.write(text),
+        // A handshake would have to precede the text.
+        Stream::Tls(_) => Ok(0),
     };
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Instant;
 
 use super::stream::Stream;
+use super::tls::{Flushed, UNSENT_BYTES};
 use crate::helpers::Pending;
 use crate::protocol::RequestParser;
 use crate::session::Session;
@@ -83,6 +84,11 @@ impl Connection {
         self.has_ended && self.session.pending.as_ref().is_some_and(Pending::ends_with_client)
     }
 
+    /// Returns whether something waits for the client to read: replies, or a part of the handshake.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.output.is_some() || self.stream.is_blocked()
+    }
+
     /// Returns the bytes of replies that wait.
     pub(super) fn waiting(&self) -> usize {
         self.output.as_ref().map_or(0, |output| output.bytes.len() - output.sent)
@@ -98,7 +104,8 @@ impl Connection {
         let input =
             self.input.as_ref().map_or(0, |input| input.bytes.capacity() + input.parser.memory());
         let output = self.output.as_ref().map_or(0, |output| output.bytes.capacity());
-        input + output + self.session.memory()
+        let encrypted = if self.stream.is_blocked() { UNSENT_BYTES } else { 0 };
+        input + output + encrypted + self.session.memory()
     }
 
     /// Sends replies, or keeps what the socket does not take.
@@ -110,22 +117,30 @@ impl Connection {
         while !bytes.is_empty() {
             match self.stream.write(bytes)? {
                 Some(sent) => bytes = bytes.get(sent..).unwrap_or_default(),
-                None => {
-                    let (bytes, progress) = (bytes.to_vec(), Instant::now());
-                    self.output = Some(Box::new(Output { bytes, sent: 0, progress }));
-                    return Ok(());
-                }
+                None => break,
             }
+        }
+        // The end of the last reply may wait encrypted.
+        if !bytes.is_empty() || self.stream.is_blocked() {
+            let (bytes, progress) = (bytes.to_vec(), Instant::now());
+            self.output = Some(Box::new(Output { bytes, sent: 0, progress }));
         }
         Ok(())
     }
 
-    /// Sends replies that wait, as far as the socket takes them.
+    /// Sends what waits, as far as the socket takes it.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        while let Some(output) = &mut self.output {
+        let Flushed { bytes: flushed, is_done } = self.stream.flush()?;
+        let Some(output) = &mut self.output else { return Ok(()) };
+        if flushed > 0 {
+            output.progress = Instant::now();
+        }
+        if !is_done {
+            return Ok(());
+        }
+        loop {
             let rest = output.bytes.get(output.sent..).unwrap_or_default();
             if rest.is_empty() {
-                self.output = None;
                 break;
             }
             match self.stream.write(rest)? {
@@ -140,9 +155,14 @@ impl Connection {
                         output.bytes.shrink_to_fit();
                         output.sent = 0;
                     }
-                    break;
+                    return Ok(());
                 }
             }
+        }
+        if self.stream.is_blocked() {
+            (output.bytes, output.sent) = (Vec::new(), 0);
+        } else {
+            self.output = None;
         }
         Ok(())
     }

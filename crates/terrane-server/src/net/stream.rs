@@ -7,12 +7,15 @@ use mio::net::TcpStream;
 use mio::net::UnixStream;
 use mio::{Interest, Registry, Token};
 
+use super::tls::{Flushed, Received, TlsStream};
+
 /// A connected socket.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
     #[cfg(unix)]
     Unix(UnixStream),
+    Tls(Box<TlsStream>),
 }
 
 impl Stream {
@@ -24,25 +27,59 @@ impl Stream {
             Self::Tcp(stream) => registry.register(stream, token, interest),
             #[cfg(unix)]
             Self::Unix(stream) => registry.register(stream, token, interest),
+            Self::Tls(stream) => registry.register(stream.socket(), token, interest),
         }
     }
 
-    /// Reads once; `None` if there is nothing to read now. 0 is the end.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        would_block(retry(|| match self {
-            Self::Tcp(stream) => stream.read(buffer),
+    /// Returns whether client and server have not agreed on keys yet.
+    pub(super) fn is_handshaking(&self) -> bool {
+        matches!(self, Self::Tls(stream) if stream.is_handshaking())
+    }
+
+    /// Returns whether encrypted bytes wait for the client to read.
+    pub(super) fn is_blocked(&self) -> bool {
+        matches!(self, Self::Tls(stream) if stream.is_blocked())
+    }
+
+    /// Reads what has arrived, as far as the buffer has space. Fails at the end.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
+        let read = match self {
+            Self::Tcp(stream) => retry(|| stream.read(buffer)),
             #[cfg(unix)]
-            Self::Unix(stream) => stream.read(buffer),
-        }))
+            Self::Unix(stream) => retry(|| stream.read(buffer)),
+            Self::Tls(stream) => return stream.read(buffer),
+        };
+        match would_block(read)? {
+            Some(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            // A short read has emptied the socket; what arrives later is a new event.
+            Some(bytes) => Ok(Received { bytes, has_more: bytes == buffer.len() }),
+            None => Ok(Received { bytes: 0, has_more: false }),
+        }
     }
 
     /// Writes once; `None` if the other side has to read first.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<Option<usize>> {
-        would_block(retry(|| match self {
-            Self::Tcp(stream) => stream.write(bytes),
+        would_block(match self {
+            Self::Tcp(stream) => retry(|| stream.write(bytes)),
             #[cfg(unix)]
-            Self::Unix(stream) => stream.write(bytes),
-        }))
+            Self::Unix(stream) => retry(|| stream.write(bytes)),
+            Self::Tls(stream) => return stream.write(bytes),
+        })
+    }
+
+    /// Sends encrypted bytes that wait, as far as the socket takes them.
+    pub(super) fn flush(&mut self) -> io::Result<Flushed> {
+        match self {
+            Self::Tls(stream) => stream.flush(),
+            _ => Ok(Flushed { bytes: 0, is_done: true }),
+        }
+    }
+
+    /// Says goodbye to the client. The socket is closed when the stream is dropped.
+    pub(super) fn close(&mut self) {
+        if let Self::Tls(stream) = self {
+            stream.close();
+        }
     }
 }
 

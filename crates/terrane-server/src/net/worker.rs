@@ -206,9 +206,9 @@ impl Worker {
             self.close(index);
             return;
         }
-        if event.is_writable() && connection.waiting() > 0 {
+        if event.is_writable() && connection.has_unsent() {
             let flushed = connection.flush();
-            let is_done = connection.is_closing && connection.waiting() == 0;
+            let is_done = connection.is_closing && !connection.has_unsent();
             if flushed.is_err() || is_done {
                 self.close(index);
                 return;
@@ -273,7 +273,7 @@ impl Worker {
             return;
         };
         let is_sent = connection.send(bytes).is_ok();
-        let is_done = connection.is_closing && connection.waiting() == 0;
+        let is_done = connection.is_closing && !connection.has_unsent();
         if !is_sent || is_done {
             self.close(index);
         } else {
@@ -307,6 +307,10 @@ impl Worker {
         let Some(mut connection) = self.connections.get_mut(index).and_then(Option::take) else {
             return;
         };
+        if connection.stream.is_handshaking() {
+            self.shared.counts.failed_handshakes.fetch_add(1, Ordering::Relaxed);
+        }
+        connection.stream.close();
         connection.session.unwatch(&self.shared.locks);
         connection.session.unsubscribe(&self.shared.channels, &self.shared.buffered);
         self.shared.clients.remove(connection.session.client.id);
@@ -328,8 +332,7 @@ impl Worker {
 
     /// Returns whether nothing is left to do.
     fn is_idle(&self) -> bool {
-        let waits = |connection: &Connection| connection.waiting() > 0;
-        self.queue.is_empty() && !self.connections.iter().flatten().any(waits)
+        self.queue.is_empty() && !self.connections.iter().flatten().any(Connection::has_unsent)
     }
 }
 

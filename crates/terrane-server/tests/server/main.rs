@@ -14,4 +14,5 @@ mod model;
 mod pipelines;
 mod pubsub;
 mod support;
+mod tls;
 mod transactions;

@@ -12,6 +12,9 @@ use terrane_server::{Config, Handle, Report, Server, ServerError};
 pub(crate) struct TestServer {
     pub(crate) db: Db,
     pub(crate) address: SocketAddr,
+    /// The first address for TLS.
+    #[cfg(feature = "tls")]
+    pub(crate) tls_address: Option<SocketAddr>,
     handle: Handle,
     thread: Option<JoinHandle<Result<Report, ServerError>>>,
     _dir: Option<tempfile::TempDir>,
@@ -37,8 +40,18 @@ impl TestServer {
         let workers = if config.workers == 0 { 2 } else { config.workers };
         let server = Server::bind(db.clone(), Config { listen, workers, ..config }).unwrap();
         let (address, handle) = (server.addresses()[0], server.handle());
+        #[cfg(feature = "tls")]
+        let tls_address = server.tls_addresses().first().copied();
         let thread = Some(std::thread::spawn(move || server.run()));
-        Self { db, address, handle, thread, _dir: None }
+        Self {
+            db,
+            address,
+            #[cfg(feature = "tls")]
+            tls_address,
+            handle,
+            thread,
+            _dir: None,
+        }
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -67,8 +80,8 @@ impl Drop for TestServer {
 }
 
 /// A client that sends commands and reads replies.
-pub(crate) struct Client {
-    pub(crate) stream: BufReader<TcpStream>,
+pub(crate) struct Client<S = TcpStream> {
+    pub(crate) stream: BufReader<S>,
 }
 
 impl Client {
@@ -79,6 +92,19 @@ impl Client {
         Self { stream: BufReader::new(stream) }
     }
 
+    /// Returns why there is no reply within a twentieth of a second; `Other` if there is one.
+    pub(crate) fn no_reply(&mut self) -> std::io::ErrorKind {
+        let timeout = |socket: &TcpStream, millis| {
+            socket.set_read_timeout(Some(Duration::from_millis(millis))).unwrap();
+        };
+        timeout(self.stream.get_ref(), 50);
+        let found = self.stream.fill_buf().map(|_| ());
+        timeout(self.stream.get_ref(), 30_000);
+        found.map_or_else(|error| error.kind(), |()| std::io::ErrorKind::Other)
+    }
+}
+
+impl<S: Read + Write> Client<S> {
     /// Sends bytes.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.stream.get_mut().write_all(bytes).unwrap();
@@ -142,17 +168,6 @@ impl Client {
         }
         line.truncate(line.len() - 2);
         Ok(String::from_utf8_lossy(&line).into_owned())
-    }
-
-    /// Returns why there is no reply within a twentieth of a second; `Other` if there is one.
-    pub(crate) fn no_reply(&mut self) -> std::io::ErrorKind {
-        let timeout = |socket: &TcpStream, millis| {
-            socket.set_read_timeout(Some(Duration::from_millis(millis))).unwrap();
-        };
-        timeout(self.stream.get_ref(), 50);
-        let found = self.stream.fill_buf().map(|_| ());
-        timeout(self.stream.get_ref(), 30_000);
-        found.map_or_else(|error| error.kind(), |()| std::io::ErrorKind::Other)
     }
 
     /// Returns whether the server has closed the connection, after at most the read timeout.

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use terrane_server::{Config, Limits, Users};
 
+use super::tls::TlsArguments;
 use terrane_lab::quantity::{bytes_in, count_in, some_time};
 
 /// The port of Redis.
@@ -19,7 +20,7 @@ const LIMITS: &str = "Limits";
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArguments {
     /// Listen on this address; repeatable. Port 0 is any free one [default: 127.0.0.1:6379, unless
-    /// there is a Unix socket]
+    /// there is a Unix socket or an address for TLS]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Vec<SocketAddr>,
 
@@ -99,6 +100,9 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "TIME", default_value = "60s", help_heading = LIMITS,
           value_parser = some_time)]
     slow_client_timeout: Duration,
+
+    #[command(flatten)]
+    tls: TlsArguments,
 }
 
 /// Parses the permissions of a file.
@@ -116,11 +120,13 @@ impl ServeArguments {
     /// Returns the settings of the server.
     pub(super) fn config(&self) -> Result<Config> {
         let mut listen = self.listen.clone();
-        if listen.is_empty() && self.unix_socket.is_none() {
+        if listen.is_empty() && self.unix_socket.is_none() && self.tls.listen().is_empty() {
             listen.push(DEFAULT_ADDRESS.parse()?);
         }
         Ok(Config {
             listen,
+            tls_listen: self.tls.listen().to_vec(),
+            tls: self.tls.files(),
             unix_socket: self.unix_socket.clone(),
             unix_socket_mode: self.unix_socket_mode,
             metrics: self.metrics,
@@ -138,6 +144,7 @@ impl ServeArguments {
                 buffer_bytes: self.max_buffers,
                 idle: self.idle_timeout,
                 slow_client: self.slow_client_timeout,
+                tls_handshake: self.tls.handshake_timeout(),
             },
             ..Config::default()
         })

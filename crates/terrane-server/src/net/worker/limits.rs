@@ -73,6 +73,11 @@ impl Worker {
             let elapsed = |since: Instant| now.saturating_duration_since(since);
             connection.stuck_since().is_some_and(|since| elapsed(since) >= stuck)
         };
+        let handshake = self.shared.config.limits.tls_handshake;
+        let is_unready = |connection: &Connection| {
+            let elapsed = now.saturating_duration_since(connection.session.client.connected);
+            connection.stream.is_handshaking() && elapsed >= handshake
+        };
         for index in 0..self.connections.len() {
             let Some(connection) = self.connections.get(index).and_then(Option::as_ref) else {
                 continue;
@@ -81,7 +86,7 @@ impl Worker {
             if is_stuck {
                 self.shared.counts.slow_clients.fetch_add(1, Ordering::Relaxed);
             }
-            if is_stuck || is_idle(connection) {
+            if is_stuck || is_idle(connection) || is_unready(connection) {
                 self.close(index);
             }
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::{Replies, Worker};
 use crate::commands::run_request;
 use crate::net::connection::{Connection, Input};
+use crate::net::tls::Received;
 use crate::protocol::{Parsed, ProtocolError, RequestParser};
 use crate::session::Next;
 
@@ -53,7 +54,7 @@ impl Worker {
         let is_kept = match served {
             Ok(()) => true,
             // What was read before the end is answered.
-            Err(_) if self.out.len() > start || connection.waiting() > 0 => {
+            Err(_) if self.out.len() > start || connection.has_unsent() => {
                 connection.is_closing = true;
                 true
             }
@@ -77,7 +78,7 @@ impl Worker {
         let Some(connection) = self.connections.get_mut(index).and_then(Option::as_mut) else {
             return;
         };
-        let is_done = connection.is_closing && replied == 0 && connection.waiting() == 0;
+        let is_done = connection.is_closing && replied == 0 && !connection.has_unsent();
         if is_done || connection.has_abandoned() {
             self.close(index);
             return;
@@ -95,17 +96,10 @@ impl Worker {
         // Requests that were received come first. So a client that sends faster than it is answered has to
         // wait, and all that it sent before its end is answered.
         if connection.is_readable && !connection.is_behind {
-            match connection.stream.read(&mut self.read_buffer)? {
-                Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Some(bytes) => {
-                    received = bytes;
-                    self.bytes_in += bytes as u64;
-                    // A short read has emptied the socket; what arrives later is a new event.
-                    connection.is_readable =
-                        bytes == self.read_buffer.len() || connection.has_ended;
-                }
-                None => connection.is_readable = false,
-            }
+            let Received { bytes, has_more } = connection.stream.read(&mut self.read_buffer)?;
+            received = bytes;
+            self.bytes_in += bytes as u64;
+            connection.is_readable = has_more || (bytes > 0 && connection.has_ended);
         }
         if let Some(mut input) = connection.input.take() {
             let Input { bytes, parser } = &mut *input;
@@ -130,6 +124,8 @@ impl Worker {
             }
             self.read_buffer = buffer;
             self.after_running(index, connection, stop);
+        } else {
+            self.after_running(index, connection, Stop::NeedsMore);
         }
         if received > 0 {
             let client = &connection.session.client;
