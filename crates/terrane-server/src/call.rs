@@ -118,12 +118,6 @@ impl<'c> Call<'c, '_> {
         }
     }
 
-    /// Returns a copy of the value of a key, and when it ends. A key without a value has an empty one.
-    pub(crate) fn owned_value(&self, key: &[u8]) -> Outcome<(Vec<u8>, Option<u64>)> {
-        let found = self.store.get_with_end(self.db(), key)?;
-        Ok(found.map_or((Vec::new(), None), |(value, end)| (value.to_vec(), end)))
-    }
-
     /// Sets the value of a key until a time. A time that has passed removes the key.
     pub(crate) fn put_until(&mut self, key: &[u8], value: &[u8], end: Option<u64>) -> Outcome {
         let db = self.db();

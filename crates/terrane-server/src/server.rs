@@ -165,7 +165,7 @@ impl Server {
         }
         drop(sweeper);
         shared.helpers.join();
-        shared.readers.join();
+        shared.long.join();
         if let Some(thread) = panicked {
             return Err(ServerError::Panicked { thread });
         }

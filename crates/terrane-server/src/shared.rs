@@ -34,8 +34,8 @@ pub(crate) struct Shared {
     pub(crate) latency: LatencyMonitor,
     /// The threads of maintenance.
     pub(crate) helpers: Helpers,
-    /// The threads of commands that read much.
-    pub(crate) readers: Helpers,
+    /// The threads of commands that read or write much.
+    pub(crate) long: Helpers,
     pub(crate) settings: Settings,
     pub(crate) counts: Counts,
     /// The bytes in the buffers of all connections.
@@ -105,7 +105,7 @@ impl Shared {
             slow_log: SlowLog::default(),
             latency: LatencyMonitor::default(),
             helpers: Helpers::default(),
-            readers: Helpers::default(),
+            long: Helpers::default(),
             settings: Settings {
                 idle_seconds: AtomicU64::new(limits.idle.map_or(0, |idle| idle.as_secs())),
                 slow_micros: AtomicI64::new(slow),

@@ -345,6 +345,11 @@ impl<'a> Store<'a> {
         })
     }
 
+    /// Makes the writes of a command that ran in a thread of its own durable, if the durability demands it.
+    pub(crate) fn sync_thread(&self) -> Result<()> {
+        self.unsynced.sync_thread(self.databases.db())
+    }
+
     /// Called if the answer of the command shows what is stored.
     #[inline]
     pub(crate) fn note_read(&self) {

@@ -6,18 +6,21 @@ use std::time::Instant;
 
 use terrane::Maintenance;
 
-use super::dispatch::note_end;
+use super::dispatch::{locks, note_end};
 use crate::call::{Call, CommandError, Handler, LookupCounts, Outcome};
 use crate::helpers::{AtEnd, Pending};
 use crate::protocol::{OwnedArguments, Reply};
 use crate::session::{Next, ReplyMode, Session};
 use crate::shared::Shared;
-use crate::store::Store;
+use crate::store::{Held, Store};
 
 /// A command that visits more keys or fields than this takes more than some milliseconds.
 pub(super) const MANY: u64 = 10_000;
 
-/// A command that visits every byte of a longer value takes more than some milliseconds.
+/// A command that copies more fields than this takes more than some milliseconds.
+pub(super) const COPIED: u64 = 2_000;
+
+/// A command that visits every byte of a longer value, or writes it, takes more than some milliseconds.
 pub(super) const LONG: usize = 4 << 20;
 
 /// Runs maintenance in a thread of its own. The reply is `OK`, or its error.
@@ -59,24 +62,83 @@ fn wait(call: &mut Call<'_, '_>, pending: Pending) {
     call.session.next = Next::Wait;
 }
 
-/// Returns whether a command that only reads may run in a thread of its own: not if it does so already, and
-/// not in a transaction.
+/// Returns whether a command may run in a thread of its own: not if it does so already, and not in a
+/// transaction.
 pub(super) fn is_possible(call: &Call<'_, '_>) -> bool {
     call.session.aside.is_none() && !call.store.is_transaction()
+}
+
+/// Returns whether a command visits or writes a value so long that it is to run in a thread of its own.
+pub(super) fn is_long(call: &Call<'_, '_>, len: usize) -> bool {
+    len > LONG && is_possible(call)
+}
+
+/// Returns a copy of the value of a key, and when it ends. A key without a value has an empty one. If the value is
+/// long, a thread runs the command from the start, and the caller has nothing left to do.
+pub(super) fn owned_value(
+    call: &mut Call<'_, '_>,
+    key: &[u8],
+    run: Handler,
+) -> Outcome<Option<(Vec<u8>, Option<u64>)>> {
+    match call.store.get_with_end(call.db(), key)? {
+        None => Ok(Some((Vec::new(), None))),
+        Some((value, _)) if is_long(call, value.len()) => {
+            write(call, run)?;
+            Ok(None)
+        }
+        Some((value, end)) => Ok(Some((value.to_vec(), end))),
+    }
 }
 
 /// Runs a command that only reads from the start in a thread of its own, for which [`is_possible`] holds. The
 /// command waits until there are few enough such threads.
 pub(super) fn read(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
+    start(call, move |shared, session, arguments| {
+        let unsynced = shared.durable.unsynced(session.client.worker);
+        let mut store = Store::new(&shared.databases, &shared.locks, unsynced);
+        reply_of(shared, session, arguments, run, &mut store)
+    })
+}
+
+/// Runs a command that has written nothing yet from the start in a thread of its own, as [`read`] does. The thread
+/// holds the locks of the keys meanwhile. Event loops do not wait for these locks: commands that need them are
+/// tried again later.
+pub(super) fn write(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
+    let info = call.shared.catalogue.find(call.argument(0)).ok_or("ERR unknown command")?;
+    start(call, move |shared, session, arguments| {
+        let _long = shared.locks.hold_long();
+        let unsynced = shared.durable.unsynced_of_thread();
+        let mut store = Store::new(&shared.databases, &shared.locks, unsynced);
+        store.held = locks(shared, info, arguments.arguments());
+        let protocol = session.protocol;
+        let reply = reply_of(shared, session, arguments, run, &mut store);
+        store.held = Held::default();
+        let synced = store.sync_thread();
+        synced.map_or_else(
+            |error| {
+                let mut reply = Reply::new(Vec::new(), protocol);
+                reply.error(&CommandError::from(error).0);
+                reply.into_buffer()
+            },
+            |()| reply,
+        )
+    })
+}
+
+/// Runs `work` with a copy of the arguments in a thread that writes the reply.
+fn start(
+    call: &mut Call<'_, '_>,
+    work: impl FnOnce(&Arc<Shared>, Session, &OwnedArguments) -> Vec<u8> + Send + 'static,
+) -> Outcome {
     let is_wanted = call.session.replies == ReplyMode::On;
     let waker = call.shared.waker(call.session.client.worker);
     let waker = waker.ok_or("ERR the server is not running")?;
     let (shared, arguments) = (Arc::clone(call.shared), call.arguments.copied());
     let mut session = call.session.aside();
     let db = call.shared.databases.db();
-    let pending = call.shared.readers.start(db, waker, AtEnd::GoesOn, move |maintenance| {
+    let pending = call.shared.long.start(db, waker, AtEnd::GoesOn, move |maintenance| {
         session.aside = Some(maintenance.clone());
-        let reply = reply_of(&shared, session, &arguments, run);
+        let reply = work(&shared, session, &arguments);
         if is_wanted { reply } else { Vec::new() }
     });
     match pending {
@@ -87,22 +149,21 @@ pub(super) fn read(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
 }
 
 /// Runs a command in this thread, and returns its reply.
-fn reply_of(
-    shared: &Arc<Shared>,
+fn reply_of<'a>(
+    shared: &'a Arc<Shared>,
     mut session: Session,
     arguments: &OwnedArguments,
     run: Handler,
+    store: &mut Store<'a>,
 ) -> Vec<u8> {
     let began = Instant::now();
-    let unsynced = shared.durable.unsynced(session.client.worker);
-    let mut store = Store::new(&shared.databases, &shared.locks, unsynced);
     let mut reply = Reply::new(Vec::new(), session.protocol);
     let (arguments, mut lookups) = (arguments.arguments(), LookupCounts::default());
     let outcome = run(&mut Call {
         arguments,
         reply: &mut reply,
         session: &mut session,
-        store: &mut store,
+        store,
         shared,
         counts: &mut lookups,
     });

@@ -59,7 +59,7 @@ fn setbit(call: &mut Call<'_, '_>) -> Outcome {
         _ => return Err("ERR bit is not an integer or out of range".into()),
     };
     check_len(call, byte + 1)?;
-    let (mut value, end) = call.owned_value(key)?;
+    let Some((mut value, end)) = aside::owned_value(call, key, setbit)? else { return Ok(()) };
     value.resize(value.len().max(byte + 1), 0);
     let target = value.get_mut(byte).ok_or(BAD_OFFSET)?;
     let was_set = *target & mask != 0;
@@ -187,18 +187,13 @@ fn find_bit(value: &[u8], range: BitRange, is_set: bool) -> Option<u64> {
     })
 }
 
-/// Returns whether a value is so long that the command is to run in a thread of its own.
-fn is_long(call: &Call<'_, '_>, value: &[u8]) -> bool {
-    value.len() > aside::LONG && aside::is_possible(call)
-}
-
 fn bitcount(call: &mut Call<'_, '_>) -> Outcome {
     if call.arguments.len() == 3 {
         return Err(SYNTAX.into());
     }
     let value = call.store.get(call.db(), call.key())?;
     let value = value.as_deref().unwrap_or_default();
-    if is_long(call, value) {
+    if aside::is_long(call, value.len()) {
         return aside::read(call, bitcount);
     }
     let range = bit_range(call, 2, value.len())?;
@@ -217,7 +212,7 @@ fn bitpos(call: &mut Call<'_, '_>) -> Outcome {
         call.reply.integer(if wants_set { -1 } else { 0 });
         return Ok(());
     };
-    if is_long(call, value) {
+    if aside::is_long(call, value.len()) {
         return aside::read(call, bitpos);
     }
     let range = bit_range(call, 3, value.len())?;
@@ -272,11 +267,15 @@ fn bitop(call: &mut Call<'_, '_>) -> Outcome {
         _ => return Err(SYNTAX.into()),
     };
     let (db, target) = (call.db(), call.argument(2));
-    let mut result = Vec::new();
+    let (mut result, mut visited) = (Vec::new(), 0);
     // The keys are locked, so they do not change in between.
     for (index, key) in call.arguments.from(3).enumerate() {
         let value = call.store.get(db, key)?;
         let value = value.as_deref().unwrap_or_default();
+        visited += value.len();
+        if aside::is_long(call, visited) {
+            return aside::write(call, bitop);
+        }
         match (operation, index) {
             (BitOperation::And | BitOperation::Or | BitOperation::Xor, 0) => {
                 result.extend_from_slice(value);

@@ -179,8 +179,12 @@ fn request<'a>(
         session.next = Next::Retry;
         return (Some(info), Ok(()));
     }
+    let Some(held) = try_locks(shared, info, arguments) else {
+        session.next = Next::Retry;
+        return (Some(info), Ok(()));
+    };
     note_read(store, info);
-    store.held = locks(shared, info, arguments);
+    store.held = held;
     let mut call = Call { arguments, reply, session, store, shared, counts: &mut work.lookups };
     let outcome = (info.run)(&mut call);
     store.held = Held::default();
@@ -214,16 +218,36 @@ fn is_http(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }
 
-/// Locks the keys of a command that writes.
-fn locks<'a>(shared: &'a Shared, info: &CommandInfo, arguments: Arguments<'_>) -> Held<'a> {
+/// Locks the keys of a command that writes; fails if one of them may be locked for long. When the server ends, the
+/// event loop waits for it.
+#[inline]
+fn try_locks<'a>(
+    shared: &'a Shared,
+    info: &CommandInfo,
+    arguments: Arguments<'_>,
+) -> Option<Held<'a>> {
     if !info.has(WRITE) {
-        Held::default()
-    } else if info.has(ALL_KEYS) {
-        shared.locks.hold_everything()
+        return Some(Held::default());
+    }
+    let held = if info.has(ALL_KEYS) {
+        shared.locks.try_hold_everything()
     } else if info.keys.first == 1 && info.keys.last == 1 {
-        shared.locks.hold(arguments.at(1))
+        shared.locks.try_hold(arguments.at(1))
     } else {
-        shared.locks.hold_all(info.keys.of(arguments))
+        shared.locks.try_hold_all(info.keys.of(arguments))
+    };
+    held.or_else(|| shared.is_ending().then(|| locks(shared, info, arguments)))
+}
+
+/// Locks the keys of a command that writes.
+pub(super) fn locks<'a>(
+    shared: &'a Shared,
+    info: &CommandInfo,
+    arguments: Arguments<'_>,
+) -> Held<'a> {
+    match info.has(ALL_KEYS) {
+        true => shared.locks.hold_everything(),
+        false => shared.locks.hold_all(info.keys.of(arguments)),
     }
 }
 

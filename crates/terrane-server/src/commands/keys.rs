@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Bound;
 
-use crate::call::{Call, Outcome, SYNTAX};
+use crate::call::{Call, Handler, Outcome, SYNTAX};
 use crate::catalogue::{
     ALL_KEYS, EVERY_KEY, FAST, Family, GROWS, NO_KEYS, ONE_KEY, READ, TWO_KEYS, WRITE, command,
 };
@@ -111,27 +111,44 @@ fn value_type(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn rename(call: &mut Call<'_, '_>) -> Outcome {
-    rename_key(call, true)?;
-    call.reply.ok();
+    if rename_key(call, true, rename)?.is_some() {
+        call.reply.ok();
+    }
     Ok(())
 }
 
 fn renamenx(call: &mut Call<'_, '_>) -> Outcome {
-    let is_renamed = rename_key(call, false)?;
-    call.reply.integer(i64::from(is_renamed));
+    if let Some(is_renamed) = rename_key(call, false, renamenx)? {
+        call.reply.integer(i64::from(is_renamed));
+    }
     Ok(())
 }
 
-fn rename_key(call: &mut Call<'_, '_>, replaces: bool) -> Outcome<bool> {
+/// Returns whether the key was renamed; `None` if a thread runs the command.
+fn rename_key(call: &mut Call<'_, '_>, replaces: bool, run: Handler) -> Outcome<Option<bool>> {
     let (db, from, to) = (call.db(), call.key(), call.argument(2));
     let found = call.store.find(db, from)?.ok_or("ERR no such key")?;
     if !replaces && call.store.contains(db, to)? {
-        return Ok(false);
+        return Ok(Some(false));
+    }
+    if let Found::String((value, _)) = &found
+        && aside::is_long(call, value.len())
+    {
+        aside::write(call, run)?;
+        return Ok(None);
     }
     if from != to {
         call.store.place((db, from), (db, to), &found, (Source::IsRemoved, 0))?;
     }
-    Ok(true)
+    Ok(Some(true))
+}
+
+/// Returns whether a value takes so long to copy that a thread is to do it.
+fn is_long(call: &Call<'_, '_>, found: &Found) -> bool {
+    match found {
+        Found::String((value, _)) => aside::is_long(call, value.len()),
+        Found::Hash(header) => header.fields > aside::COPIED && aside::is_possible(call),
+    }
 }
 
 fn copy(call: &mut Call<'_, '_>) -> Outcome {
@@ -156,6 +173,9 @@ fn copy(call: &mut Call<'_, '_>) -> Outcome {
     let copied = found.filter(|_| is_free);
     let limit = call.shared.config.limits.request_bytes;
     if let Some(found) = &copied {
+        if is_long(call, found) {
+            return aside::write(call, copy);
+        }
         call.store.place((db, from), (target, to), found, (Source::Stays, limit))?;
     }
     call.reply.integer(i64::from(copied.is_some()));
@@ -171,6 +191,9 @@ fn move_key(call: &mut Call<'_, '_>) -> Outcome {
     let moved = if call.store.contains(target, key)? { None } else { found };
     let limit = call.shared.config.limits.request_bytes;
     if let Some(found) = &moved {
+        if is_long(call, found) {
+            return aside::write(call, move_key);
+        }
         call.store.place((db, key), (target, key), found, (Source::IsRemoved, limit))?;
     }
     call.reply.integer(i64::from(moved.is_some()));

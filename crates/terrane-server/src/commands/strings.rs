@@ -4,6 +4,7 @@ mod set;
 
 use crate::call::{Call, Outcome, SYNTAX};
 use crate::catalogue::{EVERY_KEY, FAST, Family, GROWS, ONE_KEY, READ, WRITE, command, keys};
+use crate::commands::aside;
 
 pub(super) const FAMILY: Family = Family {
     group: "string",
@@ -154,7 +155,7 @@ pub(super) fn check_len(call: &Call<'_, '_>, len: usize) -> Outcome {
 
 fn append(call: &mut Call<'_, '_>) -> Outcome {
     let (db, key, more) = (call.db(), call.key(), call.argument(2));
-    let (mut value, end) = call.owned_value(key)?;
+    let Some((mut value, end)) = aside::owned_value(call, key, append)? else { return Ok(()) };
     check_len(call, value.len().saturating_add(more.len()))?;
     value.extend_from_slice(more);
     call.store.put(db, key, &value, end)?;
@@ -189,7 +190,7 @@ fn part(value: &[u8], first: i64, last: i64) -> &[u8] {
 fn setrange(call: &mut Call<'_, '_>) -> Outcome {
     let (db, key, part) = (call.db(), call.key(), call.argument(3));
     let offset = usize::try_from(call.integer(2)?).map_err(|_| "ERR offset is out of range")?;
-    let (mut value, end) = call.owned_value(key)?;
+    let Some((mut value, end)) = aside::owned_value(call, key, setrange)? else { return Ok(()) };
     if part.is_empty() {
         call.reply.count(value.len());
         return Ok(());

@@ -12,7 +12,7 @@ use crate::catalogue::{
     command, keys,
 };
 use crate::protocol::OwnedArguments;
-use crate::session::Queue;
+use crate::session::{Next, Queue};
 use crate::store::Held;
 
 pub(super) const FAMILY: Family = Family {
@@ -79,6 +79,11 @@ fn watch(call: &mut Call<'_, '_>) -> Outcome {
         }
         let (store, flag) = (&*call.store, &watch.is_changed);
         let exists = call.shared.locks.watch(db, key, flag, || store.contains_locked(db, key));
+        let Some(exists) = exists else {
+            // Keys that are watched already stay so.
+            call.session.next = Next::Retry;
+            return Ok(());
+        };
         // Registered first, so that the watch ends even if the lookup failed.
         watch.bytes += key.len() + 64;
         watch.keys.insert(id, *exists.as_ref().unwrap_or(&false));
@@ -98,7 +103,14 @@ fn unwatch(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn exec(call: &mut Call<'_, '_>) -> Outcome {
-    let queue = call.session.take_queue().ok_or("ERR EXEC without MULTI")?;
+    let queue = call.session.queue.as_deref().ok_or("ERR EXEC without MULTI")?;
+    let held = if queue.is_broken { Some(Held::default()) } else { locks(call, queue) };
+    let Some(held) = held else {
+        call.session.next = Next::Retry;
+        return Ok(());
+    };
+    call.store.held = held;
+    let queue = call.session.take_queue().unwrap_or_default();
     let outcome = exec_queue(call, &queue);
     call.store.held = Held::default();
     call.session.unwatch(&call.shared.locks);
@@ -115,7 +127,6 @@ fn exec_queue(call: &mut Call<'_, '_>, queue: &Queue) -> Outcome {
     if queue.is_broken {
         return Err("EXECABORT Transaction discarded because of previous errors.".into());
     }
-    call.store.held = locks(call, queue);
     if is_watch_broken(call)? {
         call.reply.null_array();
         return Ok(());
@@ -148,7 +159,8 @@ fn exec_queue(call: &mut Call<'_, '_>, queue: &Queue) -> Outcome {
 
 /// Locks the keys of all commands, so that what they read does not change before the commit. If a command
 /// reads keys that it does not name, these are all keys. Without a write there is nothing to conflict with.
-fn locks<'a>(call: &Call<'_, 'a>, queue: &Queue) -> Held<'a> {
+/// Fails if a key may be locked for long; when the server ends, the event loop waits for it.
+fn locks<'a>(call: &Call<'_, 'a>, queue: &Queue) -> Option<Held<'a>> {
     let shared = call.shared;
     let commands = queue.commands.iter().filter_map(|command| {
         let arguments = command.arguments();
@@ -159,13 +171,16 @@ fn locks<'a>(call: &Call<'_, 'a>, queue: &Queue) -> Held<'a> {
     let needs_all =
         |info: &CommandInfo| info.has(ALL_KEYS) || (info.has(READ) && info.keys == NO_KEYS);
     if writes && commands.iter().any(|(info, _)| needs_all(info)) {
-        return shared.locks.hold_everything();
+        let held = shared.locks.try_hold_everything();
+        return held.or_else(|| shared.is_ending().then(|| shared.locks.hold_everything()));
     }
     let watched = call.session.watch.iter().flat_map(|watch| watch.keys.keys());
     let watched = watched.map(|(_, key)| &**key);
     let used = commands.iter().filter(|_| writes);
     let used = used.flat_map(|(info, arguments)| info.keys.of(*arguments));
-    shared.locks.hold_all(used.chain(watched))
+    let keys: Vec<&[u8]> = used.chain(watched).collect();
+    let held = shared.locks.try_hold_all(keys.iter().copied());
+    held.or_else(|| shared.is_ending().then(|| shared.locks.hold_all(keys.into_iter())))
 }
 
 /// Returns whether a watched key was changed, or its value has ended.

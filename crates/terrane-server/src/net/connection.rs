@@ -84,6 +84,11 @@ impl Connection {
         self.has_ended && self.session.pending.as_ref().is_some_and(Pending::ends_with_client)
     }
 
+    /// Returns whether a thread runs a command that ends with its reply, and not with the connection.
+    pub(super) fn awaits_reply(&self) -> bool {
+        self.session.pending.as_ref().is_some_and(|pending| !pending.ends_with_client())
+    }
+
     /// Returns whether something waits for the client to read: replies, or a part of the handshake.
     pub(super) fn has_unsent(&self) -> bool {
         self.output.is_some() || self.stream.is_blocked()

@@ -332,7 +332,9 @@ impl Worker {
 
     /// Returns whether nothing is left to do.
     fn is_idle(&self) -> bool {
-        self.queue.is_empty() && !self.connections.iter().flatten().any(Connection::has_unsent)
+        let is_busy =
+            |connection: &Connection| connection.has_unsent() || connection.awaits_reply();
+        self.queue.is_empty() && !self.connections.iter().flatten().any(is_busy)
     }
 }
 

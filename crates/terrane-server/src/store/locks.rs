@@ -6,13 +6,15 @@
 //!
 //! 1. Two commands that change a key never overlap, because both hold the lock of its shard.
 //! 2. No deadlock: locks are taken in the order of the shards, and all at once.
-//! 3. A client that watches a key is notified by every command that changes it, because the watch is
+//! 3. No event loop waits for a thread that keeps its locks for long, because it takes locks with the functions
+//!    that fail then.
+//! 4. A client that watches a key is notified by every command that changes it, because the watch is
 //!    registered under the same lock.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Few enough that `FLUSHALL` locks all of them in microseconds, and enough that threads rarely meet.
 const SHARDS: usize = 1024;
@@ -24,6 +26,18 @@ pub(crate) struct KeyLocks {
     hasher: RandomState,
     /// The number of watches. If it is 0, writers search no table of watches.
     watches: AtomicUsize,
+    /// The number of threads that keep their locks for long.
+    long: AtomicUsize,
+}
+
+/// Marks a thread as one that keeps its locks for long. It outlives the locks.
+#[derive(Debug)]
+pub(crate) struct LongHolder<'a>(&'a KeyLocks);
+
+impl Drop for LongHolder<'_> {
+    fn drop(&mut self) {
+        self.0.long.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// The clients that watch the keys of a shard, by database and key.
@@ -59,7 +73,14 @@ impl KeyLocks {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             hasher: RandomState::new(),
             watches: AtomicUsize::new(0),
+            long: AtomicUsize::new(0),
         }
+    }
+
+    /// Called before this thread takes locks that it keeps for long.
+    pub(crate) fn hold_long(&self) -> LongHolder<'_> {
+        self.long.fetch_add(1, Ordering::SeqCst);
+        LongHolder(self)
     }
 
     fn shard(&self, key: &[u8]) -> usize {
@@ -71,22 +92,61 @@ impl KeyLocks {
         self.shards[shard % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Locks a shard; fails if it may be locked for long.
+    fn try_lock(&self, shard: usize) -> Option<MutexGuard<'_, Watches>> {
+        match self.shards[shard % SHARDS].try_lock() {
+            Ok(watches) => Some(watches),
+            Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+            Err(TryLockError::WouldBlock) if self.long.load(Ordering::SeqCst) > 0 => None,
+            Err(TryLockError::WouldBlock) => Some(self.lock(shard)),
+        }
+    }
+
     /// Locks one key.
     pub(crate) fn hold(&self, key: &[u8]) -> Held<'_> {
         Held(Shards::One(self.lock(self.shard(key))))
     }
 
+    /// Locks one key; fails if it may be locked for long.
+    #[inline]
+    pub(crate) fn try_hold(&self, key: &[u8]) -> Option<Held<'_>> {
+        Some(Held(Shards::One(self.try_lock(self.shard(key))?)))
+    }
+
     /// Locks several keys.
     pub(crate) fn hold_all<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Held<'_> {
+        let shards = self.shards_of(keys);
+        Held(Shards::Many(shards.into_iter().map(|shard| (shard, self.lock(shard))).collect()))
+    }
+
+    /// Locks several keys; fails if one of them may be locked for long.
+    pub(crate) fn try_hold_all<'k>(
+        &self,
+        keys: impl Iterator<Item = &'k [u8]>,
+    ) -> Option<Held<'_>> {
+        let shards = self.shards_of(keys).into_iter();
+        let shards: Option<_> = shards.map(|shard| Some((shard, self.try_lock(shard)?))).collect();
+        Some(Held(Shards::Many(shards?)))
+    }
+
+    /// Returns the shards of keys, in order and each once.
+    fn shards_of<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Vec<usize> {
         let mut shards: Vec<usize> = keys.map(|key| self.shard(key)).collect();
         shards.sort_unstable();
         shards.dedup();
-        Held(Shards::Many(shards.into_iter().map(|shard| (shard, self.lock(shard))).collect()))
+        shards
     }
 
     /// Locks every key.
     pub(crate) fn hold_everything(&self) -> Held<'_> {
         Held(Shards::Many((0..SHARDS).map(|shard| (shard, self.lock(shard))).collect()))
+    }
+
+    /// Locks every key; fails if one of them may be locked for long.
+    pub(crate) fn try_hold_everything(&self) -> Option<Held<'_>> {
+        let shards: Option<_> =
+            (0..SHARDS).map(|shard| Some((shard, self.try_lock(shard)?))).collect();
+        Some(Held(Shards::Many(shards?)))
     }
 
     /// Notifies the clients that watch a key, whose lock the caller holds.
@@ -132,18 +192,18 @@ impl KeyLocks {
     }
 
     /// Sets `flag` from now on when a command changes the key, until [`Self::unwatch`]. `first` runs with
-    /// the key locked.
+    /// the key locked. Does nothing, and returns `None`, if the key may be locked for long.
     pub(crate) fn watch<T>(
         &self,
         db: usize,
         key: &[u8],
         flag: &Arc<AtomicBool>,
         first: impl FnOnce() -> T,
-    ) -> T {
-        let mut watches = self.lock(self.shard(key));
+    ) -> Option<T> {
+        let mut watches = self.try_lock(self.shard(key))?;
         self.watches.fetch_add(1, Ordering::Relaxed);
         watches.0.entry((db, Box::from(key))).or_default().push(Arc::clone(flag));
-        first()
+        Some(first())
     }
 
     /// Ends a watch.
@@ -170,7 +230,7 @@ mod tests {
     fn a_watch_is_notified_of_its_key_and_database_only() {
         let locks = KeyLocks::new();
         let flag = Arc::new(AtomicBool::new(false));
-        locks.watch(1, b"a", &flag, || ());
+        locks.watch(1, b"a", &flag, || ()).unwrap();
         locks.touch(&mut locks.hold(b"a"), 0, b"a");
         locks.touch(&mut locks.hold(b"b"), 1, b"b");
         let touch = |db, exists| {
@@ -186,6 +246,28 @@ mod tests {
         locks.unwatch(1, b"a", &flag);
         locks.touch(&mut locks.hold(b"a"), 1, b"a");
         assert!(!flag.load(Ordering::SeqCst) && locks.watches.load(Ordering::SeqCst) == 0);
+    }
+
+    #[test]
+    fn only_locks_that_are_kept_for_long_are_refused() {
+        let locks = KeyLocks::new();
+        let (inside, outside) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _long = locks.hold_long();
+                let _held = locks.hold(b"a");
+                inside.wait();
+                outside.wait();
+            });
+            inside.wait();
+            assert!(locks.try_hold(b"a").is_none() && locks.try_hold_everything().is_none());
+            let other = (0..99_u8).find(|key| locks.shard(&[*key]) != locks.shard(b"a")).unwrap();
+            assert!(locks.try_hold_all([&[other][..], b"a"].into_iter()).is_none());
+            // What was locked before the one that is refused is free again.
+            assert!(locks.try_hold(&[other]).is_some());
+            outside.wait();
+        });
+        assert!(locks.try_hold_everything().is_some());
     }
 
     #[test]

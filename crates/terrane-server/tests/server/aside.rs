@@ -87,6 +87,112 @@ fn long_reads_run_beside_other_connections() {
     assert!(info.contains("total_error_replies:0"), "{info}");
 }
 
+/// Sets values with an end, so that every lookup asks the clock.
+fn set_long_values(client: &mut Client) {
+    for key in ["bits", "text", "old", "moved"] {
+        assert_eq!(client.call(&["set", key, &"x".repeat(5 << 20), "ex", "1000"]), "OK");
+    }
+    let mut hset = vec!["hset".to_owned(), "h".to_owned()];
+    hset.extend((0..3000).flat_map(|field| [format!("f{field:05}"), field.to_string()]));
+    assert_eq!(client.call(&hset), "3000");
+    client.run("expire h 1000");
+}
+
+#[test]
+fn long_writes_run_beside_other_connections() {
+    let gate = Arc::new(Gate::default());
+    let server = TestServer::with(&Options::new().clock(Arc::clone(&gate) as _), one_worker());
+    let mut other = server.client();
+    set_long_values(&mut other);
+    gate.0.store(true, Ordering::SeqCst);
+    // More than there are threads. What follows on a connection waits for its answer.
+    let commands = [
+        "bitop not target bits",
+        "copy bits copied",
+        "append text more",
+        "rename old new",
+        "setbit bits 7 1",
+        "setrange text 0 more",
+        "bitfield bits set u8 0 255",
+        "move moved 1",
+        "copy h copied:h",
+        "renamenx bits text",
+    ];
+    let mut clients: Vec<_> = commands.iter().map(|_| server.client()).collect();
+    for (client, command) in clients.iter_mut().zip(&commands) {
+        client.send(format!("{command}\r\necho done\r\n").as_bytes());
+        assert_eq!(other.run("get none"), "(nil)", "while `{command}` runs");
+    }
+    for (client, command) in clients.iter_mut().zip(&commands) {
+        assert_eq!(client.no_reply(), ErrorKind::WouldBlock, "`{command}` waits for the clock");
+    }
+    // Writes to these keys wait, as do watches of them, and their event loop serves others. The locks of a key are
+    // those of all databases.
+    let waiting =
+        [("", "persist bits"), ("", "watch bits"), ("select 9", "flushdb"), ("multi", "exec")];
+    let mut writers: Vec<_> = waiting.iter().map(|_| server.client()).collect();
+    for (client, (first, command)) in writers.iter_mut().zip(&waiting) {
+        if !first.is_empty() {
+            assert_eq!(client.run(first), "OK");
+        }
+        if *command == "exec" {
+            assert_eq!(client.run("persist bits"), "QUEUED");
+        }
+        client.send_command(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!(client.no_reply(), ErrorKind::WouldBlock, "`{command}` waits for its keys");
+        assert_eq!(other.run("ping"), "PONG");
+    }
+    // Keys whose locks are free can be written; a few may share a lock with those above.
+    let is_written = |number: usize| {
+        let mut client = server.client();
+        client.send(format!("set free:{number} 1\r\n").as_bytes());
+        client.no_reply() == ErrorKind::Other
+    };
+    assert!((0..5).any(is_written));
+    gate.0.store(false, Ordering::SeqCst);
+    for (client, command) in clients.iter_mut().zip(&commands) {
+        let reply = client.reply();
+        assert!(!reply.starts_with('-'), "{command}: {reply}");
+        assert_eq!(client.reply(), "done");
+    }
+    let replies: Vec<String> = writers.iter_mut().map(Client::reply).collect();
+    assert_eq!(replies[1..3], ["OK", "OK"]);
+    assert!(replies[3].starts_with('['), "{replies:?}");
+    // In a transaction they run in the event loop.
+    script(
+        &mut other,
+        "strlen target => 5242880
+         strlen copied => 5242880
+         strlen text => 5242884
+         exists old moved => 0
+         hlen copied:h => 3000
+         select 1 => OK
+         strlen moved => 5242880
+         multi => OK
+         copy moved again => QUEUED
+         bitop not again moved => QUEUED
+         exec => [1 5242880]",
+    );
+}
+
+#[test]
+fn the_end_answers_a_command_in_a_thread_of_its_own() {
+    let gate = Arc::new(Gate::default());
+    let mut server = TestServer::with(&Options::new().clock(Arc::clone(&gate) as _), one_worker());
+    let mut client = server.client();
+    assert_eq!(client.call(&["set", "a", &"x".repeat(5 << 20), "ex", "1000"]), "OK");
+    gate.0.store(true, Ordering::SeqCst);
+    client.send(b"append a x\r\necho done\r\n");
+    assert_eq!(client.no_reply(), ErrorKind::WouldBlock);
+    let opener = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        gate.0.store(false, Ordering::SeqCst);
+    });
+    server.end();
+    opener.join().unwrap();
+    assert_eq!((client.reply(), client.reply()), ("5242881".to_owned(), "done".to_owned()));
+}
+
 #[test]
 fn a_client_that_leaves_cancels_its_maintenance() {
     let (options, may_flush) = with_blocked_flushes();

@@ -127,3 +127,24 @@ fn writes_that_arrive_together_share_a_sync() {
     let made = syncs() - before;
     assert!((1..=20).contains(&made), "{made} syncs for 500 writes");
 }
+
+#[test]
+fn a_write_in_a_thread_of_its_own_is_answered_after_its_sync() {
+    let memory = Arc::new(MemoryStorage::new(9));
+    let storage = FaultStorage::new(Arc::clone(&memory) as _);
+    let options = Options::new().storage(Arc::new(storage.clone())).durability(Durability::Sync);
+    let db = options.open(DIR).unwrap();
+    let server = TestServer::of(db, Config { workers: 1, ..Config::default() });
+    let mut client = server.client();
+    let len = 5 << 20;
+    assert_eq!(client.call(&["set", "a", &"x".repeat(len)]), "OK");
+    assert_eq!(client.run("append a y"), (len + 1).to_string());
+    let image = memory.crash_point().image(Crash::Power(Survival { percent: 0, seed: 0 }));
+    let after = Options::new().storage(Arc::new(image)).open(DIR).unwrap();
+    assert_eq!(after.get("a").unwrap().unwrap().len(), len + 1);
+    storage.set(Some(failing_sync(0)));
+    let lost = client.run("append a y");
+    assert!(lost.starts_with("-MISCONF"), "{lost}");
+    let read = server.client().run("strlen a");
+    assert!(read.starts_with("-MISCONF"), "{read}");
+}

@@ -1,6 +1,7 @@
 //! `BITFIELD`: integers of any width at any bit of a value.
 
 use crate::call::{Call, Outcome, SYNTAX, integer};
+use crate::commands::aside;
 use crate::commands::strings::check_len;
 
 use super::BAD_OFFSET;
@@ -184,7 +185,7 @@ pub(super) fn bitfield(call: &mut Call<'_, '_>) -> Outcome {
     if let Some(end) = writes.map(Operation::end).max() {
         check_len(call, end)?;
     }
-    let (mut value, end) = call.owned_value(key)?;
+    let Some((mut value, end)) = aside::owned_value(call, key, bitfield)? else { return Ok(()) };
     let (mut answers, mut has_written) = (Vec::new(), false);
     for operation in &operations {
         let (answer, wrote) = operation.run(&mut value);
