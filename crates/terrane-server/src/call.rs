@@ -92,9 +92,9 @@ impl<'c> Call<'c, '_> {
         self.arguments.at(1)
     }
 
-    /// Returns the number of the selected database.
+    /// Returns the slot of the selected database.
     pub(crate) fn db(&self) -> usize {
-        self.session.database
+        self.session.slot
     }
 
     /// Returns an argument as an integer.
@@ -109,7 +109,7 @@ impl<'c> Call<'c, '_> {
         let databases = &self.shared.databases;
         let number = number.filter(|number| *number < databases.len());
         let number = number.ok_or("ERR DB index is out of range")?;
-        let name = databases.name(number);
+        let name = databases.name(databases.slot(number));
         match &self.session.user {
             Some(user) if !user.may_use(name) => {
                 Err(format!("NOPERM this user may not use the keyspace '{name}'").into())

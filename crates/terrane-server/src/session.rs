@@ -19,7 +19,10 @@ use crate::users::User;
 pub(crate) struct Session {
     pub(crate) client: Arc<Client>,
     pub(crate) protocol: Protocol,
+    /// The number of the selected database.
     pub(crate) database: usize,
+    /// What the number stood for when the command began; see `store/order.rs`.
+    pub(crate) slot: usize,
     /// The user; `None` before a client has authenticated, and for everybody if there are no users.
     pub(crate) user: Option<Arc<User>>,
     pub(crate) is_authenticated: bool,
@@ -94,6 +97,7 @@ impl Session {
             client,
             protocol: Protocol::Resp2,
             database: 0,
+            slot: 0,
             user: None,
             is_authenticated,
             queue: None,
@@ -112,6 +116,7 @@ impl Session {
         let mut session = Self::new(Arc::clone(&self.client), self.is_authenticated);
         session.protocol = self.protocol;
         session.database = self.database;
+        session.slot = self.slot;
         session.user = self.user.clone();
         session
     }

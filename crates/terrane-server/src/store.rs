@@ -3,6 +3,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `databases` | the keyspaces of `SELECT` |
+//! | `order` | which keyspaces the numbers of `SELECT` are |
 //! | `keys` | keys of all types |
 //! | `hashes` | reading and writing hashes, and values of any type |
 //! | `hash_layout` | how hashes are stored |
@@ -23,6 +24,7 @@ mod hash_layout;
 mod hashes;
 mod keys;
 mod locks;
+mod order;
 mod sweep;
 mod type_changes;
 
@@ -343,6 +345,15 @@ impl<'a> Store<'a> {
                 .flat_map(|db| databases.keyspaces(*db))
                 .try_for_each(|keyspace| changes.clear(keyspace))
         })
+    }
+
+    /// Exchanges the databases of two numbers of `SELECT`. The caller holds all locks.
+    pub(crate) fn swap(&mut self, first: usize, second: usize) -> Result<()> {
+        for slot in [first, second].map(|number| self.databases.slot(number)) {
+            self.locks.touch_database(&self.held, slot, |_| Ok::<_, terrane::Error>(true))?;
+        }
+        self.unsynced.note_write();
+        self.databases.swap((first, second), self.options())
     }
 
     /// Makes the writes of a command that ran in a thread of its own durable, if the durability demands it.

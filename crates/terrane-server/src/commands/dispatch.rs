@@ -152,6 +152,7 @@ fn request<'a>(
     reply: &mut Reply,
     work: &mut Work,
 ) -> (Option<&'static CommandInfo>, Outcome) {
+    session.slot = shared.databases.slot(session.database);
     let found = work.find(shared, arguments.at(0));
     let checked = check(shared, session, arguments, found);
     let info = match checked {
@@ -185,6 +186,12 @@ fn request<'a>(
     };
     note_read(store, info);
     store.held = held;
+    if info.has(WRITE) && session.slot != shared.databases.slot(session.database) {
+        // SWAPDB came first; what the user may do in the other database is to be checked.
+        store.held = Held::default();
+        session.next = Next::Retry;
+        return (Some(info), Ok(()));
+    }
     let mut call = Call { arguments, reply, session, store, shared, counts: &mut work.lookups };
     let outcome = (info.run)(&mut call);
     store.held = Held::default();
@@ -197,7 +204,7 @@ fn request<'a>(
 fn would_stall(shared: &Shared, session: &Session, info: &CommandInfo) -> bool {
     let databases = &shared.databases;
     let is_stalled = if info.has(WRITE) {
-        databases.keyspaces(session.database).any(Keyspace::is_stalled)
+        databases.keyspaces(session.slot).any(Keyspace::is_stalled)
     } else {
         info.has(COMMITS) && databases.is_stalled()
     };
@@ -293,7 +300,7 @@ pub(super) fn check_user(shared: &Shared, session: &Session, info: &CommandInfo)
     if info.has(ADMIN) && !user.may_administer() {
         return Err(format!("NOPERM this user may not run '{name}', which administers").into());
     }
-    let keyspace = shared.databases.name(session.database);
+    let keyspace = shared.databases.name(session.slot);
     if (info.has(WRITE) || info.has(READ)) && !user.may_use(keyspace) {
         return Err(format!("NOPERM this user may not use the keyspace '{keyspace}'").into());
     }

@@ -140,9 +140,9 @@ fn cpu(_: &Shared, _: Option<&User>, _: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// Returns whether a user may see the keyspace of a database.
-fn is_visible(shared: &Shared, user: Option<&User>, index: usize) -> bool {
-    user.is_none_or(|user| user.may_use(shared.databases.name(index)))
+/// Returns whether a user may see the keyspace of a slot.
+fn is_visible(shared: &Shared, user: Option<&User>, slot: usize) -> bool {
+    user.is_none_or(|user| user.may_use(shared.databases.name(slot)))
 }
 
 /// The tree of each database, stalls and amplification.
@@ -156,7 +156,8 @@ fn terrane(shared: &Shared, user: Option<&User>, out: &mut String) -> std::fmt::
         line(out, "error", error.to_string().replace(['\r', '\n'], " "))?;
     }
     let all = shared.databases.all();
-    for (index, keyspace) in all.filter(|(index, _)| is_visible(shared, user, *index)) {
+    for (slot, keyspace) in all.filter(|(slot, _)| is_visible(shared, user, *slot)) {
+        let Some(index) = shared.databases.number(slot) else { continue };
         let tree = keyspace.tree();
         let admission = match &tree.admission {
             Admission::Proceed => "proceed".to_owned(),
@@ -183,9 +184,10 @@ fn terrane(shared: &Shared, user: Option<&User>, out: &mut String) -> std::fmt::
 
 /// The databases that have keys. The counts are estimates.
 fn keyspace(shared: &Shared, user: Option<&User>, out: &mut String) -> std::fmt::Result {
-    let all = 0..shared.databases.len();
-    for index in all.filter(|index| is_visible(shared, user, *index)) {
-        let keys = shared.databases.approximate_len(index).unwrap_or(0);
+    let databases = &shared.databases;
+    let all = (0..databases.len()).map(|index| (index, databases.slot(index)));
+    for (index, slot) in all.filter(|(_, slot)| is_visible(shared, user, *slot)) {
+        let keys = databases.approximate_len(slot).unwrap_or(0);
         if keys > 0 {
             line(out, &format!("db{index}"), format_args!("keys={keys},expires=0,avg_ttl=0"))?;
         }

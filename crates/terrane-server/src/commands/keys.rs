@@ -5,7 +5,8 @@ use std::ops::Bound;
 
 use crate::call::{Call, Handler, Outcome, SYNTAX};
 use crate::catalogue::{
-    ALL_KEYS, EVERY_KEY, FAST, Family, GROWS, NO_KEYS, ONE_KEY, READ, TWO_KEYS, WRITE, command,
+    ADMIN, ALL_KEYS, EVERY_KEY, FAST, Family, GROWS, NO_KEYS, NO_MULTI, ONE_KEY, READ, TWO_KEYS,
+    WRITE, command,
 };
 use crate::commands::aside;
 use crate::store::{Found, Kind, Source};
@@ -60,6 +61,14 @@ pub(super) const FAMILY: Family = Family {
             NO_KEYS,
             "Removes all keys of all databases.",
             flushall,
+        ),
+        command(
+            "swapdb",
+            3,
+            WRITE | FAST | ALL_KEYS | ADMIN | NO_MULTI,
+            NO_KEYS,
+            "Exchanges two databases for all clients.",
+            swapdb,
         ),
     ],
 };
@@ -159,7 +168,7 @@ fn copy(call: &mut Call<'_, '_>) -> Outcome {
             replaces = true;
         } else if call.is(index, "db") && index + 1 < call.arguments.len() {
             index += 1;
-            target = call.database(index)?;
+            target = call.shared.databases.slot(call.database(index)?);
         } else {
             return Err(SYNTAX.into());
         }
@@ -183,7 +192,8 @@ fn copy(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn move_key(call: &mut Call<'_, '_>) -> Outcome {
-    let (db, key, target) = (call.db(), call.key(), call.database(2)?);
+    let target = call.shared.databases.slot(call.database(2)?);
+    let (db, key) = (call.db(), call.key());
     if target == db {
         return Err("ERR source and destination objects are the same".into());
     }
@@ -255,13 +265,22 @@ fn flushdb(call: &mut Call<'_, '_>) -> Outcome {
 
 fn flushall(call: &mut Call<'_, '_>) -> Outcome {
     check_flush(call)?;
-    let dbs = call.store.databases().len();
+    let dbs = call.store.databases().slots();
     if let Some(user) = &call.session.user
         && !user.may_administer()
     {
         return Err("NOPERM this user may not remove the keys of all databases".into());
     }
-    call.store.clear(0..dbs)?;
+    call.store.clear(dbs)?;
+    call.reply.ok();
+    Ok(())
+}
+
+fn swapdb(call: &mut Call<'_, '_>) -> Outcome {
+    let (first, second) = (call.database(1)?, call.database(2)?);
+    if first != second {
+        call.store.swap(first, second)?;
+    }
     call.reply.ok();
     Ok(())
 }

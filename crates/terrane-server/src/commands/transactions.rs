@@ -89,6 +89,11 @@ fn watch(call: &mut Call<'_, '_>) -> Outcome {
         watch.keys.insert(id, *exists.as_ref().unwrap_or(&false));
         exists?;
     }
+    if db != call.shared.databases.slot(call.session.database) {
+        // SWAPDB came before the first watch, and has not notified it.
+        call.session.next = Next::Retry;
+        return Ok(());
+    }
     call.reply.ok();
     Ok(())
 }
@@ -203,6 +208,7 @@ fn run(call: &mut Call<'_, '_>, command: &OwnedArguments) -> Outcome {
     let info = call.shared.catalogue.find(arguments.at(0));
     let info = info.ok_or("ERR a queued command is unknown")?;
     let before = call.reply.position();
+    call.session.slot = call.shared.databases.slot(call.session.database);
     // Checked again, because SELECT may have changed the database since.
     super::dispatch::note_read(call.store, info);
     let outcome = super::dispatch::check_user(call.shared, call.session, info).and_then(|()| {

@@ -1,19 +1,18 @@
 //! The databases of `SELECT`: keyspaces of one database of the engine.
 //!
-//! Database 0 is the keyspace `default`, database 3 the keyspace `db3`; their hashes are in `default.hashes`
-//! and `db3.hashes`. A keyspace is created by the first write to it.
+//! Slot 0 is the keyspace `default`, slot 3 the keyspace `db3`; their hashes are in `default.hashes` and
+//! `db3.hashes`. A keyspace is created by the first write to it. Which number of `SELECT` has which slot is a matter
+//! of `order`; all other functions here take slots.
 
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use terrane::{Db, Keyspace, KeyspaceOptions, Result};
+use terrane::{Db, Keyspace, KeyspaceOptions, Result, WriteOptions};
 
 use super::hash_layout::{all_fields, generation_of_field, header_range};
+use super::order::{self, Order};
 use super::type_changes::TypeChanges;
-
-/// The keyspace of database 0.
-const DEFAULT: &str = "default";
 
 /// After the name of a database, for its hashes.
 const HASHES: &str = ".hashes";
@@ -22,6 +21,7 @@ const HASHES: &str = ".hashes";
 #[derive(Debug)]
 pub(crate) struct Databases {
     db: Db,
+    order: Order,
     names: Vec<String>,
     keyspaces: Vec<OnceLock<Keyspace>>,
     hashes: Vec<OnceLock<Hashes>>,
@@ -57,14 +57,15 @@ impl Hashes {
 impl Databases {
     /// Opens the keyspaces that exist, of `count` databases.
     pub(crate) fn open(db: Db, count: usize) -> Result<Self> {
-        let name = |index| if index == 0 { DEFAULT.to_owned() } else { format!("db{index}") };
-        let names: Vec<String> = (0..count.max(1)).map(name).collect();
+        let order = Order::open(&db, count.max(1))?;
+        let names: Vec<String> = (0..order.slots()).map(order::name).collect();
         let existing = db.keyspaces();
         let databases = Self {
             keyspaces: names.iter().map(|_| OnceLock::new()).collect(),
             hashes: names.iter().map(|_| OnceLock::new()).collect(),
             type_changes: TypeChanges::default(),
             names,
+            order,
             db,
         };
         for (index, name) in databases.names.iter().enumerate() {
@@ -83,14 +84,35 @@ impl Databases {
         &self.db
     }
 
-    /// Returns the number of databases.
+    /// Returns how many databases `SELECT` accepts.
     pub(crate) fn len(&self) -> usize {
-        self.names.len()
+        self.order.len()
+    }
+
+    /// Returns all slots. There are more than numbers if a number selects a slot beyond them.
+    pub(crate) fn slots(&self) -> Range<usize> {
+        0..self.names.len()
+    }
+
+    /// Returns the slot of a number of `SELECT`.
+    #[inline]
+    pub(crate) fn slot(&self, number: usize) -> usize {
+        self.order.slot(number)
+    }
+
+    /// Returns the number of `SELECT` that has a slot.
+    pub(crate) fn number(&self, slot: usize) -> Option<usize> {
+        self.order.number(slot)
+    }
+
+    /// Exchanges the slots of two numbers; see [`Order::swap`].
+    pub(super) fn swap(&self, numbers: (usize, usize), options: WriteOptions) -> Result<()> {
+        self.order.swap(&self.db, numbers, options)
     }
 
     /// Returns the name of the keyspace of a database.
     pub(crate) fn name(&self, index: usize) -> &str {
-        self.names.get(index).map_or(DEFAULT, String::as_str)
+        self.names.get(index).map_or("default", String::as_str)
     }
 
     /// Returns the keyspace of a database, if it was ever written.
@@ -147,10 +169,10 @@ impl Databases {
 
     /// Returns whether a write to some database would wait.
     pub(crate) fn is_stalled(&self) -> bool {
-        (0..self.len()).any(|index| self.keyspaces(index).any(Keyspace::is_stalled))
+        self.slots().any(|index| self.keyspaces(index).any(Keyspace::is_stalled))
     }
 
-    /// Returns the databases that were ever written.
+    /// Returns the slots that were ever written.
     pub(crate) fn all(&self) -> impl Iterator<Item = (usize, &Keyspace)> {
         let slots = self.keyspaces.iter().enumerate();
         slots.filter_map(|(index, slot)| slot.get().map(|keyspace| (index, keyspace)))

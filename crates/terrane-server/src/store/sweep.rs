@@ -22,7 +22,7 @@ impl Databases {
     /// how many hashes there were.
     pub(crate) fn sweep(&self, locks: &KeyLocks, now_micros: u64) -> Result<usize> {
         let mut swept = 0;
-        for hashes in (0..self.len()).filter_map(|index| self.hashes(index)) {
+        for hashes in self.slots().filter_map(|index| self.hashes(index)) {
             let ended = ends_before(now_micros.saturating_sub(GRACE_MICROS));
             let ended = hashes.keyspace.range(ended)?.take(SWEPT).collect::<Result<Vec<_>>>()?;
             for (entry, key) in ended {

@@ -14,5 +14,6 @@ mod model;
 mod pipelines;
 mod pubsub;
 mod support;
+mod swap;
 mod tls;
 mod transactions;
