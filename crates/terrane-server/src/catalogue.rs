@@ -60,6 +60,9 @@ pub(crate) const COMMITS: u16 = 1 << 11;
 /// Runs in a connection of RESP2 that subscribes to channels.
 pub(crate) const SUBSCRIBES: u16 = 1 << 12;
 
+/// Calls without options that follow each other run together (`commands/groups.rs`).
+pub(crate) const GROUPED: u16 = 1 << 13;
+
 /// The flags as `COMMAND` reports them.
 const FLAG_NAMES: [(u16, &str); 8] = [
     (WRITE, "write"),

@@ -13,6 +13,7 @@ mod diagnostics;
 mod dispatch;
 mod engine;
 mod expiry;
+mod groups;
 mod hashes;
 mod info;
 mod integers;
@@ -28,6 +29,7 @@ mod transactions;
 use crate::catalogue::Family;
 
 pub(crate) use dispatch::{Work, run_request};
+pub(crate) use groups::{Group, GroupKind, Joining, Ran, Request, note_slow_member};
 
 /// All families of commands.
 pub(crate) const FAMILIES: &[Family] = &[

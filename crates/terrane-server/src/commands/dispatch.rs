@@ -11,6 +11,7 @@ use crate::catalogue::{
     ADMIN, ALL_KEYS, COMMITS, CommandInfo, IMMEDIATE, NO_AUTH, NO_MULTI, READ, SECRET, STATE,
     SUBSCRIBES, WRITE,
 };
+use crate::clients::Client;
 use crate::latency;
 use crate::protocol::{Arguments, Protocol, Reply};
 use crate::session::{Next, Queue, ReplyMode, Session};
@@ -26,13 +27,15 @@ pub(crate) struct Work {
     /// The last command, because clients often repeat one.
     last: Option<&'static CommandInfo>,
     /// The end of the last command, which is the start of the next one.
-    pub(crate) clock: Instant,
+    clock: Instant,
+    /// Whether the next command follows the last one without a pause.
+    is_timed: bool,
 }
 
 impl Default for Work {
     fn default() -> Self {
         let (commands, errors, lookups, last) = (0, 0, LookupCounts::default(), None);
-        Self { commands, errors, lookups, last, clock: Instant::now() }
+        Self { commands, errors, lookups, last, clock: Instant::now(), is_timed: false }
     }
 }
 
@@ -54,9 +57,30 @@ impl Work {
         *self = Self { last, clock, ..Self::default() };
     }
 
+    /// Called if the next command does not follow the last one.
+    pub(crate) fn pause(&mut self) {
+        self.is_timed = false;
+    }
+
+    /// Begins to measure the time of a command.
+    #[inline]
+    fn start_clock(&mut self) {
+        if !self.is_timed {
+            (self.clock, self.is_timed) = (Instant::now(), true);
+        }
+    }
+
+    /// Counts commands that ran together.
+    pub(super) fn add(&mut self, commands: usize, errors: u64, lookups: LookupCounts) {
+        self.commands += commands as u64;
+        self.errors += errors;
+        self.lookups.hits += lookups.hits;
+        self.lookups.misses += lookups.misses;
+    }
+
     /// Finds a command by its name in any case.
     #[inline]
-    fn find(&mut self, shared: &Shared, name: &[u8]) -> Option<&'static CommandInfo> {
+    pub(super) fn find(&mut self, shared: &Shared, name: &[u8]) -> Option<&'static CommandInfo> {
         if let Some(last) = self.last
             && name.eq_ignore_ascii_case(last.name.as_bytes())
         {
@@ -78,6 +102,7 @@ pub(crate) fn run_request(
     work: &mut Work,
 ) -> bool {
     work.commands += 1;
+    work.start_clock();
     let start = out.len();
     let unsynced = shared.durable.unsynced(session.client.worker);
     let mut store = Store::new(&shared.databases, &shared.locks, unsynced);
@@ -101,7 +126,7 @@ pub(crate) fn run_request(
         let took = now - std::mem::replace(&mut work.clock, now);
         let is_slow = |micros| took >= Duration::from_micros(micros);
         if u64::try_from(slow_micros).is_ok_and(is_slow) && !info.has(SECRET) {
-            note_slow(shared, session, &arguments, took);
+            note_slow(shared, &session.client, &arguments, took);
         }
         shared.note_pause(latency::COMMAND, took);
     }
@@ -131,14 +156,19 @@ pub(super) fn note_end(
 ) {
     let slow_micros = shared.settings.slow_micros.load(Ordering::Relaxed);
     if u64::try_from(slow_micros).is_ok_and(|micros| took >= Duration::from_micros(micros)) {
-        note_slow(shared, session, arguments, took);
+        note_slow(shared, &session.client, arguments, took);
     }
 }
 
 #[cold]
-fn note_slow(shared: &Shared, session: &Session, arguments: &Arguments<'_>, took: Duration) {
-    let name = session.client.texts().name.clone();
-    let client = (&*session.client.address, &*name);
+pub(super) fn note_slow(
+    shared: &Shared,
+    client: &Client,
+    arguments: &Arguments<'_>,
+    took: Duration,
+) {
+    let name = client.texts().name.clone();
+    let client = (&*client.address, &*name);
     let len = shared.settings.slow_log_len.load(Ordering::Relaxed);
     shared.slow_log.add(arguments, took, client, len);
 }
@@ -176,7 +206,7 @@ fn request<'a>(
         session.client.queued.store(queued, Ordering::Relaxed);
         return (None, outcome);
     }
-    if would_stall(shared, session, info) {
+    if would_stall(shared, session.slot, info) {
         session.next = Next::Retry;
         return (Some(info), Ok(()));
     }
@@ -201,14 +231,18 @@ fn request<'a>(
 /// Returns whether a command would wait with its event loop until the tree has space. When the server ends,
 /// what has arrived is answered, and nobody else waits.
 #[inline]
-fn would_stall(shared: &Shared, session: &Session, info: &CommandInfo) -> bool {
-    let databases = &shared.databases;
-    let is_stalled = if info.has(WRITE) {
-        databases.keyspaces(session.slot).any(Keyspace::is_stalled)
-    } else {
-        info.has(COMMITS) && databases.is_stalled()
-    };
-    is_stalled && !shared.is_ending()
+fn would_stall(shared: &Shared, slot: usize, info: &CommandInfo) -> bool {
+    if info.has(WRITE) {
+        return is_stalled(shared, slot);
+    }
+    info.has(COMMITS) && shared.databases.is_stalled() && !shared.is_ending()
+}
+
+/// Returns whether a write to a database would wait.
+#[inline]
+pub(super) fn is_stalled(shared: &Shared, slot: usize) -> bool {
+    let mut keyspaces = shared.databases.keyspaces(slot);
+    keyspaces.any(Keyspace::is_stalled) && !shared.is_ending()
 }
 
 /// Notes a command whose answer shows what is stored; also the answer of a write may.

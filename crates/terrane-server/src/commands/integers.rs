@@ -1,17 +1,20 @@
 //! Numbers in values.
 
 use crate::call::{Call, NOT_AN_INTEGER, Outcome, integer};
-use crate::catalogue::{FAST, Family, GROWS, ONE_KEY, WRITE, command};
+use crate::catalogue::{FAST, Family, GROUPED, GROWS, ONE_KEY, WRITE, command};
+use crate::store::Store;
 
 const FLAGS: u16 = WRITE | GROWS | FAST;
+/// Of commands that add an integer.
+const ADDS: u16 = FLAGS | GROUPED;
 
 pub(super) const FAMILY: Family = Family {
     group: "string",
     commands: &[
-        command("incr", 2, FLAGS, ONE_KEY, "Adds one to an integer.", incr),
-        command("decr", 2, FLAGS, ONE_KEY, "Subtracts one from an integer.", decr),
-        command("incrby", 3, FLAGS, ONE_KEY, "Adds a number to an integer.", incrby),
-        command("decrby", 3, FLAGS, ONE_KEY, "Subtracts a number from an integer.", decrby),
+        command("incr", 2, ADDS, ONE_KEY, "Adds one to an integer.", incr),
+        command("decr", 2, ADDS, ONE_KEY, "Subtracts one from an integer.", decr),
+        command("incrby", 3, ADDS, ONE_KEY, "Adds a number to an integer.", incrby),
+        command("decrby", 3, ADDS, ONE_KEY, "Subtracts a number from an integer.", decrby),
         command("incrbyfloat", 3, FLAGS, ONE_KEY, "Adds to a floating-point number.", incrbyfloat),
     ],
 };
@@ -38,24 +41,34 @@ fn decrby(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn add(call: &mut Call<'_, '_>, by: i64) -> Outcome {
-    let (db, key) = (call.db(), call.key());
-    let found = call.store.get_with_end(db, key)?;
-    let old = found.as_ref().map_or(Some(0), |(value, _)| integer(value)).ok_or(NOT_AN_INTEGER)?;
-    let new = old.checked_add(by).ok_or(OVERFLOW)?;
-    let mut text = Decimal::default();
-    call.store.put(db, key, text.of(new), found.and_then(|(_, end)| end))?;
+    let new = add_to(call.store, call.db(), call.key(), by)?;
     call.reply.integer(new);
     Ok(())
 }
 
+/// Adds to the value of a key, whose lock the caller holds, and returns the sum.
+pub(super) fn add_to(store: &mut Store<'_>, db: usize, key: &[u8], by: i64) -> Outcome<i64> {
+    let found = store.get_with_end(db, key)?;
+    let new = sum_of(found.as_ref().map(|(value, _)| &**value), by)?;
+    let mut text = Decimal::default();
+    store.put(db, key, text.of(new), found.and_then(|(_, end)| end))?;
+    Ok(new)
+}
+
+/// Adds to a value, which is 0 if it is missing.
+pub(super) fn sum_of(value: Option<&[u8]>, by: i64) -> Outcome<i64> {
+    let old = value.map_or(Some(0), integer).ok_or(NOT_AN_INTEGER)?;
+    Ok(old.checked_add(by).ok_or(OVERFLOW)?)
+}
+
 /// Formats an integer without memory of its own.
-#[derive(Default)]
-struct Decimal {
+#[derive(Clone, Default)]
+pub(super) struct Decimal {
     digits: [u8; 20],
 }
 
 impl Decimal {
-    fn of(&mut self, value: i64) -> &[u8] {
+    pub(super) fn of(&mut self, value: i64) -> &[u8] {
         let (mut at, mut rest) = (self.digits.len(), value.unsigned_abs());
         loop {
             at -= 1;

@@ -3,14 +3,16 @@
 mod set;
 
 use crate::call::{Call, Outcome, SYNTAX};
-use crate::catalogue::{EVERY_KEY, FAST, Family, GROWS, ONE_KEY, READ, WRITE, command, keys};
+use crate::catalogue::{
+    EVERY_KEY, FAST, Family, GROUPED, GROWS, ONE_KEY, READ, WRITE, command, keys,
+};
 use crate::commands::aside;
 
 pub(super) const FAMILY: Family = Family {
     group: "string",
     commands: &[
-        command("get", 2, READ | FAST, ONE_KEY, "Returns the value of a key.", get),
-        command("set", -3, WRITE | GROWS, ONE_KEY, "Sets the value of a key.", set::set),
+        command("get", 2, READ | FAST | GROUPED, ONE_KEY, "Returns the value of a key.", get),
+        command("set", -3, WRITE | GROWS | GROUPED, ONE_KEY, "Sets the value of a key.", set::set),
         command(
             "setex",
             4,
@@ -60,7 +62,14 @@ pub(super) const FAMILY: Family = Family {
             set::getex,
         ),
         command("mget", -2, READ | FAST, EVERY_KEY, "Returns the values of several keys.", mget),
-        command("mset", -3, WRITE | GROWS, keys(1, -1, 2), "Sets several values at once.", mset),
+        command(
+            "mset",
+            -3,
+            WRITE | GROWS | GROUPED,
+            keys(1, -1, 2),
+            "Sets several values at once.",
+            mset,
+        ),
         command(
             "msetnx",
             -3,

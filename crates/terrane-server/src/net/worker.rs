@@ -1,14 +1,18 @@
 //! An event loop, which serves its connections.
 //!
 //! An iteration waits for events, then serves each ready connection: it reads, runs the commands that have
-//! arrived, and appends their replies to the buffer of the iteration. Then it makes the writes of all of
-//! them durable with one sync, if the durability demands one, and sends the replies.
+//! arrived or adds them to a group (`commands/groups.rs`), and appends the replies to the buffer of the iteration.
+//! Then it runs the groups, makes the writes of all connections durable with one sync, if the durability demands
+//! one, and sends the replies.
 //!
 //! 1. A reply is sent after its write has the durability of the server, and that of every write that it may
 //!    show. If the sync fails, these replies become errors.
 //! 2. A connection runs a bounded number of commands per iteration, so that the others do not wait for it.
 //! 3. A connection without an incomplete request and waiting replies has no buffers.
+//! 4. The commands of a connection run in their order: a connection has commands in at most one group, and they
+//!    run before a command of another kind.
 
+mod groups;
 mod limits;
 mod serve;
 mod waits;
@@ -25,7 +29,7 @@ use mio::{Events, Poll, Token, Waker};
 use super::connection::Connection;
 use super::stream::Stream;
 use crate::clients::Client;
-use crate::commands::Work;
+use crate::commands::{Group, Work};
 use crate::protocol::RequestParser;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -81,6 +85,14 @@ pub(crate) struct Worker {
     /// The connections that subscribe to channels.
     subscribers: Vec<usize>,
     read_buffer: Box<[u8]>,
+    /// The bytes at the start of `read_buffer` that have requests of groups.
+    grouped_bytes: usize,
+    /// The commands that run together, which only read.
+    reads: Group,
+    /// The commands that run together, which write.
+    writes: Group,
+    /// The connection that is served, and the bytes of its replies.
+    serving: (usize, usize),
     /// The parser of connections without an incomplete request.
     parser: RequestParser,
     out: Vec<u8>,
@@ -240,6 +252,7 @@ impl Worker {
                 self.send_replies();
             }
         }
+        self.run_groups();
         self.send_replies();
         // The memory of the list is used again.
         if self.queue.is_empty() {
@@ -363,7 +376,11 @@ impl WorkerParts {
             paused: Vec::new(),
             waiting: Vec::new(),
             subscribers: Vec::new(),
-            read_buffer: vec![0; READ_BYTES].into(),
+            read_buffer: vec![0; 2 * READ_BYTES].into(),
+            grouped_bytes: 0,
+            reads: Group::default(),
+            writes: Group::default(),
+            serving: (0, 0),
             parser: RequestParser::new(),
             out: Vec::new(),
             replies: Vec::new(),

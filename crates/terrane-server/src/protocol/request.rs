@@ -10,7 +10,7 @@
 //!    linear in its length however it is split. Positions are relative to the start of the request.
 //! 3. It allocates for arguments that have arrived, never for a length that a client announces.
 
-use std::ops::Range;
+use super::arguments::{Arguments, Span};
 
 /// The longest inline command, and the longest line with a length.
 const MAX_LINE: usize = 64 << 10;
@@ -38,13 +38,6 @@ pub(crate) enum Parsed {
     Complete(usize),
     /// The request is incomplete.
     Incomplete,
-}
-
-/// Where an argument is in its request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Span {
-    start: u32,
-    len: u32,
 }
 
 /// A parser of one request after the other.
@@ -187,9 +180,8 @@ impl RequestParser {
     }
 
     fn push(&mut self, start: usize, len: usize) -> Result<(), ProtocolError> {
-        let span = u32::try_from(start).ok().zip(u32::try_from(len).ok());
-        let (start, len) = span.ok_or_else(|| error("too big request"))?;
-        self.spans.push(Span { start, len });
+        let span = Span::of_range(start..start.saturating_add(len));
+        self.spans.push(span.ok_or_else(|| error("too big request"))?);
         Ok(())
     }
 
@@ -229,10 +221,15 @@ impl RequestParser {
         Ok(Parsed::Complete(self.at))
     }
 
+    /// Returns whether the request is an inline command, whose arguments are not in the buffer.
+    pub(crate) fn is_inline(&self) -> bool {
+        self.is_inline
+    }
+
     /// Returns the arguments of a complete request at the start of `buffer`.
     pub(crate) fn arguments<'a>(&'a self, buffer: &'a [u8]) -> Arguments<'a> {
         let bytes = if self.is_inline { &self.inline[..] } else { buffer };
-        Arguments { bytes, spans: &self.spans }
+        Arguments::new(bytes, &self.spans)
     }
 }
 
@@ -286,88 +283,6 @@ fn error(text: &str) -> ProtocolError {
 #[cold]
 fn too_large(limits: &RequestLimits) -> ProtocolError {
     ProtocolError(format!("a request has at most {} bytes", limits.request_bytes))
-}
-
-/// The arguments of a request, the name of the command first.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Arguments<'a> {
-    bytes: &'a [u8],
-    spans: &'a [Span],
-}
-
-impl<'a> Arguments<'a> {
-    /// Returns the number of arguments, with the name of the command.
-    pub(crate) fn len(&self) -> usize {
-        self.spans.len()
-    }
-
-    /// Returns whether there is not even a name.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.spans.is_empty()
-    }
-
-    /// Returns an argument; empty if there is none at `index`.
-    #[inline]
-    pub(crate) fn at(&self, index: usize) -> &'a [u8] {
-        self.get(index).unwrap_or_default()
-    }
-
-    /// Returns an argument.
-    #[inline]
-    pub(crate) fn get(&self, index: usize) -> Option<&'a [u8]> {
-        self.spans.get(index).and_then(|span| {
-            let start = span.start as usize;
-            self.bytes.get(start..start + span.len as usize)
-        })
-    }
-
-    /// Returns the arguments of a range of positions, cut to those that exist.
-    pub(crate) fn range(&self, range: Range<usize>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let all = *self;
-        (range.start..range.end.min(self.len())).filter_map(move |index| all.get(index))
-    }
-
-    /// Returns the arguments from `index` on.
-    pub(crate) fn from(&self, index: usize) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        self.range(index..self.len())
-    }
-
-    /// Copies the arguments.
-    pub(crate) fn copied(&self) -> OwnedArguments {
-        let mut owned = OwnedArguments::default();
-        for argument in self.from(0) {
-            owned.push(argument);
-        }
-        owned
-    }
-}
-
-/// Arguments in memory of their own, for commands that run later.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct OwnedArguments {
-    bytes: Vec<u8>,
-    spans: Vec<Span>,
-}
-
-impl OwnedArguments {
-    /// Appends an argument.
-    pub(crate) fn push(&mut self, argument: &[u8]) {
-        // A request is at most 4 GiB long.
-        let start = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
-        let len = u32::try_from(argument.len()).unwrap_or(u32::MAX);
-        self.bytes.extend_from_slice(argument);
-        self.spans.push(Span { start, len });
-    }
-
-    /// Returns the arguments.
-    pub(crate) fn arguments(&self) -> Arguments<'_> {
-        Arguments { bytes: &self.bytes, spans: &self.spans }
-    }
-
-    /// Returns the bytes in memory.
-    pub(crate) fn memory(&self) -> usize {
-        self.bytes.capacity() + self.spans.capacity() * size_of::<Span>()
-    }
 }
 
 #[cfg(test)]

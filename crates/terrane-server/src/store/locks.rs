@@ -65,6 +65,15 @@ impl Held<'_> {
     pub(crate) fn is_none(&self) -> bool {
         matches!(self.0, Shards::None)
     }
+
+    /// Returns whether `keys` keys, for which these are the locks, certainly are different keys.
+    pub(crate) fn are_distinct(&self, keys: usize) -> bool {
+        match &self.0 {
+            Shards::None => keys == 0,
+            Shards::One(_) => keys <= 1,
+            Shards::Many(shards) => shards.len() == keys,
+        }
+    }
 }
 
 impl KeyLocks {

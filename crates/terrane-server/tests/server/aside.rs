@@ -98,6 +98,14 @@ fn set_long_values(client: &mut Client) {
     client.run("expire h 1000");
 }
 
+/// Sends commands of words in a connection of their own.
+fn send_pipeline<S: AsRef<str>>(server: &TestServer, commands: &[S]) -> Client {
+    let mut client = server.client();
+    let words = |command: &S| encoded(&command.as_ref().split(' ').collect::<Vec<_>>());
+    client.send(&commands.iter().flat_map(words).collect::<Vec<u8>>());
+    client
+}
+
 #[test]
 fn long_writes_run_beside_other_connections() {
     let gate = Arc::new(Gate::default());
@@ -142,11 +150,12 @@ fn long_writes_run_beside_other_connections() {
         assert_eq!(client.no_reply(), ErrorKind::WouldBlock, "`{command}` waits for its keys");
         assert_eq!(other.run("ping"), "PONG");
     }
+    // A pipeline waits as well.
+    let mut pipeline = send_pipeline(&server, &["incr bits", "set piped 1", "get piped"]);
+    assert_eq!(pipeline.no_reply(), ErrorKind::WouldBlock);
     // Keys whose locks are free can be written; a few may share a lock with those above.
     let is_written = |number: usize| {
-        let mut client = server.client();
-        client.send(format!("set free:{number} 1\r\n").as_bytes());
-        client.no_reply() == ErrorKind::Other
+        send_pipeline(&server, &[format!("set free:{number} 1")]).no_reply() == ErrorKind::Other
     };
     assert!((0..5).any(is_written));
     gate.0.store(false, Ordering::SeqCst);
@@ -155,6 +164,8 @@ fn long_writes_run_beside_other_connections() {
         assert!(!reply.starts_with('-'), "{command}: {reply}");
         assert_eq!(client.reply(), "done");
     }
+    assert!(pipeline.reply().starts_with("-ERR value is not an integer"));
+    assert_eq!([pipeline.reply(), pipeline.reply()], ["OK", "1"]);
     let replies: Vec<String> = writers.iter_mut().map(Client::reply).collect();
     assert_eq!(replies[1..3], ["OK", "OK"]);
     assert!(replies[3].starts_with('['), "{replies:?}");
@@ -232,7 +243,14 @@ fn writers_that_are_stalled_keep_nobody_from_reading() {
     while !server.db.default_keyspace().is_stalled() {
         assert!(stalled.elapsed() < Duration::from_secs(20), "{}", server.db.stats());
     }
-    // One thread serves both.
+    // Writes of several connections and parts of requests wait, in their order.
+    let mut writers: Vec<_> = (0..3).map(|_| server.client()).collect();
+    for (number, writer) in writers.iter_mut().enumerate() {
+        let count = format!("incr count:{number}\r\n");
+        writer.send(&encoded(&["incr", &format!("count:{number}")]).repeat(2));
+        writer.send(format!("{count}*2\r\n$4\r\nin").as_bytes());
+    }
+    // One thread serves all of them.
     for _ in 0..50 {
         assert_eq!(other.run("get key:0"), value);
     }
@@ -245,5 +263,9 @@ fn writers_that_are_stalled_keep_nobody_from_reading() {
     assert_eq!(other.reply(), format!("[OK {value}]"));
     (0..2000).for_each(|_| assert_eq!(writer.reply(), "OK"));
     assert_eq!(writer.reply(), value);
-    assert_eq!(server.db.iter().unwrap().count(), 2001);
+    for (number, writer) in writers.iter_mut().enumerate() {
+        writer.send(format!("cr\r\n$7\r\ncount:{number}\r\n").as_bytes());
+        (1..=4).for_each(|count| assert_eq!(writer.reply(), count.to_string()));
+    }
+    assert_eq!(server.db.iter().unwrap().count(), 2004);
 }

@@ -5,6 +5,7 @@ mod aside;
 mod commands;
 mod durability;
 mod engine;
+mod groups;
 mod hashes;
 mod hostile;
 mod kill;

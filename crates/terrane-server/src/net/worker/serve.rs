@@ -1,14 +1,15 @@
 //! Serving a connection: reading, parsing, running commands.
 
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::{Replies, Worker};
-use crate::commands::run_request;
+use super::{READ_BYTES, Worker};
+use crate::commands::{Request, run_request};
 use crate::net::connection::{Connection, Input};
 use crate::net::tls::Received;
-use crate::protocol::{Parsed, ProtocolError, RequestParser};
+use crate::protocol::{Parsed, ProtocolError, RequestParser, Span};
 use crate::session::Next;
 
 /// The commands that a connection runs per iteration.
@@ -22,7 +23,7 @@ const RETRY: Duration = Duration::from_millis(5);
 
 /// Why a connection stopped running commands.
 #[derive(Clone, Copy)]
-enum Stop {
+pub(super) enum Stop {
     /// The rest is incomplete.
     NeedsMore,
     /// It is the turn of others.
@@ -42,47 +43,45 @@ impl Worker {
             self.put_back(index, connection);
             return;
         }
-        let start = self.out.len();
+        self.serving = (index, 0);
         if let Some(reply) = connection.paused_reply.take() {
+            let start = self.out.len();
             self.out.extend_from_slice(&reply);
             // It may show what another command has written meanwhile.
-            if self.shared.durable.is_exposed() && self.out.len() > start {
-                self.unsynced.push((start, self.out.len()));
-            }
+            self.add_reply(index, start..self.out.len(), self.shared.durable.is_exposed());
         }
         let served = self.read_and_run(index, &mut connection);
         let is_kept = match served {
             Ok(()) => true,
             // What was read before the end is answered.
-            Err(_) if self.out.len() > start || connection.has_unsent() => {
+            Err(_) if self.has_replies(index) || connection.has_unsent() => {
                 connection.is_closing = true;
                 true
             }
             Err(_) => false,
         };
-        let end = self.out.len();
         self.put_back(index, connection);
-        if end > start {
-            self.replies.push(Replies { connection: index, start, end });
-        }
-        if is_kept { self.after_serving(index, end - start) } else { self.close(index) }
+        if is_kept { self.after_serving(index) } else { self.close(index) }
     }
 
-    fn put_back(&mut self, index: usize, connection: Connection) {
+    pub(super) fn put_back(&mut self, index: usize, connection: Connection) {
         if let Some(slot) = self.connections.get_mut(index) {
             *slot = Some(connection);
         }
     }
 
-    fn after_serving(&mut self, index: usize, replied: usize) {
-        let Some(connection) = self.connections.get_mut(index).and_then(Option::as_mut) else {
+    fn after_serving(&mut self, index: usize) {
+        let Some(connection) = self.connections.get(index).and_then(Option::as_ref) else {
             return;
         };
-        let is_done = connection.is_closing && replied == 0 && !connection.has_unsent();
-        if is_done || connection.has_abandoned() {
+        let is_silent = connection.is_closing && !connection.has_unsent();
+        if connection.has_abandoned() || (is_silent && !self.has_replies(index)) {
             self.close(index);
             return;
         }
+        let Some(connection) = self.connections.get_mut(index).and_then(Option::as_mut) else {
+            return;
+        };
         if connection.session.subscriptions.is_some() && !connection.is_subscriber {
             connection.is_subscriber = true;
             self.subscribers.push(index);
@@ -92,42 +91,29 @@ impl Worker {
 
     /// Returns an error if the connection is to be closed.
     fn read_and_run(&mut self, index: usize, connection: &mut Connection) -> io::Result<()> {
-        let mut received = 0;
+        if self.grouped_bytes > READ_BYTES {
+            self.run_groups();
+        }
+        let mut received = 0..0;
         // Requests that were received come first. So a client that sends faster than it is answered has to
         // wait, and all that it sent before its end is answered.
         if connection.is_readable && !connection.is_behind {
-            let Received { bytes, has_more } = connection.stream.read(&mut self.read_buffer)?;
-            received = bytes;
+            let place = self.grouped_bytes..self.grouped_bytes + READ_BYTES;
+            let buffer = self.read_buffer.get_mut(place.clone()).unwrap_or_default();
+            let Received { bytes, has_more } = connection.stream.read(buffer)?;
+            received = place.start..place.start + bytes;
             self.bytes_in += bytes as u64;
             connection.is_readable = has_more || (bytes > 0 && connection.has_ended);
         }
-        if let Some(mut input) = connection.input.take() {
-            let Input { bytes, parser } = &mut *input;
-            bytes.extend_from_slice(self.read_buffer.get(..received).unwrap_or_default());
-            let (used, stop) = self.run_all(connection, bytes, parser);
-            if used < input.bytes.len() {
-                input.bytes.drain(..used);
-                connection.input = Some(input);
-            }
-            self.after_running(index, connection, stop);
-        } else if received > 0 {
-            // Taken out of the worker while commands run.
-            let buffer = std::mem::take(&mut self.read_buffer);
-            let mut parser = std::mem::take(&mut self.parser);
-            let bytes = buffer.get(..received).unwrap_or_default();
-            let (used, stop) = self.run_all(connection, bytes, &mut parser);
-            let rest = bytes.get(used..).unwrap_or_default();
-            if rest.is_empty() {
-                self.parser = parser;
-            } else {
-                connection.input = Some(Box::new(Input { bytes: rest.to_vec(), parser }));
-            }
-            self.read_buffer = buffer;
-            self.after_running(index, connection, stop);
+        let has_received = !received.is_empty();
+        if let Some(input) = connection.input.take() {
+            self.run_input(index, connection, input, received);
+        } else if has_received {
+            self.run_received(index, connection, received);
         } else {
             self.after_running(index, connection, Stop::NeedsMore);
         }
-        if received > 0 {
+        if has_received {
             let client = &connection.session.client;
             let at = self.now.saturating_duration_since(client.connected).as_millis();
             client.last_request_millis.store(at as u64, Ordering::Relaxed);
@@ -135,8 +121,57 @@ impl Worker {
         Ok(())
     }
 
+    /// Runs the requests of a connection that has some already, and those in a part of the read buffer.
+    fn run_input(
+        &mut self,
+        index: usize,
+        connection: &mut Connection,
+        mut input: Box<Input>,
+        received: Range<usize>,
+    ) {
+        let Input { bytes, parser } = &mut *input;
+        bytes.extend_from_slice(self.read_buffer.get(received).unwrap_or_default());
+        // The requests of a group are in one buffer.
+        self.run_groups();
+        let (used, stop) = self.run_all(index, connection, (bytes, 0), parser);
+        let (used, stop) = match self.run_groups_in(bytes, (index, connection)) {
+            Some(back) => {
+                *parser = RequestParser::new();
+                back
+            }
+            None => (used, stop),
+        };
+        if used < input.bytes.len() {
+            input.bytes.drain(..used);
+            connection.input = Some(input);
+        }
+        self.after_running(index, connection, stop);
+    }
+
+    /// Runs the requests in a part of the read buffer.
+    fn run_received(&mut self, index: usize, connection: &mut Connection, received: Range<usize>) {
+        // Taken out of the worker while commands run.
+        let buffer = std::mem::take(&mut self.read_buffer);
+        let mut parser = std::mem::take(&mut self.parser);
+        let all = buffer.get(..received.end).unwrap_or_default();
+        let (used, stop) = self.run_all(index, connection, (all, received.start), &mut parser);
+        let rest = all.get(used..).unwrap_or_default();
+        if rest.is_empty() {
+            self.parser = parser;
+        } else {
+            connection.input = Some(Box::new(Input { bytes: rest.to_vec(), parser }));
+        }
+        self.read_buffer = buffer;
+        if self.reads.is_empty() && self.writes.is_empty() {
+            self.grouped_bytes = 0;
+        } else if self.has_grouped(index) {
+            self.grouped_bytes = received.end;
+        }
+        self.after_running(index, connection, stop);
+    }
+
     /// Queues the connection again if it has more to do.
-    fn after_running(&mut self, index: usize, connection: &mut Connection, stop: Stop) {
+    pub(super) fn after_running(&mut self, index: usize, connection: &mut Connection, stop: Stop) {
         connection.is_behind = connection.input.is_some() && !matches!(stop, Stop::NeedsMore);
         let goes_on = match stop {
             Stop::NeedsMore => connection.is_readable,
@@ -170,69 +205,110 @@ impl Worker {
         self.paused.push((until, index));
     }
 
-    /// Runs the commands at the start of `bytes`; returns how many bytes they take.
+    /// Runs the commands in a buffer from a position on, or adds them to groups. Returns the position up to
+    /// which the connection's requests are used.
     fn run_all(
         &mut self,
+        index: usize,
         connection: &mut Connection,
-        bytes: &[u8],
+        (buffer, from): (&[u8], usize),
         parser: &mut RequestParser,
     ) -> (usize, Stop) {
-        let start = self.out.len();
-        self.work.clock = Instant::now();
+        self.work.pause();
         let limits = &self.shared.config.limits;
         let (after_auth, before_auth) = (limits.request(), limits.request_before_auth());
-        let output_bytes = limits.output_bytes;
-        let waiting = connection.waiting();
-        let mut used = 0;
+        let mut used = from;
         for _ in 0..COMMANDS {
-            let session = &mut connection.session;
+            let session = &connection.session;
             let limits = if session.is_authenticated { &after_auth } else { &before_auth };
-            let rest = bytes.get(used..).unwrap_or_default();
-            let len = match parser.parse(rest, limits) {
-                Ok(Parsed::Incomplete) => return (used, Stop::NeedsMore),
-                Ok(Parsed::Complete(len)) => len,
-                Err(ProtocolError(text)) => {
-                    let line = format!("-ERR Protocol error: {text}\r\n");
-                    self.out.extend_from_slice(line.as_bytes());
-                    // Another connection uses it next.
+            let rest = buffer.get(used..).unwrap_or_default();
+            let parsed = parser.parse(rest, limits);
+            if let Ok(Parsed::Incomplete) = parsed {
+                return (used, Stop::NeedsMore);
+            }
+            if let Ok(Parsed::Complete(len)) = parsed
+                && let Some(joining) = self.joining(connection, parser, rest, len)
+            {
+                let place = Span::of_range(used..used + len);
+                let request = place.map(|place| (place, parser.arguments(rest)));
+                let back = request.and_then(|(place, arguments)| {
+                    let request = Request { connection: index, place, arguments };
+                    self.join(&request, &joining, (buffer, connection))
+                });
+                parser.reset();
+                if let Some(back) = back {
+                    return back;
+                }
+                used += len;
+            } else {
+                // What the connection has in a group comes first.
+                if self.has_grouped(index)
+                    && let Some(back) = self.run_groups_in(buffer, (index, connection))
+                {
                     parser.reset();
-                    return (bytes.len(), Stop::Session(Next::Close));
+                    return back;
                 }
-            };
-            let arguments = parser.arguments(rest);
-            let start_of_reply = self.out.len();
-            if !arguments.is_empty() {
-                let (shared, out) = (&self.shared, &mut self.out);
-                let depends_on_sync = run_request(shared, session, arguments, out, &mut self.work);
-                // A client may have turned replies off.
-                if depends_on_sync && self.out.len() > start_of_reply {
-                    self.unsynced.push((start_of_reply, self.out.len()));
+                match self.run_alone(index, connection, (buffer, used), parsed, parser) {
+                    (position, None) => used = position,
+                    (position, Some(stop)) => return (position, stop),
                 }
             }
-            parser.reset();
-            let next = std::mem::replace(&mut session.next, Next::Continue);
-            if next == Next::Retry {
-                return (used, Stop::Session(next));
-            }
-            used += len;
-            if next != Next::Continue {
-                if let Next::PauseUntil(_) = next {
-                    let reply = self.out.split_off(start_of_reply);
-                    connection.paused_reply = Some(reply.into());
-                }
-                return (used, Stop::Session(next));
-            }
-            let replied = self.out.len() - start;
-            if waiting + replied > output_bytes {
-                self.shared.counts.slow_clients.fetch_add(1, Ordering::Relaxed);
-                self.out.truncate(start);
-                self.unsynced.retain(|(begin, _)| *begin < start);
-                return (bytes.len(), Stop::Session(Next::Close));
-            }
-            if replied > REPLY_BYTES {
+            if self.serving.1 > REPLY_BYTES {
                 return (used, Stop::Turn);
             }
         }
-        (used, if used < bytes.len() { Stop::Turn } else { Stop::NeedsMore })
+        (used, if used < buffer.len() { Stop::Turn } else { Stop::NeedsMore })
+    }
+
+    /// Runs the request at a position, which was parsed. Returns the position after it, and why the connection
+    /// stops.
+    fn run_alone(
+        &mut self,
+        index: usize,
+        connection: &mut Connection,
+        (buffer, used): (&[u8], usize),
+        parsed: Result<Parsed, ProtocolError>,
+        parser: &mut RequestParser,
+    ) -> (usize, Option<Stop>) {
+        let start = self.out.len();
+        let len = match parsed {
+            Ok(Parsed::Incomplete) => return (used, Some(Stop::NeedsMore)),
+            Ok(Parsed::Complete(len)) => len,
+            Err(ProtocolError(text)) => {
+                let line = format!("-ERR Protocol error: {text}\r\n");
+                self.out.extend_from_slice(line.as_bytes());
+                self.add_reply(index, start..self.out.len(), false);
+                // Another connection uses it next.
+                parser.reset();
+                return (buffer.len(), Some(Stop::Session(Next::Close)));
+            }
+        };
+        let arguments = parser.arguments(buffer.get(used..).unwrap_or_default());
+        let session = &mut connection.session;
+        let mut depends_on_sync = false;
+        if !arguments.is_empty() {
+            let (shared, out) = (&self.shared, &mut self.out);
+            depends_on_sync = run_request(shared, session, arguments, out, &mut self.work);
+        }
+        parser.reset();
+        let next = std::mem::replace(&mut session.next, Next::Continue);
+        if next == Next::Retry {
+            return (used, Some(Stop::Session(next)));
+        }
+        let used = used + len;
+        if let Next::PauseUntil(_) = next {
+            let reply = self.out.split_off(start);
+            connection.paused_reply = Some(reply.into());
+        }
+        self.add_reply(index, start..self.out.len(), depends_on_sync);
+        if next != Next::Continue {
+            return (used, Some(Stop::Session(next)));
+        }
+        if connection.waiting() + self.serving.1 > self.shared.config.limits.output_bytes {
+            self.shared.counts.slow_clients.fetch_add(1, Ordering::Relaxed);
+            self.drop_replies(index);
+            return (buffer.len(), Some(Stop::Session(Next::Close)));
+        }
+        (used, None)
     }
 }
