@@ -12,6 +12,7 @@ mod connection;
 mod diagnostics;
 mod dispatch;
 mod engine;
+mod events;
 mod expiry;
 mod groups;
 mod hashes;
@@ -29,6 +30,7 @@ mod transactions;
 use crate::catalogue::Family;
 
 pub(crate) use dispatch::{Work, run_request};
+pub(crate) use events::announce_end;
 pub(crate) use groups::{Group, GroupKind, Joining, Ran, Request, note_slow_member};
 
 /// All families of commands.

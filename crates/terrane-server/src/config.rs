@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use terrane::Keyspace;
 
+use crate::keyspace_events::KeyspaceEvents;
 use crate::protocol::RequestLimits;
 use crate::users::Users;
 
@@ -45,6 +46,8 @@ pub struct Config {
     pub slow_command: Option<Duration>,
     /// The number of commands that the slow log keeps.
     pub slow_log_len: usize,
+    /// Which changes of keys are announced on channels.
+    pub keyspace_events: KeyspaceEvents,
     /// Answers `TERRANE.ADVISE`.
     pub advisor: Option<Advisor>,
 }
@@ -109,6 +112,7 @@ impl Default for Config {
             limits: Limits::default(),
             slow_command: Some(Duration::from_millis(10)),
             slow_log_len: 128,
+            keyspace_events: KeyspaceEvents::default(),
             advisor: None,
         }
     }

@@ -1,6 +1,6 @@
 //! What all threads of a server share.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -59,6 +59,8 @@ pub(crate) struct Settings {
     /// The pauses that `LATENCY` reports, in milliseconds; 0 for none.
     pub(crate) latency_millis: AtomicU64,
     pub(crate) connections: AtomicUsize,
+    /// The bits of [`KeyspaceEvents`](crate::KeyspaceEvents).
+    pub(crate) keyspace_events: AtomicU16,
 }
 
 /// Numbers for `INFO`.
@@ -112,6 +114,7 @@ impl Shared {
                 slow_log_len: AtomicUsize::new(config.slow_log_len),
                 latency_millis: AtomicU64::new(0),
                 connections: AtomicUsize::new(limits.connections.min(connections_max())),
+                keyspace_events: AtomicU16::new(config.keyspace_events.bits()),
             },
             counts: Counts::default(),
             buffered: AtomicUsize::new(0),

@@ -13,6 +13,7 @@
 //! | `fault` | why an operation failed |
 //! | `locks` | locks of keys, and watched keys |
 //! | `cursors` | the positions of `SCAN` |
+//! | `noted` | what commands do to keys, for those who want to be told |
 //! | `durable` | which writes a sync has to cover |
 //! | `type_changes` | keys that change their type while a command looks for them |
 
@@ -26,6 +27,7 @@ mod hash_layout;
 mod hashes;
 mod keys;
 mod locks;
+mod noted;
 mod order;
 mod sweep;
 mod type_changes;
@@ -42,6 +44,8 @@ pub(crate) use groups::Put;
 pub(crate) use hashes::{Found, Source};
 pub(crate) use keys::Kind;
 pub(crate) use locks::{Held, KeyLocks};
+pub(crate) use noted::Change;
+use noted::NotedChange;
 pub(crate) use sweep::SWEPT;
 
 /// The keys that are looked up together; after as many, the length of their values is compared with a limit.
@@ -57,6 +61,8 @@ pub(crate) struct Store<'a> {
     databases: &'a Databases,
     locks: &'a KeyLocks,
     pub(crate) held: Held<'a>,
+    /// The changes of keys; `None` if nobody wants to be told of them.
+    noted: Option<Vec<NotedChange>>,
     transaction: Option<Transaction>,
     unsynced: Unsynced<'a>,
 }
@@ -67,7 +73,8 @@ impl<'a> Store<'a> {
         locks: &'a KeyLocks,
         unsynced: Unsynced<'a>,
     ) -> Self {
-        Self { databases, locks, held: Held::default(), transaction: None, unsynced }
+        let (held, noted, transaction) = (Held::default(), None, None);
+        Self { databases, locks, held, noted, transaction, unsynced }
     }
 
     /// Returns the databases.
@@ -257,7 +264,7 @@ impl<'a> Store<'a> {
         if let Some(header) = self.header(db, key)? {
             return self.replace_hash(db, key, &header, Some((value, end)));
         }
-        self.locks.touch(&mut self.held, db, key);
+        self.touch(db, key, Change::Set { has_end: end.is_some() });
         self.unsynced.note_write();
         let keyspace = self.databases.for_write(db)?;
         match (&mut self.transaction, end) {
@@ -291,7 +298,8 @@ impl<'a> Store<'a> {
         let hashes = self.databases.hashes(db);
         let (mut strings, mut headers) = (Vec::new(), Vec::new());
         for (key, value) in pairs {
-            self.locks.touch(&mut self.held, db, key);
+            let set = Change::Set { has_end: false };
+            self.touch(db, key, if value.is_some() { set } else { Change::Removed });
             if let Some(header) = self.header(db, key)? {
                 headers.push((key, header));
             }
@@ -326,7 +334,7 @@ impl<'a> Store<'a> {
         let Some(keyspace) = self.databases.existing(db).filter(|_| has_string) else {
             return Ok(false);
         };
-        self.locks.touch(&mut self.held, db, key);
+        self.touch(db, key, Change::Removed);
         self.unsynced.note_write();
         match &mut self.transaction {
             None => keyspace.delete_with(key, self.options())?,

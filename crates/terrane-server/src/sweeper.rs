@@ -6,6 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::commands::announce_end;
 use crate::shared::Shared;
 use crate::store::SWEPT;
 use crate::time::now_micros;
@@ -33,7 +34,9 @@ impl Sweeper {
                     && !shared.databases.is_stalled()
                     && shared
                         .databases
-                        .sweep(&shared.locks, now_micros())
+                        .sweep(&shared.locks, now_micros(), |slot, key| {
+                            announce_end(&shared, slot, key);
+                        })
                         .is_ok_and(|swept| swept >= SWEPT)
                 {}
             }

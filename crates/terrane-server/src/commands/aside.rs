@@ -7,6 +7,7 @@ use std::time::Instant;
 use terrane::Maintenance;
 
 use super::dispatch::{locks, note_end};
+use super::events;
 use crate::call::{Call, CommandError, Handler, LookupCounts, Outcome};
 use crate::helpers::{AtEnd, Pending};
 use crate::protocol::{OwnedArguments, Reply};
@@ -110,6 +111,7 @@ pub(super) fn write(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
         let unsynced = shared.durable.unsynced_of_thread();
         let mut store = Store::new(&shared.databases, &shared.locks, unsynced);
         store.held = locks(shared, info, arguments.arguments());
+        events::begin(shared, &mut store);
         let protocol = session.protocol;
         let reply = reply_of(shared, session, arguments, run, &mut store);
         store.held = Held::default();
@@ -168,6 +170,9 @@ fn reply_of<'a>(
         counts: &mut lookups,
     });
     let counts = &shared.counts;
+    if outcome.is_ok() {
+        events::announce(shared, &mut session, store, arguments);
+    }
     if let Err(CommandError(text)) = outcome {
         reply.restart();
         reply.error(&text);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use terrane::Keyspace;
 
+use super::events;
 use crate::call::{Call, CommandError, LookupCounts, Outcome};
 use crate::catalogue::{
     ADMIN, ALL_KEYS, COMMITS, CommandInfo, IMMEDIATE, NO_AUTH, NO_MULTI, READ, SECRET, STATE,
@@ -222,8 +223,14 @@ fn request<'a>(
         session.next = Next::Retry;
         return (Some(info), Ok(()));
     }
+    if info.has(WRITE | COMMITS) {
+        events::begin(shared, store);
+    }
     let mut call = Call { arguments, reply, session, store, shared, counts: &mut work.lookups };
     let outcome = (info.run)(&mut call);
+    if outcome.is_ok() {
+        events::announce(shared, session, store, arguments);
+    }
     store.held = Held::default();
     (Some(info), outcome)
 }

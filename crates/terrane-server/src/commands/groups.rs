@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use terrane::WriteBatch;
 
 use super::dispatch::{Work, check_user, is_stalled, note_slow};
+use super::events;
 use crate::call::{CommandError, LookupCounts, integer};
 use crate::catalogue::{CommandInfo, GROUPED, WRITE};
 use crate::clients::Client;
@@ -113,6 +114,10 @@ impl Joining {
         check_user(shared, session, info).ok()?;
         let database = Database { number: session.database, slot: session.slot };
         let kind = if info.has(WRITE) { GroupKind::Writes } else { GroupKind::Reads };
+        if kind == GroupKind::Writes && events::are_wanted(shared) {
+            // The command announces what it changes.
+            return None;
+        }
         Some(Self { kind, database, protocol: session.protocol, action })
     }
 }

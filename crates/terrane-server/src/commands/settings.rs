@@ -9,6 +9,7 @@ use crate::catalogue::{ADMIN, Family, NO_KEYS, command};
 use crate::commands::dispatch::{unknown_subcommand, wrong_subcommand_arity};
 use crate::files::connections_max;
 use crate::glob::matches;
+use crate::keyspace_events::KeyspaceEvents;
 use crate::shared::Shared;
 
 pub(super) const FAMILY: Family = Family {
@@ -64,6 +65,7 @@ fn all(shared: &Shared) -> Vec<(&'static str, String)> {
         ("maxclients", settings.connections.load(Ordering::Relaxed).to_string()),
         ("maxmemory", "0".to_owned()),
         ("maxmemory-policy", "noeviction".to_owned()),
+        ("notify-keyspace-events", keyspace_events(shared).to_string()),
         ("port", shared.port.to_string()),
         ("proto-max-bulk-len", limits.bulk_bytes.to_string()),
         ("protected-mode", yes_or_no(!config.insecure)),
@@ -74,6 +76,10 @@ fn all(shared: &Shared) -> Vec<(&'static str, String)> {
         ("unixsocket", socket),
         ("unixsocketperm", format!("{:o}", config.unix_socket_mode)),
     ]
+}
+
+fn keyspace_events(shared: &Shared) -> KeyspaceEvents {
+    KeyspaceEvents::of(shared.settings.keyspace_events.load(Ordering::Relaxed))
 }
 
 fn get(call: &mut Call<'_, '_>) {
@@ -105,6 +111,10 @@ fn set(call: &mut Call<'_, '_>) -> Outcome {
             b"latency-monitor-threshold" => {
                 settings.latency_millis.store(value.unsigned_abs(), Ordering::Relaxed);
             }
+            b"notify-keyspace-events" => {
+                let bits = u16::try_from(value).unwrap_or(0);
+                settings.keyspace_events.store(bits, Ordering::Relaxed);
+            }
             b"slowlog-log-slower-than" => settings.slow_micros.store(value, Ordering::Relaxed),
             _ => settings.slow_log_len.store(size, Ordering::Relaxed),
         }
@@ -119,6 +129,12 @@ fn checked(call: &Call<'_, '_>, name: &[u8], value: &[u8]) -> Outcome<i64> {
     let is_minus_one_allowed = match name.as_str() {
         "timeout" | "latency-monitor-threshold" | "maxclients" | "slowlog-max-len" => false,
         "slowlog-log-slower-than" => true,
+        "notify-keyspace-events" => {
+            let events = String::from_utf8_lossy(value).parse::<KeyspaceEvents>();
+            return Ok(events.map(|events| i64::from(events.bits())).map_err(|error| {
+                format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {error}")
+            })?);
+        }
         _ if all(call.shared).iter().any(|(known, _)| *known == name) => {
             return Err(format!(
                 "ERR CONFIG SET failed (possibly related to argument '{name}') - can't set immutable \

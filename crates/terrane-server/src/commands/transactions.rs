@@ -6,6 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::events;
 use crate::call::{Call, CommandError, Outcome};
 use crate::catalogue::{
     ALL_KEYS, COMMITS, CommandInfo, FAST, Family, IMMEDIATE, NO_KEYS, NO_MULTI, READ, WRITE,
@@ -222,6 +223,11 @@ fn run(call: &mut Call<'_, '_>, command: &OwnedArguments) -> Outcome {
         };
         (info.run)(&mut inner)
     });
+    if outcome.is_ok() {
+        events::announce(call.shared, call.session, call.store, arguments);
+    } else {
+        call.store.take_noted();
+    }
     if let Err(CommandError(text)) = outcome {
         call.reply.truncate(before);
         call.reply.error(&text);

@@ -10,6 +10,7 @@ use super::changes::Changes;
 use super::databases::Hashes;
 use super::fault::Fault;
 use super::hash_layout::{Header, field_key, field_of, field_range, header_key};
+use super::noted::Change;
 use super::{KEYS_AT_ONCE, Store, ValueWithEnd};
 
 /// Fields of a hash with their values, in order.
@@ -144,7 +145,7 @@ impl Store<'_> {
         let new = || Header { generation: hashes.new_generation(), fields: 0, end: None };
         let mut header = hash.unwrap_or_else(new);
         header.fields += added;
-        self.locks.touch(&mut self.held, db, key);
+        self.touch(db, key, Change::FieldsSet);
         self.change(|changes| {
             if added > 0 {
                 changes.put_header(hashes, key, &header, header.end)?;
@@ -173,7 +174,10 @@ impl Store<'_> {
         let removed = self.count_existing(db, &header, &distinct)?;
         let Some(hashes) = self.databases.hashes(db).filter(|_| removed > 0) else { return Ok(0) };
         header.fields = header.fields.saturating_sub(removed);
-        self.locks.touch(&mut self.held, db, key);
+        self.touch(db, key, Change::FieldsRemoved);
+        if header.fields == 0 {
+            self.touch(db, key, Change::Removed);
+        }
         self.change(|changes| {
             if header.fields == 0 {
                 changes.delete_header(hashes, key, &header)?;
@@ -200,7 +204,8 @@ impl Store<'_> {
     ) -> Result<()> {
         let keyspace = self.databases.for_write(db)?;
         let Some(hashes) = self.databases.hashes(db) else { return Ok(()) };
-        self.locks.touch(&mut self.held, db, key);
+        let set = |(_, end): (&[u8], Option<u64>)| Change::Set { has_end: end.is_some() };
+        self.touch(db, key, string.map_or(Change::Removed, set));
         let _change = self.databases.type_changes.begin();
         self.change(|changes| {
             changes.delete_hash(hashes, key, header)?;
@@ -256,7 +261,7 @@ impl Store<'_> {
         match (found, self.databases.hashes(db)) {
             (Found::String((value, _)), _) => self.put(db, key, value, end),
             (Found::Hash(header), Some(hashes)) => {
-                self.locks.touch(&mut self.held, db, key);
+                self.touch(db, key, Change::Set { has_end: end.is_some() });
                 let new = Header { end, ..*header };
                 self.change(|changes| changes.put_header(hashes, key, &new, header.end))
             }
@@ -275,10 +280,10 @@ impl Store<'_> {
     ) -> Result<(), Fault> {
         let target = self.databases.for_write(to.0)?;
         let replaced = self.header(to.0, to.1)?;
-        self.locks.touch(&mut self.held, to.0, to.1);
         if source == Source::IsRemoved {
-            self.locks.touch(&mut self.held, from.0, from.1);
+            self.touch(from.0, from.1, Change::Taken);
         }
+        self.touch(to.0, to.1, Change::Placed);
         let copied = match found {
             Found::Hash(header) if from.0 != to.0 || source == Source::Stays => {
                 Some(self.all_fields(from.0, header, bytes_max)?)

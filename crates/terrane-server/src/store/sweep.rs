@@ -18,17 +18,25 @@ pub(crate) const SWEPT: usize = 1024;
 const GRACE_MICROS: u64 = 1_000_000;
 
 impl Databases {
-    /// Removes the fields of at most [`SWEPT`] hashes of each database that ended before `now_micros`. Returns
-    /// how many hashes there were.
-    pub(crate) fn sweep(&self, locks: &KeyLocks, now_micros: u64) -> Result<usize> {
+    /// Removes the fields of at most [`SWEPT`] hashes of each slot that ended before `now_micros`. Calls `on_end` with
+    /// the slot and the key of each, which is locked, and returns how many hashes there were.
+    pub(crate) fn sweep(
+        &self,
+        locks: &KeyLocks,
+        now_micros: u64,
+        on_end: impl Fn(usize, &[u8]),
+    ) -> Result<usize> {
         let mut swept = 0;
-        for hashes in self.slots().filter_map(|index| self.hashes(index)) {
+        let all = self.slots().filter_map(|slot| Some((slot, self.hashes(slot)?)));
+        for (slot, hashes) in all {
             let ended = ends_before(now_micros.saturating_sub(GRACE_MICROS));
             let ended = hashes.keyspace.range(ended)?.take(SWEPT).collect::<Result<Vec<_>>>()?;
             for (entry, key) in ended {
                 let Some((end, generation)) = end_of(&entry) else { continue };
                 let _held = locks.hold(&key);
-                remove(self.db(), hashes, &key, (end, generation))?;
+                if remove(self.db(), hashes, &key, (end, generation))? {
+                    on_end(slot, &key);
+                }
                 swept += 1;
             }
         }
@@ -36,18 +44,18 @@ impl Databases {
     }
 }
 
-/// Removes the fields of a hash, whose key is locked, unless its end has changed.
-fn remove(db: &Db, hashes: &Hashes, key: &[u8], (end, generation): (u64, u64)) -> Result<()> {
+/// Removes the fields of a hash, whose key is locked, unless its end has changed. Returns whether it did.
+fn remove(db: &Db, hashes: &Hashes, key: &[u8], (end, generation): (u64, u64)) -> Result<bool> {
     let keyspace = &hashes.keyspace;
     let entry = end_key(end, generation);
     if !keyspace.contains(&entry)? {
-        return Ok(());
+        return Ok(false);
     }
     let header = keyspace.get_with_end(header_key(key))?;
     let header = header.and_then(|(value, end)| Header::decode(&value, end));
     if header.is_some_and(|header| header.generation == generation) {
         // The clock was set back.
-        return Ok(());
+        return Ok(false);
     }
     let mut batch = WriteBatch::new();
     let mut changes = Changes::Batch(&mut batch);
@@ -58,5 +66,6 @@ fn remove(db: &Db, hashes: &Hashes, key: &[u8], (end, generation): (u64, u64)) -
         Durability::Sync => WriteOptions::new().durability(Durability::Process),
         _ => WriteOptions::new(),
     };
-    db.write_with(&batch, options)
+    db.write_with(&batch, options)?;
+    Ok(true)
 }

@@ -8,6 +8,7 @@ mod engine;
 mod groups;
 mod hashes;
 mod hostile;
+mod keyspace_events;
 mod kill;
 mod life;
 mod long_replies;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use terrane_server::{Config, Limits, Users};
+use terrane_server::{Config, KeyspaceEvents, Limits, Users};
 
 use super::tls::TlsArguments;
 use terrane_lab::quantity::{bytes_in, count_in, some_time};
@@ -61,6 +61,10 @@ pub(crate) struct ServeArguments {
     /// Record commands that take at least this time in the slow log
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = some_time)]
     slow_command: Duration,
+
+    /// Announce changes of keys on channels; KEA for all, see notify-keyspace-events of Redis
+    #[arg(long, value_name = "LETTERS", default_value = "", hide_default_value = true)]
+    notify_keyspace_events: KeyspaceEvents,
 
     /// The number of connections
     #[arg(long, value_name = "N", default_value_t = 10_000, help_heading = LIMITS,
@@ -135,6 +139,7 @@ impl ServeArguments {
             users: self.users()?,
             insecure: self.insecure,
             slow_command: Some(self.slow_command),
+            keyspace_events: self.notify_keyspace_events,
             limits: Limits {
                 connections: self.max_connections,
                 request_bytes: self.max_request,
