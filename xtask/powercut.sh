@@ -5,7 +5,7 @@
 # while a process writes to databases on it. "Pulling the plug" is a reflink copy of that image: an
 # atomic copy of what the kernel has written to the device. The copy is mounted, which replays the
 # journal of the file system, and another process opens the databases under another boot id and
-# compares them with what the writer was promised (crates/terrane/tests/powercut). Now and then the
+# compares them with what the writer was promised (crates/terrane-tests/tests/powercut). Now and then the
 # power of the copy is cut as well, while its databases recover.
 #
 # Limits: these file systems make the name of a new file durable with its contents, so a missing sync
@@ -84,7 +84,7 @@ trap 'exit 130' INT TERM HUP
 mkdir "$host" "$disk" "$cut" "$again"
 
 echo "==> build"
-program=$(cd "$repository" && "${CARGO:-cargo}" test --profile soak --package terrane --test powercut --no-run \
+program=$(cd "$repository" && "${CARGO:-cargo}" test --profile soak --package terrane-tests --test powercut --no-run \
     --message-format=json | grep -o '"executable":"[^"]*/powercut-[^"]*"' | cut -d'"' -f4)
 [ -x "$program" ] || fail "cargo reports no executable"
 

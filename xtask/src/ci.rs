@@ -81,7 +81,7 @@ fn test(has_c_compiler: bool) -> StepResult {
     }
     step("test", workspace.args(["--features", "terrane-cli/tls"]))?;
     let arguments = ["test", "--profile", "dev", "--package", "terrane", "--features", "zstd"];
-    step("feature zstd", cargo(arguments).args(["--lib", "zstd"]))
+    step("feature zstd", cargo(arguments).args(["--test", "zstd"]))
 }
 
 /// Returns true if there is a C compiler, which the features `zstd` and `tls` need. All other steps need only

@@ -111,7 +111,7 @@ fn promise_problems(format: &str) -> Problems {
 
 /// The golden databases are numbered without gaps, and each has its contents.
 fn golden_problems() -> Result<Problems, String> {
-    let golden = root().join("crates/terrane/tests/golden");
+    let golden = root().join("crates/terrane-tests/tests/golden");
     let found = std::fs::read_dir(&golden).map_err(|error| error.to_string())?.count();
     let missing = (1..=found).filter(|number| {
         let database = golden.join(format!("v{number}"));

@@ -11,7 +11,7 @@
 //! [`costs`] assumes records of one size, each written once, in random order, and lookups of equally
 //! likely keys. It ignores everything that averages hide: stalls, caches, concurrency, the gains of
 //! movement rules, moves of tables that overlap nothing, and `growth=dynamic`, which it treats as
-//! `fixed`. Values apart are part of it; [`ValueFileCosts`] adds what overwrites of them cost. `crates/terrane/tests/cost.rs` compares it with the engine's counters and states the
+//! `fixed`. Values apart are part of it; [`ValueFileCosts`] adds what overwrites of them cost. `crates/terrane-tests/tests/cost.rs` compares it with the engine's counters and states the
 //! error.
 
 pub mod dent;

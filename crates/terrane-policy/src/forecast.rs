@@ -3,7 +3,7 @@
 //! [`forecast`] simulates compactions until the tree satisfies a design, and adds up their I/O. It
 //! assumes that merged tables keep all input bytes; a real merge drops overwritten and deleted
 //! entries and writes less. It only estimates where tables are cut, and which tables move.
-//! `terrane/tests/api/forecasts.rs` compares forecasts with the engine.
+//! `terrane-tests/tests/api/forecasts.rs` compares forecasts with the engine.
 
 mod tree;
 mod values;

@@ -29,6 +29,9 @@ pub(super) struct Workspace {
 /// Folders with code of this project.
 const CODE: &[&str] = &["crates", "xtask", "compare", "fuzz"];
 
+/// The crate of tests, none of which is production code.
+const TESTS: &str = "crates/terrane-tests/";
+
 impl Workspace {
     pub(super) fn read(root: &Path) -> Result<Self, String> {
         let mut paths = Vec::new();
@@ -41,7 +44,8 @@ impl Workspace {
                     .map_err(|error| format!("{path}: {error}"))
             };
             let is_code = CODE.iter().any(|dir| path.starts_with(&format!("{dir}/")));
-            if is_code && (path.ends_with("/src/lib.rs") || path.ends_with("/src/main.rs")) {
+            let is_root = path.ends_with("/src/lib.rs") || path.ends_with("/src/main.rs");
+            if is_code && is_root && !path.starts_with(TESTS) {
                 workspace.add_crate(root, &path)?;
             }
             if path.ends_with(".rs") && is_code {

@@ -31,7 +31,7 @@ impl Outcome {
 /// Returns the command that repeats the run of a suite.
 pub(super) fn repeat(suite: &Suite, seed: u64) -> String {
     format!(
-        "TERRANE_SEED={seed} TERRANE_ROUNDS={} cargo test --profile {PROFILE} --package terrane \
+        "TERRANE_SEED={seed} TERRANE_ROUNDS={} cargo test --profile {PROFILE} --package terrane-tests \
          --test {}",
         suite.seeds, suite.name
     )
@@ -39,7 +39,7 @@ pub(super) fn repeat(suite: &Suite, seed: u64) -> String {
 
 /// Builds all suites, and returns their executables in the order of `suites`.
 pub(super) fn build(suites: &[Suite]) -> Result<Vec<PathBuf>, String> {
-    let arguments = ["test", "--profile", PROFILE, "--package", "terrane", "--no-run"];
+    let arguments = ["test", "--profile", PROFILE, "--package", "terrane-tests", "--no-run"];
     let mut command = cargo(arguments);
     command.arg("--message-format=json");
     for suite in suites {

@@ -1,0 +1,14 @@
+//! A model of a database, random operations that compare both, and storages of tests.
+//!
+//! The tests of the engine are a package of their own, because they would otherwise be optimised with the engine:
+//! that takes most of the time of a build of the tests, and the tests spend theirs in the engine.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+pub mod config;
+pub mod filtered;
+mod forward_storage;
+pub mod model;
+pub mod openings;
+pub mod outside;
+pub mod script;
+pub mod threads;

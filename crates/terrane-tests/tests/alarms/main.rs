@@ -1,0 +1,111 @@
+//! The alarms of docs/operations.md: each is produced once, and is quiet before.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `promql` | evaluates the conditions of the page |
+//! | `situations` | what makes each alarm fire |
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::disallowed_methods, reason = "users have files and threads of their own")]
+
+mod promql;
+mod situations;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use promql::{Window, samples};
+use situations::{ALL, Situation};
+use terrane::{Db, Stats};
+
+/// A row of the table of alarms.
+#[derive(Debug)]
+struct Alarm {
+    name: String,
+    condition: String,
+    event: Option<String>,
+}
+
+fn page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The words in back quotes of a text.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+fn alarms() -> Vec<Alarm> {
+    let page = page();
+    let table = page.split("<!-- alarms -->").nth(1).unwrap();
+    let rows = table.trim().lines().skip(2);
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').collect();
+        let first = |cell: &str| quoted(cell).next().map(str::to_owned);
+        Alarm {
+            name: first(cells[1]).unwrap(),
+            condition: first(cells[2]).unwrap(),
+            event: first(cells[4]),
+        }
+    })
+    .collect()
+}
+
+#[test]
+fn every_alarm_fires_in_its_situation_and_not_before() {
+    let alarms = alarms();
+    let names: Vec<&str> = alarms.iter().map(|alarm| &alarm.name[..]).collect();
+    assert_eq!(names, ALL.map(|(name, _)| name));
+    for (alarm, (name, situation)) in alarms.iter().zip(ALL) {
+        let Situation { before, after, took, events } = situation();
+        let quiet = Window::new(&Stats::default(), &before, took);
+        assert!(!quiet.holds(&alarm.condition), "{name}: {before}");
+        let window = Window::new(&before, &after, took);
+        assert!(window.holds(&alarm.condition), "{name}: {after}\n{events:?}");
+        if let Some(wanted) = &alarm.event {
+            let is_wanted = |text: &String| text.starts_with(&wanted[..]);
+            let texts: Vec<String> = events.iter().map(|event| format!("{event:?}")).collect();
+            assert!(texts.iter().any(is_wanted), "{name}: {texts:?}");
+        }
+    }
+}
+
+#[test]
+fn every_metric_of_the_page_exists() {
+    let text = Stats::default().open_metrics();
+    let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    let mut known: BTreeSet<String> = families.map(str::to_owned).collect();
+    known.extend(samples(&Stats::default()).into_keys());
+    let page = page();
+    let is_other = |byte: char| !byte.is_ascii_alphanumeric() && byte != '_';
+    let words = page.match_indices("terrane_").filter_map(|(at, _)| {
+        let (word, after) = page[at..].split_at(page[at..].find(is_other)?);
+        // The path of a function begins with the name of a crate.
+        (!after.starts_with("::")).then_some(word)
+    });
+    let words: BTreeSet<&str> = words.collect();
+    assert!(words.len() >= 15, "{words:?}");
+    for word in words {
+        assert!(known.contains(word), "{word}");
+    }
+}
+
+/// The restore drill of the page.
+#[test]
+fn a_checkpoint_is_verified_opened_and_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db")).unwrap();
+    for number in 0..1_000u32 {
+        db.put(number.to_be_bytes(), [7; 100]).unwrap();
+    }
+    let backup = dir.path().join("backup");
+    db.checkpoint(&backup).unwrap();
+    db.put("later", "than the backup").unwrap();
+    db.close().unwrap();
+    std::fs::remove_dir_all(dir.path().join("db")).unwrap();
+    let verified = terrane::inspect::verify(&backup, &mut |_| {}).unwrap();
+    assert!(verified.problems.is_empty(), "{:?}", verified.problems);
+    std::fs::rename(&backup, dir.path().join("db")).unwrap();
+    let db = Db::open(dir.path().join("db")).unwrap();
+    assert_eq!(db.iter().unwrap().map(Result::unwrap).count(), 1_000);
+}
