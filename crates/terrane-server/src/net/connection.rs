@@ -84,9 +84,11 @@ impl Connection {
         self.has_ended && self.session.pending.as_ref().is_some_and(Pending::ends_with_client)
     }
 
-    /// Returns whether a thread runs a command that ends with its reply, and not with the connection.
+    /// Returns whether a request that has arrived is answered later: by a thread, or because it is tried again.
     pub(super) fn awaits_reply(&self) -> bool {
-        self.session.pending.as_ref().is_some_and(|pending| !pending.ends_with_client())
+        let is_tried_again = self.paused_until.is_some() && self.is_behind;
+        let pending = self.session.pending.as_ref();
+        is_tried_again || pending.is_some_and(|pending| !pending.ends_with_client())
     }
 
     /// Returns whether something waits for the client to read: replies, or a part of the handshake.

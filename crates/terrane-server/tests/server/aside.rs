@@ -269,3 +269,24 @@ fn writers_that_are_stalled_keep_nobody_from_reading() {
     }
     assert_eq!(server.db.iter().unwrap().count(), 2004);
 }
+
+#[test]
+fn the_end_answers_writers_that_are_stalled() {
+    let (options, may_flush) = with_blocked_flushes();
+    let mut server = TestServer::with(&options, one_worker());
+    let mut number = 0;
+    while !server.db.default_keyspace().is_stalled() {
+        server.db.put(format!("key:{number}"), "x".repeat(400)).unwrap();
+        number += 1;
+    }
+    let mut writer = server.client();
+    writer.send(b"set a 1\r\nincr a\r\n");
+    assert_eq!(writer.no_reply(), ErrorKind::WouldBlock);
+    let unblock = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        may_flush.store(true, Ordering::SeqCst);
+    });
+    server.end();
+    unblock.join().unwrap();
+    assert_eq!((writer.reply(), writer.reply()), ("OK".to_owned(), "2".to_owned()));
+}
