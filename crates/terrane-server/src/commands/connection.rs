@@ -98,6 +98,9 @@ fn authenticate(call: &mut Call<'_, '_>, name: &[u8], password: &[u8]) -> Outcom
     let user = users
         .find(name, password)
         .ok_or("WRONGPASS invalid username-password pair or user is disabled.")?;
+    if call.session.subscriptions.is_some() && !user.may_use_all() {
+        return Err("NOPERM this user may not use channels; end the subscriptions first".into());
+    }
     call.session.client.texts().user = user.name().into();
     call.session.user = Some(Arc::new(user.clone()));
     call.session.is_authenticated = true;

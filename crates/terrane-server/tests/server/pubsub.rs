@@ -147,6 +147,31 @@ fn channels_need_the_right_to_all_keyspaces() {
          auth app s3cret => OK
          publish c x => 0",
     );
+    // A client of RESP3 that subscribes may become another user, unless that one may not subscribe.
+    let mut client = server.client();
+    client.send(b"hello 3 auth report pw\r\n");
+    assert!(client.reply().contains("redis"));
+    let refused = "-NOPERM this user may not use channels; end the subscriptions first";
+    script(
+        &mut client,
+        &format!(
+            "subscribe c => [subscribe c 1]
+             auth some pw => {refused}
+             hello 3 auth some pw => {refused}
+             get a => (nil)
+             auth app s3cret => OK
+             publish c x => 1"
+        ),
+    );
+    assert_eq!(client.reply(), "[message c x]");
+    script(
+        &mut client,
+        "unsubscribe c => [unsubscribe c 0]
+         auth some pw => OK
+         subscribe c => -NOPERM this user may not use channels",
+    );
+    let mut client = server.client();
+    assert_eq!(client.run("auth app s3cret"), "OK");
     let names: Vec<String> = (0..12).map(|name| name.to_string() + &"x".repeat(99_990)).collect();
     client.send_command(&[vec!["subscribe".to_owned()], names].concat());
     let replies: Vec<String> = (0..11).map(|_| client.reply()).collect();
