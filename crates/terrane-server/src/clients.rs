@@ -35,7 +35,7 @@ pub(crate) struct ClientTexts {
     pub(crate) library: Box<str>,
     pub(crate) library_version: Box<str>,
     pub(crate) user: Box<str>,
-    /// The last command of a client that subscribes; empty for others, whose commands are not noted.
+    /// The last command that the client has sent; empty before the first one.
     pub(crate) last_command: &'static str,
 }
 

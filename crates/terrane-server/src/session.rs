@@ -35,6 +35,9 @@ pub(crate) struct Session {
     /// What the present transaction publishes when it commits.
     pub(crate) published: Vec<Published>,
     pub(crate) replies: ReplyMode,
+    /// The last command, and the one that `CLIENT LIST` shows.
+    pub(crate) command: &'static str,
+    shown_command: &'static str,
     /// The reply that another thread writes.
     pub(crate) pending: Option<Pending>,
     /// Cancels the command, if it runs in a thread of its own.
@@ -105,6 +108,8 @@ impl Session {
             subscriptions: None,
             published: Vec::new(),
             replies: ReplyMode::On,
+            command: "",
+            shown_command: "",
             pending: None,
             aside: None,
             next: Next::Continue,
@@ -131,6 +136,15 @@ impl Session {
         self.client.is_resp3.store(protocol == Protocol::Resp3, Ordering::Relaxed);
     }
 
+    /// Lets `CLIENT LIST` show the last command.
+    #[inline]
+    pub(crate) fn show_command(&mut self) {
+        if !std::ptr::eq(self.command, self.shown_command) {
+            self.shown_command = self.command;
+            self.client.texts().last_command = self.command;
+        }
+    }
+
     /// Ends all watches.
     pub(crate) fn unwatch(&mut self, locks: &KeyLocks) {
         if let Some(watch) = self.watch.take() {
@@ -143,7 +157,6 @@ impl Session {
     /// Ends all subscriptions.
     pub(crate) fn unsubscribe(&mut self, channels: &Channels, buffered: &AtomicUsize) {
         if let Some(own) = self.subscriptions.take() {
-            self.client.texts().last_command = "";
             channels.unsubscribe_all(*own, buffered);
         }
     }

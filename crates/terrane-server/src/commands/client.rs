@@ -15,6 +15,7 @@ pub(super) const FAMILY: Family = Family {
 };
 
 fn client(call: &mut Call<'_, '_>) -> Outcome {
+    call.session.show_command();
     let name = call.argument(1).to_ascii_lowercase();
     let len = call.arguments.len();
     match (name.as_slice(), len) {

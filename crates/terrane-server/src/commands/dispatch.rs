@@ -199,6 +199,7 @@ fn request<'a>(
             return (None, Err(error));
         }
     };
+    session.command = info.name;
     if let Some(queue) = &mut session.queue
         && !info.has(IMMEDIATE)
     {

@@ -112,6 +112,7 @@ impl Joining {
         let action = action_of(info, arguments)?;
         session.slot = shared.databases.slot(session.database);
         check_user(shared, session, info).ok()?;
+        session.command = info.name;
         let database = Database { number: session.database, slot: session.slot };
         let kind = if info.has(WRITE) { GroupKind::Writes } else { GroupKind::Reads };
         if kind == GroupKind::Writes && events::are_wanted(shared) {

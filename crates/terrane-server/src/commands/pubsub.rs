@@ -65,9 +65,6 @@ fn begin(call: &mut Call<'_, '_>, topic: Topic, word: &'static str) -> Outcome {
     }
     if own.len() == 0 {
         call.session.subscriptions = None;
-    } else {
-        // For `CLIENT LIST`, as long as the client subscribes.
-        call.session.client.texts().last_command = word;
     }
     Ok(())
 }
@@ -104,8 +101,6 @@ fn end(call: &mut Call<'_, '_>, topic: Topic, word: &'static str) -> Outcome {
         call.reply.count(own.as_ref().map_or(0, |own| own.len()));
     }
     call.session.subscriptions = own.filter(|own| own.len() > 0);
-    let is_last = call.session.subscriptions.is_none();
-    call.session.client.texts().last_command = if is_last { "" } else { word };
     Ok(())
 }
 

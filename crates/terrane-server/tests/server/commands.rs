@@ -1,5 +1,7 @@
 //! Every command, as scripts of commands and their replies.
 
+use std::time::{Duration, Instant};
+
 use crate::support::{Client, TestServer};
 
 /// Runs a script of lines `command => reply`; `*` is any reply.
@@ -129,7 +131,7 @@ fn ends_of_values() {
     );
     let pttl: i64 = client.run("pttl c").parse().unwrap();
     assert!(pttl <= 15, "{pttl}");
-    std::thread::sleep(std::time::Duration::from_millis(20));
+    std::thread::sleep(Duration::from_millis(20));
     script(&mut client, "get c => (nil)\n exists c => 0\n pttl c => -2");
 }
 
@@ -446,7 +448,7 @@ fn a_pause_stops_one_connection_only() {
         terrane_server::Config { workers: 1, ..Default::default() },
     );
     let (mut first, mut second) = (server.client(), server.client());
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     first.send(b"debug sleep 0.3\r\nping\r\n");
     for _ in 0..10 {
         assert_eq!(second.run("ping"), "PONG");
@@ -454,4 +456,28 @@ fn a_pause_stops_one_connection_only() {
     assert!(begun.elapsed().as_millis() < 250);
     assert_eq!((first.reply(), first.reply()), ("OK".to_owned(), "PONG".to_owned()));
     assert!(begun.elapsed().as_millis() >= 300);
+}
+
+#[test]
+fn the_list_of_clients_has_the_last_command_of_each() {
+    let server = TestServer::start();
+    let (mut client, mut other) = (server.client(), server.client());
+    assert_eq!(other.run("ping"), "PONG");
+    let shown = |client: &mut Client, command: &str| {
+        let list = client.run("client list");
+        list.lines().filter(|line| line.contains(&format!(" cmd={command} "))).count()
+    };
+    let _silent = server.client();
+    let begun = Instant::now();
+    while shown(&mut client, "NULL") == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+    }
+    assert_eq!((shown(&mut client, "ping"), shown(&mut client, "client")), (1, 1));
+    // The last one of a pipeline, also if it is one of a group, and one that is refused.
+    other.send(b"get a\r\nset a 1\r\n");
+    assert_eq!((other.reply(), other.reply()), ("(nil)".into(), "OK".into()));
+    assert_eq!((shown(&mut client, "set"), shown(&mut client, "ping")), (1, 0));
+    other.run("nonsense");
+    assert_eq!(shown(&mut client, "set"), 1);
+    assert!(client.run("client info").contains(" cmd=client "));
 }

@@ -117,6 +117,7 @@ impl Worker {
             let client = &connection.session.client;
             let at = self.now.saturating_duration_since(client.connected).as_millis();
             client.last_request_millis.store(at as u64, Ordering::Relaxed);
+            connection.session.show_command();
         }
         Ok(())
     }
