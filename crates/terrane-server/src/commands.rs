@@ -5,6 +5,7 @@
 //! keys, permissions, `MULTI`, and the answers of `COMMAND`. A new family is a file and a line in
 //! [`FAMILIES`].
 
+mod admission;
 mod aside;
 mod bits;
 mod client;

@@ -67,6 +67,7 @@ mod compaction_filter;
 mod consistency;
 mod cursor;
 mod db;
+mod deferred_delays;
 mod durability;
 mod engine;
 mod error;
@@ -130,6 +131,7 @@ pub use changes::{Change, ChangeBatch, ChangedKeyspace, Changes};
 pub use clock::{Clock, JobTime, ManualClock, SystemClock};
 pub use compaction_filter::{CompactionFilter, FilterDecision};
 pub use db::Db;
+pub use deferred_delays::DeferredDelays;
 pub use durability::Durability;
 pub use error::{
     ChangesGone, Corruption, Error, ErrorKind, Invalid, IoFailure, OtherDesign, Result,

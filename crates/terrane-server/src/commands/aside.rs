@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use terrane::Maintenance;
 
-use super::dispatch::{locks, note_end};
+use super::admission::locks;
+use super::dispatch::note_end;
 use super::events;
 use crate::call::{Call, CommandError, Handler, LookupCounts, Outcome};
 use crate::helpers::{AtEnd, Pending};

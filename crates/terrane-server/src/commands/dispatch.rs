@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use terrane::Keyspace;
-
+use super::admission::{try_locks, would_stall};
 use super::events;
 use crate::call::{Call, CommandError, LookupCounts, Outcome};
 use crate::catalogue::{
-    ADMIN, ALL_KEYS, COMMITS, CommandInfo, IMMEDIATE, NO_AUTH, NO_MULTI, READ, SECRET, STATE,
-    SUBSCRIBES, WRITE,
+    ADMIN, COMMITS, CommandInfo, IMMEDIATE, NO_AUTH, NO_MULTI, READ, SECRET, STATE, SUBSCRIBES,
+    WRITE,
 };
 use crate::clients::Client;
 use crate::latency;
@@ -236,23 +235,6 @@ fn request<'a>(
     (Some(info), outcome)
 }
 
-/// Returns whether a command would wait with its event loop until the tree has space. When the server ends,
-/// what has arrived is answered, and nobody else waits.
-#[inline]
-fn would_stall(shared: &Shared, slot: usize, info: &CommandInfo) -> bool {
-    if info.has(WRITE) {
-        return is_stalled(shared, slot);
-    }
-    info.has(COMMITS) && shared.databases.is_stalled() && !shared.is_ending()
-}
-
-/// Returns whether a write to a database would wait.
-#[inline]
-pub(super) fn is_stalled(shared: &Shared, slot: usize) -> bool {
-    let mut keyspaces = shared.databases.keyspaces(slot);
-    keyspaces.any(Keyspace::is_stalled) && !shared.is_ending()
-}
-
 /// Notes a command whose answer shows what is stored; also the answer of a write may.
 #[inline]
 pub(super) fn note_read(store: &Store<'_>, info: &CommandInfo) {
@@ -265,39 +247,6 @@ pub(super) fn note_read(store: &Store<'_>, info: &CommandInfo) {
 /// host can send such a request, with commands in its body, to a server that it cannot read from.
 fn is_http(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
-}
-
-/// Locks the keys of a command that writes; fails if one of them may be locked for long. When the server ends, the
-/// event loop waits for it.
-#[inline]
-fn try_locks<'a>(
-    shared: &'a Shared,
-    info: &CommandInfo,
-    arguments: Arguments<'_>,
-) -> Option<Held<'a>> {
-    if !info.has(WRITE) {
-        return Some(Held::default());
-    }
-    let held = if info.has(ALL_KEYS) {
-        shared.locks.try_hold_everything()
-    } else if info.keys.first == 1 && info.keys.last == 1 {
-        shared.locks.try_hold(arguments.at(1))
-    } else {
-        shared.locks.try_hold_all(info.keys.of(arguments))
-    };
-    held.or_else(|| shared.is_ending().then(|| locks(shared, info, arguments)))
-}
-
-/// Locks the keys of a command that writes.
-pub(super) fn locks<'a>(
-    shared: &'a Shared,
-    info: &CommandInfo,
-    arguments: Arguments<'_>,
-) -> Held<'a> {
-    match info.has(ALL_KEYS) {
-        true => shared.locks.hold_everything(),
-        false => shared.locks.hold_all(info.keys.of(arguments)),
-    }
 }
 
 /// Finds the command, and refuses it if it is wrong here.

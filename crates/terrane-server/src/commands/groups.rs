@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 
 use terrane::WriteBatch;
 
-use super::dispatch::{Work, check_user, is_stalled, note_slow};
+use super::admission::is_stalled;
+use super::dispatch::{Work, check_user, note_slow};
 use super::events;
 use crate::call::{CommandError, LookupCounts, integer};
 use crate::catalogue::{CommandInfo, GROUPED, WRITE};

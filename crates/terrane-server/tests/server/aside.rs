@@ -290,3 +290,24 @@ fn the_end_answers_writers_that_are_stalled() {
     unblock.join().unwrap();
     assert_eq!((writer.reply(), writer.reply()), ("OK".to_owned(), "2".to_owned()));
 }
+
+#[test]
+fn writers_that_are_delayed_keep_nobody_from_reading() {
+    let design = "leveling; max-rate=200".parse().unwrap();
+    let server = TestServer::with(&Options::new().design(design), one_worker());
+    let (mut writer, mut other) = (server.client(), server.client());
+    let began = Instant::now();
+    // Single writes, a group, and a transaction, of which each operation counts.
+    writer.send(b"setex a 100 1\r\nappend a 2\r\nmulti\r\nset b 1\r\nset c 1\r\nexec\r\n");
+    writer.send(&(0..200).flat_map(|_| encoded(&["incr", "n"])).collect::<Vec<u8>>());
+    (0..20).for_each(|_| assert!(matches!(&*other.run("get none"), "(nil)")));
+    // One thread serves both.
+    let read = began.elapsed();
+    (0..6).for_each(|_| assert!(!writer.reply().starts_with('-')));
+    (1..=200).for_each(|number| assert_eq!(writer.reply(), number.to_string()));
+    let written = began.elapsed();
+    // The last group is not delayed, but those after it would be.
+    assert!(written >= Duration::from_millis(500), "{written:?}");
+    assert!(read < written / 2, "reads took {read:?} of {written:?}");
+    assert!(server.db.stats().stalls.delay_micros > 500_000);
+}

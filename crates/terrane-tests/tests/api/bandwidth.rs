@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation};
-use terrane::{Db, Design, ErrorKind, Event, IoBudget, Options, StallEffect};
+use terrane::{Db, DeferredDelays, Design, ErrorKind, Event, IoBudget, Options, StallEffect};
 use terrane_policy::StallCause;
 use terrane_testkit::{run_guarded, wait_until};
 
@@ -103,6 +103,23 @@ fn writes_stay_within_the_maximum_rate_of_a_design() {
     assert!(db.stats().stalls.delay_micros > 0);
     db.set_design(design("leveling")).unwrap();
     fill(&db, 500, 2);
+}
+
+#[test]
+fn a_thread_that_defers_its_delays_does_not_sleep() {
+    let db = options("leveling; max-rate=100").open(DIR).unwrap();
+    let start = Instant::now();
+    let deferred = DeferredDelays::begin();
+    fill(&db, 100, 1);
+    let took = start.elapsed();
+    let until = DeferredDelays::until().unwrap();
+    // A twentieth of a second may be saved up.
+    assert!(until >= start + Duration::from_millis(900) && took < Duration::from_millis(900));
+    assert!(db.stats().stalls.delay_micros > 800_000, "{}", db.stats());
+    drop(deferred);
+    assert!(DeferredDelays::until().is_none());
+    db.put("sleeps", "value").unwrap();
+    assert!(Instant::now() >= until, "{took:?}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use terrane_policy::Admission;
 use super::Writer;
 use super::delays::SHORTEST_SLEEP;
 use super::target::WriteTarget;
+use crate::deferred_delays;
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::Result;
 use crate::event::StallEffect;
@@ -43,7 +44,7 @@ impl Brake {
 impl Writer {
     /// Sleeps if a tree of the write falls behind; the sleep is proportional to how far the tree is
     /// behind and to the size of the write. Also sleeps as long as the maximum rates of the trees
-    /// require.
+    /// require. A thread that defers its delays is told of the sleep instead.
     ///
     /// # Errors
     /// [`Error::Closed`](crate::Error::Closed) if the database was closed meanwhile.
@@ -76,9 +77,15 @@ impl Writer {
             self.report_delayed(target);
             owed = self.delays.owe(user_bytes as f64 * brake.nanos_per_byte);
         }
-        if brake.is_paced {
-            owed = owed.max(self.ahead_of_rate(target));
+        let ahead = if brake.is_paced { self.ahead_of_rate(target) } else { Duration::ZERO };
+        if deferred_delays::is_deferring() {
+            let more = deferred_delays::defer(owed, ahead);
+            if !more.is_zero() {
+                self.count_delay(more);
+            }
+            return Ok(());
         }
+        owed = owed.max(ahead);
         if owed < SHORTEST_SLEEP {
             return Ok(());
         }
@@ -93,11 +100,15 @@ impl Writer {
         if brake.nanos_per_byte > 0.0 {
             self.delays.slept(owed, took);
         }
+        self.count_delay(took);
+        Ok(())
+    }
+
+    fn count_delay(&self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.context.counters.add(Counter::DelayMicros, micros);
         self.context.counters.add(Counter::StalledWrites, 1);
         self.context.counters.durations.record(Timed::Stall, took);
-        Ok(())
     }
 
     fn report_delayed(&self, target: &WriteTarget<'_>) {

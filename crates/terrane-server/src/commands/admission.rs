@@ -1,0 +1,72 @@
+//! Whether a command that writes may run now: whether the tree has space, and the locks of its keys are free. If not, it
+//! is tried again later, so that its event loop serves others.
+
+use std::time::{Duration, Instant};
+
+use terrane::{DeferredDelays, Keyspace};
+
+use crate::catalogue::{ALL_KEYS, COMMITS, CommandInfo, WRITE};
+use crate::protocol::Arguments;
+use crate::shared::Shared;
+use crate::store::Held;
+
+/// A write that would be delayed for less runs at once, because event loops wait for milliseconds. The delay
+/// counts for the writes after it.
+const SHORT_DELAY: Duration = Duration::from_millis(5);
+
+/// Returns whether a command would wait with its event loop until the tree has space. When the server ends,
+/// what has arrived is answered, and nobody else waits.
+#[inline]
+pub(super) fn would_stall(shared: &Shared, slot: usize, info: &CommandInfo) -> bool {
+    if info.has(WRITE) {
+        return is_stalled(shared, slot);
+    }
+    info.has(COMMITS) && (shared.databases.is_stalled() || is_delayed()) && !shared.is_ending()
+}
+
+/// Returns whether a write to a database would wait.
+#[inline]
+pub(super) fn is_stalled(shared: &Shared, slot: usize) -> bool {
+    let mut keyspaces = shared.databases.keyspaces(slot);
+    (keyspaces.any(Keyspace::is_stalled) || is_delayed()) && !shared.is_ending()
+}
+
+/// Returns whether the writes of this event loop are to wait, because the tree falls behind or they are ahead of
+/// its maximum rate.
+#[inline]
+fn is_delayed() -> bool {
+    DeferredDelays::until().is_some_and(|until| until > Instant::now() + SHORT_DELAY)
+}
+
+/// Locks the keys of a command that writes; fails if one of them may be locked for long. When the server ends, the
+/// event loop waits for it.
+#[inline]
+pub(super) fn try_locks<'a>(
+    shared: &'a Shared,
+    info: &CommandInfo,
+    arguments: Arguments<'_>,
+) -> Option<Held<'a>> {
+    if !info.has(WRITE) {
+        return Some(Held::default());
+    }
+    let held = if info.has(ALL_KEYS) {
+        shared.locks.try_hold_everything()
+    } else if info.keys.first == 1 && info.keys.last == 1 {
+        shared.locks.try_hold(arguments.at(1))
+    } else {
+        shared.locks.try_hold_all(info.keys.of(arguments))
+    };
+    held.or_else(|| shared.is_ending().then(|| locks(shared, info, arguments)))
+}
+
+/// Locks the keys of a command that writes.
+pub(super) fn locks<'a>(
+    shared: &'a Shared,
+    info: &CommandInfo,
+    arguments: Arguments<'_>,
+) -> Held<'a> {
+    match info.has(ALL_KEYS) {
+        true => shared.locks.hold_everything(),
+        false => shared.locks.hold_all(info.keys.of(arguments)),
+    }
+}
