@@ -4,6 +4,8 @@
 //! over them, so that a kind is a file that implements `structure`'s traits and one line here.
 //! Dispatch is static: one match per call, whose arms are inlined.
 
+mod counted;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -18,10 +20,11 @@ use crate::readers::ReaderView;
 use crate::skiplist::SkipListConfig;
 use crate::skiplist::versions::Pin;
 use crate::structure::{
-    FrontLevel, Hold, InsertOutcome, Overwritten, ReadBounds, Settings, Structure,
-    StructurePosition,
+    Found, FrontLevel, Hold, InsertOutcome, ReadBounds, Settings, Structure, StructurePosition,
 };
 use crate::vector::VectorConfig;
+
+use counted::{counts_of, insert, insert_all, is_empty};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident($settings:ty),)*) => {
@@ -139,9 +142,20 @@ macro_rules! kinds {
                 key: &[u8],
                 seq: SeqNo,
                 hold: Hold,
-            ) -> Result<Option<(Entry<'_>, Pin)>, Overwritten> {
+            ) -> Found<'_> {
                 match self {
                     $(Self::$kind(structure) => structure.look_up(key, seq, hold),)*
+                }
+            }
+
+            pub(crate) fn get_all<'a>(
+                &'a self,
+                keys: &[&[u8]],
+                seq: SeqNo,
+                found: &mut dyn FnMut(usize, Found<'a>),
+            ) {
+                match self {
+                    $(Self::$kind(structure) => structure.get_all(keys, seq, found),)*
                 }
             }
 
@@ -362,36 +376,4 @@ kinds! {
     HashVector(HashVectorConfig),
     /// FloDB's two levels: a hash table in front of an ordered structure.
     FloDb(FloDbConfig),
-}
-
-#[inline]
-fn insert<S: Structure>(
-    structure: &S,
-    entry: &Entry<'_>,
-    view: &ReaderView<'_>,
-    counts: &EntryCounts,
-) -> InsertOutcome {
-    let outcome = Structure::insert(structure, entry, view);
-    if !S::COUNTS_ENTRIES {
-        counts.add(1, entry.data_bytes());
-    }
-    outcome
-}
-
-fn insert_all<S: Structure>(structure: &S, entries: &[Entry<'_>], counts: &EntryCounts) {
-    Structure::insert_all(structure, entries);
-    if !S::COUNTS_ENTRIES {
-        counts.add(entries.len(), entries.iter().map(Entry::data_bytes).sum());
-    }
-}
-
-fn counts_of<S: Structure>(structure: &S, counts: &EntryCounts) -> (usize, usize) {
-    if S::COUNTS_ENTRIES {
-        return Structure::counts(structure);
-    }
-    counts.get()
-}
-
-fn is_empty<S: Structure>(structure: &S, counts: &EntryCounts) -> bool {
-    if S::COUNTS_ENTRIES { Structure::counts(structure).0 == 0 } else { counts.is_empty() }
 }

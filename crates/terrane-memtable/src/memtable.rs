@@ -12,7 +12,7 @@ use crate::pinned::PinnedValue;
 use crate::pool::Pool;
 use crate::range_tombstones::RangeTombstones;
 use crate::readers::{ReaderView, Readers};
-use crate::structure::{FrontLevel, Hold, InsertOutcome, Overwritten};
+use crate::structure::{Found, FrontLevel, Hold, InsertOutcome, Overwritten};
 
 /// The result of a lookup.
 #[derive(Debug, Clone)]
@@ -192,9 +192,29 @@ impl Memtable {
         self.look_up_as(key, seq, Hold::Held)
     }
 
+    /// Looks up several keys at a sequence number that the caller holds, as [`Memtable::look_up_held`] does for
+    /// one, and calls `answer` with the index of each key and its answer. The default kind searches for several
+    /// keys in parallel.
+    pub fn look_up_all_held(
+        self: &Arc<Self>,
+        keys: &[&[u8]],
+        seq: SeqNo,
+        mut answer: impl FnMut(usize, Lookup),
+    ) {
+        self.structure.get_all(keys, seq, &mut |at, found| {
+            answer(at, self.answer(found));
+        });
+    }
+
     #[inline]
     fn look_up_as(self: &Arc<Self>, key: &[u8], seq: SeqNo, hold: Hold) -> Lookup {
-        match self.structure.look_up(key, seq, hold) {
+        self.answer(self.structure.look_up(key, seq, hold))
+    }
+
+    /// Returns the answer to a lookup by that of the structure.
+    #[inline]
+    fn answer(self: &Arc<Self>, found: Found<'_>) -> Lookup {
+        match found {
             Ok(None) => Lookup::Absent,
             Err(Overwritten) => Lookup::Overwritten,
             Ok(Some((entry, pin))) => {

@@ -60,6 +60,9 @@ pub(crate) trait Settings: Copy + 'static {
     fn build(self, pool: Arc<Pool>, span: impl FnOnce() -> Option<KeySpan>) -> Self::Structure;
 }
 
+/// The answer of a structure to a lookup; see [`Structure::look_up`].
+pub(crate) type Found<'a> = Result<Option<(Entry<'a>, Pin)>, Overwritten>;
+
 /// A concurrent structure that holds the entries of a memtable.
 pub(crate) trait Structure: Send + Sync {
     type Position: StructurePosition<Self>;
@@ -90,13 +93,16 @@ pub(crate) trait Structure: Send + Sync {
     /// As [`Structure::get`], but the entry may be refilled once the pin is dropped. Returns an
     /// error if the requested version may have been reclaimed and is not held.
     #[inline]
-    fn look_up(
-        &self,
-        key: &[u8],
-        seq: SeqNo,
-        _hold: Hold,
-    ) -> Result<Option<(Entry<'_>, Pin)>, Overwritten> {
+    fn look_up(&self, key: &[u8], seq: SeqNo, _hold: Hold) -> Found<'_> {
         Ok(self.get(key, seq).map(|entry| (entry, Pin::NONE)))
+    }
+
+    /// As [`Structure::look_up`] for several keys at a sequence number that is held. Calls `found` with the
+    /// index of each key.
+    fn get_all<'a>(&'a self, keys: &[&[u8]], seq: SeqNo, found: &mut dyn FnMut(usize, Found<'a>)) {
+        for (at, key) in keys.iter().enumerate() {
+            found(at, self.look_up(key, seq, Hold::Held));
+        }
     }
 
     /// Returns how many entries there are and their bytes of keys and values, if the structure

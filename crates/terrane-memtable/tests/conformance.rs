@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use terrane_memtable::{Config, Cursor, Entry, EntryKind, MAX_SEQ, Memtable, Pool, SeqNo};
+use terrane_memtable::{Config, Cursor, Entry, EntryKind, Lookup, MAX_SEQ, Memtable, Pool, SeqNo};
 use terrane_testkit::{Rng, seed_from_env};
 
 /// The oracle: versions in memtable order.
@@ -102,6 +102,21 @@ fn fill_in_groups(memtable: &Memtable, rng: &mut Rng, count: u64) -> Oracle {
     oracle
 }
 
+/// Looks up keys together, and returns the sequence numbers of their versions.
+fn seqs_together(memtable: &Arc<Memtable>, keys: &[&[u8]], seq: SeqNo) -> Vec<Option<SeqNo>> {
+    let mut found = vec![None; keys.len()];
+    let mut calls = 0;
+    memtable.look_up_all_held(keys, seq, |at, lookup| {
+        calls += 1;
+        match lookup {
+            Lookup::Found(seq, ..) => found[at] = Some(seq),
+            other => assert!(matches!(other, Lookup::Absent), "what is held was overwritten"),
+        }
+    });
+    assert_eq!(calls, keys.len());
+    found
+}
+
 fn assert_at(cursor: &Cursor, expected: Option<(&Version, &(EntryKind, Vec<u8>))>) {
     let found = cursor.entry().map(|entry| (entry.key, entry.seq, entry.kind, entry.value));
     let expected = expected.map(|((key, seq), (kind, value))| (&key[..], seq.0, *kind, &value[..]));
@@ -186,6 +201,41 @@ mod checks {
             memtable.freeze();
             (0..some(1000)).for_each(|_| find(&oracle, &mut rng));
         }
+    }
+
+    /// Lookups of several keys, alone and while others insert.
+    pub(super) fn keys_are_found_together_as_one_by_one(config: Config) {
+        let mut rng = Rng::new(seed_from_env(23));
+        let memtable = Memtable::new(config, &Pool::new(0));
+        assert_eq!(seqs_together(&memtable, &[b"a", b"b"], MAX_SEQ), [None, None]);
+        fill(&memtable, &mut rng, some(3000));
+        let keys: Vec<Vec<u8>> = (0..some(100)).map(|_| random_key(&mut rng)).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        for seq in [1, some(1500), MAX_SEQ] {
+            for count in [0, 1, 5, keys.len()] {
+                let together = seqs_together(&memtable, &keys[..count], seq);
+                let one_by_one = keys[..count].iter().map(|key| memtable.get_pinned(key, seq));
+                let one_by_one: Vec<_> = one_by_one.map(|found| found.map(|it| it.0)).collect();
+                assert_eq!(together, one_by_one, "at {seq}");
+            }
+        }
+        // Keys with a common prefix, which splits leaves under the lookups.
+        let key = |number: u64| format!("counter:{:012}", number * 7919 % 100_003).into_bytes();
+        let count = some(500);
+        (0..count).for_each(|at| memtable.insert(&key(at), 10_000 + at, EntryKind::Value, b""));
+        let keys: Vec<Vec<u8>> = (0..count).map(key).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let expected: Vec<_> = (0..count).map(|at| Some(10_000 + at)).collect();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for at in count..3 * count {
+                    memtable.insert(&key(at), 10_000 + at, EntryKind::Value, b"");
+                }
+            });
+            for _ in 0..3 {
+                assert_eq!(seqs_together(&memtable, &keys, 10_000 + count - 1), expected);
+            }
+        });
     }
 
     /// Entries that are inserted in groups, by one thread and by four concurrently.
@@ -601,6 +651,7 @@ conformance! {
     cursors_walk_both_ways_and_seek
     versions_that_arrive_out_of_order_are_found
     groups_are_there_as_if_they_came_one_by_one
+    keys_are_found_together_as_one_by_one
     an_empty_memtable_has_nothing
     pinned_values_outlive_their_memtable
     ascending_keys_and_all_heights_are_found

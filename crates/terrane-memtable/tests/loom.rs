@@ -169,6 +169,15 @@ fn read_by_gets(memtable: &Arc<Memtable>, before: &[&str], added: &[&str]) {
     assert!(before.iter().all(|key| get(memtable, key, MAX_SEQ).is_some()));
 }
 
+fn read_together(memtable: &Arc<Memtable>, before: &[&str], added: &[&str]) {
+    let keys: Vec<&[u8]> = added.iter().chain(before).map(|key| key.as_bytes()).collect();
+    let mut found = vec![false; keys.len()];
+    memtable.look_up_all_held(&keys, MAX_SEQ, |at, lookup| {
+        found[at] = matches!(lookup, Lookup::Found(..));
+    });
+    assert!(found[added.len()..].iter().all(|is_found| *is_found));
+}
+
 fn read_by_scan(memtable: &Arc<Memtable>, before: &[&str], _added: &[&str]) {
     assert_scan(&scan(memtable), before);
 }
@@ -244,6 +253,13 @@ fn b_tree_insert_and_get() {
     writer_and_reader(B_TREE, &["a", "c"], &["b"], read_by_gets);
     writer_and_reader(B_TREE, &["b", "d", "f"], &["c"], read_by_gets);
     writer_and_reader(B_TREE, &["b", "d", "f"], &["g"], read_by_gets);
+}
+
+#[test]
+fn b_tree_insert_and_get_together() {
+    writer_and_reader(B_TREE, &["a", "c"], &["b"], read_together);
+    writer_and_reader(B_TREE, &["b", "d", "f"], &["c"], read_together);
+    writer_and_reader(B_TREE, &["b", "d", "f"], &["g"], read_together);
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod pinned;
 use std::cmp::Ordering::{Greater, Less};
 use std::marker::PhantomData;
 use std::mem::offset_of;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 
 use crate::arena::Arena;
@@ -172,6 +173,23 @@ impl<'a> TreeNodeRef<'a> {
             offset_of!(TreeNode, entries) / LINE_BYTES + 1..=size_of::<TreeNode>() / LINE_BYTES
         {
             prefetch(node.wrapping_add(line * LINE_BYTES));
+        }
+    }
+
+    /// Returns which entries have this head.
+    #[inline]
+    pub(super) fn equal_heads(self, head: u64) -> Range<usize> {
+        let start = self.lower_bound(head);
+        let is_any = start < self.len() && self.head(start) == head;
+        start..if is_any { self.upper_bound(head).max(start) } else { start }
+    }
+
+    /// Prefetches the entry at an index, if there is one.
+    #[inline]
+    pub(super) fn prefetch_at(self, index: usize) {
+        // The entry may have changed since; it is only a hint.
+        if let Some(entry) = self.node().entries.get(index) {
+            prefetch(entry.load(Ordering::Relaxed).cast());
         }
     }
 
@@ -325,14 +343,18 @@ impl<'a> TreeNodeRef<'a> {
             && self.entry(index).is_some_and(|entry| entry.compare(target.key, target.seq).is_eq())
     }
 
+    /// Returns whether there is an entry at an index that is before the target.
+    #[inline]
+    pub(super) fn is_before(self, index: usize, target: &SearchTarget<'_>) -> bool {
+        let entry = self.entry(index);
+        entry.is_some_and(|entry| entry.compare(target.key, target.seq) == Less)
+    }
+
     /// Returns the number of entries before the target.
     #[inline]
     pub(super) fn count_before(self, target: &SearchTarget<'_>) -> usize {
         let mut from = self.lower_bound(target.head);
-        let is_before = |at| {
-            let entry = self.entry(at);
-            entry.is_some_and(|entry| entry.compare(target.key, target.seq) == Less)
-        };
+        let is_before = |at| self.is_before(at, target);
         // Entries decide among equal heads. Mostly there is one, or the target is its newest version; but
         // keys with a long common prefix fill a node with equal heads.
         if from < self.len() && self.head(from) == target.head && is_before(from) {

@@ -82,9 +82,17 @@ impl BTree {
     /// Returns the first entry at or after `(key, seq)`.
     pub(super) fn first_at_or_after(&self, key: &[u8], seq: SeqNo) -> Option<LeafEntry<'_>> {
         let target = self.target(key, seq);
-        let mut leaf = self.descend(&target, 0);
+        self.first_from(self.descend(&target, 0), &target)
+    }
+
+    /// Returns the first entry at or after the target, from a leaf that is not to the right of it.
+    pub(super) fn first_from<'a>(
+        &'a self,
+        mut leaf: TreeNodeRef<'a>,
+        target: &SearchTarget<'_>,
+    ) -> Option<LeafEntry<'a>> {
         loop {
-            match self.seek_in(leaf, &target) {
+            match self.seek_in(leaf, target) {
                 Ok(SearchStep::At(slot)) => return Some(slot),
                 Ok(SearchStep::Continue(right)) => leaf = right,
                 Ok(SearchStep::End) => return None,

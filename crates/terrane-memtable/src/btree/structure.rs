@@ -6,7 +6,8 @@ use super::position::BTreePosition;
 use crate::entry::{Entry, SeqNo};
 use crate::key_span::KeySpan;
 use crate::readers::ReaderView;
-use crate::structure::{InsertOutcome, Structure};
+use crate::skiplist::Pin;
+use crate::structure::{Found, InsertOutcome, Structure};
 
 impl Structure for BTree {
     type Position = BTreePosition;
@@ -27,6 +28,12 @@ impl Structure for BTree {
     fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         let found = self.first_at_or_after(key, seq)?;
         (found.record.key() == key).then(|| found.record.entry())
+    }
+
+    fn get_all<'a>(&'a self, keys: &[&[u8]], seq: SeqNo, found: &mut dyn FnMut(usize, Found<'a>)) {
+        self.get_groups(keys, seq, |at, entry| {
+            found(at, Ok(entry.map(|entry| (entry, Pin::NONE))));
+        });
     }
 
     fn key_span(&self) -> Option<KeySpan> {

@@ -175,11 +175,17 @@ impl Reader {
         at: ReadAt,
     ) -> MemoryAnswer {
         let answer = search_memtables(state, key, at);
-        if state.usage.lookup(matches!(answer, MemoryAnswer::Decided(_))) {
+        self.count_in_memtables(state, matches!(answer, MemoryAnswer::Decided(_)));
+        answer
+    }
+
+    /// Counts a lookup in memtables, and whether they decided it.
+    #[inline]
+    pub(super) fn count_in_memtables(&self, state: &TreeState, is_decided: bool) {
+        if state.usage.lookup(is_decided) {
             // A thread checks whether the kind of the memtable suits the operations.
             self.context.signals.wake();
         }
-        answer
     }
 
     fn find_in_tables(
@@ -240,7 +246,7 @@ impl Reader {
 }
 
 #[cold]
-fn overwritten() -> Error {
+pub(super) fn overwritten() -> Error {
     Error::internal("a version of a held snapshot was overwritten")
 }
 

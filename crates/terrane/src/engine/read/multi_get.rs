@@ -6,11 +6,13 @@
 
 use std::sync::Arc;
 
-use super::lookup::{MemoryAnswer, ReadAt, ValueWithEnd, newest_deletion, value_of};
+use terrane_memtable::Lookup;
+
+use super::lookup::{ValueWithEnd, newest_deletion, overwritten, value_of};
 use super::{AsOf, Reader};
 use crate::buffer::BlockRef;
 use crate::engine::tree::{Tree, TreeState};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expiry::ReadTime;
 use crate::stats::{Counter, Sample, Timed};
 use crate::table::{FoundVersion, Table, filter_hash};
@@ -81,21 +83,14 @@ impl Reader {
         let time = self.time(at);
         let mut answers = vec![None; keys.len()];
         for (chunk, answers) in keys.chunks(KEYS_AT_ONCE).zip(answers.chunks_mut(KEYS_AT_ONCE)) {
+            let keys: Vec<&[u8]> = chunk.iter().map(AsRef::as_ref).collect();
+            let found = find_in_memtables(&state, &keys, seq)?;
             let mut pending = Vec::with_capacity(chunk.len());
-            for (at, key) in chunk.iter().enumerate() {
-                let key = key.as_ref();
-                match self.find_in_memtables(&state, key, ReadAt::Held(seq)) {
-                    MemoryAnswer::Decided(found) => {
-                        answers[at] = self.answer((tree, &state), key, found, &time)?;
-                    }
-                    MemoryAnswer::Undecided => {
-                        pending.push(PendingKey { key, at, hash: filter_hash(key) });
-                    }
-                    MemoryAnswer::Overwritten => {
-                        return Err(Error::internal(
-                            "a version of a held snapshot was overwritten",
-                        ));
-                    }
+            for (at, (key, found)) in keys.into_iter().zip(found).enumerate() {
+                self.count_in_memtables(&state, found.is_some());
+                match found {
+                    Some(found) => answers[at] = self.answer((tree, &state), key, found, &time)?,
+                    None => pending.push(PendingKey { key, at, hash: filter_hash(key) }),
                 }
             }
             for run in state.version.runs() {
@@ -182,6 +177,44 @@ impl Reader {
         pending.retain(|_| !decided.next().unwrap_or(false));
         Ok(())
     }
+}
+
+/// Returns the newest version of each key as of `seq`, which is held, in the memtables: `None` if they do not decide
+/// the key, and `Some(None)` if it is deleted.
+fn find_in_memtables(
+    state: &TreeState,
+    keys: &[&[u8]],
+    seq: SeqNo,
+) -> Result<Vec<Option<Option<FoundVersion>>>> {
+    let mut found: Vec<Option<Option<FoundVersion>>> = Vec::new();
+    found.resize_with(keys.len(), || None);
+    // The keys that newer memtables do not decide, and their indexes.
+    let (mut left, mut indexes) = (keys.to_vec(), (0..keys.len()).collect::<Vec<usize>>());
+    let mut is_overwritten = false;
+    for memtable in state.memtables() {
+        let tombstones = memtable.range_tombstones();
+        memtable.look_up_all_held(&left, seq, |at, looked_up| {
+            let deleted = tombstones.newest_covering(left[at], seq).unwrap_or(0);
+            found[indexes[at]] = match looked_up {
+                Lookup::Found(found, kind, value) => {
+                    let version = FoundVersion { seq: found, kind, value: Value::pinned(value) };
+                    Some((found > deleted).then_some(version))
+                }
+                Lookup::Absent => (deleted > 0).then_some(None),
+                Lookup::Overwritten => {
+                    is_overwritten = true;
+                    None
+                }
+            };
+        });
+        indexes.retain(|index| found[*index].is_none());
+        if indexes.is_empty() {
+            break;
+        }
+        left.clear();
+        left.extend(indexes.iter().map(|index| keys[*index]));
+    }
+    if is_overwritten { Err(overwritten()) } else { Ok(found) }
 }
 
 /// Reads the blocks that are not in memory, several at the same time. Errors are left to the lookups,
