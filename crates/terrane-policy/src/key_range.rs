@@ -70,14 +70,20 @@ impl KeyRange {
             (Some(a), Some(b)) => Some(a.max(b).clone()),
             _ => None,
         };
-        KeyRange { start: self.start.clone().min(other.start.clone()), end }
+        KeyRange { start: (&self.start).min(&other.start).clone(), end }
     }
 
     /// Returns the smallest range that covers all of `ranges`; `None` if `ranges` is empty.
     pub fn hull_of<'a>(ranges: impl IntoIterator<Item = &'a KeyRange>) -> Option<KeyRange> {
-        ranges.into_iter().fold(None, |hull, range| {
-            Some(hull.map_or_else(|| range.clone(), |hull: KeyRange| hull.hull(range)))
-        })
+        let mut ranges = ranges.into_iter();
+        let first = ranges.next()?;
+        // Compactions have thousands of tables; only the bounds of the result are copied.
+        let (mut start, mut end) = (&first.start, first.end.as_ref());
+        for range in ranges {
+            start = start.min(&range.start);
+            end = end.zip(range.end.as_ref()).map(|(a, b)| a.max(b));
+        }
+        Some(KeyRange { start: start.clone(), end: end.cloned() })
     }
 }
 
