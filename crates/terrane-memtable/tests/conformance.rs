@@ -131,9 +131,9 @@ mod checks {
     pub(super) fn gets_find_the_newest_version_not_above_a_seq(config: Config) {
         let mut rng = Rng::new(seed_from_env(11));
         let memtable = Memtable::new(config, &Pool::new(0));
-        let oracle = fill(&memtable, &mut rng, some(3000));
-        for _ in 0..some(5000) {
-            let (key, seq) = (random_key(&mut rng), rng.below(some(3100)));
+        let oracle = fill(&memtable, &mut rng, some(2000));
+        for _ in 0..some(3000) {
+            let (key, seq) = (random_key(&mut rng), rng.below(some(2100)));
             let mut versions =
                 oracle.range((key.clone(), Reverse(seq))..=(key.clone(), Reverse(0)));
             let expected =
@@ -349,7 +349,7 @@ mod checks {
                 move || {
                     let mut rng = Rng::new(seed + thread);
                     let mut oracle = Oracle::new();
-                    for step in 0..some(3000) {
+                    for step in 0..some(1500) {
                         let seq = next_seq.fetch_add(1, Ordering::Relaxed);
                         // Some keys belong to this thread, some are shared by all threads, some
                         // ascend.
@@ -488,7 +488,7 @@ mod checks {
         let mut rng = Rng::new(seed_from_env(16));
         let memtable = Memtable::new(config, &Pool::new(0));
         let oracle = fill(&memtable, &mut rng, some(1000));
-        for _ in 0..some(1500) {
+        for _ in 0..some(500) {
             let (one, other) = (random_key(&mut rng), random_key(&mut rng));
             let (first, end) = if one < other { (one, other) } else { (other, one) };
             let mut cursor = memtable.cursor();

@@ -449,7 +449,7 @@ impl History {
     }
 
     fn write(&self, mut rng: Rng) {
-        for _ in 0..if cfg!(miri) { 12 } else { 4000 } {
+        for _ in 0..if cfg!(miri) { 12 } else { 1500 } {
             let key = rng.below(KEYS);
             let seq = self.put(&key_of(key), &mut rng);
             self.acknowledged[key as usize].fetch_max(seq, Ordering::SeqCst);

@@ -158,7 +158,9 @@ fn an_interrupted_backup_leaves_nothing_beside_the_database() {
     done(&["load", &db, "-"], &lines);
     let slow = ["backup", "create", &db, &repository, "--rate", "10KB/s"];
     let mut child = Talk::with(&slow, dir.path());
-    while !dir.path().join("repository/objects").exists() {
+    // A file that is copied is in `tmp` until it is complete.
+    let tmp = dir.path().join("repository/tmp");
+    while std::fs::read_dir(&tmp).map_or(0, Iterator::count) == 0 {
         std::thread::sleep(std::time::Duration::from_millis(5));
         assert!(child.child.try_wait().unwrap().is_none());
     }

@@ -321,7 +321,7 @@ fn no_tree_waits_for_more_merges_of_others_than_the_bound() {
         let scheduler: Scheduler = scheduler.parse().unwrap();
         let mut rng = terrane_testkit::Rng::new(terrane_testkit::seed_from_env(17));
         let mut longest = 0;
-        for _ in 0..40 {
+        for _ in 0..20 {
             let count = rng.between(1, 6) as usize;
             let mut trees = Trees {
                 scheduler,

@@ -58,7 +58,7 @@ fn no_keyspace_waits_for_more_jobs_of_others_than_the_bound() {
         // For each keyspace, the jobs of others that ended since it has needed a merge or a flush.
         let mut waited = [[0usize; 2]; 3];
         let mut done = [[0usize; 2]; 3];
-        for _ in 0..1500 {
+        for _ in 0..500 {
             for (space, puts) in spaces.iter().zip([60, 12, 3]) {
                 // Writers that stop do work, so this keyspace is left alone then.
                 let stalls = |space: &Keyspace| {

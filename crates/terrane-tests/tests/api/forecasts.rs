@@ -14,7 +14,7 @@ use terrane_testkit::{Rng, seed_from_env};
 use crate::support::{DIR, in_memory, tiny};
 
 /// The number of design changes per test.
-const CHANGES: usize = 60;
+const CHANGES: usize = 25;
 /// The largest share of a table of 4 KiB that is filter, index and footer.
 const NOT_READ: f64 = 0.16;
 

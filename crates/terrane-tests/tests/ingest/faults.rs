@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation, Storage};
 use terrane::{Background, Db, Durability, ErrorKind, Options};
-use terrane_testkit::print_counts;
+use terrane_testkit::{print_counts, seed_from_env};
 
 const DIR: &str = "db";
 
@@ -126,7 +126,8 @@ fn an_ingest_that_fails_changes_nothing() {
     for values in ["", "; values=apart(64)"] {
         for (operation, path) in kinds {
             for is_permanent in [false, true] {
-                for after in 0.. {
+                // Every other operation; the seed says which.
+                for after in (seed_from_env(0) % 2..).step_by(2) {
                     let fault = Fault {
                         operation: Some(operation),
                         path_contains: path.into(),
@@ -143,5 +144,5 @@ fn an_ingest_that_fails_changes_nothing() {
         }
     }
     print_counts(&[("faults", faults)]);
-    assert!(faults > 300, "{faults}");
+    assert!(faults > 150, "{faults}");
 }

@@ -215,11 +215,11 @@ pub(super) fn document(all: &[SeveralComparison]) -> String {
 mod tests {
     use super::*;
 
-    /// The busy tree has nine tenths of the writes. The schedulers serve both trees of the engine as often as
-    /// those of the simulator.
+    /// The busy tree has nine tenths of the writes. The fair scheduler serves both trees of the engine as often as
+    /// those of the simulator. `terrane simulate validate` compares all schedulers.
     #[test]
     fn trees_of_engine_and_simulator_get_equal_service() {
-        for case in cases().into_iter().skip(4).take(3) {
+        for case in cases().into_iter().skip(5).take(1) {
             let compared = SeveralComparison::of(case, 1).unwrap();
             let cells = compared.cells().join(" | ");
             assert!(compared.agrees(), "{cells}");
