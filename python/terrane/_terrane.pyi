@@ -41,7 +41,7 @@ class Value:
 
 @final
 class Design:
-    """How a tree is organised, as a value.
+    """How a tree is organised, as a value. It is equal to designs with the same parameters, but not to text.
 
     >>> import terrane
     >>> design = terrane.Design("tiering T=4; filter=5")

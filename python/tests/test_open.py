@@ -27,7 +27,7 @@ def test_modes_say_what_may_exist(path: pathlib.Path) -> None:
         with pytest.raises(terrane.ReadOnlyError):
             db[b"a"] = b"2"
     with terrane.open(path, "n", design="tiering") as db:
-        assert list(db) == [] and db.keyspaces() == ["default"] and db.design == "tiering"
+        assert list(db) == [] and db.keyspaces() == ["default"] and db.design == terrane.Design("tiering")
         with pytest.raises(terrane.LockedError):
             terrane.destroy(path)
     terrane.destroy(path)
@@ -52,13 +52,13 @@ def test_options_are_those_of_the_engine(path: pathlib.Path) -> None:
 def test_a_design_is_kept_unless_a_change_is_asked_for(path: pathlib.Path) -> None:
     terrane.open(path, design="tiering T=4").close()
     with terrane.open(path) as db:
-        assert db.design == "tiering T=4"
+        assert db.design == terrane.Design("tiering T=4")
     with pytest.raises(terrane.InvalidError, match="T"):
         terrane.open(path, design="tiering T=5")
     with terrane.open(path, design="tiering T=5", change_design=True) as db:
         assert db.design == terrane.Design("tiering T=5")
     with terrane.open(path, if_new={"design": "leveling", "durability": "none"}) as db:
-        assert db.design == "tiering T=5" and db.durability == "process"
+        assert db.design == terrane.Design("tiering T=5") and db.durability == "process"
 
 
 def test_close_twice_and_use_after_close(db: terrane.Database) -> None:
