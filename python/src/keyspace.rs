@@ -17,6 +17,7 @@ use crate::design::DesignArgument;
 use crate::engine::{Engine, transaction_options};
 use crate::errors;
 use crate::forks::OfProcess;
+use crate::pair::pair_of;
 use crate::scan::{Entries, Part, Source};
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
@@ -239,9 +240,9 @@ impl Keyspace {
         let keyspace = self.handle()?;
         let options = write_options(durability, None)?;
         let mut batch = WriteBatch::new();
-        for pair in pairs.try_iter()? {
+        for (number, pair) in pairs.try_iter()?.enumerate() {
             let pair = pair?;
-            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+            let (key, value) = pair_of(&pair, number)?;
             batch.put_in(keyspace, key.extract::<Bytes<'_>>()?, value.extract::<Bytes<'_>>()?);
         }
         let db = self.engine.get().db()?;
@@ -251,9 +252,9 @@ impl Keyspace {
     /// Adds pairs in ascending order as tables.
     fn _ingest(&self, py: Python<'_>, pairs: &Bound<'_, PyAny>) -> PyResult<u64> {
         let mut ingest = self.handle()?.begin_ingest().map_err(errors::from_engine)?;
-        for pair in pairs.try_iter()? {
+        for (number, pair) in pairs.try_iter()?.enumerate() {
             let pair = pair?;
-            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+            let (key, value) = pair_of(&pair, number)?;
             let (key, value) = (key.extract::<Bytes<'_>>()?, value.extract::<Bytes<'_>>()?);
             ingest.put(key, value).map_err(errors::from_engine)?;
         }

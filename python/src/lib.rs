@@ -8,6 +8,7 @@
 //! | `errors` | exceptions by kind of error |
 //! | `forks` | handles that refuse to work in a forked process |
 //! | `convert` | bytes, ranges, durations and designs as arguments |
+//! | `pair` | pairs of a key and a value as arguments |
 //! | `value` | a value as a buffer, without a copy |
 //! | `design` | designs |
 //! | `scan` | iterators that read in chunks |
@@ -29,6 +30,7 @@ mod engine;
 mod errors;
 mod forks;
 mod keyspace;
+mod pair;
 mod scan;
 mod simulate;
 mod snapshot;

@@ -80,7 +80,7 @@ class Keyspace(Reads, _terrane.Keyspace):
         self.put_many(pairs, durability=durability)
 
     def put_many(self, pairs: Pairs, *, durability: str | None = None) -> None:
-        """Writes all pairs of a mapping or an iterable as one atomic batch."""
+        """Writes all pairs of a mapping or an iterable, such as tuples or lists of two, as one atomic batch."""
         self._put_pairs(_items(pairs), durability=durability)
 
     def ingest(self, pairs: Pairs) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -161,3 +162,27 @@ def test_all_operators_of_the_documentation_exist(db: terrane.Database) -> None:
     for number in (1, 41):
         numbers.merge(b"n", number.to_bytes(8, "little", signed=True))
     assert int.from_bytes(numbers[b"n"], "little", signed=True) == 42
+
+
+def test_pairs_are_any_iterables_of_two_objects(db: terrane.Database) -> None:
+    pairs: list[Any] = [[b"a", b"1"], (b"b", b"2"), iter((b"c", b"3")), dict.fromkeys((b"d", b"4"))]
+    db.put_many(pairs)
+    db.update([[b"e", b"5"]])
+    db.prefixed_db(b"f").update([[b"", b"6"]])
+    with db.transaction() as tx:
+        tx.update([[b"g", b"7"]])
+    assert list(db.items()) == [(bytes([97 + number]), b"%d" % (number + 1)) for number in range(7)]
+    db.clear()
+    assert db.ingest([[b"a", b"1"], [b"b", b"2"]]) == 2
+    wrong: list[tuple[Any, type[Exception], str]] = [
+        (7, TypeError, "element 1 is not a pair of a key and a value, but int"),
+        ([b"a"], ValueError, "element 1 .* less than two objects"),
+        ((b"a", b"b", b"c"), ValueError, "element 1 .* more than two objects"),
+        ("ab", TypeError, "not str"),
+        (b"ab", TypeError, "not int"),
+    ]
+    for element, error, message in wrong:
+        for write in (db.put_many, db.ingest):
+            with pytest.raises(error, match=message):
+                write([(b"c", b"3"), element])
+    assert dict(db.items()) == {b"a": b"1", b"b": b"2"}
