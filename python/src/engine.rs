@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use terrane::{Db, Isolation, OpenMode, Options, TransactionOptions};
+use terrane::{Db, Isolation, Maintenance, OpenMode, Options, TransactionOptions};
 
 use crate::changes::Changes;
 use crate::convert;
 use crate::design::DesignArgument;
 use crate::errors;
 use crate::forks::OfProcess;
+use crate::interrupt;
 use crate::view;
 
 /// An open database.
@@ -143,12 +144,12 @@ impl Engine {
 
     fn wait_for_compactions(&self, py: Python<'_>) -> PyResult<()> {
         let db = self.db()?;
-        py.detach(|| db.wait_for_compactions()).map_err(errors::from_engine)
+        interrupt::run(py, db, Maintenance::wait_for_compactions)
     }
 
     fn checkpoint(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let db = self.db()?;
-        py.detach(|| db.checkpoint(&path)).map_err(errors::from_engine)
+        interrupt::run(py, db, |maintenance| maintenance.checkpoint(&path))
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `errors` | exceptions by kind of error |
 //! | `forks` | handles that refuse to work in a forked process |
+//! | `interrupt` | maintenance that Ctrl-C ends |
 //! | `convert` | bytes, ranges, durations and designs as arguments |
 //! | `pair` | pairs of a key and a value as arguments |
 //! | `value` | a value as a buffer, without a copy |
@@ -29,6 +30,7 @@ mod design;
 mod engine;
 mod errors;
 mod forks;
+mod interrupt;
 mod keyspace;
 mod pair;
 mod scan;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pathlib
+import signal
 import sys
 import threading
 import time
@@ -67,6 +68,48 @@ def test_other_threads_run_while_the_database_works(db: terrane.Database) -> Non
         time.sleep(0.001)
     thread.join()
     assert ticks > 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends a process on Windows")
+def test_control_c_ends_a_compaction_that_would_last_long(db: terrane.Database) -> None:
+    for _ in range(2):
+        db.put_many((b"%07d" % number, os.urandom(100)) for number in range(60_000))
+        db.flush()
+    # Half a minute for the compaction.
+    db.io_budget = "400KB/s"
+    for call in (db.compact, db.wait_for_compactions):
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        begun = time.monotonic()
+        timer.start()
+        if call == db.wait_for_compactions:
+            # A compaction that the wait has to wait for.
+            db.design = "leveling T=2"
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        timer.join()
+        assert time.monotonic() - begun < 10
+    db.io_budget = "none"
+    db.compact()
+    assert db.tree().runs == 1 and db.count() == 60_000
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends a process on Windows")
+def test_a_handler_of_signals_runs_during_a_compaction_without_ending_it(db: terrane.Database) -> None:
+    handled: list[float] = []
+    previous = signal.signal(signal.SIGINT, lambda *_: handled.append(time.monotonic()))
+    try:
+        for _ in range(2):
+            db.put_many((b"%05d" % number, os.urandom(100)) for number in range(10_000))
+            db.flush()
+        db.io_budget = "1MB/s"
+        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        db.compact()
+        ended = time.monotonic()
+        timer.join()
+        assert db.tree().runs == 1 and handled and handled[0] < ended
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def test_closing_while_threads_read_raises_in_them(db: terrane.Database) -> None:

@@ -7,6 +7,7 @@ use super::Keyspace;
 use crate::convert::{Bytes, bounds, seconds, write_options};
 use crate::design::{Design, DesignArgument};
 use crate::errors;
+use crate::interrupt;
 use crate::view;
 
 #[pymethods]
@@ -47,7 +48,8 @@ impl Keyspace {
     ) -> PyResult<()> {
         let keyspace = self.handle()?;
         let range = bounds(start, stop, prefix);
-        py.detach(|| keyspace.compact_range(range)).map_err(errors::from_engine)
+        let db = self.engine.get().db()?;
+        interrupt::run(py, db, |maintenance| maintenance.compact_range(keyspace, range))
     }
 
     fn _flush(&self, py: Python<'_>) -> PyResult<()> {
