@@ -71,7 +71,7 @@ impl Store<'_> {
         let mut type_change = None;
         batch.clear();
         for Put { key, value, end, hash } in puts {
-            self.locks.touch(&mut self.held, db, key);
+            self.locks.touch(db, key);
             let mut changes = Changes::Batch(batch);
             if let (Some(header), Some(hashes)) = (hash, hashes) {
                 type_change.get_or_insert_with(|| databases.type_changes.begin());

@@ -9,7 +9,8 @@
 //! 3. No event loop waits for a thread that keeps its locks for long, because it takes locks with the functions
 //!    that fail then.
 //! 4. A client that watches a key is notified by every command that changes it, because the watch is
-//!    registered under the same lock.
+//!    registered under the same lock. The tables of watches have locks of their own, which are taken last and
+//!    never kept for long, so that the end of a watch waits for no command.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -22,7 +23,7 @@ const SHARDS: usize = 1024;
 /// The locks of all keys.
 #[derive(Debug)]
 pub(crate) struct KeyLocks {
-    shards: Box<[Mutex<Watches>]>,
+    shards: Box<[Shard]>,
     hasher: RandomState,
     /// The number of watches. If it is 0, writers search no table of watches.
     watches: AtomicUsize,
@@ -40,9 +41,23 @@ impl Drop for LongHolder<'_> {
     }
 }
 
-/// The clients that watch the keys of a shard, by database and key.
+/// The keys with the same hash.
 #[derive(Debug, Default)]
-struct Watches(HashMap<WatchedKey, Vec<Arc<AtomicBool>>>);
+struct Shard {
+    /// The lock of the keys.
+    keys: Mutex<()>,
+    watches: Mutex<Watches>,
+}
+
+impl Shard {
+    fn watches(&self) -> MutexGuard<'_, Watches> {
+        // A panic leaves the table whole.
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The clients that watch the keys of a shard, by database and key.
+type Watches = HashMap<WatchedKey, Vec<Arc<AtomicBool>>>;
 
 /// A database and a key.
 type WatchedKey = (usize, Box<[u8]>);
@@ -55,9 +70,11 @@ pub(crate) struct Held<'a>(Shards<'a>);
 enum Shards<'a> {
     #[default]
     None,
-    One(MutexGuard<'a, Watches>),
+    One {
+        _locked: MutexGuard<'a, ()>,
+    },
     /// In the order of the shards.
-    Many(Vec<(usize, MutexGuard<'a, Watches>)>),
+    Many(Vec<MutexGuard<'a, ()>>),
 }
 
 impl Held<'_> {
@@ -70,7 +87,7 @@ impl Held<'_> {
     pub(crate) fn are_distinct(&self, keys: usize) -> bool {
         match &self.0 {
             Shards::None => keys == 0,
-            Shards::One(_) => keys <= 1,
+            Shards::One { .. } => keys <= 1,
             Shards::Many(shards) => shards.len() == keys,
         }
     }
@@ -79,7 +96,7 @@ impl Held<'_> {
 impl KeyLocks {
     pub(crate) fn new() -> Self {
         Self {
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            shards: (0..SHARDS).map(|_| Shard::default()).collect(),
             hasher: RandomState::new(),
             watches: AtomicUsize::new(0),
             long: AtomicUsize::new(0),
@@ -96,15 +113,18 @@ impl KeyLocks {
         self.hasher.hash_one(key) as usize % SHARDS
     }
 
-    fn lock(&self, shard: usize) -> MutexGuard<'_, Watches> {
-        // A panic leaves the table of watches whole.
-        self.shards[shard % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self, shard: usize) -> MutexGuard<'_, ()> {
+        self.shards[shard % SHARDS].keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watches_of(&self, key: &[u8]) -> MutexGuard<'_, Watches> {
+        self.shards[self.shard(key)].watches()
     }
 
     /// Locks a shard; fails if it may be locked for long.
-    fn try_lock(&self, shard: usize) -> Option<MutexGuard<'_, Watches>> {
-        match self.shards[shard % SHARDS].try_lock() {
-            Ok(watches) => Some(watches),
+    fn try_lock(&self, shard: usize) -> Option<MutexGuard<'_, ()>> {
+        match self.shards[shard % SHARDS].keys.try_lock() {
+            Ok(locked) => Some(locked),
             Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
             Err(TryLockError::WouldBlock) if self.long.load(Ordering::SeqCst) > 0 => None,
             Err(TryLockError::WouldBlock) => Some(self.lock(shard)),
@@ -113,19 +133,19 @@ impl KeyLocks {
 
     /// Locks one key.
     pub(crate) fn hold(&self, key: &[u8]) -> Held<'_> {
-        Held(Shards::One(self.lock(self.shard(key))))
+        Held(Shards::One { _locked: self.lock(self.shard(key)) })
     }
 
     /// Locks one key; fails if it may be locked for long.
     #[inline]
     pub(crate) fn try_hold(&self, key: &[u8]) -> Option<Held<'_>> {
-        Some(Held(Shards::One(self.try_lock(self.shard(key))?)))
+        Some(Held(Shards::One { _locked: self.try_lock(self.shard(key))? }))
     }
 
     /// Locks several keys.
     pub(crate) fn hold_all<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Held<'_> {
         let shards = self.shards_of(keys);
-        Held(Shards::Many(shards.into_iter().map(|shard| (shard, self.lock(shard))).collect()))
+        Held(Shards::Many(shards.into_iter().map(|shard| self.lock(shard)).collect()))
     }
 
     /// Locks several keys; fails if one of them may be locked for long.
@@ -134,7 +154,7 @@ impl KeyLocks {
         keys: impl Iterator<Item = &'k [u8]>,
     ) -> Option<Held<'_>> {
         let shards = self.shards_of(keys).into_iter();
-        let shards: Option<_> = shards.map(|shard| Some((shard, self.try_lock(shard)?))).collect();
+        let shards: Option<_> = shards.map(|shard| self.try_lock(shard)).collect();
         Some(Held(Shards::Many(shards?)))
     }
 
@@ -148,53 +168,44 @@ impl KeyLocks {
 
     /// Locks every key.
     pub(crate) fn hold_everything(&self) -> Held<'_> {
-        Held(Shards::Many((0..SHARDS).map(|shard| (shard, self.lock(shard))).collect()))
+        Held(Shards::Many((0..SHARDS).map(|shard| self.lock(shard)).collect()))
     }
 
     /// Locks every key; fails if one of them may be locked for long.
     pub(crate) fn try_hold_everything(&self) -> Option<Held<'_>> {
-        let shards: Option<_> =
-            (0..SHARDS).map(|shard| Some((shard, self.try_lock(shard)?))).collect();
+        let shards: Option<_> = (0..SHARDS).map(|shard| self.try_lock(shard)).collect();
         Some(Held(Shards::Many(shards?)))
     }
 
     /// Notifies the clients that watch a key, whose lock the caller holds.
     #[inline]
-    pub(crate) fn touch(&self, held: &mut Held<'_>, db: usize, key: &[u8]) {
+    pub(crate) fn touch(&self, db: usize, key: &[u8]) {
         if self.watches.load(Ordering::Relaxed) > 0 {
-            self.notify(held, db, key);
+            self.notify(db, key);
         }
     }
 
     #[cold]
-    fn notify(&self, held: &mut Held<'_>, db: usize, key: &[u8]) {
-        let watches = match &mut held.0 {
-            Shards::None => return,
-            Shards::One(watches) => Some(watches),
-            Shards::Many(shards) => {
-                let shard = self.shard(key);
-                let at = shards.binary_search_by_key(&shard, |(shard, _)| *shard);
-                at.ok().and_then(|at| shards.get_mut(at)).map(|(_, watches)| watches)
-            }
-        };
-        let flags = watches.and_then(|watches| watches.0.get(&(db, Box::from(key))));
+    fn notify(&self, db: usize, key: &[u8]) {
+        let watches = self.watches_of(key);
+        let flags = watches.get(&(db, Box::from(key)));
         flags.into_iter().flatten().for_each(|flag| flag.store(true, Ordering::SeqCst));
     }
 
-    /// Notifies the clients that watch a key of a database that `exists`. All keys are locked.
+    /// Notifies the clients that watch a key of a database that `exists`. The caller holds all locks.
     pub(crate) fn touch_database<E>(
         &self,
-        held: &Held<'_>,
         db: usize,
         exists: impl Fn(&[u8]) -> Result<bool, E>,
     ) -> Result<(), E> {
         if self.watches.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
-        let Shards::Many(shards) = &held.0 else { return Ok(()) };
-        for ((of, key), flags) in shards.iter().flat_map(|(_, watches)| &watches.0) {
-            if *of == db && exists(key)? {
-                flags.iter().for_each(|flag| flag.store(true, Ordering::SeqCst));
+        for shard in &self.shards {
+            for ((of, key), flags) in &*shard.watches() {
+                if *of == db && exists(key)? {
+                    flags.iter().for_each(|flag| flag.store(true, Ordering::SeqCst));
+                }
             }
         }
         Ok(())
@@ -209,23 +220,24 @@ impl KeyLocks {
         flag: &Arc<AtomicBool>,
         first: impl FnOnce() -> T,
     ) -> Option<T> {
-        let mut watches = self.try_lock(self.shard(key))?;
+        let _locked = self.try_lock(self.shard(key))?;
         self.watches.fetch_add(1, Ordering::Relaxed);
-        watches.0.entry((db, Box::from(key))).or_default().push(Arc::clone(flag));
+        let id = (db, Box::from(key));
+        self.watches_of(key).entry(id).or_default().push(Arc::clone(flag));
         Some(first())
     }
 
     /// Ends a watch.
     pub(crate) fn unwatch(&self, db: usize, key: &[u8], flag: &Arc<AtomicBool>) {
-        let mut watches = self.lock(self.shard(key));
+        let mut watches = self.watches_of(key);
         let id = (db, Box::from(key));
-        if let Some(flags) = watches.0.get_mut(&id) {
+        if let Some(flags) = watches.get_mut(&id) {
             if let Some(at) = flags.iter().position(|other| Arc::ptr_eq(other, flag)) {
                 flags.swap_remove(at);
                 self.watches.fetch_sub(1, Ordering::Relaxed);
             }
             if flags.is_empty() {
-                watches.0.remove(&id);
+                watches.remove(&id);
             }
         }
     }
@@ -240,21 +252,39 @@ mod tests {
         let locks = KeyLocks::new();
         let flag = Arc::new(AtomicBool::new(false));
         locks.watch(1, b"a", &flag, || ()).unwrap();
-        locks.touch(&mut locks.hold(b"a"), 0, b"a");
-        locks.touch(&mut locks.hold(b"b"), 1, b"b");
-        let touch = |db, exists| {
-            locks.touch_database(&locks.hold_everything(), db, |_| Ok::<_, ()>(exists)).unwrap();
-        };
+        locks.touch(0, b"a");
+        locks.touch(1, b"b");
+        let touch = |db, exists| locks.touch_database(db, |_| Ok::<_, ()>(exists)).unwrap();
         touch(0, true);
         touch(1, false);
         assert!(!flag.load(Ordering::SeqCst));
-        locks.touch(&mut locks.hold_all([&b"b"[..], b"a", b"a"].into_iter()), 1, b"a");
+        locks.touch(1, b"a");
         assert!(flag.swap(false, Ordering::SeqCst));
         touch(1, true);
         assert!(flag.swap(false, Ordering::SeqCst));
         locks.unwatch(1, b"a", &flag);
-        locks.touch(&mut locks.hold(b"a"), 1, b"a");
+        locks.touch(1, b"a");
         assert!(!flag.load(Ordering::SeqCst) && locks.watches.load(Ordering::SeqCst) == 0);
+    }
+
+    #[test]
+    fn a_watch_ends_while_its_key_is_locked_for_long() {
+        let locks = KeyLocks::new();
+        let flag = Arc::new(AtomicBool::new(false));
+        locks.watch(0, b"a", &flag, || ()).unwrap();
+        let _long = locks.hold_long();
+        let held = locks.hold(b"a");
+        let (ended, end) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                locks.unwatch(0, b"a", &flag);
+                ended.send(()).unwrap();
+            });
+            let found = end.recv_timeout(std::time::Duration::from_secs(20));
+            drop(held);
+            found.unwrap();
+        });
+        assert_eq!(locks.watches.load(Ordering::SeqCst), 0);
     }
 
     #[test]

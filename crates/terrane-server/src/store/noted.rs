@@ -43,7 +43,7 @@ impl Store<'_> {
     /// Notifies the clients that watch a key, whose lock the caller holds, and notes the change if changes are noted.
     #[inline]
     pub(super) fn touch(&mut self, db: usize, key: &[u8], change: Change) {
-        self.locks.touch(&mut self.held, db, key);
+        self.locks.touch(db, key);
         if self.noted.is_some() {
             self.note(db, key, change);
         }
