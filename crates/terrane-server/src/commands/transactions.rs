@@ -164,7 +164,8 @@ fn exec_queue(call: &mut Call<'_, '_>, queue: &Queue) -> Outcome {
 }
 
 /// Locks the keys of all commands, so that what they read does not change before the commit. If a command
-/// reads keys that it does not name, these are all keys. Without a write there is nothing to conflict with.
+/// reads keys that it does not name, these are all keys. Without a write there is nothing to conflict with; some
+/// key is locked then, so that `SWAPDB`, which locks all keys, does not run between two commands.
 /// Fails if a key may be locked for long; when the server ends, the event loop waits for it.
 fn locks<'a>(call: &Call<'_, 'a>, queue: &Queue) -> Option<Held<'a>> {
     let shared = call.shared;
@@ -185,6 +186,10 @@ fn locks<'a>(call: &Call<'_, 'a>, queue: &Queue) -> Option<Held<'a>> {
     let used = commands.iter().filter(|_| writes);
     let used = used.flat_map(|(info, arguments)| info.keys.of(*arguments));
     let keys: Vec<&[u8]> = used.chain(watched).collect();
+    if keys.is_empty() {
+        let held = shared.locks.try_hold_any();
+        return held.or_else(|| shared.is_ending().then(|| shared.locks.hold(b"")));
+    }
     let held = shared.locks.try_hold_all(keys.iter().copied());
     held.or_else(|| shared.is_ending().then(|| shared.locks.hold_all(keys.into_iter())))
 }

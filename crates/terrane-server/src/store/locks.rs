@@ -142,6 +142,12 @@ impl KeyLocks {
         Some(Held(Shards::One { _locked: self.try_lock(self.shard(key))? }))
     }
 
+    /// Locks some keys, so that nobody locks every key meanwhile; fails if all may be locked for long.
+    pub(crate) fn try_hold_any(&self) -> Option<Held<'_>> {
+        let free = self.shards.iter().find_map(|shard| shard.keys.try_lock().ok());
+        free.or_else(|| self.try_lock(0)).map(|_locked| Held(Shards::One { _locked }))
+    }
+
     /// Locks several keys.
     pub(crate) fn hold_all<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Held<'_> {
         let shards = self.shards_of(keys);

@@ -148,3 +148,36 @@ fn no_write_is_lost_while_databases_are_exchanged() {
     };
     assert_eq!(value(0) + value(1), written);
 }
+
+#[test]
+fn a_transaction_sees_databases_before_or_after_an_exchange() {
+    let server = TestServer::start();
+    script(&mut server.client(), "set x 0 => OK\n select 1 => OK\n set x 1 => OK");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                let (server, is_over) = (&server, &is_over);
+                scope.spawn(move || {
+                    let mut client = server.client();
+                    let mut replies = std::collections::BTreeSet::new();
+                    while !is_over.load(Ordering::SeqCst) {
+                        client.send(b"select 0\r\nmulti\r\n");
+                        (0..20).for_each(|_| client.send(b"get x\r\n"));
+                        client.send(b"select 1\r\nget x\r\nexec\r\n");
+                        (0..24).for_each(|_| drop(client.reply()));
+                        replies.insert(client.reply());
+                    }
+                    replies
+                })
+            })
+            .collect();
+        let mut client = server.client();
+        (0..3000).for_each(|_| assert_eq!(client.run("swapdb 0 1"), "OK"));
+        is_over.store(true, Ordering::SeqCst);
+        let of = |first: &str, last: &str| format!("[{} OK {last}]", [first; 20].join(" "));
+        for reply in readers.into_iter().flat_map(|reader| reader.join().unwrap()) {
+            assert!(reply == of("0", "1") || reply == of("1", "0"), "{reply}");
+        }
+    });
+}
