@@ -349,7 +349,7 @@ impl<'a> Store<'a> {
         let dbs: Vec<usize> = dbs.collect();
         for db in &dbs {
             // As in Redis, a key that is missing does not change.
-            self.locks.touch_database(&self.held, *db, |key| self.contains_locked(*db, key))?;
+            self.locks.touch_database(*db, |key| self.contains_locked(*db, key))?;
         }
         self.change(|changes| {
             dbs.iter()
@@ -361,7 +361,7 @@ impl<'a> Store<'a> {
     /// Exchanges the databases of two numbers of `SELECT`. The caller holds all locks.
     pub(crate) fn swap(&mut self, first: usize, second: usize) -> Result<()> {
         for slot in [first, second].map(|number| self.databases.slot(number)) {
-            self.locks.touch_database(&self.held, slot, |_| Ok::<_, terrane::Error>(true))?;
+            self.locks.touch_database(slot, |_| Ok::<_, terrane::Error>(true))?;
         }
         self.unsynced.note_write();
         self.databases.swap((first, second), self.options())

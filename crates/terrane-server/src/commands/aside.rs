@@ -7,11 +7,11 @@ use std::time::Instant;
 use terrane::Maintenance;
 
 use super::admission::locks;
-use super::dispatch::note_end;
+use super::dispatch::{check_user, note_end};
 use super::events;
 use crate::call::{Call, CommandError, Handler, LookupCounts, Outcome};
 use crate::helpers::{AtEnd, Pending};
-use crate::protocol::{OwnedArguments, Reply};
+use crate::protocol::{OwnedArguments, Protocol, Reply};
 use crate::session::{Next, ReplyMode, Session};
 use crate::shared::Shared;
 use crate::store::{Held, Store};
@@ -107,25 +107,29 @@ pub(super) fn read(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
 /// tried again later.
 pub(super) fn write(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
     let info = call.shared.catalogue.find(call.argument(0)).ok_or("ERR unknown command")?;
-    start(call, move |shared, session, arguments| {
+    start(call, move |shared, mut session, arguments| {
         let _long = shared.locks.hold_long();
         let unsynced = shared.durable.unsynced_of_thread();
         let mut store = Store::new(&shared.databases, &shared.locks, unsynced);
         store.held = locks(shared, info, arguments.arguments());
         events::begin(shared, &mut store);
         let protocol = session.protocol;
-        let reply = reply_of(shared, session, arguments, run, &mut store);
+        // SWAPDB may have come before the locks.
+        session.slot = shared.databases.slot(session.database);
+        let reply = match check_user(shared, &session, info) {
+            Ok(()) => reply_of(shared, session, arguments, run, &mut store),
+            Err(CommandError(text)) => error_reply(protocol, &text),
+        };
         store.held = Held::default();
         let synced = store.sync_thread();
-        synced.map_or_else(
-            |error| {
-                let mut reply = Reply::new(Vec::new(), protocol);
-                reply.error(&CommandError::from(error).0);
-                reply.into_buffer()
-            },
-            |()| reply,
-        )
+        synced.map_or_else(|error| error_reply(protocol, &CommandError::from(error).0), |()| reply)
     })
+}
+
+fn error_reply(protocol: Protocol, text: &str) -> Vec<u8> {
+    let mut reply = Reply::new(Vec::new(), protocol);
+    reply.error(text);
+    reply.into_buffer()
 }
 
 /// Runs `work` with a copy of the arguments in a thread that writes the reply.
