@@ -17,13 +17,19 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Few enough that `FLUSHALL` locks all of them in microseconds, and enough that threads rarely meet.
-const SHARDS: usize = 1024;
+/// Few enough that `FLUSHALL` locks all of them in about a millisecond, and enough that two threads with 64 keys
+/// each rarely meet: once in 16 times.
+const SHARDS: usize = 1 << 16;
+
+/// The number of tables of watches.
+const WATCH_TABLES: usize = 1024;
 
 /// The locks of all keys.
 #[derive(Debug)]
 pub(crate) struct KeyLocks {
-    shards: Box<[Shard]>,
+    /// The locks of the keys.
+    shards: Box<[Mutex<()>]>,
+    watch_tables: Box<[Mutex<Watches>]>,
     hasher: RandomState,
     /// The number of watches. If it is 0, writers search no table of watches.
     watches: AtomicUsize,
@@ -41,22 +47,7 @@ impl Drop for LongHolder<'_> {
     }
 }
 
-/// The keys with the same hash.
-#[derive(Debug, Default)]
-struct Shard {
-    /// The lock of the keys.
-    keys: Mutex<()>,
-    watches: Mutex<Watches>,
-}
-
-impl Shard {
-    fn watches(&self) -> MutexGuard<'_, Watches> {
-        // A panic leaves the table whole.
-        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The clients that watch the keys of a shard, by database and key.
+/// The clients that watch some of the keys, by database and key.
 type Watches = HashMap<WatchedKey, Vec<Arc<AtomicBool>>>;
 
 /// A database and a key.
@@ -93,10 +84,16 @@ impl Held<'_> {
     }
 }
 
+fn watches(table: &Mutex<Watches>) -> MutexGuard<'_, Watches> {
+    // A panic leaves the table whole.
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl KeyLocks {
     pub(crate) fn new() -> Self {
         Self {
-            shards: (0..SHARDS).map(|_| Shard::default()).collect(),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            watch_tables: (0..WATCH_TABLES).map(|_| Mutex::default()).collect(),
             hasher: RandomState::new(),
             watches: AtomicUsize::new(0),
             long: AtomicUsize::new(0),
@@ -114,16 +111,17 @@ impl KeyLocks {
     }
 
     fn lock(&self, shard: usize) -> MutexGuard<'_, ()> {
-        self.shards[shard % SHARDS].keys.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shards[shard % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn watches_of(&self, key: &[u8]) -> MutexGuard<'_, Watches> {
-        self.shards[self.shard(key)].watches()
+        let table = self.hasher.hash_one(key) as usize % WATCH_TABLES;
+        watches(&self.watch_tables[table])
     }
 
     /// Locks a shard; fails if it may be locked for long.
     fn try_lock(&self, shard: usize) -> Option<MutexGuard<'_, ()>> {
-        match self.shards[shard % SHARDS].keys.try_lock() {
+        match self.shards[shard % SHARDS].try_lock() {
             Ok(locked) => Some(locked),
             Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
             Err(TryLockError::WouldBlock) if self.long.load(Ordering::SeqCst) > 0 => None,
@@ -144,7 +142,7 @@ impl KeyLocks {
 
     /// Locks some keys, so that nobody locks every key meanwhile; fails if all may be locked for long.
     pub(crate) fn try_hold_any(&self) -> Option<Held<'_>> {
-        let free = self.shards.iter().find_map(|shard| shard.keys.try_lock().ok());
+        let free = self.shards.iter().find_map(|shard| shard.try_lock().ok());
         free.or_else(|| self.try_lock(0)).map(|_locked| Held(Shards::One { _locked }))
     }
 
@@ -207,8 +205,8 @@ impl KeyLocks {
         if self.watches.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
-        for shard in &self.shards {
-            for ((of, key), flags) in &*shard.watches() {
+        for table in &self.watch_tables {
+            for ((of, key), flags) in &*watches(table) {
                 if *of == db && exists(key)? {
                     flags.iter().for_each(|flag| flag.store(true, Ordering::SeqCst));
                 }
