@@ -130,13 +130,13 @@ fn flip_everything(values: &str, mode: ReadMode, step: usize) {
 
 #[test]
 fn flipped_bytes_of_a_closed_database_are_detected_or_harmless() {
-    flip_everything(INLINE, ReadMode::Cached, 1);
+    flip_everything(INLINE, ReadMode::Cached, 2);
     flip_everything(INLINE, ReadMode::Direct, 4);
 }
 
 #[test]
 fn flipped_bytes_of_a_closed_database_with_values_apart_are_detected_or_harmless() {
-    flip_everything(APART, ReadMode::Cached, 3);
+    flip_everything(APART, ReadMode::Cached, 5);
 }
 
 /// If the last record of a log that was not closed is damaged, it looks as if a crash had cut it
