@@ -29,8 +29,11 @@ use crate::session::{ReplyMode, Session};
 use crate::shared::Shared;
 use crate::store::Store;
 
-/// The commands of a group. As many lookups overlap.
+/// The commands of a group.
 const COMMANDS: usize = 64;
+
+/// The lookups that overlap. Their values, which may be long, are in memory before the first of them is sent.
+const LOOKUPS: usize = 24;
 
 /// The keys of a group, which may have more than commands because of `MSET`.
 const KEYS: usize = 256;
@@ -296,9 +299,12 @@ impl Group {
         let (start, mut errors, mut lookups) = (out.len(), 0, LookupCounts::default());
         let mut answered = 0;
         let mut all = std::mem::take(out);
-        for (member, found) in
-            self.members.iter_mut().zip(store.get_each(self.database.slot, &keys))
-        {
+        let slot = self.database.slot;
+        // Each member has one key.
+        let portions = self.members.chunks_mut(LOOKUPS).zip(keys.chunks(LOOKUPS));
+        let found =
+            portions.flat_map(|(members, keys)| members.iter_mut().zip(store.get_each(slot, keys)));
+        for (member, found) in found {
             let mut reply = Reply::new(all, member.protocol);
             match found {
                 Ok(value) => {
