@@ -13,7 +13,7 @@
 //! | `fault` | why an operation failed |
 //! | `locks` | locks of keys, and watched keys |
 //! | `cursors` | the positions of `SCAN` |
-//! | `noted` | what commands do to keys, for those who want to be told |
+//! | `noted` | the changes of keys by commands, for keyspace events |
 //! | `durable` | which writes a sync has to cover |
 //! | `type_changes` | keys that change their type while a command looks for them |
 
@@ -61,7 +61,7 @@ pub(crate) struct Store<'a> {
     databases: &'a Databases,
     locks: &'a KeyLocks,
     pub(crate) held: Held<'a>,
-    /// The changes of keys; `None` if nobody wants to be told of them.
+    /// The changes of keys; `None` if no event announces them.
     noted: Option<Vec<NotedChange>>,
     transaction: Option<Transaction>,
     unsynced: Unsynced<'a>,

@@ -1,4 +1,4 @@
-//! The changes of keys that a command makes, for those who want to be told of them.
+//! The changes of keys that a command makes, for keyspace events.
 
 use super::Store;
 
