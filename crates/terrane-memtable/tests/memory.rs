@@ -84,7 +84,8 @@ fn check_kind(kind: &str, config: Config) {
     check(kind, "when frozen", &memtable, before, data_bytes);
     assert_eq!(Arc::strong_count(&memtable), 1);
     drop(memtable);
-    let left = IN_USE.load(Ordering::Relaxed) - before;
+    // The thread that runs the tests may have freed a little since.
+    let left = IN_USE.load(Ordering::Relaxed).saturating_sub(before);
     assert!(left <= SLACK_BYTES, "{kind} leaves {left} bytes");
 }
 
