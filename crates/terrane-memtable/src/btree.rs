@@ -13,6 +13,8 @@
 //! Ascending keys leave full nodes behind, because a split at the end of the last node moves
 //! nothing.
 //!
+//! A tree that does not know the prefixes of its keys learns them from the first ones: [`learn`].
+//!
 //! FloDB's tree overwrites in place: [`in_place`].
 //!
 //! Left out on purpose: removal of keys, and with it merging nodes and every scheme to reclaim them.
@@ -20,6 +22,7 @@
 mod group;
 mod heads;
 mod in_place;
+mod learn;
 mod multi_insert;
 mod node;
 pub(crate) mod position;
@@ -38,8 +41,8 @@ use crate::sync::{AtomicPtr, Mutex, Ordering, lock};
 use heads::Heads;
 pub(crate) use in_place::{Neighbours, Reclaim};
 pub(crate) use node::PinnedEntry;
-use node::{NodeChanged, SLOTS, SearchTarget, TreeNode, TreeNodeGuard, TreeNodeRef};
-use std::sync::Arc;
+use node::{HeadsUsed, NodeChanged, SLOTS, SearchTarget, TreeNode, TreeNodeGuard, TreeNodeRef};
+use std::sync::{Arc, OnceLock};
 
 /// The settings of a B-link tree: none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +73,8 @@ pub(crate) struct BTree {
     growing: Mutex<()>,
     layout: Layout,
     heads: Heads,
+    /// The heads of the nodes that say so, if there are any.
+    learned: OnceLock<Heads>,
 }
 
 // SAFETY: the tree owns the arena of its nodes and entries (crate rule 1); entries are filled
@@ -82,8 +87,15 @@ unsafe impl Sync for BTree {}
 impl BTree {
     pub(crate) fn new(layout: Layout, pool: Arc<Pool>) -> Self {
         let arena = Arena::new(pool);
-        let root = AtomicPtr::new(TreeNode::allocate(&arena, 0).as_ptr());
-        Self { arena, root, growing: Mutex::new(()), layout, heads: Heads::default() }
+        let root = TreeNode::allocate(&arena, 0, HeadsUsed::Initial);
+        Self {
+            arena,
+            root: AtomicPtr::new(root.as_ptr()),
+            growing: Mutex::new(()),
+            layout,
+            heads: Heads::default(),
+            learned: OnceLock::new(),
+        }
     }
 
     #[inline]
@@ -96,16 +108,23 @@ impl BTree {
         unsafe { TreeNodeRef::new(root) }
     }
 
-    /// Returns what a search for a version looks for.
+    /// Returns what a search for a version looks for, and the root, at which it begins.
     #[inline]
-    fn target<'k>(&self, key: &'k [u8], seq: SeqNo) -> SearchTarget<'k> {
-        SearchTarget { head: self.heads.of(key), key, seq }
+    fn search<'k>(&self, key: &'k [u8], seq: SeqNo) -> (SearchTarget<'k>, TreeNodeRef<'_>) {
+        let root = self.root();
+        (self.target(root, key, seq), root)
+    }
+
+    /// Returns what a search for a version looks for in a root and below it.
+    #[inline]
+    fn target<'k>(&self, root: TreeNodeRef<'_>, key: &'k [u8], seq: SeqNo) -> SearchTarget<'k> {
+        SearchTarget { head: self.heads_in(root).of(key), key, seq }
     }
 
     /// Inserts a version. No two versions of a key may have the same sequence number.
     fn insert(&self, contents: &Entry<'_>) {
-        let target = self.target(contents.key, contents.seq);
-        let leaf = self.descend(&target, 0);
+        let (target, root) = self.search(contents.key, contents.seq);
+        let leaf = Self::descend(root, &target, 0);
         leaf.prefetch_entries();
         // The lines prefetched arrive while key and value are copied.
         let record = self.allocate(contents);
@@ -113,7 +132,7 @@ impl BTree {
         // SAFETY: `allocate` made the node in this tree's arena, and no one else knows it, so it is
         // never refilled.
         let entry = unsafe { NodeRef::new(record) };
-        self.insert_into(self.lock_from(leaf, &target), &target, entry, None);
+        self.insert_or_learn(leaf, &target, entry);
     }
 
     /// Allocates an entry that is not linked.
@@ -141,8 +160,8 @@ impl BTree {
         // SAFETY: the caller guarantees that the entry lies in this tree's arena and is not
         // refilled before it is removed from a leaf, which is locked below until it is inserted.
         let entry: NodeRef<'_> = unsafe { NodeRef::new(record) };
-        let target = self.target(entry.key(), entry.seq());
-        let leaf = self.descend(&target, 0);
+        let (target, root) = self.search(entry.key(), entry.seq());
+        let leaf = Self::descend(root, &target, 0);
         leaf.prefetch_entries();
         let leaf = self.lock_from(leaf, &target);
         let neighbours = self.insert_into(leaf, &target, entry, Some(reclaim));
@@ -166,8 +185,8 @@ impl BTree {
     /// Removes the versions of a key that are older than its version `seq` and hidden, from the leaf of
     /// that one and from the right neighbour. Does nothing if that version is not in the tree.
     pub(crate) fn remove_older(&self, key: &[u8], seq: SeqNo, reclaim: Reclaim<'_>) {
-        let target = self.target(key, seq);
-        let mut leaf = self.lock_for(&target, 0);
+        let (target, root) = self.search(key, seq);
+        let mut leaf = self.lock_from(Self::descend(root, &target, 0), &target);
         let at = leaf.node.count_before(&target);
         let newest = leaf.node.is_at(at, &target).then(|| leaf.node.entry(at)).flatten();
         let Some(newest) = newest else { return };
@@ -266,15 +285,17 @@ impl BTree {
         (first_head, first, right)
     }
 
-    fn new_node(&self, level: usize) -> TreeNodeRef<'_> {
+    /// Returns a new node for a tree that splits one. The heads of such a tree remain the same.
+    fn new_node(&self, level: u32) -> TreeNodeRef<'_> {
+        let node = TreeNode::allocate(&self.arena, level, self.root().heads_used());
         // SAFETY: the node was just allocated in this tree's arena.
-        unsafe { TreeNodeRef::new(TreeNode::allocate(&self.arena, level)) }
+        unsafe { TreeNodeRef::new(node) }
     }
 
     /// Inserts a new node, whose first entry is `first`, into the level above.
     fn add_to_parent<'a>(
         &'a self,
-        level: usize,
+        level: u32,
         head: u64,
         first: NodeRef<'a>,
         child: TreeNodeRef<'a>,
@@ -283,7 +304,7 @@ impl BTree {
         if self.root().level() < level {
             self.grow(level);
         }
-        let mut parent = self.lock_for(&target, level);
+        let mut parent = self.lock_from(Self::descend(self.root(), &target, level), &target);
         let at = parent.node.count_before(&target);
         if parent.node.len() < SLOTS {
             parent.insert(at, head, first.as_ptr(), Some(child));
@@ -302,7 +323,7 @@ impl BTree {
     }
 
     /// Adds a root of `level`, unless another thread has added it.
-    fn grow(&self, level: usize) {
+    fn grow(&self, level: u32) {
         let _growing = lock(&self.growing);
         let old = self.root();
         if old.level() >= level {
@@ -314,11 +335,6 @@ impl BTree {
         root.lock().set_first_child(old);
         // Release pairs with the acquire in `root`.
         self.root.store(root.as_ptr().as_ptr(), Ordering::Release);
-    }
-
-    /// Locks the node of a level in which the target belongs.
-    fn lock_for(&self, target: &SearchTarget<'_>, level: usize) -> TreeNodeGuard<'_> {
-        self.lock_from(self.descend(target, level), target)
     }
 
     /// Locks the node in which the target belongs: `node`, or a node to the right of `node`.
@@ -337,10 +353,14 @@ impl BTree {
         }
     }
 
-    /// Finds the node of a level in which the target belongs, or a node to the left of that node.
+    /// Finds the node of a level in which the target belongs, or a node to the left of that node, from a
+    /// node above it.
     #[inline]
-    fn descend(&self, target: &SearchTarget<'_>, level: usize) -> TreeNodeRef<'_> {
-        let mut node = self.root();
+    fn descend<'a>(
+        mut node: TreeNodeRef<'a>,
+        target: &SearchTarget<'_>,
+        level: u32,
+    ) -> TreeNodeRef<'a> {
         while node.level() > level {
             // If the node changed during the step, retry the step.
             if let Ok(next) = Self::step_down(node, target) {

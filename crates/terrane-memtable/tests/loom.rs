@@ -269,6 +269,23 @@ fn b_tree_insert_and_scan() {
     writer_and_reader(B_TREE, &["b", "d", "f"], &["g"], read_by_scan_backward);
 }
 
+/// As many keys with a common prefix as a leaf has: the next insert makes the tree learn the prefix.
+const LEARNT_FROM: &[&str] = &["user:0001", "user:0003", "user:0005"];
+
+#[test]
+fn b_tree_learns_the_prefixes_of_its_keys_during_an_insert() {
+    two_writers(B_TREE, LEARNT_FROM, &["user:0002"], &["user:0004"]);
+    two_writers(B_TREE, LEARNT_FROM, &["user:0006"], &["v"]);
+}
+
+#[test]
+fn b_tree_learns_the_prefixes_of_its_keys_during_reads() {
+    for read in [read_by_gets, read_together, read_by_scan, read_by_scan_backward] {
+        writer_and_reader(B_TREE, LEARNT_FROM, &["user:0002"], read);
+        writer_and_reader(B_TREE, LEARNT_FROM, &["a", "user:0006"], read);
+    }
+}
+
 #[test]
 fn vector_insert_and_read() {
     two_writers(VECTOR, &[], &["a"], &["b"]);

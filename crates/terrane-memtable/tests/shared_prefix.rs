@@ -1,4 +1,4 @@
-//! A B-tree whose heads leave out the prefixes of the keys of the memtable before it.
+//! A B-tree whose heads leave out prefixes of its keys: those of the memtable before it, or of its first keys.
 #![cfg(not(any(loom, miri)))]
 #![allow(missing_docs, reason = "tests")]
 
@@ -29,58 +29,73 @@ fn random_key(rng: &mut Rng) -> Vec<u8> {
     key
 }
 
+/// A memtable without one before it, and its first keys, which have these prefixes.
+fn first(prefixes: &[&str]) -> (Arc<Memtable>, Vec<Vec<u8>>) {
+    let (pool, config) = (Pool::new(0), Config::BTree(BTreeConfig));
+    let key = |number: usize| format!("{}{number:09}", prefixes[number % prefixes.len()]);
+    let keys = (0..100).map(|number| key(number).into_bytes()).collect();
+    (Memtable::with_keys(config, &pool, ExpectedKeys::Unknown), keys)
+}
+
 #[test]
 fn keys_with_and_without_the_expected_prefix_are_in_order() {
-    let mut rng = Rng::new(terrane_testkit::seed_from_env(11));
     for prefixes in [&["user:00"][..], &["user:00", "us", "customer:"], &[""]] {
-        let memtable = after(prefixes);
-        let mut model = BTreeMap::new();
-        let mut seq = 0;
-        while seq < 8000 {
-            let group: Vec<(Vec<u8>, u64)> =
-                (1..=1 + rng.index(20) as u64).map(|by| (random_key(&mut rng), seq + by)).collect();
-            let entry =
-                |(key, seq): &(Vec<u8>, u64)| model.insert((key.clone(), Reverse(*seq)), *seq);
-            group.iter().map(entry).for_each(drop);
-            seq += group.len() as u64;
-            let entries = group.iter().map(|(key, seq)| Entry {
-                key,
-                seq: *seq,
-                kind: EntryKind::Value,
-                value: key,
+        check_order(&after(prefixes), Vec::new());
+        let (memtable, keys) = first(prefixes);
+        check_order(&memtable, keys);
+    }
+}
+
+/// Inserts some keys, one by one, and then random ones, and compares with a model.
+fn check_order(memtable: &Arc<Memtable>, first_keys: Vec<Vec<u8>>) {
+    let mut rng = Rng::new(terrane_testkit::seed_from_env(11));
+    let mut model = BTreeMap::new();
+    let mut seq = 0;
+    for key in first_keys {
+        seq += 1;
+        memtable.insert(&key, seq, EntryKind::Value, &key);
+        model.insert((key, Reverse(seq)), seq);
+    }
+    while seq < 8000 {
+        let group: Vec<(Vec<u8>, u64)> =
+            (1..=1 + rng.index(20) as u64).map(|by| (random_key(&mut rng), seq + by)).collect();
+        let entry = |(key, seq): &(Vec<u8>, u64)| model.insert((key.clone(), Reverse(*seq)), *seq);
+        group.iter().map(entry).for_each(drop);
+        seq += group.len() as u64;
+        let entries = group.iter().map(|(key, seq)| Entry {
+            key,
+            seq: *seq,
+            kind: EntryKind::Value,
+            value: key,
+        });
+        if rng.index(2) == 0 {
+            memtable.insert_all(&entries.collect::<Vec<_>>());
+        } else {
+            entries.for_each(|entry| {
+                memtable.insert(entry.key, entry.seq, entry.kind, entry.value);
             });
-            if rng.index(2) == 0 {
-                memtable.insert_all(&entries.collect::<Vec<_>>());
-            } else {
-                entries.for_each(|entry| {
-                    memtable.insert(entry.key, entry.seq, entry.kind, entry.value);
-                });
-            }
         }
-        let mut cursor = memtable.cursor();
-        cursor.seek_first();
-        for (key, Reverse(seq)) in model.keys() {
-            let entry = cursor.entry().expect("as many entries as in the model");
-            assert_eq!((entry.key, entry.seq, entry.value), (&key[..], *seq, &key[..]));
-            cursor.next();
-        }
-        assert!(!cursor.is_valid());
-        for _ in 0..2000 {
-            let (key, at) = (random_key(&mut rng), rng.index(8000) as u64);
-            let from = (key.clone(), Reverse(at));
-            let expected = model.range(&from..).next().map(|((key, seq), _)| (key.clone(), seq.0));
-            cursor.seek(&key, at);
-            let found = cursor.entry().map(|entry| (entry.key.to_vec(), entry.seq));
-            assert_eq!(found, expected);
-            let expected = expected.filter(|(found, _)| *found == key);
-            assert_eq!(
-                memtable.get(&key, at).map(|entry| (entry.key.to_vec(), entry.seq)),
-                expected
-            );
-            cursor.seek_before(&key);
-            let before = model.range(..&(key, Reverse(MAX_SEQ))).next_back();
-            let before = before.map(|((key, seq), _)| (key.clone(), seq.0));
-            assert_eq!(cursor.entry().map(|entry| (entry.key.to_vec(), entry.seq)), before);
-        }
+    }
+    let mut cursor = memtable.cursor();
+    cursor.seek_first();
+    for (key, Reverse(seq)) in model.keys() {
+        let found = cursor.entry().map(|entry| (entry.key, entry.seq, entry.value));
+        assert_eq!(found, Some((&key[..], *seq, &key[..])));
+        cursor.next();
+    }
+    assert!(!cursor.is_valid());
+    for _ in 0..2000 {
+        let (key, at) = (random_key(&mut rng), rng.index(8000) as u64);
+        let from = (key.clone(), Reverse(at));
+        let expected = model.range(&from..).next().map(|((key, seq), _)| (key.clone(), seq.0));
+        cursor.seek(&key, at);
+        let found = cursor.entry().map(|entry| (entry.key.to_vec(), entry.seq));
+        assert_eq!(found, expected);
+        let expected = expected.filter(|(found, _)| *found == key);
+        assert_eq!(memtable.get(&key, at).map(|entry| (entry.key.to_vec(), entry.seq)), expected);
+        cursor.seek_before(&key);
+        let before = model.range(..&(key, Reverse(MAX_SEQ))).next_back();
+        let before = before.map(|((key, seq), _)| (key.clone(), seq.0));
+        assert_eq!(cursor.entry().map(|entry| (entry.key.to_vec(), entry.seq)), before);
     }
 }

@@ -59,7 +59,7 @@ impl BTree {
             // it is never refilled.
             let entry = unsafe { NodeRef::new(record) };
             // An earlier entry of the group may have split the leaf; `lock_from` moves right.
-            self.insert_into(self.lock_from(*leaf, target), target, entry, None);
+            self.insert_or_learn(*leaf, target, entry);
         }
     }
 
@@ -68,9 +68,10 @@ impl BTree {
         &self,
         keys: impl Iterator<Item = (&'k [u8], SeqNo)>,
     ) -> [Search<'k, '_>; GROUP] {
-        let mut searches = [(SearchTarget { head: 0, key: &[], seq: 0 }, self.root()); GROUP];
+        let root = self.root();
+        let mut searches = [(SearchTarget { head: 0, key: &[], seq: 0 }, root); GROUP];
         for (search, (key, seq)) in searches.iter_mut().zip(keys) {
-            search.0 = self.target(key, seq);
+            search.0 = self.target(root, key, seq);
         }
         searches
     }

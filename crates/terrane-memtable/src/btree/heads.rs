@@ -21,6 +21,9 @@ const PREFIXES_MAX: usize = 32;
 /// ascending keys do.
 const SPARED_BYTES: usize = 1;
 
+/// The bytes after a prefix that a head contains.
+const BYTES_AFTER: usize = 7;
+
 /// A prefix is worth its number if at least one of as many keys has it.
 const RAREST: usize = 64;
 
@@ -35,6 +38,22 @@ impl Heads {
     /// Returns the heads for keys that are expected to be in a span.
     pub(super) fn expecting(span: &KeySpan) -> Self {
         Self { prefixes: span.prefixes().iter().map(|prefix| prefix[..].into()).collect() }
+    }
+
+    /// Returns heads that leave out the common prefixes of some keys; `None` if the first bytes of the keys tell
+    /// them apart. Those serve ascending keys better, which leave the prefixes of the first ones.
+    pub(super) fn learned(keys: Vec<&[u8]>) -> Option<Self> {
+        if are_distinct(&keys, head_of) {
+            return None;
+        }
+        let prefixes = common_prefixes(keys);
+        let prefixes = prefixes.into_iter().map(Vec::into_boxed_slice).collect::<Box<[_]>>();
+        (!prefixes.is_empty()).then_some(Self { prefixes })
+    }
+
+    /// Returns whether the heads are the first bytes of the keys.
+    pub(super) fn are_plain(&self) -> bool {
+        self.prefixes.is_empty()
     }
 
     /// Returns the head of a key.
@@ -68,15 +87,23 @@ pub(super) fn common_prefixes(mut keys: Vec<&[u8]>) -> Vec<Vec<u8>> {
     found.into_iter().map(|(prefix, _)| prefix.to_vec()).collect()
 }
 
+/// Returns whether heads tell most of some sorted keys apart.
+fn are_distinct(keys: &[&[u8]], head: impl Fn(&[u8]) -> u64) -> bool {
+    let distinct = 1 + keys.windows(2).filter(|pair| head(pair[0]) != head(pair[1])).count();
+    distinct * 2 >= keys.len()
+}
+
 /// Finds the prefixes of sorted keys that begin with the same `len_min` bytes. Each is at least as long, and
 /// is found with the number of its keys.
 fn find<'k>(keys: &[&'k [u8]], len_min: usize, rarest: usize, found: &mut Vec<(&'k [u8], usize)>) {
     let ([first, .., last], true) = (keys, keys.len() >= rarest) else { return };
     let shared = first.iter().zip(*last).take_while(|(a, b)| a == b).count();
-    let len = shared.saturating_sub(SPARED_BYTES).max(len_min);
-    let head = |key: &[u8]| head_of(&key[len..]) >> 8;
-    let distinct = 1 + keys.windows(2).filter(|pair| head(pair[0]) != head(pair[1])).count();
-    if distinct * 2 >= keys.len() {
+    // Bytes that fit into the heads beyond the end of all these keys are spared as well: later keys may differ
+    // there, and these do not lose by it.
+    let longest = keys.iter().map(|key| key.len()).max().unwrap_or(0);
+    let spared = shared.saturating_sub(SPARED_BYTES).min(longest.saturating_sub(BYTES_AFTER));
+    let len = spared.max(len_min);
+    if are_distinct(keys, |key| head_of(&key[len..]) >> 8) {
         if len > 0 {
             found.push((&first[..len], keys.len()));
         }

@@ -34,10 +34,10 @@ impl<'a> TreeMultiInsert<'a> {
     pub(crate) unsafe fn link(&mut self, record: NonNull<Node>, reclaim: Reclaim<'_>) {
         // SAFETY: as in `BTree::link`.
         let entry: NodeRef<'a> = unsafe { NodeRef::new(record) };
-        let target = self.tree.target(entry.key(), entry.seq());
+        let (target, root) = self.tree.search(entry.key(), entry.seq());
         let near = self.leaf.and_then(|leaf| near(leaf, &target));
         let leaf = near.unwrap_or_else(|| {
-            let leaf = self.tree.descend(&target, 0);
+            let leaf = BTree::descend(root, &target, 0);
             leaf.prefetch_entries();
             leaf
         });

@@ -24,20 +24,21 @@
 //!    neighbour. A leaf that had an entry has one, because the last one of a leaf is not removed.
 
 mod guard;
+mod heads_used;
 mod pinned;
+mod prefetching;
 
 use std::cmp::Ordering::{Greater, Less};
 use std::marker::PhantomData;
-use std::mem::offset_of;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 
 use crate::arena::Arena;
 use crate::entry::SeqNo;
-use crate::prefetch::{LINE_BYTES, prefetch};
 use crate::skiplist::{Node, NodeRef};
-use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, relax};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, relax};
 pub(super) use guard::TreeNodeGuard;
+pub(super) use heads_used::HeadsUsed;
 pub(super) use pinned::LeafEntry;
 pub(crate) use pinned::PinnedEntry;
 
@@ -59,8 +60,12 @@ pub(super) struct TreeNode {
     /// The separator of the right neighbour; null for the last node.
     high: AtomicPtr<Node>,
     high_head: AtomicU64,
-    /// 0 for a leaf. Written before the node is published, and never again.
-    level: usize,
+    /// 0 for a leaf. Written before the node is published, and never again, as is `heads_used`.
+    level: u32,
+    heads_used: HeadsUsed,
+    /// The leaf was replaced by one with learned heads: no entries are added to it. Changes once, while the
+    /// leaf is locked.
+    is_replaced: AtomicBool,
     heads: [AtomicU64; SLOTS],
     entries: [AtomicPtr<Node>; SLOTS],
 }
@@ -81,7 +86,7 @@ pub(super) struct SearchTarget<'k> {
 }
 
 impl TreeNode {
-    fn new(level: usize) -> Self {
+    fn new(level: u32, heads_used: HeadsUsed) -> Self {
         Self {
             version: AtomicU64::new(0),
             len: AtomicUsize::new(0),
@@ -89,23 +94,26 @@ impl TreeNode {
             high: AtomicPtr::new(ptr::null_mut()),
             high_head: AtomicU64::new(u64::MAX),
             level,
+            heads_used,
+            is_replaced: AtomicBool::new(false),
             heads: std::array::from_fn(|_| AtomicU64::new(0)),
             entries: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
         }
     }
 
     /// Allocates a node without entries.
-    pub(super) fn allocate(arena: &Arena, level: usize) -> NonNull<TreeNode> {
+    pub(super) fn allocate(arena: &Arena, level: u32, heads_used: HeadsUsed) -> NonNull<TreeNode> {
         if level == 0 {
             let node = arena.allocate(size_of::<TreeNode>()).cast::<TreeNode>();
             // SAFETY: the allocation is new, has the size of a node, and is aligned to 8.
-            unsafe { node.write(TreeNode::new(0)) };
+            unsafe { node.write(TreeNode::new(0, heads_used)) };
             return node;
         }
         let inner = arena.allocate(size_of::<InnerNode>()).cast::<InnerNode>();
         let children = std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()));
+        let node = TreeNode::new(level, heads_used);
         // SAFETY: the allocation is new, has the size of an inner node, and is aligned to 8.
-        unsafe { inner.write(InnerNode { node: TreeNode::new(level), children }) };
+        unsafe { inner.write(InnerNode { node, children }) };
         inner.cast()
     }
 }
@@ -142,7 +150,7 @@ impl<'a> TreeNodeRef<'a> {
     }
 
     #[inline]
-    pub(super) fn level(self) -> usize {
+    pub(super) fn level(self) -> u32 {
         self.node().level
     }
 
@@ -155,57 +163,12 @@ impl<'a> TreeNodeRef<'a> {
         &inner.children
     }
 
-    /// Prefetches the part of the node that a search reads.
-    #[inline]
-    pub(super) fn prefetch(self) {
-        // Nodes are not aligned to cache lines, so the last part may straddle two.
-        let node = self.node.as_ptr().cast::<u8>().cast_const();
-        for line in 0..=offset_of!(TreeNode, entries) / LINE_BYTES {
-            prefetch(node.wrapping_add(line * LINE_BYTES));
-        }
-    }
-
-    /// Prefetches the part of a leaf that an insert changes and a search does not read.
-    #[inline]
-    pub(super) fn prefetch_entries(self) {
-        let node = self.node.as_ptr().cast::<u8>().cast_const();
-        for line in
-            offset_of!(TreeNode, entries) / LINE_BYTES + 1..=size_of::<TreeNode>() / LINE_BYTES
-        {
-            prefetch(node.wrapping_add(line * LINE_BYTES));
-        }
-    }
-
     /// Returns which entries have this head.
     #[inline]
     pub(super) fn equal_heads(self, head: u64) -> Range<usize> {
         let start = self.lower_bound(head);
         let is_any = start < self.len() && self.head(start) == head;
         start..if is_any { self.upper_bound(head).max(start) } else { start }
-    }
-
-    /// Prefetches the entry at an index, if there is one.
-    #[inline]
-    pub(super) fn prefetch_at(self, index: usize) {
-        // The entry may have changed since; it is only a hint.
-        if let Some(entry) = self.node().entries.get(index) {
-            prefetch(entry.load(Ordering::Relaxed).cast());
-        }
-    }
-
-    /// Prefetches the first entry with this head, if there is one, because an insert compares keys
-    /// with it.
-    #[inline]
-    pub(super) fn prefetch_entry(self, head: u64) {
-        if cfg!(any(loom, miri)) {
-            // Prefetching has no effect under loom and Miri.
-            return;
-        }
-        let at = self.lower_bound(head);
-        if at < SLOTS && self.head(at) == head {
-            // The entry may have changed since; it is only a hint.
-            prefetch(self.node().entries[at].load(Ordering::Relaxed).cast());
-        }
     }
 
     /// Waits until the node is not being changed, and returns its counter.

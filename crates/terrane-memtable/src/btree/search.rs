@@ -81,8 +81,8 @@ impl BTree {
 
     /// Returns the first entry at or after `(key, seq)`.
     pub(super) fn first_at_or_after(&self, key: &[u8], seq: SeqNo) -> Option<LeafEntry<'_>> {
-        let target = self.target(key, seq);
-        self.first_from(self.descend(&target, 0), &target)
+        let (target, root) = self.search(key, seq);
+        self.first_from(Self::descend(root, &target, 0), &target)
     }
 
     /// Returns the first entry at or after the target, from a leaf that is not to the right of it.
@@ -120,8 +120,7 @@ impl BTree {
 
     /// Returns the last entry before `(key, seq)`.
     pub(super) fn last_before(&self, key: &[u8], seq: SeqNo) -> Option<LeafEntry<'_>> {
-        let mut target = self.target(key, seq);
-        let mut node = self.root();
+        let (mut target, mut node) = self.search(key, seq);
         let mut separator = None;
         loop {
             match self.step_before(node, &target, &mut separator) {
@@ -131,8 +130,7 @@ impl BTree {
                     // The leaf has no entry before the target any more, so the entry is to the left of
                     // the leaf, before its separator.
                     let first: NodeRef<'_> = separator.take()?;
-                    target = self.target(first.key(), first.seq());
-                    node = self.root();
+                    (target, node) = self.search(first.key(), first.seq());
                 }
                 Err(NodeChanged) => {}
             }
