@@ -13,7 +13,7 @@
 //! Ascending keys leave full nodes behind, because a split at the end of the last node moves
 //! nothing.
 //!
-//! A tree that does not know the prefixes of its keys learns them from the first ones: [`learn`].
+//! Searches compare the heads of keys first, without the prefixes that the tree learns: [`heads`], [`learning`].
 //!
 //! FloDB's tree overwrites in place: [`in_place`].
 //!
@@ -22,7 +22,7 @@
 mod group;
 mod heads;
 mod in_place;
-mod learn;
+mod learning;
 mod multi_insert;
 mod node;
 pub(crate) mod position;
@@ -38,11 +38,15 @@ use crate::pool::Pool;
 use crate::skiplist::{Layout, Node, NodeRef};
 use crate::structure::Settings;
 use crate::sync::{AtomicPtr, Mutex, Ordering, lock};
-use heads::Heads;
+use heads::{Heads, common_prefixes};
 pub(crate) use in_place::{Neighbours, Reclaim};
+use learning::Learning;
 pub(crate) use node::PinnedEntry;
-use node::{HeadsUsed, NodeChanged, SLOTS, SearchTarget, TreeNode, TreeNodeGuard, TreeNodeRef};
-use std::sync::{Arc, OnceLock};
+use node::{NodeChanged, SLOTS, SearchTarget, TreeNode, TreeNodeGuard, TreeNodeRef};
+use std::sync::Arc;
+
+/// About the number of keys from which the tree learns prefixes.
+const SAMPLES: usize = 512;
 
 /// The settings of a B-link tree: none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +65,7 @@ impl Settings for BTreeConfig {
 
     fn build(self, pool: Arc<Pool>, span: impl FnOnce() -> Option<KeySpan>) -> BTree {
         let heads = span().as_ref().map(Heads::expecting).unwrap_or_default();
-        BTree { heads, ..BTree::new(Layout::Plain, pool) }
+        BTree::with_heads(Layout::Plain, pool, heads)
     }
 }
 
@@ -72,9 +76,7 @@ pub(crate) struct BTree {
     /// Held while a new root is added.
     growing: Mutex<()>,
     layout: Layout,
-    heads: Heads,
-    /// The heads of the nodes that say so, if there are any.
-    learned: OnceLock<Heads>,
+    learning: Learning,
 }
 
 // SAFETY: the tree owns the arena of its nodes and entries (crate rule 1); entries are filled
@@ -86,16 +88,13 @@ unsafe impl Sync for BTree {}
 
 impl BTree {
     pub(crate) fn new(layout: Layout, pool: Arc<Pool>) -> Self {
-        let arena = Arena::new(pool);
-        let root = TreeNode::allocate(&arena, 0, HeadsUsed::Initial);
-        Self {
-            arena,
-            root: AtomicPtr::new(root.as_ptr()),
-            growing: Mutex::new(()),
-            layout,
-            heads: Heads::default(),
-            learned: OnceLock::new(),
-        }
+        Self::with_heads(layout, pool, Heads::default())
+    }
+
+    fn with_heads(layout: Layout, pool: Arc<Pool>, heads: Heads) -> Self {
+        let (arena, learning) = (Arena::new(pool), Learning::new(heads));
+        let root = AtomicPtr::new(TreeNode::allocate(&arena, 0, learning.newest()).as_ptr());
+        Self { arena, root, growing: Mutex::new(()), layout, learning }
     }
 
     #[inline]
@@ -108,31 +107,24 @@ impl BTree {
         unsafe { TreeNodeRef::new(root) }
     }
 
-    /// Returns what a search for a version looks for, and the root, at which it begins.
+    /// Returns what a search for a version looks for.
     #[inline]
-    fn search<'k>(&self, key: &'k [u8], seq: SeqNo) -> (SearchTarget<'k>, TreeNodeRef<'_>) {
-        let root = self.root();
-        (self.target(root, key, seq), root)
-    }
-
-    /// Returns what a search for a version looks for in a root and below it.
-    #[inline]
-    fn target<'k>(&self, root: TreeNodeRef<'_>, key: &'k [u8], seq: SeqNo) -> SearchTarget<'k> {
-        SearchTarget { head: self.heads_in(root).of(key), key, seq }
+    fn target<'k>(&self, key: &'k [u8], seq: SeqNo) -> SearchTarget<'k> {
+        SearchTarget::new(self.learning.heads(), key, seq)
     }
 
     /// Inserts a version. No two versions of a key may have the same sequence number.
     fn insert(&self, contents: &Entry<'_>) {
-        let (target, root) = self.search(contents.key, contents.seq);
-        let leaf = Self::descend(root, &target, 0);
+        let target = self.target(contents.key, contents.seq);
+        let leaf = self.descend(&target, 0);
         leaf.prefetch_entries();
         // The lines prefetched arrive while key and value are copied.
         let record = self.allocate(contents);
-        leaf.prefetch_entry(target.head);
+        leaf.prefetch_entry(leaf.target(&target));
         // SAFETY: `allocate` made the node in this tree's arena, and no one else knows it, so it is
         // never refilled.
         let entry = unsafe { NodeRef::new(record) };
-        self.insert_or_learn(leaf, &target, entry);
+        self.insert_into(self.lock_from(leaf, &target), &target, entry, None);
     }
 
     /// Allocates an entry that is not linked.
@@ -160,8 +152,8 @@ impl BTree {
         // SAFETY: the caller guarantees that the entry lies in this tree's arena and is not
         // refilled before it is removed from a leaf, which is locked below until it is inserted.
         let entry: NodeRef<'_> = unsafe { NodeRef::new(record) };
-        let (target, root) = self.search(entry.key(), entry.seq());
-        let leaf = Self::descend(root, &target, 0);
+        let target = self.target(entry.key(), entry.seq());
+        let leaf = self.descend(&target, 0);
         leaf.prefetch_entries();
         let leaf = self.lock_from(leaf, &target);
         let neighbours = self.insert_into(leaf, &target, entry, Some(reclaim));
@@ -185,18 +177,21 @@ impl BTree {
     /// Removes the versions of a key that are older than its version `seq` and hidden, from the leaf of
     /// that one and from the right neighbour. Does nothing if that version is not in the tree.
     pub(crate) fn remove_older(&self, key: &[u8], seq: SeqNo, reclaim: Reclaim<'_>) {
-        let (target, root) = self.search(key, seq);
-        let mut leaf = self.lock_from(Self::descend(root, &target, 0), &target);
-        let at = leaf.node.count_before(&target);
-        let newest = leaf.node.is_at(at, &target).then(|| leaf.node.entry(at)).flatten();
+        let target = self.target(key, seq);
+        let mut leaf = self.lock_for(&target, 0);
+        let placed = leaf.node.target(&target);
+        let at = leaf.node.count_before(placed);
+        let newest = leaf.node.is_at(at, placed).then(|| leaf.node.entry(at)).flatten();
         let Some(newest) = newest else { return };
-        in_place::remove_hidden(&mut leaf, (at + 1, target.head), newest, None, reclaim);
+        in_place::remove_hidden(&mut leaf, (at + 1, placed.head), newest, None, reclaim);
         let last = leaf.node.entry(leaf.node.len() - 1).filter(|last| last.key() == key);
-        if let Some(last) = last.filter(|_| leaf.node.continues_right(&target))
+        if let Some(last) = last.filter(|_| leaf.node.continues_right(placed))
             && let Some(right) = leaf.node.right()
         {
             // Threads that lock two nodes lock the left one first.
-            in_place::remove_hidden(&mut right.lock(), (0, target.head), last, None, reclaim);
+            let mut right = right.lock();
+            let head = right.node.target(&target).head;
+            in_place::remove_hidden(&mut right, (0, head), last, None, reclaim);
         }
     }
 
@@ -209,18 +204,19 @@ impl BTree {
         entry: NodeRef<'a>,
         reclaim: Option<Reclaim<'_>>,
     ) -> Neighbours {
-        let at = leaf.node.count_before(target);
-        let is_like_next = at < leaf.node.len() && leaf.node.head(at) == target.head;
+        let target = leaf.node.target(target);
+        let (at, head) = (leaf.node.count_before(target), target.head);
+        let is_like_next = at < leaf.node.len() && leaf.node.head(at) == head;
         let may_continue = reclaim.is_some() && leaf.node.continues_right(target);
         let reclaim = reclaim.filter(|_| is_like_next);
         let mut neighbours = reclaim.map_or_else(Neighbours::default, |reclaim| {
-            in_place::remove_hidden(&mut leaf, (at, target.head), entry, Some(entry), reclaim)
+            in_place::remove_hidden(&mut leaf, (at, head), entry, Some(entry), reclaim)
         });
         if may_continue {
             (neighbours.is_continued, neighbours.has_older) = (true, true);
         }
         if !neighbours.is_placed {
-            self.insert_at(leaf, at, target.head, entry);
+            self.insert_at(leaf, at, head, entry);
         }
         neighbours
     }
@@ -238,9 +234,14 @@ impl BTree {
             leaf.insert(at, head, entry.as_ptr(), None);
             return;
         }
-        let (head, first, right) = self.split_leaf(&mut leaf, at, head, entry);
+        let is_blind = leaf.node.is_blind();
+        let (first, right) = self.split_leaf(&mut leaf, at, head, entry);
         drop(leaf);
-        self.add_to_parent(1, head, first, right);
+        self.add_to_parent(1, first, right);
+        if self.learning.note_split(is_blind) {
+            self.learning
+                .learn(|leaves| common_prefixes(self.sample_keys((leaves / SAMPLES).max(1))));
+        }
     }
 
     /// Returns the separator of a leaf: its first entry, or a copy of that entry's key and sequence
@@ -264,66 +265,60 @@ impl BTree {
         at: usize,
         head: u64,
         entry: NodeRef<'a>,
-    ) -> (u64, NodeRef<'a>, TreeNodeRef<'a>) {
+    ) -> (NodeRef<'a>, TreeNodeRef<'a>) {
         let right = self.new_node(0);
         if at == SLOTS && leaf.node.right().is_none() {
             // An ascending key leaves the full node unchanged.
             right.lock().insert(0, head, entry.as_ptr(), None);
             let separator = self.separator(entry);
             leaf.link(right, head, separator);
-            return (head, separator, right);
+            return (separator, right);
         }
         let middle = SLOTS / 2;
         let separator = |first| self.separator(first);
         // `split` returns an entry, because a full leaf has one in its middle.
-        let (first_head, first) = leaf.split(middle, right, separator).unwrap_or((head, entry));
+        let first = leaf.split(middle, right, separator).unwrap_or(entry);
         if at > middle {
             right.lock().insert(at - middle, head, entry.as_ptr(), None);
         } else {
             leaf.insert(at, head, entry.as_ptr(), None);
         }
-        (first_head, first, right)
+        (first, right)
     }
 
-    /// Returns a new node for a tree that splits one. The heads of such a tree remain the same.
-    fn new_node(&self, level: u32) -> TreeNodeRef<'_> {
-        let node = TreeNode::allocate(&self.arena, level, self.root().heads_used());
+    fn new_node(&self, level: usize) -> TreeNodeRef<'_> {
+        let newest = self.learning.newest();
         // SAFETY: the node was just allocated in this tree's arena.
-        unsafe { TreeNodeRef::new(node) }
+        unsafe { TreeNodeRef::new(TreeNode::allocate(&self.arena, level, newest)) }
     }
 
     /// Inserts a new node, whose first entry is `first`, into the level above.
-    fn add_to_parent<'a>(
-        &'a self,
-        level: u32,
-        head: u64,
-        first: NodeRef<'a>,
-        child: TreeNodeRef<'a>,
-    ) {
-        let target = SearchTarget { head, key: first.key(), seq: first.seq() };
+    fn add_to_parent<'a>(&'a self, level: usize, first: NodeRef<'a>, child: TreeNodeRef<'a>) {
+        let target = self.target(first.key(), first.seq());
         if self.root().level() < level {
             self.grow(level);
         }
-        let mut parent = self.lock_from(Self::descend(self.root(), &target, level), &target);
-        let at = parent.node.count_before(&target);
+        let mut parent = self.lock_for(&target, level);
+        let target = parent.node.target(&target);
+        let (at, head) = (parent.node.count_before(target), target.head);
         if parent.node.len() < SLOTS {
             parent.insert(at, head, first.as_ptr(), Some(child));
             return;
         }
         let right = self.new_node(level);
         let middle = SLOTS / 2;
-        let Some((up_head, up)) = parent.split(middle, right, |first| first) else { return };
+        let Some(up) = parent.split(middle, right, |first| first) else { return };
         if at > middle {
             right.lock().insert(at - middle - 1, head, first.as_ptr(), Some(child));
         } else {
             parent.insert(at, head, first.as_ptr(), Some(child));
         }
         drop(parent);
-        self.add_to_parent(level + 1, up_head, up, right);
+        self.add_to_parent(level + 1, up, right);
     }
 
     /// Adds a root of `level`, unless another thread has added it.
-    fn grow(&self, level: u32) {
+    fn grow(&self, level: usize) {
         let _growing = lock(&self.growing);
         let old = self.root();
         if old.level() >= level {
@@ -337,30 +332,35 @@ impl BTree {
         self.root.store(root.as_ptr().as_ptr(), Ordering::Release);
     }
 
-    /// Locks the node in which the target belongs: `node`, or a node to the right of `node`.
+    /// Locks the node of a level in which the target belongs.
+    fn lock_for(&self, target: &SearchTarget<'_>, level: usize) -> TreeNodeGuard<'_> {
+        self.lock_from(self.descend(target, level), target)
+    }
+
+    /// Locks the node in which the target belongs, and gives it the newest heads: `node`, or a node to the right of `node`.
+    #[inline]
     fn lock_from<'a>(
         &'a self,
         mut node: TreeNodeRef<'a>,
         target: &SearchTarget<'_>,
     ) -> TreeNodeGuard<'a> {
         loop {
-            let locked = node.lock();
+            let mut locked = node.lock();
             // The node may have been split since it was found.
             match node.right() {
-                Some(right) if node.is_beyond(target) => node = right,
-                _ => return locked,
+                Some(right) if node.is_beyond(node.target(target)) => node = right,
+                _ => {
+                    locked.renew_heads(self.learning.newest());
+                    return locked;
+                }
             }
         }
     }
 
-    /// Finds the node of a level in which the target belongs, or a node to the left of that node, from a
-    /// node above it.
+    /// Finds the node of a level in which the target belongs, or a node to the left of that node.
     #[inline]
-    fn descend<'a>(
-        mut node: TreeNodeRef<'a>,
-        target: &SearchTarget<'_>,
-        level: u32,
-    ) -> TreeNodeRef<'a> {
+    fn descend(&self, target: &SearchTarget<'_>, level: usize) -> TreeNodeRef<'_> {
+        let mut node = self.root();
         while node.level() > level {
             // If the node changed during the step, retry the step.
             if let Ok(next) = Self::step_down(node, target) {
@@ -378,6 +378,7 @@ impl BTree {
         target: &SearchTarget<'_>,
     ) -> Result<TreeNodeRef<'a>, NodeChanged> {
         let version = node.read_version();
+        let target = node.target(target);
         let next = if node.is_beyond(target) {
             node.right()
         } else {

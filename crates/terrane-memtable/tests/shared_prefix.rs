@@ -1,13 +1,16 @@
-//! A B-tree whose heads leave out prefixes of its keys: those of the memtable before it, or of its first keys.
+//! A B-tree whose heads leave out prefixes of its keys: those of the memtable before it, or of its own keys.
 #![cfg(not(any(loom, miri)))]
 #![allow(missing_docs, reason = "tests")]
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 
 use terrane_memtable::{
-    BTreeConfig, Config, Entry, EntryKind, ExpectedKeys, MAX_SEQ, Memtable, Pool,
+    BTreeConfig, Config, DrainInsert, Entry, EntryKind, ExpectedKeys, FloDbConfig, LowerLevel,
+    MAX_SEQ, Memtable, Pool, Update,
 };
 use terrane_testkit::Rng;
 
@@ -33,7 +36,7 @@ fn random_key(rng: &mut Rng) -> Vec<u8> {
 fn first(prefixes: &[&str]) -> (Arc<Memtable>, Vec<Vec<u8>>) {
     let (pool, config) = (Pool::new(0), Config::BTree(BTreeConfig));
     let key = |number: usize| format!("{}{number:09}", prefixes[number % prefixes.len()]);
-    let keys = (0..100).map(|number| key(number).into_bytes()).collect();
+    let keys = (0..2000).map(|number| key(number).into_bytes()).collect();
     (Memtable::with_keys(config, &pool, ExpectedKeys::Unknown), keys)
 }
 
@@ -97,5 +100,62 @@ fn check_order(memtable: &Arc<Memtable>, first_keys: Vec<Vec<u8>>) {
         let before = model.range(..&(key, Reverse(MAX_SEQ))).next_back();
         let before = before.map(|((key, seq), _)| (key.clone(), seq.0));
         assert_eq!(cursor.entry().map(|entry| (entry.key.to_vec(), entry.seq)), before);
+    }
+}
+
+/// Threads insert keys with prefixes that no earlier memtable had, each prefix after the other, while others look them up.
+#[test]
+fn a_memtable_that_learns_prefixes_loses_nothing() {
+    const PREFIXES: [&str; 4] = ["key:000000", "counter:000000", "", "counter:000000000000"];
+    const WRITERS: u32 = 3;
+    let flodb = FloDbConfig {
+        buckets: 64,
+        partition_bits: 2,
+        lower: LowerLevel::BTree,
+        insert: DrainInsert::Multi,
+        update: Update::InPlace,
+    };
+    for config in [Config::BTree(BTreeConfig), Config::FloDb(flodb)] {
+        let memtable = Memtable::with_keys(config, &Pool::new(0), ExpectedKeys::Unknown);
+        let key = |number: u32| {
+            let prefix = PREFIXES[(number / 6000) as usize];
+            format!("{prefix}{:06}", number * 7919 % 1_000_000).into_bytes()
+        };
+        let written = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let (memtable, written) = (&memtable, &written);
+                scope.spawn(move || {
+                    for number in (writer..24_000).step_by(WRITERS as usize) {
+                        let seq = u64::from(number) + 1;
+                        memtable.insert(&key(number), seq, EntryKind::Value, &key(number));
+                        written.fetch_max(number, Ordering::Release);
+                    }
+                });
+            }
+            scope.spawn(|| {
+                let mut rng = Rng::new(terrane_testkit::seed_from_env(7));
+                while written.load(Ordering::Acquire) < 23_990 {
+                    let written = written.load(Ordering::Acquire).max(1);
+                    // What was found once is found again.
+                    let number = rng.index(written as usize) as u32;
+                    if memtable.get(&key(number), MAX_SEQ).is_some() {
+                        let found =
+                            memtable.get(&key(number), MAX_SEQ).map(|entry| entry.value.to_vec());
+                        assert_eq!(found, Some(key(number)));
+                    }
+                }
+            });
+        });
+        let all: BTreeMap<Vec<u8>, u32> = (0..24_000).map(|number| (key(number), number)).collect();
+        let mut cursor = memtable.cursor();
+        cursor.seek_first();
+        for (key, number) in &all {
+            let entry = cursor.entry().expect("as many entries as were inserted");
+            assert_eq!((entry.key, entry.seq), (&key[..], u64::from(*number) + 1));
+            cursor.next();
+            assert!(memtable.get(key, MAX_SEQ).is_some());
+        }
+        assert!(!cursor.is_valid());
     }
 }

@@ -59,7 +59,7 @@ impl BTree {
             // it is never refilled.
             let entry = unsafe { NodeRef::new(record) };
             // An earlier entry of the group may have split the leaf; `lock_from` moves right.
-            self.insert_or_learn(*leaf, target, entry);
+            self.insert_into(self.lock_from(*leaf, target), target, entry, None);
         }
     }
 
@@ -68,10 +68,9 @@ impl BTree {
         &self,
         keys: impl Iterator<Item = (&'k [u8], SeqNo)>,
     ) -> [Search<'k, '_>; GROUP] {
-        let root = self.root();
-        let mut searches = [(SearchTarget { head: 0, key: &[], seq: 0 }, root); GROUP];
+        let mut searches = [(self.target(&[], 0), self.root()); GROUP];
         for (search, (key, seq)) in searches.iter_mut().zip(keys) {
-            search.0 = self.target(root, key, seq);
+            search.0 = self.target(key, seq);
         }
         searches
     }
@@ -120,7 +119,7 @@ fn probe(searches: &[Search<'_, '_>]) {
     // The entries that may be compared, in the order of `TreeNodeRef::count_before`.
     let mut ranges = [(0, 0, 0); GROUP];
     for ((target, node), range) in searches.iter().zip(&mut ranges) {
-        let equal = node.equal_heads(target.head);
+        let equal = node.equal_heads(node.target(target));
         node.prefetch_at(equal.start);
         *range = (equal.start, equal.start, equal.end);
     }
@@ -132,7 +131,7 @@ fn probe(searches: &[Search<'_, '_>]) {
             if end <= from {
                 continue;
             }
-            *range = match (node.is_before(at, target), at == from) {
+            *range = match (node.is_before(at, node.target(target)), at == from) {
                 (true, _) => ((at + 1).midpoint(end), at + 1, end),
                 // The target is the first of the equal heads.
                 (false, true) => (at, at, at),

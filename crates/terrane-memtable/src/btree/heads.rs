@@ -28,7 +28,7 @@ const BYTES_AFTER: usize = 7;
 const RAREST: usize = 64;
 
 /// Computes the heads of the keys of a tree.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Heads {
     /// In order; none begins with another one.
     prefixes: Box<[Box<[u8]>]>,
@@ -37,31 +37,27 @@ pub(super) struct Heads {
 impl Heads {
     /// Returns the heads for keys that are expected to be in a span.
     pub(super) fn expecting(span: &KeySpan) -> Self {
-        Self { prefixes: span.prefixes().iter().map(|prefix| prefix[..].into()).collect() }
+        Self::after(span.prefixes().to_vec())
     }
 
-    /// Returns heads that leave out the common prefixes of some keys; `None` if the first bytes of the keys tell
-    /// them apart. Those serve ascending keys better, which leave the prefixes of the first ones.
-    pub(super) fn learned(keys: Vec<&[u8]>) -> Option<Self> {
-        if are_distinct(&keys, head_of) {
-            return None;
-        }
-        let prefixes = common_prefixes(keys);
-        let prefixes = prefixes.into_iter().map(Vec::into_boxed_slice).collect::<Box<[_]>>();
-        (!prefixes.is_empty()).then_some(Self { prefixes })
-    }
-
-    /// Returns whether the heads are the first bytes of the keys.
-    pub(super) fn are_plain(&self) -> bool {
-        self.prefixes.is_empty()
+    /// Returns the heads after prefixes that [`common_prefixes`] has found.
+    pub(super) fn after(prefixes: Vec<Vec<u8>>) -> Self {
+        Self { prefixes: prefixes.into_iter().map(Vec::into_boxed_slice).collect() }
     }
 
     /// Returns the head of a key.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of(&self, key: &[u8]) -> u64 {
         if self.prefixes.is_empty() { head_of(key) } else { self.of_prefixed(key) }
     }
 
+    /// As [`Self::of`], for the nodes that have not got newer heads yet.
+    #[cold]
+    pub(super) fn of_late(&self, key: &[u8]) -> u64 {
+        self.of(key)
+    }
+
+    #[inline(never)]
     fn of_prefixed(&self, key: &[u8]) -> u64 {
         let before = self.prefixes.partition_point(|prefix| **prefix <= *key);
         let prefix = before.checked_sub(1).and_then(|last| self.prefixes.get(last));
@@ -87,12 +83,6 @@ pub(super) fn common_prefixes(mut keys: Vec<&[u8]>) -> Vec<Vec<u8>> {
     found.into_iter().map(|(prefix, _)| prefix.to_vec()).collect()
 }
 
-/// Returns whether heads tell most of some sorted keys apart.
-fn are_distinct(keys: &[&[u8]], head: impl Fn(&[u8]) -> u64) -> bool {
-    let distinct = 1 + keys.windows(2).filter(|pair| head(pair[0]) != head(pair[1])).count();
-    distinct * 2 >= keys.len()
-}
-
 /// Finds the prefixes of sorted keys that begin with the same `len_min` bytes. Each is at least as long, and
 /// is found with the number of its keys.
 fn find<'k>(keys: &[&'k [u8]], len_min: usize, rarest: usize, found: &mut Vec<(&'k [u8], usize)>) {
@@ -103,7 +93,9 @@ fn find<'k>(keys: &[&'k [u8]], len_min: usize, rarest: usize, found: &mut Vec<(&
     let longest = keys.iter().map(|key| key.len()).max().unwrap_or(0);
     let spared = shared.saturating_sub(SPARED_BYTES).min(longest.saturating_sub(BYTES_AFTER));
     let len = spared.max(len_min);
-    if are_distinct(keys, |key| head_of(&key[len..]) >> 8) {
+    let head = |key: &[u8]| head_of(&key[len..]) >> 8;
+    let distinct = 1 + keys.windows(2).filter(|pair| head(pair[0]) != head(pair[1])).count();
+    if distinct * 2 >= keys.len() {
         if len > 0 {
             found.push((&first[..len], keys.len()));
         }

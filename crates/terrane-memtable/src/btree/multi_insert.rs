@@ -34,10 +34,10 @@ impl<'a> TreeMultiInsert<'a> {
     pub(crate) unsafe fn link(&mut self, record: NonNull<Node>, reclaim: Reclaim<'_>) {
         // SAFETY: as in `BTree::link`.
         let entry: NodeRef<'a> = unsafe { NodeRef::new(record) };
-        let (target, root) = self.tree.search(entry.key(), entry.seq());
+        let target = self.tree.target(entry.key(), entry.seq());
         let near = self.leaf.and_then(|leaf| near(leaf, &target));
         let leaf = near.unwrap_or_else(|| {
-            let leaf = BTree::descend(root, &target, 0);
+            let leaf = self.tree.descend(&target, 0);
             leaf.prefetch_entries();
             leaf
         });
@@ -53,7 +53,7 @@ impl<'a> TreeMultiInsert<'a> {
 fn near<'a>(leaf: TreeNodeRef<'a>, target: &SearchTarget<'_>) -> Option<TreeNodeRef<'a>> {
     let is_beyond = |leaf: TreeNodeRef<'a>| -> Result<bool, NodeChanged> {
         let version = leaf.read_version();
-        let is_beyond = leaf.is_beyond(target);
+        let is_beyond = leaf.is_beyond(leaf.target(target));
         leaf.check(version)?;
         Ok(is_beyond)
     };

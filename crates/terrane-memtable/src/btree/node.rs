@@ -14,31 +14,31 @@
 //! stays valid, because the arena frees nothing.
 //!
 //! Invariants:
-//! 1. `entries[..len]` are sorted, and `heads[i]` is the head of `entries[i]`, whenever the counter
-//!    is even.
+//! 1. `entries[..len]` are sorted, and `heads[i]` is the head of `entries[i]` among those of `heads_of`,
+//!    whenever the counter is even.
 //! 2. Pointers in entries, children, `right` and `high` are null or name nodes of the tree's arena.
 //!    Entries without versions are never removed or refilled, and neither are separators, which have
 //!    none in a tree that removes entries. Entries of a leaf that have versions are read with its lock,
 //!    or with a pin ([`TreeNodeRef::pin_entry`]).
 //! 3. `len <= SLOTS`. The separator of a node never changes, because smaller entries go to its left
 //!    neighbour. A leaf that had an entry has one, because the last one of a leaf is not removed.
+//! 4. `heads_of` names heads of the node's tree, which live as long as it does.
 
 mod guard;
-mod heads_used;
+mod heads;
 mod pinned;
-mod prefetching;
 
-use std::cmp::Ordering::{Greater, Less};
 use std::marker::PhantomData;
-use std::ops::Range;
+use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
+use super::heads::Heads;
 use crate::arena::Arena;
-use crate::entry::SeqNo;
+use crate::prefetch::{LINE_BYTES, prefetch};
 use crate::skiplist::{Node, NodeRef};
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, relax};
+use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, relax};
 pub(super) use guard::TreeNodeGuard;
-pub(super) use heads_used::HeadsUsed;
+pub(super) use heads::{NodeTarget, SearchTarget};
 pub(super) use pinned::LeafEntry;
 pub(crate) use pinned::PinnedEntry;
 
@@ -60,12 +60,10 @@ pub(super) struct TreeNode {
     /// The separator of the right neighbour; null for the last node.
     high: AtomicPtr<Node>,
     high_head: AtomicU64,
-    /// 0 for a leaf. Written before the node is published, and never again, as is `heads_used`.
-    level: u32,
-    heads_used: HeadsUsed,
-    /// The leaf was replaced by one with learned heads: no entries are added to it. Changes once, while the
-    /// leaf is locked.
-    is_replaced: AtomicBool,
+    /// 0 for a leaf. Written before the node is published, and never again.
+    level: usize,
+    /// What computed `heads` and `high_head`.
+    heads_of: AtomicPtr<Heads>,
     heads: [AtomicU64; SLOTS],
     entries: [AtomicPtr<Node>; SLOTS],
 }
@@ -77,16 +75,8 @@ struct InnerNode {
     children: [AtomicPtr<TreeNode>; SLOTS + 1],
 }
 
-/// The entry that a search looks for, or the place where it would be.
-#[derive(Clone, Copy)]
-pub(super) struct SearchTarget<'k> {
-    pub(super) head: u64,
-    pub(super) key: &'k [u8],
-    pub(super) seq: SeqNo,
-}
-
 impl TreeNode {
-    fn new(level: u32, heads_used: HeadsUsed) -> Self {
+    fn new(level: usize, heads: NonNull<Heads>) -> Self {
         Self {
             version: AtomicU64::new(0),
             len: AtomicUsize::new(0),
@@ -94,26 +84,28 @@ impl TreeNode {
             high: AtomicPtr::new(ptr::null_mut()),
             high_head: AtomicU64::new(u64::MAX),
             level,
-            heads_used,
-            is_replaced: AtomicBool::new(false),
+            heads_of: AtomicPtr::new(heads.as_ptr()),
             heads: std::array::from_fn(|_| AtomicU64::new(0)),
             entries: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
         }
     }
 
     /// Allocates a node without entries.
-    pub(super) fn allocate(arena: &Arena, level: u32, heads_used: HeadsUsed) -> NonNull<TreeNode> {
+    pub(super) fn allocate(
+        arena: &Arena,
+        level: usize,
+        heads: NonNull<Heads>,
+    ) -> NonNull<TreeNode> {
         if level == 0 {
             let node = arena.allocate(size_of::<TreeNode>()).cast::<TreeNode>();
             // SAFETY: the allocation is new, has the size of a node, and is aligned to 8.
-            unsafe { node.write(TreeNode::new(0, heads_used)) };
+            unsafe { node.write(TreeNode::new(0, heads)) };
             return node;
         }
         let inner = arena.allocate(size_of::<InnerNode>()).cast::<InnerNode>();
         let children = std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()));
-        let node = TreeNode::new(level, heads_used);
         // SAFETY: the allocation is new, has the size of an inner node, and is aligned to 8.
-        unsafe { inner.write(InnerNode { node, children }) };
+        unsafe { inner.write(InnerNode { node: TreeNode::new(level, heads), children }) };
         inner.cast()
     }
 }
@@ -150,7 +142,7 @@ impl<'a> TreeNodeRef<'a> {
     }
 
     #[inline]
-    pub(super) fn level(self) -> u32 {
+    pub(super) fn level(self) -> usize {
         self.node().level
     }
 
@@ -163,12 +155,34 @@ impl<'a> TreeNodeRef<'a> {
         &inner.children
     }
 
-    /// Returns which entries have this head.
+    /// Prefetches the part of the node that a search reads.
     #[inline]
-    pub(super) fn equal_heads(self, head: u64) -> Range<usize> {
-        let start = self.lower_bound(head);
-        let is_any = start < self.len() && self.head(start) == head;
-        start..if is_any { self.upper_bound(head).max(start) } else { start }
+    pub(super) fn prefetch(self) {
+        // Nodes are not aligned to cache lines, so the last part may straddle two.
+        let node = self.node.as_ptr().cast::<u8>().cast_const();
+        for line in 0..=offset_of!(TreeNode, entries) / LINE_BYTES {
+            prefetch(node.wrapping_add(line * LINE_BYTES));
+        }
+    }
+
+    /// Prefetches the part of a leaf that an insert changes and a search does not read.
+    #[inline]
+    pub(super) fn prefetch_entries(self) {
+        let node = self.node.as_ptr().cast::<u8>().cast_const();
+        for line in
+            offset_of!(TreeNode, entries) / LINE_BYTES + 1..=size_of::<TreeNode>() / LINE_BYTES
+        {
+            prefetch(node.wrapping_add(line * LINE_BYTES));
+        }
+    }
+
+    /// Prefetches the entry at an index, if there is one.
+    #[inline]
+    pub(super) fn prefetch_at(self, index: usize) {
+        // The entry may have changed since; it is only a hint.
+        if let Some(entry) = self.node().entries.get(index) {
+            prefetch(entry.load(Ordering::Relaxed).cast());
+        }
     }
 
     /// Waits until the node is not being changed, and returns its counter.
@@ -263,101 +277,9 @@ impl<'a> TreeNodeRef<'a> {
         Some(unsafe { TreeNodeRef::new(child) })
     }
 
-    /// Returns true if the target is at or beyond the high entry and so belongs to the right.
-    #[inline]
-    pub(super) fn is_beyond(self, target: &SearchTarget<'_>) -> bool {
-        let node = self.node();
-        let head = node.high_head.load(Ordering::Relaxed);
-        if target.head < head {
-            return false;
-        }
-        let high = self.record(&node.high);
-        high.is_some_and(|high| {
-            target.head > head || high.compare(target.key, target.seq) != Greater
-        })
-    }
-
-    /// Returns true if versions of the target's key may begin the right neighbour.
-    #[inline]
-    pub(super) fn continues_right(self, target: &SearchTarget<'_>) -> bool {
-        target.head == self.node().high_head.load(Ordering::Relaxed)
-            && self.high().is_some_and(|high| high.key() == target.key)
-    }
-
     /// Returns the high entry.
     #[inline]
     pub(super) fn high(self) -> Option<NodeRef<'a>> {
         self.record(&self.node().high)
-    }
-
-    /// Returns true if the target is beyond the high entry, and is not the high entry itself.
-    #[inline]
-    pub(super) fn is_after_high(self, target: &SearchTarget<'_>) -> bool {
-        let high = self.record(&self.node().high);
-        high.is_some_and(|high| high.compare(target.key, target.seq) == Less)
-    }
-
-    /// Returns true if the entry at `index` is the target. Heads decide most cases, and are
-    /// adjacent in memory.
-    #[inline]
-    pub(super) fn is_at(self, index: usize, target: &SearchTarget<'_>) -> bool {
-        index < self.len()
-            && self.head(index) == target.head
-            && self.entry(index).is_some_and(|entry| entry.compare(target.key, target.seq).is_eq())
-    }
-
-    /// Returns whether there is an entry at an index that is before the target.
-    #[inline]
-    pub(super) fn is_before(self, index: usize, target: &SearchTarget<'_>) -> bool {
-        let entry = self.entry(index);
-        entry.is_some_and(|entry| entry.compare(target.key, target.seq) == Less)
-    }
-
-    /// Returns the number of entries before the target.
-    #[inline]
-    pub(super) fn count_before(self, target: &SearchTarget<'_>) -> usize {
-        let mut from = self.lower_bound(target.head);
-        let is_before = |at| self.is_before(at, target);
-        // Entries decide among equal heads. Mostly there is one, or the target is its newest version; but
-        // keys with a long common prefix fill a node with equal heads.
-        if from < self.len() && self.head(from) == target.head && is_before(from) {
-            from += 1;
-            let mut end = self.upper_bound(target.head);
-            while from < end {
-                let middle = from.midpoint(end);
-                if is_before(middle) { from = middle + 1 } else { end = middle }
-            }
-        }
-        from
-    }
-
-    #[inline]
-    pub(super) fn head(self, index: usize) -> u64 {
-        self.node().heads[index].load(Ordering::Relaxed)
-    }
-
-    /// Returns the number of heads below `head`.
-    #[inline]
-    fn lower_bound(self, head: u64) -> usize {
-        self.count_heads(|other| other < head)
-    }
-
-    /// Returns the number of heads up to `head`.
-    #[inline]
-    fn upper_bound(self, head: u64) -> usize {
-        self.count_heads(|other| other <= head)
-    }
-
-    /// Returns the number of heads that are before a place in their order.
-    #[inline]
-    fn count_heads(self, is_before: impl Fn(u64) -> bool) -> usize {
-        let (mut from, mut len) = (0, self.len());
-        while len > 0 {
-            let half = len / 2;
-            let is_before = is_before(self.head(from + half));
-            from = if is_before { from + half + 1 } else { from };
-            len = if is_before { len - half - 1 } else { half };
-        }
-        from
     }
 }

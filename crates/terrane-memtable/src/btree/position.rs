@@ -159,9 +159,7 @@ impl BTree {
         }
         let right = leaf.right();
         leaf.check(version)?;
-        let Some(leaf) = right else {
-            return if leaf.is_replaced() { Err(NodeChanged) } else { Ok(None) };
-        };
+        let Some(leaf) = right else { return Ok(None) };
         loop {
             let version = leaf.read_version();
             let Ok(found) = leaf.pin_entry(0, version, self.layout) else { continue };

@@ -7,9 +7,6 @@ use crate::entry::{MAX_SEQ, SeqNo};
 use crate::skiplist::{Layout, NodeRef};
 use crate::structure::{Hold, Overwritten};
 
-/// Of the entries of a node above the leaves, one in so many is a sample.
-const SAMPLE_STEP: usize = 8;
-
 /// The result of one step of a search.
 enum SearchStep<'a> {
     At(LeafEntry<'a>),
@@ -30,11 +27,12 @@ impl BTree {
         hold: Hold,
     ) -> Result<Option<PinnedEntry<'_>>, Overwritten> {
         debug_assert!(self.layout == Layout::Versioned);
-        let found = self.first_at_or_after(key, seq);
+        let target = self.target(key, seq);
+        let found = self.first_from(self.descend(&target, 0), &target);
         if hold == Hold::Held {
             return Ok(found.map(LeafEntry::into_pinned).filter(|(record, _)| record.key() == key));
         }
-        let before = match found.as_ref().map(|slot| slot.before(self.heads.of(key))) {
+        let before = match found.as_ref().map(|slot| slot.before(&target)) {
             Some(Ok(before)) => before,
             Some(Err(NodeChanged)) | None => self.last_before(key, seq).map(LeafEntry::into_pinned),
         };
@@ -59,9 +57,9 @@ impl BTree {
         self.last().map(|slot| slot.record.key().to_vec())
     }
 
-    /// Returns the keys of some separators of leaves, which are spread evenly over all entries; none if there
-    /// is only one leaf.
-    pub(super) fn sample_keys(&self) -> Vec<&[u8]> {
+    /// Returns the keys of one in `step` separators of leaves, which are spread evenly over all entries; none if
+    /// there is only one leaf.
+    pub(super) fn sample_keys(&self, step: usize) -> Vec<&[u8]> {
         let mut node = self.root();
         while node.level() > 1
             && let Some(child) = node.child(0)
@@ -72,7 +70,7 @@ impl BTree {
         let mut next = (node.level() == 1).then_some(node);
         while let Some(node) = next {
             // Whatever a concurrent change leaves here is a separator, which never changes.
-            let entries = (0..node.len()).step_by(SAMPLE_STEP).filter_map(|at| node.entry(at));
+            let entries = (0..node.len()).step_by(step).filter_map(|at| node.entry(at));
             keys.extend(entries.map(NodeRef::key));
             next = node.right();
         }
@@ -81,8 +79,8 @@ impl BTree {
 
     /// Returns the first entry at or after `(key, seq)`.
     pub(super) fn first_at_or_after(&self, key: &[u8], seq: SeqNo) -> Option<LeafEntry<'_>> {
-        let (target, root) = self.search(key, seq);
-        self.first_from(Self::descend(root, &target, 0), &target)
+        let target = self.target(key, seq);
+        self.first_from(self.descend(&target, 0), &target)
     }
 
     /// Returns the first entry at or after the target, from a leaf that is not to the right of it.
@@ -107,6 +105,7 @@ impl BTree {
         target: &SearchTarget<'_>,
     ) -> Result<SearchStep<'a>, NodeChanged> {
         let version = leaf.read_version();
+        let target = leaf.target(target);
         let index = leaf.count_before_in(target, version, self.layout)?;
         let found = match leaf.pin_entry(index, version, self.layout)? {
             Some((record, pin)) if !leaf.is_beyond(target) => {
@@ -120,7 +119,8 @@ impl BTree {
 
     /// Returns the last entry before `(key, seq)`.
     pub(super) fn last_before(&self, key: &[u8], seq: SeqNo) -> Option<LeafEntry<'_>> {
-        let (mut target, mut node) = self.search(key, seq);
+        let mut target = self.target(key, seq);
+        let mut node = self.root();
         let mut separator = None;
         loop {
             match self.step_before(node, &target, &mut separator) {
@@ -130,7 +130,8 @@ impl BTree {
                     // The leaf has no entry before the target any more, so the entry is to the left of
                     // the leaf, before its separator.
                     let first: NodeRef<'_> = separator.take()?;
-                    (target, node) = self.search(first.key(), first.seq());
+                    target = self.target(first.key(), first.seq());
+                    node = self.root();
                 }
                 Err(NodeChanged) => {}
             }
@@ -147,6 +148,7 @@ impl BTree {
         separator: &mut Option<NodeRef<'a>>,
     ) -> Result<SearchStep<'a>, NodeChanged> {
         let version = node.read_version();
+        let target = node.target(target);
         let before = match node.level() {
             0 => node.count_before_in(target, version, self.layout)?,
             _ => node.count_before(target),

@@ -9,6 +9,9 @@ use crate::readers::ReaderView;
 use crate::skiplist::Pin;
 use crate::structure::{Found, InsertOutcome, Structure};
 
+/// Of the separators of leaves, one in so many is a sample of the keys.
+const SAMPLE_STEP: usize = 8;
+
 impl Structure for BTree {
     type Position = BTreePosition;
 
@@ -37,7 +40,7 @@ impl Structure for BTree {
     }
 
     fn key_span(&self) -> Option<KeySpan> {
-        let keys = self.sample_keys();
+        let keys = self.sample_keys(SAMPLE_STEP);
         if keys.is_empty() {
             // A leaf alone has too few keys to tell what others will be like.
             return None;

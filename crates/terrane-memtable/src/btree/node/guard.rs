@@ -77,7 +77,7 @@ impl<'a> TreeNodeGuard<'a> {
 
     /// Moves the entries from `middle` on to `right`, which no other thread knows yet, and links
     /// `right` to the right of this node. Returns the separator of `right`, which `separator` makes
-    /// from its first entry, and its head.
+    /// from its first entry.
     ///
     /// In an inner node, the entry at `middle` moves up: its child becomes the first one of
     /// `right`.
@@ -86,7 +86,7 @@ impl<'a> TreeNodeGuard<'a> {
         middle: usize,
         right: TreeNodeRef<'a>,
         separator: impl FnOnce(NodeRef<'a>) -> NodeRef<'a>,
-    ) -> Option<(u64, NodeRef<'a>)> {
+    ) -> Option<NodeRef<'a>> {
         self.has_changed = true;
         let (len, is_inner) = (self.node.len(), self.node.level() > 0);
         let (head, high) = (self.node.head(middle), separator(self.node.entry(middle)?));
@@ -103,16 +103,18 @@ impl<'a> TreeNodeGuard<'a> {
         right.node().len.store(len - first, Ordering::Relaxed);
         self.node.node().len.store(middle, Ordering::Relaxed);
         self.link(right, head, high);
-        Some((head, high))
+        Some(high)
     }
 
-    /// Links `right`, whose separator is `high`, between this node and its right neighbour.
+    /// Links `right`, whose separator is `high` with this head, between this node and its right neighbour. `right`
+    /// has, or gets, heads of the same kind as this node.
     pub(crate) fn link(&mut self, right: TreeNodeRef<'a>, head: u64, high: NodeRef<'a>) {
         self.has_changed = true;
         let (node, new) = (self.node.node(), right.node());
         new.right.store(node.right.load(Ordering::Relaxed), Ordering::Release);
         new.high.store(node.high.load(Ordering::Relaxed), Ordering::Release);
         new.high_head.store(node.high_head.load(Ordering::Relaxed), Ordering::Relaxed);
+        copy_pointer(&node.heads_of, &new.heads_of);
         node.high.store(high.as_ptr().as_ptr(), Ordering::Release);
         node.high_head.store(head, Ordering::Relaxed);
         node.right.store(right.as_ptr().as_ptr(), Ordering::Release);

@@ -3,7 +3,7 @@
 use std::cmp::Ordering::Less;
 use std::ptr::NonNull;
 
-use super::{NodeChanged, SearchTarget, TreeNodeRef};
+use super::{NodeChanged, NodeTarget, SearchTarget, TreeNodeRef};
 use crate::skiplist::{Layout, Node, NodeRef, Pin};
 use crate::sync::{Ordering, fence};
 
@@ -25,11 +25,14 @@ impl<'a> LeafEntry<'a> {
         (self.record, self.pin)
     }
 
-    /// Returns the previous entry if its head is `head`. Returns an error if it is in another leaf,
-    /// or if this leaf has changed.
-    pub(crate) fn before(&self, head: u64) -> Result<Option<PinnedEntry<'a>>, NodeChanged> {
+    /// Returns the previous entry if its head is that of the target. Returns an error if it is in another
+    /// leaf, or if this leaf has changed.
+    pub(crate) fn before(
+        &self,
+        target: &SearchTarget<'_>,
+    ) -> Result<Option<PinnedEntry<'a>>, NodeChanged> {
         let before = self.index.checked_sub(1).ok_or(NodeChanged)?;
-        if self.leaf.head(before) != head {
+        if self.leaf.head(before) != self.leaf.target(target).head {
             self.leaf.check(self.version)?;
             return Ok(None);
         }
@@ -82,7 +85,7 @@ impl<'a> TreeNodeRef<'a> {
     #[inline]
     pub(crate) fn count_before_in(
         self,
-        target: &SearchTarget<'_>,
+        target: NodeTarget<'_>,
         version: u64,
         layout: Layout,
     ) -> Result<usize, NodeChanged> {
@@ -95,7 +98,7 @@ impl<'a> TreeNodeRef<'a> {
         while from < end {
             let middle = from.midpoint(end);
             let Some((entry, _pin)) = self.pin_entry(middle, version, layout)? else { break };
-            if entry.compare(target.key, target.seq) == Less {
+            if target.compare(entry) == Less {
                 from = middle + 1;
             } else {
                 end = middle;

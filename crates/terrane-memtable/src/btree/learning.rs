@@ -1,0 +1,155 @@
+//! Learns the prefixes of keys while they are inserted.
+//!
+//! Keys that begin with a prefix that the tree does not expect have equal heads: those of the first memtable of a
+//! database, or of a new kind of key. So a split of a leaf with equal heads is counted, and when they are
+//! one split in [`BLIND_SHARE`], the tree takes the prefixes of a sample of its keys for new heads. A node gets them when
+//! a writer locks it, and keeps older ones until then.
+//!
+//! Invariant: heads live as long as the tree, because its nodes refer to them.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::heads::Heads;
+use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, lock};
+
+/// The tree learns when this share of its leaves had equal heads when they were split.
+const BLIND_SHARE: usize = 32;
+
+/// The leaves with equal heads before the tree learns for the first time. Each time doubles them, because keys
+/// that differ only far behind their prefixes stay equal.
+#[cfg(not(any(loom, miri)))]
+const PATIENCE: usize = 16;
+/// Few, so that the small tests of loom and Miri learn.
+#[cfg(any(loom, miri))]
+const PATIENCE: usize = 2;
+
+/// The heads of a tree.
+#[derive(Debug)]
+pub(super) struct Learning {
+    newest: AtomicPtr<Heads>,
+    all: Mutex<Vec<Arc<Heads>>>,
+    splits: AtomicUsize,
+    blind: AtomicUsize,
+    patience: AtomicUsize,
+}
+
+impl Learning {
+    pub(super) fn new(heads: Heads) -> Self {
+        let heads = Arc::new(heads);
+        Self {
+            newest: AtomicPtr::new(Arc::as_ptr(&heads).cast_mut()),
+            all: Mutex::new(vec![heads]),
+            splits: AtomicUsize::new(0),
+            blind: AtomicUsize::new(0),
+            patience: AtomicUsize::new(PATIENCE),
+        }
+    }
+
+    /// Returns the heads that nodes get.
+    #[inline]
+    pub(super) fn newest(&self) -> NonNull<Heads> {
+        // Acquire pairs with the release in `learn`: the heads are seen initialized.
+        let newest = self.newest.load(Ordering::Acquire);
+        // SAFETY: `new` and `learn` store pointers that come from an `Arc`, which are not null.
+        unsafe { NonNull::new_unchecked(newest) }
+    }
+
+    #[inline]
+    pub(super) fn heads(&self) -> &Heads {
+        // SAFETY: `all` keeps the heads as long as `self`, and no one changes them.
+        unsafe { self.newest().as_ref() }
+    }
+
+    /// Counts the split of a leaf, which is blind if its heads are equal. Returns whether the tree should learn.
+    #[inline]
+    pub(super) fn note_split(&self, is_blind: bool) -> bool {
+        // Relaxed, for all counts: they decide only when to learn.
+        let splits = self.splits.fetch_add(1, Ordering::Relaxed) + 1;
+        is_blind && {
+            let blind = self.blind.fetch_add(1, Ordering::Relaxed) + 1;
+            blind >= self.patience.load(Ordering::Relaxed) && blind * BLIND_SHARE >= splits
+        }
+    }
+
+    /// Makes heads of the prefixes of the keys, which `prefixes` finds by the number of splits.
+    #[cold]
+    pub(super) fn learn(&self, prefixes: impl FnOnce(usize) -> Vec<Vec<u8>>) {
+        let mut all = lock(&self.all);
+        let patience = self.patience.load(Ordering::Relaxed);
+        if self.blind.load(Ordering::Relaxed) < patience {
+            // Another thread has learned meanwhile.
+            return;
+        }
+        self.blind.store(0, Ordering::Relaxed);
+        self.patience.store(patience * 2, Ordering::Relaxed);
+        let heads = Heads::after(prefixes(self.splits.load(Ordering::Relaxed)));
+        if heads == *self.heads() {
+            return;
+        }
+        let heads = Arc::new(heads);
+        self.newest.store(Arc::as_ptr(&heads).cast_mut(), Ordering::Release);
+        all.push(heads);
+    }
+}
+
+#[cfg(all(test, not(any(loom, miri))))]
+mod tests {
+    use crate::btree::BTree;
+    use crate::entry::{Entry, EntryKind};
+    use crate::pool::Pool;
+    use crate::skiplist::Layout;
+
+    fn fill(tree: &BTree, prefix: &str, numbers: std::ops::Range<u32>) {
+        for number in numbers {
+            let key = format!("{prefix}{:012}", number * 7919 % 1_000_000);
+            let kind = EntryKind::Value;
+            tree.insert(&Entry { key: key.as_bytes(), seq: u64::from(number), kind, value: b"" });
+        }
+    }
+
+    /// Returns the share of leaves with equal heads, after inserts into them.
+    fn blind_share(tree: &BTree) -> f64 {
+        let mut node = tree.root();
+        while node.level() > 0
+            && let Some(child) = node.child(0)
+        {
+            node = child;
+        }
+        let (mut leaves, mut blind) = (0.0, 0.0);
+        loop {
+            leaves += 1.0;
+            let middle = node.head(node.len() / 2);
+            let is_blind = node.head(0) == middle || node.head(node.len() - 1) == middle;
+            blind += f64::from(u8::from(is_blind));
+            match node.right() {
+                Some(right) => node = right,
+                None => return blind / leaves,
+            }
+        }
+    }
+
+    #[test]
+    fn heads_of_keys_that_begin_alike_soon_differ() {
+        let tree = BTree::new(Layout::Plain, Pool::new(0));
+        fill(&tree, "key:", 0..600);
+        assert!(blind_share(&tree) > 0.9);
+        fill(&tree, "key:", 600..20_000);
+        assert!(blind_share(&tree) < 0.05, "{}", blind_share(&tree));
+        // Others, which are few among all.
+        fill(&tree, "counter:", 0..20_000);
+        assert!(blind_share(&tree) < 0.1, "{}", blind_share(&tree));
+    }
+
+    #[test]
+    fn keys_that_heads_cannot_tell_apart_are_not_learned_again_and_again() {
+        let tree = BTree::new(Layout::Plain, Pool::new(0));
+        for seq in 0..100_000 {
+            let entry = Entry { key: b"counter", seq, kind: EntryKind::Value, value: b"" };
+            tree.insert(&entry);
+        }
+        assert_eq!(tree.learning.all.lock().unwrap().len(), 1);
+        let patience = tree.learning.patience.load(crate::sync::Ordering::Relaxed);
+        assert!(patience > 1000, "{patience}");
+    }
+}
