@@ -6,7 +6,7 @@ use std::time::Duration;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::PyString;
 use terrane::{Durability, WriteOptions};
 
 use crate::errors;
@@ -34,10 +34,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Bytes<'a> {
 
     #[inline]
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        if object.is_instance_of::<PyBytes>() {
-            return object.extract::<&'a [u8]>().map(Self::Borrowed).map_err(Into::into);
+        match object.extract::<&'a [u8]>() {
+            Ok(bytes) => Ok(Self::Borrowed(bytes)),
+            Err(_) => copied(object).map(Self::Copied),
         }
-        copied(object).map(Self::Copied)
     }
 }
 

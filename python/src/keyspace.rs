@@ -58,19 +58,18 @@ pub(crate) fn bytes_or<'py>(
     }
 }
 
-/// Returns the keys of an iterable, kept alive by the list that comes with them.
-pub(crate) fn keys_of<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+/// Returns the elements of an iterable. They are kept alive by the vector, because the caller may change its list
+/// while other threads run.
+pub(crate) fn elements_of<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     match keys.cast::<PyList>() {
-        // Copied, because the caller may change the list while other threads run.
-        Ok(list) => list.get_slice(0, list.len()).cast_into::<PyList>().map_err(Into::into),
-        Err(_) => {
-            let list = PyList::empty(keys.py());
-            for key in keys.try_iter()? {
-                list.append(key?)?;
-            }
-            Ok(list)
-        }
+        Ok(list) => Ok(list.iter().collect()),
+        Err(_) => keys.try_iter()?.collect(),
     }
+}
+
+/// Returns elements as keys.
+pub(crate) fn keys_of<'a>(elements: &'a [Bound<'_, PyAny>]) -> PyResult<Vec<Bytes<'a>>> {
+    elements.iter().map(PyAnyMethods::extract).collect()
 }
 
 /// Returns `values` as a list, with `default` for missing ones.
@@ -80,11 +79,11 @@ pub(crate) fn list_of<'py>(
     default: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let default = default.unwrap_or_else(|| py.None().into_bound(py));
-    let values = values.into_iter().map(|value| match value {
+    let object = |value: Option<terrane::Value>| match value {
         Some(value) => PyBytes::new(py, &value).into_any(),
         None => default.clone(),
-    });
-    PyList::new(py, values.collect::<Vec<_>>())
+    };
+    PyList::new(py, values.into_iter().map(object))
 }
 
 /// Returns the exception for a missing key.
@@ -171,9 +170,8 @@ impl Keyspace {
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let keyspace = self.handle()?;
-        let objects: Vec<_> = keys_of(keys)?.iter().collect();
-        let keys =
-            objects.iter().map(PyAnyMethods::extract).collect::<PyResult<Vec<Bytes<'_>>>>()?;
+        let elements = elements_of(keys)?;
+        let keys = keys_of(&elements)?;
         let values = py.detach(|| keyspace.multi_get(&keys)).map_err(errors::from_engine)?;
         list_of(py, values, default)
     }

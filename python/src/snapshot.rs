@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::convert::{Bytes, bounds};
 use crate::errors;
 use crate::forks::OfProcess;
-use crate::keyspace::{self, Keyspace, bytes_or, keys_of, list_of, part_of};
+use crate::keyspace::{self, Keyspace, bytes_or, elements_of, keys_of, list_of, part_of};
 use crate::scan::{Entries, Source};
 
 /// The database as it was when the snapshot was taken.
@@ -77,9 +77,8 @@ impl Snapshot {
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let (snapshot, keyspace) = self.handles()?;
-        let objects: Vec<_> = keys_of(keys)?.iter().collect();
-        let keys =
-            objects.iter().map(PyAnyMethods::extract).collect::<PyResult<Vec<Bytes<'_>>>>()?;
+        let elements = elements_of(keys)?;
+        let keys = keys_of(&elements)?;
         let read = || snapshot.multi_get_in(&keyspace, &keys);
         let values = py.detach(read).map_err(errors::from_engine)?;
         list_of(py, values, default)

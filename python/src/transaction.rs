@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::convert::{Bytes, bounds, seconds};
 use crate::errors;
 use crate::forks::OfProcess;
-use crate::keyspace::{Keyspace, bytes_or, keys_of, list_of, missing, part_of};
+use crate::keyspace::{Keyspace, bytes_or, elements_of, keys_of, list_of, missing, part_of};
 use crate::scan::{Entries, SharedTransaction, Source};
 
 /// Reads and writes that happen as one, or not at all.
@@ -93,9 +93,8 @@ impl Transaction {
         keys: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let objects: Vec<_> = keys_of(keys)?.iter().collect();
-        let keys =
-            objects.iter().map(PyAnyMethods::extract).collect::<PyResult<Vec<Bytes<'_>>>>()?;
+        let elements = elements_of(keys)?;
+        let keys = keys_of(&elements)?;
         let values =
             self.with(py, |transaction, keyspace| transaction.multi_get_in(keyspace, &keys))?;
         list_of(py, values, default)
