@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use terrane_memtable::Lookup;
+use terrane_memtable::{Lookup, prefetch_lines};
 
 use super::lookup::{ValueWithEnd, newest_deletion, overwritten, value_of};
 use super::{AsOf, Reader};
@@ -22,6 +22,9 @@ use crate::version::OpenRun;
 
 /// The number of keys that are looked up together: their prefetched lines fit into the L1 cache.
 const KEYS_AT_ONCE: usize = 64;
+
+/// How much of a value in a memtable is prefetched: a processor prefetches the rest of a long one itself.
+const VALUE_LINES: usize = 4;
 
 /// A key that has not been decided yet.
 struct PendingKey<'a> {
@@ -197,6 +200,8 @@ fn find_in_memtables(
             let deleted = tombstones.newest_covering(left[at], seq).unwrap_or(0);
             found[indexes[at]] = match looked_up {
                 Lookup::Found(found, kind, value) => {
+                    // The caller reads the values after the last lookup.
+                    prefetch_lines(&value, VALUE_LINES);
                     let version = FoundVersion { seq: found, kind, value: Value::pinned(value) };
                     Some((found > deleted).then_some(version))
                 }
