@@ -134,7 +134,7 @@ impl Engine {
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         let db = self.db()?;
-        py.detach(|| db.flush()).map_err(errors::from_engine)
+        interrupt::run(py, db, Maintenance::flush_all)
     }
 
     fn sync(&self, py: Python<'_>) -> PyResult<()> {

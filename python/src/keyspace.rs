@@ -3,8 +3,10 @@
 //! | module | one line |
 //! |---|---|
 //! | `administration` | design, tree, merges, values that end |
+//! | `ingest` | sorted pairs as tables |
 
 mod administration;
+mod ingest;
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -245,20 +247,6 @@ impl Keyspace {
         }
         let db = self.engine.get().db()?;
         py.detach(|| db.write_with(&batch, options)).map_err(errors::from_engine)
-    }
-
-    /// Adds pairs in ascending order as tables.
-    fn _ingest(&self, py: Python<'_>, pairs: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let mut ingest = self.handle()?.begin_ingest().map_err(errors::from_engine)?;
-        for (number, pair) in pairs.try_iter()?.enumerate() {
-            let pair = pair?;
-            let (key, value) = pair_of(&pair, number)?;
-            let (key, value) = (key.extract::<Bytes<'_>>()?, value.extract::<Bytes<'_>>()?);
-            ingest.put(key, value).map_err(errors::from_engine)?;
-        }
-        let count = ingest.len();
-        py.detach(|| ingest.commit()).map_err(errors::from_engine)?;
-        Ok(count)
     }
 
     #[pyo3(signature = (part, start, stop, prefix, reverse, limit))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import pathlib
@@ -91,6 +92,45 @@ def test_control_c_ends_a_compaction_that_would_last_long(db: terrane.Database) 
     db.io_budget = "none"
     db.compact()
     assert db.tree().runs == 1 and db.count() == 60_000
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends a process on Windows")
+def test_control_c_ends_a_flush_and_a_checkpoint_that_leaves_no_files(
+    db: terrane.Database, tmp_path: pathlib.Path
+) -> None:
+    # Ten seconds for the flush, with which a checkpoint begins, too; it goes on in the background.
+    db.io_budget = "400KB/s"
+    db.put_many((b"%07d" % number, os.urandom(100)) for number in range(35_000))
+    copy = tmp_path / "copy"
+    for call in (db.flush, lambda: db.checkpoint(copy)):
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        begun = time.monotonic()
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        timer.join()
+        assert time.monotonic() - begun < 5
+    assert not copy.exists() or not any(copy.iterdir())
+    db.io_budget = "none"
+    db.checkpoint(copy)
+    with terrane.open(copy, "r") as whole:
+        assert whole.count() == 35_000
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends a process on Windows")
+def test_control_c_ends_an_ingest_that_adds_nothing(db: terrane.Database, path: pathlib.Path) -> None:
+    db.put(b"before", b"")
+    db.flush()
+    files = {file.name for file in path.rglob("*.sst")}
+    # An iterator without an end that runs no Python code, which would look for signals itself.
+    pairs = zip(map(b"%020d".__mod__, itertools.count()), itertools.repeat(os.urandom(100)), strict=False)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        db.ingest(pairs)
+    timer.join()
+    assert list(db.keys()) == [b"before"]
+    assert files and {file.name for file in path.rglob("*.sst")} == files
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends a process on Windows")

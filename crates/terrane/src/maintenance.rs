@@ -118,6 +118,15 @@ impl Maintenance {
         keyspace.handle.engine.flush(std::slice::from_ref(&keyspace.tree), Some(&self.cancel))
     }
 
+    /// Does the same as [`Db::flush`].
+    ///
+    /// # Errors
+    /// See [`Db::flush`].
+    pub fn flush_all(&self) -> Result<()> {
+        let trees: Vec<_> = self.db.engine().trees().values().cloned().collect();
+        self.db.engine().flush(&trees, Some(&self.cancel))
+    }
+
     /// Does the same as [`Keyspace::compact_range`].
     ///
     /// # Errors

@@ -54,7 +54,8 @@ impl Keyspace {
 
     fn _flush(&self, py: Python<'_>) -> PyResult<()> {
         let keyspace = self.handle()?;
-        py.detach(|| keyspace.flush()).map_err(errors::from_engine)
+        let db = self.engine.get().db()?;
+        interrupt::run(py, db, |maintenance| maintenance.flush(keyspace))
     }
 
     fn _tree<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

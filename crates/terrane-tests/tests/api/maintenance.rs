@@ -4,7 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use terrane::{
-    Db, ErrorKind, IoBudget, JobState, JobType, Maintenance, Options, policy::StallCause,
+    Db, ErrorKind, IoBudget, JobState, JobType, Keyspace, KeyspaceOptions, Maintenance, Options,
+    policy::StallCause,
 };
 
 use crate::support::{fill, pairs, small_design};
@@ -91,6 +92,25 @@ fn a_wait_for_compactions_ends_when_it_is_cancelled() {
     assert!(!maintenance.jobs().is_empty());
     db.set_io_budget(IoBudget::Unlimited).unwrap();
     db.wait_for_compactions().unwrap();
+}
+
+#[test]
+fn a_wait_for_flushes_of_all_keyspaces_ends_when_it_is_cancelled() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = slow(dir.path());
+    let runs = |keyspace: &Keyspace| {
+        keyspace.tree().shape.levels.iter().map(|level| level.runs.len()).sum::<usize>()
+    };
+    let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
+    let maintenance = Maintenance::of(&db);
+    other.put("key", "value").unwrap();
+    maintenance.flush_all().unwrap();
+    assert_eq!(runs(&other), 1);
+    maintenance.cancel();
+    other.put("key", "value").unwrap();
+    assert_eq!(maintenance.flush_all().unwrap_err().kind(), ErrorKind::Cancelled);
+    // The flush has begun, and goes on.
+    wait(|| runs(&other) == 2);
 }
 
 #[test]
