@@ -1,5 +1,5 @@
 //! Utilities for the tests of all crates: text-driven cases, seeded randomness, limits on waiting,
-//! counts for soaks, the layers of a crate.
+//! counts for soaks, the search for bytes, the layers of a crate.
 #![forbid(unsafe_code)]
 
 mod counts;
@@ -7,8 +7,10 @@ pub mod datadriven;
 mod hang_guard;
 pub mod layers;
 mod rng;
+mod search;
 pub mod source;
 
 pub use counts::{parse_counts, print_counts};
 pub use hang_guard::{HANG_LIMIT, HangGuard, run_guarded, wait_until};
 pub use rng::{Rng, seed_from_env};
+pub use search::contains;

@@ -46,6 +46,16 @@ impl Rng {
         &items[self.index(items.len())]
     }
 
+    /// Returns `len` random bytes. The tests of the engine are not optimised; this crate is.
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(len + 7);
+        while bytes.len() < len {
+            bytes.extend_from_slice(&self.bits().to_be_bytes());
+        }
+        bytes.truncate(len);
+        bytes
+    }
+
     /// Returns a new generator whose sequence is determined by the state of this generator.
     #[must_use]
     pub fn fork(&mut self) -> Rng {

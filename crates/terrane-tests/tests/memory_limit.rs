@@ -39,8 +39,7 @@ fn key(number: u64) -> [u8; 8] {
 }
 
 fn value(number: u64, round: u64) -> Vec<u8> {
-    let mut rng = Rng::new(number << 8 | round);
-    (0..VALUE_BYTES / 8).flat_map(|_| rng.bits().to_be_bytes()).collect()
+    Rng::new(number << 8 | round).bytes(VALUE_BYTES)
 }
 
 /// Returns the anonymous memory of this process in bytes.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use terrane::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Storage, Survival};
 use terrane::{Background, Clock, Db, Design, Durability, KeyspaceOptions, ManualClock, Options};
 use terrane_policy::catalogue;
-use terrane_testkit::wait_until;
+use terrane_testkit::{contains, wait_until};
 
 use crate::support::{DIR, tiny};
 
@@ -93,7 +93,7 @@ impl Case {
         let holds = |name: &String| {
             // A thread may remove a file meanwhile. The file then counts as empty.
             let contents = self.storage.read(&dir.join(name)).unwrap_or_default();
-            contents.windows(bytes.len()).any(|window| window == bytes.as_bytes())
+            contains(&contents, bytes.as_bytes())
         };
         names.into_iter().filter(holds).collect()
     }
