@@ -3,13 +3,15 @@
 use std::process::Command;
 use std::time::Instant;
 
+use crate::beside::Beside;
 use crate::house::{self, Mode};
 use crate::step::{StepResult, cargo, root, step, toolchain_cargo};
 
 /// The `rust-version` of the workspace.
 const MINIMUM_RUST: &str = "1.90";
 
-/// Runs the steps until one fails.
+/// Runs the steps until one fails. Those of `checks` run beside the tests, which leave processors idle while
+/// they wait. They yield to the tests, which take longer.
 pub(crate) fn run() -> StepResult {
     let start = Instant::now();
     step("format", &mut cargo(["fmt", "--all", "--check"]))?;
@@ -22,16 +24,41 @@ pub(crate) fn run() -> StepResult {
     }
     let clippy = ["clippy", "--workspace", "--all-targets", "--features", &features];
     step("clippy", cargo(clippy).args(["--", "--deny", "warnings"]))?;
-    minimum_rust()?;
-    crate::platforms::check()?;
-    test(has_c_compiler)?;
-    let doc = ["doc", "--workspace", "--no-deps"];
-    let doc = doc.into_iter().chain(["--features", "terrane/async,terrane/serde,terrane/tracing"]);
-    step("doc", cargo(doc).env("RUSTDOCFLAGS", "--deny warnings"))?;
-    crate::checkers::loom()?;
-    crate::package::check()?;
+    let checks = Beside::start("checks", yielding_checks()?)?;
+    let tests = test(has_c_compiler);
+    // A failure of both is reported as one of the tests; the output has the other.
+    tests.and(checks.end())?;
     println!("==> all of it: {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// Runs the steps that need no other. Those that share a directory of artifacts with the tests come last,
+/// because they wait for the tests' compilation.
+pub(crate) fn checks() -> StepResult {
+    minimum_rust()?;
+    crate::platforms::check()?;
+    crate::checkers::loom()?;
+    crate::package::check()?;
+    if has_c_compiler() {
+        // Without optimisation these tests build in a fraction of the time.
+        let arguments = ["test", "--profile", "dev", "--package", "terrane", "--features", "zstd"];
+        step("feature zstd", cargo(arguments).args(["--test", "zstd"]))?;
+    }
+    let doc = ["doc", "--workspace", "--no-deps"];
+    let doc = doc.into_iter().chain(["--features", "terrane/async,terrane/serde,terrane/tracing"]);
+    step("doc", cargo(doc).env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+/// Returns the command that runs `checks` with the lowest priority. Tests that yield in loops would otherwise give
+/// most of their time to it.
+fn yielding_checks() -> Result<Command, String> {
+    let this = std::env::current_exe().map_err(|error| format!("checks: {error}"))?;
+    let mut command = if cfg!(unix) { Command::new("nice") } else { Command::new(&this) };
+    if cfg!(unix) {
+        command.args(["-n", "19"]).arg(&this);
+    }
+    command.arg("checks");
+    Ok(command)
 }
 
 /// Checks the comparison with other engines, without the engines that need more than Rust. It is part of
@@ -70,8 +97,8 @@ fn has_minimum_rust() -> bool {
 }
 
 /// Runs the tests. The features that need a C compiler are tested if there is one; the build without them is
-/// checked by the minimum Rust. The tests of `tls` are those of the server, so they run with the workspace, and the
-/// doors get a command with TLS. Those of `zstd` build in a fraction of the time without optimisation.
+/// checked by the minimum Rust. The tests of `tls` are those of the server, so they run with the workspace,
+/// and the doors get a command with TLS.
 fn test(has_c_compiler: bool) -> StepResult {
     let mut workspace = cargo(["test", "--workspace"]);
     if !has_c_compiler {
@@ -79,9 +106,7 @@ fn test(has_c_compiler: bool) -> StepResult {
         println!("==> features tls, zstd SKIPPED: there is no C compiler; install one, or set CC");
         return Ok(());
     }
-    step("test", workspace.args(["--features", "terrane-cli/tls"]))?;
-    let arguments = ["test", "--profile", "dev", "--package", "terrane", "--features", "zstd"];
-    step("feature zstd", cargo(arguments).args(["--test", "zstd"]))
+    step("test", workspace.args(["--features", "terrane-cli/tls"]))
 }
 
 /// Returns true if there is a C compiler, which the features `zstd` and `tls` need. All other steps need only

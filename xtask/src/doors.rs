@@ -5,22 +5,36 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::Instant;
 
+use crate::beside::Beside;
 use crate::step::{StepResult, root, step};
 
-/// Runs one door, or all of them in order of their names, until one fails.
-pub(crate) fn run(name: Option<&str>) -> StepResult {
+/// Runs the named doors, or all of them if none is named. They run at the same time, because they wait for
+/// registries, servers and single threads. Every door ends, also if another fails.
+pub(crate) fn run(chosen: &[&str]) -> StepResult {
     let known = names()?;
-    if let Some(name) = name
-        && !known.iter().any(|door| door == name)
-    {
+    if let Some(name) = chosen.iter().find(|name| !known.iter().any(|door| door == *name)) {
         return Err(format!("no door '{name}'; there are: {}", known.join(", ")));
     }
-    for door in known.iter().filter(|door| name.is_none_or(|name| *door == name)) {
-        let mut script = Command::new(root().join("doors").join(door).join("run"));
-        step(&format!("door {door}"), script.current_dir(root()))?;
+    let all = known.iter().map(String::as_str);
+    let doors: Vec<&str> = if chosen.is_empty() { all.collect() } else { chosen.to_vec() };
+    if let [door] = doors[..] {
+        return step(&format!("door {door}"), &mut script(door));
     }
-    Ok(())
+    let start = Instant::now();
+    println!("==> doors: {}", doors.join(", "));
+    let running: Vec<_> = doors.iter().map(|door| Beside::start(door, script(door))).collect();
+    let ended = running.into_iter().map(|door| door.and_then(Beside::end));
+    let failures: Vec<String> = ended.filter_map(Result::err).collect();
+    println!("==> doors: {:.1} s", start.elapsed().as_secs_f64());
+    if failures.is_empty() { Ok(()) } else { Err(failures.join(", ")) }
+}
+
+fn script(door: &str) -> Command {
+    let mut script = Command::new(root().join("doors").join(door).join("run"));
+    script.current_dir(root());
+    script
 }
 
 /// Returns the doors that have a script.

@@ -3,6 +3,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `ci` | the checks that every change must pass |
+//! | `beside` | runs a command beside others |
 //! | `house` | sizes, import cycles and the voice of the prose, against committed limits |
 //! | `doors` | the ways into the engine other than Rust, with the clients of their users |
 //! | `platforms` | the engine checked for the platforms that it supports |
@@ -14,6 +15,7 @@
 //! | `step` | runs a command and reports its time |
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
+mod beside;
 mod checkers;
 mod ci;
 mod doors;
@@ -30,10 +32,12 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask COMMAND
 
   ci                           the checks that CI runs: format, house rules, lints, tests, ...
+  checks                       what of ci runs beside the tests: the minimum Rust, platforms, loom,
+                               packages, the feature zstd, documentation
   house [--list | --lower]     sizes, import cycles and voice, against xtask/house.toml; --list
                                prints every finding, --lower writes the values that fell
-  doors [NAME]                 test a way into the engine other than Rust, or all of them, with
-                               real clients; installs what is missing (doors/README.md)
+  doors [NAME...]              test ways into the engine other than Rust, or all of them, at the same
+                               time, with real clients; installs what is missing (doors/README.md)
   platforms                    check the engine for the platforms that it supports
   package                      package every published crate in order, and build each package
   release [--execute]          check versions, changelog, formats and packages; --execute runs CI,
@@ -53,12 +57,14 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
         ["ci"] => ci::run(),
+        ["checks"] => ci::checks(),
         ["house", ref rest @ ..] => match house::Mode::parse(rest) {
             Some(mode) => house::run(mode),
             None => return usage(),
         },
-        ["doors"] => doors::run(None),
-        ["doors", name] if !name.starts_with('-') => doors::run(Some(name)),
+        ["doors", ref names @ ..] if !names.iter().any(|name| name.starts_with('-')) => {
+            doors::run(names)
+        }
         ["platforms"] => platforms::check(),
         ["package"] => package::run(),
         ["release"] => release::run(false),
