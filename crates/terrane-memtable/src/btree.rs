@@ -42,7 +42,7 @@ use heads::{Heads, common_prefixes};
 pub(crate) use in_place::{Neighbours, Reclaim};
 use learning::Learning;
 pub(crate) use node::PinnedEntry;
-use node::{NodeChanged, SLOTS, SearchTarget, TreeNode, TreeNodeGuard, TreeNodeRef};
+use node::{NodeChanged, NodeTarget, SLOTS, SearchTarget, TreeNode, TreeNodeGuard, TreeNodeRef};
 use std::sync::Arc;
 
 /// About the number of keys from which the tree learns prefixes.
@@ -379,12 +379,23 @@ impl BTree {
     ) -> Result<TreeNodeRef<'a>, NodeChanged> {
         let version = node.read_version();
         let target = node.target(target);
+        Self::step_from(node, target, (version, node.lower_bound(target.head)))
+    }
+
+    /// As [`Self::step_down`], where `from` entries had heads below that of the target when the counter was
+    /// `version`.
+    #[inline]
+    fn step_from<'a>(
+        node: TreeNodeRef<'a>,
+        target: NodeTarget<'_>,
+        (version, from): (u64, usize),
+    ) -> Result<TreeNodeRef<'a>, NodeChanged> {
         let next = if node.is_beyond(target) {
             node.right()
         } else {
             // An entry is the first of the child after it, so a target equal to an entry leads into
             // that child.
-            let before = node.count_before(target);
+            let before = node.count_before_from(target, from);
             node.child(before + usize::from(node.is_at(before, target)))
         };
         node.check(version)?;

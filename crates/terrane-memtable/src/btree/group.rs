@@ -4,12 +4,13 @@
 //! different keys are independent, so their stalls on a level overlap. Unlike
 //! [`super::multi_insert`], this does not need keys that are close to each other.
 //!
-//! Among equal heads, entries decide, and each comparison stalls on an entry. Before the searches compare
-//! keys in a node, [`probe`] makes the same comparisons for all of them in turn, and prefetches the entry
-//! of the next one. Its results are not used, because the nodes may have changed since: it only brings the
-//! entries into the cache.
+//! In the two lowest levels, [`look`] finds the places of all searches by the heads before any of them compares
+//! keys. Among equal heads, entries decide, and each comparison stalls on an entry, so it also makes these comparisons
+//! for all searches in turn, and prefetches the entry of the next one. A node may change after that: then its
+//! counter has changed, and the search looks again.
 
-use super::node::{SearchTarget, TreeNodeRef};
+use super::node::{LeafEntry, NodeChanged, SearchTarget, TreeNodeRef};
+use super::search::SearchStep;
 use super::{BTree, NodeRef};
 use crate::entry::{Entry, SeqNo};
 
@@ -17,8 +18,14 @@ use crate::entry::{Entry, SeqNo};
 /// outstanding.
 pub(crate) const GROUP: usize = 12;
 
-/// A search, and the node at which it is.
-type Search<'k, 'a> = (SearchTarget<'k>, TreeNodeRef<'a>);
+/// A search, and where it is.
+#[derive(Clone, Copy)]
+struct Search<'k, 'a> {
+    target: SearchTarget<'k>,
+    node: TreeNodeRef<'a>,
+    /// The counter of the node when it was looked at, and how many of its heads were below that of the target.
+    seen: (u64, usize),
+}
 
 impl BTree {
     /// Looks up the newest version of each key at or below `seq`, and calls `found` with the index of the key.
@@ -32,9 +39,9 @@ impl BTree {
             let mut searches = self.searches(group.iter().map(|key| (*key, seq)));
             let searches = &mut searches[..group.len()];
             descend(searches);
-            for (index, (target, leaf)) in searches.iter().enumerate() {
-                let first = self.first_from(*leaf, target);
-                let version = first.filter(|first| first.record.key() == target.key);
+            for (index, search) in searches.iter().enumerate() {
+                let first = self.first_seen(search);
+                let version = first.filter(|first| first.record.key() == search.target.key);
                 found(at * GROUP + index, version.map(|version| version.record.entry()));
             }
         }
@@ -52,14 +59,19 @@ impl BTree {
         let mut searches = self.searches(group.iter().map(|entry| (entry.key, entry.seq)));
         let searches = &mut searches[..group.len()];
         descend(searches);
-        for ((target, leaf), entry) in searches.iter().zip(group) {
+        for (Search { target, node, seen }, entry) in searches.iter().zip(group) {
             let &Entry { key, seq, kind, value } = entry;
             let record = self.allocate(&Entry { key, seq, kind, value });
             // SAFETY: `allocate` made the node in this tree's arena, and no one else knows it, so
             // it is never refilled.
             let entry = unsafe { NodeRef::new(record) };
             // An earlier entry of the group may have split the leaf; `lock_from` moves right.
-            self.insert_into(self.lock_from(*leaf, target), target, entry, None);
+            let leaf = self.lock_from(*node, target);
+            let (target, (version, from)) = (leaf.node.target(target), *seen);
+            let is_seen = leaf.node.as_ptr() == node.as_ptr() && leaf.is_unchanged_since(version);
+            let from = if is_seen { from } else { leaf.node.lower_bound(target.head) };
+            let at = leaf.node.count_before_from(target, from);
+            self.insert_at(leaf, at, target.head, entry);
         }
     }
 
@@ -68,36 +80,56 @@ impl BTree {
         &self,
         keys: impl Iterator<Item = (&'k [u8], SeqNo)>,
     ) -> [Search<'k, '_>; GROUP] {
-        let mut searches = [(self.target(&[], 0), self.root()); GROUP];
+        let (target, node) = (self.target(&[], 0), self.root());
+        let mut searches = [Search { target, node, seen: (0, 0) }; GROUP];
         for (search, (key, seq)) in searches.iter_mut().zip(keys) {
-            search.0 = self.target(key, seq);
+            search.target = self.target(key, seq);
         }
         searches
     }
+
+    /// Returns the first entry at or after the target of a search that has looked at its leaf.
+    #[inline]
+    fn first_seen<'a>(&'a self, search: &Search<'_, 'a>) -> Option<LeafEntry<'a>> {
+        let &Search { target, node: leaf, seen: (version, from) } = search;
+        let placed = leaf.target(&target);
+        let index = leaf.count_before_from(placed, from);
+        match self.seek_at(leaf, placed, (version, index)) {
+            Ok(SearchStep::At(slot)) => Some(slot),
+            Ok(SearchStep::Continue(right)) => self.first_from(right, &target),
+            Ok(SearchStep::End) => None,
+            Err(NodeChanged) => self.first_from(leaf, &target),
+        }
+    }
 }
 
-/// Moves all searches to leaves, and prefetches what they need there.
+/// Moves all searches to leaves, looks at these, and prefetches what the searches need there.
 fn descend(searches: &mut [Search<'_, '_>]) {
     while step_all(searches) {}
-    probe(searches);
+    look(searches);
 }
 
 /// Moves each search that is not at a leaf one level down or to the right. Returns false once all
 /// are at leaves.
 fn step_all(searches: &mut [Search<'_, '_>]) -> bool {
     // The nodes above are few, so their separators are in the cache.
-    if searches.iter().any(|(_, node)| node.level() == 1) {
-        probe(searches);
+    let is_low = searches.iter().any(|search| search.node.level() == 1);
+    if is_low {
+        look(searches);
     }
     let mut has_moved = false;
-    for (target, node) in searches {
+    for Search { target, node, seen } in searches {
         let level = node.level();
         if level == 0 {
             continue;
         }
         has_moved = true;
+        let next = match is_low {
+            true => BTree::step_from(*node, node.target(target), *seen),
+            false => BTree::step_down(*node, target),
+        };
         // If the node changed during the step, the next round retries it.
-        if let Ok(next) = BTree::step_down(*node, target) {
+        if let Ok(next) = next {
             *node = next;
             node.prefetch();
             // The next node's level has not arrived from memory yet; below level 1 it is a leaf,
@@ -110,23 +142,25 @@ fn step_all(searches: &mut [Search<'_, '_>]) -> bool {
     has_moved
 }
 
-/// Prefetches the entries that the searches compare with their keys in their present nodes.
-fn probe(searches: &[Search<'_, '_>]) {
+/// Finds the places of the searches in their present nodes, and prefetches the entries that they compare there.
+fn look(searches: &mut [Search<'_, '_>]) {
+    // The entries that may be compared, in the order of `TreeNodeRef::count_before`.
+    let mut ranges = [(0, 0, 0); GROUP];
+    for (Search { target, node, seen }, range) in searches.iter_mut().zip(&mut ranges) {
+        let version = node.read_version();
+        let equal = node.equal_heads(node.target(target));
+        *seen = (version, equal.start);
+        node.prefetch_at(equal.start);
+        *range = (equal.start, equal.start, equal.end);
+    }
     if cfg!(any(loom, miri)) {
         // Prefetching has no effect under loom and Miri.
         return;
     }
-    // The entries that may be compared, in the order of `TreeNodeRef::count_before`.
-    let mut ranges = [(0, 0, 0); GROUP];
-    for ((target, node), range) in searches.iter().zip(&mut ranges) {
-        let equal = node.equal_heads(node.target(target));
-        node.prefetch_at(equal.start);
-        *range = (equal.start, equal.start, equal.end);
-    }
     // An entry alone is compared once, when it has arrived.
     let is_open = |&(_, from, end): &(usize, usize, usize)| end - from > 1;
     while ranges.iter().take(searches.len()).any(is_open) {
-        for ((target, node), range) in searches.iter().zip(&mut ranges) {
+        for (Search { target, node, .. }, range) in searches.iter().zip(&mut ranges) {
             let (at, from, end) = *range;
             if end <= from {
                 continue;

@@ -2,13 +2,13 @@
 //! before it.
 
 use super::BTree;
-use super::node::{LeafEntry, NodeChanged, PinnedEntry, SearchTarget, TreeNodeRef};
+use super::node::{LeafEntry, NodeChanged, NodeTarget, PinnedEntry, SearchTarget, TreeNodeRef};
 use crate::entry::{MAX_SEQ, SeqNo};
 use crate::skiplist::{Layout, NodeRef};
 use crate::structure::{Hold, Overwritten};
 
 /// The result of one step of a search.
-enum SearchStep<'a> {
+pub(super) enum SearchStep<'a> {
     At(LeafEntry<'a>),
     /// Continue at this node, to the right or below.
     Continue(TreeNodeRef<'a>),
@@ -107,6 +107,18 @@ impl BTree {
         let version = leaf.read_version();
         let target = leaf.target(target);
         let index = leaf.count_before_in(target, version, self.layout)?;
+        self.seek_at(leaf, target, (version, index))
+    }
+
+    /// Returns the first entry at or after the target, before which a leaf had `index` entries when its counter was
+    /// `version`.
+    #[inline]
+    pub(super) fn seek_at<'a>(
+        &'a self,
+        leaf: TreeNodeRef<'a>,
+        target: NodeTarget<'_>,
+        (version, index): (u64, usize),
+    ) -> Result<SearchStep<'a>, NodeChanged> {
         let found = match leaf.pin_entry(index, version, self.layout)? {
             Some((record, pin)) if !leaf.is_beyond(target) => {
                 SearchStep::At(LeafEntry { leaf, version, index, record, pin })

@@ -14,6 +14,11 @@ pub(crate) struct TreeNodeGuard<'a> {
 }
 
 impl<'a> TreeNodeGuard<'a> {
+    /// Returns whether the node is as it was when its counter was `version`.
+    pub(crate) fn is_unchanged_since(&self, version: u64) -> bool {
+        self.version == version && !self.has_changed
+    }
+
     /// Inserts an entry at `index`, and in an inner node a child after it.
     pub(crate) fn insert(
         &mut self,

@@ -63,8 +63,13 @@ impl TreeNodeRef<'_> {
     #[inline]
     pub(crate) fn equal_heads(self, target: NodeTarget<'_>) -> Range<usize> {
         let start = self.lower_bound(target.head);
-        let is_any = start < self.len() && self.head(start) == target.head;
-        start..if is_any { self.upper_bound(target.head).max(start) } else { start }
+        let is_equal = |at| at < self.len() && self.head(at) == target.head;
+        // Mostly there is one.
+        match (is_equal(start), is_equal(start + 1)) {
+            (false, _) => start..start,
+            (true, false) => start..start + 1,
+            (true, true) => start..self.upper_bound(target.head).max(start),
+        }
     }
 
     /// Returns whether at least half of the heads of a full node are the same.
@@ -133,7 +138,12 @@ impl TreeNodeRef<'_> {
     /// Returns the number of entries before the target.
     #[inline]
     pub(crate) fn count_before(self, target: NodeTarget<'_>) -> usize {
-        let mut from = self.lower_bound(target.head);
+        self.count_before_from(target, self.lower_bound(target.head))
+    }
+
+    /// As [`Self::count_before`], where `from` entries have heads below that of the target.
+    #[inline]
+    pub(crate) fn count_before_from(self, target: NodeTarget<'_>, mut from: usize) -> usize {
         let is_before = |at| self.is_before(at, target);
         // Entries decide among equal heads. Mostly there is one, or the target is its newest version; but
         // keys with a long common prefix fill a node with equal heads.
@@ -155,7 +165,7 @@ impl TreeNodeRef<'_> {
 
     /// Returns the number of heads below `head`.
     #[inline]
-    pub(super) fn lower_bound(self, head: u64) -> usize {
+    pub(crate) fn lower_bound(self, head: u64) -> usize {
         self.count_heads(|other| other < head)
     }
 
