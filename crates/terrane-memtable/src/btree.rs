@@ -42,7 +42,7 @@ use heads::{Heads, common_prefixes};
 pub(crate) use in_place::{Neighbours, Reclaim};
 use learning::Learning;
 pub(crate) use node::PinnedEntry;
-use node::{NodeChanged, NodeTarget, SLOTS, SearchTarget, TreeNode, TreeNodeGuard, TreeNodeRef};
+use node::{SLOTS, SearchTarget, TreeNode, TreeNodeGuard, TreeNodeRef};
 use std::sync::Arc;
 
 /// About the number of keys from which the tree learns prefixes.
@@ -355,50 +355,5 @@ impl BTree {
                 }
             }
         }
-    }
-
-    /// Finds the node of a level in which the target belongs, or a node to the left of that node.
-    #[inline]
-    fn descend(&self, target: &SearchTarget<'_>, level: usize) -> TreeNodeRef<'_> {
-        let mut node = self.root();
-        while node.level() > level {
-            // If the node changed during the step, retry the step.
-            if let Ok(next) = Self::step_down(node, target) {
-                node = next;
-                node.prefetch();
-            }
-        }
-        node
-    }
-
-    /// Returns the child or the right neighbour in which the search continues.
-    #[inline]
-    fn step_down<'a>(
-        node: TreeNodeRef<'a>,
-        target: &SearchTarget<'_>,
-    ) -> Result<TreeNodeRef<'a>, NodeChanged> {
-        let version = node.read_version();
-        let target = node.target(target);
-        Self::step_from(node, target, (version, node.lower_bound(target.head)))
-    }
-
-    /// As [`Self::step_down`], where `from` entries had heads below that of the target when the counter was
-    /// `version`.
-    #[inline]
-    fn step_from<'a>(
-        node: TreeNodeRef<'a>,
-        target: NodeTarget<'_>,
-        (version, from): (u64, usize),
-    ) -> Result<TreeNodeRef<'a>, NodeChanged> {
-        let next = if node.is_beyond(target) {
-            node.right()
-        } else {
-            // An entry is the first of the child after it, so a target equal to an entry leads into
-            // that child.
-            let before = node.count_before_from(target, from);
-            node.child(before + usize::from(node.is_at(before, target)))
-        };
-        node.check(version)?;
-        next.ok_or(NodeChanged)
     }
 }
