@@ -8,7 +8,8 @@
 //! Writers lock one node at a time. A full node is split: its upper half moves to a new right
 //! neighbour, which is reached through the node until the parent has an entry for it. Readers do
 //! not lock; they retry reads of a node that changed (optimistic, as in Masstree, Mao et al. 2012).
-//! A reader waits only for a writer that is changing the same node, for the time of a few copies.
+//! A reader waits only for a writer that is changing the same node, for the time of a few copies,
+//! or of reading its keys when the node gets new heads.
 //!
 //! Ascending keys leave full nodes behind, because a split at the end of the last node moves
 //! nothing.
@@ -38,7 +39,7 @@ use crate::pool::Pool;
 use crate::skiplist::{Layout, Node, NodeRef};
 use crate::structure::Settings;
 use crate::sync::{AtomicPtr, Mutex, Ordering, lock};
-use heads::{Heads, common_prefixes};
+use heads::Heads;
 pub(crate) use in_place::{Neighbours, Reclaim};
 use learning::Learning;
 pub(crate) use node::PinnedEntry;
@@ -239,8 +240,7 @@ impl BTree {
         drop(leaf);
         self.add_to_parent(1, first, right);
         if self.learning.note_split(is_blind) {
-            self.learning
-                .learn(|leaves| common_prefixes(self.sample_keys((leaves / SAMPLES).max(1))));
+            self.learning.learn(|leaves| self.sample_keys((leaves / SAMPLES).max(1)));
         }
     }
 

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use terrane_memtable::{
-    BTreeConfig, Config, DrainInsert, Entry, EntryKind, ExpectedKeys, FloDbConfig, LowerLevel,
-    MAX_SEQ, Memtable, Pool, Update,
+    BTreeConfig, Config, DrainInsert, Entry, EntryKind, ExpectedKeys, FloDbConfig, Lookup,
+    LowerLevel, MAX_SEQ, Memtable, Pool, Update,
 };
 use terrane_testkit::Rng;
 
@@ -121,7 +121,7 @@ fn a_memtable_that_learns_prefixes_loses_nothing() {
             let prefix = PREFIXES[(number / 6000) as usize];
             format!("{prefix}{:06}", number * 7919 % 1_000_000).into_bytes()
         };
-        let written = AtomicU32::new(0);
+        let written: [AtomicU32; WRITERS as usize] = Default::default();
         thread::scope(|scope| {
             for writer in 0..WRITERS {
                 let (memtable, written) = (&memtable, &written);
@@ -129,21 +129,26 @@ fn a_memtable_that_learns_prefixes_loses_nothing() {
                     for number in (writer..24_000).step_by(WRITERS as usize) {
                         let seq = u64::from(number) + 1;
                         memtable.insert(&key(number), seq, EntryKind::Value, &key(number));
-                        written.fetch_max(number, Ordering::Release);
+                        written[writer as usize].store(number + 1, Ordering::Release);
                     }
                 });
             }
             scope.spawn(|| {
                 let mut rng = Rng::new(terrane_testkit::seed_from_env(7));
-                while written.load(Ordering::Acquire) < 23_990 {
-                    let written = written.load(Ordering::Acquire).max(1);
-                    // What was found once is found again.
-                    let number = rng.index(written as usize) as u32;
-                    if memtable.get(&key(number), MAX_SEQ).is_some() {
-                        let found =
-                            memtable.get(&key(number), MAX_SEQ).map(|entry| entry.value.to_vec());
-                        assert_eq!(found, Some(key(number)));
-                    }
+                let until = || written.each_ref().map(|until| until.load(Ordering::Acquire));
+                while until().iter().min() < Some(&23_990) {
+                    let until = until();
+                    let mut numbers: Vec<u32> = (0..20).map(|_| rng.index(24_000) as u32).collect();
+                    numbers.retain(|number| *number < until[(number % WRITERS) as usize]);
+                    let keys: Vec<Vec<u8>> = numbers.into_iter().map(key).collect();
+                    let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+                    let mut found = 0;
+                    memtable.look_up_all_held(&keys, MAX_SEQ, |at, lookup| {
+                        found += usize::from(matches!(lookup, Lookup::Found(..)));
+                        let entry = memtable.get(keys[at], MAX_SEQ);
+                        assert_eq!(entry.map(|entry| entry.value), Some(keys[at]));
+                    });
+                    assert_eq!(found, keys.len());
                 }
             });
         });

@@ -161,10 +161,10 @@ fn look(searches: &mut [Search<'_, '_>]) {
     let is_open = |&(_, from, end): &(usize, usize, usize)| end - from > 1;
     while ranges.iter().take(searches.len()).any(is_open) {
         for (Search { target, node, .. }, range) in searches.iter().zip(&mut ranges) {
-            let (at, from, end) = *range;
-            if end <= from {
+            if !is_open(range) {
                 continue;
             }
+            let (at, from, end) = *range;
             *range = match (node.is_before(at, node.target(target)), at == from) {
                 (true, _) => ((at + 1).midpoint(end), at + 1, end),
                 // The target is the first of the equal heads.

@@ -45,6 +45,11 @@ impl Heads {
         Self { prefixes: prefixes.into_iter().map(Vec::into_boxed_slice).collect() }
     }
 
+    /// Returns how many neighbours among sorted keys have different heads.
+    pub(super) fn count_different(&self, keys: &[&[u8]]) -> usize {
+        keys.windows(2).filter(|pair| self.of(pair[0]) != self.of(pair[1])).count()
+    }
+
     /// Returns the head of a key.
     #[inline(always)]
     pub(super) fn of(&self, key: &[u8]) -> u64 {
@@ -98,6 +103,15 @@ fn find<'k>(keys: &[&'k [u8]], len_min: usize, rarest: usize, found: &mut Vec<(&
     if distinct * 2 >= keys.len() {
         if len > 0 {
             found.push((&first[..len], keys.len()));
+            return;
+        }
+        // Most need no prefix, but others may begin alike.
+        for run in keys.chunk_by(|a, b| head(a) == head(b)) {
+            // Shorter keys, which have the same head because it is filled up, are before the others.
+            let long = &run[run.partition_point(|key| key.len() < BYTES_AFTER)..];
+            if run.len() < keys.len() && long.len() > 2 {
+                find(long, BYTES_AFTER, rarest, found);
+            }
         }
         return;
     }
@@ -155,6 +169,22 @@ mod tests {
         of_keys.sort_unstable();
         of_keys.dedup();
         assert_eq!(of_keys.len(), 1000);
+    }
+
+    #[test]
+    fn heads_of_a_few_keys_with_a_common_prefix_differ() {
+        let others = (0..700_u64).map(|number| {
+            let bits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            format!("{bits:016x}").into_bytes()
+        });
+        let alike = (0..300).map(|number| format!("counter:{:012}", number * 7919).into_bytes());
+        let short = [&b"counter"[..], b"coun", b""].map(<[u8]>::to_vec);
+        let mut keys: Vec<Vec<u8>> = others.chain(alike).chain(short).collect();
+        let heads = heads(&keys);
+        keys.sort();
+        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        assert!(keys.is_sorted_by_key(|key| heads.of(key)));
+        assert!(heads.count_different(&keys) > 990, "{heads:?}");
     }
 
     #[test]

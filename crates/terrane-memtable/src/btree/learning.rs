@@ -10,19 +10,22 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::heads::Heads;
+use super::heads::{Heads, common_prefixes};
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, lock};
 
 /// The tree learns when this share of its leaves had equal heads when they were split.
 const BLIND_SHARE: usize = 32;
 
-/// The leaves with equal heads before the tree learns for the first time. Each time doubles them, because keys
-/// that differ only far behind their prefixes stay equal.
+/// The leaves with equal heads before the tree learns for the first time. Each time takes twice as many as the
+/// last one, because keys that differ only far behind their prefixes stay equal.
 #[cfg(not(any(loom, miri)))]
 const PATIENCE: usize = 16;
 /// Few, so that the small tests of loom and Miri learn.
 #[cfg(any(loom, miri))]
 const PATIENCE: usize = 2;
+
+/// New heads are worth the work of renewing nodes if they tell apart at least one more of so many keys.
+const GAIN_SHARE: usize = 64;
 
 /// The heads of a tree.
 #[derive(Debug)]
@@ -72,19 +75,24 @@ impl Learning {
         }
     }
 
-    /// Makes heads of the prefixes of the keys, which `prefixes` finds by the number of splits.
+    /// Makes heads of the prefixes of a sample of the keys, for a number of splits. The heads of before stay if
+    /// they tell the keys apart as well: the choice among many prefixes is different each time.
     #[cold]
-    pub(super) fn learn(&self, prefixes: impl FnOnce(usize) -> Vec<Vec<u8>>) {
+    pub(super) fn learn<'k>(&self, sample: impl FnOnce(usize) -> Vec<&'k [u8]>) {
         let mut all = lock(&self.all);
-        let patience = self.patience.load(Ordering::Relaxed);
-        if self.blind.load(Ordering::Relaxed) < patience {
+        let (blind, patience) =
+            (self.blind.load(Ordering::Relaxed), self.patience.load(Ordering::Relaxed));
+        if blind < patience {
             // Another thread has learned meanwhile.
             return;
         }
         self.blind.store(0, Ordering::Relaxed);
-        self.patience.store(patience * 2, Ordering::Relaxed);
-        let heads = Heads::after(prefixes(self.splits.load(Ordering::Relaxed)));
-        if heads == *self.heads() {
+        self.patience.store(blind * 2, Ordering::Relaxed);
+        let mut keys = sample(self.splits.load(Ordering::Relaxed));
+        keys.sort_unstable();
+        let heads = Heads::after(common_prefixes(keys.clone()));
+        let different = self.heads().count_different(&keys);
+        if heads.count_different(&keys) <= different + keys.len() / GAIN_SHARE {
             return;
         }
         let heads = Arc::new(heads);
@@ -139,6 +147,18 @@ mod tests {
         // Others, which are few among all.
         fill(&tree, "counter:", 0..20_000);
         assert!(blind_share(&tree) < 0.1, "{}", blind_share(&tree));
+    }
+
+    #[test]
+    fn more_prefixes_than_heads_can_have_are_not_learned_again_and_again() {
+        let tree = BTree::new(Layout::Plain, Pool::new(0));
+        for round in 0..40 {
+            for prefix in 0..60 {
+                fill(&tree, &format!("prefix-{prefix:02}:"), round * 30..round * 30 + 30);
+            }
+        }
+        let learned = tree.learning.all.lock().unwrap().len() - 1;
+        assert!((1..=6).contains(&learned), "{learned}");
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl TreeNodeRef<'_> {
         }
     }
 
-    /// Returns whether at least half of the heads of a full node are the same.
+    /// Returns whether the first or the last half of the heads of a full node are the same.
     #[inline]
     pub(crate) fn is_blind(self) -> bool {
         let middle = self.head(SLOTS / 2);
