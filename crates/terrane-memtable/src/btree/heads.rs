@@ -28,7 +28,7 @@ const BYTES_AFTER: usize = 7;
 const RAREST: usize = 64;
 
 /// Computes the heads of the keys of a tree.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Heads {
     /// In order; none begins with another one.
     prefixes: Box<[Box<[u8]>]>,

@@ -1,9 +1,9 @@
 //! Learns the prefixes of keys while they are inserted.
 //!
-//! Keys that begin with a prefix that the tree does not expect have equal heads: those of the first memtable of a
-//! database, or of a new kind of key. So a split of a leaf with equal heads is counted, and when they are
-//! one split in [`BLIND_SHARE`], the tree takes the prefixes of a sample of its keys for new heads. A node gets them when
-//! a writer locks it, and keeps older ones until then.
+//! Keys with a prefix that the tree does not expect have equal heads: those of the first memtable of a database, or
+//! those of a new kind. The tree counts the splits of leaves with equal heads. When they are one split in
+//! [`BLIND_SHARE`], it takes the prefixes of a sample of its keys for new heads. A node gets these when a writer locks
+//! it, and keeps older ones until then.
 //!
 //! Invariant: heads live as long as the tree, because its nodes refer to them.
 
@@ -75,8 +75,8 @@ impl Learning {
         }
     }
 
-    /// Makes heads of the prefixes of a sample of the keys, for a number of splits. The heads of before stay if
-    /// they tell the keys apart as well: the choice among many prefixes is different each time.
+    /// Makes heads of the prefixes of a sample of the keys; `sample` takes the number of splits. Keeps the present
+    /// heads if they tell the keys apart as well, because the choice among many prefixes varies with the sample.
     #[cold]
     pub(super) fn learn<'k>(&self, sample: impl FnOnce(usize) -> Vec<&'k [u8]>) {
         let mut all = lock(&self.all);
