@@ -5,6 +5,9 @@
 //!
 //! | part | one line |
 //! |---|---|
+//! | `cursor` | cursors over several memtables and tables |
+//! | `version` | a tree shape with its tables open |
+//! | `merge` | the merge of a flush or compaction |
 //! | `context` | settings, storage, clock, counters, events, health, signals |
 //! | `tree` | the memtables and tables of one keyspace, and its running jobs |
 //! | `pipeline` | sequence numbers, the log, visibility and snapshots |
@@ -15,6 +18,7 @@
 //! | `write` | admission, stalls and writes |
 //! | `stalls` | whether a write would wait |
 //! | `life` | opening, recovery, closing and checkpoints |
+//! | `snapshot_pin`, `restart_scan` | what a snapshot holds; the scan protocol of FloDB |
 //!
 //! Locks, in the order in which they are taken: the writer lock ([`Pipeline::lock`]), the manifest
 //! ([`Catalog::lock_manifest`]), the locks of a tree. No lock is held during input or output, with
@@ -26,16 +30,21 @@
 
 mod catalog;
 mod context;
+pub(crate) mod cursor;
 mod feed;
 mod filtering;
 mod jobs;
 mod life;
+pub(crate) mod merge;
 mod pipeline;
 mod read;
+pub(crate) mod restart_scan;
+pub(crate) mod snapshot_pin;
 mod stalls;
 #[cfg(test)]
 mod tests;
 mod tree;
+pub(crate) mod version;
 mod write;
 
 pub(crate) use context::Context;
@@ -51,20 +60,19 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_memtable::FrontLevel;
 use terrane_policy::{Design, Forecast, KeyRange};
 
-use crate::batch::Batch;
-use crate::cancel::Cancel;
-use crate::durability::Durability;
-use crate::error::{Error, Result};
-use crate::io_budget::IoBudget;
-use crate::job_view::JobView;
-use crate::merge_operator::no_merge_operator;
+use crate::base::cancel::Cancel;
+use crate::base::durability::Durability;
+use crate::base::error::{Error, Result};
+use crate::base::io_budget::IoBudget;
+use crate::base::job_view::JobView;
+use crate::base::merge_operator::no_merge_operator;
+use crate::base::stats::OperationCounts;
+use crate::base::types::{KeyspaceId, SeqNo};
+use crate::files::batch::Batch;
+use crate::files::value::Value;
 use crate::options::{Options, RequestedDesign};
-use crate::stats::OperationCounts;
-use crate::types::{KeyspaceId, SeqNo};
-use crate::value::Value;
 use catalog::{Catalog, Trees};
 use life::Parts;
 use pipeline::HeldTimes;
@@ -384,22 +392,5 @@ impl Engine {
     /// Starts the drain threads that the designs require and that are not running yet.
     pub(crate) fn start_drain_threads(&self) -> Result<()> {
         self.parts.jobs.start_drain_threads()
-    }
-
-    /// Drains the FloDB memtables of a tree up to a visible sequence number.
-    ///
-    /// # Errors
-    /// The database was closed.
-    pub(crate) fn drain_tree(&self, tree: &Tree, seq: SeqNo) -> Result<()> {
-        self.view(tree, None)?.drain_up_to(seq);
-        Ok(())
-    }
-
-    /// Runs `action` while writers put nothing into the lower level of the active FloDB memtable, and
-    /// drain threads drain nothing.
-    pub(crate) fn while_lower_level_waits<T>(&self, tree: &Tree, action: impl FnOnce() -> T) -> T {
-        let state = tree.state_arc();
-        let _paused = state.active.memtable.front_level().map(FrontLevel::pause);
-        action()
     }
 }

@@ -5,9 +5,10 @@
 //! Fuzzers generate the bytes (`cargo xtask fuzz`). The tests here damage valid inputs at random
 //! and replay `fuzz/corpus`.
 
-use crate::batch::{Op, Ops};
-use crate::types::KeyspaceId;
-use crate::{Design, manifest, table, value_file, wal};
+use crate::Design;
+use crate::base::types::KeyspaceId;
+use crate::files::batch::{Op, Ops};
+use crate::files::{manifest, table, value_file, wal};
 use terrane_policy::TreeShape;
 
 /// A decoder to fuzz.

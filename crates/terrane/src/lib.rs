@@ -54,117 +54,60 @@
 //! names the file and the problem, and its [`ErrorKind`] says what the caller can do.
 #![deny(unsafe_code)]
 
-#[cfg(feature = "async")]
-mod asynchronous;
-mod batch;
-mod buffer;
-mod cancel;
-mod changes;
-mod checksum;
-mod clock;
-mod codec;
-mod compaction_filter;
-mod consistency;
-mod cursor;
-mod db;
-mod deferred_delays;
-mod durability;
+mod api;
+mod base;
 mod engine;
-mod error;
-mod estimates;
-mod event;
-mod expiry;
-mod explain;
-mod filters;
+mod files;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-mod gather_stats;
-mod handle;
-mod human;
-mod ingest;
 pub mod inspect;
-mod io_budget;
-mod io_threads;
-mod iterator;
-mod job_view;
-mod keys;
-mod keyspace;
-mod log_directory;
-mod lookup_path;
-mod maintenance;
-mod manifest;
-mod memory_ledger;
-pub mod memtable;
-mod merge;
-mod merge_operator;
-mod merges;
 #[cfg(feature = "micro")]
 #[doc(hidden)]
 pub mod micro;
 mod options;
-mod range;
-mod restart_scan;
-#[cfg(feature = "serde")]
-mod serialize;
-mod shared_read;
-mod snapshot;
-mod snapshot_pin;
-mod stats;
-pub mod storage;
-mod table;
-mod transaction;
-mod transaction_gate;
-mod tree_view;
-mod ttl;
-mod types;
-mod value;
-mod value_file;
-mod value_pointer;
-mod version;
-mod wal;
-mod write_batch;
-mod write_options;
 
 #[cfg(feature = "async")]
-pub use asynchronous::{AsyncDb, AsyncIter, AsyncKeyspace, AsyncLimits, AsyncSnapshot};
-pub use changes::{Change, ChangeBatch, ChangedKeyspace, Changes};
-pub use clock::{Clock, JobTime, ManualClock, SystemClock};
-pub use compaction_filter::{CompactionFilter, FilterDecision};
-pub use db::Db;
-pub use deferred_delays::DeferredDelays;
-pub use durability::Durability;
-pub use error::{
+pub use api::asynchronous::{AsyncDb, AsyncIter, AsyncKeyspace, AsyncLimits, AsyncSnapshot};
+pub use api::changes::{Change, ChangeBatch, ChangedKeyspace, Changes};
+pub use api::db::Db;
+pub use api::ingest::Ingest;
+pub use api::iterator::Iter;
+pub use api::keys::Keys;
+pub use api::keyspace::{Keyspace, KeyspaceOptions};
+pub use api::maintenance::Maintenance;
+pub use api::memtable;
+pub use api::snapshot::Snapshot;
+pub use api::transaction::{Isolation, Transaction, TransactionIter, TransactionOptions};
+pub use api::tree_view::{CompactionFilterView, TreeView};
+pub use api::write_batch::WriteBatch;
+pub use api::write_options::WriteOptions;
+pub use base::clock::{Clock, JobTime, ManualClock, SystemClock};
+pub use base::compaction_filter::{CompactionFilter, FilterDecision};
+pub use base::deferred_delays::DeferredDelays;
+pub use base::durability::Durability;
+pub use base::error::{
     ChangesGone, Corruption, Error, ErrorKind, Invalid, IoFailure, OtherDesign, Result,
 };
-pub use event::{
+pub use base::event::{
     BackgroundWork, Event, FlushReason, LoggedEvent, PredictedChange, StallEffect, WriteStall,
 };
-pub use ingest::Ingest;
-pub use io_budget::IoBudget;
-pub use iterator::Iter;
-pub use job_view::{JobState, JobType, JobView};
-pub use keys::Keys;
-pub use keyspace::{Keyspace, KeyspaceOptions};
-pub use lookup_path::{LookupAnswer, LookupPath, LookupPlace, LookupStep};
-pub use maintenance::Maintenance;
-pub use merge_operator::MergeOperator;
-pub use options::{
-    Background, KeepChanges, OpenMode, OptionInfo, Options, ReadMode, WriteMode, WritePath,
-};
-pub use range::KeyBounds;
-pub use snapshot::Snapshot;
-pub use stats::{
+pub use base::io_budget::IoBudget;
+pub use base::job_view::{JobState, JobType, JobView};
+pub use base::lookup_path::{LookupAnswer, LookupPath, LookupPlace, LookupStep};
+pub use base::merge_operator::MergeOperator;
+pub use base::range::KeyBounds;
+pub use base::stats::{
     CacheStats, CurrentStall, Latencies, LatencyMetric, LevelStats, MembufferStats, MemoryStats,
     Metric, MetricKind, MetricUnit, OperationCounts, StallStats, Stats, Times,
 };
-pub use table::CacheWarming;
+pub use base::types::{MAX_KEY_LEN, MAX_VALUE_LEN};
+pub use files::storage;
+pub use files::table::CacheWarming;
+pub use files::value::{Key, Value};
+pub use options::{
+    Background, KeepChanges, OpenMode, OptionInfo, Options, ReadMode, WriteMode, WritePath,
+};
 pub use terrane_policy::Design;
-pub use transaction::{Isolation, Transaction, TransactionIter, TransactionOptions};
-pub use tree_view::{CompactionFilterView, TreeView};
-pub use types::{MAX_KEY_LEN, MAX_VALUE_LEN};
-pub use value::{Key, Value};
-pub use write_batch::WriteBatch;
-pub use write_options::WriteOptions;
 
 /// Designs, and the types in which the engine reports their trees and decisions.
 ///

@@ -13,18 +13,20 @@ use std::time::Duration;
 use terrane_memtable::{BTreeConfig, Config, Memtable, Pool};
 use terrane_policy::Compression;
 
-use crate::buffer::BufferPool;
-use crate::clock::SystemClock;
-use crate::cursor::{MergeCursor, RunCursor, Source};
-use crate::merge::{DropRules, OlderTables, Output, OutputConfig, ValueOutputConfig, merge};
-use crate::stats::{Counters, DurationCounters, Sample, Timed};
-use crate::storage::{Access, DiskStorage, MemoryStorage};
-use crate::table::{
+use crate::base::clock::SystemClock;
+use crate::base::stats::{Counters, DurationCounters, Sample, Timed};
+use crate::base::types::{EntryKind, Lsn};
+use crate::engine::cursor::{MergeCursor, RunCursor, Source};
+use crate::engine::merge::{
+    DropRules, OlderTables, Output, OutputConfig, ValueOutputConfig, merge,
+};
+use crate::engine::version::OpenRun;
+use crate::files::buffer::BufferPool;
+use crate::files::storage::{Access, DiskStorage, MemoryStorage};
+use crate::files::table::{
     FinishedTable, MicroBlock, MicroFilter, Table, TableConfig, TableEnvironment, TableFileId,
 };
-use crate::types::{EntryKind, Lsn};
-use crate::version::OpenRun;
-use crate::wal::{LogConfig, LogEnvironment, LogSync, LogWriter, Recovery};
+use crate::files::wal::{LogConfig, LogEnvironment, LogSync, LogWriter, Recovery};
 
 pub const ENTRIES_MERGED: u64 = 100_000;
 

@@ -32,13 +32,13 @@ use std::time::Duration;
 
 use terrane_policy::{Design, catalogue};
 
-use crate::clock::Clock;
-use crate::durability::Durability;
-use crate::error::{Error, Result};
-use crate::event::{Listener, LoggedEvent};
-use crate::io_budget::IoBudget;
-use crate::storage::Storage;
-use crate::table::CacheWarming;
+use crate::base::clock::Clock;
+use crate::base::durability::Durability;
+use crate::base::error::{Error, Result};
+use crate::base::event::{Listener, LoggedEvent};
+use crate::base::io_budget::IoBudget;
+use crate::files::storage::Storage;
+use crate::files::table::CacheWarming;
 
 pub(crate) use components::Components;
 pub use declare::OptionInfo;

@@ -12,8 +12,10 @@ mod commit;
 mod reservations;
 
 /// The types that the modules under test import from the crate.
-mod types {
-    pub(crate) type SeqNo = u64;
+mod base {
+    pub(crate) mod types {
+        pub(crate) type SeqNo = u64;
+    }
 }
 
 use std::sync::Arc;

@@ -6,10 +6,12 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 #![allow(dead_code, reason = "only the tests of the module are used")]
 
-/// What the module under test is part of.
-#[path = "../src/table"]
-mod table {
-    mod zstd;
+/// The parents of the module under test.
+#[path = "../src/files"]
+mod files {
+    pub(crate) mod table {
+        mod zstd;
+    }
 }
 
 use terrane::{Design, Options};

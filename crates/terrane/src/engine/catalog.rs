@@ -26,15 +26,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use arc_swap::ArcSwap;
 
+use crate::base::error::{Error, Result};
+use crate::base::types::KeyspaceId;
 use crate::engine::context::{Context, Health};
 use crate::engine::filtering::FilteringJobs;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::Tree;
-use crate::error::{Error, Result};
-use crate::manifest::{Manifest, ManifestState};
-use crate::table::TableFileId;
-use crate::types::KeyspaceId;
-use crate::value_pointer::ValueFileName;
+use crate::files::manifest::{Manifest, ManifestState};
+use crate::files::table::TableFileId;
+use crate::files::value_pointer::ValueFileName;
 use history::OperationHistory;
 
 pub(crate) use files::{LOCK, discard_table};
@@ -55,7 +55,7 @@ pub(crate) struct Catalog {
     /// Distinguishes the tables written by this opening from those of any other.
     writer_id: u64,
     /// Files of tables for which it is unknown whether their edit is durable; see
-    /// [`crate::manifest`].
+    /// [`crate::files::manifest`].
     doubtful: Mutex<Vec<PathBuf>>,
     /// Files that the flush thread is to remove.
     unneeded: Mutex<Vec<PathBuf>>,

@@ -14,16 +14,16 @@ use std::sync::Arc;
 use terrane_memtable::Pool;
 use terrane_policy::Design;
 
-use crate::clock::Clock;
-use crate::compaction_filter::CompactionFilters;
-use crate::error::{Error, Result};
-use crate::event::EventLog;
-use crate::memory_ledger::MemoryLedger;
-use crate::merge_operator::MergeOperators;
+use crate::base::clock::Clock;
+use crate::base::compaction_filter::CompactionFilters;
+use crate::base::error::{Error, Result};
+use crate::base::event::EventLog;
+use crate::base::memory_ledger::MemoryLedger;
+use crate::base::merge_operator::MergeOperators;
+use crate::base::stats::Counters;
+use crate::files::storage::Storage;
+use crate::files::table::TableEnvironment;
 use crate::options::{Background, Settings};
-use crate::stats::Counters;
-use crate::storage::Storage;
-use crate::table::TableEnvironment;
 
 pub(crate) use health::{BackgroundFailure, Health, JobKind};
 pub(crate) use signals::Signals;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::Engine;
 use super::pipeline::{ChangeLog, Following};
-use crate::error::Result;
-use crate::types::SeqNo;
-use crate::wal::{ChangeScan, Scanned};
+use crate::base::error::Result;
+use crate::base::types::SeqNo;
+use crate::files::wal::{ChangeScan, Scanned};
 
 impl Engine {
     /// Makes the whole log durable.

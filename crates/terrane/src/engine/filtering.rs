@@ -4,7 +4,7 @@
 //! of a snapshot does not protect it. Two rules do:
 //!
 //! 1. A compaction filters no version that a snapshot in its list of snapshots sees
-//!    (`merge/filtering.rs`).
+//!    (`engine/merge/filtering.rs`).
 //! 2. A snapshot that the list misses keeps the state that the tree has when the snapshot is taken, and
 //!    reads from it until it is released.
 //!
@@ -16,8 +16,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::base::types::KeyspaceId;
 use crate::engine::tree::{Tree, TreeState};
-use crate::types::KeyspaceId;
 
 /// The running compactions that filter.
 #[derive(Debug, Default)]

@@ -41,12 +41,12 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use terrane_memtable::{Padded, Readers, SeqBounds};
 
+use crate::base::error::{Error, Result};
+use crate::base::event::FlushReason;
+use crate::base::types::{Lsn, SeqNo};
 use crate::engine::context::Context;
 use crate::engine::tree::{ActiveMemtable, ImmutableMemtable, Preparation, Tree};
-use crate::error::{Error, Result};
-use crate::event::FlushReason;
-use crate::types::{Lsn, SeqNo};
-use crate::wal::{LogSync, LogWriter};
+use crate::files::wal::{LogSync, LogWriter};
 use commit_queue::{CommitQueue, Span};
 use in_flight::InFlight;
 use ingest_gate::IngestGate;

@@ -28,12 +28,12 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 
+use crate::base::expiry::ReadTime;
+use crate::base::types::SeqNo;
 use crate::engine::context::Context;
 use crate::engine::filtering::KeptStates;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::{Tree, TreeState};
-use crate::expiry::ReadTime;
-use crate::types::SeqNo;
 
 pub(crate) use collect::{Collected, NewerVersions};
 pub(crate) use scan::ReadView;

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, mpsc};
 use terrane_policy::{PickContext, pick};
 use terrane_testkit::run_guarded;
 
-use crate::durability::Durability;
+use crate::base::durability::Durability;
+use crate::base::error::Error;
+use crate::base::error::tests::expecting_internal;
+use crate::base::event::Event;
+use crate::base::types::MAX_SEQ;
 use crate::engine::Engine;
 use crate::engine::context::JobKind;
 use crate::engine::pipeline::PendingWrite;
-use crate::error::Error;
-use crate::error::tests::expecting_internal;
-use crate::event::Event;
-use crate::storage::{Fault, FaultStorage, MemoryStorage, Operation};
-use crate::types::MAX_SEQ;
+use crate::files::storage::{Fault, FaultStorage, MemoryStorage, Operation};
 use crate::{Background, Db, Design, ErrorKind, KeyspaceOptions, Options, Result, WriteOptions};
 
 fn open() -> Db {

@@ -44,11 +44,11 @@ use terrane_memtable::{Memtable, Pool};
 use terrane_policy::memtable_choice::{MemtableSelection, regret::Change};
 use terrane_policy::{Cursors, Design, MemtableKind, Pressure, admit_with};
 
-use crate::cursor::DeadRanges;
-use crate::event::{StallEffect, WriteStall};
-use crate::merge::DamagedValues;
-use crate::types::{KeyspaceId, SeqNo};
-use crate::version::Version;
+use crate::base::event::{StallEffect, WriteStall};
+use crate::base::types::{KeyspaceId, SeqNo};
+use crate::engine::cursor::DeadRanges;
+use crate::engine::merge::DamagedValues;
+use crate::engine::version::Version;
 use default_ttl::DefaultTtl;
 use functions::Functions;
 use jobs::lock_with_covered;

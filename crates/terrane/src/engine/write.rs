@@ -28,17 +28,17 @@ use std::sync::Arc;
 
 use terrane_memtable::{InsertOutcome, Memtable};
 
-use crate::batch::{Op, Ops};
-use crate::durability::Durability;
+use crate::base::durability::Durability;
+use crate::base::error::Result;
+use crate::base::stats::{Counter, Sample, Timed};
+use crate::base::types::{Lsn, SeqNo};
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::{PendingWrite, Pipeline};
-use crate::error::Result;
+use crate::files::batch::{Op, Ops};
+use crate::files::wal::{LogWriter, SegmentRequests, WantedSpare, payload_at};
 use crate::options::WritePath;
-use crate::stats::{Counter, Sample, Timed};
-use crate::types::{Lsn, SeqNo};
-use crate::wal::{LogWriter, SegmentRequests, WantedSpare, payload_at};
 use delays::Delays;
 use in_window::InWindow;
 use insert::{InsertGroup, note_value, record_put};

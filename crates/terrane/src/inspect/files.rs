@@ -4,10 +4,10 @@ use std::path::Path;
 
 use terrane_policy::{Design, ValueFileState};
 
-use crate::error::{Error, Result};
-use crate::manifest::{ManifestState, TableRecord, ValueFileRecord, load_shared, replay};
-use crate::shared_read::read_shared;
-use crate::storage::DiskStorage;
+use crate::base::error::{Error, Result};
+use crate::files::manifest::{ManifestState, TableRecord, ValueFileRecord, load_shared, replay};
+use crate::files::shared_read::read_shared;
+use crate::files::storage::DiskStorage;
 
 /// The identity of a database, and the tables and value files that its manifest lists.
 ///

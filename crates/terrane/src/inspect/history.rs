@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::log::{SegmentReport, log};
-use crate::clock::{Clock, SystemClock};
-use crate::error::{Error, Result};
-use crate::manifest::{JobRecord, ManifestState, load_shared, replay};
-use crate::shared_read::read_shared;
-use crate::storage::DiskStorage;
-use crate::types::KeyspaceId;
+use crate::base::clock::{Clock, SystemClock};
+use crate::base::error::{Error, Result};
+use crate::base::types::KeyspaceId;
+use crate::files::manifest::{JobRecord, ManifestState, load_shared, replay};
+use crate::files::shared_read::read_shared;
+use crate::files::storage::DiskStorage;
 
 /// A completed compaction.
 #[derive(Debug, Clone)]

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::history::{name_of, state};
 use super::{log, table};
-use crate::error::Result;
-use crate::expiry::EXPIRY_BYTES;
-use crate::shared_read::read_shared;
-use crate::storage::DiskStorage;
-use crate::table::TableCursor;
-use crate::types::{EntryKind, KeyspaceId, MAX_SEQ};
-use crate::value_pointer::ValuePointer;
+use crate::base::error::Result;
+use crate::base::expiry::EXPIRY_BYTES;
+use crate::base::types::{EntryKind, KeyspaceId, MAX_SEQ};
+use crate::files::shared_read::read_shared;
+use crate::files::storage::DiskStorage;
+use crate::files::table::TableCursor;
+use crate::files::value_pointer::ValuePointer;
 
 /// A version of a key, or a range delete that covers the key.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! Writes salvaged versions, which arrive by key and from new to old, to a new database.
 
 use super::salvage::SalvagedEntry;
-use crate::db::Db;
-use crate::error::Result;
-use crate::keyspace::Keyspace;
-use crate::types::EntryKind;
-use crate::write_batch::WriteBatch;
+use crate::api::db::Db;
+use crate::api::keyspace::Keyspace;
+use crate::api::write_batch::WriteBatch;
+use crate::base::error::Result;
+use crate::base::types::EntryKind;
 
 /// The bytes of keys and values that are written at once.
 const BATCH_BYTES: usize = 1 << 20;

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::batch::{Op, Ops};
-use crate::error::{Error, Result};
-use crate::expiry::EXPIRY_BYTES;
-use crate::log_directory;
-use crate::shared_read::read_shared;
-use crate::storage::{DiskStorage, Storage};
-use crate::wal::{Next, RecordKind, SegmentReader, segment_file_number};
+use crate::base::error::{Error, Result};
+use crate::base::expiry::EXPIRY_BYTES;
+use crate::files::batch::{Op, Ops};
+use crate::files::log_directory;
+use crate::files::shared_read::read_shared;
+use crate::files::storage::{DiskStorage, Storage};
+use crate::files::wal::{Next, RecordKind, SegmentReader, segment_file_number};
 
 /// A log file.
 #[derive(Debug, Clone)]
@@ -163,7 +163,7 @@ fn read_segment(mut reader: SegmentReader) -> Result<SegmentReport> {
 }
 
 fn operations(payload: &[u8]) -> Vec<RecordOperation> {
-    let describe = |(keyspace, op): (crate::types::KeyspaceId, Op<'_>)| {
+    let describe = |(keyspace, op): (crate::base::types::KeyspaceId, Op<'_>)| {
         let (kind, key, value_bytes, end) = match op {
             Op::Put { key, value } => ("put", key, value.len() as u64, None),
             Op::PutExpiring { key, stored } => {

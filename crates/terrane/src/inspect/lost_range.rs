@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use terrane_policy::TableInfo;
 
-use crate::table::Table;
+use crate::files::table::Table;
 
 /// A range of keys of which a repair could not read all entries. Its keys may be missing from the new
 /// database, or have an older value.

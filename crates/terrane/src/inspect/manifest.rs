@@ -4,12 +4,12 @@ use std::path::Path;
 
 use terrane_policy::units::format_micros;
 
-use crate::error::{Error, Result};
-use crate::manifest::{
+use crate::base::error::{Error, Result};
+use crate::files::manifest::{
     Change, Edit, LoadedManifest, load_shared, manifest_file_number, read_manifest,
 };
-use crate::shared_read::read_shared;
-use crate::storage::DiskStorage;
+use crate::files::shared_read::read_shared;
+use crate::files::storage::DiskStorage;
 
 /// An edit of a manifest; the first of a file is a snapshot.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub fn manifest(path: impl AsRef<Path>) -> Result<Vec<ManifestEdit>> {
         return Err(Error::NoDatabase { path: path.into() });
     }
     let file = loaded.path.as_deref().unwrap_or(path);
-    let decode = |versioned: &crate::manifest::Versioned| {
+    let decode = |versioned: &crate::files::manifest::Versioned| {
         let edit = Edit::decode(&versioned.bytes).map_err(|error| {
             error.of_file(file, |detail| Error::corruption(file, None, "manifest", detail))
         })?;

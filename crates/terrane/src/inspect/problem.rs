@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
+use crate::base::error::Error;
 
 /// A problem found in a database.
 #[derive(Debug, Clone)]

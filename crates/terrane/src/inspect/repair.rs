@@ -25,17 +25,17 @@ use super::problem::{Problem, Progress};
 use super::salvage::{SalvageSource, SalvagedEntry, salvage_log};
 use super::salvaged_tables::SalvagedTables;
 use super::values::DirectoryValues;
-use crate::consistency;
-use crate::db::Db;
-use crate::error::{Error, Result};
-use crate::keyspace::{Keyspace, KeyspaceOptions};
-use crate::log_directory;
-use crate::manifest::{ManifestState, load, replay};
+use crate::api::db::Db;
+use crate::api::keyspace::{Keyspace, KeyspaceOptions};
+use crate::base::error::{Error, Result};
+use crate::base::types::{EntryKind, KeyspaceId, MAX_SEQ};
+use crate::files::consistency;
+use crate::files::log_directory;
+use crate::files::manifest::{ManifestState, load, replay};
+use crate::files::storage::DiskStorage;
+use crate::files::table::Table;
+use crate::files::wal::LogNotes;
 use crate::options::{OpenMode, Options};
-use crate::storage::DiskStorage;
-use crate::table::Table;
-use crate::types::{EntryKind, KeyspaceId, MAX_SEQ};
-use crate::wal::LogNotes;
 
 /// The result of a repair.
 #[derive(Debug, Clone, Default)]
@@ -126,7 +126,7 @@ pub fn repair_with_progress(
     }
     let mut options = Options::new().open_mode(OpenMode::MustBeNew).any_functions();
     if let Some(design) =
-        salvaged.get(&crate::types::DEFAULT_KEYSPACE).and_then(|one| one.design.clone())
+        salvaged.get(&crate::base::types::DEFAULT_KEYSPACE).and_then(|one| one.design.clone())
     {
         options = options.design(design);
     }
@@ -162,7 +162,7 @@ fn salvaged_keyspace(
     let known = state.and_then(|state| state.keyspaces.get(&id));
     let name = match known {
         Some(keyspace) => keyspace.name.clone(),
-        None if id == crate::types::DEFAULT_KEYSPACE => "default".to_owned(),
+        None if id == crate::base::types::DEFAULT_KEYSPACE => "default".to_owned(),
         None => format!("keyspace-{id}"),
     };
     let ttl = known.map(|keyspace| keyspace.ttl_micros).filter(|micros| *micros > 0);

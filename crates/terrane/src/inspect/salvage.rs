@@ -8,14 +8,14 @@ use terrane_memtable::{Cursor, Memtable};
 use super::lost_range::{LostRange, TableLosses};
 use super::problem::Problem;
 use super::values::DirectoryValues;
-use crate::batch::{Op, Ops};
-use crate::error::{Error, Result};
-use crate::log_directory;
-use crate::manifest::ManifestState;
-use crate::storage::{DiskStorage, Storage};
-use crate::table::{SalvageCursor, Table};
-use crate::types::{EntryKind, KeyspaceId, Lsn, SeqNo};
-use crate::wal::{RecordKind, Recovery, SegmentReader, segment_file_number};
+use crate::base::error::{Error, Result};
+use crate::base::types::{EntryKind, KeyspaceId, Lsn, SeqNo};
+use crate::files::batch::{Op, Ops};
+use crate::files::log_directory;
+use crate::files::manifest::ManifestState;
+use crate::files::storage::{DiskStorage, Storage};
+use crate::files::table::{SalvageCursor, Table};
+use crate::files::wal::{RecordKind, Recovery, SegmentReader, segment_file_number};
 
 /// An entry that could be read.
 pub(super) struct SalvagedEntry {

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use super::lost_range::{LostRange, last_key};
 use super::problem::Problem;
 use super::table::open;
-use crate::error::{Error, Result};
-use crate::manifest::ManifestState;
-use crate::storage::{DiskStorage, Storage};
-use crate::table::{Table, TableFileId};
-use crate::types::KeyspaceId;
+use crate::base::error::{Error, Result};
+use crate::base::types::KeyspaceId;
+use crate::files::manifest::ManifestState;
+use crate::files::storage::{DiskStorage, Storage};
+use crate::files::table::{Table, TableFileId};
 
 /// The tables that can be opened, by keyspace.
 #[derive(Default)]

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use terrane_policy::{Expiry, KeyRange, TableId, TableInfo};
 
 use super::values::DirectoryValues;
-use crate::buffer::BufferPool;
-use crate::error::{Error, Result};
-use crate::expiry::{EXPIRY_BYTES, end_micros};
-use crate::storage::{Access, DiskStorage, Storage};
-use crate::table::{FOOTER_BYTES, Footer, Table, TableCursor, TableEnvironment, TableFileId};
-use crate::types::EntryKind;
-use crate::value::Value;
+use crate::base::error::{Error, Result};
+use crate::base::expiry::{EXPIRY_BYTES, end_micros};
+use crate::base::types::EntryKind;
+use crate::files::buffer::BufferPool;
+use crate::files::storage::{Access, DiskStorage, Storage};
+use crate::files::table::{
+    FOOTER_BYTES, Footer, Table, TableCursor, TableEnvironment, TableFileId,
+};
+use crate::files::value::Value;
 
 /// A range tombstone: start, end, sequence numbers.
 pub type DeletedRange = (Vec<u8>, Option<Vec<u8>>, Vec<u64>);

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use super::problem::Problem;
 use super::table::environment;
-use crate::error::{Error, Result};
-use crate::storage::{DiskStorage, Storage};
-use crate::value::Value;
-use crate::value_file::ValueFile;
-use crate::value_pointer::{ValueFileName, ValuePointer};
+use crate::base::error::{Error, Result};
+use crate::files::storage::{DiskStorage, Storage};
+use crate::files::value::Value;
+use crate::files::value_file::ValueFile;
+use crate::files::value_pointer::{ValueFileName, ValuePointer};
 
 /// The value files of a directory, and the values that could not be read.
 #[derive(Debug)]

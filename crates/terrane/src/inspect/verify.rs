@@ -7,16 +7,16 @@ use super::problem::{Problem, Progress};
 use super::table::environment;
 use super::values::DirectoryValues;
 use super::verify_values::{verify_table_values, verify_value_files};
-use crate::checksum::RunningChecksum;
-use crate::consistency::{self, BatchCheck};
-use crate::error::{Error, Result};
-use crate::log_directory;
-use crate::manifest::{ManifestState, TableRecord, load_shared, replay};
-use crate::shared_read::read_shared;
-use crate::storage::{Access, DiskStorage, Storage};
-use crate::table::Table;
-use crate::types::{KeyspaceId, Lsn};
-use crate::wal::{LogNotes, Recovery};
+use crate::base::checksum::RunningChecksum;
+use crate::base::error::{Error, Result};
+use crate::base::types::{KeyspaceId, Lsn};
+use crate::files::consistency::{self, BatchCheck};
+use crate::files::log_directory;
+use crate::files::manifest::{ManifestState, TableRecord, load_shared, replay};
+use crate::files::shared_read::read_shared;
+use crate::files::storage::{Access, DiskStorage, Storage};
+use crate::files::table::Table;
+use crate::files::wal::{LogNotes, Recovery};
 
 /// The result of a verification.
 #[derive(Debug, Clone, Default)]

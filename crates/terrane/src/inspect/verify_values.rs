@@ -9,14 +9,14 @@ use terrane_policy::ValueRef;
 use super::problem::Problem;
 use super::values::DirectoryValues;
 use super::verify::{Meter, Verification};
-use crate::consistency;
-use crate::error::{Error, Result};
-use crate::manifest::{ManifestState, ValueFileRecord, load_shared, replay};
-use crate::storage::DiskStorage;
-use crate::table::{Table, TableCursor};
-use crate::types::{EntryKind, KeyspaceId};
-use crate::value_file::{VALUE_FILE_HEADER_BYTES, scan_value_file};
-use crate::value_pointer::{ValuePointer, record_bytes};
+use crate::base::error::{Error, Result};
+use crate::base::types::{EntryKind, KeyspaceId};
+use crate::files::consistency;
+use crate::files::manifest::{ManifestState, ValueFileRecord, load_shared, replay};
+use crate::files::storage::DiskStorage;
+use crate::files::table::{Table, TableCursor};
+use crate::files::value_file::{VALUE_FILE_HEADER_BYTES, scan_value_file};
+use crate::files::value_pointer::{ValuePointer, record_bytes};
 
 /// Verifies the value files of all keyspaces.
 pub(super) fn verify_value_files(

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::Background;
-use crate::clock::{Clock, SystemClock};
-use crate::compaction_filter::CompactionFilters;
-use crate::event::Listener;
-use crate::merge_operator::MergeOperators;
-use crate::storage::{DiskStorage, Storage};
+use crate::base::clock::{Clock, SystemClock};
+use crate::base::compaction_filter::CompactionFilters;
+use crate::base::event::Listener;
+use crate::base::merge_operator::MergeOperators;
+use crate::files::storage::{DiskStorage, Storage};
 
 /// The injected dependencies of a database.
 #[derive(Debug, Clone)]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Options;
-use crate::compaction_filter::CompactionFilter;
-use crate::merge_operator::{MergeOperator, UnknownNames};
+use crate::base::compaction_filter::CompactionFilter;
+use crate::base::merge_operator::{MergeOperator, UnknownNames};
 
 impl Options {
     /// Registers a merge operator, for keyspaces that are stored with its name. The built-in operators

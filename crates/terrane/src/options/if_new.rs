@@ -3,7 +3,7 @@
 use terrane_policy::Design;
 
 use super::{IfOther, Options, RequestedDesign};
-use crate::error::Result;
+use crate::base::error::Result;
 
 impl Options {
     /// Sets the design of the default keyspace for the case that this opening creates the database. An

@@ -1,8 +1,8 @@
 //! The values of all options as the engine reads them.
 
 use super::{Settings, process_files_max};
-use crate::error::{Error, Result};
-use crate::wal::LogRetention;
+use crate::base::error::{Error, Result};
+use crate::files::wal::LogRetention;
 
 /// The bytes of changes to keep are divided into at least this many segments, because a whole segment
 /// is freed at a time.

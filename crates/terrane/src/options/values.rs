@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use terrane_policy::units;
 
-use crate::storage::Access;
-use crate::table::CacheWarming;
+use crate::files::storage::Access;
+use crate::files::table::CacheWarming;
 
 /// Whether to open an existing database, create one, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

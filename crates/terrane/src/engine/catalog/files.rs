@@ -1,7 +1,7 @@
 //! Finds the files of a directory that the database does not need, and removes them.
 //!
 //! While a reader opens the database, no file is removed and no segment of the log is reused, unless
-//! the reader takes too long (see [`crate::storage::OpeningReaders`]). The flush thread does both soon
+//! the reader takes too long (see [`crate::files::storage::OpeningReaders`]). The flush thread does both soon
 //! after the reader has finished, and closing tries it once more.
 
 use std::collections::BTreeSet;
@@ -11,11 +11,11 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::Catalog;
+use crate::base::error::{Error, Result};
 use crate::engine::context::Context;
-use crate::error::{Error, Result};
-use crate::table::{TableEnvironment, TableFileId};
-use crate::value_pointer::ValueFileName;
-use crate::wal::segment_file_number;
+use crate::files::table::{TableEnvironment, TableFileId};
+use crate::files::value_pointer::ValueFileName;
+use crate::files::wal::segment_file_number;
 
 /// The name of the lock file.
 pub(crate) const LOCK: &str = "LOCK";

@@ -8,8 +8,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Catalog;
-use crate::manifest::{Change, Manifest};
-use crate::stats::OperationCounts;
+use crate::base::stats::OperationCounts;
+use crate::files::manifest::{Change, Manifest};
 
 /// The half-life of counts.
 const HALF_LIFE_MICROS: f64 = 24.0 * 3600.0 * 1e6;

@@ -12,15 +12,15 @@ use terrane_policy::{RunId, TableId, ValueFileId};
 use super::Catalog;
 use super::log_retention::worth_recording;
 use super::value_garbage::add_value_garbage;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::stats::Counter;
+use crate::base::types::{KeyspaceId, Lsn, SeqNo};
 use crate::engine::context::Context;
 use crate::engine::tree::{ImmutableMemtable, Tree};
-use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::{Change, KeyspaceState, Manifest, TableRecord, ValueFileRecord};
-use crate::stats::Counter;
-use crate::table::{FinishedTable, Table};
-use crate::types::{KeyspaceId, Lsn, SeqNo};
-use crate::value_file::{FinishedValueFile, ValueFile, ValueFiles};
-use crate::version::Version;
+use crate::engine::version::Version;
+use crate::files::manifest::{Change, KeyspaceState, Manifest, TableRecord, ValueFileRecord};
+use crate::files::table::{FinishedTable, Table};
+use crate::files::value_file::{FinishedValueFile, ValueFile, ValueFiles};
 
 /// The changes of a job, which become visible together.
 #[derive(Debug, Default)]

@@ -8,15 +8,15 @@ use terrane_policy::flodb::FlushTarget;
 use terrane_policy::{Design, MemtableKind};
 
 use super::Catalog;
+use crate::base::error::{Error, OtherDesign, Result};
+use crate::base::event::{Event, PredictedChange};
+use crate::base::expiry::micros_of;
+use crate::base::types::{DEFAULT_KEYSPACE, KeyspaceId};
 use crate::engine::tree::{ActiveMemtable, Tree, new_memtable};
-use crate::error::{Error, OtherDesign, Result};
-use crate::event::{Event, PredictedChange};
-use crate::expiry::micros_of;
-use crate::manifest::Change;
+use crate::engine::version::Version;
+use crate::files::manifest::Change;
+use crate::files::table::check_compression;
 use crate::options::{IfOther, RequestedDesign};
-use crate::table::check_compression;
-use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
-use crate::version::Version;
 
 /// The maximum length of a keyspace name, in bytes.
 const MAX_NAME_LEN: usize = 255;

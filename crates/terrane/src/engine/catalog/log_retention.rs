@@ -14,19 +14,19 @@
 //! next opening flushes the log.
 //!
 //! With `keep_changes`, the log keeps segments that no tree needs until they exceed the limits, for
-//! readers of changes ([`crate::wal::LogRetention`]).
+//! readers of changes ([`crate::files::wal::LogRetention`]).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Catalog;
+use crate::base::error::Result;
+use crate::base::types::{KeyspaceId, Lsn};
 use crate::engine::pipeline::ChangeLog;
 use crate::engine::tree::Tree;
-use crate::error::Result;
-use crate::manifest::{Change, ManifestState};
-use crate::types::{KeyspaceId, Lsn};
-use crate::wal::{Ending, LogWriter};
+use crate::files::manifest::{Change, ManifestState};
+use crate::files::wal::{Ending, LogWriter};
 
 /// If at most this number of trees are idle, an edit records their positions regardless of the
 /// cost.

@@ -3,8 +3,8 @@
 use terrane_policy::{Admission, Pressure};
 
 use super::Catalog;
+use crate::base::event::{Event, StallEffect, WriteStall};
 use crate::engine::tree::{Tree, is_stall, pressure_of};
-use crate::event::{Event, StallEffect, WriteStall};
 
 impl Catalog {
     /// Emits an event about a stall of a tree, unless it was reported already. Must be called without

@@ -17,8 +17,8 @@ use terrane_policy::{
     Run, TableId, TableInfo, TreeShape, ValueFileId, ValueFileInfo, ValueFileState,
 };
 
-use crate::manifest::{Change, KeyspaceState, ValueFileRecord};
-use crate::types::KeyspaceId;
+use crate::base::types::KeyspaceId;
+use crate::files::manifest::{Change, KeyspaceState, ValueFileRecord};
 
 /// A value file after an edit.
 struct FileAfter {
@@ -175,10 +175,10 @@ mod tests {
     use terrane_policy::RunId;
 
     use super::*;
-    use crate::manifest::TableRecord;
-    use crate::table::TableFileId;
-    use crate::types::Lsn;
-    use crate::value_pointer::ValueFileName;
+    use crate::base::types::Lsn;
+    use crate::files::manifest::TableRecord;
+    use crate::files::table::TableFileId;
+    use crate::files::value_pointer::ValueFileName;
 
     const KEYSPACE: KeyspaceId = KeyspaceId(0);
     const NOW: u64 = 1000;

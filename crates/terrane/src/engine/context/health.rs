@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::{BackgroundWork, Event, EventLog};
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::event::{BackgroundWork, Event, EventLog};
 
 /// The health of a database.
 #[derive(Debug, Default)]

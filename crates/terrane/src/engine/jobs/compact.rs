@@ -16,21 +16,21 @@ use super::merge_scope::MergeScope;
 use super::pacer::JobPacer;
 use super::picking::Picker;
 use super::record::{JobSummary, written_bytes};
-use crate::cancel::Cancel;
-use crate::clock::CpuLaps;
-use crate::compaction_filter::FilterCounts;
+use crate::base::cancel::Cancel;
+use crate::base::clock::CpuLaps;
+use crate::base::compaction_filter::FilterCounts;
+use crate::base::error::{Error, Result};
+use crate::base::event::{Event, enter_job};
+use crate::base::stats::{Counter, Timed};
 use crate::engine::catalog::{Catalog, VersionEdit};
 use crate::engine::context::{Context, JobKind};
+use crate::engine::merge::DamagedValues;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::{JobId, Tree, TreeJobs};
-use crate::error::{Error, Result};
-use crate::event::{Event, enter_job};
-use crate::manifest::{Change, JobRecord, describe};
-use crate::merge::DamagedValues;
-use crate::stats::{Counter, Timed};
-use crate::table::FinishedTable;
-use crate::value_file::FinishedValueFile;
-use crate::version::Version;
+use crate::engine::version::Version;
+use crate::files::manifest::{Change, JobRecord, describe};
+use crate::files::table::FinishedTable;
+use crate::files::value_file::FinishedValueFile;
 
 /// A compaction that was picked, and is registered in the jobs of its tree and at the gate.
 #[derive(Debug)]

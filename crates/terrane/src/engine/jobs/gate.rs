@@ -23,10 +23,10 @@ use std::time::Duration;
 
 use terrane_policy::{ScheduledMerge, Turns};
 
-use crate::clock::Clock;
+use crate::base::clock::Clock;
+use crate::base::io_budget::IoBudget;
+use crate::base::stats::{Counter, Counters};
 use crate::engine::tree::JobId;
-use crate::io_budget::IoBudget;
-use crate::stats::{Counter, Counters};
 use budget::Bucket;
 use time::GateTime;
 

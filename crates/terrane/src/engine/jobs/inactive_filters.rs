@@ -1,8 +1,8 @@
 //! Reports compaction filters that do nothing.
 
+use crate::base::event::Event;
 use crate::engine::context::Context;
 use crate::engine::tree::Tree;
-use crate::event::Event;
 
 /// Emits an event if the filter of the tree does nothing, unless an event has said so. Called when the
 /// database is opened for writing, and after every compaction.

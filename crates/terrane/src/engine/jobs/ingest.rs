@@ -9,19 +9,19 @@ use terrane_policy::{KeyRange, TableInfo, ValueFileId};
 
 use super::gate::{Gate, Stopped};
 use super::merge_io::{MergeIo, chunk_bytes, output_bytes};
-use crate::batch::Op;
-use crate::cursor::{MergeCursor, RunCursor, Source};
+use crate::base::error::{Error, Result};
+use crate::base::expiry::stored;
+use crate::base::memory_ledger::Charge;
+use crate::base::types::{EntryKind, SeqNo};
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
+use crate::engine::cursor::{MergeCursor, RunCursor, Source};
+use crate::engine::merge::Output;
 use crate::engine::tree::Tree;
-use crate::error::{Error, Result};
-use crate::expiry::stored;
-use crate::memory_ledger::Charge;
-use crate::merge::Output;
-use crate::table::{FinishedTable, Table};
-use crate::types::{EntryKind, SeqNo};
-use crate::value_file::{FinishedValueFile, ValueFile, ValueFiles};
-use crate::version::OpenRun;
+use crate::engine::version::OpenRun;
+use crate::files::batch::Op;
+use crate::files::table::{FinishedTable, Table};
+use crate::files::value_file::{FinishedValueFile, ValueFile, ValueFiles};
 
 /// The bytes after which an ingest waits for the I/O budget, as merges do.
 const CHUNK_BYTES: u64 = 64 << 10;

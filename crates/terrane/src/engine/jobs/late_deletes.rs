@@ -2,9 +2,9 @@
 
 use terrane_policy::TreeShape;
 
+use crate::base::event::Event;
 use crate::engine::context::Context;
 use crate::engine::tree::{LateDeletes, Tree};
-use crate::event::Event;
 
 /// Emits an event if a tombstone or an expired entry of the tree, or a dead value in a value file, is older than
 /// `delete_persistence` allows. Emits no second event while the tree has had such tombstones, or such

@@ -20,18 +20,18 @@ use super::merge_io::{buffered_bytes, chosen_runs, chunk_bytes, fragments_of, ou
 use super::merge_scope::MergeScope;
 use super::pacer::JobPacer;
 use super::subcompactions::{Sample, Subcompaction, subcompactions};
-use crate::clock::thread_cpu_time;
-use crate::compaction_filter::FilterCounts;
-use crate::cursor::{MergeCursor, RunCursor, Source};
-use crate::error::{Error, Result};
-use crate::memory_ledger::Charge;
-use crate::merge::{
+use crate::base::clock::thread_cpu_time;
+use crate::base::compaction_filter::FilterCounts;
+use crate::base::error::{Error, Result};
+use crate::base::memory_ledger::Charge;
+use crate::base::types::MAX_SEQ;
+use crate::engine::cursor::{MergeCursor, RunCursor, Source};
+use crate::engine::merge::{
     Chunk, DamagedValues, DropRules, Filtering, OlderTables, Output, clipped, merge,
 };
-use crate::table::{FinishedTable, Table, Warmer};
-use crate::types::MAX_SEQ;
-use crate::value_file::FinishedValueFile;
-use crate::version::{OpenRun, Version};
+use crate::engine::version::{OpenRun, Version};
+use crate::files::table::{FinishedTable, Table, Warmer};
+use crate::files::value_file::FinishedValueFile;
 
 /// The number of keys, per subcompaction, at which a merge may be cut.
 const SAMPLES_PER_SUBCOMPACTION: u64 = 16;

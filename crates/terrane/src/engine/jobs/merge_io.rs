@@ -5,16 +5,16 @@ use std::sync::Arc;
 use terrane_memtable::{Fragment, RangeTombstones};
 use terrane_policy::{Compaction, Design, TableId, TableInfo, ValueFileId};
 
+use crate::base::error::Result;
+use crate::base::stats::Counter;
+use crate::base::types::SeqNo;
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
+use crate::engine::merge::{LoggedValues, OutputConfig, ValueOutputConfig, covered};
 use crate::engine::tree::Tree;
-use crate::error::Result;
-use crate::merge::{LoggedValues, OutputConfig, ValueOutputConfig, covered};
-use crate::stats::Counter;
-use crate::table::{FinishedTable, SINK_BYTES, Table, TableConfig};
-use crate::types::SeqNo;
-use crate::value_file::ValueFiles;
-use crate::version::{OpenRun, Version};
+use crate::engine::version::{OpenRun, Version};
+use crate::files::table::{FinishedTable, SINK_BYTES, Table, TableConfig};
+use crate::files::value_file::ValueFiles;
 
 /// The maximum size of a read from a run, and the minimum size, which is used when memory is
 /// scarce.

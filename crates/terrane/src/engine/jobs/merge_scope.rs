@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::compaction_filter::KeyspaceFilter;
-use crate::types::SeqNo;
+use crate::base::compaction_filter::KeyspaceFilter;
+use crate::base::types::SeqNo;
 
 /// The snapshots and the filter that decide which entries the merges of a compaction keep.
 #[derive(Debug)]

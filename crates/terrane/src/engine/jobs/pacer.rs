@@ -7,11 +7,11 @@ use terrane_policy::{Compaction, TableInfo, TreeShape};
 
 use super::gate::{Pass, Progress, Stopped};
 use super::picking::Picker;
-use crate::cancel::{self, Cancel};
+use crate::base::cancel::{self, Cancel};
+use crate::base::error::{Error, Result};
 use crate::engine::context::Context;
+use crate::engine::merge::Chunk;
 use crate::engine::tree::Tree;
-use crate::error::{Error, Result};
-use crate::merge::Chunk;
 
 /// How often a compaction checks how far its level is refilled: after this number of bytes, and at
 /// least [`LOOKS_MIN`] times.

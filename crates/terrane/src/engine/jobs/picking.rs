@@ -13,13 +13,13 @@ use terrane_policy::{
     TreeShape, forecast, next_due_micros, pick,
 };
 
+use crate::base::error::{Error, Result};
+use crate::base::types::SeqNo;
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::{CoveredTables, Tree, TreeJobs};
-use crate::error::{Error, Result};
-use crate::types::SeqNo;
-use crate::version::Version;
+use crate::engine::version::Version;
 
 /// The longest time for which a thread sleeps until time alone makes a compaction due. It is
 /// limited because the clock may be set meanwhile.

@@ -8,9 +8,9 @@ use terrane_policy::{Compaction, TableInfo};
 
 use crate::engine::context::Context;
 use crate::engine::tree::Tree;
-use crate::manifest::{JobRecord, describe};
-use crate::table::FinishedTable;
-use crate::value_file::FinishedValueFile;
+use crate::files::manifest::{JobRecord, describe};
+use crate::files::table::FinishedTable;
+use crate::files::value_file::FinishedValueFile;
 
 /// The inputs and outputs of a compaction, or of a flush that merges.
 pub(super) struct JobSummary<'a> {

@@ -39,13 +39,13 @@ use super::compact::Compactor;
 use super::flush::Flusher;
 use super::gate::Gate;
 use super::picking::Picker;
+use crate::base::error::{Error, Result};
+use crate::base::event::PredictedChange;
+use crate::base::io_budget::IoBudget;
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::Tree;
-use crate::error::{Error, Result};
-use crate::event::PredictedChange;
-use crate::io_budget::IoBudget;
 
 /// Runs the background jobs of a database.
 #[derive(Debug)]

@@ -16,14 +16,14 @@ use std::sync::{Arc, MutexGuard};
 use self::target::Target;
 use super::copy_file::copy_file;
 use super::parts::Parts;
-use crate::cancel::{self, Cancel};
+use crate::base::cancel::{self, Cancel};
+use crate::base::error::{Error, Result};
 use crate::engine::catalog::ManifestGuard;
 use crate::engine::pipeline::{CompleteLog, PipelineState, write_panicked};
 use crate::engine::tree::Tree;
-use crate::error::{Error, Result};
-use crate::manifest::{FileManifest, Manifest, ManifestState, RecoveredState};
-use crate::version::Version;
-use crate::wal::{LogCopy, LogWriter};
+use crate::engine::version::Version;
+use crate::files::manifest::{FileManifest, Manifest, ManifestState, RecoveredState};
+use crate::files::wal::{LogCopy, LogWriter};
 
 /// How often a checkpoint waits for the manifest without holding up the writers. After that many edits of others in a row
 /// it waits with them, so that it ends.
@@ -153,7 +153,7 @@ mod tests {
 
     use terrane_testkit::run_guarded;
 
-    use crate::storage::MemoryStorage;
+    use crate::files::storage::MemoryStorage;
     use crate::{Background, KeyspaceOptions, Options};
 
     use super::*;

@@ -3,10 +3,10 @@
 use std::sync::{Arc, PoisonError};
 
 use super::parts::Parts;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::event::FlushReason;
 use crate::engine::tree::Tree;
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::FlushReason;
-use crate::wal::Ending;
+use crate::files::wal::Ending;
 
 impl Parts {
     /// Flushes all memtables, ends the log and releases the directory. Regardless of the result, no

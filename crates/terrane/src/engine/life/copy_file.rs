@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::cancel::{self, Cancel};
-use crate::error::{Error, Result};
-use crate::storage::{Access, Storage};
-use crate::wal::state_copy;
+use crate::base::cancel::{self, Cancel};
+use crate::base::error::{Error, Result};
+use crate::files::storage::{Access, Storage};
+use crate::files::wal::state_copy;
 
 /// Copies a file, or its first `bytes` followed by zeros, and makes the copy durable.
 pub(super) fn copy_file(

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use super::foreign_files::is_own;
 use super::log_home::take_lock;
+use crate::base::error::{Error, Result};
 use crate::engine::catalog::LOCK;
-use crate::error::{Error, Result};
-use crate::log_directory::{self, DATABASE, LOGDIR, remove_if_exists};
-use crate::manifest::CURRENT;
-use crate::storage::{Lock, Storage};
-use crate::wal::segment_file_number;
+use crate::files::log_directory::{self, DATABASE, LOGDIR, remove_if_exists};
+use crate::files::manifest::CURRENT;
+use crate::files::storage::{Lock, Storage};
+use crate::files::wal::segment_file_number;
 
 /// The files that go last, in this order.
 const LAST: [&str; 3] = [CURRENT, LOGDIR, LOCK];

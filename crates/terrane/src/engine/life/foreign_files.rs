@@ -7,15 +7,15 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use crate::base::error::{Error, Result};
 use crate::engine::catalog::LOCK;
-use crate::error::{Error, Result};
-use crate::log_directory;
-use crate::manifest::{CHECKPOINT, CURRENT, CURRENT_NEW, manifest_file_number};
-use crate::shared_read::READERS;
-use crate::storage::Storage;
-use crate::table::TableFileId;
-use crate::value_pointer::ValueFileName;
-use crate::wal::segment_file_number;
+use crate::files::log_directory;
+use crate::files::manifest::{CHECKPOINT, CURRENT, CURRENT_NEW, manifest_file_number};
+use crate::files::shared_read::READERS;
+use crate::files::storage::Storage;
+use crate::files::table::TableFileId;
+use crate::files::value_pointer::ValueFileName;
+use crate::files::wal::segment_file_number;
 
 /// The socket that the crate `terrane-control` serves, and its name before it is complete.
 const CONTROL_SOCKETS: [&str; 2] = ["control.sock", "control.sock.new"];

@@ -1,6 +1,6 @@
 //! Finds, creates and moves the directory of the log.
 //!
-//! The steps keep the invariants of [`crate::log_directory`]. A new database states in `LOGDIR` where
+//! The steps keep the invariants of [`crate::files::log_directory`]. A new database states in `LOGDIR` where
 //! its log will be before it claims that directory, so that an interrupted creation can be repeated
 //! with the same directory. A move copies the log and makes the copy durable before `LOGDIR` refers to
 //! it. After a crash the log is therefore where it was, next to an unfinished copy that the next move
@@ -10,18 +10,18 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::copy_file::copy_file;
-use crate::consistency;
+use crate::base::error::{Error, Result};
+use crate::base::types::Lsn;
 use crate::engine::catalog::LOCK;
-use crate::error::{Error, Result};
-use crate::log_directory::{
+use crate::files::consistency;
+use crate::files::log_directory::{
     DATABASE, DATABASE_NEW, LOGDIR, LogPointer, check_owner, claim, complete, next_owner, owner,
     remove_if_exists,
 };
-use crate::manifest::{CURRENT, ManifestState};
+use crate::files::manifest::{CURRENT, ManifestState};
+use crate::files::storage::{Lock, Storage, sync_ancestors};
+use crate::files::wal::{Recovery, segment_file_number};
 use crate::options::LogDir;
-use crate::storage::{Lock, Storage, sync_ancestors};
-use crate::types::Lsn;
-use crate::wal::{Recovery, segment_file_number};
 
 /// The directory of the log of an opening for writing.
 pub(super) struct LogHome {

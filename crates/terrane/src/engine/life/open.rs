@@ -10,17 +10,19 @@ use terrane_policy::ValueFileState;
 use super::foreign_files;
 use super::log_home::{self, LogHome};
 use super::parts::{Opened, Parts, Places};
-use crate::consistency;
+use crate::base::error::{Error, IoFailure, Result};
+use crate::base::event::Event;
+use crate::base::types::{DEFAULT_KEYSPACE, KeyspaceId, Lsn};
 use crate::engine::catalog::{DEFAULT_NAME, LOCK, check_design};
 use crate::engine::jobs::report_inactive_filter;
-use crate::error::{Error, IoFailure, Result};
-use crate::event::Event;
-use crate::manifest::{self, Change, FileManifest, Manifest, ManifestState, ValueFileRecord};
+use crate::files::consistency;
+use crate::files::manifest::{
+    self, Change, FileManifest, Manifest, ManifestState, ValueFileRecord,
+};
+use crate::files::storage::{DirectoryLock, Lock, Storage, sync_ancestors};
+use crate::files::table::check_compression;
+use crate::files::wal::{LogNotes, Recovery};
 use crate::options::{KeepChanges, OpenMode, OptionInfo, Options, RequestedDesign, Settings};
-use crate::storage::{DirectoryLock, Lock, Storage, sync_ancestors};
-use crate::table::check_compression;
-use crate::types::{DEFAULT_KEYSPACE, KeyspaceId, Lsn};
-use crate::wal::{LogNotes, Recovery};
 
 /// The position at which readers of changes begin, before the log is replayed.
 const UNKNOWN: Lsn = Lsn(u64::MAX);

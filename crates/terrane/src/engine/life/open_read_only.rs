@@ -8,20 +8,20 @@ use std::path::Path;
 
 use super::open::{check_mode, is_missing, missing, settings};
 use super::parts::{Opened, Parts, Places};
-use crate::consistency;
-use crate::error::{Error, Result};
-use crate::log_directory;
-use crate::manifest;
+use crate::base::error::{Error, Result};
+use crate::files::consistency;
+use crate::files::log_directory;
+use crate::files::manifest;
+use crate::files::shared_read::read_shared;
+use crate::files::wal::LogNotes;
 use crate::options::{OpenMode, Options};
-use crate::shared_read::read_shared;
-use crate::wal::LogNotes;
 
 /// Opens a database for reading. Reads see the state at the time of opening.
 pub(crate) fn open_read_only(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     read_shared(&*options.components.storage, dir, || try_open(options, dir))
 }
 
-/// Opens the parts in the order that [`crate::shared_read`] requires.
+/// Opens the parts in the order that [`crate::files::shared_read`] requires.
 fn try_open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let storage = &*options.components.storage;
     let log_dir = log_directory::find(storage, dir)?;

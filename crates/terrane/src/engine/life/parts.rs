@@ -8,27 +8,29 @@ use std::sync::{Arc, Mutex};
 use terrane_memtable::Pool;
 use terrane_policy::TableId;
 
-use crate::buffer::BufferPool;
+use crate::base::error::Result;
+use crate::base::event::EventLog;
+use crate::base::memory_ledger::MemoryLedger;
+use crate::base::stats::Counters;
+use crate::base::types::{KeyspaceId, Lsn};
 use crate::engine::catalog::{Catalog, Trees, discard_table};
 use crate::engine::context::{Context, Health, Signals};
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::read::Reader;
 use crate::engine::tree::{ActiveMemtable, Tree, new_memtable};
+use crate::engine::version::Version;
 use crate::engine::write::Writer;
-use crate::error::Result;
-use crate::event::EventLog;
-use crate::io_threads::IoThreads;
-use crate::manifest::{KeyspaceState, Manifest, ManifestState, TableRecord, ValueFileRecord};
-use crate::memory_ledger::MemoryLedger;
+use crate::files::buffer::BufferPool;
+use crate::files::io_threads::IoThreads;
+use crate::files::manifest::{
+    KeyspaceState, Manifest, ManifestState, TableRecord, ValueFileRecord,
+};
+use crate::files::shared_read::READERS;
+use crate::files::storage::{DirectoryLock, OpeningReaders, Storage};
+use crate::files::table::{OpenFiles, Table, TableEnvironment, WarmSlots};
+use crate::files::value_file::{ValueFile, ValueFiles};
 use crate::options::{Background, Options, Settings};
-use crate::shared_read::READERS;
-use crate::stats::Counters;
-use crate::storage::{DirectoryLock, OpeningReaders, Storage};
-use crate::table::{OpenFiles, Table, TableEnvironment, WarmSlots};
-use crate::types::{KeyspaceId, Lsn};
-use crate::value_file::{ValueFile, ValueFiles};
-use crate::version::Version;
 
 /// The number of databases that this process has opened.
 static OPENINGS: AtomicU64 = AtomicU64::new(0);

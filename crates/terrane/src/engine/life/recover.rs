@@ -4,14 +4,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use super::parts::{Opened, Parts};
-use crate::batch::Op;
-use crate::consistency::{self, BatchCheck};
+use crate::base::error::{Error, Result};
+use crate::base::event::FlushReason;
+use crate::base::types::{KeyspaceId, Lsn, SeqNo};
 use crate::engine::tree::{ActiveMemtable, ImmutableMemtable, Tree, new_memtable};
-use crate::error::{Error, Result};
-use crate::event::FlushReason;
-use crate::manifest::{Change, ManifestState, RecoveredState};
-use crate::types::{KeyspaceId, Lsn, SeqNo};
-use crate::wal::{LogConfig, LogEnvironment, LogWriter, Recovery, Replayed, segment_file_number};
+use crate::files::batch::Op;
+use crate::files::consistency::{self, BatchCheck};
+use crate::files::manifest::{Change, ManifestState, RecoveredState};
+use crate::files::wal::{
+    LogConfig, LogEnvironment, LogWriter, Recovery, Replayed, segment_file_number,
+};
 
 impl Parts {
     /// Replays the log and begins a new segment of it. Returns the files of the log that are no longer

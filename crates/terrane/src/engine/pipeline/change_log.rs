@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use super::Pipeline;
-use crate::error::{Error, Result};
-use crate::types::{Lsn, SeqNo};
-use crate::wal::{LogInUse, LogPart, LogWriter, ReadLimit};
+use crate::base::error::{Error, Result};
+use crate::base::types::{Lsn, SeqNo};
+use crate::files::wal::{LogInUse, LogPart, LogWriter, ReadLimit};
 
 /// Which batches a reader of changes follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -43,7 +43,7 @@ use std::sync::{
 
 use terrane_memtable::Padded;
 
-use crate::types::SeqNo;
+use crate::base::types::SeqNo;
 
 /// The number of slots: how far a write may be ahead of the visible position when it is marked. Tests
 /// under loom use so few slots that slots are reused.

@@ -11,8 +11,8 @@
 
 use super::ingest_gate::IngestGate;
 use super::{Pipeline, PipelineState, write_panicked};
-use crate::durability::Durability;
-use crate::error::Result;
+use crate::base::durability::Durability;
+use crate::base::error::Result;
 
 impl PipelineState {
     /// Returns whether a write of this durability is logged. Changes only with the lock.

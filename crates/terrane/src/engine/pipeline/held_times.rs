@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::clock::Clock;
+use crate::base::clock::Clock;
 
 /// The times of all snapshots, in microseconds since the Unix epoch, each with the number of its snapshots.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::clock::ManualClock;
+    use crate::base::clock::ManualClock;
 
     #[test]
     fn a_time_is_held_until_its_last_snapshot_is_released() {

@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use super::{Pipeline, PipelineState};
-use crate::batch::{Op, Ops};
-use crate::error::Result;
-use crate::types::{KeyspaceId, SeqNo};
+use crate::base::error::Result;
+use crate::base::types::{KeyspaceId, SeqNo};
+use crate::files::batch::{Op, Ops};
 
 /// The keys that a write changes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,11 +20,11 @@
 use std::sync::Arc;
 
 use super::{PendingWrite, Pipeline, PipelineState, WrittenKeys};
+use crate::base::error::{Error, Result};
+use crate::base::event::FlushReason;
+use crate::base::types::{Lsn, MAX_SEQ, SeqNo};
 use crate::engine::tree::{ActiveMemtable, ImmutableMemtable, Preparation, Tree};
-use crate::error::{Error, Result};
-use crate::event::FlushReason;
-use crate::types::{Lsn, MAX_SEQ, SeqNo};
-use crate::wal::LogWriter;
+use crate::files::wal::LogWriter;
 
 /// How many numbers other writers may take before the tables of an ingest must be written again. Each
 /// ingest uses up at most this many of 2^56, enough for eight years of one ingest a second.

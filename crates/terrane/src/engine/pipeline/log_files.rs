@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{LogTask, Pipeline};
+use crate::base::error::{Error, Result};
+use crate::base::types::{Lsn, SeqNo};
 use crate::engine::tree::Tree;
-use crate::error::{Error, Result};
-use crate::types::{Lsn, SeqNo};
-use crate::wal::{
+use crate::files::wal::{
     EndedEarly, Ending, HeaderSync, LogSync, LogWriter, SegmentRequests, WantedClean, WantedSpare,
 };
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::context::Signals;
 use crate::engine::tree::Tree;
-use crate::wal::{
+use crate::files::wal::{
     EndedSegment, HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare,
 };
 

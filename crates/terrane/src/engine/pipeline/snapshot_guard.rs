@@ -1,7 +1,7 @@
 //! Releases a snapshot.
 
 use super::Pipeline;
-use crate::types::SeqNo;
+use crate::base::types::SeqNo;
 
 /// A snapshot that is released on drop.
 #[derive(Debug)]

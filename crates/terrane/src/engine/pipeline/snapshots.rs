@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use terrane_memtable::SeqBounds;
 
 use super::commit_queue::CommitQueue;
-use crate::types::{KeyspaceId, SeqNo};
+use crate::base::types::{KeyspaceId, SeqNo};
 
 /// All snapshots of a database.
 #[derive(Debug)]

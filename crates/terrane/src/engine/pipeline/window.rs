@@ -22,10 +22,10 @@ use arc_swap::Guard;
 use super::commit_queue::Span;
 use super::reservations::{Reservations, Reserved};
 use super::{PendingWrite, Pipeline, PipelineState};
-use crate::durability::Durability;
-use crate::error::Result;
-use crate::types::{Lsn, MAX_SEQ, SeqNo};
-use crate::wal::{LogStretch, LogWriter, PreparedRecord};
+use crate::base::durability::Durability;
+use crate::base::error::Result;
+use crate::base::types::{Lsn, MAX_SEQ, SeqNo};
+use crate::files::wal::{LogStretch, LogWriter, PreparedRecord};
 
 pub(crate) use super::reservations::{OPERATIONS_MAX, UNITS_MAX};
 

@@ -9,12 +9,12 @@ use terrane_memtable::{Fragment, Lookup, Memtable};
 
 use super::Reader;
 use super::lookup::newest_deletion;
-use crate::cursor::{MergeCursor, RunCursor, Source};
+use crate::base::error::Result;
+use crate::base::types::{EntryKind, MAX_SEQ, SeqNo};
+use crate::engine::cursor::{MergeCursor, RunCursor, Source};
 use crate::engine::tree::{Tree, TreeState};
-use crate::error::Result;
-use crate::table::filter_hash;
-use crate::types::{EntryKind, MAX_SEQ, SeqNo};
-use crate::version::OpenRun;
+use crate::engine::version::OpenRun;
+use crate::files::table::filter_hash;
 
 /// What the sources with new versions say about a key.
 enum Newest {

@@ -4,9 +4,9 @@
 use terrane_memtable::{Config, FrontLevel, Memtable, Pool, VectorConfig, VectorQuery};
 
 use super::scan::ReadView;
-use crate::cursor::Direction;
-use crate::error::Result;
-use crate::types::SeqNo;
+use crate::base::error::Result;
+use crate::base::types::SeqNo;
+use crate::engine::cursor::Direction;
 
 /// What a scan does about a version that is newer than the scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use super::Reader;
 use super::lookup::{ReadAt, value_of};
+use crate::base::error::{Error, Result};
+use crate::base::expiry::ReadTime;
+use crate::base::merge_operator::OperandChain;
+use crate::base::types::EntryKind;
 use crate::engine::tree::{Tree, TreeState};
-use crate::error::{Error, Result};
-use crate::expiry::ReadTime;
-use crate::merge_operator::OperandChain;
-use crate::table::FoundVersion;
-use crate::types::EntryKind;
-use crate::value::Value;
+use crate::files::table::FoundVersion;
+use crate::files::value::Value;
 
 /// The number of versions that are looked up one by one.
 const LOOKUPS_MAX: usize = 16;

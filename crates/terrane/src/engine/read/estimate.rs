@@ -11,10 +11,10 @@ use std::sync::Arc;
 use terrane_memtable::{Fragment, Memtable, RangeTombstones, head_of};
 
 use super::Reader;
+use crate::base::error::Result;
+use crate::base::types::{EntryKind, MAX_SEQ, SeqNo};
 use crate::engine::tree::Tree;
-use crate::error::Result;
-use crate::table::Table;
-use crate::types::{EntryKind, MAX_SEQ, SeqNo};
+use crate::files::table::Table;
 
 /// The number of entries of a memtable that are counted one by one.
 const COUNTED_MAX: usize = 4096;

@@ -4,13 +4,13 @@ use terrane_memtable::{Lookup, Memtable};
 
 use super::Reader;
 use super::lookup::newest_deletion;
+use crate::base::error::Result;
+use crate::base::lookup_path::{LookupAnswer, LookupPath, LookupPlace, LookupStep};
+use crate::base::types::{EntryKind, SeqNo};
 use crate::engine::tree::{Tree, TreeState};
-use crate::error::Result;
-use crate::lookup_path::{LookupAnswer, LookupPath, LookupPlace, LookupStep};
-use crate::table::{FoundVersion, filter_hash};
-use crate::types::{EntryKind, SeqNo};
-use crate::value::Value;
-use crate::version::OpenRun;
+use crate::engine::version::OpenRun;
+use crate::files::table::{FoundVersion, filter_hash};
+use crate::files::value::Value;
 
 /// What a memtable or a run answers, and the version that it found.
 type Answer = (LookupAnswer, Option<FoundVersion>);

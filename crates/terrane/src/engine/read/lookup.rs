@@ -13,14 +13,14 @@ use terrane_memtable::Lookup;
 
 use super::overlapped::Target;
 use super::{AsOf, Reader};
+use crate::base::error::{Error, Result};
+use crate::base::expiry::{EXPIRY_BYTES, ReadTime};
+use crate::base::stats::{Counter, Sample, Timed};
+use crate::base::types::{EntryKind, SeqNo};
 use crate::engine::tree::{Tree, TreeState};
-use crate::error::{Error, Result};
-use crate::expiry::{EXPIRY_BYTES, ReadTime};
-use crate::stats::{Counter, Sample, Timed};
-use crate::table::{FoundVersion, Table, filter_hash};
-use crate::types::{EntryKind, SeqNo};
-use crate::value::Value;
-use crate::version::OpenRun;
+use crate::engine::version::OpenRun;
+use crate::files::table::{FoundVersion, Table, filter_hash};
+use crate::files::value::Value;
 
 impl Reader {
     /// Returns the value of `key` as of `at`, or now.

@@ -10,15 +10,15 @@ use terrane_memtable::{Lookup, prefetch_lines};
 
 use super::lookup::{ValueWithEnd, newest_deletion, overwritten, value_of};
 use super::{AsOf, Reader};
-use crate::buffer::BlockRef;
+use crate::base::error::Result;
+use crate::base::expiry::ReadTime;
+use crate::base::stats::{Counter, Sample, Timed};
+use crate::base::types::{EntryKind, SeqNo};
 use crate::engine::tree::{Tree, TreeState};
-use crate::error::Result;
-use crate::expiry::ReadTime;
-use crate::stats::{Counter, Sample, Timed};
-use crate::table::{FoundVersion, Table, filter_hash};
-use crate::types::{EntryKind, SeqNo};
-use crate::value::Value;
-use crate::version::OpenRun;
+use crate::engine::version::OpenRun;
+use crate::files::buffer::BlockRef;
+use crate::files::table::{FoundVersion, Table, filter_hash};
+use crate::files::value::Value;
 
 /// The number of keys that are looked up together: their prefetched lines fit into the L1 cache.
 const KEYS_AT_ONCE: usize = 64;

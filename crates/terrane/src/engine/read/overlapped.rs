@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 use super::Reader;
 use super::lookup::newest_deletion;
-use crate::error::{Error, Result};
-use crate::stats::Counter;
-use crate::table::{FoundVersion, Table};
-use crate::types::SeqNo;
+use crate::base::error::{Error, Result};
+use crate::base::stats::Counter;
+use crate::base::types::SeqNo;
+use crate::files::table::{FoundVersion, Table};
 
 /// A table whose filter admits the key.
 struct Candidate<'a> {

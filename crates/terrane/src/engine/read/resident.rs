@@ -2,12 +2,12 @@
 
 use super::Reader;
 use super::lookup::{MemoryAnswer, ReadAt, newest_deletion, search_memtables, value_of};
+use crate::base::error::Result;
+use crate::base::stats::{Counter, Sample, Timed};
+use crate::base::types::{EntryKind, SeqNo};
 use crate::engine::tree::{Tree, TreeState};
-use crate::error::Result;
-use crate::stats::{Counter, Sample, Timed};
-use crate::table::{FoundVersion, filter_hash};
-use crate::types::{EntryKind, SeqNo};
-use crate::value::Value;
+use crate::files::table::{FoundVersion, filter_hash};
+use crate::files::value::Value;
 
 impl Reader {
     /// Returns what [`Reader::get`] would return now, if memtables and blocks in memory decide it; else

@@ -6,15 +6,15 @@ use arc_swap::Guard;
 use terrane_memtable::Memtable;
 
 use super::{AsOf, Reader};
-use crate::clock::Clock;
-use crate::cursor::{
+use crate::base::clock::Clock;
+use crate::base::error::Result;
+use crate::base::merge_operator::MergeOperator;
+use crate::base::types::SeqNo;
+use crate::engine::cursor::{
     DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Sight, Source, ValueSource,
     VisibleCursor,
 };
 use crate::engine::tree::{Tree, TreeState};
-use crate::error::Result;
-use crate::merge_operator::MergeOperator;
-use crate::types::SeqNo;
 
 /// A tree as of a sequence number. The state of the tree is kept until the view is dropped.
 #[derive(Debug, Clone)]
@@ -200,7 +200,7 @@ impl ReadView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::MemoryStorage;
+    use crate::files::storage::MemoryStorage;
     use crate::{Background, Options};
 
     /// A scan took the state of the tree, the memtable was replaced, a key was put into the next one,
@@ -225,7 +225,7 @@ mod tests {
         let sight = Sight { seq: pipeline.visible(), state: tree.state().number };
         assert!(tree.dead().around(b"k150", sight).is_some());
         let before = engine.view(tree, None).unwrap();
-        pipeline.rotate(&mut pipeline.lock(), tree, crate::event::FlushReason::Requested);
+        pipeline.rotate(&mut pipeline.lock(), tree, crate::base::event::FlushReason::Requested);
         db.put("k150", "there").unwrap();
         let late = ReadView { seq: pipeline.visible(), micros: 0, ..before };
         let mut cursor = None;

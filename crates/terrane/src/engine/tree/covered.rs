@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 
 use terrane_policy::{ExpiringTable, expiring_tables};
 
-use crate::merge::{CoveredTable, covered_tables};
-use crate::version::Version;
+use crate::engine::merge::{CoveredTable, covered_tables};
+use crate::engine::version::Version;
 
 /// The tables of a version that can be dropped, determined once per version.
 #[derive(Debug, Default)]

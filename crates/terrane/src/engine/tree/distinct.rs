@@ -55,7 +55,7 @@ impl DistinctKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::filter_hash;
+    use crate::files::table::filter_hash;
 
     #[test]
     fn keys_count_once_however_often_they_are_written() {

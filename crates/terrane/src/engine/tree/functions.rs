@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
 
-use crate::compaction_filter::KeyspaceFilter;
-use crate::merge_operator::MergeOperator;
+use crate::base::compaction_filter::KeyspaceFilter;
+use crate::base::merge_operator::MergeOperator;
 
 /// The functions of a tree.
 #[derive(Debug, Default)]

@@ -10,10 +10,10 @@ use terrane_policy::{
 };
 
 use super::covered::CoveredTables;
-use crate::error::Error;
-use crate::merge::DamagedValues;
-use crate::table::TableFileId;
-use crate::version::Version;
+use crate::base::error::Error;
+use crate::engine::merge::DamagedValues;
+use crate::engine::version::Version;
+use crate::files::table::TableFileId;
 
 /// Identifies a compaction from the moment at which it is picked until it ends. The scheduler uses
 /// the same id. Ids are assigned in the order in which jobs are picked.

@@ -8,9 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use terrane_memtable::Padded;
 
-use crate::merge::LOGGED_VALUES_MAX;
-use crate::stats::stripe_of_thread;
-use crate::types::{Lsn, SeqNo};
+use crate::base::stats::stripe_of_thread;
+use crate::base::types::{Lsn, SeqNo};
+use crate::engine::merge::LOGGED_VALUES_MAX;
 
 /// The number of lists. Each thread appends to one of them, so that threads rarely share one.
 const PARTS: usize = 8;

@@ -9,10 +9,10 @@ use terrane_policy::{Admission, Pressure, SettledValues};
 
 use super::noted_values::NotedValues;
 use super::usage::Usage;
-use crate::event::FlushReason;
-use crate::stats::stripe_of_thread;
-use crate::types::{Lsn, SeqNo};
-use crate::version::Version;
+use crate::base::event::FlushReason;
+use crate::base::stats::stripe_of_thread;
+use crate::base::types::{Lsn, SeqNo};
+use crate::engine::version::Version;
 
 /// The number of shares of the free space of a memtable. Each thread takes from one of them, so that
 /// threads rarely share a cache line.

@@ -11,8 +11,8 @@ use terrane_memtable::head_of;
 use terrane_policy::memtable_choice::MemtableOperations;
 
 use super::distinct::DistinctKeys;
-use crate::stats::stripe_of_thread;
-use crate::table::filter_hash;
+use crate::base::stats::stripe_of_thread;
+use crate::files::table::filter_hash;
 
 const STRIPES: usize = 8;
 

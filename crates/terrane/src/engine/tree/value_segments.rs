@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use super::Tree;
-use crate::manifest::ValueFileRecord;
+use crate::files::manifest::ValueFileRecord;
 
 /// A segment of the log that is a value file of a tree as well.
 #[derive(Debug, Clone)]

@@ -13,14 +13,14 @@ use std::sync::MutexGuard;
 
 use super::target::WriteTarget;
 use super::{LoggedWrite, Write, WriteSize, Writer};
-use crate::batch::Batch;
-use crate::durability::Durability;
+use crate::base::durability::Durability;
+use crate::base::error::Result;
+use crate::base::types::SeqNo;
 use crate::engine::pipeline::{
     Earlier, OPERATIONS_MAX, PipelineState, UNITS_MAX, WrittenKeys, write_panicked,
 };
-use crate::error::Result;
-use crate::types::SeqNo;
-use crate::wal::PreparedRecord;
+use crate::files::batch::Batch;
+use crate::files::wal::PreparedRecord;
 
 /// How often a commit tries to do without the lock.
 const TRIES_IN_WINDOW: usize = 8;

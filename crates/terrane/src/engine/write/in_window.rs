@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::target::WriteTarget;
 use super::{LogRequests, LoggedWrite, Write, WriteSize, Writer};
-use crate::durability::Durability;
+use crate::base::durability::Durability;
+use crate::base::error::Result;
 use crate::engine::pipeline::{
     OPERATIONS_MAX, PendingWrite, Pipeline, Reserved, UNITS_MAX, Window,
 };
-use crate::error::Result;
-use crate::wal::PreparedRecord;
+use crate::files::wal::PreparedRecord;
 
 /// The outcome of an attempt to write without the lock.
 pub(super) enum InWindow<'a> {

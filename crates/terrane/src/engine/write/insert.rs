@@ -2,10 +2,10 @@
 
 use terrane_memtable::{Entry, InsertOutcome, Memtable, Readers};
 
-use crate::batch::Op;
+use crate::base::types::{EntryKind, Lsn, SeqNo};
 use crate::engine::tree::{ActiveMemtable, NotedValue, Tree};
-use crate::table::filter_hash;
-use crate::types::{EntryKind, Lsn, SeqNo};
+use crate::files::batch::Op;
+use crate::files::table::filter_hash;
 
 /// The number of operations of a batch that are inserted together.
 const GROUP: usize = 24;

@@ -15,10 +15,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::batch::Batch;
-use crate::durability::Durability;
+use crate::base::durability::Durability;
+use crate::base::error::Result;
 use crate::engine::pipeline::write_panicked;
-use crate::error::Result;
+use crate::files::batch::Batch;
 
 /// The maximum size of a group with more than one writer, in user bytes.
 const GROUP_BYTES: usize = 1 << 20;

@@ -8,11 +8,11 @@ use terrane_policy::Admission;
 use super::Writer;
 use super::delays::SHORTEST_SLEEP;
 use super::target::WriteTarget;
-use crate::deferred_delays;
+use crate::base::deferred_delays;
+use crate::base::error::Result;
+use crate::base::event::StallEffect;
+use crate::base::stats::{Counter, Timed};
 use crate::engine::tree::{Tree, TreeState};
-use crate::error::Result;
-use crate::event::StallEffect;
-use crate::stats::{Counter, Timed};
 
 /// The longest time that a delayed writer sleeps before it checks whether the database was closed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);

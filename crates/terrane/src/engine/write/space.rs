@@ -7,8 +7,8 @@ use terrane_policy::Admission;
 
 use super::target::WriteTarget;
 use super::{WriteSize, Writer};
-use crate::batch::Op;
 use crate::engine::tree::{Tree, TreeState};
+use crate::files::batch::Op;
 
 /// How often memory is measured, in bytes written.
 pub(super) const MEASURE_EVERY_BYTES: usize = 256 << 10;

@@ -12,14 +12,14 @@ use terrane_policy::{Admission, Pressure, StallCause};
 use super::Writer;
 use super::space::{ENTRY_BYTES, MEASURE_EVERY_BYTES, reservable};
 use super::target::WriteTarget;
-use crate::batch::Op;
+use crate::base::error::{Error, Result};
+use crate::base::event::{FlushReason, StallEffect};
+use crate::base::stats::{Counter, Timed};
 use crate::engine::catalog::Trees;
 use crate::engine::context::{BackgroundFailure, JobKind};
 use crate::engine::pipeline::PipelineState;
 use crate::engine::tree::{Tree, TreeState};
-use crate::error::{Error, Result};
-use crate::event::{FlushReason, StallEffect};
-use crate::stats::{Counter, Timed};
+use crate::files::batch::Op;
 
 /// A stalled writer checks again at least this often, in case it misses a notification.
 const STALL_WAIT_MAX: Duration = Duration::from_millis(100);

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 
-use crate::batch::{Batch, Op};
+use crate::base::error::{Error, Result};
+use crate::base::types::{KeyspaceId, SeqNo};
 use crate::engine::catalog::Catalog;
 use crate::engine::pipeline::WrittenKeys;
 use crate::engine::tree::{Tree, TreeState};
-use crate::error::{Error, Result};
-use crate::types::{KeyspaceId, SeqNo};
-use crate::wal::RecordOps;
+use crate::files::batch::{Batch, Op};
+use crate::files::wal::RecordOps;
 
 /// Operations that are written atomically.
 #[derive(Debug, Clone, Copy)]

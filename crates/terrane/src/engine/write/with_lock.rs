@@ -4,11 +4,11 @@ use std::sync::MutexGuard;
 
 use super::target::WriteTarget;
 use super::{LogRequests, LoggedWrite, Write, WriteSize, Writer};
-use crate::durability::Durability;
+use crate::base::durability::Durability;
+use crate::base::error::{Error, Result};
+use crate::base::types::{Lsn, MAX_SEQ, SeqNo};
 use crate::engine::pipeline::{Pipeline, PipelineState};
-use crate::error::{Error, Result};
-use crate::types::{Lsn, MAX_SEQ, SeqNo};
-use crate::wal::{LogWriter, RecordOps};
+use crate::files::wal::{LogWriter, RecordOps};
 
 impl Writer {
     /// Waits for memtable space with the writer lock, assigns sequence numbers to a write, and appends

@@ -16,25 +16,25 @@
 //! With `delete_persistence` values are always written to value files of their own, because a log
 //! file must be gone in time.
 //!
-//! [`LogWriter::files_for_values`]: crate::wal::LogWriter::files_for_values
+//! [`LogWriter::files_for_values`]: crate::files::wal::LogWriter::files_for_values
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use terrane_policy::{ValueFileInfo, ValueFileState};
 
+use crate::base::error::{Error, Result};
+use crate::base::types::Lsn;
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
+use crate::engine::merge::{LOGGED_VALUES_MAX, LoggedValue, LoggedValues};
 use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::{ImmutableMemtable, NotedValue, Tree, ValueSegment};
-use crate::error::{Error, Result};
-use crate::manifest::ValueFileRecord;
-use crate::merge::{LOGGED_VALUES_MAX, LoggedValue, LoggedValues};
-use crate::storage::Storage;
-use crate::table::{FinishedTable, filter_hash};
-use crate::types::Lsn;
-use crate::value_pointer::record_bytes;
-use crate::wal::{LogFile, SegmentPart, values_in_segment};
+use crate::files::manifest::ValueFileRecord;
+use crate::files::storage::Storage;
+use crate::files::table::{FinishedTable, filter_hash};
+use crate::files::value_pointer::record_bytes;
+use crate::files::wal::{LogFile, SegmentPart, values_in_segment};
 
 /// The segments from which a flush takes values.
 #[derive(Debug, Default)]

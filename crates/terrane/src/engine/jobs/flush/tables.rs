@@ -9,24 +9,24 @@ use terrane_policy::TableInfo;
 use super::logged_values::{LoggedSegments, LoggedValueFinder};
 use super::target::FlushTarget;
 use super::{FlushPace, Flusher};
-use crate::cursor::{MergeCursor, RunCursor, Source};
+use crate::base::error::{Error, Result};
+use crate::base::memory_ledger::Charge;
+use crate::base::stats::Counter;
+use crate::base::types::SeqNo;
 use crate::engine::context::Context;
+use crate::engine::cursor::{MergeCursor, RunCursor, Source};
 use crate::engine::jobs::gate::Stopped;
 use crate::engine::jobs::merge_io::{
     buffered_bytes, chosen_runs, chunk_bytes, fragments_of, output_bytes,
 };
 use crate::engine::jobs::record::written_bytes;
-use crate::engine::tree::{ImmutableMemtable, Tree};
-use crate::error::{Error, Result};
-use crate::memory_ledger::Charge;
-use crate::merge::{
+use crate::engine::merge::{
     Chunk, DamagedValues, DropRules, OlderTables, Output, ValueOutputConfig, merge,
 };
-use crate::stats::Counter;
-use crate::table::{FinishedTable, Warmer};
-use crate::types::SeqNo;
-use crate::value_file::FinishedValueFile;
-use crate::version::OpenRun;
+use crate::engine::tree::{ImmutableMemtable, Tree};
+use crate::engine::version::OpenRun;
+use crate::files::table::{FinishedTable, Warmer};
+use crate::files::value_file::FinishedValueFile;
 
 /// The tables that a flush wrote.
 pub(super) struct WrittenTables {

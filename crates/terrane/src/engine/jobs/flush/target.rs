@@ -12,10 +12,10 @@ use terrane_policy::{
 };
 
 use super::Flusher;
-use crate::cursor::{MergeCursor, Source};
+use crate::base::error::{Error, Result};
+use crate::engine::cursor::{MergeCursor, Source};
 use crate::engine::tree::{ImmutableMemtable, Tree};
-use crate::error::{Error, Result};
-use crate::version::{OpenRun, Version};
+use crate::engine::version::{OpenRun, Version};
 
 /// The plan of a flush.
 pub(super) struct FlushTarget<'a> {

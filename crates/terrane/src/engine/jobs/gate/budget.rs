@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::io_budget::IoBudget;
+use crate::base::io_budget::IoBudget;
 
 /// The capacity of the bucket, in seconds of the budget.
 const SAVED_SECONDS: f64 = 0.05;

@@ -4,7 +4,7 @@ use std::time::Instant;
 use terrane_policy::Scheduler;
 
 use super::*;
-use crate::clock::SystemClock;
+use crate::base::clock::SystemClock;
 
 fn gate(slots: usize, budget: IoBudget) -> Gate {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::clock::{Clock, JobTime};
+use crate::base::clock::{Clock, JobTime};
 
 /// Counts changes, and lets jobs wait for one.
 #[derive(Debug)]

@@ -11,8 +11,8 @@
 use std::time::Duration;
 
 use super::Jobs;
+use crate::base::event::FlushReason;
 use crate::engine::tree::Tree;
-use crate::event::FlushReason;
 
 impl Jobs {
     /// Replaces memtables whose deletes may be too old, and frees the part of the log that contains

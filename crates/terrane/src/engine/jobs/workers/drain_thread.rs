@@ -12,8 +12,8 @@ use terrane_policy::MemtableKind;
 use terrane_policy::flodb::FloDb;
 
 use super::Jobs;
-use crate::error::Result;
-use crate::stats::Counter;
+use crate::base::error::Result;
+use crate::base::stats::Counter;
 
 /// How long a thread rests after it found only hot entries, which it does not move.
 const REST: Duration = Duration::from_millis(1);

@@ -6,12 +6,12 @@ use std::time::Duration;
 use terrane_policy::TableId;
 
 use super::Jobs;
+use crate::base::error::Result;
+use crate::base::event::Event;
+use crate::base::stats::Counter;
 use crate::engine::catalog::VersionEdit;
 use crate::engine::context::JobKind;
 use crate::engine::tree::Tree;
-use crate::error::Result;
-use crate::event::Event;
-use crate::stats::Counter;
 
 /// How often the thread checks replaced states that are still in use.
 const RETIRED_INTERVAL: Duration = Duration::from_millis(20);
@@ -75,7 +75,7 @@ impl Jobs {
     }
 
     /// Drops tables that range tombstones cover entirely, or whose values have all ended, by an edit
-    /// alone; see [`crate::merge::covered`] and [`terrane_policy::expiring_tables`] for why that is
+    /// alone; see [`crate::engine::merge::covered`] and [`terrane_policy::expiring_tables`] for why that is
     /// sound. The tables are registered in the jobs of the tree, so no compaction takes them. A running
     /// compaction may keep tombstones for these tables, which is harmless.
     pub(super) fn drop_tables(&self, tree: &Arc<Tree>, tables: &[TableId]) -> Result<()> {

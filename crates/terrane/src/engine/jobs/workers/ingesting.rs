@@ -27,18 +27,18 @@ use terrane_policy::{Placement, RunId, TableId};
 
 use super::Jobs;
 use super::threads::PanicGuard;
+use crate::base::error::{Error, Result};
+use crate::base::event::{Event, enter_job};
+use crate::base::stats::Counter;
+use crate::base::types::{Lsn, SeqNo};
 use crate::engine::catalog::{VersionEdit, discards};
 use crate::engine::jobs::ingest::IngestTables;
 use crate::engine::jobs::record::written_bytes;
 use crate::engine::pipeline::ingest::{enter_ingest, promise_seq};
 use crate::engine::pipeline::{WrittenKeys, write_panicked};
 use crate::engine::tree::Tree;
-use crate::error::{Error, Result};
-use crate::event::{Event, enter_job};
-use crate::manifest::Change;
-use crate::stats::Counter;
-use crate::table::FinishedTable;
-use crate::types::{Lsn, SeqNo};
+use crate::files::manifest::Change;
+use crate::files::table::FinishedTable;
 
 /// The right to flush a tree, until it is dropped.
 struct FlushClaim<'a> {

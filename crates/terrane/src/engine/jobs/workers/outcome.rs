@@ -1,8 +1,8 @@
 //! How the result of a job affects the database.
 
 use super::Jobs;
+use crate::base::error::{Error, Result};
 use crate::engine::context::JobKind;
-use crate::error::{Error, Result};
 
 /// Consecutive I/O errors, other than a full disk, after which the database fails.
 const TRIES_MAX: u32 = 50;

@@ -11,8 +11,8 @@ use terrane_policy::memtable_choice::MemtableSelection;
 use terrane_policy::memtable_choice::regret::Change;
 
 use super::Jobs;
+use crate::base::event::{Event, FlushReason};
 use crate::engine::tree::Tree;
-use crate::event::{Event, FlushReason};
 
 impl Jobs {
     /// Sorts or replaces the memtables for which that pays.
@@ -57,7 +57,7 @@ mod tests {
     use terrane_policy::memtable_choice::{MemtableOperations, choose};
 
     use super::*;
-    use crate::storage::MemoryStorage;
+    use crate::files::storage::MemoryStorage;
     use crate::{Background, KeyspaceOptions, Options};
 
     /// A memtable of the former kind was prepared already. It must not become the active one.

@@ -3,9 +3,9 @@
 use std::sync::{Arc, PoisonError};
 
 use super::Jobs;
+use crate::base::error::{Error, Result};
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
-use crate::error::{Error, Result};
 
 /// The number of compaction threads, unless `compaction_threads` is larger. The threads in excess
 /// of `compaction_threads` run compactions while other compactions are paused at the gate.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use terrane_policy::forecast::CompactionCost;
 
 use super::Jobs;
+use crate::base::job_view::{JobState, JobType, JobView};
 use crate::engine::tree::{ImmutableMemtable, RunningCompaction, Tree, TreeJobs};
-use crate::job_view::{JobState, JobType, JobView};
-use crate::manifest::describe;
+use crate::files::manifest::describe;
 
 impl Jobs {
     /// Returns the running jobs of all trees, then the jobs that wait. A compaction that will only be

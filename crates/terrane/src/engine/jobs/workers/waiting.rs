@@ -9,11 +9,11 @@ use terrane_policy::{
 
 use super::Jobs;
 use super::threads::PanicGuard;
-use crate::cancel::{self, Cancel};
+use crate::base::cancel::{self, Cancel};
+use crate::base::error::{Error, Result};
+use crate::base::event::FlushReason;
 use crate::engine::context::{BackgroundFailure, JobKind};
 use crate::engine::tree::{JobId, Tree};
-use crate::error::{Error, Result};
-use crate::event::FlushReason;
 
 impl Jobs {
     /// Runs one job in the calling thread. Returns false if no job is due.

@@ -9,13 +9,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::base::error::{Error, Result};
 use crate::engine::catalog::LOCK;
-use crate::error::{Error, Result};
-use crate::manifest::{CHECKPOINT, CURRENT, CURRENT_NEW, manifest_file_number};
-use crate::storage::{Lock, Storage, sync_ancestors};
-use crate::table::TableFileId;
-use crate::value_pointer::ValueFileName;
-use crate::wal::segment_file_number;
+use crate::files::manifest::{CHECKPOINT, CURRENT, CURRENT_NEW, manifest_file_number};
+use crate::files::storage::{Lock, Storage, sync_ancestors};
+use crate::files::table::TableFileId;
+use crate::files::value_pointer::ValueFileName;
+use crate::files::wal::segment_file_number;
 
 /// The directory of a checkpoint that is being written.
 pub(super) struct Target<'a> {

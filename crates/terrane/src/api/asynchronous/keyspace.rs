@@ -1,0 +1,120 @@
+//! Keyspaces, as futures.
+
+use std::sync::Arc;
+
+use super::iter::AsyncIter;
+use super::shared::Shared;
+use super::{copied, owned};
+use crate::api::keyspace::Keyspace;
+use crate::api::write_options::WriteOptions;
+use crate::base::error::Result;
+use crate::base::range::KeyBounds;
+use crate::files::value::Value;
+
+/// A keyspace whose operations are futures; see [`AsyncDb`](crate::AsyncDb), also for what a dropped
+/// future means.
+#[derive(Debug, Clone)]
+pub struct AsyncKeyspace {
+    keyspace: Keyspace,
+    /// Dropped last, so that the keyspace is not the last handle.
+    pub(super) shared: Arc<Shared>,
+}
+
+impl AsyncKeyspace {
+    pub(super) fn new(keyspace: Keyspace, shared: &Arc<Shared>) -> Self {
+        Self { keyspace, shared: Arc::clone(shared) }
+    }
+
+    /// Returns the blocking handle: for its name, for batches and transactions, and for
+    /// [`AsyncDb::run`](crate::AsyncDb::run).
+    pub fn keyspace(&self) -> &Keyspace {
+        &self.keyspace
+    }
+
+    /// Returns the value of a key, in the poll if memory has the answer.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub async fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        let reader = self.keyspace.handle.engine.reader();
+        if let Some(known) = reader.get_resident(&self.keyspace.tree, key.as_ref())? {
+            return Ok(known);
+        }
+        let (keyspace, key) = (self.keyspace.clone(), key.as_ref().to_vec());
+        self.shared.read(move || keyspace.get(key)).await
+    }
+
+    /// Returns the values of several keys, in the order of the keys, from one snapshot.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub async fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<Value>>> {
+        let (keyspace, keys) = (self.keyspace.clone(), copied(keys));
+        self.shared.read(move || keyspace.multi_get(keys)).await
+    }
+
+    /// Returns whether a key has a value. Reads no value that is stored apart from its key.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub async fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        let reader = self.keyspace.handle.engine.reader();
+        if let Some(known) = reader.get_resident(&self.keyspace.tree, key.as_ref())? {
+            return Ok(known.is_some());
+        }
+        let (keyspace, key) = (self.keyspace.clone(), key.as_ref().to_vec());
+        self.shared.read(move || keyspace.contains(key)).await
+    }
+
+    /// Sets the value of a key.
+    ///
+    /// # Errors
+    /// See [`Db::write`](crate::Db::write).
+    pub async fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.put_with(key, value, WriteOptions::new()).await
+    }
+
+    /// Sets the value of a key, with options for this write.
+    ///
+    /// # Errors
+    /// See [`Db::write`](crate::Db::write).
+    pub async fn put_with(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        options: WriteOptions,
+    ) -> Result<()> {
+        let keyspace = self.keyspace.clone();
+        let (key, value) = (key.as_ref().to_vec(), value.as_ref().to_vec());
+        self.shared.write(move || keyspace.put_with(key, value, options)).await
+    }
+
+    /// Removes a key, whether it exists or not.
+    ///
+    /// # Errors
+    /// See [`Db::write`](crate::Db::write).
+    pub async fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        let (keyspace, key) = (self.keyspace.clone(), key.as_ref().to_vec());
+        self.shared.write(move || keyspace.delete(key)).await
+    }
+
+    /// Returns a stream of all entries, in order.
+    pub fn iter(&self) -> AsyncIter {
+        self.range(..)
+    }
+
+    /// Returns a stream of the entries whose keys are in a range, in order.
+    pub fn range(&self, range: impl KeyBounds) -> AsyncIter {
+        let (keyspace, range) = (self.keyspace.clone(), owned(&range));
+        AsyncIter::new(&self.shared, move || keyspace.range(range))
+    }
+
+    /// Returns a stream of the entries whose keys begin with `prefix`, in order.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> AsyncIter {
+        let (keyspace, prefix) = (self.keyspace.clone(), prefix.as_ref().to_vec());
+        AsyncIter::new(&self.shared, move || keyspace.prefix(prefix))
+    }
+}

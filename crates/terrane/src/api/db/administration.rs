@@ -1,0 +1,272 @@
+//! Keyspaces, maintenance, reports and settings of a database.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_policy::{Design, Forecast};
+
+use super::Db;
+use crate::api::keyspace::{Keyspace, KeyspaceOptions};
+use crate::api::tree_view::TreeView;
+use crate::base::durability::Durability;
+use crate::base::error::Result;
+use crate::base::event::LoggedEvent;
+use crate::base::io_budget::IoBudget;
+use crate::base::range::KeyBounds;
+use crate::base::stats::{OperationCounts, Stats};
+use crate::engine::Tree;
+
+impl Db {
+    /// Returns the keyspace with this name, and creates it if it does not exist.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let design = "tiering T=4; filter=5".parse()?;
+    /// let options = terrane::KeyspaceOptions::new().design_if_new(design);
+    /// let visits = db.keyspace("visits", options)?;
+    /// visits.put("today", "7")?;
+    /// // A key of the default keyspace is another key.
+    /// assert_eq!(db.get("today")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The name is empty or longer than 255 bytes, the keyspace exists with a design other
+    /// than the one in `options`, or the database does not accept writes.
+    #[expect(clippy::needless_pass_by_value, reason = "options are built for the call")]
+    #[doc(alias(
+        "column family",
+        "column_family",
+        "create_cf",
+        "open_tree",
+        "open_partition",
+        "open_table"
+    ))]
+    pub fn keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
+        let tree = self.engine().keyspace(name, options.design.as_ref())?;
+        Ok(Keyspace { handle: Arc::clone(&self.default.handle), tree })
+    }
+
+    /// Returns the names of all keyspaces.
+    #[doc(alias("list_cf", "tree_names"))]
+    pub fn keyspaces(&self) -> Vec<String> {
+        self.engine().trees().values().map(|tree| tree.name().to_string()).collect()
+    }
+
+    /// Removes a keyspace and its contents; returns false if it does not exist. Open iterators over
+    /// it continue. Its handles no longer find any keys, not even through snapshots.
+    ///
+    /// # Errors
+    /// The name is that of the default keyspace, or the database does not accept writes.
+    #[doc(alias("drop_cf", "drop_tree", "delete_keyspace"))]
+    pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
+        self.engine().drop_keyspace(name)
+    }
+
+    /// Renames a keyspace; returns false if no keyspace is called `name`. Its contents, its design and
+    /// its handles stay. The change is atomic under crashes. Until every process that opens keyspaces
+    /// by name uses the new one, opening the old name creates an empty keyspace.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use terrane::{Db, KeyspaceOptions};
+    /// let db = Db::open(dir.path())?;
+    /// let people = db.keyspace("users", KeyspaceOptions::new())?;
+    /// people.put("ada", "Lovelace")?;
+    /// assert!(db.rename_keyspace("users", "people")?);
+    /// assert_eq!(people.name(), "people");
+    /// assert_eq!(people.get("ada")?.unwrap(), "Lovelace");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `name` is that of the default keyspace, another keyspace is called `new_name`, `new_name` is
+    /// empty or longer than 255 bytes, or the database does not accept writes.
+    pub fn rename_keyspace(&self, name: &str, new_name: &str) -> Result<bool> {
+        self.engine().rename_keyspace(name, new_name)
+    }
+
+    /// Returns operation counts by kind since the database was opened, over all keyspaces.
+    pub fn operations(&self) -> OperationCounts {
+        self.engine().operations()
+    }
+
+    /// Returns operation counts across openings, decayed with a half-life of one day of open time.
+    /// Every flush and [`Db::close`] store these counts.
+    pub fn remembered_operations(&self) -> OperationCounts {
+        self.engine().operation_history()
+    }
+
+    fn all_trees(&self) -> Vec<Arc<Tree>> {
+        self.engine().trees().values().cloned().collect()
+    }
+
+    /// Flushes the memtables of all keyspaces, and returns when that is done.
+    ///
+    /// # Errors
+    /// The disk is full, the operating system refused an operation, or the database does not accept
+    /// writes.
+    pub fn flush(&self) -> Result<()> {
+        self.engine().flush(&self.all_trees(), None)
+    }
+
+    /// Makes all writes so far survive a power failure, except writes with [`Durability::None`].
+    ///
+    /// # Errors
+    /// The sync failed; see [`Poisoned`](crate::ErrorKind::Poisoned).
+    #[doc(alias("fsync", "flush_wal", "persist"))]
+    pub fn sync(&self) -> Result<()> {
+        self.engine().context().health.check_writable()?;
+        self.engine().sync_log()
+    }
+
+    /// Compacts a range of the default keyspace. See [`Keyspace::compact_range`].
+    ///
+    /// # Errors
+    /// The disk is full, the operating system refused an operation, a table in the range cannot be
+    /// read, or the database does not accept writes.
+    #[doc(alias = "compact")]
+    pub fn compact_range(&self, range: impl KeyBounds) -> Result<()> {
+        self.default.compact_range(range)
+    }
+
+    /// Returns once no flush is pending and no tree needs a compaction.
+    ///
+    /// # Errors
+    /// The disk is full, an unreadable table prevents a compaction, or the database does not accept
+    /// writes.
+    pub fn wait_for_compactions(&self) -> Result<()> {
+        self.engine().wait_for_compactions(None)
+    }
+
+    /// Creates a copy of the database in another directory, which must be empty or not exist, or
+    /// contain an unfinished checkpoint, which is replaced. Reads and writes continue meanwhile. The
+    /// copy shares tables by hard links if the file system supports them. It may lack writes with
+    /// [`Durability::None`].
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// db.put("key", "value")?;
+    /// let copy = dir.path().join("copy");
+    /// db.checkpoint(&copy)?;
+    /// db.delete("key")?;
+    /// assert_eq!(terrane::Db::open(&copy)?.get("key")?.unwrap(), "value");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The directory contains other files, another process writes a checkpoint to it, the disk is
+    /// full, or the database does not accept writes.
+    #[doc(alias = "backup")]
+    pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<()> {
+        self.engine().checkpoint(dir.as_ref(), None)
+    }
+
+    /// Returns counters since the database was opened, and current sizes.
+    pub fn stats(&self) -> Stats {
+        Stats::of(self.engine(), &self.default.handle.opened)
+    }
+
+    /// Returns the last thousand events since the database was opened, oldest first. To receive
+    /// every event, see [`Options::on_event`](crate::Options::on_event); for compactions of earlier
+    /// openings, see [`inspect::jobs`](crate::inspect::jobs).
+    pub fn events(&self) -> Vec<LoggedEvent> {
+        self.engine().context().events.last()
+    }
+
+    /// Returns the current tree of the default keyspace.
+    pub fn tree(&self) -> TreeView {
+        self.default.tree()
+    }
+
+    /// Returns the durability of writes that do not choose a durability themselves.
+    pub fn durability(&self) -> Durability {
+        self.engine().durability()
+    }
+
+    /// Returns the design of the default keyspace.
+    pub fn design(&self) -> Design {
+        self.default.design()
+    }
+
+    /// Predicts the effect of another design on the default keyspace. See [`Keyspace::forecast`].
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let forecast = db.forecast(&"leveling T=4".parse()?)?;
+    /// assert_eq!((forecast.jobs, forecast.bytes_rewritten), (0, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The design is invalid.
+    pub fn forecast(&self, design: &Design) -> Result<Forecast> {
+        self.default.forecast(design)
+    }
+
+    /// Changes the design of the default keyspace. See [`Keyspace::set_design`].
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let before = db.design();
+    /// db.set_design("leveling T=4".parse()?)?;
+    /// assert_eq!(db.default_keyspace().design_before(), Some(before.clone()));
+    /// // To undo the change:
+    /// db.set_design(before)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The design is invalid, or the database does not accept writes.
+    pub fn set_design(&self, design: Design) -> Result<()> {
+        self.default.set_design(design)
+    }
+
+    /// Changes the I/O budget of flushes, compactions and ingests until the database is closed.
+    ///
+    /// # Errors
+    /// The budget is below 64 KiB per second.
+    pub fn set_io_budget(&self, budget: IoBudget) -> Result<()> {
+        self.engine().set_io_budget(budget)
+    }
+
+    /// Returns the I/O budget of flushes, compactions and ingests.
+    pub fn io_budget(&self) -> IoBudget {
+        self.engine().io_budget()
+    }
+
+    /// Returns the directory of the database.
+    pub fn path(&self) -> &Path {
+        &self.engine().context().dir
+    }
+
+    /// Returns the directory of the log, which is that of the database unless
+    /// [`Options::log_dir`](crate::Options::log_dir) gave it one of its own.
+    pub fn log_path(&self) -> &Path {
+        &self.engine().context().log_dir
+    }
+
+    /// With [`Background::Inline`](crate::Background::Inline), runs one pending flush or compaction;
+    /// returns false if none is pending.
+    ///
+    /// # Errors
+    /// The job failed.
+    pub fn run_background_job(&self) -> Result<bool> {
+        self.engine().context().health.check_writable()?;
+        self.engine().run_one_job()
+    }
+}

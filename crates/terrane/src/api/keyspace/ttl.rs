@@ -1,0 +1,99 @@
+//! Values of a keyspace that end: the default time to live, and when a value ends.
+
+use std::time::Duration;
+
+use crate::api::keyspace::Keyspace;
+use crate::base::error::Result;
+use crate::files::value::Value;
+
+impl Keyspace {
+    /// Ends the values of later puts after this time, unless they have a
+    /// [time of their own](crate::WriteOptions::ttl); `None` ends them never. Values that were put before
+    /// stay as they are, and so do [operands](Self::merge): a counter in such a keyspace never ends. The
+    /// setting is stored with the keyspace. `db.keyspace("default", …)` is the keyspace of the methods of
+    /// [`Db`](crate::Db).
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// use std::time::Duration;
+    ///
+    /// let sessions = db.keyspace("sessions", terrane::KeyspaceOptions::new())?;
+    /// sessions.set_ttl(Some(Duration::from_secs(3600)))?;
+    /// sessions.put("token", "alice")?;
+    /// assert_eq!(sessions.get("token")?.unwrap(), "alice");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The keyspace was dropped, or the database does not accept writes.
+    pub fn set_ttl(&self, ttl: Option<Duration>) -> Result<()> {
+        self.handle.engine.catalog().set_ttl(&self.tree, ttl)
+    }
+
+    /// Returns the time after which the values of puts end; `None` if they do not.
+    #[inline]
+    pub fn ttl(&self) -> Option<Duration> {
+        self.tree.default_ttl().get().map(Duration::from_micros)
+    }
+
+    /// Returns the value of a key, and when it ends in microseconds since the Unix epoch; `None` in its
+    /// place if the value does not end.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// use std::time::Duration;
+    /// use terrane::WriteOptions;
+    ///
+    /// let keyspace = db.default_keyspace();
+    /// keyspace.put("name", "Ada")?;
+    /// keyspace.put_with("token", "x", WriteOptions::new().ttl(Duration::from_secs(60)))?;
+    /// assert_eq!(keyspace.get_with_end("name")?.unwrap().1, None);
+    /// let (value, end) = keyspace.get_with_end("token")?.unwrap();
+    /// assert_eq!(value, "x");
+    /// assert!(end.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn get_with_end(&self, key: impl AsRef<[u8]>) -> Result<Option<(Value, Option<u64>)>> {
+        self.handle.engine.reader().get_with_end(&self.tree, key.as_ref(), None)
+    }
+    /// Returns the values of several keys, in the order of the keys, from one snapshot, each with its end as
+    /// [`get_with_end`](Self::get_with_end) returns it. Like [`multi_get`](Self::multi_get), it overlaps the
+    /// waits of the lookups.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// use std::time::Duration;
+    /// use terrane::WriteOptions;
+    ///
+    /// let keyspace = db.default_keyspace();
+    /// keyspace.put("name", "Ada")?;
+    /// keyspace.put_with("token", "x", WriteOptions::new().ttl(Duration::from_secs(60)))?;
+    /// let found = keyspace.multi_get_with_end(["token", "name", "none"])?;
+    /// let ends: Vec<_> = found.iter().map(|found| found.as_ref().map(|(_, end)| end.is_some())).collect();
+    /// assert_eq!(ends, [Some(true), Some(false), None]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    #[expect(clippy::type_complexity, reason = "an alias would hide what `get_with_end` shows")]
+    pub fn multi_get_with_end<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<(Value, Option<u64>)>>> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        self.handle.engine.reader().multi_get_with_end(&self.tree, &keys, None)
+    }
+}

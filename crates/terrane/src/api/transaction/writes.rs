@@ -1,0 +1,181 @@
+//! What a transaction wrote: the newest operation on each key, and the ranges that it deleted before.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map;
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::by_keyspace::ByKeyspace;
+use super::key_ranges::KeyRanges;
+use crate::base::clock::Clock;
+use crate::base::error::Result;
+use crate::base::expiry::micros_of;
+use crate::base::types::SeqNo;
+use crate::engine::{Engine, Tree, WrittenKeys};
+use crate::files::batch::{Batch, Op};
+use crate::files::value::{Key, Value};
+
+/// The writes of a transaction in all keyspaces.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Writes {
+    trees: ByKeyspace<TreeWrites>,
+}
+
+/// The writes in one keyspace.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TreeWrites {
+    /// The value of each key; `None` if it was deleted.
+    keys: BTreeMap<Key, Option<Value>>,
+    /// The ends of values that have one.
+    ends: BTreeMap<Key, ValueEnd>,
+    /// Deleted before `keys` were written.
+    deleted: KeyRanges,
+}
+
+/// When a written value ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ValueEnd {
+    /// After this time, counted from the commit.
+    After(Duration),
+    /// At this time, in microseconds since the Unix epoch.
+    At(u64),
+}
+
+impl ValueEnd {
+    /// Returns the end of a value that is committed at `now_micros`.
+    pub(super) fn micros(self, now_micros: u64) -> u64 {
+        match self {
+            Self::After(ttl) => now_micros.saturating_add(micros_of(ttl)),
+            Self::At(micros) => micros,
+        }
+    }
+}
+
+/// The written keys of a range, in order.
+pub(super) type WrittenEntries<'a> = btree_map::Range<'a, Key, Option<Value>>;
+
+impl TreeWrites {
+    /// Returns the value of a key after these writes; `None` if they do not concern it.
+    pub(super) fn get(&self, key: &[u8]) -> Option<Option<Value>> {
+        let written = self.keys.get(key).cloned();
+        written.or_else(|| self.deleted.contains(key).then_some(None))
+    }
+
+    /// Returns when the written value of a key ends.
+    pub(super) fn end(&self, key: &[u8]) -> Option<ValueEnd> {
+        self.ends.get(key).copied()
+    }
+
+    pub(super) fn deleted(&self) -> &KeyRanges {
+        &self.deleted
+    }
+
+    /// Returns the written keys from `start` to the exclusive `end`.
+    pub(super) fn range(&self, start: &[u8], end: Option<&[u8]>) -> WrittenEntries<'_> {
+        match end {
+            // An empty range, for which `BTreeMap::range` may panic.
+            Some(end) if end <= start => self.keys.range::<[u8], _>((Unbounded, Excluded(&[][..]))),
+            _ => self.keys.range::<[u8], _>((Included(start), end.map_or(Unbounded, Excluded))),
+        }
+    }
+}
+
+impl Writes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.trees.iter().all(|(_, writes)| writes.keys.is_empty() && writes.deleted.is_empty())
+    }
+
+    /// Returns the writes in a keyspace.
+    pub(super) fn in_tree(&self, tree: &Tree) -> Option<&TreeWrites> {
+        self.trees.get(tree.id)
+    }
+
+    /// Records a put.
+    pub(super) fn put(
+        &mut self,
+        tree: &Arc<Tree>,
+        key: &[u8],
+        value: &[u8],
+        end: Option<ValueEnd>,
+    ) {
+        let writes = self.trees.get_or_insert(tree);
+        writes.keys.insert(key.into(), Some(value.into()));
+        match end {
+            Some(end) => writes.ends.insert(key.into(), end),
+            None => writes.ends.remove(key),
+        };
+    }
+
+    /// Records the deletion of a key.
+    pub(super) fn delete(&mut self, tree: &Arc<Tree>, key: &[u8]) {
+        self.trees.get_or_insert(tree).keys.insert(key.into(), None);
+    }
+
+    /// Records the deletion of the keys from `start` to the exclusive `end`.
+    pub(super) fn delete_range(&mut self, tree: &Arc<Tree>, start: &[u8], end: Option<&[u8]>) {
+        let writes = self.trees.get_or_insert(tree);
+        let hidden: Vec<Key> = writes.range(start, end).map(|(key, _)| key.clone()).collect();
+        hidden.iter().for_each(|key| drop(writes.keys.remove(key)));
+        writes.deleted.add(start, end);
+    }
+
+    /// Returns the operations as a batch that is committed at the time of `clock`.
+    pub(super) fn to_batch(&self, clock: &dyn Clock) -> Batch {
+        let mut batch = Batch::default();
+        // A batch has times of one kind.
+        let is_fixed = |end: &ValueEnd| matches!(end, ValueEnd::At(_));
+        let has_fixed = self.trees.iter().any(|(_, writes)| writes.ends.values().any(is_fixed));
+        let now_micros = if has_fixed { clock.now_micros() } else { 0 };
+        for (tree, TreeWrites { keys, ends, deleted }) in self.trees.iter() {
+            let id = tree.id;
+            deleted.iter().for_each(|(start, end)| batch.add(id, Op::DeleteRange { start, end }));
+            for (key, value) in keys {
+                match (value, ends.get(key)) {
+                    (Some(value), Some(ValueEnd::After(ttl))) if !has_fixed => {
+                        batch.add_with_ttl(id, (key, value), *ttl);
+                    }
+                    (Some(value), Some(end)) => {
+                        batch.add_ending(id, (key, value), end.micros(now_micros));
+                    }
+                    (Some(value), None) => batch.add(id, Op::Put { key, value }),
+                    (None, _) => batch.add(id, Op::Delete { key }),
+                }
+            }
+        }
+        batch
+    }
+
+    /// Returns whether another write changed a key since `since` that these writes change.
+    pub(super) fn is_changed(&self, engine: &Engine, since: SeqNo) -> Result<bool> {
+        for (tree, TreeWrites { keys, deleted, .. }) in self.trees.iter() {
+            if tree.last_seq() <= since {
+                continue;
+            }
+            for key in keys.keys() {
+                // As if it had been found, so that deletions count as well.
+                if engine.is_key_changed(tree, key, true, since)? {
+                    return Ok(true);
+                }
+            }
+            for range in deleted.iter() {
+                if engine.is_range_changed(tree, range, since)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns whether a write changes a key that these writes change.
+    pub(super) fn concerns(&self, written: &WrittenKeys) -> bool {
+        let (WrittenKeys::One(id, _) | WrittenKeys::Range(id, ..)) = written;
+        self.trees.get(*id).is_some_and(|writes| match written {
+            WrittenKeys::One(_, key) => writes.get(key).is_some(),
+            WrittenKeys::Range(_, start, end) => {
+                let end = end.as_deref();
+                writes.range(start, end).next().is_some() || writes.deleted.overlaps(start, end)
+            }
+        })
+    }
+}

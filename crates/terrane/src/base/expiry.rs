@@ -1,0 +1,116 @@
+//! Values that end at a time.
+//!
+//! ```text
+//! stored value: | end u64 | value |
+//! ```
+//!
+//! An entry of kind [`EntryKind::Expiring`](crate::base::types::EntryKind::Expiring) stores the time in
+//! microseconds since the Unix epoch before its value. From that time on the entry hides older versions of
+//! its key as a tombstone does.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use terrane_policy::Expiry;
+
+use crate::base::clock::Clock;
+use crate::base::codec::{Decoded, Reader, put_varint};
+use crate::base::types::EntryKind;
+
+/// The length of the time before a value.
+pub(crate) const EXPIRY_BYTES: usize = 8;
+
+/// Returns when a stored value ends. The caller has checked that its length is at least
+/// [`EXPIRY_BYTES`]; a shorter one has ended.
+#[inline]
+pub(crate) fn end_micros(stored: &[u8]) -> u64 {
+    stored.first_chunk().map_or(0, |end| u64::from_le_bytes(*end))
+}
+
+/// Returns a value as it is stored, ending at `end_micros`.
+pub(crate) fn stored(end_micros: u64, value: &[u8]) -> Vec<u8> {
+    let mut stored = Vec::with_capacity(EXPIRY_BYTES + value.len());
+    stored.extend_from_slice(&end_micros.to_le_bytes());
+    stored.extend_from_slice(value);
+    stored
+}
+
+/// Returns a time to live in microseconds.
+pub(crate) fn micros_of(ttl: Duration) -> u64 {
+    u64::try_from(ttl.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Returns the end of a value that is written now.
+pub(crate) fn end_after(clock: &dyn Clock, ttl: Duration) -> u64 {
+    clock.now_micros().saturating_add(micros_of(ttl))
+}
+
+/// Appends the number of entries that expire, and the times of the first and the last.
+pub(crate) fn put_expiry(out: &mut Vec<u8>, expiry: &Expiry) {
+    let Expiry { entries, first_micros, last_micros } = *expiry;
+    [entries, first_micros, last_micros].iter().for_each(|&number| put_varint(out, number));
+}
+
+/// Reads what [`put_expiry`] wrote.
+pub(crate) fn read_expiry(reader: &mut Reader<'_>) -> Decoded<Expiry> {
+    let mut number = || reader.varint("expiry");
+    let expiry = Expiry { entries: number()?, first_micros: number()?, last_micros: number()? };
+    if expiry.entries == 0 || expiry.first_micros > expiry.last_micros {
+        return Err(reader.error("expiry"));
+    }
+    Ok(expiry)
+}
+
+/// The time as of which a read sees values that end.
+#[derive(Debug)]
+pub(crate) struct ReadTime<'a> {
+    clock: &'a dyn Clock,
+    micros: Cell<Option<u64>>,
+}
+
+impl<'a> ReadTime<'a> {
+    /// Returns the given time; without one, the time at which a value that ends is first met.
+    pub(crate) fn new(clock: &'a dyn Clock, micros: Option<u64>) -> Self {
+        Self { clock, micros: Cell::new(micros) }
+    }
+
+    /// Returns whether an entry has a value for this read.
+    #[inline]
+    pub(crate) fn is_value(&self, kind: EntryKind, stored: &[u8]) -> bool {
+        match kind {
+            EntryKind::Tombstone => false,
+            EntryKind::Value | EntryKind::Apart | EntryKind::Operand => true,
+            EntryKind::Expiring => end_micros(stored) > self.micros(),
+        }
+    }
+
+    /// Returns the time.
+    #[cold]
+    pub(crate) fn micros(&self) -> u64 {
+        let micros = self.micros.get().unwrap_or_else(|| self.clock.now_micros());
+        self.micros.set(Some(micros));
+        micros
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::clock::ManualClock;
+
+    #[test]
+    fn a_value_ends_at_its_time_and_a_read_has_one_time() {
+        let clock = ManualClock::new(100);
+        let value = stored(150, b"value");
+        assert_eq!((end_micros(&value), &value[EXPIRY_BYTES..]), (150, &b"value"[..]));
+        assert_eq!(end_after(&clock, Duration::from_micros(50)), 150);
+        assert_eq!(end_after(&clock, Duration::MAX), u64::MAX);
+        let (read, as_of) = (ReadTime::new(&clock, None), ReadTime::new(&clock, Some(150)));
+        assert!(read.is_value(EntryKind::Expiring, &value));
+        assert!(!as_of.is_value(EntryKind::Expiring, &value));
+        clock.advance(Duration::from_micros(100));
+        assert!(read.is_value(EntryKind::Expiring, &value));
+        assert!(!ReadTime::new(&clock, None).is_value(EntryKind::Expiring, &value));
+        assert!(read.is_value(EntryKind::Value, b"") && !read.is_value(EntryKind::Tombstone, b""));
+    }
+}

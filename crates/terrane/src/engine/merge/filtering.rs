@@ -1,0 +1,107 @@
+//! Applies the compaction filter of a keyspace in a merge.
+//!
+//! The filter sees the newest version of each key among the inputs, once its operands are combined, if
+//! that is a value and no snapshot that was taken before the merge sees it. A value below operands that
+//! could not be combined with it is not the newest version. Such a version is in the last
+//! stripe (see [`super::rules`]). Snapshots that are taken while the merge runs keep the state of the
+//! tree from before it (`engine/filtering.rs`).
+//!
+//! 1. The result has the sequence number of the value, so that a transaction that read the value finds
+//!    no newer version.
+//! 2. A removed value becomes a tombstone, unless the rules drop tombstones at its place: then it is
+//!    dropped, because nothing is below it.
+//! 3. A value apart is read only if the filter needs it, and stays if it cannot be read.
+
+use std::sync::Arc;
+
+use super::output::Output;
+use super::value_output::is_damage;
+use super::version::Version;
+use crate::base::compaction_filter::{FilterDecision, KeyspaceFilter};
+use crate::base::error::Result;
+use crate::base::expiry::EXPIRY_BYTES;
+use crate::base::types::{EntryKind, MAX_VALUE_LEN, SeqNo};
+use crate::files::value_file::ValueFiles;
+
+/// The filter of a merge.
+#[derive(Debug, Clone)]
+pub(crate) struct Filtering {
+    filter: Arc<KeyspaceFilter>,
+    /// The value files of the inputs.
+    values: Arc<ValueFiles>,
+}
+
+impl Filtering {
+    pub(crate) fn new(filter: &Arc<KeyspaceFilter>, values: &Arc<ValueFiles>) -> Self {
+        Self { filter: Arc::clone(filter), values: Arc::clone(values) }
+    }
+
+    /// Writes a version as the filter decides. `drops_tombstone` says that nothing is below the version.
+    /// Returns how many bytes of values were read from value files.
+    pub(super) fn write(
+        &self,
+        key: &[u8],
+        version: Version<'_>,
+        drops_tombstone: bool,
+        output: &mut Output<'_>,
+    ) -> Result<usize> {
+        let Version { seq, kind, value } = version;
+        let (decision, read) = self.decide(key, version)?;
+        let written = match decision {
+            FilterDecision::Keep => output.add(key, seq, kind, value),
+            FilterDecision::Remove => {
+                output.filtered().removed += 1;
+                if drops_tombstone {
+                    return Ok(read);
+                }
+                output.add(key, seq, EntryKind::Tombstone, &[])
+            }
+            FilterDecision::Replace(new) => {
+                let (new_kind, new) = match kind {
+                    EntryKind::Expiring => {
+                        let end = value.get(..EXPIRY_BYTES).unwrap_or_default();
+                        (kind, [end, &new[..]].concat())
+                    }
+                    _ => (EntryKind::Value, new),
+                };
+                if new.len() > MAX_VALUE_LEN {
+                    output.add(key, seq, kind, value)
+                } else {
+                    output.filtered().replaced += 1;
+                    output.add(key, seq, new_kind, &new)
+                }
+            }
+        };
+        written.map(|written| written + read)
+    }
+
+    /// Asks the filter. Returns its decision, and how many bytes of the value were read from a value file.
+    fn decide(&self, key: &[u8], version: Version<'_>) -> Result<(FilterDecision, usize)> {
+        if let Some(decision) = self.filter.decide_by_key(key) {
+            return Ok((decision, 0));
+        }
+        let Version { seq, kind, value } = version;
+        match kind {
+            EntryKind::Apart => self.decide_apart(key, seq, value),
+            EntryKind::Expiring => {
+                let value = value.get(EXPIRY_BYTES..).unwrap_or_default();
+                Ok((self.filter.decide(key, value), 0))
+            }
+            _ => Ok((self.filter.decide(key, value), 0)),
+        }
+    }
+
+    fn decide_apart(
+        &self,
+        key: &[u8],
+        seq: SeqNo,
+        pointer: &[u8],
+    ) -> Result<(FilterDecision, usize)> {
+        match self.values.read_once(key, seq, pointer) {
+            Ok(value) => Ok((self.filter.decide(key, &value), value.len())),
+            // Only a reader of the key gets the error.
+            Err(error) if is_damage(&error) => Ok((FilterDecision::Keep, 0)),
+            Err(error) => Err(error),
+        }
+    }
+}

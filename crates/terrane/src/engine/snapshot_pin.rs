@@ -1,0 +1,49 @@
+//! A pinned moment, which keeps the versions that a snapshot or scan reads.
+
+use std::sync::Arc;
+
+use crate::base::types::SeqNo;
+use crate::engine::{AsOf, Engine, KeptStates};
+
+/// A sequence number and a time, registered with the engine until this is dropped, and the states of the
+/// trees that were being filtered.
+#[derive(Debug)]
+pub(crate) struct SnapshotPin {
+    engine: Arc<Engine>,
+    seq: SeqNo,
+    micros: u64,
+    kept: KeptStates,
+}
+
+impl SnapshotPin {
+    pub(crate) fn new(engine: &Arc<Engine>) -> Arc<Self> {
+        let seq = engine.hold_snapshot();
+        Self::of_held(engine, seq)
+    }
+
+    /// Pins a sequence number that is pinned or kept already; `None` if it is not.
+    pub(crate) fn again(engine: &Arc<Engine>, seq: SeqNo) -> Option<Arc<Self>> {
+        engine.hold_again(seq).then(|| Self::of_held(engine, seq))
+    }
+
+    fn of_held(engine: &Arc<Engine>, seq: SeqNo) -> Arc<Self> {
+        let (micros, kept) = (engine.times().hold(), engine.states_to_keep());
+        Arc::new(Self { engine: Arc::clone(engine), seq, micros, kept })
+    }
+
+    pub(crate) fn seq(&self) -> SeqNo {
+        self.seq
+    }
+
+    pub(crate) fn as_of(&self) -> AsOf<'_> {
+        AsOf { seq: self.seq, micros: self.micros, kept: &self.kept }
+    }
+}
+
+impl Drop for SnapshotPin {
+    fn drop(&mut self) {
+        // The time first, because the release of the number wakes the threads that wait for both.
+        self.engine.times().release(self.micros);
+        self.engine.release_snapshot(self.seq);
+    }
+}

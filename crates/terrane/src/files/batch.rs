@@ -1,0 +1,472 @@
+//! The operations of a write, encoded as in the log.
+//!
+//! ```text
+//! operation: | tag u8 | keyspace varint | key: length varint, bytes | rest, by tag |
+//! 0 delete; 1 put: value: length varint, bytes; 2 delete range: end: length varint, bytes;
+//! 3 delete range without end; 4 put a value that ends: stored value: length varint, bytes;
+//! 5 merge: operand: length varint, bytes
+//! ```
+//!
+//! The operations of a batch take consecutive sequence numbers, in order.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::base::codec::{Decoded, Reader, put_slice, put_varint, varint_len};
+use crate::base::error::{Error, Result};
+use crate::base::expiry::{EXPIRY_BYTES, end_micros, micros_of, stored};
+use crate::base::types::{KeyspaceId, MAX_KEY_LEN, MAX_VALUE_LEN};
+
+const DELETE: u8 = 0;
+const PUT: u8 = 1;
+const DELETE_RANGE: u8 = 2;
+const DELETE_FROM: u8 = 3;
+const PUT_EXPIRING: u8 = 4;
+const MERGE: u8 = 5;
+
+/// The maximum length of a batch in bytes, which leaves room for at least one value of the maximum
+/// length.
+pub(crate) const MAX_BATCH_BYTES: usize = (1 << 31) - (1 << 20);
+
+/// One operation of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op<'a> {
+    Put {
+        key: &'a [u8],
+        value: &'a [u8],
+    },
+    /// Puts a value that ends at a time, as [`crate::base::expiry`] stores it.
+    PutExpiring {
+        key: &'a [u8],
+        stored: &'a [u8],
+    },
+    /// Combines the value with an operand.
+    Merge {
+        key: &'a [u8],
+        operand: &'a [u8],
+    },
+    Delete {
+        key: &'a [u8],
+    },
+    /// Deletes all keys from `start` to the exclusive `end`; without `end`, all keys
+    /// from `start` on.
+    DeleteRange {
+        start: &'a [u8],
+        end: Option<&'a [u8]>,
+    },
+}
+
+impl Op<'_> {
+    /// Rejects keys and values that are too long.
+    pub(crate) fn check(&self) -> Result<()> {
+        let (key, value, end) = match self {
+            Self::Put { key, value } | Self::Merge { key, operand: value } => {
+                (key.len(), value.len(), 0)
+            }
+            // The end counts as well: a memtable takes no more bytes than for any other value.
+            Self::PutExpiring { key, stored } if stored.len() >= EXPIRY_BYTES => {
+                (key.len(), stored.len(), 0)
+            }
+            Self::PutExpiring { .. } => {
+                let found = "without its end";
+                return Err(Error::invalid("value", found, "with the time of its end"));
+            }
+            Self::Delete { key } => (key.len(), 0, 0),
+            // An end may be the successor of a key of maximum length.
+            Self::DeleteRange { start, end } => {
+                (start.len().saturating_sub(1), 0, end.map_or(0, |end| end.len().saturating_sub(1)))
+            }
+        };
+        if key.max(end) > MAX_KEY_LEN {
+            let found = format!("{} bytes long", key.max(end));
+            return Err(Error::invalid("key", found, "at most 64 KiB"));
+        }
+        if value > MAX_VALUE_LEN {
+            let expected = match self {
+                Self::PutExpiring { .. } => "at most 1 GiB with the 8 bytes of its end",
+                _ => "at most 1 GiB",
+            };
+            return Err(Error::invalid("value", format!("{value} bytes long"), expected));
+        }
+        Ok(())
+    }
+
+    /// Returns the key of an operation on one key.
+    pub(crate) fn point_key(&self) -> Option<&[u8]> {
+        match self {
+            Self::Put { key, .. }
+            | Self::PutExpiring { key, .. }
+            | Self::Merge { key, .. }
+            | Self::Delete { key } => Some(key),
+            Self::DeleteRange { .. } => None,
+        }
+    }
+
+    pub(crate) fn is_delete(&self) -> bool {
+        matches!(self, Self::Delete { .. } | Self::DeleteRange { .. })
+    }
+
+    /// Returns the total length of the keys and the value as the user passed them in.
+    pub(crate) fn user_bytes(&self) -> usize {
+        match self {
+            Self::Put { key, value } | Self::Merge { key, operand: value } => {
+                key.len() + value.len()
+            }
+            Self::PutExpiring { key, stored } => {
+                key.len() + stored.len().saturating_sub(EXPIRY_BYTES)
+            }
+            Self::Delete { key } => key.len(),
+            Self::DeleteRange { start, end } => start.len() + end.map_or(0, <[u8]>::len),
+        }
+    }
+
+    /// Appends the encoded operation.
+    #[inline]
+    pub(crate) fn encode(&self, keyspace: KeyspaceId, out: &mut Vec<u8>) {
+        let (tag, key, second) = match *self {
+            Self::Put { key, value } => (PUT, key, Some(value)),
+            Self::PutExpiring { key, stored } => (PUT_EXPIRING, key, Some(stored)),
+            Self::Merge { key, operand } => (MERGE, key, Some(operand)),
+            Self::Delete { key } => (DELETE, key, None),
+            Self::DeleteRange { start, end: Some(end) } => (DELETE_RANGE, start, Some(end)),
+            Self::DeleteRange { start, end: None } => (DELETE_FROM, start, None),
+        };
+        out.push(tag);
+        put_varint(out, keyspace.0.into());
+        put_slice(out, key);
+        if let Some(second) = second {
+            put_slice(out, second);
+        }
+    }
+
+    /// Appends an encoded put without the bytes of its value.
+    pub(crate) fn encode_put_head(
+        keyspace: KeyspaceId,
+        key: &[u8],
+        value_len: usize,
+        out: &mut Vec<u8>,
+    ) {
+        out.push(PUT);
+        put_varint(out, keyspace.0.into());
+        put_slice(out, key);
+        put_varint(out, value_len as u64);
+    }
+
+    /// Returns the length of the encoded operation.
+    pub(crate) fn encoded_len(&self, keyspace: KeyspaceId) -> usize {
+        let slice = |bytes: &[u8]| varint_len(bytes.len() as u64) + bytes.len();
+        let rest = match *self {
+            Self::Put { key, value: second }
+            | Self::PutExpiring { key, stored: second }
+            | Self::Merge { key, operand: second } => slice(key) + slice(second),
+            Self::Delete { key } => slice(key),
+            Self::DeleteRange { start, end } => slice(start) + end.map_or(0, slice),
+        };
+        1 + varint_len(keyspace.0.into()) + rest
+    }
+}
+
+/// Iterates over encoded operations.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ops<'a>(Reader<'a>);
+
+impl<'a> Ops<'a> {
+    pub(crate) fn new(encoded: &'a [u8]) -> Self {
+        Self(Reader::new(encoded))
+    }
+
+    fn decode(&mut self) -> Decoded<(KeyspaceId, Op<'a>)> {
+        let reader = &mut self.0;
+        let tag = reader.u8("operation")?;
+        let keyspace = KeyspaceId(reader.varint_u32("keyspace")?);
+        let key = reader.slice("key")?;
+        let op = match tag {
+            DELETE => Op::Delete { key },
+            PUT => Op::Put { key, value: reader.slice("value")? },
+            MERGE => Op::Merge { key, operand: reader.slice("operand")? },
+            PUT_EXPIRING => Op::PutExpiring { key, stored: reader.slice("value")? },
+            DELETE_RANGE => Op::DeleteRange { start: key, end: Some(reader.slice("range end")?) },
+            DELETE_FROM => Op::DeleteRange { start: key, end: None },
+            _ => return Err(reader.error("operation")),
+        };
+        // The limits of the public methods apply, so that replay inserts only what a memtable accepts.
+        op.check().map_err(|_| reader.error("operation"))?;
+        Ok((keyspace, op))
+    }
+}
+
+impl<'a> Iterator for Ops<'a> {
+    type Item = Decoded<(KeyspaceId, Op<'a>)>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let next = self.decode();
+        if next.is_err() {
+            self.0 = Reader::new(&[]);
+        }
+        Some(next)
+    }
+}
+
+/// Operations that are applied atomically.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Batch {
+    encoded: Vec<u8>,
+    count: u32,
+    user_bytes: usize,
+    /// The keyspaces written to, without duplicates.
+    keyspaces: Vec<KeyspaceId>,
+    deletes_ranges: bool,
+    /// Puts with a time to live. Until [`Self::with_ends`] their stored values begin with that time in
+    /// place of their end.
+    has_ttls: bool,
+    /// Puts with the time of their end.
+    has_ends: bool,
+    /// Some operations are merges.
+    has_merges: bool,
+    /// The error of the first invalid operation; with such an error, the whole batch is rejected.
+    refused: Option<Error>,
+}
+
+impl Batch {
+    pub(crate) fn add(&mut self, keyspace: KeyspaceId, op: Op<'_>) {
+        let len = op.encoded_len(keyspace);
+        let fits = self.encoded.len() + len <= MAX_BATCH_BYTES;
+        let checked = op.check().and_then(|()| {
+            let too_large = || Error::invalid("batch", "larger", "at most 2 GiB in all");
+            if fits { Ok(()) } else { Err(too_large()) }
+        });
+        match checked {
+            Ok(()) => {
+                self.encoded.reserve(len);
+                op.encode(keyspace, &mut self.encoded);
+                self.count += 1;
+                self.user_bytes += op.user_bytes();
+                self.deletes_ranges |= matches!(op, Op::DeleteRange { .. });
+                self.has_merges |= matches!(op, Op::Merge { .. });
+                if !self.keyspaces.contains(&keyspace) {
+                    self.keyspaces.push(keyspace);
+                }
+            }
+            Err(error) => self.refuse(error),
+        }
+    }
+
+    /// Adds a put whose value ends after a time; see [`Self::with_ends`].
+    pub(crate) fn add_with_ttl(
+        &mut self,
+        keyspace: KeyspaceId,
+        (key, value): (&[u8], &[u8]),
+        ttl: Duration,
+    ) {
+        self.has_ttls = true;
+        let stored = stored(micros_of(ttl), value);
+        self.add(keyspace, Op::PutExpiring { key, stored: &stored });
+        self.check_times();
+    }
+
+    /// Adds a put whose value ends at a time. Not together with times to live.
+    pub(crate) fn add_ending(
+        &mut self,
+        keyspace: KeyspaceId,
+        (key, value): (&[u8], &[u8]),
+        end_micros: u64,
+    ) {
+        self.has_ends = true;
+        let stored = stored(end_micros, value);
+        self.add(keyspace, Op::PutExpiring { key, stored: &stored });
+        self.check_times();
+    }
+
+    /// Refuses a batch in which a time could be an end or a time to live.
+    fn check_times(&mut self) {
+        if self.has_ends && self.has_ttls {
+            let found = "with a time to live, next to values that end at a given time";
+            self.refuse(Error::invalid("batch", found, "with times of one kind"));
+        }
+    }
+
+    /// Returns true if some operations are merges.
+    pub(crate) fn has_merges(&self) -> bool {
+        self.has_merges
+    }
+
+    /// Returns the keyspaces that have operands.
+    pub(crate) fn merged_keyspaces(&self) -> BTreeSet<KeyspaceId> {
+        // Every operation was checked when it was added.
+        let ops = Ops::new(&self.encoded).flatten();
+        ops.filter_map(|(id, op)| matches!(op, Op::Merge { .. }).then_some(id)).collect()
+    }
+
+    /// Returns true if some puts have a time to live.
+    pub(crate) fn has_ttls(&self) -> bool {
+        self.has_ttls
+    }
+
+    /// Returns the batch with the ends of values, as of `now_micros`, in place of their times to live.
+    /// Puts in a keyspace with a time in `defaults` and without one of their own get that one.
+    pub(crate) fn with_ends(&self, now_micros: u64, defaults: &[(KeyspaceId, u64)]) -> Self {
+        let mut ending = Self { refused: self.refused.clone(), ..Self::default() };
+        // Every operation was checked when it was added.
+        for (id, op) in Ops::new(&self.encoded).flatten() {
+            let default = defaults.iter().find(|(keyspace, _)| *keyspace == id);
+            let (key, ttl, value) = match (op, default) {
+                (Op::PutExpiring { key, stored }, _) if self.has_ttls => {
+                    (key, end_micros(stored), stored.get(EXPIRY_BYTES..).unwrap_or_default())
+                }
+                (Op::Put { key, value }, Some((_, ttl))) => (key, *ttl, value),
+                (other, _) => {
+                    ending.add(id, other);
+                    continue;
+                }
+            };
+            let stored = stored(now_micros.saturating_add(ttl), value);
+            ending.add(id, Op::PutExpiring { key, stored: &stored });
+        }
+        ending
+    }
+
+    /// Appends the operations of another batch. The caller ensures that the
+    /// result does not exceed [`MAX_BATCH_BYTES`].
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.encoded.extend_from_slice(&other.encoded);
+        self.count += other.count;
+        self.user_bytes += other.user_bytes;
+        self.deletes_ranges |= other.deletes_ranges;
+        self.has_ttls |= other.has_ttls;
+        self.has_ends |= other.has_ends;
+        self.has_merges |= other.has_merges;
+        for keyspace in &other.keyspaces {
+            if !self.keyspaces.contains(keyspace) {
+                self.keyspaces.push(*keyspace);
+            }
+        }
+        if let Some(error) = &other.refused {
+            self.refuse(error.clone());
+        }
+    }
+
+    /// Invalidates the whole batch; the first error wins.
+    pub(crate) fn refuse(&mut self, error: Error) {
+        self.refused.get_or_insert(error);
+    }
+
+    /// Returns the encoded operations, or the error that invalidates the batch.
+    pub(crate) fn checked(&self) -> Result<&[u8]> {
+        self.refused.clone().map_or(Ok(&self.encoded), Err)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    pub(crate) fn user_bytes(&self) -> usize {
+        self.user_bytes
+    }
+
+    pub(crate) fn keyspaces(&self) -> &[KeyspaceId] {
+        &self.keyspaces
+    }
+
+    /// Returns true if any operation deletes a range.
+    pub(crate) fn deletes_ranges(&self) -> bool {
+        self.deletes_ranges
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.encoded.clear();
+        self.count = 0;
+        self.user_bytes = 0;
+        self.keyspaces.clear();
+        self.deletes_ranges = false;
+        self.has_ttls = false;
+        self.has_ends = false;
+        self.has_merges = false;
+        self.refused = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPS: [Op<'static>; 7] = [
+        Op::Put { key: b"", value: b"" },
+        Op::Put { key: b"key", value: b"value" },
+        Op::PutExpiring { key: b"key", stored: b"\xff\0\0\0\0\0\0\0value" },
+        Op::Merge { key: b"key", operand: b"operand" },
+        Op::Delete { key: b"key" },
+        Op::DeleteRange { start: b"a", end: Some(b"b") },
+        Op::DeleteRange { start: b"z", end: None },
+    ];
+
+    #[test]
+    fn operations_round_trip() {
+        let mut batch = Batch::default();
+        for (number, op) in OPS.iter().enumerate() {
+            let keyspace = KeyspaceId(number as u32 * 100);
+            let before = batch.encoded.len();
+            batch.add(keyspace, *op);
+            assert_eq!(batch.encoded.len() - before, op.encoded_len(keyspace));
+        }
+        let decoded: Vec<_> = Ops::new(batch.checked().unwrap()).map(Result::unwrap).collect();
+        assert_eq!(decoded.len(), batch.len());
+        for (number, (keyspace, op)) in decoded.into_iter().enumerate() {
+            assert_eq!((keyspace.0, op), (number as u32 * 100, OPS[number]));
+        }
+    }
+
+    #[test]
+    fn times_to_live_become_ends_when_a_batch_is_applied() {
+        let (plain, short) = (KeyspaceId(1), KeyspaceId(2));
+        let mut batch = Batch::default();
+        batch.add_with_ttl(plain, (b"a", b"1"), Duration::from_micros(5));
+        batch.add(plain, Op::Put { key: b"b", value: b"2" });
+        batch.add(short, Op::Put { key: b"c", value: b"3" });
+        batch.add_with_ttl(short, (b"d", b"4"), Duration::MAX);
+        batch.add(short, Op::Delete { key: b"e" });
+        let ending = batch.with_ends(100, &[(short, 50)]);
+        let ops: Vec<_> = Ops::new(ending.checked().unwrap()).map(|op| op.unwrap().1).collect();
+        let value = |end: u64, value: &[u8]| [&end.to_le_bytes()[..], value].concat();
+        assert_eq!(
+            ops,
+            [
+                Op::PutExpiring { key: b"a", stored: &value(105, b"1") },
+                Op::Put { key: b"b", value: b"2" },
+                Op::PutExpiring { key: b"c", stored: &value(150, b"3") },
+                Op::PutExpiring { key: b"d", stored: &value(u64::MAX, b"4") },
+                Op::Delete { key: b"e" },
+            ]
+        );
+        assert_eq!((ending.len(), ending.has_ttls()), (5, false));
+        batch.refuse(Error::invalid("key", "refused", "another"));
+        assert!(batch.with_ends(100, &[]).checked().is_err());
+    }
+
+    #[test]
+    fn damaged_operations_end_in_one_error() {
+        let mut batch = Batch::default();
+        OPS.iter().for_each(|op| batch.add(KeyspaceId(1), *op));
+        let encoded = batch.checked().unwrap();
+        for len in 0..encoded.len() {
+            let decoded: Vec<_> = Ops::new(&encoded[..len]).collect();
+            assert!(decoded.iter().rev().skip(1).all(Result::is_ok));
+        }
+        assert_eq!(Ops::new(&[9, 0, 0]).filter(Result::is_err).count(), 1);
+    }
+
+    #[test]
+    fn oversized_operations_refuse_the_whole_batch() {
+        let mut batch = Batch::default();
+        batch.add(KeyspaceId(0), Op::Delete { key: &[0; MAX_KEY_LEN] });
+        assert!(batch.checked().is_ok());
+        batch.add(KeyspaceId(0), Op::Delete { key: &[0; MAX_KEY_LEN + 1] });
+        batch.add(KeyspaceId(0), Op::Delete { key: b"fine" });
+        assert!(batch.checked().is_err());
+        batch.clear();
+        assert!(batch.checked().is_ok());
+    }
+}

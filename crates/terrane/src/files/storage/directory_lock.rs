@@ -1,0 +1,39 @@
+//! The lock of an open database, shared by the parts that must not write without it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Lock;
+use crate::base::error::{Error, Result};
+
+/// The locks of the directories of a database. They are released when the last clone is dropped.
+#[derive(Debug, Clone)]
+pub(crate) struct DirectoryLock {
+    /// The lock files, that of the directory with the tables first.
+    locks: Arc<[(PathBuf, Box<dyn Lock>)]>,
+}
+
+impl DirectoryLock {
+    /// Shares locks, given with their files. There is at least one.
+    pub(crate) fn new(locks: Vec<(PathBuf, Box<dyn Lock>)>) -> Self {
+        Self { locks: locks.into() }
+    }
+
+    /// Fails with [`Error::LockLost`] if another process can have taken a directory.
+    pub(crate) fn check(&self) -> Result<()> {
+        for (path, lock) in &*self.locks {
+            match lock.is_held() {
+                Ok(true) => {}
+                Ok(false) => return Err(Error::LockLost { path: path.as_path().into() }),
+                Err(error) => return Err(Error::io("check", path, error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the error of a database whose directory another process has taken.
+    pub(crate) fn lost(&self) -> Error {
+        let path = self.locks.first().map_or(Path::new(""), |(path, _)| path);
+        Error::LockLost { path: path.into() }
+    }
+}

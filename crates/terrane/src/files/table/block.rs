@@ -1,0 +1,396 @@
+//! Data blocks: sorted entries, and arrays for searching them.
+//!
+//! ```text
+//! +-------+-------+--------------+---------------+----------+--------+---------+
+//! | count | shape | heads        | offsets       | base seq | prefix | entries |
+//! | u32   | u32   | count × u32  | count × u16/32| varint   |        |         |
+//! +-------+-------+--------------+---------------+----------+--------+---------+
+//! entry:  | seq - base, kind | suffix length | suffix from byte 4 on | value |
+//!         | varint           | varint        |                       |       |
+//! ```
+//!
+//! - `shape`: the length of the prefix in bits 0 to 28; bit 29 is set if kinds take three bits; bit 30
+//!   is set if they take two; bit 31 is set if offsets are 32 bits wide.
+//! - `prefix`: the common prefix of all keys of the block; the rest of a key is its suffix.
+//! - `heads`: the first four bytes of each suffix, padded with zeros, as a big-endian number
+//!   (stored little-endian). A search reads these few adjacent cache lines and then one entry.
+//!   Entries do not repeat these bytes.
+//! - `offsets`: the start of each entry, relative to the first; an entry ends where the next one
+//!   starts.
+//! - sequence number and kind: `(seq - base) << 1 | kind`, kind 1 for a value, 0 for a tombstone. In a
+//!   block with values apart `(seq - base) << 2 | kind`, kind 2 for the place of a value. In a block
+//!   with values that end or with operands `(seq - base) << 3 | kind`, kind 3 for a value that ends,
+//!   which begins with its end, and kind 4 for an operand.
+//!
+//! Every length and offset is checked against the block before use, so that no block makes a reader
+//! panic, even with a valid checksum.
+
+mod builder;
+mod cursor;
+mod heads;
+mod key_buffer;
+mod sizes;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use builder::BlockBuilder;
+pub(crate) use cursor::BlockCursor;
+use heads::{HEAD_BYTES, head_of_suffix, lower_bound};
+
+use std::cmp::Ordering::{self, Equal, Greater, Less};
+use std::ops::Range;
+
+use terrane_memtable::{prefetch_line, prefetch_lines};
+
+use crate::base::codec::{DecodeError, Decoded, Reader, short_varint};
+use crate::base::expiry::EXPIRY_BYTES;
+use crate::base::types::{EntryKind, MAX_KEY_LEN, MAX_SEQ, SeqNo};
+
+const LINE_BYTES: usize = 64;
+
+/// The number of cache lines of an entry to prefetch: its key and the start of its value.
+const ENTRY_LINES: usize = 3;
+
+pub(super) const WIDE_OFFSETS: u32 = 1 << 31;
+pub(super) const WIDE_KINDS: u32 = 1 << 30;
+pub(super) const WIDER_KINDS: u32 = 1 << 29;
+const FLAGS: u32 = WIDE_OFFSETS | WIDE_KINDS | WIDER_KINDS;
+
+/// Returns the number of bits that kinds up to `largest` take, and the flag that states it.
+fn kind_bits_of(largest: EntryKind) -> (u32, u32) {
+    match largest {
+        EntryKind::Tombstone | EntryKind::Value => (1, 0),
+        EntryKind::Apart => (2, WIDE_KINDS),
+        EntryKind::Expiring | EntryKind::Operand => (WIDEST_KIND_BITS, WIDER_KINDS),
+    }
+}
+
+/// The number of bits of kinds in a block with values that end or with operands.
+const WIDEST_KIND_BITS: u32 = 3;
+
+/// The offsets of a block's parts, kept with the bytes so that cursors need not parse again.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Layout {
+    count: usize,
+    heads: usize,
+    offsets: usize,
+    wide: bool,
+    /// The number of bits that the kind of an entry takes: 1 to 3.
+    kind_bits: u32,
+    base_seq: SeqNo,
+    prefix: Range<usize>,
+    entries: Range<usize>,
+}
+
+impl Layout {
+    pub(super) fn parse(block: &[u8]) -> Decoded<Self> {
+        let mut reader = Reader::new(block);
+        let count = reader.u32("entry count")? as usize;
+        let shape = reader.u32("block shape")?;
+        let wide = shape & WIDE_OFFSETS != 0;
+        let kind_bits = match (shape & WIDER_KINDS != 0, shape & WIDE_KINDS != 0) {
+            (false, false) => 1,
+            (false, true) => 2,
+            (true, false) => WIDEST_KIND_BITS,
+            (true, true) => return Err(reader.error("block shape")),
+        };
+        let prefix_len = (shape & !FLAGS) as usize;
+        let heads = reader.position();
+        let too_many = reader.error("entry count");
+        reader.bytes(count.checked_mul(HEAD_BYTES).ok_or(too_many)?, "heads")?;
+        let offsets = reader.position();
+        let offset_bytes = if wide { 4 } else { 2 };
+        reader.bytes(count.checked_mul(offset_bytes).ok_or(too_many)?, "offsets")?;
+        let base_seq = reader.varint("base sequence number")?;
+        let prefix_start = reader.position();
+        reader.bytes(prefix_len, "prefix")?;
+        let entries = reader.position();
+        if count == 0 || base_seq > MAX_SEQ || prefix_len > MAX_KEY_LEN {
+            return Err(reader.error("block header"));
+        }
+        let prefix = prefix_start..entries;
+        let entries = entries..block.len();
+        Ok(Self { count, heads, offsets, wide, kind_bits, base_seq, prefix, entries })
+    }
+}
+
+/// A parsed data block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block<'a> {
+    bytes: &'a [u8],
+    layout: &'a Layout,
+}
+
+/// An entry of a block, its key in two parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RawEntry<'a> {
+    pub(super) seq: SeqNo,
+    pub(super) kind: EntryKind,
+    head: u32,
+    suffix_len: usize,
+    rest: &'a [u8],
+    /// The offset of `rest` in the block.
+    rest_start: usize,
+    pub(super) value: &'a [u8],
+    /// The offset of the value in the block.
+    pub(super) value_start: usize,
+}
+
+impl<'a> Block<'a> {
+    #[inline]
+    pub(super) fn new(bytes: &'a [u8], layout: &'a Layout) -> Self {
+        Self { bytes, layout }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.layout.count
+    }
+
+    fn error(&self, what: &'static str, at: usize) -> DecodeError {
+        DecodeError::new(what, at)
+    }
+
+    #[inline]
+    fn prefix(&self) -> &'a [u8] {
+        self.bytes.get(self.layout.prefix.clone()).unwrap_or_default()
+    }
+
+    #[inline]
+    fn heads(&self) -> &'a [u8] {
+        let start = self.layout.heads;
+        self.bytes.get(start..start + self.layout.count * HEAD_BYTES).unwrap_or_default()
+    }
+
+    #[inline]
+    fn head(&self, index: usize) -> u32 {
+        let at = self.layout.heads + index * HEAD_BYTES;
+        self.word(at).map_or(0, u32::from_le_bytes)
+    }
+
+    /// Returns the bytes from `at` on, as many as a number takes.
+    #[inline]
+    fn word<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        self.bytes.get(at..)?.first_chunk().copied()
+    }
+
+    #[inline]
+    fn offset(&self, index: usize) -> Option<usize> {
+        if index == self.layout.count {
+            return Some(self.layout.entries.len());
+        }
+        if self.layout.wide {
+            let offset = self.word(self.layout.offsets + index * 4);
+            offset.map(|offset| u32::from_le_bytes(offset) as usize)
+        } else {
+            let offset = self.word(self.layout.offsets + index * 2);
+            offset.map(|offset| usize::from(u16::from_le_bytes(offset)))
+        }
+    }
+
+    /// Does the same as [`Block::entry`], for the inner loop of scans.
+    // Inlined, because the parts would otherwise travel through memory.
+    #[inline(always)]
+    fn hot_entry(&self, index: usize) -> Decoded<RawEntry<'a>> {
+        self.usual_entry(index).map_or_else(|| self.entry(index), Ok)
+    }
+
+    /// Returns the entry at an index if its offsets and lengths are short and it is not damaged.
+    ///
+    /// One load reads both offsets, and another one all that precedes the key, so that a scan has few
+    /// instructions per entry.
+    #[inline(always)]
+    pub(super) fn usual_entry(&self, index: usize) -> Option<RawEntry<'a>> {
+        let layout = self.layout;
+        if index >= layout.count || layout.wide {
+            return None;
+        }
+        // Behind the last offset are other bytes, but at least two, because an entry follows.
+        let pair = u32::from_le_bytes(self.word(layout.offsets + index * 2)?);
+        let start = layout.entries.start + (pair & 0xffff) as usize;
+        let end = match index + 1 == layout.count {
+            true => layout.entries.end,
+            false => layout.entries.start + (pair >> 16) as usize,
+        };
+        let word = u64::from_le_bytes(self.word(start)?);
+        let (packed, seq_len) = short_varint(word)?;
+        let suffix_len = (word.checked_shr(8 * seq_len as u32)? & 0xff) as usize;
+        if suffix_len >= 0x80 {
+            return None;
+        }
+        let rest_start = start + seq_len + 1;
+        let value_start = rest_start + suffix_len.saturating_sub(HEAD_BYTES);
+        let rest = self.bytes.get(rest_start..value_start)?;
+        let value = self.bytes.get(value_start..end)?;
+        let kind = kind_of(packed & ((1 << layout.kind_bits) - 1))?;
+        if kind == EntryKind::Expiring && !may_expire(layout, value) {
+            return None;
+        }
+        let seq = layout.base_seq + (packed >> layout.kind_bits);
+        let head = self.head(index);
+        let entry = RawEntry { seq, kind, head, suffix_len, rest, rest_start, value, value_start };
+        (seq <= MAX_SEQ).then_some(entry)
+    }
+
+    /// Returns the entry at an index, which must be below [`Block::len`].
+    #[inline(never)]
+    pub(super) fn entry(&self, index: usize) -> Decoded<RawEntry<'a>> {
+        let bounds = (self.offset(index), self.offset(index + 1));
+        let (Some(start), Some(end)) = bounds else {
+            return Err(self.error("entry offset", self.layout.offsets));
+        };
+        let base = self.layout.entries.start;
+        let bytes = self.bytes.get(base + start..base + end);
+        let bytes = bytes.ok_or_else(|| self.error("entry offset", base + start))?;
+        let mut reader = Reader::new(bytes);
+        let packed = reader.varint("sequence number")?;
+        let kind_bits = self.layout.kind_bits;
+        let seq = self.layout.base_seq + (packed >> kind_bits);
+        let kind = kind_of(packed & ((1 << kind_bits) - 1));
+        let kind = kind.ok_or_else(|| self.error("kind of an entry", base + start))?;
+        let suffix_len = reader.varint("key length")?.min(u64::from(u32::MAX)) as usize;
+        let rest_start = base + start + reader.position();
+        let rest = reader.bytes(suffix_len.saturating_sub(HEAD_BYTES), "key")?;
+        let value_start = base + start + reader.position();
+        let value = bytes.get(reader.position()..).unwrap_or_default();
+        let is_whole = kind != EntryKind::Expiring || may_expire(self.layout, value);
+        if suffix_len > MAX_KEY_LEN || seq > MAX_SEQ || !is_whole {
+            return Err(self.error("entry", base + start));
+        }
+        let head = self.head(index);
+        Ok(RawEntry { seq, kind, head, suffix_len, rest, rest_start, value, value_start })
+    }
+
+    /// Returns the index of the first entry whose head is not below that of `key`. Reads no entry, so
+    /// that a caller can prefetch it.
+    #[inline]
+    pub(super) fn narrow(&self, key: &[u8]) -> usize {
+        let prefix = self.prefix();
+        let shared = prefix.len().min(key.len());
+        match key[..shared].cmp(&prefix[..shared]) {
+            Less => 0,
+            Greater => self.len(),
+            Equal if key.len() < prefix.len() => 0,
+            Equal => lower_bound(self.heads(), head_of_suffix(&key[shared..])),
+        }
+    }
+
+    /// Returns the index of the first entry at or after `(key, seq)`, [`Block::len`] if there is none,
+    /// where [`Block::narrow`] returned `low` for the same key.
+    #[inline]
+    pub(super) fn search_from(&self, mut low: usize, key: &[u8], seq: SeqNo) -> Decoded<usize> {
+        let Some(suffix) = key.strip_prefix(self.prefix()) else { return Ok(low) };
+        let head = head_of_suffix(suffix);
+        // Entries with the same head are ordered by the rest of the key.
+        let has_head = |index| index < self.len() && self.head(index) == head;
+        let mut high = match (has_head(low), has_head(low + 1)) {
+            (false, _) => low,
+            (true, false) => low + 1,
+            (true, true) => {
+                head.checked_add(1).map_or(self.len(), |next| lower_bound(self.heads(), next))
+            }
+        };
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.hot_entry(middle)?.compare(head, suffix, seq) == Less {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
+    }
+
+    /// Returns the first entry at or after `(key, seq)` if it has the key `key`.
+    ///
+    /// # Errors
+    /// The block is damaged, or its entries are out of order: then the search can end at an entry
+    /// newer than `seq`, which a reader at `seq` must not see.
+    pub(super) fn find(&self, key: &[u8], seq: SeqNo) -> Decoded<Option<RawEntry<'a>>> {
+        let low = self.narrow(key);
+        self.prefetch_at(low);
+        let index = self.search_from(low, key, seq)?;
+        if index == self.len() {
+            return Ok(None);
+        }
+        let entry = self.hot_entry(index)?;
+        if !self.is_key(&entry, key) {
+            return Ok(None);
+        }
+        if entry.seq > seq {
+            return Err(self.error("sequence number of an entry", self.layout.heads));
+        }
+        Ok(Some(entry))
+    }
+
+    /// Prefetches the first entry at or after `key`, as far as heads tell.
+    pub(super) fn prefetch(&self, key: &[u8]) {
+        let start = self.offset(self.narrow(key));
+        let entries = self.bytes.get(self.layout.entries.clone()).unwrap_or_default();
+        prefetch_lines(
+            start.and_then(|start| entries.get(start..)).unwrap_or_default(),
+            ENTRY_LINES,
+        );
+    }
+
+    /// Prefetches the entry at an index, if there is one: two cache lines, which a key and the start of
+    /// its value often share.
+    #[inline]
+    fn prefetch_at(&self, index: usize) {
+        if index >= self.len() {
+            return;
+        }
+        if let Some(start) = self.offset(index) {
+            let start = self.layout.entries.start + start;
+            prefetch_line(self.bytes.as_ptr().wrapping_add(start));
+            prefetch_line(self.bytes.as_ptr().wrapping_add(start + LINE_BYTES));
+        }
+    }
+
+    fn is_key(&self, entry: &RawEntry<'_>, key: &[u8]) -> bool {
+        let Some(suffix) = key.strip_prefix(self.prefix()) else { return false };
+        suffix.len() == entry.suffix_len
+            && head_of_suffix(suffix) == entry.head
+            && suffix.get(HEAD_BYTES..).unwrap_or_default() == entry.rest
+    }
+
+    /// Returns true if two entries with the same head have the same key.
+    #[inline(never)]
+    fn same_rest(&self, a: usize, b: usize) -> Decoded<bool> {
+        let (a, b) = (self.entry(a)?, self.entry(b)?);
+        Ok(a.suffix_len == b.suffix_len && a.rest == b.rest)
+    }
+}
+
+impl RawEntry<'_> {
+    /// Compares this entry with `(suffix, seq)`, whose head is `head`.
+    #[inline]
+    fn compare(&self, head: u32, suffix: &[u8], seq: SeqNo) -> Ordering {
+        let rest = suffix.get(HEAD_BYTES..).unwrap_or_default();
+        // Heads are padded with zeros, so among equal heads the shorter suffix is smaller.
+        self.head
+            .cmp(&head)
+            .then_with(|| self.rest.cmp(rest))
+            .then_with(|| self.suffix_len.cmp(&suffix.len()))
+            .then_with(|| seq.cmp(&self.seq))
+    }
+}
+
+/// Returns the kind of an entry.
+#[inline]
+fn kind_of(bits: u64) -> Option<EntryKind> {
+    match bits {
+        0 => Some(EntryKind::Tombstone),
+        1 => Some(EntryKind::Value),
+        2 => Some(EntryKind::Apart),
+        3 => Some(EntryKind::Expiring),
+        4 => Some(EntryKind::Operand),
+        _ => None,
+    }
+}
+
+/// Returns false if a block has no values that end, or if a stored value does not begin with its end.
+#[inline]
+fn may_expire(layout: &Layout, stored: &[u8]) -> bool {
+    layout.kind_bits == WIDEST_KIND_BITS && stored.len() >= EXPIRY_BYTES
+}

@@ -1,0 +1,277 @@
+//! The read path of an open table: blocks from the buffer manager, or from the file.
+//!
+//! A block that is in memory was verified and decompressed when it was read. Closures that are
+//! called with such a block are called by a pinned thread, and must not read others.
+
+use std::ops::Range;
+
+use terrane_memtable::prefetch_lines;
+
+use super::footer::Handle;
+use super::index::Index;
+use super::open_files::TableReader;
+use super::open_table::OpenTable;
+use super::packing::{self, Packing};
+use super::reader::{Table, TableEnvironment, TableFile};
+use super::slots::{INDEX_SLOT, data_slot};
+use super::stored::{self, TRAILER_BYTES};
+use crate::base::error::Result;
+use crate::base::stats::{BlockKind, Counter, Counters};
+use crate::files::buffer::{BlockRef, BlockView, Priority, pin};
+use crate::files::io_threads::IoThreads;
+
+/// The number of cache lines at the start of a data block that a search in it reads: the heads and
+/// offsets of about forty entries.
+pub(super) const BLOCK_HEAD_LINES: usize = 4;
+
+impl Table {
+    /// Returns the data block with this number, verified and decompressed.
+    pub(crate) fn block(&self, number: usize) -> Result<BlockRef> {
+        let opened = self.opened()?;
+        self.counters().add(Counter::DataUses, 1);
+        if let Some(block) = opened.slots.get(data_slot(number), &pin()) {
+            prefetch_lines(&block, BLOCK_HEAD_LINES);
+            return Ok(block.share());
+        }
+        self.file.load_data_block(opened, number)
+    }
+
+    /// Calls `read` with a data block. Does not count the use of the block.
+    #[inline]
+    pub(super) fn with_block<T>(
+        &self,
+        opened: &OpenTable,
+        number: usize,
+        read: impl FnOnce(BlockView<'_>) -> T,
+    ) -> Result<T> {
+        {
+            let guard = pin();
+            if let Some(block) = opened.slots.get(data_slot(number), &guard) {
+                prefetch_lines(&block, BLOCK_HEAD_LINES);
+                return Ok(read(block));
+            }
+        }
+        Ok(read(self.file.load_data_block(opened, number)?.view()))
+    }
+
+    /// Returns a data block if it is in memory.
+    #[inline]
+    pub(super) fn resident_block(&self, number: usize) -> Result<Option<BlockRef>> {
+        let opened = self.opened()?;
+        let guard = pin();
+        let Some(block) = opened.slots.get(data_slot(number), &guard) else { return Ok(None) };
+        self.counters().add(Counter::DataUses, 1);
+        prefetch_lines(&block, BLOCK_HEAD_LINES);
+        Ok(Some(block.share()))
+    }
+
+    /// Returns true if a data block is in memory. This does not count as a use of the block.
+    pub(crate) fn is_block_resident(&self, number: usize) -> bool {
+        self.is_resident(data_slot(number))
+    }
+
+    /// The threads that read for readers of the table.
+    pub(crate) fn io_threads(&self) -> &IoThreads {
+        &self.file.environment.io_threads
+    }
+
+    /// Returns the end of the blocks from `number` on that together have at most `bytes` bytes; at
+    /// least one, if the block exists.
+    pub(super) fn blocks_within(&self, number: usize, bytes: u64) -> Result<usize> {
+        self.with_index(|opened, index| {
+            let count = opened.index.len();
+            if number >= count {
+                return number;
+            }
+            let start = index.block(number).start;
+            let fits = |&next: &usize| index.block(next).end.saturating_sub(start) <= bytes;
+            (number + 1..count).take_while(fits).last().unwrap_or(number) + 1
+        })
+    }
+
+    /// Reads consecutive blocks as they are in the file, without verification. Returns them with
+    /// their offset.
+    pub(super) fn read_blocks(&self, numbers: &Range<usize>) -> Result<(u64, BlockRef)> {
+        let opened = self.opened()?;
+        let last = numbers.end.saturating_sub(1);
+        let (start, end) = self.with_index_of(opened, |index| {
+            (index.block(numbers.start).start, index.block(last).end)
+        })?;
+        let len = end.saturating_sub(start) as usize;
+        self.file.check_place(start, len)?;
+        let mut stored = self.file.environment.buffer.standalone(len);
+        self.file.read_into(&opened.reader, start, &mut stored)?;
+        self.counters().add(Counter::TableBytesRead, len as u64);
+        Ok((start, stored.freeze()))
+    }
+
+    /// Verifies and decompresses a data block that was read ahead. Puts it into its slot if the buffer
+    /// manager has free memory.
+    pub(super) fn install_block(
+        &self,
+        number: usize,
+        stored: &[u8],
+        offset: u64,
+    ) -> Result<BlockRef> {
+        let opened = self.opened()?;
+        let TableEnvironment { buffer, counters, .. } = &*self.file.environment;
+        counters.add_cache_miss(BlockKind::Data, self.file.level());
+        let (path, what) = (self.path(), "data block");
+        let (bytes, packing) = stored::verify(stored, self.id(), offset, path, what)?;
+        let len = packing::unpacked_len(bytes, packing, path, offset, what)?;
+        if !buffer.has_room(len) {
+            return self.standalone_block(bytes, packing, offset);
+        }
+        let mut block = buffer.allocate(len);
+        packing::unpack(bytes, packing, &mut block, path, offset, what)?;
+        Ok(opened.slots.fill(data_slot(number), block.freeze(), Priority::Data))
+    }
+
+    /// Reads a data block from the file, bypassing the buffer manager. Returns it verified and
+    /// decompressed.
+    pub(super) fn raw_block(&self, number: usize) -> Result<BlockRef> {
+        let place = self.block_place(number)?;
+        let len = place.end.saturating_sub(place.start) as usize;
+        let stored = self.file.read(&self.opened()?.reader, place.start, len)?;
+        let (bytes, packing) =
+            stored::verify(&stored, self.id(), place.start, self.path(), "data block")?;
+        self.standalone_block(bytes, packing, place.start)
+    }
+
+    /// Copies a verified block to memory outside of the buffer pool, and decompresses it.
+    pub(super) fn standalone_block(
+        &self,
+        bytes: &[u8],
+        packing: Packing,
+        offset: u64,
+    ) -> Result<BlockRef> {
+        let (path, what) = (self.path(), "data block");
+        let len = packing::unpacked_len(bytes, packing, path, offset, what)?;
+        let mut block = self.file.environment.buffer.standalone(len);
+        packing::unpack(bytes, packing, &mut block, path, offset, what)?;
+        Ok(block.freeze())
+    }
+
+    /// Returns the location of a data block in the file, including its trailer.
+    pub(super) fn block_place(&self, number: usize) -> Result<Range<u64>> {
+        self.with_index(|_, index| index.block(number))
+    }
+
+    /// Returns the offset of a data block, for errors about its contents.
+    pub(crate) fn block_offset(&self, number: usize) -> Result<u64> {
+        Ok(self.block_place(number)?.start)
+    }
+
+    /// Calls `read` with the index.
+    #[inline]
+    pub(super) fn with_index<T>(
+        &self,
+        read: impl FnOnce(&OpenTable, &Index<'_>) -> T,
+    ) -> Result<T> {
+        let opened = self.opened()?;
+        self.with_index_of(opened, |index| read(opened, index))
+    }
+
+    /// Calls `read` with the index of an open table.
+    #[inline]
+    pub(super) fn with_index_of<T>(
+        &self,
+        opened: &OpenTable,
+        read: impl FnOnce(&Index<'_>) -> T,
+    ) -> Result<T> {
+        let (handle, kind) = (opened.footer.index, BlockKind::Index);
+        self.file.with_part(opened, INDEX_SLOT, handle, kind, |bytes| {
+            read(&Index::new(bytes, &opened.index))
+        })
+    }
+
+    pub(super) fn counters(&self) -> &Counters {
+        &self.file.environment.counters
+    }
+
+    /// Returns true if a block is in memory. This does not count as a use of the block.
+    pub(super) fn is_resident(&self, slot: usize) -> bool {
+        self.opened_already().is_some_and(|opened| opened.slots.is_resident(slot))
+    }
+}
+
+impl TableFile {
+    /// Calls `read` with the bytes of the index or the filter.
+    #[inline]
+    pub(super) fn with_part<T>(
+        &self,
+        opened: &OpenTable,
+        slot: usize,
+        handle: Handle,
+        kind: BlockKind,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T> {
+        {
+            let guard = pin();
+            if let Some(part) = opened.slots.get(slot, &guard) {
+                return Ok(read(&part));
+            }
+        }
+        let len = handle.len as usize + TRAILER_BYTES;
+        Ok(read(&self.load(opened, slot, handle.offset, len, kind)?))
+    }
+
+    /// Reads a data block that is not in memory.
+    #[cold]
+    fn load_data_block(&self, opened: &OpenTable, number: usize) -> Result<BlockRef> {
+        let (handle, kind) = (opened.footer.index, BlockKind::Index);
+        let place = self.with_part(opened, INDEX_SLOT, handle, kind, |bytes| {
+            Index::new(bytes, &opened.index).block(number)
+        })?;
+        let len = place.end.saturating_sub(place.start) as usize;
+        if len <= TRAILER_BYTES || number >= opened.index.len() {
+            return Err(self.corrupt(place.start, "data block", "it is too short"));
+        }
+        self.load(opened, data_slot(number), place.start, len, BlockKind::Data)
+    }
+
+    /// Reads a block from the file and puts it into its slot.
+    #[cold]
+    fn load(
+        &self,
+        opened: &OpenTable,
+        slot: usize,
+        offset: u64,
+        len: usize,
+        kind: BlockKind,
+    ) -> Result<BlockRef> {
+        let block = self.read_block(&opened.reader, offset, len, kind)?;
+        let priority = if kind == BlockKind::Data { Priority::Data } else { Priority::Meta };
+        Ok(opened.slots.fill(slot, block, priority))
+    }
+
+    /// Reads a block from the file, verified and decompressed.
+    fn read_block(
+        &self,
+        reader: &TableReader,
+        offset: u64,
+        len: usize,
+        kind: BlockKind,
+    ) -> Result<BlockRef> {
+        let environment = &*self.environment;
+        environment.counters.add_cache_miss(kind, self.level());
+        self.check_place(offset, len)?;
+        let mut stored = environment.buffer.allocate(len);
+        self.read_into(reader, offset, &mut stored)?;
+        environment.counters.add(Counter::TableBytesRead, len as u64);
+        let what = kind.name();
+        let (bytes, packing) = stored::verify(&stored, self.id, offset, &self.path, what)?;
+        if packing == Packing::Plain {
+            let len = bytes.len();
+            stored.truncate(len);
+            return Ok(stored.freeze());
+        }
+        if kind != BlockKind::Data {
+            return Err(self.corrupt(offset, what, "it must not be compressed"));
+        }
+        let len = packing::unpacked_len(bytes, packing, &self.path, offset, what)?;
+        let mut block = environment.buffer.allocate(len);
+        packing::unpack(bytes, packing, &mut block, &self.path, offset, what)?;
+        Ok(block.freeze())
+    }
+}

@@ -1,0 +1,235 @@
+//! Lookups in a table: the filter, the index, one data block.
+//!
+//! The `prefetch` methods request memory for a later lookup, so that the cache misses of several
+//! lookups overlap. They read nothing from storage that the lookup would not read.
+
+use super::block::{Block, Layout};
+use super::blocks::BLOCK_HEAD_LINES;
+use super::filter::{self, Filter};
+use super::index::{Index, Narrowed};
+use super::open_table::OpenTable;
+use super::reader::Table;
+use super::slots::{FILTER_SLOT, INDEX_SLOT, data_slot};
+use crate::base::codec::Decoded;
+use crate::base::error::Result;
+use crate::base::expiry::end_micros;
+use crate::base::stats::{BlockKind, Counter};
+use crate::base::types::{EntryKind, SeqNo};
+use crate::files::buffer::{BlockView, pin};
+use crate::files::value::Value;
+
+/// A version of a key found in a table.
+#[derive(Debug, Clone)]
+pub(crate) struct FoundVersion {
+    pub(crate) seq: SeqNo,
+    pub(crate) kind: EntryKind,
+    pub(crate) value: Value,
+}
+
+impl FoundVersion {
+    /// Returns when the value ends, in microseconds since the Unix epoch. A value whose time to live is
+    /// endless has the last time, and no end.
+    #[inline]
+    pub(crate) fn end_micros(&self) -> Option<u64> {
+        let end = (self.kind == EntryKind::Expiring).then(|| end_micros(&self.value));
+        end.filter(|end| *end < u64::MAX)
+    }
+}
+
+impl Table {
+    /// Returns true if the table may have a version of `key` at or below `seq`, by its range and its
+    /// filter.
+    #[inline]
+    pub(crate) fn may_have(&self, key: &[u8], hash: u64, seq: SeqNo) -> Result<bool> {
+        let info = self.info();
+        Ok(seq >= info.smallest_seq && *key >= *info.range.start && self.may_contain(hash)?)
+    }
+
+    /// Returns the number of the first data block that may have versions of `key`, if that block and
+    /// the index are in memory.
+    pub(crate) fn resident_block_of(&self, key: &[u8]) -> Result<Option<usize>> {
+        if self.opened_already().is_none() || !self.is_resident(INDEX_SLOT) {
+            return Ok(None);
+        }
+        let number = self.block_of(key)?;
+        Ok(self.is_block_resident(number).then_some(number))
+    }
+
+    /// Returns true if the filter passes the key with this hash. Without a filter every key passes.
+    #[inline]
+    pub(crate) fn may_contain(&self, hash: u64) -> Result<bool> {
+        let opened = self.opened()?;
+        if opened.footer.filter.is_none() {
+            return Ok(true);
+        }
+        self.counters().add(Counter::FilterProbes, 1);
+        let may = self.with_filter(opened, |filter| filter.may_contain(hash))?;
+        if !may {
+            self.counters().add(Counter::FilterNegatives, 1);
+        }
+        Ok(may)
+    }
+
+    #[inline]
+    fn with_filter<T>(&self, opened: &OpenTable, read: impl FnOnce(Filter<'_>) -> T) -> Result<T> {
+        let (handle, kind) = (opened.footer.filter, BlockKind::Filter);
+        self.file
+            .with_part(opened, FILTER_SLOT, handle, kind, |bytes| Filter::parse(bytes).map(read))?
+            .map_err(|error| self.file.corrupt(handle.offset, "filter", &error.to_string()))
+    }
+
+    /// Returns the newest version of `key` at or below `seq`. Does not consult the filter or range
+    /// tombstones.
+    #[inline]
+    pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Result<Option<FoundVersion>> {
+        self.get_from(None, key, seq)
+    }
+
+    /// Does the same as [`Table::get`], but starts at the result of an earlier [`Table::block_of`],
+    /// if there is one.
+    pub(crate) fn get_from(
+        &self,
+        block: Option<usize>,
+        key: &[u8],
+        seq: SeqNo,
+    ) -> Result<Option<FoundVersion>> {
+        let opened = self.opened()?;
+        if opened.index.len() == 0 {
+            return Ok(None);
+        }
+        self.record_read();
+        let mut number = match block {
+            Some(number) => number,
+            None => self.with_index_of(opened, |index| search(opened, index, key))?,
+        };
+        loop {
+            // Counts the use of the index that led to the block as well.
+            self.counters().add_get_block(self.file.level());
+            let found = self.with_block(opened, number, |block| find(block, key, seq))?;
+            let found = found.or_else(|error| {
+                let offset = self.block_offset(number)?;
+                Err(self.file.corrupt(offset, "data block", &error.to_string()))
+            })?;
+            // Versions of one key may continue in the next block.
+            if found.is_some() || !self.continues_in(number + 1, key)? {
+                return Ok(found);
+            }
+            number += 1;
+        }
+    }
+
+    /// Returns the number of the first data block that may have versions of `key`.
+    pub(crate) fn block_of(&self, key: &[u8]) -> Result<usize> {
+        self.with_index(|opened, index| search(opened, index, key))
+    }
+
+    /// Returns the share of the table's data that is between two keys, to a block at each end.
+    pub(crate) fn share_of(&self, (start, end): (&[u8], Option<&[u8]>)) -> Result<f64> {
+        let own = &self.info().range;
+        let after = |key: &[u8]| own.end.as_deref().is_some_and(|end| end <= key);
+        if after(start) || end.is_some_and(|end| end <= start || end <= &*own.start) {
+            return Ok(0.0);
+        }
+        let (starts, ends) = (start <= &*own.start, end.is_none_or(after));
+        if starts && ends {
+            return Ok(1.0);
+        }
+        self.with_index(|opened, index| {
+            let blocks = opened.index.len();
+            let offset = |block: usize| index.block(block).start as f64;
+            let all = blocks.checked_sub(1).map_or(0.0, |last| index.block(last).end as f64);
+            let from = if starts { 0.0 } else { offset(search(opened, index, start)) };
+            let to = end.filter(|_| !ends).map_or(all, |end| offset(search(opened, index, end)));
+            (to - from).max(0.0) / all.max(1.0)
+        })
+    }
+
+    /// Returns a key that is above all keys of the blocks before block `number` and not above the
+    /// first key of that block. If the block begins with versions of the previous block's last key,
+    /// returns that key.
+    pub(crate) fn separator(&self, number: usize) -> Result<Vec<u8>> {
+        self.with_index(|opened, index| {
+            if number < opened.index.len() { index.separator(number) } else { Vec::new() }
+        })
+    }
+
+    /// Returns true if block `number` exists and may begin with versions of `key`, which is the
+    /// last key of the previous block.
+    pub(crate) fn continues_in(&self, number: usize, key: &[u8]) -> Result<bool> {
+        let opened = self.opened()?;
+        if !opened.index.continues(number) {
+            return Ok(false);
+        }
+        self.with_index_of(opened, |index| index.continues_in(number, key))
+    }
+
+    /// Prefetches the part of the index that a search for `key` reads.
+    pub(super) fn prefetch_index(&self, key: &[u8]) -> Result<Narrowed> {
+        self.with_index(|opened, index| {
+            index.narrow(key, |first, count| opened.slots.prefetch(data_slot(first), count))
+        })
+    }
+
+    /// Does the same as [`Table::block_of`], and prefetches the start of that block if it is in
+    /// memory.
+    pub(crate) fn prefetch_block(&self, key: &[u8]) -> Result<usize> {
+        let number = self.block_of(key)?;
+        self.prefetch_start(number);
+        Ok(number)
+    }
+
+    /// Does the same as [`Table::prefetch_block`], after [`Table::prefetch_index`] for the same key.
+    pub(super) fn prefetch_narrowed(&self, key: &[u8], narrowed: Narrowed) -> Result<usize> {
+        self.with_index(|opened, index| {
+            let number = index.search_narrowed(key, narrowed);
+            opened.slots.prefetch_block(data_slot(number), BLOCK_HEAD_LINES);
+            number
+        })
+    }
+
+    /// Prefetches the start of data block `number`, if it is in memory.
+    #[inline]
+    pub(crate) fn prefetch_start(&self, number: usize) {
+        // An error is left to the read of the block.
+        if let Some(opened) = self.opened_already() {
+            opened.slots.prefetch_block(data_slot(number), BLOCK_HEAD_LINES);
+        }
+    }
+
+    /// Prefetches the line of the filter for the key of this hash, if the filter is in memory.
+    pub(crate) fn prefetch_filter(&self, hash: u64) {
+        let Some(opened) = self.opened_already() else { return };
+        let line = filter::line_within(opened.footer.filter.len as usize, hash);
+        opened.slots.prefetch_bytes(FILTER_SLOT, line);
+    }
+
+    /// Prefetches the first entry at or after `key` in block `number`, if the block is in memory.
+    pub(crate) fn prefetch_entry(&self, number: usize, key: &[u8]) -> Result<()> {
+        let opened = self.opened()?;
+        // The lookup that follows reports damage.
+        if let Some(block) = opened.slots.peek(data_slot(number), &pin())
+            && let Ok(layout) = Layout::parse(&block)
+        {
+            Block::new(&block, &layout).prefetch(key);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the first block that may have versions of `key`, and prefetches its slot.
+#[inline]
+pub(super) fn search(opened: &OpenTable, index: &Index<'_>, key: &[u8]) -> usize {
+    index.search_with(key, |first, count| opened.slots.prefetch(data_slot(first), count))
+}
+
+/// Returns the newest version of `key` in a block at or below `seq`.
+#[inline]
+pub(super) fn find(block: BlockView<'_>, key: &[u8], seq: SeqNo) -> Decoded<Option<FoundVersion>> {
+    let layout = Layout::parse(&block)?;
+    let entry = Block::new(&block, &layout).find(key, seq)?;
+    Ok(entry.map(|entry| {
+        let value = entry.value_start..entry.value_start + entry.value.len();
+        let value = Value::of_block(block, value);
+        FoundVersion { seq: entry.seq, kind: entry.kind, value }
+    }))
+}

@@ -1,0 +1,180 @@
+//! Cache warming: keeps blocks of new tables in memory while they are written.
+//!
+//! A compaction replaces tables and thereby invalidates cached blocks, so the first reads of the
+//! new tables would go to storage. The job has the new blocks in memory and can put them into the
+//! slots of the table, which are handed over when it is opened (compaction paper, take-aways V and VII). It does so only where the old blocks were cached: it
+//! inserts the index and filter if at least half of its input tables had theirs cached, and a data
+//! block if at least half of the input blocks read since the previous data block were cached. A flush
+//! has no inputs, and new data is read soon, so it always inserts its blocks.
+//!
+//! Less used blocks are evicted to make room.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::reader::{Table, TableEnvironment};
+use super::slots::{FILTER_SLOT, INDEX_SLOT, data_slot};
+use super::stored::TableFileId;
+use crate::base::stats::Counter;
+use crate::files::buffer::{Priority, Slots};
+
+/// The blocks of a job's tables that are inserted into the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CacheWarming {
+    /// No blocks.
+    None,
+    /// Indexes and filters.
+    Meta,
+    /// Indexes, filters and data blocks.
+    All,
+}
+
+/// Inserts blocks of the tables of one job into the cache.
+#[derive(Debug, Clone)]
+pub(crate) struct Warmer {
+    environment: Arc<TableEnvironment>,
+    index: bool,
+    filter: bool,
+    data: Data,
+}
+
+#[derive(Debug, Clone)]
+enum Data {
+    None,
+    All,
+    As(Arc<Heat>),
+}
+
+/// Counts how many of the data blocks that a compaction reads are cached.
+#[derive(Debug, Default)]
+pub(crate) struct Heat {
+    /// The number of blocks read since the last decision.
+    read: AtomicU32,
+    cached: AtomicU32,
+    /// The last decision, which also applies to further output blocks from the same input blocks.
+    was_hot: AtomicU32,
+}
+
+impl Heat {
+    /// Records that a data block of an input is read.
+    pub(super) fn note(&self, table: &Table, number: usize) {
+        let is_cached = table.is_resident(data_slot(number));
+        // Relaxed, as everywhere here: only one thread uses them.
+        self.read.fetch_add(1, Ordering::Relaxed);
+        self.cached.fetch_add(u32::from(is_cached), Ordering::Relaxed);
+    }
+
+    /// Returns true if at least half of the blocks read since the last decision were cached.
+    fn is_hot(&self) -> bool {
+        let (read, cached) =
+            (self.read.swap(0, Ordering::Relaxed), self.cached.swap(0, Ordering::Relaxed));
+        if read > 0 {
+            self.was_hot.store(u32::from(cached * 2 >= read), Ordering::Relaxed);
+        }
+        self.was_hot.load(Ordering::Relaxed) != 0
+    }
+}
+
+impl Warmer {
+    /// Returns a warmer for the tables of a flush.
+    pub(crate) fn of_flush(
+        environment: &Arc<TableEnvironment>,
+        warming: CacheWarming,
+    ) -> Option<Self> {
+        let data = if warming == CacheWarming::All { Data::All } else { Data::None };
+        let warmer = Self { environment: Arc::clone(environment), index: true, filter: true, data };
+        (warming != CacheWarming::None).then_some(warmer)
+    }
+
+    /// Returns a warmer for the tables of a compaction that reads `tables`.
+    pub(crate) fn of_compaction<'a>(
+        environment: &Arc<TableEnvironment>,
+        warming: CacheWarming,
+        tables: impl IntoIterator<Item = &'a Arc<Table>>,
+    ) -> Option<Self> {
+        if warming == CacheWarming::None {
+            return None;
+        }
+        let (mut count, mut indexes, mut filters) = (0, 0, 0);
+        for table in tables {
+            count += 1;
+            indexes += u64::from(table.is_resident(INDEX_SLOT));
+            filters += u64::from(table.is_resident(FILTER_SLOT) || table.has_no_filter());
+        }
+        let data = match warming {
+            CacheWarming::All => Data::As(Arc::default()),
+            _ => Data::None,
+        };
+        let (index, filter) = (indexes * 2 >= count, filters * 2 >= count);
+        Some(Self { environment: Arc::clone(environment), index, filter, data })
+    }
+
+    /// Returns the counter to which the job reports its reads of data blocks.
+    pub(crate) fn heat(&self) -> Option<&Arc<Heat>> {
+        match &self.data {
+            Data::As(heat) => Some(heat),
+            Data::None | Data::All => None,
+        }
+    }
+}
+
+/// The blocks of one table that are put into memory while the table is written.
+#[derive(Debug)]
+pub(super) struct WarmTable {
+    warmer: Warmer,
+    slots: Slots,
+}
+
+impl WarmTable {
+    pub(super) fn new(warmer: Warmer) -> Self {
+        let slots = Slots::new(&warmer.environment.buffer, data_slot(0));
+        Self { warmer, slots }
+    }
+
+    /// Puts a data block into memory if the job wants that. The block consists of `parts`, in the
+    /// form that readers use.
+    pub(super) fn put_data(&mut self, number: usize, parts: &[&[u8]]) {
+        let is_wanted = match &self.warmer.data {
+            Data::None => false,
+            Data::All => true,
+            Data::As(heat) => heat.is_hot(),
+        };
+        if is_wanted {
+            self.put(data_slot(number), parts, Priority::Data);
+        }
+    }
+
+    /// Puts the index or the filter into memory if the job wants that.
+    pub(super) fn put_part(&mut self, slot: usize, bytes: &[u8]) {
+        let is_wanted = if slot == INDEX_SLOT { self.warmer.index } else { self.warmer.filter };
+        if is_wanted {
+            self.put(slot, &[bytes], Priority::Meta);
+        }
+    }
+
+    fn put(&mut self, slot: usize, parts: &[&[u8]], priority: Priority) {
+        let TableEnvironment { buffer, counters, .. } = &*self.warmer.environment;
+        let len = parts.iter().map(|part| part.len()).sum();
+        counters.add(Counter::CacheWarmed, 1);
+        counters.add(Counter::CacheWarmedBytes, len as u64);
+        let mut block = buffer.allocate(len);
+        let mut rest = &mut block[..];
+        for part in parts {
+            let (start, end) = rest.split_at_mut(part.len());
+            start.copy_from_slice(part);
+            rest = end;
+        }
+        if slot >= self.slots.len() {
+            self.slots.grow((slot + 1).max(self.slots.len() * 2));
+        }
+        drop(self.slots.fill(slot, block.freeze(), priority));
+    }
+
+    /// Keeps the blocks until the table is opened, which has this number of data blocks.
+    pub(super) fn finish(mut self, id: TableFileId, blocks: usize) {
+        self.slots.grow(data_slot(blocks));
+        self.slots.truncate(data_slot(blocks));
+        self.warmer.environment.warm.put(id, self.slots);
+    }
+}

@@ -1,0 +1,171 @@
+//! A value file in use.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::base::error::{Error, Result};
+use crate::base::stats::Counter;
+use crate::files::buffer::{Priority, Slots, pin};
+use crate::files::table::{TableEnvironment, TableReader};
+use crate::files::value::Value;
+use crate::files::value_pointer::{ValueFileName, ValuePointer};
+
+/// Larger values are read again each time, because each would take the place of many blocks.
+const CACHED_BYTES_MAX: u32 = 128 << 10;
+
+/// Of the values that begin in the same part of a file, of this length, one at a time is in memory.
+/// The slots then take no more memory than those of a table with blocks of this length.
+const SLOT_BYTES: u64 = 4 << 10;
+
+/// The length of the tag before a value in memory.
+const TAG_BYTES: usize = 16;
+
+/// A value file of a version. The file is opened on first use, and removed when the last user drops
+/// an obsolete one.
+pub(crate) struct ValueFile {
+    name: ValueFileName,
+    path: PathBuf,
+    size_bytes: u64,
+    reader: TableReader,
+    /// The values in memory, created when the first one is read.
+    slots: OnceLock<Slots>,
+    environment: Arc<TableEnvironment>,
+    is_obsolete: AtomicBool,
+}
+
+impl ValueFile {
+    /// Creates a value file in the directory `dir`, with the length that the manifest states.
+    pub(crate) fn new(
+        name: ValueFileName,
+        size_bytes: u64,
+        dir: &Path,
+        environment: &Arc<TableEnvironment>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            name,
+            path: dir.join(name.file_name()),
+            size_bytes,
+            reader: TableReader::new(&environment.open_files),
+            slots: OnceLock::new(),
+            environment: Arc::clone(environment),
+            is_obsolete: AtomicBool::new(false),
+        })
+    }
+
+    /// Marks the file for removal when the last user drops it.
+    pub(crate) fn make_obsolete(&self) {
+        // The reference count of the `Arc` orders this store before the read in `drop`, because the
+        // caller holds a reference.
+        self.is_obsolete.store(true, Ordering::Release);
+    }
+
+    /// Opens the file, so that it can be read even if another process removes its name.
+    pub(crate) fn open(&self) -> Result<()> {
+        self.read_at(0, &mut [])
+    }
+
+    /// Returns a value, from the buffer manager or with one read of the file.
+    ///
+    /// # Errors
+    /// The value cannot be read, or is not the one to which the pointer refers.
+    pub(crate) fn read(&self, pointer: &ValuePointer) -> Result<Value> {
+        if pointer.len > CACHED_BYTES_MAX {
+            return self.read_once(pointer);
+        }
+        let count = self.size_bytes.div_ceil(SLOT_BYTES) as usize;
+        let slots = self.slots.get_or_init(|| Slots::new(&self.environment.buffer, count));
+        let slot = (pointer.offset / SLOT_BYTES) as usize;
+        let part = TAG_BYTES..TAG_BYTES + pointer.len as usize;
+        // A damaged pointer may have the right tag with another length.
+        if let Some(block) = slots.get(slot, &pin())
+            && block.len() == part.end
+            && block.get(..TAG_BYTES) == Some(&tag_of(pointer)[..])
+        {
+            return Ok(Value::of_block(block, part));
+        }
+        self.check_bounds(pointer)?;
+        let mut block = self.environment.buffer.allocate(part.end);
+        self.fill(pointer, block.get_mut(part.clone()).unwrap_or_default())?;
+        if let Some(tag) = block.get_mut(..TAG_BYTES) {
+            tag.copy_from_slice(&tag_of(pointer));
+        }
+        let block = block.freeze();
+        let value = Value::of_block(block.view(), part);
+        slots.fill(slot, block, Priority::Data);
+        Ok(value)
+    }
+
+    /// Reads a value as [`Self::read`] does, for a job that reads each value once.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub(crate) fn read_once(&self, pointer: &ValuePointer) -> Result<Value> {
+        self.check_bounds(pointer)?;
+        let len = pointer.len as usize;
+        let mut block = self.environment.buffer.standalone(len);
+        self.fill(pointer, &mut block)?;
+        Ok(Value::of_block(block.freeze().view(), 0..len))
+    }
+
+    /// Checks that a value is within the file. This bounds the memory for it, because the length may
+    /// come from a damaged table.
+    fn check_bounds(&self, pointer: &ValuePointer) -> Result<()> {
+        let ValuePointer { offset, len, .. } = *pointer;
+        if offset.checked_add(len.into()).is_none_or(|end| end > self.size_bytes) {
+            return Err(self.corrupt(offset, "a table refers to a value beyond its end"));
+        }
+        Ok(())
+    }
+
+    /// Reads the bytes of a value, and verifies them against its pointer.
+    fn fill(&self, pointer: &ValuePointer, value: &mut [u8]) -> Result<()> {
+        let ValuePointer { offset, len, checksum, .. } = *pointer;
+        self.read_at(offset, value)?;
+        self.environment.counters.add(Counter::ValueBytesRead, len.into());
+        if self.name.checksum(offset, value) != checksum {
+            return Err(self.corrupt(offset, "the checksum of a value does not match"));
+        }
+        Ok(())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let TableEnvironment { storage, access, .. } = &*self.environment;
+        let open = || storage.open(&self.path, *access);
+        let read = self.reader.with(open, |file| file.read_at(offset, buffer));
+        let read = read.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                Error::corruption(&self.path, None, "value file", "the file is missing")
+            }
+            _ => Error::io("open", &self.path, error),
+        })?;
+        read.map_err(|error| Error::io("read", &self.path, error))
+    }
+
+    fn corrupt(&self, offset: u64, detail: &str) -> Error {
+        Error::corruption(&self.path, Some(offset), "value", detail)
+    }
+}
+
+/// Returns the bytes before a value in memory, which say which value it is.
+fn tag_of(pointer: &ValuePointer) -> [u8; TAG_BYTES] {
+    let mut tag = [0; TAG_BYTES];
+    tag[..8].copy_from_slice(&pointer.offset.to_le_bytes());
+    tag[8..].copy_from_slice(&pointer.checksum.to_le_bytes());
+    tag
+}
+
+impl Drop for ValueFile {
+    fn drop(&mut self) {
+        if *self.is_obsolete.get_mut() {
+            (self.environment.discard)(&self.environment, &self.path);
+        }
+    }
+}
+
+impl fmt::Debug for ValueFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ValueFile({}, {} bytes)", self.name.file_name(), self.size_bytes)
+    }
+}
