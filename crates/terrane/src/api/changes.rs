@@ -65,7 +65,7 @@ impl Db {
     #[doc(alias("change feed", "subscribe", "watch", "updates_since", "replicate", "cdc", "wal"))]
     pub fn changes(&self, since: u64) -> Result<Changes> {
         let handle = &self.default_keyspace().handle;
-        let context = handle.engine.context();
+        let context = &handle.engine.context;
         context.health.check_open()?;
         if context.health.is_read_only() {
             return Err(Error::ReadOnly);
@@ -74,7 +74,7 @@ impl Db {
             let expected = "set for readers of changes, such as `1GiB` or `24h`";
             return Err(Error::invalid("keep_changes", "'none'", expected));
         }
-        let last = handle.engine.visible();
+        let last = handle.engine.pipeline.visible();
         if since > last {
             let expected = format!("at most that of the last write, {last}");
             return Err(Error::invalid("position", since.to_string(), expected));
@@ -124,7 +124,7 @@ impl Changes {
     /// changes of the feed. A follower stores the numbers of its keyspaces and compares them: a number
     /// that is missing was dropped, even if another keyspace has its name now.
     pub fn keyspaces(&self) -> Vec<ChangedKeyspace> {
-        let trees = self.handle.engine.trees();
+        let trees = self.handle.engine.catalog.trees();
         let all = trees.iter().map(|(id, tree)| (id.0, Some(Arc::clone(tree.name()))));
         all.map(|(id, name)| ChangedKeyspace { id, name }).collect()
     }
@@ -143,7 +143,7 @@ impl Changes {
 
     fn next_batch(&mut self) -> Result<Option<ChangeBatch>> {
         let engine = &self.handle.engine;
-        engine.context().health.check_open()?;
+        engine.context.health.check_open()?;
         let position = self.scan.position();
         match engine.next_change(&mut self.scan, self.following)? {
             Scanned::Batch(batch) => Ok(Some(self.named(batch))),
@@ -159,7 +159,7 @@ impl Changes {
     fn named(&self, batch: LoggedBatch) -> ChangeBatch {
         let ids: BTreeSet<KeyspaceId> =
             Ops::new(&batch.operations).flatten().map(|(id, _)| id).collect();
-        let trees = self.handle.engine.trees();
+        let trees = self.handle.engine.catalog.trees();
         let named = ids.into_iter().map(|id| {
             let name = trees.get(&id).map(|tree| Arc::clone(tree.name()));
             ChangedKeyspace { id: id.0, name }

@@ -132,7 +132,7 @@ impl Db {
     }
 
     fn new(handle: Handle) -> Result<Self> {
-        let tree = handle.engine.tree(DEFAULT_KEYSPACE);
+        let tree = handle.engine.catalog.tree(DEFAULT_KEYSPACE);
         let tree = tree.ok_or_else(|| Error::internal("the default keyspace is missing"))?;
         Ok(Self { default: Keyspace { handle: Arc::new(handle), tree } })
     }
@@ -251,7 +251,10 @@ impl Db {
         batch.check_of(engine)?;
         options.check_no_ttl("a batch")?;
         let operations = engine.prepared(&batch.operations)?;
-        engine.write(Write::Batch(&operations), options.durability_or(engine.durability()))
+        engine.writer.write(
+            Write::Batch(&operations),
+            options.durability_or(engine.context.settings.durability),
+        )
     }
 
     /// Returns the value of a key.

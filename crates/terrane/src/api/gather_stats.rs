@@ -14,12 +14,12 @@ use crate::engine::{Engine, Opened, pressure_of};
 impl Stats {
     /// Collects the metrics of a running database.
     pub(crate) fn of(engine: &Engine, opened: &Opened) -> Self {
-        let counters = &engine.context().counters;
+        let counters = &engine.context.counters;
         let totals = TableTotals::of(engine);
-        let files = engine.context().tables.open_files.counts();
+        let files = engine.context.tables.open_files.counts();
         let by_level = levels_stats(engine, totals.levels);
         Self {
-            durability: engine.durability(),
+            durability: engine.context.settings.durability,
             get_blocks: by_level.iter().map(|level| level.get_blocks).sum(),
             cache: cache_stats(engine, &by_level),
             membuffer: MembufferStats::counted(counters),
@@ -36,7 +36,7 @@ impl Stats {
             table_expiring: totals.expiring,
             oldest_tombstone_micros: totals
                 .oldest_tombstone
-                .map(|since| engine.context().clock.now_micros().saturating_sub(since)),
+                .map(|since| engine.context.clock.now_micros().saturating_sub(since)),
             tables: totals.tables,
             sorted_runs: totals.runs,
             levels: totals.levels as u64,
@@ -44,10 +44,10 @@ impl Stats {
             open_files: files.open,
             open_files_closed: files.closed,
             log_kept_bytes: engine.kept_log_bytes(),
-            snapshots: engine.snapshots().len(),
+            snapshots: engine.pipeline.snapshots().len(),
             replayed_writes: opened.replayed_batches,
             dropped_log_records: opened.dropped_records,
-            error: engine.context().health.problem().or_else(|| engine.damage()),
+            error: engine.context.health.problem().or_else(|| engine.catalog.damage()),
             ..Self::counted(counters)
         }
     }
@@ -73,7 +73,7 @@ struct TableTotals {
 impl TableTotals {
     fn of(engine: &Engine) -> Self {
         let mut totals = Self::default();
-        for tree in engine.trees().values() {
+        for tree in engine.catalog.trees().values() {
             let version = Arc::clone(&tree.state().version);
             let shape = version.shape();
             totals.runs += shape.run_count() as u64;
@@ -100,7 +100,7 @@ impl TableTotals {
 /// Returns the statistics of the levels that have tables now, and of deeper levels that were read
 /// or compacted before.
 fn levels_stats(engine: &Engine, levels: usize) -> Vec<LevelStats> {
-    let counters = &engine.context().counters;
+    let counters = &engine.context.counters;
     let of = |level| LevelStats {
         get_blocks: counters.get_blocks(level),
         data_misses: counters.cache_misses(BlockKind::Data, level),
@@ -120,7 +120,7 @@ fn cache_stats(engine: &Engine, by_level: &[LevelStats]) -> CacheStats {
         (sum(|level| level.data_misses), sum(|level| level.index_misses));
     let (filter_misses, get_blocks) =
         (sum(|level| level.filter_misses), sum(|level| level.get_blocks));
-    let counters = &engine.context().counters;
+    let counters = &engine.context.counters;
     // A hit is a use without a miss: counting uses is cheaper, because point lookups count them
     // anyway. Each use of a block counts as a use of the index that led to it.
     let counted = CacheStats::counted(counters);
@@ -137,7 +137,7 @@ fn cache_stats(engine: &Engine, by_level: &[LevelStats]) -> CacheStats {
 }
 
 fn current_stalls(engine: &Engine) -> Vec<CurrentStall> {
-    let trees = engine.trees();
+    let trees = engine.catalog.trees();
     let stalls = trees.values().filter_map(|tree| {
         let state = tree.state();
         Some(CurrentStall {
@@ -151,14 +151,14 @@ fn current_stalls(engine: &Engine) -> Vec<CurrentStall> {
 }
 
 fn memory_stats(engine: &Engine) -> MemoryStats {
-    let trees = engine.trees();
+    let trees = engine.catalog.trees();
     let memtables: usize = trees.values().map(|tree| tree.memtable_bytes()).sum();
-    let ledger = &engine.context().ledger;
-    let pool = engine.context().tables.buffer.bytes();
+    let ledger = &engine.context.ledger;
+    let pool = engine.context.tables.buffer.bytes();
     let tables = ledger.tables.load(Ordering::Relaxed);
     MemoryStats {
-        budget_bytes: engine.context().settings.memory_budget_bytes(),
-        memtable_bytes: (memtables + engine.context().pool.free_bytes()) as u64,
+        budget_bytes: engine.context.settings.memory_budget_bytes(),
+        memtable_bytes: (memtables + engine.context.pool.free_bytes()) as u64,
         cache_bytes: (pool.allocated - pool.pinned) as u64,
         pinned_bytes: (pool.pinned + pool.standalone) as u64,
         open_table_bytes: tables as u64,

@@ -103,7 +103,7 @@ impl Keyspace {
     /// # Errors
     /// The keyspace was dropped, its design discards memtables, or the database does not accept writes.
     pub fn begin_ingest(&self) -> Result<Ingest> {
-        let tables = self.handle.engine.begin_ingest(&self.tree)?;
+        let tables = self.handle.engine.jobs.begin_ingest(&self.tree)?;
         Ok(Ingest { tables, handle: Arc::clone(&self.handle) })
     }
 

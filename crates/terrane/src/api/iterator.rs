@@ -81,7 +81,7 @@ impl Iter {
         snapshot: Option<Arc<SnapshotPin>>,
         (start, end): HalfOpen<'_>,
     ) -> Self {
-        handle.engine.context().counters.add(Counter::Scans, 1);
+        handle.engine.context.counters.add(Counter::Scans, 1);
         let is_done = end.as_ref().is_some_and(|end| *end <= start);
         let values =
             if view.has_values_in_place() { IterValues::InPlace } else { IterValues::Load };
@@ -132,7 +132,7 @@ impl Iter {
             }
             None => self.view.put_cursor_from(&mut self.front, key, self.end.as_deref())?,
         }
-        sample.end(&self.handle.engine.context().counters.durations, Timed::Seek);
+        sample.end(&self.handle.engine.context.counters.durations, Timed::Seek);
         self.is_front_fresh = true;
         self.is_done = self.end.as_ref().is_some_and(|end| *end <= self.start);
         Ok(())
@@ -172,7 +172,7 @@ impl Iter {
     fn start(&mut self) -> Result<()> {
         let sample = Sample::begin();
         self.view.put_cursor_from(&mut self.front, &self.start, self.end.as_deref())?;
-        sample.end(&self.handle.engine.context().counters.durations, Timed::Seek);
+        sample.end(&self.handle.engine.context.counters.durations, Timed::Seek);
         Ok(())
     }
 
@@ -256,7 +256,7 @@ impl Iter {
             None => {
                 let sample = Sample::begin();
                 let back = self.view.cursor_before(self.end.as_deref(), &self.start)?;
-                sample.end(&self.handle.engine.context().counters.durations, Timed::Seek);
+                sample.end(&self.handle.engine.context.counters.durations, Timed::Seek);
                 self.back = Some(Box::new(back));
                 Ok(())
             }
@@ -306,7 +306,7 @@ impl std::iter::FusedIterator for Iter {}
 
 impl Drop for Iter {
     fn drop(&mut self) {
-        let context = self.handle.engine.context();
+        let context = &self.handle.engine.context;
         context.counters.add_some(Counter::ScanEntries, self.count);
         let cursors = self.front.iter().chain(self.back.as_deref());
         let dead = cursors.map(VisibleCursor::dead_keys).sum();

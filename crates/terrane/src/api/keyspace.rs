@@ -96,7 +96,7 @@ impl Keyspace {
     /// Rejects a keyspace of another database or of an earlier opening, because its number may
     /// belong to a different keyspace here.
     pub(crate) fn check_of(&self, handle: &Handle) -> Result<()> {
-        if self.handle.engine.context().number == handle.engine.context().number {
+        if self.handle.engine.context.number == handle.engine.context.number {
             return Ok(());
         }
         Err(self.foreign())
@@ -136,7 +136,7 @@ impl Keyspace {
         let Some(ttl) = options.ttl_of_put().or_else(|| self.ttl()) else {
             return self.write_one(Op::Put { key, value }, options);
         };
-        let stored = stored(end_after(&*self.handle.engine.context().clock, ttl), value);
+        let stored = stored(end_after(&*self.handle.engine.context.clock, ttl), value);
         self.write_one(Op::PutExpiring { key, stored: &stored }, options)
     }
 
@@ -174,7 +174,10 @@ impl Keyspace {
 
     pub(crate) fn write_one(&self, op: Op<'_>, options: WriteOptions) -> Result<()> {
         let engine = &self.handle.engine;
-        engine.write(Write::One(&self.tree, op), options.durability_or(engine.durability()))
+        engine.writer.write(
+            Write::One(&self.tree, op),
+            options.durability_or(engine.context.settings.durability),
+        )
     }
 
     /// Returns the value of a key.
@@ -182,7 +185,7 @@ impl Keyspace {
     /// # Errors
     /// A table could not be read, or the database was closed.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.handle.engine.get(&self.tree, key.as_ref(), None)
+        self.handle.engine.reader.get(&self.tree, key.as_ref(), None)
     }
 
     /// Returns the values of several keys, in the order of the keys, from one snapshot.
@@ -195,7 +198,7 @@ impl Keyspace {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Value>>> {
         let keys: Vec<K> = keys.into_iter().collect();
-        self.handle.engine.multi_get(&self.tree, &keys, None)
+        self.handle.engine.reader.multi_get(&self.tree, &keys, None)
     }
 
     /// Returns whether a key has a value. Reads no value that is stored apart from its key.
@@ -204,7 +207,7 @@ impl Keyspace {
     /// A table could not be read, or the database was closed.
     #[doc(alias("contains_key", "exists", "has"))]
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.handle.engine.contains(&self.tree, key.as_ref(), None)
+        self.handle.engine.reader.contains(&self.tree, key.as_ref(), None)
     }
 
     /// Returns an iterator over all keys and values, in order.
@@ -316,7 +319,7 @@ impl Keyspace {
     /// # Errors
     /// The design is invalid.
     pub fn forecast(&self, design: &Design) -> Result<Forecast> {
-        self.handle.engine.forecast(&self.tree, design)
+        self.handle.engine.jobs.forecast(&self.tree, design)
     }
 
     /// Returns the design before the last change, even if an earlier opening made the change; `None`

@@ -77,7 +77,7 @@ impl Maintenance {
     /// # Errors
     /// The error that a write would return.
     pub fn check_writable(&self) -> Result<()> {
-        self.db.engine().context().health.check_writable()
+        self.db.engine().context.health.check_writable()
     }
 
     /// Returns handles of all keyspaces, in the order of their creation. Unlike [`Db::keyspace`] this creates
@@ -97,17 +97,17 @@ impl Maintenance {
     pub fn keyspaces(&self) -> Vec<Keyspace> {
         let handle = &self.db.default_keyspace().handle;
         let keyspace = |tree: &_| Keyspace { handle: Arc::clone(handle), tree: Arc::clone(tree) };
-        self.db.engine().trees().values().map(keyspace).collect()
+        self.db.engine().catalog.trees().values().map(keyspace).collect()
     }
 
     /// Returns the running flushes and compactions, then those that are due and wait.
     pub fn jobs(&self) -> Vec<JobView> {
-        self.db.engine().jobs()
+        self.db.engine().jobs.views()
     }
 
     /// Returns those of the last thousand events whose number is greater than `number`, oldest first.
     pub fn events_after(&self, number: u64) -> Vec<LoggedEvent> {
-        self.db.engine().context().events.after(number)
+        self.db.engine().context.events.after(number)
     }
 
     /// Does the same as [`Keyspace::flush`].
@@ -123,7 +123,7 @@ impl Maintenance {
     /// # Errors
     /// See [`Db::flush`].
     pub fn flush_all(&self) -> Result<()> {
-        let trees: Vec<_> = self.db.engine().trees().values().cloned().collect();
+        let trees: Vec<_> = self.db.engine().catalog.trees().values().cloned().collect();
         self.db.engine().flush(&trees, Some(&self.cancel))
     }
 

@@ -47,7 +47,7 @@ impl Snapshot {
     /// # Errors
     /// A table could not be read, or the database was closed.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.handle.engine.get(&self.default, key.as_ref(), Some(self.held.as_of()))
+        self.handle.engine.reader.get(&self.default, key.as_ref(), Some(self.held.as_of()))
     }
 
     /// Returns the value of a key of a keyspace.
@@ -56,7 +56,7 @@ impl Snapshot {
     /// A table could not be read, the database was closed, or the keyspace belongs to another database.
     pub fn get_in(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         keyspace.check_of(&self.handle)?;
-        self.handle.engine.get(&keyspace.tree, key.as_ref(), Some(self.held.as_of()))
+        self.handle.engine.reader.get(&keyspace.tree, key.as_ref(), Some(self.held.as_of()))
     }
 
     /// Returns the values of several keys, in the order of the keys.
@@ -69,7 +69,7 @@ impl Snapshot {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Value>>> {
         let keys: Vec<K> = keys.into_iter().collect();
-        self.handle.engine.multi_get(&self.default, &keys, Some(self.held.as_of()))
+        self.handle.engine.reader.multi_get(&self.default, &keys, Some(self.held.as_of()))
     }
 
     /// Returns the values of several keys of a keyspace, in the order of the keys.
@@ -83,7 +83,7 @@ impl Snapshot {
     ) -> Result<Vec<Option<Value>>> {
         keyspace.check_of(&self.handle)?;
         let keys: Vec<K> = keys.into_iter().collect();
-        self.handle.engine.multi_get(&keyspace.tree, &keys, Some(self.held.as_of()))
+        self.handle.engine.reader.multi_get(&keyspace.tree, &keys, Some(self.held.as_of()))
     }
 
     /// Returns whether a key has a value. Reads no value that is stored apart from its key.
@@ -92,7 +92,7 @@ impl Snapshot {
     /// A table could not be read, or the database was closed.
     #[doc(alias("contains_key", "exists", "has"))]
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.handle.engine.contains(&self.default, key.as_ref(), Some(self.held.as_of()))
+        self.handle.engine.reader.contains(&self.default, key.as_ref(), Some(self.held.as_of()))
     }
 
     /// Returns whether a key of a keyspace has a value, as [`Self::contains`] does.
@@ -101,7 +101,7 @@ impl Snapshot {
     /// A table could not be read, the database was closed, or the keyspace belongs to another database.
     pub fn contains_in(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
         keyspace.check_of(&self.handle)?;
-        self.handle.engine.contains(&keyspace.tree, key.as_ref(), Some(self.held.as_of()))
+        self.handle.engine.reader.contains(&keyspace.tree, key.as_ref(), Some(self.held.as_of()))
     }
 
     /// Returns an iterator over all keys and values, in order.
@@ -160,7 +160,7 @@ impl Snapshot {
     }
 
     fn iter_bounds(&self, tree: &Arc<Tree>, bounds: HalfOpen<'_>) -> Result<Iter> {
-        let view = self.handle.engine.view(tree, Some(self.held.as_of()))?;
+        let view = self.handle.engine.reader.view(tree, Some(self.held.as_of()))?;
         Ok(Iter::new(Arc::clone(&self.handle), view, Some(Arc::clone(&self.held)), bounds))
     }
 

@@ -97,14 +97,14 @@ struct OpenTransaction(Arc<Engine>);
 
 impl OpenTransaction {
     fn new(engine: &Arc<Engine>) -> Self {
-        engine.begin_transaction();
+        engine.pipeline.begin_transaction();
         Self(Arc::clone(engine))
     }
 }
 
 impl Drop for OpenTransaction {
     fn drop(&mut self) {
-        self.0.end_transaction();
+        self.0.pipeline.end_transaction();
     }
 }
 
@@ -293,15 +293,16 @@ impl Transaction {
         }
         let sample = Sample::begin();
         let engine = &self.handle.engine;
-        let durability = self.options.durability.unwrap_or_else(|| engine.durability());
-        let batch = self.writes.to_batch(&*engine.context().clock);
+        let durability =
+            self.options.durability.unwrap_or_else(|| engine.context.settings.durability);
+        let batch = self.writes.to_batch(&*engine.context.clock);
         let batch = engine.prepared(&batch)?;
         if self.pass.is_none() {
             self.handle.gate.wait();
         }
-        match engine.commit(&batch, durability, &self)? {
+        match engine.writer.commit(&batch, durability, &self)? {
             Commit::Done => {
-                sample.end(&engine.context().counters.durations, Timed::Commit);
+                sample.end(&engine.context.counters.durations, Timed::Commit);
                 Ok(())
             }
             Commit::Conflict => Err(Error::Conflict { attempts: 1 }),

@@ -180,7 +180,7 @@ impl WriteBatch {
 
     /// Invalidates the batch if its keyspaces belong to two databases.
     fn of(&mut self, keyspace: &Keyspace) -> &mut Self {
-        let number = keyspace.handle.engine.context().number;
+        let number = keyspace.handle.engine.context.number;
         if *self.engine.get_or_insert(number) != number {
             self.operations.refuse(keyspace.foreign());
         }
@@ -189,7 +189,7 @@ impl WriteBatch {
 
     /// Rejects a batch with keyspaces of another database or of an earlier opening.
     pub(crate) fn check_of(&self, engine: &Engine) -> Result<()> {
-        if self.engine.is_none_or(|number| number == engine.context().number) {
+        if self.engine.is_none_or(|number| number == engine.context.number) {
             return Ok(());
         }
         let found = "with keyspaces of another database, or of another opening of this one";

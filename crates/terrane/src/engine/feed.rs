@@ -9,26 +9,21 @@ use crate::base::types::SeqNo;
 use crate::files::wal::{ChangeScan, Scanned};
 
 impl Engine {
-    /// Makes the whole log durable.
-    pub(crate) fn sync_log(&self) -> Result<()> {
-        self.parts.pipeline.sync_log()
-    }
-
     /// Returns the next change of a scan of the log.
     pub(crate) fn next_change(
         &self,
         scan: &mut ChangeScan,
         following: Following,
     ) -> Result<Scanned> {
-        let log = ChangeLog { pipeline: &self.parts.pipeline, following };
-        let storage = &*self.context().storage;
+        let log = ChangeLog { pipeline: &self.pipeline, following };
+        let storage = &*self.context.storage;
         let scanned = scan.next(storage, &log)?;
         if !matches!(scanned, Scanned::End) || scan.position() >= scan.seen() {
             return Ok(scanned);
         }
         // The last writes are not in the log. The manifest states which of them are durable: an edit that
         // states a number follows a sync of all batches up to it. Loaded before the log is scanned again.
-        let Ok(state) = self.parts.catalog.manifest_state() else { return Ok(Scanned::End) };
+        let Ok(state) = self.catalog.manifest_state() else { return Ok(Scanned::End) };
         let scanned = scan.next(storage, &log)?;
         if !matches!(scanned, Scanned::End) {
             return Ok(scanned);
@@ -42,18 +37,13 @@ impl Engine {
     /// # Errors
     /// The database was closed.
     pub(crate) fn wait_visible_for(&self, seq: SeqNo, timeout: Duration) -> Result<bool> {
-        let is_visible = ChangeLog::of(&self.parts.pipeline).wait_visible_for(seq, timeout);
-        self.context().health.check_open()?;
+        let is_visible = ChangeLog::of(&self.pipeline).wait_visible_for(seq, timeout);
+        self.context.health.check_open()?;
         Ok(is_visible)
-    }
-
-    /// Returns the newest sequence number that readers may see.
-    pub(crate) fn visible(&self) -> SeqNo {
-        self.parts.pipeline.visible()
     }
 
     /// Returns the bytes of log files that are kept only for readers of changes.
     pub(crate) fn kept_log_bytes(&self) -> u64 {
-        ChangeLog::of(&self.parts.pipeline).kept_bytes()
+        ChangeLog::of(&self.pipeline).kept_bytes()
     }
 }

@@ -5,7 +5,7 @@
 //! | `copy_file` | copies of files that are not read through the engine |
 //! | `foreign_files` | refuses to create a database among other files |
 //! | `log_home` | the directory of the log: finds, creates and moves it |
-//! | `parts` | the parts of a database, assembled |
+//! | `assembly` | an open database: its parts, assembled |
 //! | `recover` | replays the log |
 //! | `open` | from a directory to a running database |
 //! | `open_read_only` | from a directory that a writer may be changing to a database for reading |
@@ -13,6 +13,7 @@
 //! | `destroy` | removes the files of a database |
 //! | `checkpoint` | a second database with the same contents |
 
+mod assembly;
 mod checkpoint;
 mod close;
 mod copy_file;
@@ -21,10 +22,9 @@ mod foreign_files;
 mod log_home;
 mod open;
 mod open_read_only;
-mod parts;
 mod recover;
 
+pub(crate) use assembly::{Engine, Opened};
 pub(crate) use destroy::destroy;
-pub(crate) use open::open;
-pub(crate) use open_read_only::open_read_only;
-pub(crate) use parts::{Opened, Parts};
+pub(super) use open::open;
+pub(super) use open_read_only::open_read_only;

@@ -106,7 +106,7 @@ impl RestartScans {
         tree: &Tree,
         bounds: &HalfOpen<'_>,
     ) -> Result<ScanView> {
-        let view = engine.view(tree, None)?;
+        let view = engine.reader.view(tree, None)?;
         if !view.needs_snapshot() {
             return Ok((view, None));
         }
@@ -115,7 +115,7 @@ impl RestartScans {
             return self.scan(engine, tree, &flodb, (start, end));
         }
         let held = SnapshotPin::new(engine);
-        let view = engine.view(tree, Some(held.as_of()))?;
+        let view = engine.reader.view(tree, Some(held.as_of()))?;
         Ok((view, Some(held)))
     }
 
@@ -130,7 +130,7 @@ impl RestartScans {
     ) -> Result<ScanView> {
         let bytes_max = tree.design().buffer_bytes;
         let collect = |held: &Arc<SnapshotPin>, newer| -> Result<Option<ScanView>> {
-            let view = engine.view(tree, Some(held.as_of()))?;
+            let view = engine.reader.view(tree, Some(held.as_of()))?;
             Ok(match view.collect(range, newer, bytes_max)? {
                 Collected::Results(results) => Some((*results, None)),
                 Collected::TooLarge => Some((view, Some(Arc::clone(held)))),
@@ -140,7 +140,7 @@ impl RestartScans {
         let mut newer_than = None;
         for restarts in 0..=flodb.restarts_max {
             if restarts > 0 {
-                engine.context().counters.add(Counter::ScanRestarts, 1);
+                engine.context.counters.add(Counter::ScanRestarts, 1);
             }
             let moment = self.moment(engine, tree, flodb, newer_than);
             let held = moment.held.get_or_init(|| self.establish(engine, tree, flodb, &moment));
@@ -149,14 +149,14 @@ impl RestartScans {
             }
             newer_than = Some(held.seq());
         }
-        engine.context().counters.add(Counter::ScanFallbacks, 1);
+        engine.context.counters.add(Counter::ScanFallbacks, 1);
         while_lower_level_waits(tree, || {
             let held = SnapshotPin::new(engine);
             drain(engine, tree, held.seq())?;
             // A cursor of another scan may drain newer versions meanwhile. The moment is held, so
             // they do not matter.
             let found = collect(&held, NewerVersions::Skip)?;
-            let view = engine.view(tree, Some(held.as_of()))?;
+            let view = engine.reader.view(tree, Some(held.as_of()))?;
             Ok(found.unwrap_or((view, Some(held))))
         })
     }
@@ -176,13 +176,13 @@ impl RestartScans {
         let mut chains = self.lock();
         let chain = chains.entry(tree.id).or_default();
         if let Some(moment) = chain.join(flodb, newer_than) {
-            engine.context().counters.add(Counter::ScanPiggybacks, 1);
+            engine.context.counters.add(Counter::ScanPiggybacks, 1);
             return moment;
         }
         if flodb.moment == ScanMoment::Reused && chain.may_share(flodb) && chain.kept > newer_than {
             let kept = chain.kept.and_then(|seq| SnapshotPin::again(engine, seq));
             if let Some(held) = kept {
-                engine.context().counters.add(Counter::ScanReuses, 1);
+                engine.context.counters.add(Counter::ScanReuses, 1);
                 chain.shared += 1;
                 chain.is_begun = true;
                 return chain.begin(Moment { held: OnceLock::from(held) });
@@ -200,7 +200,7 @@ impl RestartScans {
         flodb: &FloDb,
         moment: &Arc<Moment>,
     ) -> Arc<SnapshotPin> {
-        engine.context().counters.add(Counter::ScanMasters, 1);
+        engine.context.counters.add(Counter::ScanMasters, 1);
         let held = while_lower_level_waits(tree, || {
             self.change(tree, moment, |chain| chain.is_begun = true);
             let held = SnapshotPin::new(engine);
@@ -209,7 +209,9 @@ impl RestartScans {
             let _is_open = drain(engine, tree, held.seq()).is_ok();
             held
         });
-        if flodb.moment == ScanMoment::Reused && engine.keep_snapshot(tree, held.seq()) {
+        if flodb.moment == ScanMoment::Reused
+            && engine.pipeline.keep_snapshot(tree, Some(held.seq()))
+        {
             self.change(tree, moment, |chain| chain.kept = Some(held.seq()));
         }
         held
@@ -232,7 +234,7 @@ impl RestartScans {
 /// # Errors
 /// The database was closed.
 fn drain(engine: &Engine, tree: &Tree, seq: SeqNo) -> Result<()> {
-    engine.view(tree, None)?.drain_up_to(seq);
+    engine.reader.view(tree, None)?.drain_up_to(seq);
     Ok(())
 }
 

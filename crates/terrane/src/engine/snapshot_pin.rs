@@ -17,17 +17,18 @@ pub(crate) struct SnapshotPin {
 
 impl SnapshotPin {
     pub(crate) fn new(engine: &Arc<Engine>) -> Arc<Self> {
-        let seq = engine.hold_snapshot();
+        let seq = engine.pipeline.hold_snapshot();
         Self::of_held(engine, seq)
     }
 
     /// Pins a sequence number that is pinned or kept already; `None` if it is not.
     pub(crate) fn again(engine: &Arc<Engine>, seq: SeqNo) -> Option<Arc<Self>> {
-        engine.hold_again(seq).then(|| Self::of_held(engine, seq))
+        engine.pipeline.hold_again(seq).then(|| Self::of_held(engine, seq))
     }
 
     fn of_held(engine: &Arc<Engine>, seq: SeqNo) -> Arc<Self> {
-        let (micros, kept) = (engine.times().hold(), engine.states_to_keep());
+        let (micros, kept) =
+            (engine.pipeline.times().hold(), engine.catalog.filtering.states_to_keep());
         Arc::new(Self { engine: Arc::clone(engine), seq, micros, kept })
     }
 
@@ -43,7 +44,7 @@ impl SnapshotPin {
 impl Drop for SnapshotPin {
     fn drop(&mut self) {
         // The time first, because the release of the number wakes the threads that wait for both.
-        self.engine.times().release(self.micros);
-        self.engine.release_snapshot(self.seq);
+        self.engine.pipeline.times().release(self.micros);
+        self.engine.pipeline.release_snapshot(self.seq);
     }
 }

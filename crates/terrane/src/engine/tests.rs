@@ -40,10 +40,10 @@ fn a_keyspace_dropped_before_its_compaction_begins_stops_nothing_else() {
         let shape = state.version.shape();
         let input = PickContext::new(shape, &design);
         let compaction = pick(&input).unwrap();
-        engine.parts.jobs.compactor.begin(&mut jobs, compaction)
+        engine.jobs.compactor.begin(&mut jobs, compaction)
     };
     db.drop_keyspace("dropped").unwrap();
-    let outcome = engine.parts.jobs.compactor.run_in_caller(tree, (id, compaction), None);
+    let outcome = engine.jobs.compactor.run_in_caller(tree, (id, compaction), None);
     assert!(matches!(outcome, Err(Error::Closed)), "{outcome:?}");
     assert!(tree.jobs().compactions.is_empty());
 }
@@ -67,10 +67,10 @@ fn a_flush_that_merges_waits_for_no_compaction() {
         let mut jobs = tree.jobs();
         let design: Design = "leveling T=2 L0=1".parse().unwrap();
         let compaction = pick(&PickContext::new(state.version.shape(), &design)).unwrap();
-        engine.parts.jobs.compactor.begin(&mut jobs, compaction)
+        engine.jobs.compactor.begin(&mut jobs, compaction)
     };
     assert_eq!((flush("3"), flush("4")), (2, 2), "a new run, and a flush that merges with it");
-    engine.parts.jobs.compactor.run_in_caller(tree, (id, compaction), None).unwrap();
+    engine.jobs.compactor.run_in_caller(tree, (id, compaction), None).unwrap();
     assert_eq!(flush("5"), 1);
     assert_eq!(keyspace.get("key").unwrap().unwrap(), "5");
     let stats = db.stats();
@@ -114,15 +114,15 @@ fn put_behind(db: &Db, meanwhile: impl FnOnce(&Engine, PendingWrite<'_>)) -> Res
     let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
     let engine = &keyspace.handle.engine;
     let first = {
-        let mut writer = engine.parts.pipeline.lock();
-        engine.parts.pipeline.enter(&mut writer, 1, None)
+        let mut writer = engine.pipeline.lock();
+        engine.pipeline.enter(&mut writer, 1, None)
     };
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| db.put("key", "value"));
         // The lock is taken beside the writers, because no window with a write behind the first one
         // can be closed.
-        let next_seq = || engine.parts.pipeline.lock_beside_writers().next_seq;
-        while next_seq() == engine.parts.pipeline.visible() + 2 {
+        let next_seq = || engine.pipeline.lock_beside_writers().next_seq;
+        while next_seq() == engine.pipeline.visible() + 2 {
             std::thread::yield_now();
         }
         meanwhile(engine, first);
@@ -163,7 +163,7 @@ fn the_first_time_that_is_recorded_for_a_memtable_is_kept() {
 fn only_a_window_that_is_full_is_closed() {
     let db = open();
     let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
-    let pipeline = &keyspace.handle.engine.parts.pipeline;
+    let pipeline = &keyspace.handle.engine.pipeline;
     db.put("key", "value").unwrap();
     let full = Arc::clone(pipeline.window().as_ref().unwrap());
     drop(pipeline.lock());
@@ -185,7 +185,7 @@ fn windows_without_a_place_in_the_log_are_opened_for_unlogged_writes_only() {
         let options = Options::new().storage(Arc::new(storage));
         let db = options.background(Background::Inline).open("db").unwrap();
         let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
-        let pipeline = &keyspace.handle.engine.parts.pipeline;
+        let pipeline = &keyspace.handle.engine.pipeline;
         for durability in [Durability::Process, Durability::None, Durability::Process] {
             db.put_with("key", "value", WriteOptions::new().durability(durability)).unwrap();
             let is_unlogged = durability == Durability::None;
@@ -213,7 +213,7 @@ fn a_listener_uses_the_database_after_a_write_panicked() {
     run_guarded(move || {
         db.put("key", "value").unwrap();
         let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
-        let pipeline = &keyspace.handle.engine.parts.pipeline;
+        let pipeline = &keyspace.handle.engine.pipeline;
         db.put("key", "value").unwrap();
         let window = pipeline.window();
         let (pending, _) = pipeline.reserve(window.as_ref().unwrap(), 1, None).unwrap();
@@ -229,7 +229,7 @@ fn a_write_that_a_failed_sync_may_have_lost_is_not_acknowledged() {
     let db = open();
     let poisoned = || Error::Poisoned(Box::new(Error::Closed));
     let outcome = put_behind(&db, |engine, first| {
-        engine.context().health.fail(poisoned());
+        engine.context.health.fail(poisoned());
         first.finish().unwrap();
     });
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Poisoned);
@@ -242,7 +242,7 @@ fn a_write_that_a_failed_sync_may_have_lost_is_not_acknowledged() {
 fn flushes_do_not_fail_by_the_failures_of_others_or_past_ones() {
     let db = open();
     let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
-    let health = &keyspace.handle.engine.context().health;
+    let health = &keyspace.handle.engine.context.health;
     let full = std::io::ErrorKind::StorageFull;
     for kind in [JobKind::Compaction, JobKind::Flush] {
         health.set_failure(kind, Error::io("append to", "db/7.sst".as_ref(), full.into()));
@@ -261,10 +261,10 @@ fn no_thread_begins_once_the_database_is_closed() {
     let engine = Arc::clone(&keyspace.handle.engine);
     db.close().unwrap();
     keyspace.tree.set_design("balanced; memtable=flodb(drain-threads=2)".parse().unwrap());
-    let started = engine.start_drain_threads();
+    let started = engine.jobs.start_drain_threads();
     assert!(matches!(started, Err(Error::Closed)), "{started:?}");
     drop(keyspace);
-    assert_eq!((Arc::strong_count(&engine), Arc::strong_count(&engine.parts.jobs)), (1, 2));
+    assert_eq!((Arc::strong_count(&engine), Arc::strong_count(&engine.jobs)), (1, 2));
 }
 
 /// Every flush recorded the log position of each idle keyspace again: half a megabyte for ten thousand
@@ -281,7 +281,7 @@ fn a_flush_among_many_idle_keyspaces_records_little_and_they_keep_no_log() {
     }
     db.flush().unwrap();
     let engine = &last.handle.engine;
-    let kept = || engine.parts.catalog.lock_manifest().as_ref().unwrap().bytes_written();
+    let kept = || engine.catalog.lock_manifest().as_ref().unwrap().bytes_written();
     let before = kept();
     db.put("a", "1").unwrap();
     db.flush().unwrap();
@@ -290,7 +290,7 @@ fn a_flush_among_many_idle_keyspaces_records_little_and_they_keep_no_log() {
         db.put(number.to_be_bytes(), [7; 10_000]).unwrap();
         db.flush().unwrap();
     }
-    let files = engine.parts.pipeline.lock().log.as_ref().unwrap().files();
+    let files = engine.pipeline.lock().log.as_ref().unwrap().files();
     assert!(files.len() <= 7, "{files:?}");
     db.put("b", "2").unwrap();
     drop(last);
@@ -323,8 +323,8 @@ fn writes_after_the_last_sequence_number_are_refused() {
     let db = open();
     db.put("key", "1").unwrap();
     let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
-    let set_next = |seq| keyspace.handle.engine.parts.pipeline.lock().next_seq = seq;
-    let next = keyspace.handle.engine.parts.pipeline.lock().next_seq;
+    let set_next = |seq| keyspace.handle.engine.pipeline.lock().next_seq = seq;
+    let next = keyspace.handle.engine.pipeline.lock().next_seq;
     set_next(MAX_SEQ);
     let mut batch = crate::WriteBatch::new();
     batch.put("key", "2").put("other", "2");

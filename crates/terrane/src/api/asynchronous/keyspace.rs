@@ -36,7 +36,7 @@ impl AsyncKeyspace {
     /// # Errors
     /// A table could not be read, or the database was closed.
     pub async fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        let reader = self.keyspace.handle.engine.reader();
+        let reader = &self.keyspace.handle.engine.reader;
         if let Some(known) = reader.get_resident(&self.keyspace.tree, key.as_ref())? {
             return Ok(known);
         }
@@ -61,7 +61,7 @@ impl AsyncKeyspace {
     /// # Errors
     /// A table could not be read, or the database was closed.
     pub async fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        let reader = self.keyspace.handle.engine.reader();
+        let reader = &self.keyspace.handle.engine.reader;
         if let Some(known) = reader.get_resident(&self.keyspace.tree, key.as_ref())? {
             return Ok(known.is_some());
         }

@@ -53,7 +53,7 @@ impl Db {
     /// Returns the names of all keyspaces.
     #[doc(alias("list_cf", "tree_names"))]
     pub fn keyspaces(&self) -> Vec<String> {
-        self.engine().trees().values().map(|tree| tree.name().to_string()).collect()
+        self.engine().catalog.trees().values().map(|tree| tree.name().to_string()).collect()
     }
 
     /// Removes a keyspace and its contents; returns false if it does not exist. Open iterators over
@@ -63,7 +63,7 @@ impl Db {
     /// The name is that of the default keyspace, or the database does not accept writes.
     #[doc(alias("drop_cf", "drop_tree", "delete_keyspace"))]
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
-        self.engine().drop_keyspace(name)
+        self.engine().catalog.drop_keyspace(name)
     }
 
     /// Renames a keyspace; returns false if no keyspace is called `name`. Its contents, its design and
@@ -88,22 +88,22 @@ impl Db {
     /// `name` is that of the default keyspace, another keyspace is called `new_name`, `new_name` is
     /// empty or longer than 255 bytes, or the database does not accept writes.
     pub fn rename_keyspace(&self, name: &str, new_name: &str) -> Result<bool> {
-        self.engine().rename_keyspace(name, new_name)
+        self.engine().catalog.rename_keyspace(name, new_name)
     }
 
     /// Returns operation counts by kind since the database was opened, over all keyspaces.
     pub fn operations(&self) -> OperationCounts {
-        self.engine().operations()
+        self.engine().catalog.operations()
     }
 
     /// Returns operation counts across openings, decayed with a half-life of one day of open time.
     /// Every flush and [`Db::close`] store these counts.
     pub fn remembered_operations(&self) -> OperationCounts {
-        self.engine().operation_history()
+        self.engine().catalog.operation_history()
     }
 
     fn all_trees(&self) -> Vec<Arc<Tree>> {
-        self.engine().trees().values().cloned().collect()
+        self.engine().catalog.trees().values().cloned().collect()
     }
 
     /// Flushes the memtables of all keyspaces, and returns when that is done.
@@ -121,8 +121,8 @@ impl Db {
     /// The sync failed; see [`Poisoned`](crate::ErrorKind::Poisoned).
     #[doc(alias("fsync", "flush_wal", "persist"))]
     pub fn sync(&self) -> Result<()> {
-        self.engine().context().health.check_writable()?;
-        self.engine().sync_log()
+        self.engine().context.health.check_writable()?;
+        self.engine().pipeline.sync_log()
     }
 
     /// Compacts a range of the default keyspace. See [`Keyspace::compact_range`].
@@ -179,7 +179,7 @@ impl Db {
     /// every event, see [`Options::on_event`](crate::Options::on_event); for compactions of earlier
     /// openings, see [`inspect::jobs`](crate::inspect::jobs).
     pub fn events(&self) -> Vec<LoggedEvent> {
-        self.engine().context().events.last()
+        self.engine().context.events.last()
     }
 
     /// Returns the current tree of the default keyspace.
@@ -189,7 +189,7 @@ impl Db {
 
     /// Returns the durability of writes that do not choose a durability themselves.
     pub fn durability(&self) -> Durability {
-        self.engine().durability()
+        self.engine().context.settings.durability
     }
 
     /// Returns the design of the default keyspace.
@@ -241,23 +241,23 @@ impl Db {
     /// # Errors
     /// The budget is below 64 KiB per second.
     pub fn set_io_budget(&self, budget: IoBudget) -> Result<()> {
-        self.engine().set_io_budget(budget)
+        self.engine().jobs.set_io_budget(budget)
     }
 
     /// Returns the I/O budget of flushes, compactions and ingests.
     pub fn io_budget(&self) -> IoBudget {
-        self.engine().io_budget()
+        self.engine().jobs.io_budget()
     }
 
     /// Returns the directory of the database.
     pub fn path(&self) -> &Path {
-        &self.engine().context().dir
+        &self.engine().context.dir
     }
 
     /// Returns the directory of the log, which is that of the database unless
     /// [`Options::log_dir`](crate::Options::log_dir) gave it one of its own.
     pub fn log_path(&self) -> &Path {
-        &self.engine().context().log_dir
+        &self.engine().context.log_dir
     }
 
     /// With [`Background::Inline`](crate::Background::Inline), runs one pending flush or compaction;
@@ -266,7 +266,7 @@ impl Db {
     /// # Errors
     /// The job failed.
     pub fn run_background_job(&self) -> Result<bool> {
-        self.engine().context().health.check_writable()?;
+        self.engine().context.health.check_writable()?;
         self.engine().run_one_job()
     }
 }

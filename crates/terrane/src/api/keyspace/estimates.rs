@@ -33,7 +33,7 @@ impl Keyspace {
     /// ```
     #[inline]
     pub fn is_stalled(&self) -> bool {
-        self.handle.engine.would_stall(&self.tree)
+        self.handle.engine.writer.would_stall(&self.tree)
     }
 
     /// Estimates the number of keys in a range.
@@ -63,7 +63,7 @@ impl Keyspace {
     #[doc(alias("len", "count", "estimate_num_keys"))]
     pub fn approximate_len(&self, range: impl KeyBounds) -> Result<u64> {
         let (start, end) = bounds_of(&range);
-        Ok(self.handle.engine.reader().estimate(&self.tree, &start, end.as_deref())?.keys)
+        Ok(self.handle.engine.reader.estimate(&self.tree, &start, end.as_deref())?.keys)
     }
 
     /// Estimates the bytes that a range takes in memtables, tables and value files, with versions that
@@ -75,7 +75,7 @@ impl Keyspace {
     #[doc(alias = "get_approximate_sizes")]
     pub fn approximate_size(&self, range: impl KeyBounds) -> Result<u64> {
         let (start, end) = bounds_of(&range);
-        Ok(self.handle.engine.reader().estimate(&self.tree, &start, end.as_deref())?.bytes)
+        Ok(self.handle.engine.reader.estimate(&self.tree, &start, end.as_deref())?.bytes)
     }
 }
 

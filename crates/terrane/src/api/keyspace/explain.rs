@@ -33,6 +33,6 @@ impl Keyspace {
     /// A table could not be read, or the database was closed.
     #[doc(alias("explain_get", "trace"))]
     pub fn explain(&self, key: impl AsRef<[u8]>) -> Result<LookupPath> {
-        self.handle.engine.reader().explain(&self.tree, self.name(), key.as_ref())
+        self.handle.engine.reader.explain(&self.tree, self.name(), key.as_ref())
     }
 }

@@ -50,7 +50,7 @@ impl Keyspace {
     /// No filter of this name is registered, the keyspace was dropped, or the database does not accept
     /// writes.
     pub fn set_compaction_filter(&self, name: Option<&str>) -> Result<()> {
-        self.handle.engine.catalog().set_compaction_filter(&self.tree, name)
+        self.handle.engine.catalog.set_compaction_filter(&self.tree, name)
     }
 
     /// Returns the name of the compaction filter, whether it is registered or not.

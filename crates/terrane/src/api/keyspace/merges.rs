@@ -31,7 +31,7 @@ impl Keyspace {
     /// No operator has this name, the keyspace has another one or was dropped, or the database does not
     /// accept writes.
     pub fn set_merge_operator(&self, name: &str) -> Result<()> {
-        self.handle.engine.catalog().set_merge_operator(&self.tree, name)
+        self.handle.engine.catalog.set_merge_operator(&self.tree, name)
     }
 
     /// Returns the name of the merge operator.

@@ -30,7 +30,7 @@ impl Keyspace {
     /// # Errors
     /// The keyspace was dropped, or the database does not accept writes.
     pub fn set_ttl(&self, ttl: Option<Duration>) -> Result<()> {
-        self.handle.engine.catalog().set_ttl(&self.tree, ttl)
+        self.handle.engine.catalog.set_ttl(&self.tree, ttl)
     }
 
     /// Returns the time after which the values of puts end; `None` if they do not.
@@ -63,7 +63,7 @@ impl Keyspace {
     /// # Errors
     /// A table could not be read, or the database was closed.
     pub fn get_with_end(&self, key: impl AsRef<[u8]>) -> Result<Option<(Value, Option<u64>)>> {
-        self.handle.engine.reader().get_with_end(&self.tree, key.as_ref(), None)
+        self.handle.engine.reader.get_with_end(&self.tree, key.as_ref(), None)
     }
     /// Returns the values of several keys, in the order of the keys, from one snapshot, each with its end as
     /// [`get_with_end`](Self::get_with_end) returns it. Like [`multi_get`](Self::multi_get), it overlaps the
@@ -94,6 +94,6 @@ impl Keyspace {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<(Value, Option<u64>)>>> {
         let keys: Vec<K> = keys.into_iter().collect();
-        self.handle.engine.reader().multi_get_with_end(&self.tree, &keys, None)
+        self.handle.engine.reader.multi_get_with_end(&self.tree, &keys, None)
     }
 }

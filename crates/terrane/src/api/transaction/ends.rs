@@ -39,12 +39,12 @@ impl Transaction {
         let (tree, key) = (&keyspace.tree, key.as_ref());
         if let Some(written) = self.written(tree, key) {
             let end = self.writes.in_tree(tree).and_then(|writes| writes.end(key));
-            let now_micros = self.handle.engine.context().clock.now_micros();
+            let now_micros = self.handle.engine.context.clock.now_micros();
             let end = end.map(|end| end.micros(now_micros)).filter(|end| *end < u64::MAX);
             return Ok(written.map(|value| (value, end)));
         }
         let at = Some(self.snapshot.as_of());
-        let found = self.handle.engine.reader().get_with_end(tree, key, at)?;
+        let found = self.handle.engine.reader.get_with_end(tree, key, at)?;
         self.note_key(tree, key, found.is_some());
         Ok(found)
     }

@@ -32,7 +32,7 @@ impl Transaction {
         if let Some(written) = self.written(tree, key) {
             return Ok(written);
         }
-        let value = self.handle.engine.get(tree, key, Some(self.snapshot.as_of()))?;
+        let value = self.handle.engine.reader.get(tree, key, Some(self.snapshot.as_of()))?;
         self.note_key(tree, key, value.is_some());
         Ok(value)
     }
@@ -83,7 +83,8 @@ impl Transaction {
             written.is_none().then_some(key.as_ref().to_vec())
         };
         let stored: Vec<_> = keys.iter().zip(&values).filter_map(|pair| is_stored(&pair)).collect();
-        let found = self.handle.engine.multi_get(tree, &stored, Some(self.snapshot.as_of()))?;
+        let found =
+            self.handle.engine.reader.multi_get(tree, &stored, Some(self.snapshot.as_of()))?;
         let mut found = stored.iter().zip(found);
         for value in values.iter_mut().filter(|value| value.is_none()) {
             if let Some((key, stored)) = found.next() {
@@ -116,7 +117,7 @@ impl Transaction {
         if let Some(written) = self.written(tree, key) {
             return Ok(written.is_some());
         }
-        let exists = self.handle.engine.contains(tree, key, Some(self.snapshot.as_of()))?;
+        let exists = self.handle.engine.reader.contains(tree, key, Some(self.snapshot.as_of()))?;
         self.note_key(tree, key, exists);
         Ok(exists)
     }
@@ -185,7 +186,7 @@ impl Transaction {
     }
 
     fn iter_bounds(&self, tree: &Arc<Tree>, bounds: &HalfOpen<'_>) -> Result<TransactionIter<'_>> {
-        let view = self.handle.engine.view(tree, Some(self.snapshot.as_of()))?;
+        let view = self.handle.engine.reader.view(tree, Some(self.snapshot.as_of()))?;
         let held = Some(Arc::clone(&self.snapshot));
         let stored = Iter::new(Arc::clone(&self.handle), view, held, bounds.clone());
         let (start, end) = (&*bounds.0, bounds.1.as_deref());

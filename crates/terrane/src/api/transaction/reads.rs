@@ -78,14 +78,14 @@ impl Reads {
                 continue;
             }
             for (key, was_found) in keys {
-                if engine.is_key_changed(tree, key, *was_found, since)? {
+                if engine.reader.is_key_changed(tree, key, *was_found, since)? {
                     return Ok(true);
                 }
             }
             for (start, end) in
                 std::iter::once(ranges).chain(self.open_in(tree.id)).flat_map(KeyRanges::iter)
             {
-                if engine.is_range_changed(tree, (start, end), since)? {
+                if engine.reader.is_range_changed(tree, (start, end), since)? {
                     return Ok(true);
                 }
             }

@@ -154,12 +154,12 @@ impl Writes {
             }
             for key in keys.keys() {
                 // As if it had been found, so that deletions count as well.
-                if engine.is_key_changed(tree, key, true, since)? {
+                if engine.reader.is_key_changed(tree, key, true, since)? {
                     return Ok(true);
                 }
             }
             for range in deleted.iter() {
-                if engine.is_range_changed(tree, range, since)? {
+                if engine.reader.is_range_changed(tree, range, since)? {
                     return Ok(true);
                 }
             }

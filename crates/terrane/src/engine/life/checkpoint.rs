@@ -14,8 +14,8 @@ use std::path::Path;
 use std::sync::{Arc, MutexGuard};
 
 use self::target::Target;
+use super::assembly::Engine;
 use super::copy_file::copy_file;
-use super::parts::Parts;
 use crate::base::cancel::{self, Cancel};
 use crate::base::error::{Error, Result};
 use crate::engine::catalog::ManifestGuard;
@@ -38,10 +38,11 @@ struct Cut {
     log: Vec<LogCopy>,
 }
 
-impl Parts {
+impl Engine {
     /// Creates a database in `dir`, which must not exist, or be empty, or contain an unfinished
     /// checkpoint.
     pub(crate) fn checkpoint(&self, dir: &Path, cancel: Option<&Cancel>) -> Result<()> {
+        self.context.check_outside_listener("checkpoint")?;
         self.context.health.check_writable()?;
         let target = Target::begin(&*self.context.storage, dir)?;
         match self.write_checkpoint(dir, cancel) {
@@ -167,10 +168,10 @@ mod tests {
             let options = Options::new().storage(storage).background(Background::Inline);
             let db = options.open("db").unwrap();
             let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
-            let parts = &keyspace.handle.engine.parts;
+            let engine = &keyspace.handle.engine;
             std::thread::scope(|scope| {
-                let manifest = parts.catalog.lock_manifest();
-                let cut = scope.spawn(|| parts.cut().map(drop));
+                let manifest = engine.catalog.lock_manifest();
+                let cut = scope.spawn(|| engine.cut().map(drop));
                 for number in 0..100_u32 {
                     db.put(number.to_be_bytes(), "value").unwrap();
                     std::thread::sleep(Duration::from_millis(1));

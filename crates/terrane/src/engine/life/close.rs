@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::parts::Parts;
+use super::assembly::Engine;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::event::FlushReason;
 use crate::engine::tree::Tree;
 use crate::files::wal::Ending;
 
-impl Parts {
+impl Engine {
     /// Flushes all memtables, ends the log and releases the directory. Regardless of the result, no
     /// operation is accepted from now on.
     ///
@@ -16,6 +16,7 @@ impl Parts {
     /// The first failure. Entries that could not be flushed remain in the log, except those written
     /// with [`Durability::None`](crate::Durability::None).
     pub(crate) fn close(&self) -> Result<()> {
+        self.context.check_outside_listener("close")?;
         // A second caller waits until the database is closed.
         let _closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
         let was_writable = self.context.health.check_writable();

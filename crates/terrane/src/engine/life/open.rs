@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use terrane_policy::ValueFileState;
 
+use super::assembly::{Engine, Opened, Places};
 use super::foreign_files;
 use super::log_home::{self, LogHome};
-use super::parts::{Opened, Parts, Places};
 use crate::base::error::{Error, IoFailure, Result};
 use crate::base::event::Event;
 use crate::base::types::{DEFAULT_KEYSPACE, KeyspaceId, Lsn};
@@ -28,7 +28,7 @@ use crate::options::{KeepChanges, OpenMode, OptionInfo, Options, RequestedDesign
 const UNKNOWN: Lsn = Lsn(u64::MAX);
 
 /// Opens a database for writing, or creates one.
-pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
+pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     // Validates the given options before anything is created.
     let options_of_new = options.of_new()?;
     options_of_new.settings()?.check_together()?;
@@ -75,7 +75,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let manifest = Manifest::begin(found, &changes, Box::new(store))?;
     let state = manifest.state().clone();
     let places = Places { dir, log_dir: &log_home.dir };
-    let parts = Parts::assemble(options, settings, places, &state, Some(manifest), Some(lock))?;
+    let parts = Engine::assemble(options, settings, places, &state, Some(manifest), Some(lock))?;
     parts.catalog.update_access_counting();
     let unused = parts.recover(recovery, &mut opened)?;
     parts.catalog.remove_unneeded(&unused)?;

@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
+use super::assembly::{Engine, Opened, Places};
 use super::open::{check_mode, is_missing, missing, settings};
-use super::parts::{Opened, Parts, Places};
 use crate::base::error::{Error, Result};
 use crate::files::consistency;
 use crate::files::log_directory;
@@ -17,12 +17,12 @@ use crate::files::wal::LogNotes;
 use crate::options::{OpenMode, Options};
 
 /// Opens a database for reading. Reads see the state at the time of opening.
-pub(crate) fn open_read_only(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
+pub(crate) fn open_read_only(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     read_shared(&*options.components.storage, dir, || try_open(options, dir))
 }
 
 /// Opens the parts in the order that [`crate::files::shared_read`] requires.
-fn try_open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
+fn try_open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     let storage = &*options.components.storage;
     let log_dir = log_directory::find(storage, dir)?;
     let notes = LogNotes::read(storage, &log_dir).map_err(|error| match error {
@@ -37,7 +37,7 @@ fn try_open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let settings = settings(options, dir, &found.state, false)?;
     let mut opened = Opened { healed: found.healed, ..Opened::default() };
     let places = Places { dir, log_dir: &log_dir };
-    let parts = Parts::assemble(options, settings, places, &found.state, None, None)?;
+    let parts = Engine::assemble(options, settings, places, &found.state, None, None)?;
     // Opens the tables now, because a writer may remove their files once this opening is done.
     for tree in parts.catalog.trees().values() {
         let version = &tree.state().version;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-use super::parts::{Opened, Parts};
+use super::assembly::{Engine, Opened};
 use crate::base::error::{Error, Result};
 use crate::base::event::FlushReason;
 use crate::base::types::{KeyspaceId, Lsn, SeqNo};
@@ -15,7 +15,7 @@ use crate::files::wal::{
     LogConfig, LogEnvironment, LogWriter, Recovery, Replayed, segment_file_number,
 };
 
-impl Parts {
+impl Engine {
     /// Replays the log and begins a new segment of it. Returns the files of the log that are no longer
     /// needed.
     pub(super) fn recover(&self, recovery: Recovery, opened: &mut Opened) -> Result<Vec<PathBuf>> {

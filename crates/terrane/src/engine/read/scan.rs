@@ -219,12 +219,12 @@ mod tests {
         }
         let keyspace = db.keyspace("default", crate::KeyspaceOptions::new()).unwrap();
         let (engine, tree) = (&keyspace.handle.engine, &keyspace.tree);
-        let pipeline = engine.pipeline();
+        let pipeline = &engine.pipeline;
         // The range is recorded as dead; the put must remove that record.
         assert_eq!(db.iter().unwrap().count(), 0);
         let sight = Sight { seq: pipeline.visible(), state: tree.state().number };
         assert!(tree.dead().around(b"k150", sight).is_some());
-        let before = engine.view(tree, None).unwrap();
+        let before = engine.reader.view(tree, None).unwrap();
         pipeline.rotate(&mut pipeline.lock(), tree, crate::base::event::FlushReason::Requested);
         db.put("k150", "there").unwrap();
         let late = ReadView { seq: pipeline.visible(), micros: 0, ..before };

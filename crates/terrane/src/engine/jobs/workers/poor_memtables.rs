@@ -76,13 +76,13 @@ mod tests {
             selection
         };
         assert!(tree.wants_preparation(1, 1));
-        tree.prepare_memtable(&engine.parts.context.pool);
+        tree.prepare_memtable(&engine.context.pool);
         // Nothing is flushed early if there is nothing to flush.
-        engine.parts.jobs.replace_memtable(tree, selection("skiplist"));
+        engine.jobs.replace_memtable(tree, selection("skiplist"));
         assert_eq!(tree.memtable_choice(), None);
         db.put("key", "value").unwrap();
         for kind in ["skiplist", "hash-vector(buckets=8)"] {
-            engine.parts.jobs.replace_memtable(tree, selection(kind));
+            engine.jobs.replace_memtable(tree, selection(kind));
             let chosen = tree.memtable_choice().unwrap();
             assert_eq!(
                 (chosen.kind.to_string().as_str(), chosen.reason.as_str()),

@@ -1,4 +1,4 @@
-//! The parts of a database, assembled from its manifest and its options.
+//! An open database: its parts, assembled from the manifest and the options.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -63,9 +63,10 @@ pub(super) struct Places<'a> {
     pub(super) log_dir: &'a Path,
 }
 
-/// The parts of a database.
+/// An open database. Callers use its parts; only operations that need several parts, or that must not run in
+/// a listener of events, are methods.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct Engine {
     pub(crate) context: Arc<Context>,
     pub(crate) pipeline: Arc<Pipeline>,
     pub(crate) catalog: Arc<Catalog>,
@@ -78,7 +79,7 @@ pub(crate) struct Parts {
     pub(super) closing: Mutex<()>,
 }
 
-impl Parts {
+impl Engine {
     /// Assembles a database that accepts no writes yet and has no threads other than those of readers.
     pub(super) fn assemble(
         options: &Options,
