@@ -49,6 +49,7 @@ pub(crate) enum Command {
     Bench(Box<BenchArgs>),
     Sweep(Box<SweepArgs>),
     Stability(Box<StabilityArgs>),
+    #[command(hide = true)]
     Experiment(ExperimentArgs),
     Replay(ReplayArgs),
     Workload(WorkloadArgs),

@@ -33,7 +33,6 @@ mod engine_flags;
 mod events;
 mod exit;
 mod format_flag;
-mod measurement;
 mod open;
 mod output;
 mod picture;

@@ -19,9 +19,11 @@ mod depth;
 mod pending;
 mod session;
 mod statistics;
+mod tree;
 
 pub use depth::FixedDepth;
 pub use session::Cs265Session;
+pub use tree::DentTree;
 
 use anyhow::{Result, anyhow};
 

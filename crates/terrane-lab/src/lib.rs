@@ -1,19 +1,12 @@
-//! Experiments on LSM trees: measures databases, simulates them, compares the results with the
-//! papers' claims, and writes reports.
+//! Experiments on LSM trees: measures databases, simulates them, predicts their costs, and writes reports.
 //!
 //! The command `terrane` parses arguments and prints; every measurement it offers is a function
 //! of this crate that takes plain option structs and returns values that serialise to JSON.
 //!
 //! | module | one line |
 //! |---|---|
-//! | [`experiments`] | measurements that check the papers' claims |
-//! | [`claims`] | the papers' claims as documents |
 //! | `bench` | workloads on designs, compared |
-//! | [`results`] | the measurements of an experiment |
-//! | [`judge`] | the claims as data, and the verdicts on them |
-//! | [`papers`] | the papers' figures: published points, and ours on the same axes |
-//! | [`checklist`] | the items of the papers and their states: `docs/papers.md` |
-//! | [`report`] | the page, plots and data of measured experiments |
+//! | [`report`] | pages, plots and data of measurements |
 //! | [`memtable`] | operations on one memtable, timed |
 //! | [`stability`] | the two-phase evaluation: the rate of writes that a design sustains |
 //! | [`sweep`] | many experiments from a plan, resumable |
@@ -31,7 +24,6 @@
 //! | [`lines`], [`toml_file`] | input files |
 //! | [`plot`], [`sparkline`] | curves: SVG plots and sparklines |
 //! | [`machine`], [`process`], [`program`] | the machine, the resource usage of processes, and the identity of this program |
-//! | [`place`] | places in papers: figures and spans of them |
 //! | [`passing_storage`] | files that need not survive a crash |
 //! | [`progress`] | progress of long work, on standard error |
 //! | [`interrupt`], [`scratch`] | Ctrl-C, and temporary directories |
@@ -40,26 +32,19 @@
 
 pub mod advice;
 pub mod bench;
-pub mod checklist;
-pub mod claims;
 pub mod cs265;
 pub mod document;
 pub mod entries;
 pub mod error;
-mod experiment;
-pub mod experiments;
 pub mod human;
 pub mod interrupt;
 pub mod json;
-pub mod judge;
 pub mod lines;
 pub mod literal;
 pub mod machine;
 pub mod memtable;
 pub mod named_design;
-pub mod papers;
 pub mod passing_storage;
-pub mod place;
 pub mod plot;
 pub mod process;
 pub mod program;
@@ -68,7 +53,6 @@ pub mod quantity;
 pub mod recorded;
 pub mod replay;
 pub mod report;
-pub mod results;
 pub mod scratch;
 pub mod simulation;
 pub mod sparkline;

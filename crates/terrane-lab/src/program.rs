@@ -1,8 +1,9 @@
-//! The identity of this program: results are measured again when the code changes.
+//! The identity of this program: its hash, its commit, and how it was called. Results are measured again
+//! when the code changes.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The file that contains the code, if that is not the executable.
@@ -28,6 +29,33 @@ pub fn hash() -> &'static str {
     })
 }
 
+/// Returns the commit that this program was built from, with `-dirty` if files differed from it; `None` for
+/// builds that nobody measures, and outside of a checkout.
+#[must_use]
+pub fn commit() -> Option<&'static str> {
+    option_env!("TERRANE_COMMIT")
+}
+
+/// Returns the command line of this process, quoted for a shell, without the directory of the program.
+#[must_use]
+pub fn command_line() -> String {
+    let mut words = std::env::args();
+    let program = words.next().unwrap_or_default();
+    let program = Path::new(&program).file_name().map(|name| name.to_string_lossy().into_owned());
+    let words: Vec<String> =
+        program.into_iter().chain(words).map(|word| shell_quoted(&word)).collect();
+    words.join(" ")
+}
+
+/// Returns a word as a shell reads it.
+fn shell_quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_=+.,:/@%".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Returns the 64-bit FNV-1a hash of all bytes.
 fn fnv(mut from: impl Read) -> Option<u64> {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
@@ -46,6 +74,17 @@ fn fnv(mut from: impl Read) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn command_lines_can_be_pasted_into_a_shell() {
+        assert_eq!(shell_quoted("--num=1_000"), "--num=1_000");
+        assert_eq!(
+            shell_quoted("tiering T=3; scheduler=greedy"),
+            "'tiering T=3; scheduler=greedy'"
+        );
+        assert_eq!(shell_quoted("it's"), r"'it'\''s'");
+        assert_eq!(shell_quoted(""), "''");
+    }
 
     #[test]
     fn programs_that_differ_in_a_byte_have_different_hashes() {

@@ -1,131 +1,18 @@
-//! The files that `experiment run --out` and `experiment report` leave: a self-contained page with
-//! every claim next to its figure, an SVG for each panel, the measurements as CSV, and the setting.
-//!
-//! | file | contents |
-//! |---|---|
-//! | `report.html` | the setting, the figures with the paper's points and ours, claims and verdicts |
-//! | `EXPERIMENT-fig-4a.svg` | one panel |
-//! | `EXPERIMENT.csv` | every measurement and round, a line each |
-//! | `environment.json` | machine, commit, command, date, seed, scale |
-//!
-//! Other commands leave a [`figures::FigureReport`] with `--out`.
+//! Reports of measurements: what `bench --out` and `simulate --out` leave in a directory.
 //!
 //! | module | one line |
 //! |---|---|
-//! | `page` | the page |
-//! | [`figures`] | a report of figures without claims |
+//! | [`figures`] | the files of a report |
+//! | [`page`] | parts of pages in HTML |
+//! | [`csv`] | fields of CSV |
+//! | [`environment`] | the setting of a measurement |
 //! | [`benched`], [`simulated`] | the figures of `bench` and of `simulate` |
-//! | `style` | its style sheet |
-//! | [`environment`] | the setting of a run |
-//! | `csv` | the measurements in long form |
 
 pub mod benched;
-mod csv;
+pub mod csv;
 pub mod environment;
 pub mod figures;
-mod page;
+pub mod page;
 pub mod simulated;
-mod style;
-
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use anyhow::{Context, Result};
 
 pub use environment::Environment;
-
-use crate::experiments::{self, Experiment};
-use crate::judge::ClaimVerdict;
-use crate::papers::PaperFile;
-use crate::place;
-use crate::plot::Panel;
-use crate::results::Results;
-
-/// An experiment with its verdicts and panels.
-pub(crate) struct ReportedExperiment<'a> {
-    pub(crate) experiment: &'static Experiment,
-    pub(crate) results: &'a Results,
-    pub(crate) verdicts: Vec<ClaimVerdict>,
-    pub(crate) panels: Vec<ReportedPanel>,
-}
-
-/// A panel with the sources of its published points.
-pub(crate) struct ReportedPanel {
-    pub(crate) number: String,
-    pub(crate) panel: Panel,
-    /// The series and the source of each.
-    pub(crate) sources: Vec<(String, String)>,
-}
-
-impl<'a> ReportedExperiment<'a> {
-    fn of(results: &'a Results, figure: Option<&str>) -> Result<Self> {
-        let name = &results.experiment;
-        let experiment =
-            experiments::find(name).with_context(|| format!("unknown experiment '{name}'"))?;
-        let claims = experiment.claims()?;
-        let is_wanted = |place: &str| figure.is_none_or(|figure| place::includes(place, figure));
-        let mut verdicts = claims.judge(results);
-        verdicts.retain(|verdict| is_wanted(&verdict.figure));
-        let mut panels = Vec::new();
-        for one in PaperFile::of(name)?.figures {
-            let place = match one.number().starts_with(|first: char| first.is_ascii_digit()) {
-                true => format!("Fig. {}", one.number()),
-                false => one.number().to_owned(),
-            };
-            if let Some(panel) = one.panel(&claims, results).filter(|_| is_wanted(&place)) {
-                let owned = |(name, source): (&str, &str)| (name.to_owned(), source.to_owned());
-                let sources = one.sources().into_iter().map(owned).collect();
-                panels.push(ReportedPanel { number: one.number().to_owned(), panel, sources });
-            }
-        }
-        Ok(Self { experiment, results, verdicts, panels })
-    }
-}
-
-impl ReportedPanel {
-    /// Returns the name of its file.
-    fn file_name(&self, experiment: &str) -> String {
-        let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '.';
-        let number: String = self
-            .number
-            .chars()
-            .map(|letter| if is_part(letter) { letter.to_ascii_lowercase() } else { '-' })
-            .collect();
-        let number = number.trim_matches('-');
-        let kind =
-            if number.starts_with(|first: char| first.is_ascii_digit()) { "fig-" } else { "" };
-        format!("{experiment}-{kind}{number}.svg")
-    }
-}
-
-/// Writes the page, the panels, the measurements and the setting of several experiments into a
-/// directory, and returns the path of the page; of one figure only if `figure` names it.
-///
-/// # Errors
-/// If an experiment is unknown or a file cannot be written.
-pub fn write(
-    dir: &Path,
-    all: &[Results],
-    environment: &Environment,
-    figure: Option<&str>,
-) -> Result<PathBuf> {
-    fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
-    let put = |name: &str, text: &str| {
-        let path = dir.join(name);
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        anyhow::Ok(path)
-    };
-    let reported: Vec<ReportedExperiment<'_>> =
-        all.iter().map(|results| ReportedExperiment::of(results, figure)).collect::<Result<_>>()?;
-    for one in &reported {
-        for panel in &one.panels {
-            put(&panel.file_name(one.experiment.name), &panel.panel.svg())?;
-        }
-        put(&format!("{}.csv", one.experiment.name), &csv::long(one.results))?;
-    }
-    put("environment.json", &(serde_json::to_string_pretty(environment)? + "\n"))?;
-    put("report.html", &page::page(&reported, environment))
-}
-
-#[cfg(test)]
-mod tests;

@@ -15,7 +15,7 @@
 //!
 //! Skip-list, hash skip-list and hash linked-list are not candidates. At every size and for every
 //! operation another kind costs less, even for ranges within a prefix, whose entries are adjacent
-//! in a B-link tree (`docs/memtables.md`). The prefixes of ranges are therefore not recorded.
+//! in a B-link tree (`docs/papers/memtables.md`). The prefixes of ranges are therefore not recorded.
 //!
 //! A kind is also charged for its flushes: each key that is written again before the flush is a version
 //! that the flush drops, and FloDB overwrites it in place instead. Costs depend on the number of threads

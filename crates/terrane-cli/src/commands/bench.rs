@@ -19,13 +19,11 @@
 //! |---|---|
 //! | [`arguments`] | the flags |
 //! | [`memtable`] | `--memtable`: measures memtables alone |
-//! | [`claims`] | `bench claims`: the claims of a paper |
 //! | [`compare`] | designs side by side, with bars; the verdict |
 //! | [`show`] | header, tables and pictures |
 //! | [`notes`] | what the reader of the tables should know |
 
 mod arguments;
-pub(crate) mod claims;
 mod compare;
 mod memtable;
 mod notes;
@@ -37,7 +35,6 @@ use anyhow::Result;
 use serde::Serialize;
 
 pub(crate) use arguments::BenchArgs;
-use arguments::BenchCommand;
 use terrane_lab::bench::{
     self, BenchComparison, BenchHome, BenchPlan, DesignRun, JsonRow, WorkloadRow, verdict,
 };
@@ -48,7 +45,6 @@ use terrane_lab::report::benched::of_bench;
 use terrane_lab::report::figures::FigureReport;
 
 use crate::exit::Exit;
-use crate::measurement::command_line;
 use crate::output;
 
 #[derive(Serialize)]
@@ -60,9 +56,6 @@ struct JsonVerdict {
 impl BenchArgs {
     /// Runs the benchmark.
     pub(crate) fn run(&self) -> Result<Exit> {
-        if let Some(BenchCommand::Claims(claims)) = &self.command {
-            return claims.run();
-        }
         if !self.memtable.is_empty() {
             return memtable::run(self);
         }
@@ -107,7 +100,7 @@ impl BenchArgs {
         out.flush()?;
         drop(out);
         if let Some(dir) = &self.out {
-            let environment = Environment::of_run(home.path(), plan.run.seed, command_line());
+            let environment = Environment::of_run(home.path(), plan.run.seed);
             let page = of_bench(&plan, &designs)?.write(dir, &environment)?;
             let _ = writeln!(io::stderr(), "report: {}", page.display());
         }

@@ -5,16 +5,13 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::Args;
-use terrane::{Db, Design, Durability, Options, ReadMode, WriteMode};
-use terrane_lab::cs265::{Cs265Session, FixedDepth, PAGE_ENTRIES};
-use terrane_lab::passing_storage::PassingStorage;
+use terrane::Db;
+use terrane_lab::cs265::{Cs265Session, DentTree, FixedDepth};
 use terrane_lab::quantity::{count_in, number_in};
 use terrane_lab::scratch::Scratch;
-use terrane_policy::catalogue;
 use terrane_policy::design::MemtableKind;
 
 use crate::control::ControlFlag;
@@ -22,16 +19,6 @@ use crate::exit::{self, Exit};
 use crate::open;
 use crate::output;
 use crate::terminal::{Paint, is_input_from_person};
-
-/// The number of pages in the buffer without `-b`.
-const PAGES_DEFAULT: u32 = 1000;
-
-/// The size ratio of Dent's tree.
-const DENT_FANOUT: u32 = 10;
-
-/// The measured size of an entry in a memtable of the default kind, in bytes. Our buffer is limited
-/// by bytes, and Dent's by entries.
-const BUFFERED_ENTRY_BYTES: u64 = 49;
 
 /// The buffer of answers, which are flushed before a wait for input.
 const OUT_BYTES: usize = 64 << 10;
@@ -102,12 +89,13 @@ impl Cs265Args {
         let db = self.open(scratch.as_ref())?;
         // Nobody knows the directory of a temporary database.
         let control = if scratch.is_none() { self.control.serve(&db) } else { None };
-        let fanout = self.fanout.unwrap_or(DENT_FANOUT);
+        let tree = self.tree();
         if is_input_from_person() {
             let hint = "commands: p KEY VALUE, g KEY, r FROM TO, d KEY, l \"FILE\", s; Ctrl-D ends";
             let _ = writeln!(io::stderr(), "{}", Paint::stderr().dim(hint));
         }
-        let depth = FixedDepth::new(self.buffer_entries(), fanout, self.depth);
+        let entries = tree.buffer_entries();
+        let depth = FixedDepth::new(entries, tree.fanout(), self.depth);
         let out = BufWriter::with_capacity(OUT_BYTES, output::stdout());
         let mut failed = None;
         let mut on_error = |error: anyhow::Error| {
@@ -115,8 +103,8 @@ impl Cs265Args {
             exit::print_error(&error);
         };
         let depth = self.fixed_depth.then_some(depth);
-        let done = Cs265Session::new(&db, self.buffer_entries(), depth, out, &mut on_error)
-            .run(io::stdin().lock());
+        let done =
+            Cs265Session::new(&db, entries, depth, out, &mut on_error).run(io::stdin().lock());
         // Close a database that is kept even if an answer could not be written.
         drop(control);
         let closed = db.close();
@@ -126,59 +114,21 @@ impl Cs265Args {
     }
 
     fn open(&self, scratch: Option<&Scratch>) -> Result<Db> {
-        let mut options = Options::new();
-        let threads = if self.threads == 1 { 0 } else { self.threads as usize };
-        options = options.read_threads(threads);
-        let path = match (&self.db, scratch) {
-            (Some(path), _) => path,
-            (None, Some(scratch)) => {
-                // Dent's tree does not outlive its process either.
-                options = options.durability(Durability::None).storage(Arc::new(PassingStorage));
-                &scratch.path().to_owned()
-            }
-            (None, None) => return Err(anyhow!("no directory for the database")),
-        };
-        let has_settings = self.buffer.is_some()
-            || self.fanout.is_some()
-            || self.bits.is_some()
-            || self.memtable.is_some();
-        if self.direct {
-            options = options.read_mode(ReadMode::Direct).write_mode(WriteMode::Direct);
+        match (&self.db, scratch) {
+            (Some(dir), _) => self.tree().open(dir, open::is_database(dir)),
+            (None, Some(scratch)) => self.tree().open_temporary(scratch.path()),
+            (None, None) => Err(anyhow!("no directory for the database")),
         }
-        if has_settings || self.direct || !open::is_database(path) {
-            let design = self.design()?;
-            let budget_bytes = match self.direct {
-                true => design.buffer_bytes * 4 + (2 << 20),
-                false => (design.buffer_bytes * 8).max(512 << 20),
-            };
-            options = options.memory_budget(budget_bytes).design(design);
-        }
-        Ok(options.open(path)?)
     }
 
-    fn buffer_entries(&self) -> u64 {
-        u64::from(self.buffer.unwrap_or(PAGES_DEFAULT)) * PAGE_ENTRIES
-    }
-
-    /// Returns Dent's design with the given settings.
-    fn design(&self) -> Result<Design> {
-        let entry = catalogue::find("dent").context("the design 'dent' is missing")?;
-        let mut design = (entry.design)();
-        design.buffer_bytes = self.buffer_entries() * BUFFERED_ENTRY_BYTES;
-        if let Some(fanout) = self.fanout {
-            design.strategy.size_ratio = fanout;
-            design.strategy.level0_runs = fanout;
-            let limits = &mut design.constraint;
-            limits.delay_runs = limits.delay_runs.max(2 * fanout);
-            limits.stop_runs = limits.stop_runs.max(4 * fanout);
+    fn tree(&self) -> DentTree {
+        DentTree {
+            buffer_pages: self.buffer,
+            fanout: self.fanout,
+            bits: self.bits,
+            threads: self.threads,
+            memtable: self.memtable,
+            direct: self.direct,
         }
-        if let Some(kind) = self.memtable {
-            design.memtable = kind;
-        }
-        if let Some(bits) = self.bits {
-            design.filter_bits = terrane_policy::design::PerLevel::all(bits);
-        }
-        design.validate().map_err(|error| exit::usage(error.to_string()))?;
-        Ok(design)
     }
 }

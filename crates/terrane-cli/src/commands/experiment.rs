@@ -1,58 +1,26 @@
-//! `terrane experiment`: the papers' experiments, and the claims that they check.
-//!
-//! | module | one line |
-//! |---|---|
-//! | [`list`] | the experiments |
-//! | [`measure`] | `run`: measures, and writes results and documents |
-//! | [`papers`] | the items of the papers with their states |
-//! | [`report`] | renders documents and pages from stored results |
-
-mod list;
-mod measure;
-mod papers;
-mod report;
+//! `terrane experiment`: says that the experiments of the papers are a program of their own.
 
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::Args;
 
-use crate::exit::Exit;
-use list::ListArgs;
-use measure::RunArgs;
-use papers::PapersArgs;
-use report::ReportArgs;
+use crate::exit::{Exit, usage};
 
-const EXAMPLES: &str = "\
-Examples:
-  terrane experiment list
-  terrane experiment run compaction --output docs/compaction.md
-  terrane experiment run memtables dent --scale 0.1 --rounds 1 --out results
-  terrane experiment run compaction --figure 4e --out results
-  terrane experiment report results/compaction.json";
-
-/// Reproduce the papers' experiments and check their claims
+/// The experiments of the papers are in `terrane-papers`
 #[derive(Debug, Clone, Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct ExperimentArgs {
-    #[command(subcommand)]
-    command: ExperimentCommand,
-}
-
-#[derive(Debug, Clone, Subcommand)]
-enum ExperimentCommand {
-    List(ListArgs),
-    Run(RunArgs),
-    Report(ReportArgs),
-    Papers(PapersArgs),
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    arguments: Vec<String>,
 }
 
 impl ExperimentArgs {
-    /// Runs the subcommand.
+    /// Fails with the command that runs the experiments.
     pub(crate) fn run(&self) -> Result<Exit> {
-        match &self.command {
-            ExperimentCommand::List(args) => args.run(),
-            ExperimentCommand::Run(args) => args.run(),
-            ExperimentCommand::Report(args) => args.run(),
-            ExperimentCommand::Papers(args) => args.run(),
-        }
+        let arguments = match self.arguments.as_slice() {
+            [] => "list".to_owned(),
+            words => words.join(" "),
+        };
+        Err(usage(format!(
+            "the experiments of the papers moved; run cargo run --release -p terrane-papers -- {arguments}"
+        )))
     }
 }

@@ -7,11 +7,9 @@
 //! | [`show`] | prints the results |
 //! | [`validate`] | compares the simulator with the engine: `docs/simulator.md` |
 //! | [`map`] | which share of the maximum holds, for many designs |
-//! | [`claims`] | the claims of the stability paper, at its scale |
 
 mod arguments;
 mod calibrate;
-mod claims;
 mod map;
 mod show;
 mod validate;
@@ -23,7 +21,6 @@ use terrane::Design;
 use terrane_sim::{Arrival, Simulation, SimulationSetup, initial_tree, initial_trees, two_phases};
 
 use crate::exit::{Exit, usage};
-use crate::measurement::command_line;
 use crate::output;
 pub(crate) use arguments::SimulateArgs;
 use arguments::SimulateCommand;
@@ -41,7 +38,6 @@ impl SimulateArgs {
     /// Simulates, or runs a subcommand.
     pub(crate) fn run(&self) -> Result<Exit> {
         match &self.command {
-            Some(SimulateCommand::Claims(args)) => return args.run(),
             Some(SimulateCommand::Calibrate(args)) => return args.run(),
             Some(SimulateCommand::Validate(args)) => return args.run(),
             Some(SimulateCommand::Map(args)) => return args.run(),
@@ -98,7 +94,7 @@ impl SimulateArgs {
     /// Writes the report of `--out`.
     fn report(&self, curves: &[SimulatedCurves], lines: Vec<serde_json::Value>) -> Result<()> {
         let Some(dir) = &self.out else { return Ok(()) };
-        let environment = Environment::of_run(dir, self.seed, command_line());
+        let environment = Environment::of_run(dir, self.seed);
         let page = of_simulations(curves, lines).write(dir, &environment)?;
         let _ = writeln!(io::stderr(), "report: {}", page.display());
         Ok(())

@@ -22,11 +22,10 @@ fn assert_fits(columns: usize, args: &[&str]) {
     }
 }
 
-const SUBCOMMANDS: [&str; 22] = [
+const SUBCOMMANDS: [&str; 21] = [
     "bench",
     "sweep",
     "stability",
-    "experiment",
     "replay",
     "workload",
     "shell",
@@ -67,7 +66,6 @@ fn descriptions_fit_the_terminal() {
         &["design", "enumerate"],
         &["design", "show", "leveling"],
         &["design", "show", "tiering T=4", "--records", "100M"],
-        &["experiment", "list"],
         &["advise", "--mix", "update=80,get=20", "--records", "1M"],
         &["simulate", "--records", "1M", "--hours", "0.01"],
         &["workload", "show", "insert=50,update=10@zipf:0.99,get=30,missing=5,scan:16=4"],

@@ -1,83 +1,63 @@
-//! The setting of a run: enough to repeat it.
+//! The setting of a measurement: enough to repeat it.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::ExperimentOptions;
 use crate::machine::Machine;
 use crate::program;
 
-/// The setting of a run.
+/// The setting of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// The machine and the file system of the databases.
     pub machine: String,
-    /// The version of this program.
+    /// The version of the program.
     pub version: String,
-    /// The hash of this program.
+    /// The hash of the program.
     pub program: String,
-    /// The commit of the working directory, if it is a checkout of this project; `-dirty` follows
-    /// if files differ from it.
+    /// The commit that the program was built from, with `-dirty` if files differed from it; `None` if the
+    /// build did not know it.
     pub commit: Option<String>,
-    /// The command.
+    /// The command, as a shell reads it.
     pub command: String,
-    /// When the run ended, in UTC.
+    /// When the measurement ended, in UTC.
     pub date: String,
     /// The seed of all random choices.
     pub seed: u64,
-    /// The sizes as a share of the paper's.
-    pub scale: f64,
+    /// The sizes as a share of the paper's, for experiments of papers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<f64>,
     /// Rounds of timed operations.
-    pub rounds: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<usize>,
+    /// What a reader has to know of the conditions, such as other work on the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl Environment {
-    /// Describes a run that ends now; `command` is the command line.
+    /// Describes a run of this process that ends now, with databases in `dir`.
     #[must_use]
-    pub fn now(options: &ExperimentOptions, command: String) -> Self {
+    pub fn of_run(dir: &Path, seed: u64) -> Self {
         Self {
-            machine: Machine::here(&std::env::temp_dir()).to_string(),
+            machine: Machine::here(dir).to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             program: program::hash().to_owned(),
-            commit: commit(),
-            command,
+            commit: program::commit().map(str::to_owned),
+            command: program::command_line(),
             date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-            seed: options.seed,
-            scale: options.scale,
-            rounds: options.rounds,
+            seed,
+            scale: None,
+            rounds: None,
+            note: None,
         }
     }
 
-    /// Describes a run of this machine that ends now, with databases in `dir`, which no paper gives a
-    /// scale.
+    /// Returns the commit, or that it is unknown.
     #[must_use]
-    pub fn of_run(dir: &Path, seed: u64, command: String) -> Self {
-        let options = ExperimentOptions { seed, rounds: 1, ..Default::default() };
-        Self { machine: Machine::here(dir).to_string(), ..Self::now(&options, command) }
+    pub fn commit_or_unknown(&self) -> &str {
+        self.commit.as_deref().unwrap_or("unknown")
     }
-
-    /// Describes results of which only the machine is known.
-    #[must_use]
-    pub fn of_results(machine: Option<&str>, command: String) -> Self {
-        let options = ExperimentOptions { scale: f64::NAN, rounds: 0, ..Default::default() };
-        let machine = machine.unwrap_or("unknown").to_owned();
-        Self { machine, commit: None, ..Self::now(&options, command) }
-    }
-}
-
-fn commit() -> Option<String> {
-    if !Path::new("crates/terrane-lab/Cargo.toml").exists() {
-        return None;
-    }
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git").args(arguments).output().ok()?;
-        let text = String::from_utf8(output.stdout).ok()?;
-        output.status.success().then(|| text.trim().to_owned())
-    };
-    let commit = git(&["rev-parse", "HEAD"])?;
-    let is_clean = git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
-    Some(if is_clean { commit } else { commit + "-dirty" })
 }

@@ -17,8 +17,7 @@ use serde_json::Value;
 
 use super::csv::quoted;
 use super::environment::Environment;
-use super::page::setting;
-use super::style::STYLE;
+use super::page::{STYLE, setting};
 use crate::json;
 use crate::plot::escaped;
 
@@ -169,7 +168,11 @@ mod tests {
             ],
         };
         let dir = tempfile::tempdir().unwrap();
-        let environment = Environment::of_results(Some("two cores"), "terrane bench".into());
+        let environment = Environment {
+            machine: "two cores".into(),
+            command: "terrane bench".into(),
+            ..Environment::of_run(dir.path(), 1)
+        };
         let page = report.write(&dir.path().join("new"), &environment).unwrap();
         let page = fs::read_to_string(page).unwrap();
         for part in ["a &lt; b", "two cores", "terrane bench", "2× less", "id=\"one\""] {

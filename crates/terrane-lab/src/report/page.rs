@@ -1,54 +1,52 @@
-//! The page: for each figure the panel, the claims on it with their verdicts, and the rule that
-//! judged each.
-
-use std::fmt::Write;
+//! Parts of pages in HTML: the style sheet, and the setting of a measurement.
 
 use super::environment::Environment;
-use super::style::STYLE;
-use super::{ReportedExperiment, ReportedPanel};
-use crate::judge::{ClaimOutcome, ClaimVerdict};
-use crate::place;
 use crate::plot::escaped;
-use crate::results::Table;
 
-const LEGEND: &str = "\
-<p class=\"soft\">Circles and dashed lines are what the paper published, squares and solid lines are \
-measured here. A wide bar is the interval that the paper states, or the rounds of a measurement. A \
-verdict compares the figure with the interval that the paper states, by the rule under the claim; a \
-difference counts only if every round of one side beats every round of the other.</p>\n";
+/// The style sheet: for a laptop, a narrow window and paper.
+pub const STYLE: &str = "\
+:root{--line:#d8d8d8;--soft:#666}
+*{box-sizing:border-box}
+body{font:14.5px/1.5 system-ui,-apple-system,sans-serif;max-width:1180px;margin:1.6em auto;padding:0 20px;color:#1c1c1c}
+h1{font-size:1.5em;margin:0 0 .3em}h2{font-size:1.25em;margin:2em 0 .4em;padding-top:.8em;border-top:2px solid #1c1c1c}
+h3{font-size:1.02em;margin:1.6em 0 .5em}
+p{margin:.4em 0}small,.soft{color:var(--soft);font-size:.88em}
+code{font-size:.9em;overflow-wrap:anywhere}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.1em 1em;margin:.8em 0}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+nav{margin:.6em 0;line-height:1.9}nav a{margin-right:.9em;white-space:nowrap}a{color:#0058a3}
+.figure{display:grid;grid-template-columns:minmax(0,11fr) minmax(0,10fr);gap:26px;padding:18px 0;border-bottom:1px solid var(--line);break-inside:avoid}
+.figure svg{width:100%;height:auto;display:block}
+.claim{padding:.15em 0 .7em}.claim+.claim{border-top:1px dotted var(--line);padding-top:.6em}
+.claim .says{margin:0 0 .2em}
+.claim table{border-collapse:collapse;margin:.15em 0}.claim td{padding:0 .8em 0 0;vertical-align:top}.claim td:first-child{color:var(--soft);white-space:nowrap}
+.claim ul{margin:.25em 0 0;padding-left:1.15em}
+.verdict{display:inline-block;padding:.05em .55em;border-radius:3px;font-size:.82em;font-weight:600;color:#fff;white-space:nowrap;print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.reproduced{background:#00694a}.same-direction{background:#0063a5}.contradicted{background:#b03a00}
+.not-comparable{background:#5f5f5f}.by-design{background:#6c3c99}.not-measured{background:#8d8d8d}
+.counts .verdict{margin:0 .5em .3em 0}
+details{margin:.8em 0}summary{cursor:pointer}
+.data{border-collapse:collapse;font-size:.86em;margin:.5em 0}.data th,.data td{padding:.15em .7em;text-align:right;border-bottom:1px solid var(--line)}
+.data th{vertical-align:bottom}.data th:first-child,.data td:first-child{text-align:left}.wide{overflow-x:auto}
+@media(max-width:860px){.figure{grid-template-columns:1fr}}
+@media print{@page{size:A4;margin:14mm}body{font-size:10.5pt;max-width:none;margin:0;padding:0}nav,details{display:none}
+.figure{display:block;padding:10px 0;break-inside:auto}.figure>div:first-child{break-inside:avoid;break-after:avoid}.figure svg{width:66%}h2{break-after:avoid}h2:not(:first-of-type){break-before:page}.claim{break-inside:avoid}}";
 
-/// Returns the page of several experiments.
-pub(super) fn page(all: &[ReportedExperiment<'_>], environment: &Environment) -> String {
-    let mut body = head(all, environment);
-    for one in all {
-        body.push_str(&experiment(one));
-    }
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>Experiments</title>\n\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-         <style>\n{STYLE}\n</style>\n{body}</html>\n"
-    )
-}
-
-fn head(all: &[ReportedExperiment<'_>], environment: &Environment) -> String {
-    let title = if all.len() == 1 { "The paper and here" } else { "The papers and here" };
-    format!("<h1>{title}</h1>\n{}{LEGEND}", setting(environment))
-}
-
-/// Returns the setting of a run as a list.
-pub(super) fn setting(environment: &Environment) -> String {
-    let Environment { machine, version, program, commit, command, date, seed, scale, rounds } =
+/// Returns the setting of a measurement as a list.
+#[must_use]
+pub fn setting(environment: &Environment) -> String {
+    let Environment { machine, version, program, command, date, seed, scale, rounds, note, .. } =
         environment;
-    let commit = commit.as_deref().unwrap_or("unknown");
+    let commit = environment.commit_or_unknown();
     let mut rows = vec![
         ("machine", machine.clone()),
         ("program", format!("terrane {version}, {program}, commit {commit}")),
         ("command", command.clone()),
         ("date", date.clone()),
     ];
-    if scale.is_finite() {
+    if let (Some(scale), Some(rounds)) = (scale, rounds) {
         rows.push(("setting", format!("scale {scale}, {rounds} rounds, seed {seed}")));
     }
+    rows.extend(note.iter().map(|note| ("note", note.clone())));
     let rows = rows.into_iter().map(|(name, value)| {
         let value = escaped(&value);
         match name {
@@ -57,148 +55,4 @@ pub(super) fn setting(environment: &Environment) -> String {
         }
     });
     format!("<dl>\n{}</dl>\n", rows.collect::<String>())
-}
-
-fn chip(outcome: ClaimOutcome, count: Option<usize>) -> String {
-    let class = match outcome {
-        ClaimOutcome::Reproduced => "reproduced",
-        ClaimOutcome::SameDirection => "same-direction",
-        ClaimOutcome::Contradicted => "contradicted",
-        ClaimOutcome::NotComparable => "not-comparable",
-        ClaimOutcome::ByDesign => "by-design",
-        ClaimOutcome::NotMeasured => "not-measured",
-    };
-    let count = count.map_or(String::new(), |count| format!("{count} "));
-    format!("<span class=\"verdict {class}\">{count}{}</span>", outcome.words())
-}
-
-fn counts(verdicts: &[ClaimVerdict]) -> String {
-    let count = |outcome| verdicts.iter().filter(|one| one.outcome == outcome).count();
-    let chips = ClaimOutcome::ALL.into_iter().map(|outcome| (outcome, count(outcome)));
-    let shown = chips.filter(|(_, count)| *count > 0);
-    let chips: String = shown.map(|(outcome, count)| chip(outcome, Some(count))).collect();
-    format!("<p class=\"counts\">{chips}</p>\n")
-}
-
-fn anchor(experiment: &str, number: &str) -> String {
-    let number: String =
-        number.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '-' }).collect();
-    format!("{experiment}-{number}")
-}
-
-fn experiment(one: &ReportedExperiment<'_>) -> String {
-    let name = one.experiment.name;
-    let mut text = format!(
-        "<h2 id=\"{name}\">{}</h2>\n<p>{} <small>experiment <code>{name}</code></small></p>\n{}",
-        escaped(one.experiment.paper),
-        escaped(one.experiment.about),
-        counts(&one.verdicts)
-    );
-    let links = one.panels.iter().map(|panel| {
-        let short = panel.panel.title.split(':').next().unwrap_or_default();
-        format!("<a href=\"#{}\">{}</a>", anchor(name, &panel.number), escaped(short))
-    });
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "<nav>{}</nav>", links.collect::<Vec<_>>().join("\n"));
-    let is_of = |verdict: &ClaimVerdict, panel: &ReportedPanel| {
-        let is_section = panel.number.starts_with('§');
-        match is_section {
-            true => verdict.figure == panel.number,
-            false => place::includes(&verdict.figure, &panel.number),
-        }
-    };
-    let mut shown = vec![false; one.verdicts.len()];
-    for panel in &one.panels {
-        let mut claims = String::new();
-        for (verdict, shown) in one.verdicts.iter().zip(&mut shown) {
-            // A claim on several panels stands next to the first.
-            if !*shown && is_of(verdict, panel) {
-                *shown = true;
-                claims.push_str(&claim(verdict));
-            }
-        }
-        text.push_str(&figure(name, panel, &claims));
-    }
-    let rest = one.verdicts.iter().zip(&shown).filter(|(_, shown)| !**shown);
-    let (missing, rest): (Vec<&ClaimVerdict>, Vec<&ClaimVerdict>) = rest
-        .map(|(verdict, _)| verdict)
-        .partition(|verdict| verdict.outcome == ClaimOutcome::NotMeasured);
-    let all = |verdicts: &[&ClaimVerdict]| {
-        verdicts.iter().map(|verdict| claim(verdict)).collect::<String>()
-    };
-    if !rest.is_empty() {
-        let title = if one.panels.is_empty() { "Claims" } else { "Claims without a panel" };
-        let _ = writeln!(text, "<h3>{title}</h3>\n{}", all(&rest));
-    }
-    if !missing.is_empty() {
-        let count = missing.len();
-        let _ = writeln!(
-            text,
-            "<details><summary>Claims that were not measured: {count}</summary>\n{}</details>",
-            all(&missing)
-        );
-    }
-    text.push_str(&tables(&one.results.tables));
-    text
-}
-
-fn figure(experiment: &str, panel: &ReportedPanel, claims: &str) -> String {
-    let sources: String = panel
-        .sources
-        .iter()
-        .map(|(name, source)| {
-            format!("<small>{}: {}</small><br>\n", escaped(name), escaped(source))
-        })
-        .collect();
-    let claims = match claims.is_empty() {
-        true => "<p class=\"soft\">No claim on this panel alone.</p>\n",
-        false => claims,
-    };
-    format!(
-        "<section class=\"figure\" id=\"{}\">\n<div>\n{}{sources}</div>\n<div>\n{claims}</div>\n\
-         </section>\n",
-        anchor(experiment, &panel.number),
-        panel.panel.svg()
-    )
-}
-
-fn claim(verdict: &ClaimVerdict) -> String {
-    let ClaimVerdict { says, mode, stated, rule, measured, outcome, notes, .. } = verdict;
-    let mode = mode.as_ref().map_or(String::new(), |mode| format!(" · {}", escaped(mode)));
-    let mut text = format!(
-        "<div class=\"claim\">\n<p class=\"says\">{} {} <small>{}{mode}</small></p>\n<table>\n",
-        chip(*outcome, None),
-        escaped(says),
-        escaped(&verdict.source())
-    );
-    let stated = stated.as_deref().unwrap_or("a direction only");
-    for (name, value) in [("the paper", stated), ("here", measured.as_str()), ("rule", rule)] {
-        let _ = writeln!(text, "<tr><td>{name}<td>{}", escaped(value));
-    }
-    text.push_str("</table>\n");
-    if !notes.is_empty() {
-        let notes: String = notes.iter().map(|note| format!("<li>{}\n", escaped(note))).collect();
-        let _ = writeln!(text, "<ul>\n{notes}</ul>");
-    }
-    text + "</div>\n"
-}
-
-fn tables(tables: &[Table]) -> String {
-    let row = |tag: &str, cells: &[String]| {
-        let cells = cells.iter().map(|cell| format!("<{tag}>{}", escaped(cell)));
-        format!("<tr>{}\n", cells.collect::<String>())
-    };
-    let tables = tables.iter().map(|table| {
-        let rows: String = table.rows.iter().map(|cells| row("td", cells)).collect();
-        format!(
-            "<h3>{}</h3>\n<div class=\"wide\"><table class=\"data\">\n{}{rows}</table></div>\n",
-            escaped(&table.title),
-            row("th", &table.headers)
-        )
-    });
-    let tables: String = tables.collect();
-    match tables.is_empty() {
-        true => tables,
-        false => format!("<details><summary>All tables</summary>\n{tables}</details>\n"),
-    }
 }

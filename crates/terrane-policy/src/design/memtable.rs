@@ -151,7 +151,7 @@ impl MemtableKind {
     pub const VECTOR: MemtableKind =
         MemtableKind::Vector { prealloc_bytes: 0, query: VectorQuery::Resort };
 
-    /// Describes what the kind is good for, in a sentence or two; `docs/memtables.md` has the details.
+    /// Describes what the kind is good for, in a sentence or two; `docs/papers/memtables.md` has the details.
     pub const fn about(&self) -> &'static str {
         match self {
             Self::Auto => {

@@ -12,7 +12,7 @@ use crate::design::{MemtableKind, OrderedView, VectorQuery};
 
 /// What a lookup takes for each doubling of a bucket that is a skip-list, for each entry that it passes
 /// in a linked list, and for each in an array, in nanoseconds: from the lookups by the number of buckets
-/// in `docs/memtables.md` (§3.4 of the paper).
+/// in `docs/papers/memtables.md` (§3.4 of the paper).
 const DOUBLING: f64 = 60.0;
 const LIST_ENTRY: f64 = 40.0;
 const ARRAY_ENTRY: f64 = 10.0;

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::Args;
 use terrane_lab::bench::BenchOptions;
 use terrane_lab::workload_spec;
 use terrane_policy::MemtableKind;
 use terrane_workload::{Distribution, OperationMix, RunOptions, ValueSize};
 
-use super::claims::ClaimsArgs;
 use crate::engine_flags::EngineFlags;
 use crate::events;
 use terrane_lab::quantity::{KEY_BYTES_MAX, bytes_in, count, count_in, number_in, value_size};
@@ -49,11 +48,8 @@ Examples:
 /// Without arguments, this runs a million random writes, then random reads, seeks and a scan on an
 /// LSM tree in a temporary directory, which it removes afterwards.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct BenchArgs {
-    #[command(subcommand)]
-    pub(super) command: Option<BenchCommand>,
-
     /// Measure a memtable alone, without log and files, such as `vector` or
     /// `hash-skiplist(prefix=6,buckets=100000)`; repeat to compare several. Keys are decimal
     /// numbers; --reads lookups [default: 200] run during the last quarter of --num inserts
@@ -167,14 +163,6 @@ pub(crate) struct BenchArgs {
 
     #[command(flatten)]
     pub(super) engine: EngineFlags,
-}
-
-/// Subcommands of `terrane bench`.
-#[derive(Debug, Clone, Subcommand)]
-pub(super) enum BenchCommand {
-    /// Measure the claims of a paper; use `terrane experiment run`
-    #[command(hide = true)]
-    Claims(ClaimsArgs),
 }
 
 impl BenchArgs {

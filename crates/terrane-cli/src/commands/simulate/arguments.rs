@@ -10,7 +10,6 @@ use terrane_sim::{Arrival, InitialTree, MachineModel, ReadLoad, Skew, WriteLoad,
 use terrane_workload::OperationMix;
 
 use super::calibrate::CalibrateArgs;
-use super::claims::ClaimsArgs;
 use super::map::MapArgs;
 use super::validate::ValidateArgs;
 use terrane_lab::error::usage;
@@ -163,8 +162,6 @@ pub(crate) struct SimulateArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(super) enum SimulateCommand {
-    #[command(hide = true)]
-    Claims(ClaimsArgs),
     Calibrate(CalibrateArgs),
     Validate(ValidateArgs),
     Map(MapArgs),

@@ -1,0 +1,36 @@
+//! Compiles the commit into release builds, so that every result names the code that it was measured
+//! on, wherever the program runs. Other builds have none: nobody measures them, and they would compile
+//! again after every commit.
+
+use std::env;
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if env::var("PROFILE").is_ok_and(|profile| profile == "release")
+        && let Some(commit) = commit()
+    {
+        println!("cargo::rustc-env=TERRANE_COMMIT={commit}");
+    }
+}
+
+/// Returns the commit of the checkout, with `-dirty` if tracked files differ from it; `None` outside of
+/// one, for example in a published package.
+fn commit() -> Option<String> {
+    let git_dir = git(&["rev-parse", "--absolute-git-dir"])?;
+    // Written by every commit, checkout and reset.
+    println!("cargo::rerun-if-changed={git_dir}/logs/HEAD");
+    for name in ["lab", "memtable", "policy", "sim", "workload"] {
+        println!("cargo::rerun-if-changed=../terrane-{name}/src");
+    }
+    println!("cargo::rerun-if-changed=../terrane/src");
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let is_clean = git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+    Some(if is_clean { commit } else { commit + "-dirty" })
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}

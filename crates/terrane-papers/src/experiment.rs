@@ -1,0 +1,264 @@
+//! An experiment: its options, its metrics, and the claims that it checks.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use terrane_lab::report::Environment;
+use terrane_lab::{process, program, progress};
+
+use crate::citation;
+use crate::judge::ClaimFile;
+use crate::results::{Metric, Results};
+
+/// Sizes and repetitions of an experiment.
+#[derive(Debug, Clone)]
+pub struct ExperimentOptions {
+    /// Sizes as a share of the paper's: 1 means the paper's.
+    pub scale: f64,
+    /// Rounds: operations count at the best of them, whole runs at their median.
+    pub rounds: usize,
+    /// Numbers of threads, for the experiments on memtables.
+    pub threads: Vec<u32>,
+    /// The seed of all random choices.
+    pub seed: u64,
+    /// The path of the program of Dent's report, which runs in turns with ours.
+    pub dent_program: Option<PathBuf>,
+    /// The length of a simulated phase in hours of virtual time.
+    pub phase_hours: f64,
+    /// The number of simulated records.
+    pub records: u64,
+    /// The only figure that is needed, such as `4e`; parts of an experiment without it are skipped.
+    pub figure: Option<String>,
+    /// What readers have to know of the conditions of the measurement.
+    pub note: Option<String>,
+    /// The file that keeps the parts that have been measured, so that an interrupted run resumes.
+    pub checkpoint: Option<PathBuf>,
+}
+
+impl Default for ExperimentOptions {
+    fn default() -> Self {
+        Self {
+            scale: 1.0,
+            rounds: 3,
+            threads: vec![1, 2],
+            seed: 1,
+            dent_program: None,
+            phase_hours: 2.0,
+            records: 100_000_000,
+            figure: None,
+            note: None,
+            checkpoint: None,
+        }
+    }
+}
+
+/// The parts that were measured before an interruption, and the setting that they depend on.
+#[derive(Serialize, Deserialize)]
+struct Checkpoint {
+    setting: String,
+    results: Results,
+}
+
+impl ExperimentOptions {
+    /// Returns true if the figures of a place, such as `Fig. 4a to 4d`, include the figure that was
+    /// asked for, or if all were.
+    pub(crate) fn wants(&self, place: &str) -> bool {
+        self.figure.as_ref().is_none_or(|figure| citation::includes(place, figure))
+    }
+
+    /// Measures a part of an experiment, unless another figure was asked for or an earlier run
+    /// measured it; `place` names its figures: `Fig. 4a to 4d`.
+    ///
+    /// # Errors
+    /// If the part fails, or its results cannot be kept.
+    pub(crate) fn part(
+        &self,
+        results: &mut Results,
+        name: &str,
+        place: &str,
+        measure: impl FnOnce(&mut Results) -> Result<()>,
+    ) -> Result<()> {
+        if !self.wants(place) {
+            return Ok(());
+        }
+        if results.parts.iter().any(|done| done == name) {
+            progress::line(&format!("{name}: measured before the interruption"));
+            return Ok(());
+        }
+        measure(results)?;
+        results.parts.push(name.to_owned());
+        self.checkpoint.as_ref().map_or(Ok(()), |path| {
+            let checkpoint = Checkpoint { setting: self.setting(), results: results.clone() };
+            let text = serde_json::to_string(&checkpoint)?;
+            let next = path.with_extension("new");
+            let write = fs::write(&next, text).and_then(|()| fs::rename(&next, path));
+            write.with_context(|| format!("cannot write {}", path.display()))
+        })
+    }
+
+    /// Describes a measurement with these options that ends now, and the load average at its beginning:
+    /// other work slows programs of several threads more than others.
+    fn environment(&self, load: Option<f64>) -> Environment {
+        let here = Environment::of_run(&std::env::temp_dir(), self.seed);
+        let load = load.map_or(String::new(), |load| format!(" · load average {load:.1}"));
+        Environment {
+            machine: here.machine + &load,
+            scale: Some(self.scale),
+            rounds: Some(self.rounds),
+            note: self.note.clone(),
+            ..here
+        }
+    }
+
+    /// Describes everything that measurements depend on: the program and the options.
+    fn setting(&self) -> String {
+        let options = Self { checkpoint: None, note: None, ..self.clone() };
+        format!("{} {options:?}", program::hash())
+    }
+
+    /// Returns the results of an interrupted run of the same program with the same options.
+    fn interrupted(&self, experiment: &str) -> Option<Results> {
+        let text = fs::read(self.checkpoint.as_ref()?).ok()?;
+        let checkpoint: Checkpoint = serde_json::from_slice(&text).ok()?;
+        if checkpoint.results.experiment != experiment {
+            return None;
+        }
+        if checkpoint.setting != self.setting() {
+            progress::line(&format!(
+                "{experiment}: the interrupted run had other options or another program; all parts \
+                 are measured again"
+            ));
+            return None;
+        }
+        Some(checkpoint.results)
+    }
+}
+
+/// What a run of an experiment needs at the default options, approximately.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExperimentCost {
+    /// The duration in minutes on two cores.
+    pub minutes: u32,
+    /// The peak disk usage of temporary databases in MiB; 0 if there are none.
+    pub disk_mib: u32,
+}
+
+/// An experiment: its measurements, and the claims that it checks.
+pub struct Experiment {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// The paper whose claims the experiment checks.
+    pub paper: &'static str,
+    /// A line for lists.
+    pub about: &'static str,
+    /// The time and the disk space that the experiment needs.
+    pub cost: ExperimentCost,
+    /// The default sizes as a share of the paper's.
+    pub default_scale: f64,
+    /// What the scale is a share of.
+    pub scale_of: &'static str,
+    /// The figures and tables of the paper that the experiment reproduces.
+    pub figures: &'static [&'static str],
+    /// The metrics that the experiment records.
+    pub metrics: &'static [&'static [Metric]],
+    /// The metrics that are timed, hence differ from round to round.
+    pub timed: &'static [&'static str],
+    pub(crate) claims: &'static str,
+    pub(crate) run: fn(&ExperimentOptions, &mut Results) -> Result<()>,
+}
+
+impl Experiment {
+    /// Runs the experiment.
+    ///
+    /// # Errors
+    /// If a database or a program fails.
+    pub fn run(&self, options: &ExperimentOptions) -> Result<Results> {
+        let load = process::load_average();
+        let mut results = Results::new(self.name, self.metrics);
+        if let Some(before) = options.interrupted(self.name) {
+            results.resume(before);
+        }
+        results.timed = self.timed.iter().map(|&name| name.to_owned()).collect();
+        (self.run)(options, &mut results)?;
+        results.environment = Some(options.environment(load));
+        Ok(results)
+    }
+
+    /// Returns the claims that the experiment checks.
+    ///
+    /// # Errors
+    /// If the file of claims is malformed.
+    pub fn claims(&self) -> Result<ClaimFile> {
+        ClaimFile::parse(self.claims).with_context(|| format!("in the claims of {}", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const METRICS: &[&[Metric]] = &[&[Metric { name: "moved", about: "" }]];
+
+    fn experiment(run: fn(&ExperimentOptions, &mut Results) -> Result<()>) -> Experiment {
+        Experiment {
+            name: "test",
+            paper: "",
+            about: "",
+            cost: ExperimentCost { minutes: 1, disk_mib: 0 },
+            default_scale: 1.0,
+            scale_of: "",
+            figures: &[],
+            metrics: METRICS,
+            timed: &[],
+            claims: "",
+            run,
+        }
+    }
+
+    fn two_parts(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
+        options.part(results, "first", "Fig. 4a to 4d", |results| {
+            results.record("moved", &["first"], results.measurements("moved").len() as f64);
+            Ok(())
+        })?;
+        options.part(results, "second", "Fig. 5", |results| {
+            anyhow::ensure!(options.seed > 1 || results.parts.len() > 1, "interrupted");
+            results.record("moved", &["second"], 2.0);
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn parts_of_other_figures_are_skipped() {
+        let figure = |figure: &str| {
+            let figure = Some(figure.to_owned());
+            let options = ExperimentOptions { figure, seed: 2, ..ExperimentOptions::default() };
+            experiment(two_parts).run(&options).unwrap().parts
+        };
+        assert_eq!(figure("4c"), ["first"]);
+        assert_eq!(figure("5"), ["second"]);
+        assert!(figure("6").is_empty());
+    }
+
+    #[test]
+    fn an_interrupted_run_resumes_with_the_same_options_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let checkpoint = Some(dir.path().join("test.parts"));
+        let options = ExperimentOptions { checkpoint, ..ExperimentOptions::default() };
+        let failed = experiment(two_parts).run(&options).unwrap_err();
+        assert_eq!(failed.to_string(), "interrupted");
+        let resumed = |options: &ExperimentOptions| {
+            fn third(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
+                let before = results.parts.len() as f64;
+                options.part(results, "first", "", |_| Ok(()))?;
+                results.record("moved", &["before"], before);
+                Ok(())
+            }
+            let results = experiment(third).run(options).unwrap();
+            results.measurements("moved").last().unwrap().value
+        };
+        assert_eq!(resumed(&options), 1.0);
+        assert_eq!(resumed(&ExperimentOptions { seed: 9, ..options }), 0.0);
+    }
+}

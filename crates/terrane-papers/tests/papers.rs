@@ -1,0 +1,50 @@
+//! `docs/papers/README.md` is what `terrane-papers items` writes, and the tests that it names exist.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use terrane_papers::checklist::{self, LatestVerdicts};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Adds the names of all functions in the sources below `dir`.
+fn add_functions(dir: &Path, functions: &mut BTreeSet<String>) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() && !path.ends_with("target") {
+            add_functions(&path, functions)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path)?;
+            let names = text.split("fn ").skip(1).filter_map(|rest| rest.split_once('('));
+            functions.extend(names.map(|(name, _)| name.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_named_test_exists() {
+    let mut functions = BTreeSet::new();
+    add_functions(&root().join("crates"), &mut functions).unwrap();
+    for (item, test) in checklist::tests_named().unwrap() {
+        assert!(functions.contains(&test), "{item} names the test {test}, which does not exist");
+    }
+}
+
+#[test]
+fn the_page_is_current() {
+    let path = root().join("docs/papers/README.md");
+    let page = checklist::page(&LatestVerdicts::stored().unwrap()).unwrap();
+    if std::env::var_os("TERRANE_REWRITE").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == page,
+        "docs/papers/README.md is not current; TERRANE_REWRITE=1 cargo test -p terrane-papers --test \
+         papers writes it"
+    );
+}
