@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use terrane_lab::advice::question::{OperationProfile, RecordProfile};
 use terrane_lab::advice::report::{AdviceReport, WorkloadSource};
 use terrane_lab::advice::{AdviceCase, filter_bits_of};
-use terrane_lab::quantity::check_data;
+use terrane_lab::input::quantity::check_data;
 use terrane_policy::advice::{Limits, Objective};
 use terrane_sim::MachineModel;
 use terrane_workload::OperationMix;

@@ -31,7 +31,7 @@ impl Design {
         for (name, value) in settings.into_iter().flatten() {
             text.push_str(&format!("; {}={}", name.str()?.to_str()?, value.str()?.to_str()?));
         }
-        terrane_lab::spec::parse(&text).map(Self::new).map_err(errors::from_lab)
+        terrane_lab::input::spec::parse(&text).map(Self::new).map_err(errors::from_lab)
     }
 
     /// The layout of the levels, such as `tiering`.

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use terrane_lab::quantity::check_data;
+use terrane_lab::input::quantity::check_data;
 use terrane_lab::simulation::mix::MixLoad;
 use terrane_lab::simulation::report::{JsonSimulation, SimulatedDesign};
 use terrane_sim::{

@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use pyo3::prelude::*;
+use terrane_lab::host::{interrupt, program};
 use terrane_lab::sweep::{self, Player, ResultLine, ResultsFile, SweepExperiment};
-use terrane_lab::{interrupt, program};
 
 use crate::errors;
 

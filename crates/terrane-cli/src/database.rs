@@ -13,8 +13,8 @@ use terrane::{Db, Error, JobState};
 use terrane_control::{Client, Interest, Item, Progress, Reply, Request, Watch, execute};
 
 use crate::open;
-use terrane_lab::interrupt::{Cancellable, is_cancelled};
-use terrane_lab::progress;
+use terrane_lab::host::interrupt::{Cancellable, is_cancelled};
+use terrane_lab::host::progress;
 
 /// A database that this process or another one has open.
 #[derive(Debug)]

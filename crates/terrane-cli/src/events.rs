@@ -6,8 +6,8 @@ use terrane::LoggedEvent;
 use terrane_control::EventItem;
 
 use crate::time::utc;
-use terrane_lab::json::SCHEMA;
-use terrane_lab::progress;
+use terrane_lab::host::progress;
+use terrane_lab::output::json::SCHEMA;
 
 /// An event as JSON: its sentence, and all its fields.
 #[derive(Debug, Serialize)]

@@ -1,7 +1,7 @@
 //! The flag `--format` of files of entries.
 
 use clap::ValueEnum;
-use terrane_lab::entries::EntryFormat;
+use terrane_lab::input::import_export::EntryFormat;
 
 /// The value of `--format`: a file format of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

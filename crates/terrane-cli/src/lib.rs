@@ -45,7 +45,7 @@ mod wrap;
 
 use std::process::ExitCode;
 
-use terrane_lab::interrupt;
+use terrane_lab::host::interrupt;
 
 /// Runs the command that the arguments of the process describe.
 pub fn main() -> ExitCode {

@@ -4,7 +4,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use terrane::{Metric, OperationCounts, Stats};
 
-use terrane_lab::json::{JsonTimes, SCHEMA};
+use terrane_lab::output::json::{JsonTimes, SCHEMA};
 
 /// Counters since the database was opened, and current sizes.
 #[derive(Debug, Serialize)]

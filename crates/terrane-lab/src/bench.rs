@@ -7,6 +7,7 @@
 
 mod compare;
 mod contents;
+pub mod figures;
 mod home;
 mod meter;
 mod plan;
@@ -28,7 +29,7 @@ pub use work::{MissCounts, TreeWork};
 
 use anyhow::Result;
 
-use crate::interrupt;
+use crate::host::interrupt;
 use runner::WorkloadRunner;
 
 /// Runs every design in turn, as often as the plan says, and returns the repetitions of each.

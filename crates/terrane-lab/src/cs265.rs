@@ -27,8 +27,8 @@ pub use tree::DentTree;
 
 use anyhow::{Result, anyhow};
 
-use crate::entries::pairs::decode;
-use crate::literal;
+use crate::input::import_export::pairs::decode;
+use crate::input::kv_literal;
 
 /// Entries of a page: Dent's pages have 4096 bytes, his entries 8.
 pub const PAGE_ENTRIES: u64 = 512;
@@ -36,7 +36,7 @@ pub const PAGE_ENTRIES: u64 = 512;
 /// Decodes a number of the database.
 fn number(bytes: &[u8]) -> Result<i32> {
     decode(bytes).ok_or_else(|| {
-        let literal = literal::print(bytes);
+        let literal = kv_literal::print(bytes);
         anyhow!("the database holds {literal}, which is not a CS 265 entry")
     })
 }

@@ -12,9 +12,9 @@ use serde::Serialize;
 use terrane_policy::recorded::{Decision, Difference, Event, Trace, replay};
 use terrane_policy::{Design, Granularity};
 
-use crate::document::table;
-use crate::json::SCHEMA;
-use crate::spec;
+use crate::input::spec;
+use crate::output::json::SCHEMA;
+use crate::output::markdown::table;
 
 /// A recording, and what the design would have done.
 #[derive(Debug, Clone)]

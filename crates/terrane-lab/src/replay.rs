@@ -28,9 +28,9 @@ use terrane::Db;
 use terrane_workload::recording::TRACE_HEADER;
 use terrane_workload::{Latency, LatencyMicros};
 
-use crate::json::{JsonLatency, SCHEMA};
-use crate::lines::Lines;
-use crate::{interrupt, progress};
+use crate::host::{interrupt, progress};
+use crate::input::lines::Lines;
+use crate::output::json::{JsonLatency, SCHEMA};
 
 /// The operation of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! | [`constants`] | a file with the costs of entries and bytes |
 //! | [`calibrate`] | measures the constants with the engine |
 //! | [`device`] | bandwidth, cost per request and concurrency of a device |
+//! | [`figures`] | the plots of simulations |
 //! | [`map`] | which share of the maximum holds, for many designs |
 //! | [`mix`] | a mix of operations as the load of a simulation |
 //! | [`validate`] | compares the simulator with the engine: `docs/simulator.md` |
@@ -14,6 +15,7 @@
 pub mod calibrate;
 pub mod constants;
 pub mod device;
+pub mod figures;
 pub mod map;
 pub mod mix;
 pub mod report;

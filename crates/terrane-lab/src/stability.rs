@@ -52,10 +52,10 @@ use anyhow::Result;
 use terrane_workload::stability::{Watch, evaluate};
 
 use crate::error::usage;
-use crate::interrupt;
-use crate::named_design::NamedDesign;
-use crate::progress;
-use crate::scratch::Scratch;
+use crate::host::interrupt;
+use crate::host::progress;
+use crate::host::scratch::Scratch;
+use crate::input::named_design::NamedDesign;
 use counted::CountedRun;
 use meter::PhaseMeter;
 use subject::{LoadedDatabase, MapSubject};

@@ -28,7 +28,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{human, interrupt, program, progress};
+use crate::host::{interrupt, program, progress};
+use crate::output::human;
 
 /// Operations per second that are assumed until an experiment of the sweep has completed.
 const OPERATIONS_PER_SECOND: f64 = 200_000.0;

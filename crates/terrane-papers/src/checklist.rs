@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
-use terrane_lab::document;
+use terrane_lab::output::markdown;
 
 use crate::experiments;
 use crate::figures::PaperFile;
@@ -158,7 +158,7 @@ pub fn page(verdicts: &LatestVerdicts) -> Result<String> {
         let _ = writeln!(text, "\n## {}: {}\n", paper.letters, paper.title);
         let rows: Vec<Vec<String>> =
             paper.items.iter().map(|item| row(item, &claims, verdicts)).collect();
-        text.push_str(&left(&document::table(&["item", "what", "state", "shown by"], &rows)));
+        text.push_str(&left(&markdown::table(&["item", "what", "state", "shown by"], &rows)));
     }
     text.push_str("\n## Claims\n\n");
     let rows: Vec<Vec<String>> = claims
@@ -177,7 +177,7 @@ pub fn page(verdicts: &LatestVerdicts) -> Result<String> {
         })
         .collect();
     let headers = ["experiment", "source", "the paper says", "mode", "its figure", "verdict"];
-    text.push_str(&left(&document::table(&headers, &rows)));
+    text.push_str(&left(&markdown::table(&headers, &rows)));
     Ok(text)
 }
 
@@ -210,7 +210,7 @@ fn introduction(papers: &[PaperItems], claims: &[NamedClaim], verdicts: &LatestV
     let sum = ["all".to_owned()].into_iter().chain(states).chain([all.len().to_string()]);
     rows.push(sum.collect());
     let headers = ["paper", "whole", "partly", "missing", "items"];
-    text.push_str(&document::table(&headers, &rows));
+    text.push_str(&markdown::table(&headers, &rows));
     let judged = |outcome| {
         claims.iter().filter(|one| verdicts.of(one.experiment, &one.claim) == Some(outcome)).count()
     };

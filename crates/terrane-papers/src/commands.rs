@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use terrane_lab::error::{UsageError, is_broken_pipe};
-use terrane_lab::interrupt;
+use terrane_lab::host::interrupt;
 
 use cs265::Cs265Args;
 use items::ItemsArgs;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use terrane_lab::report::Environment;
-use terrane_lab::{process, program, progress};
+use terrane_lab::host::Environment;
+use terrane_lab::host::{program, progress, resources};
 
 use crate::citation;
 use crate::judge::ClaimFile;
@@ -175,7 +175,7 @@ impl Experiment {
     /// # Errors
     /// If a database or a program fails.
     pub fn run(&self, options: &ExperimentOptions) -> Result<Results> {
-        let load = process::load_average();
+        let load = resources::load_average();
         let mut results = Results::new(self.name, self.metrics);
         if let Some(before) = options.interrupted(self.name) {
             results.resume(before);

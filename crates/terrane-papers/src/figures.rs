@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
-use terrane_lab::plot::{Panel, PanelAxis, PanelPoint, PanelSeries, Scale};
+use terrane_lab::output::plot::{Panel, PanelAxis, PanelPoint, PanelSeries, Scale};
 
 use crate::judge::ClaimFile;
 use crate::judge::expression::Expression;

@@ -26,7 +26,7 @@ use anyhow::{Context, Result};
 
 pub use figure::figure_document;
 
-use terrane_lab::plot::Panel;
+use terrane_lab::output::plot::Panel;
 
 use crate::citation;
 use crate::experiments::{self, Experiment};

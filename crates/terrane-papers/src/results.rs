@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use terrane_lab::report::Environment;
+use terrane_lab::host::Environment;
 
 /// A metric that an experiment declares.
 #[derive(Debug, Clone, Copy)]

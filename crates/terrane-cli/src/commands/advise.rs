@@ -15,7 +15,7 @@ use terrane_lab::advice::memtables::sample;
 use terrane_lab::advice::question::{OperationProfile, RecordProfile};
 use terrane_lab::advice::report::{AdviceReport, WorkloadSource};
 use terrane_lab::advice::search::SearchResult;
-use terrane_lab::json::write_line;
+use terrane_lab::output::json::write_line;
 
 pub(crate) use arguments::AdviseArgs;
 
@@ -23,7 +23,7 @@ use crate::exit::{Exit, usage};
 use crate::open;
 use crate::output;
 use crate::terminal::Paint;
-use terrane_lab::human;
+use terrane_lab::output::human;
 
 impl AdviseArgs {
     /// Prints advice, and with `--apply` changes the design if the change pays for itself.

@@ -35,13 +35,13 @@ use anyhow::Result;
 use serde::Serialize;
 
 pub(crate) use arguments::BenchArgs;
+use terrane_lab::bench::figures::of_bench;
 use terrane_lab::bench::{
     self, BenchComparison, BenchHome, BenchPlan, DesignRun, JsonRow, WorkloadRow, verdict,
 };
-use terrane_lab::json::{self, SCHEMA};
-use terrane_lab::machine::Machine;
-use terrane_lab::report::Environment;
-use terrane_lab::report::benched::of_bench;
+use terrane_lab::host::Environment;
+use terrane_lab::host::machine::Machine;
+use terrane_lab::output::json::{self, SCHEMA};
 use terrane_lab::report::figures::FigureReport;
 
 use crate::exit::Exit;

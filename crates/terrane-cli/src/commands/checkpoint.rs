@@ -11,7 +11,7 @@ use terrane_control::{Reply, Request};
 use crate::database::{change, unexpected};
 use crate::exit::Exit;
 use crate::output;
-use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Copy a database to another directory
 ///

@@ -13,9 +13,9 @@ use crate::database::{change, unexpected};
 use crate::exit::{Exit, usage};
 use crate::open;
 use crate::output;
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
-use terrane_lab::literal::{self, LiteralError, parse_range_argument};
+use terrane_lab::input::kv_literal::{self, LiteralError, parse_range_argument};
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -101,8 +101,8 @@ impl CompactArgs {
                 Ok((first(from), after(to)))
             }
             (Some(from), Some(to)) => Ok((
-                Some(Bytes(literal::parse_all(from).map_err(bad)?)),
-                Some(Bytes(literal::parse_all(to).map_err(bad)?)),
+                Some(Bytes(kv_literal::parse_all(from).map_err(bad)?)),
+                Some(Bytes(kv_literal::parse_all(to).map_err(bad)?)),
             )),
         }
     }

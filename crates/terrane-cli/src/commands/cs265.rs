@@ -10,8 +10,8 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use terrane::Db;
 use terrane_lab::cs265::{Cs265Session, DentTree, FixedDepth};
-use terrane_lab::quantity::{count_in, number_in};
-use terrane_lab::scratch::Scratch;
+use terrane_lab::host::scratch::Scratch;
+use terrane_lab::input::quantity::{count_in, number_in};
 use terrane_policy::design::MemtableKind;
 
 use crate::control::ControlFlag;

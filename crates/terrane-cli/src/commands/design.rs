@@ -24,9 +24,9 @@ use crate::output;
 use crate::table::{Align, lines, table};
 use crate::terminal::Paint;
 use overhead::Overhead;
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
-use terrane_lab::spec;
+use terrane_lab::input::spec;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Levels whose capacity `show` prints.
 const LEVELS_SHOWN: usize = 6;

@@ -12,9 +12,12 @@ use crate::exit::{Exit, usage};
 use crate::format_flag::FormatFlag;
 use crate::open::{self, DEFAULT_KEYSPACE};
 use crate::output;
-use terrane_lab::entries::{Entry, EntryFormat, csv, jsonl, pairs, tsv};
-use terrane_lab::literal::{self, KeyBounds, all_keys, parse_range_argument, prefix_bounds};
-use terrane_lab::{human, progress};
+use terrane_lab::host::progress;
+use terrane_lab::input::import_export::{Entry, EntryFormat, csv, jsonl, pairs, tsv};
+use terrane_lab::input::kv_literal::{
+    self, KeyBounds, all_keys, parse_range_argument, prefix_bounds,
+};
+use terrane_lab::output::human;
 
 const OUT_BYTES: usize = 256 << 10;
 
@@ -112,10 +115,10 @@ impl DumpArgs {
     }
 
     fn bounds(&self) -> Result<KeyBounds> {
-        let bad = |error: literal::LiteralError| usage(error.to_string());
+        let bad = |error: kv_literal::LiteralError| usage(error.to_string());
         match (&self.range, &self.prefix) {
             (Some(range), _) => parse_range_argument(range).map_err(bad),
-            (None, Some(prefix)) => Ok(prefix_bounds(&literal::parse_all(prefix).map_err(bad)?)),
+            (None, Some(prefix)) => Ok(prefix_bounds(&kv_literal::parse_all(prefix).map_err(bad)?)),
             (None, None) => Ok(all_keys()),
         }
     }
@@ -166,13 +169,13 @@ fn write_entry(out: &mut dyn Write, format: EntryFormat, entry: Entry<&[u8]>) ->
         EntryFormat::Pairs => {
             let Entry { key, value, ends_micros } = entry;
             if ends_micros.is_some() {
-                let key = literal::print(key);
+                let key = kv_literal::print(key);
                 return Err(anyhow!(
                     "the value of {key} ends at a time, which pairs cannot have; use another --format"
                 ));
             }
             if !pairs::write(out, key, value)? {
-                let key = literal::print(key);
+                let key = kv_literal::print(key);
                 return Err(anyhow!(
                     "the entry of {key} is not a pair of 32-bit numbers; use another --format"
                 ));

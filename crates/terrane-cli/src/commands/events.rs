@@ -16,9 +16,9 @@ use crate::exit::Exit;
 use crate::open;
 use crate::output::{self, Text};
 use crate::time::utc;
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
-use terrane_lab::quantity::count_in;
+use terrane_lab::input::quantity::count_in;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Show flushes, compactions, stalls and errors of a database
 ///

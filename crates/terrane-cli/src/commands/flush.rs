@@ -11,8 +11,8 @@ use terrane_control::{Reply, Request};
 use crate::database::{change, unexpected};
 use crate::exit::Exit;
 use crate::output;
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Write the memtables of a database into tables
 ///

@@ -14,9 +14,9 @@ use crate::exit::Exit;
 use crate::open;
 use crate::output;
 use crate::table::{Align, lines, table};
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
-use terrane_lab::literal;
+use terrane_lab::input::kv_literal;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -98,7 +98,7 @@ impl KeyspaceArgs {
 
 /// Returns a name as the shell of this command reads it.
 fn print(name: &str) -> String {
-    literal::print(name.as_bytes())
+    kv_literal::print(name.as_bytes())
 }
 
 /// Renames a keyspace, which must exist.

@@ -20,12 +20,12 @@ use crate::exit::{Exit, usage};
 use crate::format_flag::FormatFlag;
 use crate::open::DEFAULT_KEYSPACE;
 use crate::output;
-use terrane_lab::entries::{Entry, EntryFormat, csv, jsonl, pairs, tsv};
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
-use terrane_lab::lines::Lines;
-use terrane_lab::progress;
-use terrane_lab::spec;
+use terrane_lab::host::progress;
+use terrane_lab::input::import_export::{Entry, EntryFormat, csv, jsonl, pairs, tsv};
+use terrane_lab::input::lines::Lines;
+use terrane_lab::input::spec;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// The size of a batch in bytes of keys and values: large enough to amortise the cost of a write,
 /// and small compared with a memtable.

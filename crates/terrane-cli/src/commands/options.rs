@@ -15,8 +15,8 @@ use crate::exit::{Exit, usage};
 use crate::open;
 use crate::output;
 use crate::terminal::Paint;
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 use terrane_policy::near::did_you_mean;
 
 /// Document the options of the engine, show and change those of an open database

@@ -11,10 +11,10 @@ use terrane::inspect::{self, LostRange};
 use crate::exit::{Exit, usage};
 use crate::output;
 use crate::problems::{JsonProblem, write_problems};
-use terrane_lab::human;
-use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
-use terrane_lab::literal;
-use terrane_lab::progress;
+use terrane_lab::host::progress;
+use terrane_lab::input::kv_literal;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{JsonBytes, SCHEMA, write_line};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -86,8 +86,8 @@ const RANGES_PRINTED_MAX: usize = 20;
 
 fn write_lost(out: &mut dyn Write, lost: &[LostRange]) -> std::io::Result<()> {
     for one in lost.iter().take(RANGES_PRINTED_MAX) {
-        let last = one.last.as_deref().map_or_else(|| "the end".to_owned(), literal::print);
-        let (keyspace, first) = (&one.keyspace, literal::print(&one.first));
+        let last = one.last.as_deref().map_or_else(|| "the end".to_owned(), kv_literal::print);
+        let (keyspace, first) = (&one.keyspace, kv_literal::print(&one.first));
         writeln!(out, "keyspace {keyspace}: keys from {first} to {last} may be missing or old")?;
     }
     match lost.len().saturating_sub(RANGES_PRINTED_MAX) {

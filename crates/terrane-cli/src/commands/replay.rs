@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::Args;
 use terrane::Db;
-use terrane_lab::json::write_line;
+use terrane_lab::host::scratch::Scratch;
+use terrane_lab::input::spec;
+use terrane_lab::output::json::write_line;
 use terrane_lab::replay::{JsonReplay, ReplayReport, replay};
-use terrane_lab::scratch::Scratch;
-use terrane_lab::spec;
 use terrane_workload::LatencyMicros;
 
 use crate::control::ControlFlag;
@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::output;
 use crate::table::{Align, lines, table};
 use crate::terminal::picture_columns;
-use terrane_lab::human;
+use terrane_lab::output::human;
 
 const EXAMPLES: &str = "\
 Operations, a line each:

@@ -24,8 +24,9 @@ use crate::control::ControlFlag;
 use crate::engine_flags::EngineFlags;
 use crate::exit::Exit;
 use crate::output;
-use terrane_lab::interrupt::INTERRUPTED;
-use terrane_lab::{human, spec};
+use terrane_lab::host::interrupt::INTERRUPTED;
+use terrane_lab::input::spec;
+use terrane_lab::output::human;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -42,8 +42,8 @@ use crate::exit::Exit;
 use crate::open::{self, DEFAULT_KEYSPACE};
 use crate::output;
 use crate::terminal::{is_input_from_person, is_output_for_people};
-use terrane_lab::lines::Lines;
-use terrane_lab::spec;
+use terrane_lab::input::lines::Lines;
+use terrane_lab::input::spec;
 
 /// The buffer of answers, which are flushed before a wait for input.
 const OUT_BYTES: usize = 64 << 10;

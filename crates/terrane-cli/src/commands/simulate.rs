@@ -24,10 +24,10 @@ use crate::exit::{Exit, usage};
 use crate::output;
 pub(crate) use arguments::SimulateArgs;
 use arguments::SimulateCommand;
-use terrane_lab::quantity::check_data;
-use terrane_lab::report::Environment;
+use terrane_lab::host::Environment;
+use terrane_lab::input::quantity::check_data;
 use terrane_lab::report::figures::FigureReport;
-use terrane_lab::report::simulated::{SimulatedCurves, of_simulations};
+use terrane_lab::simulation::figures::{SimulatedCurves, of_simulations};
 use terrane_lab::simulation::report::{JsonSimulation, SimulatedDesign};
 use terrane_lab::simulation::trees::NamedTree;
 

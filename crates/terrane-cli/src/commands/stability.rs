@@ -8,8 +8,8 @@ mod show;
 use std::io::{self, Write};
 
 use anyhow::Result;
-use terrane_lab::json::write_line;
-use terrane_lab::machine::Machine;
+use terrane_lab::host::machine::Machine;
+use terrane_lab::output::json::write_line;
 use terrane_lab::stability::{self, DesignEvaluation, JsonEvaluation, StabilityPlan, page};
 
 use crate::exit::Exit;

@@ -16,8 +16,8 @@ use crate::exit::Exit;
 use crate::open;
 use crate::output;
 use crate::statistics::JsonStoredStats;
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 const NOT_STORED: &str = "\
 Not in the files, but in the process that has the database open: operations

@@ -17,7 +17,7 @@ use arguments::SweepCommand;
 
 use crate::exit::{Exit, usage};
 use crate::output;
-use terrane_lab::human;
+use terrane_lab::output::human;
 
 impl SweepArgs {
     /// Runs the rest of a sweep, or shows its results.

@@ -23,8 +23,8 @@ use crate::database::Database;
 use crate::exit::Exit;
 use crate::output;
 use crate::terminal::{Paint, is_output_for_people};
-use terrane_lab::json::write_line;
-use terrane_lab::quantity::{count_in, time};
+use terrane_lab::input::quantity::{count_in, time};
+use terrane_lab::output::json::write_line;
 
 /// The longest interval that the protocol allows.
 const INTERVAL_MAX: Duration = Duration::from_secs(3600);

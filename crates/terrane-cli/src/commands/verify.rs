@@ -11,9 +11,9 @@ use terrane::inspect;
 use crate::exit::Exit;
 use crate::output;
 use crate::problems::{JsonProblem, write_problems};
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
-use terrane_lab::progress;
+use terrane_lab::host::progress;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Check all files of a database
 ///

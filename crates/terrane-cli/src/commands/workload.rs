@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use terrane_lab::quantity::{count, count_in};
-use terrane_lab::{human, interrupt, progress, spec, workload_spec};
+use terrane_lab::input::quantity::{count, count_in};
+use terrane_lab::{
+    host::interrupt, host::progress, input::spec, input::workload_spec, output::human,
+};
 use terrane_workload::recording::RecordingStore;
 use terrane_workload::{
     KeyOrder, MemStore, MixPart, OperationKind, OperationMix, Report, RunOptions, Silent, Store,

@@ -11,7 +11,7 @@ use terrane_policy::{Run, TableInfo};
 
 use super::ranks::{KeyRanks, last_key};
 use crate::terminal::Paint;
-use terrane_lab::literal;
+use terrane_lab::input::kv_literal;
 
 /// The columns of a line around its cells: the name of the level and the ends.
 const AROUND: usize = 11;
@@ -34,8 +34,8 @@ pub(crate) fn by_key(view: &TreeView, columns: usize, paint: Paint) -> String {
         }
     }
     let room = width.saturating_sub(2) / 2;
-    let first = shortened(&literal::print(axis.ranks.first()), room);
-    let last = shortened(&literal::print(axis.ranks.last()), room);
+    let first = shortened(&kv_literal::print(axis.ranks.first()), room);
+    let last = shortened(&kv_literal::print(axis.ranks.last()), room);
     let gap = width.saturating_sub(first.chars().count() + last.chars().count());
     let _ = writeln!(text, "{:10}{}", "", paint.dim(&format!("{first}{}{last}", " ".repeat(gap))));
     text

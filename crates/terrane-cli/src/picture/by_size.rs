@@ -6,7 +6,7 @@ use std::fmt::Write;
 use terrane::{Stats, TreeView};
 
 use crate::terminal::Paint;
-use terrane_lab::human::{bytes, counted};
+use terrane_lab::output::human::{bytes, counted};
 
 /// The ends of a bar.
 const ENDS: [char; 2] = ['▕', '▏'];

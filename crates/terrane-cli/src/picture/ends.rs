@@ -6,7 +6,7 @@ use terrane::TreeView;
 use terrane::policy::Expiry;
 
 use crate::time::utc;
-use terrane_lab::human::{bytes, count, counted};
+use terrane_lab::output::human::{bytes, count, counted};
 
 /// Says how many entries of tables have a value that ends, from when until when, and which tables have
 /// ended as a whole at `now_micros`; `None` if there are no such entries.

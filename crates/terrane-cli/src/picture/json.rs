@@ -4,7 +4,7 @@ use serde::Serialize;
 use terrane::TreeView;
 use terrane_policy::{Admission, Level, Run, TableInfo, ValueFileUsage};
 
-use terrane_lab::json::{JsonBytes, SCHEMA};
+use terrane_lab::output::json::{JsonBytes, SCHEMA};
 
 /// A tree as JSON, with its newest level first.
 #[derive(Debug, Serialize)]

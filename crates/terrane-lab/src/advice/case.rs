@@ -9,7 +9,8 @@ use terrane_sim::MachineModel;
 use super::predict::Scenario;
 use super::question::{OperationProfile, RecordProfile, prices};
 use super::search::{DesignSearch, SearchResult};
-use crate::{human, progress};
+use crate::host::progress;
+use crate::output::human;
 
 /// The inputs of the advice: a workload, the present design, a machine, an objective and limits.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use terrane_policy::{Forecast, advice};
 
 use super::case::AdviceCase;
 use super::search::SearchResult;
-use crate::human;
+use crate::output::human;
 
 /// The conditions under which a change is worthwhile.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,6 +1,6 @@
 //! Advice for an open database, from its counters.
 
-use crate::human;
+use crate::output::human;
 use anyhow::{Result, anyhow};
 use terrane::{Db, Keyspace, OperationCounts};
 use terrane_policy::advice::{Limits, Objective};

@@ -9,7 +9,7 @@ use terrane::{Design, OperationCounts};
 use terrane_sim::{MachineModel, Skew};
 use terrane_workload::{Distribution, OperationKind, OperationMix};
 
-use crate::human;
+use crate::output::human;
 
 /// The number of entries that a scan is assumed to read.
 const SCAN_ENTRIES: f64 = 16.0;

@@ -9,7 +9,7 @@ use terrane_policy::advice::{RankedDesign, brief};
 use super::case::AdviceCase;
 use super::decide::{ChangeDecision, difference};
 use super::search::SearchResult;
-use crate::json::SCHEMA;
+use crate::output::json::SCHEMA;
 
 /// The advice.
 pub struct AdviceReport<'a> {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::row::WorkloadRow;
 use super::runner::DesignRun;
-use crate::json::SCHEMA;
+use crate::output::json::SCHEMA;
 
 /// Which values are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -7,8 +7,8 @@ use anyhow::Result;
 
 use super::plan::{BenchPlan, loads};
 use crate::error::usage;
-use crate::named_design::NamedDesign;
-use crate::scratch::Scratch;
+use crate::host::scratch::Scratch;
+use crate::input::named_design::NamedDesign;
 
 /// The directory of the databases of a benchmark.
 #[derive(Debug)]

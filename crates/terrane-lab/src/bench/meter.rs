@@ -6,8 +6,8 @@ use indicatif::ProgressBar;
 use terrane::{Db, Stats};
 use terrane_workload::{Progress, Report};
 
-use crate::human;
-use crate::progress;
+use crate::host::progress;
+use crate::output::human;
 
 /// A progress bar that shows the state of a database.
 pub(super) struct WorkloadMeter {

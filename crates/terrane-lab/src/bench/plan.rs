@@ -6,8 +6,8 @@ use terrane_policy::near::hint;
 use terrane_workload::{MixOrder, OperationMix, RunOptions, Workload};
 
 use crate::error::usage;
-use crate::named_design::NamedDesign;
-use crate::spec;
+use crate::input::named_design::NamedDesign;
+use crate::input::spec;
 
 /// The default workloads: writing, three ways of reading, and an ordered scan.
 const WORKLOADS_DEFAULT: [&str; 5] =

@@ -11,7 +11,7 @@ use terrane_workload::{LatencyMicros, Report, Workload};
 
 use super::contents::LiveBytes;
 use super::work::{JsonWork, TreeWork};
-use crate::json::{JsonLatency, SCHEMA, rounded};
+use crate::output::json::{JsonLatency, SCHEMA, rounded};
 
 /// The raw measurements of a workload.
 pub struct Measurement {

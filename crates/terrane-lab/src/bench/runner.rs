@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::process;
+use crate::host::resources;
 use anyhow::{Result, anyhow};
 use terrane::{Db, OpenMode, Options, Stats, TreeView};
 use terrane_workload::{Report, Store, Workload, run};
@@ -12,9 +12,9 @@ use super::contents::Contents;
 use super::meter::WorkloadMeter;
 use super::plan::{BenchPlan, loads};
 use super::row::{Measurement, WorkloadRow};
-use crate::interrupt;
-use crate::named_design::NamedDesign;
-use crate::progress;
+use crate::host::interrupt;
+use crate::host::progress;
+use crate::input::named_design::NamedDesign;
 use terrane_workload::TerraneStore;
 
 /// A database under benchmark.
@@ -167,16 +167,16 @@ impl<'a> WorkloadRunner<'a> {
         if let (false, Some(order)) = (loads(workload), self.contents.loaded) {
             options.key_order = order;
         }
-        process::reset_peak_memory();
-        let (stats_before, seconds_before) = (self.db().stats(), process::processor_seconds());
+        resources::reset_peak_memory();
+        let (stats_before, seconds_before) = (self.db().stats(), resources::processor_seconds());
         let (place, total) = self.step;
         let label = format!("[{place}/{total}] {workload} on {}", self.name());
         let meter = WorkloadMeter::new(label, self.db());
         let report = run(&self.store, workload, &options, &meter)?;
         let settled = if workload.writes() { Some(self.settle()?) } else { None };
         let stats = self.db().stats();
-        let seconds = process::processor_seconds();
-        let peak_memory_bytes = process::peak_memory_bytes();
+        let seconds = resources::processor_seconds();
+        let peak_memory_bytes = resources::peak_memory_bytes();
         // Count wrong answers before `contents` includes this workload, because a mix accounts for
         // its own deletes.
         let wrong_answers = self.wrong_answers(&report);

@@ -11,7 +11,7 @@ use super::plan::BenchPlan;
 use super::row::JsonRow;
 use super::runner::WorkloadRunner;
 use crate::error::usage;
-use crate::named_design::NamedDesign;
+use crate::input::named_design::NamedDesign;
 
 /// Workloads to run on one design.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@
 //! most. Differences that a repetition could undo are left out.
 
 use super::compare::{BenchComparison, Better, ComparedMetric};
-use crate::human;
+use crate::output::human;
 
 /// The number of lines.
 const LINES_MAX: usize = 3;

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use terrane::{LevelStats, Stats, Times};
 
-use crate::json::JsonTimes;
+use crate::output::json::JsonTimes;
 
 /// The work of a tree during a workload, and its final shape.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use anyhow::{Result, anyhow};
 
-use crate::human;
+use crate::output::human;
 
 /// The used capacity of a tree of fixed depth.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 
 use terrane::{Db, Error, WriteBatch};
 
-use crate::entries::pairs::encode;
+use crate::input::import_export::pairs::encode;
 
 /// The maximum number of pending changes: enough to amortise the fixed costs of a write.
 const CHANGES_MAX: u64 = 256;

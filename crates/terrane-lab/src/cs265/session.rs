@@ -10,10 +10,10 @@ use super::command::{self, Command, TOMBSTONE};
 use super::depth::FixedDepth;
 use super::pending::Pending;
 use super::{number, statistics};
-use crate::entries::pairs::{PairReader, encode};
 use crate::error::is_broken_pipe;
-use crate::interrupt;
-use crate::lines::Lines;
+use crate::host::interrupt;
+use crate::input::import_export::pairs::{PairReader, encode};
+use crate::input::lines::Lines;
 
 /// A session of the command language.
 pub struct Cs265Session<'a, W> {

@@ -10,7 +10,7 @@ use terrane_policy::design::{MemtableKind, PerLevel};
 
 use super::PAGE_ENTRIES;
 use crate::error::usage;
-use crate::passing_storage::PassingStorage;
+use crate::host::passing_storage::PassingStorage;
 
 /// The number of pages in the buffer, unless given.
 const PAGES_DEFAULT: u32 = 1000;

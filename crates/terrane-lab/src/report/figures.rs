@@ -16,10 +16,10 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::csv::quoted;
-use super::environment::Environment;
 use super::page::{STYLE, setting};
-use crate::json;
-use crate::plot::escaped;
+use crate::host::Environment;
+use crate::output::json;
+use crate::output::plot::escaped;
 
 /// The fields of a line that say what its numbers are about.
 const NAMES: [&str; 4] = ["design", "workload", "phase", "repetition"];

@@ -1,7 +1,7 @@
 //! Parts of pages in HTML: the style sheet, and the setting of a measurement.
 
-use super::environment::Environment;
-use crate::plot::escaped;
+use crate::host::Environment;
+use crate::output::plot::escaped;
 
 /// The style sheet: for a laptop, a narrow window and paper.
 pub const STYLE: &str = "\

@@ -13,7 +13,7 @@ use terrane_policy::cost::POINTER_BYTES;
 use terrane_sim::{MachineCosts, MachineModel};
 
 use super::device;
-use crate::scratch::Scratch;
+use crate::host::scratch::Scratch;
 
 /// A prime: its multiples modulo a count that it does not divide are a pseudo-random permutation.
 const SCATTER: u64 = 2_654_435_761;

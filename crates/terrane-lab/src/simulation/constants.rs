@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use terrane_sim::{Device, MachineCosts, MachineModel};
 
 use crate::error::usage;
-use crate::toml_file;
+use crate::input::toml_file;
 
 /// A [`MachineModel`] in the units of the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use terrane_sim::{
     SimulationSetup, SimulationWindow, TwoPhases, unplayed,
 };
 
-use crate::json::SCHEMA;
+use crate::output::json::SCHEMA;
 
 /// The reported quantiles of latencies, with their names.
 pub const QUANTILES: [(&str, f64); 7] = [

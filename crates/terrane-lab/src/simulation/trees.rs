@@ -5,7 +5,7 @@ use terrane::Design;
 use terrane_sim::{OtherTree, SimulationSetup};
 
 use crate::error::usage;
-use crate::spec;
+use crate::input::spec;
 
 /// A tree with its name and its share of the writes, as text `NAME: DESIGN @ SHARE`.
 #[derive(Debug, Clone, PartialEq)]

@@ -31,8 +31,8 @@ use terrane_sim::{
 };
 
 use super::calibrate;
-use crate::document::table;
-use crate::human;
+use crate::output::human;
+use crate::output::markdown::table;
 use cases::TreeCase;
 use measured::{TreeMeasurement, WRITES_PER_SECOND, levels};
 use plan::{ValidationPlan, fast_device, setup};

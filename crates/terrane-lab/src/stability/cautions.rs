@@ -2,7 +2,7 @@
 
 use terrane_workload::stability::{PhaseReport, TwoPhaseReport};
 
-use crate::human;
+use crate::output::human;
 
 /// If the mean number of runs grew by more than a quarter plus one, from the second quarter of the
 /// running phase to the last, it may still be growing.

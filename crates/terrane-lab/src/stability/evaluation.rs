@@ -6,7 +6,7 @@ use super::advice::{self, Suggestion};
 use super::cautions;
 use super::counted::CountedRun;
 use super::outlook::{Conclusion, Outlook};
-use crate::named_design::NamedDesign;
+use crate::input::named_design::NamedDesign;
 
 /// The results of one design.
 pub struct DesignEvaluation {

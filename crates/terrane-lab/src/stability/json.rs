@@ -10,7 +10,7 @@ use super::evaluation::{DesignEvaluation, MapCalibration};
 use super::outlook::{Conclusion, Horizon, Outlook, Prediction};
 use super::plan::StabilityPlan;
 use super::strips;
-use crate::json::SCHEMA;
+use crate::output::json::SCHEMA;
 
 /// The results of one design.
 #[derive(Debug, Serialize)]

@@ -6,8 +6,8 @@ use indicatif::ProgressBar;
 use terrane_workload::stability::Watch;
 use terrane_workload::{Glance, Progress};
 
-use crate::human;
-use crate::progress;
+use crate::host::progress;
+use crate::output::human;
 
 /// A progress bar for one phase.
 pub(super) struct PhaseMeter {

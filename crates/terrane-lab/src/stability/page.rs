@@ -11,10 +11,10 @@ use super::outlook::Conclusion;
 use super::plan::StabilityPlan;
 use super::plots;
 use super::words::{all_micros, arrivals, facts, headline, micros, outlook};
-use crate::human;
-use crate::json;
-use crate::machine::Machine;
-use crate::plot::escaped;
+use crate::host::machine::Machine;
+use crate::output::human;
+use crate::output::json;
+use crate::output::plot::escaped;
 
 const STYLE: &str = "\
 body{font:15px/1.5 system-ui,sans-serif;max-width:900px;margin:2em auto;padding:0 1em;color:#222}

@@ -9,7 +9,7 @@ use terrane_workload::stability::{Criteria, Query, TwoPhaseOptions};
 use terrane_workload::{Indexes, Workload};
 
 use crate::error::usage;
-use crate::named_design::NamedDesign;
+use crate::input::named_design::NamedDesign;
 
 /// The default warm-up as a share of the testing phase: 20 minutes of 2 hours in the paper.
 const WARM_UP_SHARE: u32 = 6;

@@ -13,7 +13,7 @@ use super::evaluation::{DesignEvaluation, MapCalibration};
 use super::outlook::Outlook;
 use super::strips;
 use super::words::all_micros;
-use crate::plot::{Curve, Plot, Scale, Stroke};
+use crate::output::plot::{Curve, Plot, Scale, Stroke};
 
 /// The maximum number of points of a curve over time.
 const POINTS_MAX: f64 = 400.0;

@@ -3,7 +3,7 @@
 use terrane_workload::Glance;
 use terrane_workload::stability::PhaseReport;
 
-use crate::plot::{Span, Strip};
+use crate::output::plot::{Span, Strip};
 
 /// Returns the rows of a phase that has samples. A cause for which no writer waited has none.
 pub(super) fn of(phase: &PhaseReport) -> Vec<Strip> {

@@ -14,8 +14,8 @@ use terrane_workload::{
 use super::counted::EngineCounts;
 use super::meter::LoadMeter;
 use super::plan::StabilityPlan;
-use crate::named_design::NamedDesign;
-use crate::progress;
+use crate::host::progress;
+use crate::input::named_design::NamedDesign;
 
 /// The store that holds the records: a database alone, or a database with secondary indexes.
 enum RecordStore {

@@ -10,7 +10,7 @@ use terrane_workload::stability::{
 use super::evaluation::{DesignEvaluation, MapCalibration};
 use super::outlook::{Conclusion, Horizon, Outlook, Prediction};
 use super::residual::Residual;
-use crate::human;
+use crate::output::human;
 
 /// The maximum number of stalls to list individually.
 const STALLS_LISTED_MAX: usize = 5;

@@ -10,8 +10,8 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 
 use super::experiment::fnv;
-use crate::interrupt;
-use crate::scratch::Scratch;
+use crate::host::interrupt;
+use crate::host::scratch::Scratch;
 
 /// The name of the directory.
 const NAME: &str = "terrane-sweep-in-progress";

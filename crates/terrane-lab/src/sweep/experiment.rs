@@ -17,10 +17,10 @@ use crate::advice::predict::{self, Scenario};
 use crate::advice::question::OperationProfile;
 use crate::bench::BenchRun;
 use crate::error::usage;
-use crate::json::SCHEMA;
-use crate::program;
-use crate::quantity::{self, KEY_BYTES_MAX, RECORDS_MAX};
-use crate::spec;
+use crate::host::program;
+use crate::input::quantity::{self, KEY_BYTES_MAX, RECORDS_MAX};
+use crate::input::spec;
+use crate::output::json::SCHEMA;
 
 /// Parameters by name.
 pub(super) type Parameters = BTreeMap<String, String>;

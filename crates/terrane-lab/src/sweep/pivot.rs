@@ -11,8 +11,8 @@ use terrane_policy::near::did_you_mean;
 
 use super::results::ResultLine;
 use crate::error::usage;
-use crate::plot::{Curve, Plot, Scale, Stroke};
-use crate::quantity;
+use crate::input::quantity;
+use crate::output::plot::{Curve, Plot, Scale, Stroke};
 
 /// The options of a pivot.
 #[derive(Debug, Clone)]

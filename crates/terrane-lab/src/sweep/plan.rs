@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::experiment::{Parameters, Player, SweepExperiment};
 use crate::error::usage;
-use crate::toml_file;
+use crate::input::toml_file;
 
 /// A larger sweep is most likely a mistake.
 const EXPERIMENTS_MAX: usize = 100_000;

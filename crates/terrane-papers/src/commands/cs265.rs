@@ -7,7 +7,7 @@ use std::io::{self, BufWriter};
 use anyhow::Result;
 use clap::Args;
 use terrane_lab::cs265::{Cs265Session, DentTree};
-use terrane_lab::scratch::Scratch;
+use terrane_lab::host::scratch::Scratch;
 use terrane_policy::design::MemtableKind;
 
 /// The buffer of answers, which are flushed before a wait for input.

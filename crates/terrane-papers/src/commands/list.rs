@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 use crate::experiments::{self, Experiment, ExperimentCost};
 

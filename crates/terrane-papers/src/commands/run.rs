@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use terrane_lab::error::usage;
-use terrane_lab::progress;
-use terrane_lab::quantity::{count_in, number_in};
+use terrane_lab::host::progress;
+use terrane_lab::input::quantity::{count_in, number_in};
 
 use crate::citation;
 use crate::experiments::{self, Experiment, ExperimentOptions};

@@ -29,8 +29,8 @@ mod warming;
 
 use anyhow::Result;
 use sizes::CompactionSizes;
-use terrane_lab::progress;
-use terrane_lab::scratch::Scratch;
+use terrane_lab::host::progress;
+use terrane_lab::host::scratch::Scratch;
 
 use crate::experiment::{Experiment, ExperimentCost, ExperimentOptions};
 use crate::results::{Metric, Results};

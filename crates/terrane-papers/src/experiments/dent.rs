@@ -24,8 +24,8 @@ mod workload;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use terrane_lab::progress;
-use terrane_lab::scratch::Scratch;
+use terrane_lab::host::progress;
+use terrane_lab::host::scratch::Scratch;
 
 use self::pair::ProgramPair;
 use self::talk::{Program, ProgramRun};

@@ -26,7 +26,7 @@ mod workloads;
 
 use anyhow::Result;
 use sizes::{DEFAULT_SCALE, FloDbSizes, MEMORY_KEYS, VALUE_BYTES, cores, mib};
-use terrane_lab::scratch::Scratch;
+use terrane_lab::host::scratch::Scratch;
 
 use crate::experiment::{Experiment, ExperimentCost, ExperimentOptions};
 use crate::results::{Metric, Results};

@@ -37,7 +37,7 @@ use crate::experiment::{Experiment, ExperimentCost, ExperimentOptions};
 use crate::results::{Metric, Results};
 use sizes::BufferSizes;
 pub(super) use sizes::{BufferMode, NamedMemtable, hash_linked_list};
-use terrane_lab::scratch::Scratch;
+use terrane_lab::host::scratch::Scratch;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "memtables",

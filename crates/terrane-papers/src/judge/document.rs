@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use terrane_lab::document;
-use terrane_lab::report::Environment;
+use terrane_lab::host::Environment;
+use terrane_lab::output::markdown;
 
 use super::claims::{ClaimFile, VERDICTS};
 use super::expression::Expression;
@@ -60,7 +60,7 @@ fn with_tables(text: &str, results: &Results) -> String {
 
 fn write_table(text: &mut String, table: &Table) {
     let headers: Vec<&str> = table.headers.iter().map(String::as_str).collect();
-    text.push_str(&document::table(&headers, &table.rows));
+    text.push_str(&markdown::table(&headers, &table.rows));
 }
 
 /// Returns the claims with their verdicts, in Markdown.

@@ -18,7 +18,7 @@
 
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
-use terrane_lab::human;
+use terrane_lab::output::human;
 
 use super::figure::Figure;
 

@@ -15,7 +15,7 @@
 //! | `raw` | a number with all its digits |
 
 use anyhow::{Context, Result, bail, ensure};
-use terrane_lab::human;
+use terrane_lab::output::human;
 
 use super::evaluate::Scope;
 use super::expression::{Expression, Selector};

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use anyhow::Result;
-use terrane_lab::document::table;
-use terrane_lab::plot::{Panel, PanelAxis, PanelPoint, PanelSeries};
+use terrane_lab::output::markdown::table;
+use terrane_lab::output::plot::{Panel, PanelAxis, PanelPoint, PanelSeries};
 
 use super::ReportedExperiment;
 use crate::judge::claims_table;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use terrane_lab::plot::escaped;
+use terrane_lab::output::plot::escaped;
 use terrane_lab::report::page::{STYLE, setting};
 
 use super::{ReportedExperiment, ReportedPanel};

@@ -1,4 +1,4 @@
-use terrane_lab::report::Environment;
+use terrane_lab::host::Environment;
 
 use super::*;
 

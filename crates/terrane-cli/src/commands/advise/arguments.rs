@@ -12,10 +12,11 @@ use terrane_workload::OperationMix;
 
 use terrane_lab::advice::question::{OperationProfile, RecordProfile};
 use terrane_lab::advice::{AdviceCase, filter_bits_of};
-use terrane_lab::quantity::{
+use terrane_lab::input::quantity::{
     RECORD_BYTES_MAX, RECORDS_MAX, bytes, bytes_in, check_data, count, count_in, number_in, time,
 };
-use terrane_lab::{simulation::constants, spec};
+use terrane_lab::input::spec;
+use terrane_lab::simulation::constants;
 
 use crate::open::DEFAULT_KEYSPACE;
 

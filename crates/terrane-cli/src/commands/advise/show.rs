@@ -9,7 +9,7 @@ use terrane_policy::advice::{RankedDesign, brief};
 
 use crate::table::{Align, lines, table};
 use crate::terminal::Paint;
-use terrane_lab::human;
+use terrane_lab::output::human;
 
 /// Prints advice.
 pub(crate) fn advice(

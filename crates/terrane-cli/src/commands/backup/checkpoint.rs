@@ -6,7 +6,7 @@ use terrane_backup::CheckpointError;
 use terrane_control::{Client, Interest, Item, Progress, Request, Watch};
 
 use crate::open;
-use terrane_lab::interrupt::is_cancelled;
+use terrane_lab::host::interrupt::is_cancelled;
 
 /// Makes a checkpoint in an absolute directory. This process has the database open only meanwhile. If
 /// another process has it open, it is asked through its control socket.

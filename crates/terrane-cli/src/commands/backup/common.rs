@@ -8,8 +8,8 @@ use clap::Args;
 use indicatif::ProgressBar;
 use terrane_backup::{Progress, Repository, parse_utc};
 
-use terrane_lab::interrupt::{Cancellable, is_cancelled};
-use terrane_lab::progress;
+use terrane_lab::host::interrupt::{Cancellable, is_cancelled};
+use terrane_lab::host::progress;
 
 /// The place of a repository.
 #[derive(Debug, Clone, Args)]

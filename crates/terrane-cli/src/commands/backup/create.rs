@@ -13,9 +13,9 @@ use super::checkpoint;
 use super::common::{Bar, RepositoryArg};
 use crate::exit::Exit;
 use crate::output;
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, rounded, write_line};
-use terrane_lab::quantity::rate;
+use terrane_lab::input::quantity::rate;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, rounded, write_line};
 
 /// Create a backup of a database
 ///

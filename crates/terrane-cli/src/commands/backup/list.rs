@@ -11,8 +11,8 @@ use super::common::RepositoryArg;
 use crate::exit::Exit;
 use crate::output;
 use crate::table::{Align, lines, table};
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// List the backups of a repository, oldest first
 ///

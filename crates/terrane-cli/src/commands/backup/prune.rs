@@ -10,8 +10,8 @@ use terrane_backup::{PruneOptions, Pruned, Retention};
 use super::common::RepositoryArg;
 use crate::exit::{Exit, usage};
 use crate::output;
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Remove old backups, and the objects that no backup needs any more
 ///

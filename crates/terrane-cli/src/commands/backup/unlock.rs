@@ -10,7 +10,7 @@ use terrane_backup::{RepositoryLock, Unlock};
 use super::common::RepositoryArg;
 use crate::exit::Exit;
 use crate::output;
-use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Remove the locks of processes that do not exist any more
 ///

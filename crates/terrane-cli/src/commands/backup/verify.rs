@@ -11,9 +11,9 @@ use super::common::{Bar, RepositoryArg};
 use crate::exit::Exit;
 use crate::output;
 use crate::terminal::Paint;
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
-use terrane_lab::quantity::rate;
+use terrane_lab::input::quantity::rate;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Read all objects of a repository, and name the damaged ones with the backups that need them
 ///

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use terrane_lab::bench::BenchOptions;
-use terrane_lab::workload_spec;
+use terrane_lab::input::workload_spec;
 use terrane_policy::MemtableKind;
 use terrane_workload::{Distribution, OperationMix, RunOptions, ValueSize};
 
 use crate::engine_flags::EngineFlags;
 use crate::events;
-use terrane_lab::quantity::{KEY_BYTES_MAX, bytes_in, count, count_in, number_in, value_size};
+use terrane_lab::input::quantity::{
+    KEY_BYTES_MAX, bytes_in, count, count_in, number_in, value_size,
+};
 
 const EXAMPLES: &str = "\
 Workloads:

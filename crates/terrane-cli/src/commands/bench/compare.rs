@@ -8,7 +8,7 @@ use terrane_lab::bench::{BenchComparison, ComparedMetric, MetricValue, verdict};
 
 use crate::table::{Align, lines, table};
 use crate::terminal::{Paint, picture_columns};
-use terrane_lab::human;
+use terrane_lab::output::human;
 
 /// The widths of a bar, in characters.
 const BAR_WIDTHS: std::ops::RangeInclusive<usize> = 4..=12;

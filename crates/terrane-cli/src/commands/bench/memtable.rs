@@ -13,8 +13,8 @@ use super::BenchArgs;
 use crate::exit::{Exit, usage};
 use crate::output;
 use crate::table::{Align, lines, table};
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// The number of lookups in the memory buffer paper (§3.3), during the last quarter of the inserts.
 const LOOKUPS: u64 = 200;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use terrane_lab::bench::{BenchPlan, DesignRun, WorkloadRow};
 
 use crate::terminal::Paint;
-use terrane_lab::human;
+use terrane_lab::output::human;
 
 /// Prints what the columns mean, and caveats about the numbers.
 pub(super) fn notes(

@@ -9,8 +9,8 @@ use super::notes::notes;
 use crate::picture::{Work, by_key, by_size};
 use crate::table::{Align, lines, table};
 use crate::terminal::{Paint, picture_columns};
-use terrane_lab::human;
-use terrane_lab::machine::Machine;
+use terrane_lab::host::machine::Machine;
+use terrane_lab::output::human;
 
 /// The maximum number of runs to draw along the axis of keys; more runs would be unreadable.
 const RUNS_DRAWN_MAX: usize = 24;

@@ -17,10 +17,10 @@ use crate::database::{Database, unexpected};
 use crate::exit::Exit;
 use crate::open;
 use crate::output;
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
-use terrane_lab::quantity::rate;
-use terrane_lab::spec;
+use terrane_lab::input::quantity::rate;
+use terrane_lab::input::spec;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Change the design of a database
 #[derive(Debug, Clone, Args)]

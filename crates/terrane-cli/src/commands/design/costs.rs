@@ -8,8 +8,8 @@ use terrane::Design;
 use terrane_policy::cost::{CostEstimate, DataProfile, LevelCosts, costs};
 
 use crate::table::{Align, lines, table};
-use terrane_lab::human;
-use terrane_lab::quantity::{RECORD_BYTES_MAX, RECORDS_MAX, bytes_in, check_data, count_in};
+use terrane_lab::input::quantity::{RECORD_BYTES_MAX, RECORDS_MAX, bytes_in, check_data, count_in};
+use terrane_lab::output::human;
 
 /// The number of entries in the scan whose cost is printed.
 const SCAN_ENTRIES: f64 = 100.0;

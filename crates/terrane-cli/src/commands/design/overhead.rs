@@ -8,7 +8,7 @@ use serde::Serialize;
 use terrane::Design;
 use terrane::memtable::{self, EntryKind, MAX_SEQ, Pool};
 
-use terrane_lab::human;
+use terrane_lab::output::human;
 
 /// Typical sizes of keys and values.
 const KEY_BYTES: usize = 16;

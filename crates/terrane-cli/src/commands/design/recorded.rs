@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use terrane_lab::json::write_line;
+use terrane_lab::output::json::write_line;
 use terrane_lab::recorded::{Replayed, page};
 
 use crate::output;

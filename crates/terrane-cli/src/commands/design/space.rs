@@ -9,9 +9,9 @@ use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use terrane_policy::{Strategy, space};
 
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
-use terrane_lab::quantity::count_in;
+use terrane_lab::input::quantity::count_in;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 use crate::output;
 

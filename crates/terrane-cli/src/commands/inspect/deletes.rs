@@ -13,8 +13,8 @@ use crate::exit::Exit;
 use crate::output;
 use crate::terminal::Paint;
 use crate::time::{now_micros, utc};
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Show the persistence of deletes: the oldest tombstone, deletes in the log, the longest time to
 /// persistence, and deletes later than the option delete_persistence allows

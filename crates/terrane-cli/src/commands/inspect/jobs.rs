@@ -13,9 +13,9 @@ use crate::exit::Exit;
 use crate::output;
 use crate::terminal::Paint;
 use crate::time::utc;
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
-use terrane_lab::quantity::count_in;
+use terrane_lab::input::quantity::count_in;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Show the last compactions of a database, with their reasons, inputs and costs
 #[derive(Debug, Clone, Args)]

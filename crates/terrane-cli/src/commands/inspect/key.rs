@@ -11,9 +11,9 @@ use terrane::inspect;
 use crate::exit::{Exit, usage};
 use crate::output;
 use crate::terminal::Paint;
-use terrane_lab::human;
-use terrane_lab::json::{SCHEMA, write_line};
-use terrane_lab::literal;
+use terrane_lab::input::kv_literal;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Show every version of a key: in tables, in the memtable, in the log
 #[derive(Debug, Clone, Args)]
@@ -42,7 +42,7 @@ struct JsonVersion<'a> {
 impl KeyArgs {
     /// Prints the versions, newest first.
     pub(super) fn run(&self) -> Result<Exit> {
-        let key = literal::parse_all(&self.key).map_err(|error| usage(error.to_string()))?;
+        let key = kv_literal::parse_all(&self.key).map_err(|error| usage(error.to_string()))?;
         let versions = inspect::key(&self.path, &key)?;
         let mut out = BufWriter::new(output::text_or_json(self.json));
         let paint = Paint::stdout();

@@ -11,10 +11,10 @@ use terrane::inspect::{self, LogRecord, RecordOperation, SegmentReport};
 use crate::exit::Exit;
 use crate::output;
 use crate::time::utc;
-use terrane_lab::human;
-use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
-use terrane_lab::literal;
-use terrane_lab::quantity::count;
+use terrane_lab::input::kv_literal;
+use terrane_lab::input::quantity::count;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{JsonBytes, SCHEMA, write_line};
 
 /// Show the records of the log, or of one of its files, with their operations
 #[derive(Debug, Clone, Args)]
@@ -110,9 +110,9 @@ impl LogArgs {
         writeln!(out, "  {position:>10}  {kind}  sequence number {sequence_number}")?;
         record.operations.iter().try_for_each(|operation| {
             let RecordOperation { keyspace, kind, key, value_bytes, end, .. } = operation;
-            let key = literal::print(key);
+            let key = kv_literal::print(key);
             let what = match (*kind, end) {
-                ("delete-range", Some(end)) => format!("{key}..{}", literal::print(end)),
+                ("delete-range", Some(end)) => format!("{key}..{}", kv_literal::print(end)),
                 ("delete-range", None) => format!("{key}.."),
                 ("put", _) => format!("{key} = {}", human::bytes(*value_bytes)),
                 _ => key,

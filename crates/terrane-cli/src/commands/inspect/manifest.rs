@@ -11,7 +11,7 @@ use terrane::inspect;
 use crate::exit::Exit;
 use crate::output;
 use crate::terminal::Paint;
-use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Show the edits of a manifest, with their changes
 #[derive(Debug, Clone, Args)]

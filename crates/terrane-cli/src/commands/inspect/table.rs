@@ -13,10 +13,10 @@ use terrane::{Error, ErrorKind};
 use crate::exit::Exit;
 use crate::output;
 use crate::time::utc;
-use terrane_lab::human;
-use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
-use terrane_lab::literal;
-use terrane_lab::quantity::count;
+use terrane_lab::input::kv_literal;
+use terrane_lab::input::quantity::count;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{JsonBytes, SCHEMA, write_line};
 
 /// Show the properties of table files, and with --entries its entries
 #[derive(Debug, Clone, Args)]
@@ -125,9 +125,9 @@ impl TableArgs {
                 write_line(out, &JsonTableEntry { key, sequence_number, value, ends_micros })?;
                 continue;
             }
-            let value = value.as_deref().map_or("(deleted)".to_owned(), literal::print);
+            let value = value.as_deref().map_or("(deleted)".to_owned(), kv_literal::print);
             let end = ends_micros.map_or_else(String::new, |end| format!("\tuntil {}", utc(end)));
-            writeln!(out, "{}\t{sequence_number}\t{value}{end}", literal::print(key))?;
+            writeln!(out, "{}\t{sequence_number}\t{value}{end}", kv_literal::print(key))?;
         }
         Ok(())
     }
@@ -167,9 +167,9 @@ fn write_report(out: &mut impl Write, report: &TableReport) -> io::Result<()> {
     writeln!(out, "created           {}", utc(report.created_micros))?;
     writeln!(out, "range             {}", report.range)?;
     for (start, end, sequence_numbers) in &report.range_tombstones {
-        let end = end.as_deref().map(literal::print).unwrap_or_default();
+        let end = end.as_deref().map(kv_literal::print).unwrap_or_default();
         let numbers: Vec<String> = sequence_numbers.iter().map(ToString::to_string).collect();
-        let (start, numbers) = (literal::print(start), numbers.join(", "));
+        let (start, numbers) = (kv_literal::print(start), numbers.join(", "));
         writeln!(out, "range tombstone   {start}..{end} at {numbers}")?;
     }
     Ok(())

@@ -12,7 +12,7 @@ use crate::output;
 use crate::picture::{JsonTree, by_key, by_size, ends};
 use crate::terminal::{Paint, picture_columns};
 use crate::time::now_micros;
-use terrane_lab::json::write_line;
+use terrane_lab::output::json::write_line;
 
 /// Draw the trees of a database, level by level
 #[derive(Debug, Clone, Args)]

@@ -15,8 +15,8 @@ use crate::picture::JsonValueFile;
 use crate::table::{Align, lines, table};
 use crate::terminal::Paint;
 use crate::time::utc;
-use terrane_lab::human::{bytes, count};
-use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::output::human::{bytes, count};
+use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Show the value files of a database, with their live values and garbage
 #[derive(Debug, Clone, Args)]

@@ -9,7 +9,7 @@ use clap::Args;
 use terrane_server::{Config, KeyspaceEvents, Limits, Users};
 
 use super::tls::TlsArguments;
-use terrane_lab::quantity::{bytes_in, count_in, some_time};
+use terrane_lab::input::quantity::{bytes_in, count_in, some_time};
 
 /// The port of Redis.
 const DEFAULT_ADDRESS: &str = "127.0.0.1:6379";

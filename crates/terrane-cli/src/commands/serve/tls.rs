@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use terrane_server::TlsFiles;
 
-use terrane_lab::quantity::some_time;
+use terrane_lab::input::quantity::some_time;
 
 const HEADING: &str = "TLS";
 

@@ -9,10 +9,10 @@ use crate::exit;
 use crate::output::Stdout;
 use crate::terminal::{Paint, columns};
 use crate::wrap::wrapped;
-use terrane_lab::entries::{Entry, jsonl};
-use terrane_lab::human;
-use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
-use terrane_lab::literal;
+use terrane_lab::input::import_export::{Entry, jsonl};
+use terrane_lab::input::kv_literal;
+use terrane_lab::output::human;
+use terrane_lab::output::json::{JsonBytes, SCHEMA, write_line};
 
 /// The output of answers, and its format.
 pub(super) struct Answers {
@@ -119,7 +119,7 @@ impl Answers {
             return self.json(&JsonValue { schema: SCHEMA, value: value.map(JsonBytes) });
         }
         match value {
-            Some(value) => self.line(&literal::print(value)),
+            Some(value) => self.line(&kv_literal::print(value)),
             None => self.line("(nil)"),
         }
     }
@@ -141,7 +141,7 @@ impl Answers {
             return jsonl::write(&mut self.out, Entry::new(key, value));
         }
         let gap = if self.is_for_person { "   " } else { "\t" };
-        let (key, value) = (literal::print(key), literal::print(value));
+        let (key, value) = (kv_literal::print(key), kv_literal::print(value));
         writeln!(self.out, "{key}{gap}{value}")
     }
 
@@ -150,7 +150,7 @@ impl Answers {
         if self.is_json {
             return self.json(&JsonKey { schema: SCHEMA, key: JsonBytes(key) });
         }
-        self.line(&literal::print(key))
+        self.line(&kv_literal::print(key))
     }
 
     /// Writes the end of a scan.
@@ -172,7 +172,7 @@ impl Answers {
         if self.is_json {
             return self.json(&JsonKeyspaces { schema: SCHEMA, keyspaces });
         }
-        keyspaces.iter().try_for_each(|name| self.line(&literal::print(name.as_bytes())))
+        keyspaces.iter().try_for_each(|name| self.line(&kv_literal::print(name.as_bytes())))
     }
 
     /// Writes text for people.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use terrane_lab::literal::KeyBounds;
+use terrane_lab::input::kv_literal::KeyBounds;
 use terrane_policy::near;
 
 /// A command.

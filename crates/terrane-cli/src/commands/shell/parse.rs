@@ -4,7 +4,9 @@ use std::ops::Bound::Included;
 use std::time::Duration;
 
 use super::command::{self, Advise, Command, Order};
-use terrane_lab::literal::{self, KeyBounds, LiteralError, all_keys, parse_range, prefix_bounds};
+use terrane_lab::input::kv_literal::{
+    self, KeyBounds, LiteralError, all_keys, parse_range, prefix_bounds,
+};
 
 /// Parses a line; `None` if it is empty or a comment.
 ///
@@ -90,7 +92,7 @@ impl<'a> Words<'a> {
         if self.rest.is_empty() {
             return Err(usage(command));
         }
-        self.take(literal::parse(self.rest))
+        self.take(kv_literal::parse(self.rest))
     }
 
     /// Parses the name of a keyspace.
@@ -153,7 +155,7 @@ impl<'a> Words<'a> {
             return Ok(None);
         }
         let word = self.word().unwrap_or_default();
-        let limit = terrane_lab::quantity::count(word);
+        let limit = terrane_lab::input::quantity::count(word);
         limit.map(Some).map_err(|error| format!("invalid limit '{word}': {error}"))
     }
 

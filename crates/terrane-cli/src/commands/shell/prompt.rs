@@ -21,7 +21,7 @@ use terrane::{Db, Keyspace};
 use super::command;
 use super::session::{Next, Session};
 use crate::terminal::Paint;
-use terrane_lab::literal;
+use terrane_lab::input::kv_literal;
 
 /// The maximum number of keys that a completion offers.
 const KEYS_OFFERED_MAX: usize = 20;
@@ -110,7 +110,7 @@ impl Completion {
         let Ok(entries) = self.keyspace.prefix(typed) else { return Vec::new() };
         let keys = entries.map_while(Result::ok).take(KEYS_OFFERED_MAX);
         // A completion can only append to the typed text.
-        keys.map(|(key, _)| literal::print(&key)).filter(|key| key.starts_with(typed)).collect()
+        keys.map(|(key, _)| kv_literal::print(&key)).filter(|key| key.starts_with(typed)).collect()
     }
 
     fn offers(&self, before: &str, typed: &str) -> Vec<String> {

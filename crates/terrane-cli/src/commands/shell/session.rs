@@ -19,8 +19,8 @@ use crate::statistics::JsonStats;
 use crate::terminal::{Paint, columns, picture_columns};
 use terrane_lab::advice::decide::ChangeTerms;
 use terrane_lab::advice::live::OperationWindow;
-use terrane_lab::interrupt;
-use terrane_lab::literal::KeyBounds;
+use terrane_lab::host::interrupt;
+use terrane_lab::input::kv_literal::KeyBounds;
 
 /// The state of a shell.
 pub(super) struct Session {
@@ -208,7 +208,7 @@ impl Session {
     fn end_batch(&mut self) -> Result<()> {
         let Some(batch) = self.batch.take() else { return Ok(()) };
         if batch.errors > 0 {
-            let errors = terrane_lab::human::counted(batch.errors, "error");
+            let errors = terrane_lab::output::human::counted(batch.errors, "error");
             return Err(anyhow!("the batch was not written because it has {errors}"));
         }
         self.db.write(&batch.writes)?;
@@ -238,7 +238,7 @@ impl Session {
             if cancellable.is_some() && interrupt::is_cancelled() {
                 return Err(anyhow!(
                     "cancelled after {}",
-                    terrane_lab::human::counted(count, "entry")
+                    terrane_lab::output::human::counted(count, "entry")
                 ));
             }
         }
@@ -254,7 +254,7 @@ impl Session {
             if cancellable.is_some() && interrupt::is_cancelled() {
                 return Err(anyhow!(
                     "cancelled after {}",
-                    terrane_lab::human::counted(count, "key")
+                    terrane_lab::output::human::counted(count, "key")
                 ));
             }
         }
@@ -272,7 +272,7 @@ impl Session {
             if cancellable.is_some() && interrupt::is_cancelled() {
                 return Err(anyhow!(
                     "cancelled after {}",
-                    terrane_lab::human::counted(count, "key")
+                    terrane_lab::output::human::counted(count, "key")
                 ));
             }
         }

@@ -13,12 +13,12 @@ use super::calibrate::CalibrateArgs;
 use super::map::MapArgs;
 use super::validate::ValidateArgs;
 use terrane_lab::error::usage;
-use terrane_lab::quantity::{
+use terrane_lab::input::quantity::{
     RECORD_BYTES_MAX, RECORDS_MAX, bytes_in, count, count_in, number_in, rate, some_time,
 };
+use terrane_lab::input::spec;
 use terrane_lab::simulation::constants;
 use terrane_lab::simulation::mix::MixLoad;
-use terrane_lab::spec;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use terrane_lab::quantity::{bytes_in, count_in};
+use terrane_lab::input::quantity::{bytes_in, count_in};
 use terrane_lab::simulation::calibrate::{KEY_BYTES, measure};
 use terrane_lab::simulation::constants;
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use terrane_lab::progress;
-use terrane_lab::quantity::{count_in, number_in};
+use terrane_lab::host::progress;
+use terrane_lab::input::quantity::{count_in, number_in};
 use terrane_lab::simulation::map::{MapOptions, StabilityMap};
 
 use crate::exit::Exit;

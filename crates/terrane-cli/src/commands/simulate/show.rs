@@ -5,10 +5,10 @@ use std::io::Write;
 use anyhow::Result;
 
 use crate::terminal::picture_columns;
-use terrane_lab::human::{self, seconds};
-use terrane_lab::json::write_line;
+use terrane_lab::output::human::{self, seconds};
+use terrane_lab::output::json::write_line;
+use terrane_lab::output::sparkline::{sparkline, squeezed};
 use terrane_lab::simulation::report::{JsonSimulation, QUANTILES, SimulatedDesign, causes};
-use terrane_lab::sparkline::{sparkline, squeezed};
 use terrane_sim::{
     RateVerdict, SimulatedTree, SimulationOutcome, SimulationSetup, TwoPhases, unplayed,
 };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use terrane_lab::quantity::{count, count_in};
+use terrane_lab::input::quantity::{count, count_in};
 use terrane_lab::simulation::validate::ValidationOptions;
 
 use crate::exit::Exit;

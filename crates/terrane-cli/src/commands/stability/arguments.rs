@@ -11,7 +11,7 @@ use terrane_workload::stability::{Arrival, Query, TwoPhaseOptions};
 use terrane_workload::{Distribution, Indexes, OperationMix, RunOptions, ValueSize};
 
 use crate::engine_flags::EngineFlags;
-use terrane_lab::quantity::{
+use terrane_lab::input::quantity::{
     KEY_BYTES_MAX, bytes_in, count, count_in, number_in, phase_time, some_time, time, value_size,
 };
 

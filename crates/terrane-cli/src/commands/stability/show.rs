@@ -7,9 +7,9 @@ use terrane_workload::stability::{PhaseReport, TwoPhaseOptions, Window};
 
 use crate::table::{Align, lines, table};
 use crate::terminal::{Paint, picture_columns};
-use terrane_lab::human;
-use terrane_lab::machine::Machine;
-use terrane_lab::sparkline::{sparkline, squeezed};
+use terrane_lab::host::machine::Machine;
+use terrane_lab::output::human;
+use terrane_lab::output::sparkline::{sparkline, squeezed};
 use terrane_lab::stability::words::{
     all_micros, arrivals, causes, facts, headline, micros, operations, outlook,
 };

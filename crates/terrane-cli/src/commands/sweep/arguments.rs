@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use terrane_lab::quantity::count_in;
+use terrane_lab::input::quantity::count_in;
 use terrane_lab::sweep::{Player, SweepOptions};
 
 use super::show::ShowArgs;

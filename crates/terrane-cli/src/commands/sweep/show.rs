@@ -12,7 +12,7 @@ use terrane_lab::sweep::pivot::{Pivot, PivotOptions};
 use crate::exit::Exit;
 use crate::output;
 use crate::table::{Align, lines, table};
-use terrane_lab::human;
+use terrane_lab::output::human;
 
 /// Print or plot a metric of a sweep against a parameter
 #[derive(Debug, Clone, Args)]

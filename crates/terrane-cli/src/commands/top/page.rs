@@ -9,7 +9,7 @@ use crate::database::Database;
 use crate::terminal::Paint;
 use crate::time::utc;
 use terrane::{JobState, JobType};
-use terrane_lab::human::{self, number};
+use terrane_lab::output::human::{self, number};
 
 /// The columns of a page in a file or a pipe.
 pub(super) const COLUMNS: usize = 100;

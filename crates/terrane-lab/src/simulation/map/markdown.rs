@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::axes::{EAGERNESS, LEVELS, LIMITS, RATIOS, SCHEDULERS, SHARES, hours, percent};
 use super::cell::{BUDGET, CellRuns, MapCell, RECORD_BYTES, SETTINGS, StabilityMap};
 use super::summary::{REFERENCE, Tally, compared, limits, tally};
-use crate::document::table;
-use crate::human::counted;
+use crate::output::human::counted;
+use crate::output::markdown::table;
 
 /// Returns the document.
 pub(super) fn document(map: &StabilityMap, command: &str) -> String {

@@ -10,7 +10,7 @@ use super::axes::{EAGERNESS, LEVELS, LIMITS, RATIOS, SCHEDULERS, hours, percent}
 use super::cell::{CellRuns, MapCell, StabilityMap};
 use super::markdown::{introduction, tally_words};
 use super::summary::{REFERENCE, compared, limits, tally};
-use crate::plot::{HeatCell, HeatMap, escaped};
+use crate::output::plot::{HeatCell, HeatMap, escaped};
 
 const STYLE: &str = "\
 body{font:14.5px/1.5 system-ui,sans-serif;max-width:1220px;margin:1.6em auto;padding:0 20px;color:#1c1c1c}

@@ -21,8 +21,8 @@ use super::cases::TimedCase;
 use super::judged::{Judgement, Limits, Offered, RateComparison, WriterStalls};
 use super::plan::{ValidationPlan, fast_device, setup};
 use super::played::{PlayedMachine, PlayedTree, play};
-use crate::document::table;
-use crate::human;
+use crate::output::human;
+use crate::output::markdown::table;
 use crate::simulation::calibrate;
 
 /// The bytes of the records of a tree.

@@ -9,8 +9,8 @@ use super::judged::{Limits, Offered, RateComparison, WriterStalls};
 use super::plan::{ValidationPlan, setup};
 use super::played::{PlayedTree, play};
 use super::rates::{self, LIMITS, SMALL};
-use crate::document::table;
-use crate::human;
+use crate::output::human;
+use crate::output::markdown::table;
 use crate::simulation::trees::NamedTree;
 
 /// The bytes of the records of each tree.

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use terrane::inspect::{self, TableReport};
 use terrane::{Background, Db, Design, Durability, Options};
-use terrane_lab::human;
+use terrane_lab::output::human;
 
 use crate::results::Results;
 

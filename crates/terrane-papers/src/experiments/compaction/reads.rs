@@ -14,7 +14,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use terrane_lab::human;
+use terrane_lab::output::human;
 use terrane_workload::Distribution;
 
 use super::axes::{NORMAL, ZIPF};

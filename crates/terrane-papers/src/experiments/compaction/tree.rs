@@ -29,8 +29,8 @@ use super::sizes::{CompactionSizes, KeySet, VALUE_BYTES, below};
 pub(super) use operations::{Mix, Operation, Operations};
 pub(super) use reader::{ReadCost, Reader};
 pub(super) use stats::LoadStats;
-use terrane_lab::interrupt;
-use terrane_lab::passing_storage::PassingStorage;
+use terrane_lab::host::interrupt;
+use terrane_lab::host::passing_storage::PassingStorage;
 
 const STEP: Duration = Duration::from_millis(1);
 /// A tree of at most this much data keeps its files in memory.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Durability, Options, Stats};
-use terrane_lab::human;
+use terrane_lab::output::human;
 use terrane_policy::cost::blocked_false_positive_rate;
 use terrane_policy::cost::dent::DentTree;
 

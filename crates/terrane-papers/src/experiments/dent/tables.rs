@@ -1,6 +1,6 @@
 //! Records the metrics of both programs, and adds their tables.
 
-use terrane_lab::human;
+use terrane_lab::output::human;
 
 use super::pair::{ProgramPair, median};
 use super::talk::ProgramRun;

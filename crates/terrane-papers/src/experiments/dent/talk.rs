@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use terrane_lab::process::processor_seconds_of_process;
+use terrane_lab::host::resources::processor_seconds_of_process;
 
 use super::workload::CommandWorkload;
 

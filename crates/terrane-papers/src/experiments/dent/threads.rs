@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use terrane_lab::human;
-use terrane_lab::progress;
+use terrane_lab::host::progress;
+use terrane_lab::output::human;
 
 use super::talk::ProgramRun;
 use super::workload::{CommandWorkload, KeyDistribution};

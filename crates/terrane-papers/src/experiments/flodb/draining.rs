@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Instant;
 
 use terrane::memtable::{self, EntryKind, FrontLevel};
-use terrane_lab::human::{nanos, ratio};
+use terrane_lab::output::human::{nanos, ratio};
 use terrane_policy::MemtableKind;
 use terrane_policy::flodb::{DrainInsert, FloDb};
 

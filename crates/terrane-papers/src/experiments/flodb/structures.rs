@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use terrane::memtable::{self, EntryKind, MAX_SEQ};
-use terrane_lab::human::nanos;
 use terrane_lab::memtable::percentile;
+use terrane_lab::output::human::nanos;
 use terrane_policy::MemtableKind;
 
 use super::alone;

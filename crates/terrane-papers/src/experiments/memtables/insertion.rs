@@ -1,7 +1,7 @@
 //! Inserts alone: Fig. 1b, and the totals of §3.4.
 
-use terrane_lab::human::{nanos, ratio};
 use terrane_lab::memtable::{Queries, Series, percentile};
+use terrane_lab::output::human::{nanos, ratio};
 
 use super::sizes::{BufferMode, BufferSizes, least, of, plain};
 use crate::results::Results;

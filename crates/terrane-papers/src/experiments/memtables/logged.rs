@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use terrane::{Design, Durability, Options};
-use terrane_lab::human::nanos;
 use terrane_lab::memtable::Load;
+use terrane_lab::output::human::nanos;
 use terrane_policy::MemtableKind;
 
 use super::sizes::{BufferMode, BufferSizes, ENTRY_BYTES, NamedMemtable};

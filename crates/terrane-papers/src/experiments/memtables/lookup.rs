@@ -1,7 +1,7 @@
 //! Measures lookups between inserts, and how they depend on X and H: Fig. 1a, 2b, 4.
 
-use terrane_lab::human::{nanos, ratio};
 use terrane_lab::memtable::{Queries, Series, mean, percentile};
+use terrane_lab::output::human::{nanos, ratio};
 use terrane_policy::MemtableKind;
 
 use super::insertion::LongestInserts;

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use terrane::memtable::{EntryKind, MAX_SEQ, Pool, new};
-use terrane_lab::human::nanos;
 use terrane_lab::memtable::{Load, mean, percentile};
+use terrane_lab::output::human::nanos;
 use terrane_policy::{MemtableKind, VectorQuery};
 
 use super::others::{PlainBuffer, PlainSkipList, SortedVector};

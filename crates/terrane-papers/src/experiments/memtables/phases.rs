@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use terrane::storage::MemoryStorage;
 use terrane::{Db, Design, Durability, Event, Options};
-use terrane_lab::human::nanos;
+use terrane_lab::output::human::nanos;
 
 use super::sizes::BufferSizes;
 use crate::results::Results;

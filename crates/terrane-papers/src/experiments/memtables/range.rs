@@ -1,7 +1,7 @@
 //! Ranges between inserts, and mixes of operations: Fig. 2a and 5.
 
-use terrane_lab::human::nanos;
 use terrane_lab::memtable::{Queries, mean, percentile};
+use terrane_lab::output::human::nanos;
 
 use super::sizes::{BufferMode, BufferSizes, NamedMemtable, least, plain};
 use crate::results::Results;

@@ -1,8 +1,8 @@
 //! The variations of the authors' later program: threads, sizes of the buffer and of entries, common
 //! prefixes of keys, and selectivities of ranges.
 
-use terrane_lab::human::nanos;
 use terrane_lab::memtable::{Load, Queries, mean};
+use terrane_lab::output::human::nanos;
 use terrane_policy::{MemtableKind, OrderedView, VectorQuery};
 
 use super::sizes::{

@@ -1,7 +1,7 @@
 //! The phases of the paper's figures, and their tables, at any scale.
 
 use anyhow::Result;
-use terrane_lab::human;
+use terrane_lab::output::human;
 
 use super::plan::{PhasePlan, PlanPart, PlannedArrival, PlayedPhases, UTILIZATION};
 use super::scale::StabilityScale;

@@ -29,8 +29,8 @@ mod stage;
 use anyhow::Result;
 use sizes::{PAPER_MEMTABLES, StabilitySizes};
 use stage::ParallelPlayer;
-use terrane_lab::progress;
-use terrane_lab::scratch::Scratch;
+use terrane_lab::host::progress;
+use terrane_lab::host::scratch::Scratch;
 
 use super::figures;
 use super::phase;

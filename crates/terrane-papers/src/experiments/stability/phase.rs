@@ -1,7 +1,7 @@
 //! The measurements of a phase, their metrics, and their row in a table.
 
-use terrane_lab::human;
-use terrane_lab::sparkline::{sparkline, squeezed};
+use terrane_lab::output::human;
+use terrane_lab::output::sparkline::{sparkline, squeezed};
 
 use crate::results::{Metric, Results};
 

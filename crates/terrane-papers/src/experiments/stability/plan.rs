@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use terrane_lab::human;
+use terrane_lab::output::human;
 use terrane_workload::Indexes;
 use terrane_workload::stability::Query;
 

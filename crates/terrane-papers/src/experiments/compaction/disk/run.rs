@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use terrane::{CacheWarming, Db, Durability, Options, ReadMode, Times, WriteMode};
-use terrane_lab::interrupt;
-use terrane_lab::passing_storage::PassingStorage;
+use terrane_lab::host::interrupt;
+use terrane_lab::host::passing_storage::PassingStorage;
 use terrane_workload::Latency;
 
 use super::super::setting::Setting;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use terrane::storage::DiskStorage;
 use terrane::{Db, Design, IoBudget, Options, ReadMode};
-use terrane_lab::passing_storage::PassingStorage;
+use terrane_lab::host::passing_storage::PassingStorage;
 use terrane_policy::strategy::Intake;
 use terrane_policy::{Eagerness, Limit, Scheduler, Violation, share_of_limit};
 use terrane_workload::stability::{

@@ -5,7 +5,7 @@
 
 use anyhow::{Context, Result};
 use terrane::Design;
-use terrane_lab::human;
+use terrane_lab::output::human;
 
 use super::contest::{Contestant, Standing, standings};
 use super::sizes::StabilitySizes;

@@ -7,7 +7,7 @@
 //! stall all others. Merges are a hundred times as large as a step, as in the paper.
 
 use anyhow::{Context, Result};
-use terrane_lab::human;
+use terrane_lab::output::human;
 use terrane_workload::stability::Query;
 
 use super::sizes::StabilitySizes;

@@ -4,7 +4,7 @@
 //! of the processors, so the ratio within a pair is the ratio of the costs of a query.
 
 use anyhow::{Context, Result};
-use terrane_lab::human;
+use terrane_lab::output::human;
 use terrane_workload::stability::Query;
 
 use super::sizes::StabilitySizes;

@@ -10,7 +10,7 @@ use std::thread::scope;
 use anyhow::{Result, anyhow};
 use indicatif::ProgressBar;
 use terrane::{Design, OpenMode};
-use terrane_lab::interrupt;
+use terrane_lab::host::interrupt;
 use terrane_workload::stability::SystemClock;
 use terrane_workload::{Indexes, Silent, Workload};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::interrupt;
+use crate::host::interrupt;
 
 /// A directory that is removed when the value is dropped.
 #[derive(Debug)]

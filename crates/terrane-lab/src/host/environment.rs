@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::Machine;
-use crate::program;
+use crate::host::machine::Machine;
+use crate::host::program;
 
 /// The setting of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use terrane::Design;
 
-use crate::spec;
+use crate::input::spec;
 
 /// A design with a name.
 #[derive(Debug, Clone)]

@@ -1,11 +1,11 @@
-//! Lines of JSON objects with a `key`, a `value`, and `ends_micros` if the value ends; see [`crate::json`] for bytes in JSON.
+//! Lines of JSON objects with a `key`, a `value`, and `ends_micros` if the value ends; see [`crate::output::json`] for bytes in JSON.
 
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
 use super::Entry;
-use crate::json::{JsonBytes, ParsedBytes, write_line};
+use crate::output::json::{JsonBytes, ParsedBytes, write_line};
 
 #[derive(Deserialize)]
 struct ParsedEntry {

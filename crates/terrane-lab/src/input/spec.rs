@@ -21,7 +21,7 @@ use terrane_policy::{ParseError, catalogue};
 use toml::{Table, Value};
 
 use crate::error::usage;
-use crate::toml_file;
+use crate::input::toml_file;
 
 /// Keys whose values are lists joined with `+`.
 const LISTS: [&str; 2] = ["trigger", "movement"];

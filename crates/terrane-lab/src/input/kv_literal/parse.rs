@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::entries::pairs;
+use crate::input::import_export::pairs;
 
 /// A sentence that explains why a text is not a literal.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 
-use super::figures::FigureReport;
 use crate::bench::{BenchComparison, BenchPlan, DesignRun, JsonRow, WorkloadRow, verdict};
-use crate::human;
-use crate::plot::{Panel, PanelAxis, PanelPoint, PanelSeries, Scale};
+use crate::output::human;
+use crate::output::plot::{Panel, PanelAxis, PanelPoint, PanelSeries, Scale};
+use crate::report::figures::FigureReport;
 
 /// A metric with a panel of its own.
 struct PlottedMetric {

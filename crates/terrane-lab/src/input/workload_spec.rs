@@ -29,8 +29,8 @@ use terrane_workload::{Distribution, OperationMix, RunOptions, ValueSize, Worklo
 use toml::{Table, Value};
 
 use crate::error::usage;
-use crate::quantity::KEY_BYTES_MAX;
-use crate::toml_file;
+use crate::input::quantity::KEY_BYTES_MAX;
+use crate::input::toml_file;
 
 /// A file as it is written.
 #[derive(Debug, Deserialize)]

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use terrane_sim::SimulationOutcome;
 
-use super::figures::FigureReport;
-use crate::plot::{Curve, Plot, Scale, Stroke};
+use crate::output::plot::{Curve, Plot, Scale, Stroke};
+use crate::report::figures::FigureReport;
 use crate::simulation::report::QUANTILES;
 
 /// A phase of a simulated design.

@@ -18,7 +18,7 @@ use terrane_policy::units;
 use terrane_workload::ValueSize;
 
 use crate::error::usage;
-use crate::human;
+use crate::output::human;
 
 /// The maximum size of a key in bytes.
 pub const KEY_BYTES_MAX: u64 = terrane::MAX_KEY_LEN as u64;

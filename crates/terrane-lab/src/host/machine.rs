@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use crate::human;
+use crate::output::human;
 
 /// The machine and the file system.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@
 use std::io::{self, Write};
 
 use super::{Entry, parse_end};
-use crate::json::hex;
+use crate::output::json::hex;
 
 /// Parses a line, which must not be empty.
 ///
