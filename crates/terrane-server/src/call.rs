@@ -1,13 +1,16 @@
 //! One call of a command: its arguments, its reply, and what it works on.
 
+pub(crate) mod catalogue;
+pub(crate) mod shared;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::base::time::now_micros;
+use crate::call::shared::Shared;
 use crate::protocol::{Arguments, Reply};
-use crate::session::Session;
-use crate::shared::Shared;
+use crate::state::session::Session;
 use crate::store::{Fault, Store};
-use crate::time::now_micros;
 
 /// One call of a command.
 #[derive(Debug)]

@@ -28,7 +28,7 @@ mod settings;
 mod strings;
 mod transactions;
 
-use crate::catalogue::Family;
+use crate::call::catalogue::Family;
 
 pub(crate) use dispatch::{Work, run_request};
 pub(crate) use events::announce_end;

@@ -32,35 +32,20 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod base;
 mod call;
-mod catalogue;
-mod channels;
-mod clients;
 mod commands;
-mod config;
-mod error;
-mod files;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-mod glob;
-mod helpers;
-mod keyspace_events;
-mod latency;
-mod metrics;
 mod net;
 mod protocol;
 mod server;
-mod session;
-mod shared;
-mod slow_log;
+mod state;
 mod store;
-mod sweeper;
-mod time;
-mod users;
 
-pub use config::{Advisor, Config, Limits, TlsFiles};
-pub use error::{ServerError, TlsProblem};
-pub use files::raise_file_limit;
-pub use keyspace_events::KeyspaceEvents;
+pub use base::error::{ServerError, TlsProblem};
+pub use base::file_limit::raise_file_limit;
+pub use base::keyspace_events::KeyspaceEvents;
 pub use server::{Handle, Report, Server};
-pub use users::{User, Users};
+pub use state::config::{Advisor, Config, Limits, TlsFiles};
+pub use state::users::{User, Users};

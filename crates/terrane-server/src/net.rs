@@ -6,10 +6,12 @@
 //! | `stream` | sockets of each kind |
 //! | `connection` | a connection: its buffers and its session |
 //! | `worker` | an event loop, which serves its connections |
+//! | `metrics` | metrics over HTTP |
 //! | `accept` | accepts connections and hands them to workers |
 
 mod accept;
 mod connection;
+pub(crate) mod metrics;
 mod stream;
 mod tls;
 mod worker;

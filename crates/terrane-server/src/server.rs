@@ -1,5 +1,7 @@
 //! A server: its listeners and threads.
 
+mod sweeper;
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,13 +11,13 @@ use std::time::Duration;
 
 use terrane::Db;
 
+use crate::base::error::ServerError;
+use crate::call::shared::Shared;
 use crate::commands::FAMILIES;
-use crate::config::Config;
-use crate::error::ServerError;
-use crate::metrics::Metrics;
+use crate::net::metrics::Metrics;
 use crate::net::{Acceptor, Listener, TlsServer, Worker};
-use crate::shared::Shared;
-use crate::sweeper::Sweeper;
+use crate::server::sweeper::Sweeper;
+use crate::state::config::Config;
 
 /// A server that listens, and does not accept connections yet.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 //! | `order` | which keyspaces the numbers of `SELECT` are |
 //! | `keys` | keys of all types |
 //! | `hashes` | reading and writing hashes, and values of any type |
-//! | `groups` | reads and writes of several commands at once |
+//! | `many_keys` | reads and writes of several commands at once |
 //! | `hash_layout` | how hashes are stored |
 //! | `sweep` | removes what hashes that ended leave behind |
 //! | `changes` | writes that happen at once |
@@ -22,11 +22,11 @@ mod cursors;
 mod databases;
 mod durable;
 mod fault;
-mod groups;
 mod hash_layout;
 mod hashes;
 mod keys;
 mod locks;
+mod many_keys;
 mod noted;
 mod order;
 mod sweep;
@@ -40,10 +40,10 @@ pub(crate) use cursors::{Cursors, Scanned};
 pub(crate) use databases::Databases;
 pub(crate) use durable::{Durable, Unsynced};
 pub(crate) use fault::Fault;
-pub(crate) use groups::Put;
 pub(crate) use hashes::{Found, Source};
 pub(crate) use keys::Kind;
 pub(crate) use locks::{Held, KeyLocks};
+pub(crate) use many_keys::Put;
 pub(crate) use noted::Change;
 use noted::NotedChange;
 pub(crate) use sweep::SWEPT;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use terrane::{DeferredDelays, Keyspace};
 
-use crate::catalogue::{ALL_KEYS, COMMITS, CommandInfo, WRITE};
+use crate::call::catalogue::{ALL_KEYS, COMMITS, CommandInfo, WRITE};
+use crate::call::shared::Shared;
 use crate::protocol::Arguments;
-use crate::shared::Shared;
 use crate::store::Held;
 
 /// A write that would be delayed for less runs at once, because event loops wait for milliseconds. The delay

@@ -9,11 +9,11 @@ use terrane::Maintenance;
 use super::admission::locks;
 use super::dispatch::{check_user, note_end};
 use super::events;
+use crate::call::shared::Shared;
 use crate::call::{Call, CommandError, Handler, LookupCounts, Outcome};
-use crate::helpers::{AtEnd, Pending};
 use crate::protocol::{OwnedArguments, Protocol, Reply};
-use crate::session::{Next, ReplyMode, Session};
-use crate::shared::Shared;
+use crate::state::helpers::{AtEnd, Pending};
+use crate::state::session::{Next, ReplyMode, Session};
 use crate::store::{Held, Store};
 
 /// A command that visits more keys or fields than this takes more than some milliseconds.

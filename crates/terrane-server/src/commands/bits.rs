@@ -2,8 +2,8 @@
 
 mod fields;
 
+use crate::call::catalogue::{FAST, Family, GROWS, ONE_KEY, READ, WRITE, command, keys};
 use crate::call::{Call, Outcome, SYNTAX, integer};
-use crate::catalogue::{FAST, Family, GROWS, ONE_KEY, READ, WRITE, command, keys};
 use crate::commands::aside;
 use crate::commands::strings::check_len;
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::call::catalogue::{Family, NO_KEYS, command};
 use crate::call::{Call, Outcome, SYNTAX, integer};
-use crate::catalogue::{Family, NO_KEYS, command};
-use crate::clients::Client;
 use crate::commands::dispatch::{unknown_subcommand, wrong_subcommand_arity};
-use crate::session::ReplyMode;
+use crate::state::clients::Client;
+use crate::state::session::ReplyMode;
 
 pub(super) const FAMILY: Family = Family {
     group: "connection",

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::call::{Call, Outcome, SYNTAX};
-use crate::catalogue::{
+use crate::call::catalogue::{
     FAST, Family, IMMEDIATE, NO_AUTH, NO_KEYS, NO_MULTI, SECRET, SUBSCRIBES, command,
 };
+use crate::call::{Call, Outcome, SYNTAX};
 use crate::protocol::Protocol;
-use crate::session::{Next, ReplyMode};
-use crate::users::DEFAULT_USER;
+use crate::state::session::{Next, ReplyMode};
+use crate::state::users::DEFAULT_USER;
 
 /// The version of Redis whose commands these are. Clients choose their commands by it.
 pub(super) const REDIS_VERSION: &str = "7.2.0";

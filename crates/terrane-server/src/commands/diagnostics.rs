@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
+use crate::call::catalogue::{ADMIN, Family, NO_KEYS, NO_MULTI, READ, command, keys};
 use crate::call::{Call, Outcome, SYNTAX};
-use crate::catalogue::{ADMIN, Family, NO_KEYS, NO_MULTI, READ, command, keys};
 use crate::commands::dispatch::{unknown_subcommand, wrong_subcommand_arity};
-use crate::latency::{Latest, Pause};
-use crate::session::Next;
+use crate::state::latency::{Latest, Pause};
+use crate::state::session::Next;
 use crate::store::Found;
 
 pub(super) const FAMILY: Family = Family {

@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use super::admission::{try_locks, would_stall};
 use super::events;
-use crate::call::{Call, CommandError, LookupCounts, Outcome};
-use crate::catalogue::{
+use crate::call::catalogue::{
     ADMIN, COMMITS, CommandInfo, IMMEDIATE, NO_AUTH, NO_MULTI, READ, SECRET, STATE, SUBSCRIBES,
     WRITE,
 };
-use crate::clients::Client;
-use crate::latency;
+use crate::call::shared::Shared;
+use crate::call::{Call, CommandError, LookupCounts, Outcome};
 use crate::protocol::{Arguments, Protocol, Reply};
-use crate::session::{Next, Queue, ReplyMode, Session};
-use crate::shared::Shared;
+use crate::state::clients::Client;
+use crate::state::latency;
+use crate::state::session::{Next, Queue, ReplyMode, Session};
 use crate::store::{Held, Store};
 
 /// What a worker has done since its last report.

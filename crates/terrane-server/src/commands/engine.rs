@@ -4,8 +4,8 @@ mod maintenance;
 mod range;
 mod tree;
 
+use crate::call::catalogue::{ADMIN, Family, NO_KEYS, NO_MULTI, ONE_KEY, READ, STATE, command};
 use crate::call::{Call, Outcome};
-use crate::catalogue::{ADMIN, Family, NO_KEYS, NO_MULTI, ONE_KEY, READ, STATE, command};
 
 pub(super) const FAMILY: Family = Family {
     group: "terrane",

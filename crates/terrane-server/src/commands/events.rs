@@ -6,10 +6,10 @@
 use std::sync::atomic::Ordering;
 
 use super::pubsub::send;
-use crate::keyspace_events::{Class, KeyspaceEvents};
+use crate::base::keyspace_events::{Class, KeyspaceEvents};
+use crate::call::shared::Shared;
 use crate::protocol::Arguments;
-use crate::session::{Published, Session};
-use crate::shared::Shared;
+use crate::state::session::{Published, Session};
 use crate::store::{Change, Store};
 
 /// An event, or two.

@@ -1,8 +1,8 @@
 //! The ends of values.
 
+use crate::base::time::now_micros;
+use crate::call::catalogue::{FAST, Family, ONE_KEY, READ, WRITE, command};
 use crate::call::{Call, Outcome};
-use crate::catalogue::{FAST, Family, ONE_KEY, READ, WRITE, command};
-use crate::time::now_micros;
 
 const SETS: u16 = WRITE | FAST;
 const READS: u16 = READ | FAST;

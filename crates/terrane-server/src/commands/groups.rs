@@ -20,13 +20,13 @@ use terrane::WriteBatch;
 use super::admission::is_stalled;
 use super::dispatch::{Work, check_user, note_slow};
 use super::events;
+use crate::call::catalogue::{CommandInfo, GROUPED, WRITE};
+use crate::call::shared::Shared;
 use crate::call::{CommandError, LookupCounts, integer};
-use crate::catalogue::{CommandInfo, GROUPED, WRITE};
-use crate::clients::Client;
-use crate::latency;
 use crate::protocol::{Arguments, Parsed, Protocol, Reply, RequestParser, Span};
-use crate::session::{ReplyMode, Session};
-use crate::shared::Shared;
+use crate::state::clients::Client;
+use crate::state::latency;
+use crate::state::session::{ReplyMode, Session};
 use crate::store::Store;
 
 /// The commands of a group.

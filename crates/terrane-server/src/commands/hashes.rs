@@ -6,8 +6,8 @@ mod scan;
 
 use std::cell::Cell;
 
+use crate::call::catalogue::{FAST, Family, GROWS, ONE_KEY, READ, WRITE, command};
 use crate::call::{Call, Handler, Outcome};
-use crate::catalogue::{FAST, Family, GROWS, ONE_KEY, READ, WRITE, command};
 use crate::commands::aside;
 
 const SETS: u16 = WRITE | GROWS | FAST;

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use terrane::policy::Admission;
 
 use super::connection::REDIS_VERSION;
+use crate::call::catalogue::{Family, NO_KEYS, READ, STATE, command};
+use crate::call::shared::Shared;
 use crate::call::{Call, Outcome};
-use crate::catalogue::{Family, NO_KEYS, READ, STATE, command};
-use crate::shared::Shared;
-use crate::users::User;
+use crate::state::users::User;
 
 pub(super) const FAMILY: Family = Family {
     group: "server",

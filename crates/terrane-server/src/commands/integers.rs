@@ -1,7 +1,7 @@
 //! Numbers in values.
 
+use crate::call::catalogue::{FAST, Family, GROUPED, GROWS, ONE_KEY, WRITE, command};
 use crate::call::{Call, NOT_AN_INTEGER, Outcome, integer};
-use crate::catalogue::{FAST, Family, GROUPED, GROWS, ONE_KEY, WRITE, command};
 use crate::store::Store;
 
 const FLAGS: u16 = WRITE | GROWS | FAST;

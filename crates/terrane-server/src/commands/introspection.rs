@@ -1,9 +1,9 @@
 //! `COMMAND`: what the server can do, from the catalogue.
 
+use crate::base::glob::matches;
+use crate::call::catalogue::{CommandInfo, Family, NO_KEYS, command};
 use crate::call::{Call, Outcome};
-use crate::catalogue::{CommandInfo, Family, NO_KEYS, command};
 use crate::commands::dispatch::unknown_subcommand;
-use crate::glob::matches;
 use crate::protocol::Reply;
 
 pub(super) const FAMILY: Family = Family {

@@ -3,11 +3,11 @@
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Bound;
 
-use crate::call::{Call, Handler, Outcome, SYNTAX};
-use crate::catalogue::{
+use crate::call::catalogue::{
     ADMIN, ALL_KEYS, EVERY_KEY, FAST, Family, GROWS, NO_KEYS, NO_MULTI, ONE_KEY, READ, TWO_KEYS,
     WRITE, command,
 };
+use crate::call::{Call, Handler, Outcome, SYNTAX};
 use crate::commands::aside;
 use crate::store::{Found, Kind, Source};
 

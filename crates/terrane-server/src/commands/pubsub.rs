@@ -1,10 +1,10 @@
 //! Publish and subscribe.
 
+use crate::call::catalogue::{FAST, Family, NO_KEYS, NO_MULTI, SUBSCRIBES, command};
+use crate::call::shared::Shared;
 use crate::call::{Call, Outcome};
-use crate::catalogue::{FAST, Family, NO_KEYS, NO_MULTI, SUBSCRIBES, command};
-use crate::channels::{MailLimits, Subscriptions, Topic};
 use crate::commands::dispatch::{unknown_subcommand, wrong_subcommand_arity};
-use crate::shared::Shared;
+use crate::state::channels::{MailLimits, Subscriptions, Topic};
 
 const SUBSCRIBE: u16 = NO_MULTI | SUBSCRIBES;
 

@@ -5,10 +5,10 @@
 
 use std::ops::Bound;
 
+use crate::base::glob::{literal_prefix, matches};
+use crate::call::catalogue::{Family, NO_KEYS, READ, command};
 use crate::call::{Call, Outcome, SYNTAX};
-use crate::catalogue::{Family, NO_KEYS, READ, command};
 use crate::commands::aside;
-use crate::glob::{literal_prefix, matches};
 use crate::store::{Kind, Scanned};
 
 pub(super) const FAMILY: Family = Family {

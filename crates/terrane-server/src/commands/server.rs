@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::base::time::now_micros;
+use crate::call::catalogue::{ADMIN, FAST, Family, NO_KEYS, NO_MULTI, READ, STATE, command};
 use crate::call::{Call, NOT_AN_INTEGER, Outcome, SYNTAX};
-use crate::catalogue::{ADMIN, FAST, Family, NO_KEYS, NO_MULTI, READ, STATE, command};
 use crate::commands::aside::maintain;
-use crate::session::Next;
-use crate::time::now_micros;
+use crate::state::session::Next;
 
 pub(super) const FAMILY: Family = Family {
     group: "server",

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrane::Durability;
 
+use crate::base::file_limit::connections_max;
+use crate::base::glob::matches;
+use crate::base::keyspace_events::KeyspaceEvents;
+use crate::call::catalogue::{ADMIN, Family, NO_KEYS, command};
+use crate::call::shared::Shared;
 use crate::call::{Call, Outcome, integer};
-use crate::catalogue::{ADMIN, Family, NO_KEYS, command};
 use crate::commands::dispatch::{unknown_subcommand, wrong_subcommand_arity};
-use crate::files::connections_max;
-use crate::glob::matches;
-use crate::keyspace_events::KeyspaceEvents;
-use crate::shared::Shared;
 
 pub(super) const FAMILY: Family = Family {
     group: "server",

@@ -2,10 +2,10 @@
 
 mod set;
 
-use crate::call::{Call, Outcome, SYNTAX};
-use crate::catalogue::{
+use crate::call::catalogue::{
     EVERY_KEY, FAST, Family, GROUPED, GROWS, ONE_KEY, READ, WRITE, command, keys,
 };
+use crate::call::{Call, Outcome, SYNTAX};
 use crate::commands::aside;
 
 pub(super) const FAMILY: Family = Family {

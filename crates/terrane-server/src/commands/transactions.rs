@@ -7,13 +7,13 @@
 use std::sync::atomic::Ordering;
 
 use super::events;
-use crate::call::{Call, CommandError, Outcome};
-use crate::catalogue::{
+use crate::call::catalogue::{
     ALL_KEYS, COMMITS, CommandInfo, FAST, Family, IMMEDIATE, NO_KEYS, NO_MULTI, READ, WRITE,
     command, keys,
 };
+use crate::call::{Call, CommandError, Outcome};
 use crate::protocol::OwnedArguments;
-use crate::session::{Next, Queue};
+use crate::state::session::{Next, Queue};
 use crate::store::Held;
 
 pub(super) const FAMILY: Family = Family {

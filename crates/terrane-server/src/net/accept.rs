@@ -15,8 +15,8 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use super::stream::Stream;
 use super::tls::TlsServer;
 use super::worker::WorkerHandle;
-use crate::error::ServerError;
-use crate::shared::Shared;
+use crate::base::error::ServerError;
+use crate::call::shared::Shared;
 
 const WAKE: Token = Token(usize::MAX);
 

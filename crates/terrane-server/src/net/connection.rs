@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use super::stream::Stream;
 use super::tls::{Flushed, UNSENT_BYTES};
-use crate::helpers::Pending;
 use crate::protocol::RequestParser;
-use crate::session::Session;
+use crate::state::helpers::Pending;
+use crate::state::session::Session;
 
 /// A connection.
 #[derive(Debug)]

@@ -12,7 +12,7 @@
 //! 4. The commands of a connection run in their order: a connection has commands in at most one group, and they
 //!    run before a command of another kind.
 
-mod groups;
+mod iteration;
 mod limits;
 mod serve;
 mod waits;
@@ -30,11 +30,11 @@ use terrane::DeferredDelays;
 
 use super::connection::Connection;
 use super::stream::Stream;
-use crate::clients::Client;
+use crate::call::shared::Shared;
 use crate::commands::{Group, Work};
 use crate::protocol::RequestParser;
-use crate::session::Session;
-use crate::shared::Shared;
+use crate::state::clients::Client;
+use crate::state::session::Session;
 
 const WAKE: Token = Token(usize::MAX);
 

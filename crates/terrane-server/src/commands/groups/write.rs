@@ -5,11 +5,11 @@ use std::ops::Range;
 use terrane::WriteBatch;
 
 use super::{Change, Group, GroupKey};
+use crate::call::shared::Shared;
 use crate::call::{CommandError, LookupCounts};
 use crate::commands::dispatch::Work;
 use crate::commands::integers::{Decimal, add_to, sum_of};
 use crate::protocol::Reply;
-use crate::shared::Shared;
 use crate::store::{Fault, Held, Put, Store};
 
 /// What a key gets.

@@ -2,9 +2,9 @@
 //!
 //! A scan visits the fields in their order and continues after the last one, as `SCAN` does for keys.
 
+use crate::base::glob::matches;
 use crate::call::{Call, Outcome, SYNTAX};
 use crate::commands::scan::{MAX_COUNT, cursor, position};
-use crate::glob::matches;
 use crate::store::Scanned;
 
 struct Options<'c> {

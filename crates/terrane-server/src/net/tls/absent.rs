@@ -5,8 +5,8 @@ use std::io;
 use mio::net::TcpStream;
 
 use super::{Flushed, Received};
-use crate::config::TlsFiles;
-use crate::error::ServerError;
+use crate::base::error::ServerError;
+use crate::state::config::TlsFiles;
 
 #[derive(Debug)]
 pub(crate) enum TlsServer {}

@@ -11,8 +11,8 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{CertificateError, Error, RootCertStore, ServerConfig};
 
-use crate::config::TlsFiles;
-use crate::error::{ServerError, TlsProblem};
+use crate::base::error::{ServerError, TlsProblem};
+use crate::state::config::TlsFiles;
 
 /// Reads the files, and checks that clients can use them.
 pub(super) fn load(files: &TlsFiles) -> Result<ServerConfig, ServerError> {

@@ -15,8 +15,8 @@ use rustls::{ServerConfig, ServerConnection};
 
 use super::files;
 use super::{Flushed, Received, UNSENT_BYTES};
-use crate::config::TlsFiles;
-use crate::error::ServerError;
+use crate::base::error::ServerError;
+use crate::state::config::TlsFiles;
 
 /// The bytes of records that a connection reads at a time.
 const RECORD_BYTES: usize = 128 << 10;

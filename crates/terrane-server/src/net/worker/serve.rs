@@ -10,7 +10,7 @@ use crate::commands::{Request, run_request};
 use crate::net::connection::{Connection, Input};
 use crate::net::tls::Received;
 use crate::protocol::{Parsed, ProtocolError, RequestParser, Span};
-use crate::session::Next;
+use crate::state::session::Next;
 
 /// The commands that a connection runs per iteration.
 const COMMANDS: usize = 1024;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{Replies, Worker};
-use crate::helpers::Pending;
+use crate::state::helpers::Pending;
 
 impl Worker {
     /// Takes the replies that other threads have completed.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::time::now_micros;
+use crate::base::time::now_micros;
 
 /// A command took long.
 pub(crate) const COMMAND: &str = "command";

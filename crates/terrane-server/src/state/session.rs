@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use terrane::Maintenance;
 
-use crate::channels::{Channels, Subscriptions};
-use crate::clients::Client;
-use crate::helpers::Pending;
 use crate::protocol::{OwnedArguments, Protocol};
+use crate::state::channels::{Channels, Subscriptions};
+use crate::state::clients::Client;
+use crate::state::helpers::Pending;
+use crate::state::users::User;
 use crate::store::KeyLocks;
-use crate::users::User;
 
 /// The state of a connection.
 #[derive(Debug)]

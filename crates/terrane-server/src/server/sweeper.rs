@@ -6,10 +6,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::base::time::now_micros;
+use crate::call::shared::Shared;
 use crate::commands::announce_end;
-use crate::shared::Shared;
 use crate::store::SWEPT;
-use crate::time::now_micros;
 
 /// The time between two sweeps. A hash that has ended is invisible at once.
 const INTERVAL: Duration = Duration::from_secs(1);

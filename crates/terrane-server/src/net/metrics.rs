@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::error::ServerError;
-use crate::shared::Shared;
-use crate::users::{User, Users};
+use crate::base::error::ServerError;
+use crate::call::shared::Shared;
+use crate::state::users::{User, Users};
 
 /// The time that a client has for its request and the answer.
 const TIME: Duration = Duration::from_secs(2);

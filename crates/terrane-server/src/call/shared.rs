@@ -7,15 +7,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use mio::Waker;
 use terrane::{Db, Durability};
 
-use crate::catalogue::{Catalogue, Family};
-use crate::channels::Channels;
-use crate::clients::Clients;
-use crate::config::Config;
-use crate::error::ServerError;
-use crate::files::connections_max;
-use crate::helpers::Helpers;
-use crate::latency::{self, LatencyMonitor};
-use crate::slow_log::SlowLog;
+use crate::base::error::ServerError;
+use crate::base::file_limit::connections_max;
+use crate::call::catalogue::{Catalogue, Family};
+use crate::state::channels::Channels;
+use crate::state::clients::Clients;
+use crate::state::config::Config;
+use crate::state::helpers::Helpers;
+use crate::state::latency::{self, LatencyMonitor};
+use crate::state::slow_log::SlowLog;
 use crate::store::{Cursors, Databases, Durable, KeyLocks};
 
 /// What all threads of a server share.

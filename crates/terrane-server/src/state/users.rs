@@ -13,7 +13,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::ServerError;
+use crate::base::error::ServerError;
 
 /// The name of the user that `AUTH password` means.
 pub(crate) const DEFAULT_USER: &str = "default";

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use terrane::Keyspace;
 
-use crate::keyspace_events::KeyspaceEvents;
+use crate::base::keyspace_events::KeyspaceEvents;
 use crate::protocol::RequestLimits;
-use crate::users::Users;
+use crate::state::users::Users;
 
 /// Settings of a server.
 ///

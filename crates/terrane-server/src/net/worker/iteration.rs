@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use super::serve::Stop;
 use super::{Replies, Worker};
-use crate::clients::Client;
 use crate::commands::{Group, GroupKind, Joining, Ran, Request, note_slow_member};
 use crate::net::connection::Connection;
 use crate::protocol::RequestParser;
-use crate::session::Next;
+use crate::state::clients::Client;
+use crate::state::session::Next;
 
 /// A connection that is being served, and its number.
 type Served<'c> = (usize, &'c Connection);

@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use crate::clients::Client;
-use crate::glob::matches;
+use crate::base::glob::matches;
 use crate::protocol::{Protocol, Reply};
+use crate::state::clients::Client;
 
 /// What a client subscribes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::base::time::now_micros;
 use crate::protocol::Arguments;
-use crate::time::now_micros;
 
 /// What an entry keeps of a command.
 const MAX_ARGUMENTS: usize = 32;
