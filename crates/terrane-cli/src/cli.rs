@@ -31,6 +31,7 @@ use crate::commands::top::TopArgs;
 use crate::commands::verify::VerifyArgs;
 use crate::commands::workload::WorkloadArgs;
 use crate::exit::Exit;
+use crate::help::grouped;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 error, 2 usage, 4 corruption found, 5 database in use, 130 interrupted";
@@ -85,7 +86,7 @@ pub(crate) fn parse() -> Cli {
 
 /// Returns the definition of the command line.
 pub(crate) fn command() -> clap::Command {
-    for_people(Cli::command())
+    grouped(for_people(Cli::command()))
 }
 
 /// Removes the code marks of the documentation from help. A negative number is a bad value of its

@@ -5,7 +5,7 @@
 //!
 //! | module | one line |
 //! |---|---|
-//! | `cli` | the command line |
+//! | `cli`, `help` | the command line and its help |
 //! | `commands` | the subcommands |
 //! | `engine_flags` | a flag for every option of the engine |
 //! | `format_flag` | the flag `--format` of `load` and `dump` |
@@ -33,6 +33,7 @@ mod engine_flags;
 mod events;
 mod exit;
 mod format_flag;
+mod help;
 mod open;
 mod output;
 mod picture;
