@@ -23,7 +23,7 @@ pub enum EntryKind {
     Value = 1,
     /// The key was given a value that is stored elsewhere; the bytes of the entry say where.
     Apart = 2,
-    /// The key was given a value that ends at a time; the bytes of the entry begin with the time.
+    /// The key was given a value that expires at a time; the bytes of the entry begin with the time.
     Expiring = 3,
     /// The value of the key was combined with the bytes of the entry, so that the value is that of the
     /// older versions and this one together.

@@ -17,7 +17,7 @@
 //! | [`catalogue`] | named designs |
 //! | [`compaction`] | a compaction: inputs, output, reason |
 //! | [`pick`](mod@pick) | picks a compaction for a shape and a design |
-//! | [`expiring`] | which tables can be dropped because all of their values have ended |
+//! | [`expiring`] | which tables can be dropped because all of their values have expired |
 //! | [`flush`] | where a flush puts the entries of a memtable |
 //! | [`ingest`] | where an ingest puts its tables |
 //! | [`forecast`](mod@forecast) | what a design will do to a tree, simulated on shapes |

@@ -19,7 +19,7 @@ use terrane::{
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The newest golden database: 1 has all values in tables, 2 has values apart as well, 3 has padded and
-/// compressed blocks, and 4 has values that end and operands.
+/// compressed blocks, and 4 has values that expire and operands.
 const NEWEST: u32 = 4;
 
 /// The number of writes that are only in the log of each golden database.
@@ -138,7 +138,7 @@ fn make_compressed(version: u32) {
     save(&storage, version, &contents(&db));
 }
 
-/// Creates a database with values that end, some of which have ended, with operands above values,
+/// Creates a database with values that expire, some of which have expired, with operands above values,
 /// deletes and nothing, and with a default time to live.
 fn make_more_kinds(version: u32) {
     let storage = MemoryStorage::new(u64::from(version));

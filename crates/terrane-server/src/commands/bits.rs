@@ -59,12 +59,14 @@ fn setbit(call: &mut Call<'_, '_>) -> Outcome {
         _ => return Err("ERR bit is not an integer or out of range".into()),
     };
     check_len(call, byte + 1)?;
-    let Some((mut value, end)) = aside::owned_value(call, key, setbit)? else { return Ok(()) };
+    let Some((mut value, expires_at)) = aside::owned_value(call, key, setbit)? else {
+        return Ok(());
+    };
     value.resize(value.len().max(byte + 1), 0);
     let target = value.get_mut(byte).ok_or(BAD_OFFSET)?;
     let was_set = *target & mask != 0;
     *target = if is_set { *target | mask } else { *target & !mask };
-    call.store.put(db, key, &value, end)?;
+    call.store.put(db, key, &value, expires_at)?;
     call.reply.integer(i64::from(was_set));
     Ok(())
 }

@@ -69,7 +69,7 @@ impl SimulatedTree {
     }
 
     /// Returns the union of tables of a job and of a memtable that covers all keys. Values that have
-    /// ended `now` are tombstones.
+    /// expired `now` are tombstones.
     pub(super) fn union(
         &self,
         job: &Compaction,

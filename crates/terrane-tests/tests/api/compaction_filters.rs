@@ -161,7 +161,7 @@ fn a_removed_value_does_not_uncover_the_versions_below_it() {
 }
 
 #[test]
-fn a_replaced_value_keeps_its_end() {
+fn a_replaced_value_keeps_its_expiry_time() {
     let clock = Arc::new(ManualClock::new(1_000_000));
     let options = one_table().compaction_filter(Words);
     let db = filtered(&options.clock(Arc::clone(&clock) as Arc<dyn Clock>));

@@ -266,7 +266,7 @@ fn values_get_the_time_to_live_of_the_keyspace() {
     assert_eq!(sessions.get("00042").unwrap().unwrap(), "1 42");
     let snapshot = db.snapshot();
     ingests.pop().unwrap().commit().unwrap();
-    assert!(sessions.is_empty().unwrap(), "the values of the first one end now");
+    assert!(sessions.is_empty().unwrap(), "the values of the first one expire now");
     assert_eq!(snapshot.get_in(&sessions, "00042").unwrap().unwrap(), "1 42");
     drop(snapshot);
     db.wait_for_compactions().unwrap();

@@ -204,11 +204,11 @@ impl Iter {
         self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::value)
     }
 
-    /// Returns when the value of the entry that [`Iter::advance`] moved to ends, in microseconds since
-    /// the Unix epoch; `None` if there is no entry, or if its value does not end.
-    pub fn ends_micros(&self) -> Option<u64> {
+    /// Returns when the value of the entry that [`Iter::advance`] moved to expires, in microseconds since
+    /// the Unix epoch; `None` if there is no entry, or if its value does not expire.
+    pub fn expires_at_micros(&self) -> Option<u64> {
         let front = self.front.as_ref().filter(|front| front.is_valid());
-        front.and_then(VisibleCursor::ends_micros)
+        front.and_then(VisibleCursor::expires_at_micros)
     }
 
     #[cold]

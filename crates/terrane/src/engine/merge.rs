@@ -96,7 +96,7 @@ pub(crate) fn merge(
             input.next()?;
             continue;
         }
-        let (kind, value) = match rules.has_ended(kind, input.value()) {
+        let (kind, value) = match rules.has_expired(kind, input.value()) {
             true => (EntryKind::Tombstone, &[][..]),
             false => (kind, input.value()),
         };

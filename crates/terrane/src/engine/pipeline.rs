@@ -300,7 +300,7 @@ impl Pipeline {
         self.snapshots.hold(&self.commits)
     }
 
-    /// The times as of which snapshots read values that end.
+    /// The times as of which snapshots read values that expire.
     pub(crate) fn times(&self) -> &HeldTimes {
         &self.times
     }

@@ -10,7 +10,7 @@
 //! | `memtables` | the configuration of memtables |
 //! | `memtable_choice` | the kind of memtables, if the design leaves it open |
 //! | `covered` | tables that can be dropped unread |
-//! | `default_ttl` | when values end that state no time themselves |
+//! | `default_ttl` | the time to live of puts that state none |
 //! | `functions` | the functions of an application that the tree uses |
 //! | `prepared` | the next memtable, created before it is needed |
 //! | `jobs` | the jobs in progress |

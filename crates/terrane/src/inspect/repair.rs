@@ -145,7 +145,7 @@ pub fn repair_with_progress(
         keyspace.set_compaction_filter(salvaged.compaction_filter.as_deref())?;
         let sources = (salvaged, memtables.get(id), &mut values);
         write_keyspace(&db, &keyspace, sources, (&mut report, &mut meter))?;
-        // Last, because it would end the values that are put.
+        // Last, because it would let the values that are put expire.
         keyspace.set_ttl(salvaged.ttl)?;
     }
     report.problems.extend(values.take_problems());

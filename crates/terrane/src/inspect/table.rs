@@ -7,7 +7,7 @@ use terrane_policy::{Expiry, KeyRange, TableId, TableInfo};
 
 use super::values::DirectoryValues;
 use crate::base::error::{Error, Result};
-use crate::base::expiry::{EXPIRY_BYTES, end_micros};
+use crate::base::expiry::{EXPIRY_BYTES, expires_at_micros};
 use crate::base::types::EntryKind;
 use crate::files::buffer::BufferPool;
 use crate::files::storage::{Access, DiskStorage, Storage};
@@ -39,7 +39,7 @@ pub struct TableReport {
     pub tombstones: u64,
     /// Range tombstones.
     pub range_tombstones: Vec<DeletedRange>,
-    /// The entries whose values end.
+    /// The entries whose values expire.
     pub expiry: Option<Expiry>,
     /// Total length of the keys in bytes, before encoding.
     pub key_bytes: u64,
@@ -72,8 +72,8 @@ pub struct TableEntry {
     pub sequence_number: u64,
     /// The value; `None` for a tombstone.
     pub value: Option<Value>,
-    /// When the value ends, in microseconds since the Unix epoch; `None` if it does not.
-    pub ends_micros: Option<u64>,
+    /// When the value expires, in microseconds since the Unix epoch; `None` if it does not.
+    pub expires_at_micros: Option<u64>,
     /// Whether the value is an operand, with which the value below it is combined.
     pub is_operand: bool,
 }
@@ -146,9 +146,9 @@ impl TableReport {
                 let value = value.inspect_err(|_| has_failed = true)?;
                 let (key, sequence_number) = (cursor.key().to_vec(), cursor.seq());
                 let is_expiring = cursor.kind() == EntryKind::Expiring;
-                let ends_micros = is_expiring.then(|| end_micros(cursor.value()));
+                let expires_at_micros = is_expiring.then(|| expires_at_micros(cursor.value()));
                 let is_operand = cursor.kind() == EntryKind::Operand;
-                Ok(TableEntry { key, sequence_number, value, ends_micros, is_operand })
+                Ok(TableEntry { key, sequence_number, value, expires_at_micros, is_operand })
             })
         })
     }

@@ -64,7 +64,7 @@ impl TreeCase {
             parts.push(format!("{share} range deletes of {width} of the keys"));
         }
         if self.mix.expiring > 0.0 {
-            parts.push(format!("{} of the values end", percent(self.mix.expiring)));
+            parts.push(format!("{} of the values expire", percent(self.mix.expiring)));
         }
         parts.join(", ")
     }

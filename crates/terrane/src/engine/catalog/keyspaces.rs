@@ -200,7 +200,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Changes the time after which values end that state no time themselves.
+    /// Changes the default time to live of a keyspace.
     pub(crate) fn set_ttl(&self, tree: &Tree, ttl: Option<Duration>) -> Result<()> {
         let ttl_micros = ttl.map_or(0, micros_of);
         if ttl.is_some() && ttl_micros == 0 {

@@ -1,5 +1,5 @@
 //! The entries that a reader at a sequence number sees: for each key the newest version at or before
-//! that number, unless it is a tombstone, its value has ended, or a newer visible range tombstone covers
+//! that number, unless it is a tombstone, its value has expired, or a newer visible range tombstone covers
 //! it.
 
 mod chain;
@@ -14,7 +14,7 @@ use self::chain::BackwardChain;
 use super::deleted_ranges::DeletedRanges;
 use super::merge::{Direction, MergeCursor};
 use crate::base::error::Result;
-use crate::base::expiry::{EXPIRY_BYTES, end_micros};
+use crate::base::expiry::{EXPIRY_BYTES, expires_at_micros};
 use crate::base::types::{EntryKind, MAX_SEQ, SeqNo};
 use crate::files::value::{Key, Value};
 
@@ -29,7 +29,7 @@ const BEFORE_RECORDING: u64 = 64;
 pub(crate) struct VisibleCursor {
     merge: MergeCursor,
     seq: SeqNo,
-    /// The time as of which the reader sees values that end.
+    /// The time as of which the reader sees values that expire.
     now_micros: u64,
     deleted: DeletedRanges,
     /// The current key in the backward direction, and in the forward direction while `combined` has the
@@ -235,8 +235,10 @@ impl VisibleCursor {
                 continue;
             }
             let kind = self.merge.kind();
-            if kind == EntryKind::Expiring && end_micros(self.merge.value()) <= self.now_micros {
-                if self.is_past_ended(&mut dead)? {
+            if kind == EntryKind::Expiring
+                && expires_at_micros(self.merge.value()) <= self.now_micros
+            {
+                if self.is_past_expired(&mut dead)? {
                     return Ok(());
                 }
                 continue;
@@ -254,11 +256,11 @@ impl VisibleCursor {
         Ok(())
     }
 
-    /// Advances past an entry whose value has ended. Returns true if the scan has reached its limit.
+    /// Advances past an entry whose value has expired. Returns true if the scan has reached its limit.
     ///
     /// Such keys belong to no dead range, because a snapshot of an earlier time sees them.
     #[cold]
-    fn is_past_ended(&mut self, dead: &mut DeadKeys) -> Result<bool> {
+    fn is_past_expired(&mut self, dead: &mut DeadKeys) -> Result<bool> {
         *dead = DeadKeys::default();
         self.dead_keys += 1;
         if self.dead_keys.is_multiple_of(BEFORE_SKIP) && !self.is_before_limit() {
@@ -340,13 +342,13 @@ impl VisibleCursor {
                 }
                 self.merge.previous()?;
             }
-            let is_ended = newest.as_ref().is_some_and(|(_, kind, value)| {
-                *kind == EntryKind::Expiring && end_micros(value) <= self.now_micros
+            let is_expired = newest.as_ref().is_some_and(|(_, kind, value)| {
+                *kind == EntryKind::Expiring && expires_at_micros(value) <= self.now_micros
             });
-            if is_ended {
+            if is_expired {
                 dead = DeadKeys::default();
             }
-            let newest = newest.filter(|(_, kind, _)| kind.is_value() && !is_ended);
+            let newest = newest.filter(|(_, kind, _)| kind.is_value() && !is_expired);
             if let Some((seq, kind, value)) = newest {
                 let is_alive = self.deleted.is_empty()
                     || self.deleted.covering(&self.kept_key, seq)?.is_none();
@@ -360,7 +362,7 @@ impl VisibleCursor {
                     return Ok(());
                 }
             }
-            if is_ended {
+            if is_expired {
                 self.dead_keys += 1;
                 let is_past = |limit: &Key| self.kept_key[..] < limit[..];
                 if self.limit.as_ref().is_some_and(is_past) {

@@ -178,7 +178,7 @@ impl Picker {
     }
 
     /// Returns tables of some tree that can be dropped because range tombstones cover them, or because
-    /// all of their values have ended, and registers them in the jobs of the tree.
+    /// all of their values have expired, and registers them in the jobs of the tree.
     pub(super) fn next_drop(&self) -> Option<(Arc<Tree>, Vec<TableId>)> {
         let trees = self.catalog.trees();
         trees.values().find_map(|tree| {
@@ -194,7 +194,7 @@ impl Picker {
     }
 
     /// Returns the time until the values of a table have ended and the table can be dropped. A table
-    /// whose values have ended already is kept by a snapshot, and does not count.
+    /// whose values have expired already is kept by a snapshot, and does not count.
     pub(super) fn time_to_drop(&self) -> Option<Duration> {
         let trees = self.catalog.trees();
         let mut expiring =
@@ -211,7 +211,7 @@ impl Picker {
     }
 
     /// Returns the tables that no snapshot sees and no job takes, of those that are covered or whose
-    /// values have ended.
+    /// values have expired.
     fn due_drop(&self, jobs: &TreeJobs) -> Vec<TableId> {
         let CoveredTables { tables: covered, expiring, .. } = &jobs.covered;
         if covered.is_empty() && expiring.is_empty() {

@@ -59,8 +59,8 @@ impl Filtering {
             FilterDecision::Replace(new) => {
                 let (new_kind, new) = match kind {
                     EntryKind::Expiring => {
-                        let end = value.get(..EXPIRY_BYTES).unwrap_or_default();
-                        (kind, [end, &new[..]].concat())
+                        let expiry = value.get(..EXPIRY_BYTES).unwrap_or_default();
+                        (kind, [expiry, &new[..]].concat())
                     }
                     _ => (EntryKind::Value, new),
                 };

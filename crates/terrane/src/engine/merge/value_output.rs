@@ -108,7 +108,7 @@ impl<'a> ValueOutput<'a> {
     ) -> Result<Placed<'_>> {
         let values = self.config.values;
         match kind {
-            // A value that ends stays with its key, so that its space is free once it is dropped.
+            // A value that expires stays with its key, so that its space is free once it is dropped.
             EntryKind::Tombstone | EntryKind::Expiring | EntryKind::Operand => {
                 Ok(Placed::Unchanged)
             }

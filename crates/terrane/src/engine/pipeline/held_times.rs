@@ -1,4 +1,4 @@
-//! The times as of which snapshots read values that end.
+//! The times as of which snapshots read values that expire.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,7 +52,7 @@ impl HeldTimes {
         self.lock().keys().next().copied()
     }
 
-    /// Returns the time up to which values that have ended are invisible to all readers, now and later.
+    /// Returns the time up to which values that have expired are invisible to all readers, now and later.
     pub(crate) fn oldest_or_now(&self) -> u64 {
         let held = self.lock();
         let now = self.now_micros();

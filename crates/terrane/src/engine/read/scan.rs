@@ -25,7 +25,7 @@ pub(crate) struct ReadView {
     known: SeqNo,
     /// The view has the versions up to this sequence number.
     seq: SeqNo,
-    /// It has the values that end after this time, in microseconds since the Unix epoch.
+    /// It has the values that expire after this time, in microseconds since the Unix epoch.
     micros: u64,
     /// Combines operands with values, if the tree has an operator.
     operator: Option<Arc<dyn MergeOperator>>,
@@ -45,7 +45,7 @@ impl Reader {
         let state = Guard::into_inner(Self::state(tree, at));
         let now = || {
             let seq = state.readable(self.pipeline.visible());
-            // The values that end and are visible at that number were noted before it was visible.
+            // The values that expire and are visible at that number were noted before it was visible.
             let micros = if state.may_expire() { self.pipeline.times().now_micros() } else { 0 };
             (seq, micros)
         };

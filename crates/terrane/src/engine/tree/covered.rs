@@ -1,5 +1,5 @@
 //! The tables of a version that can be dropped unread: newer range tombstones cover them, or all of their
-//! values end.
+//! values expire.
 
 use std::sync::{Arc, Weak};
 

@@ -163,7 +163,7 @@ pub(crate) struct NextState {
 }
 
 impl TreeState {
-    /// Returns false if no value of the tree ends.
+    /// Returns false if no value of the tree expires.
     #[inline]
     pub(crate) fn may_expire(&self) -> bool {
         self.usage.may_expire() || self.version.has_expiry()

@@ -31,7 +31,7 @@ impl Write<'_> {
                 Ok((1, op.user_bytes()))
             }
             Self::Batch(batch) => {
-                debug_assert!(!batch.has_ttls(), "times to live without an end");
+                debug_assert!(!batch.has_ttls(), "times to live without an expiry time");
                 batch.checked()?;
                 Ok((batch.len() as u64, batch.user_bytes()))
             }

@@ -64,7 +64,7 @@ pub(crate) enum Change {
         keyspace: KeyspaceId,
         name: String,
     },
-    /// Changes the time after which the values of a keyspace end that state no time themselves, in
+    /// Changes the default time to live of a keyspace, for puts that state none, in
     /// microseconds; 0 for none.
     KeyspaceTtl {
         keyspace: KeyspaceId,
@@ -141,7 +141,7 @@ const ADD_TABLE_WITH_VALUES: u64 = 27;
 /// As [`KEYSPACE`], for a design that stores values apart. A version that does not know such designs
 /// then refuses the manifest as unsupported, not as damaged.
 const KEYSPACE_WITH_VALUES: u64 = 29;
-/// As [`ADD_TABLE_WITH_VALUES`], for a table with values that end.
+/// As [`ADD_TABLE_WITH_VALUES`], for a table with values that expire.
 const ADD_TABLE_WITH_EXPIRY: u64 = 33;
 const KEYSPACE_TTL: u64 = 39;
 const MERGE_OPERATOR: u64 = 41;

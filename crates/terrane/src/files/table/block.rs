@@ -19,8 +19,8 @@
 //!   starts.
 //! - sequence number and kind: `(seq - base) << 1 | kind`, kind 1 for a value, 0 for a tombstone. In a
 //!   block with values apart `(seq - base) << 2 | kind`, kind 2 for the place of a value. In a block
-//!   with values that end or with operands `(seq - base) << 3 | kind`, kind 3 for a value that ends,
-//!   which begins with its end, and kind 4 for an operand.
+//!   with values that expire or with operands `(seq - base) << 3 | kind`, kind 3 for a value that expires,
+//!   which begins with its expiry time, and kind 4 for an operand.
 //!
 //! Every length and offset is checked against the block before use, so that no block makes a reader
 //! panic, even with a valid checksum.
@@ -65,7 +65,7 @@ fn kind_bits_of(largest: EntryKind) -> (u32, u32) {
     }
 }
 
-/// The number of bits of kinds in a block with values that end or with operands.
+/// The number of bits of kinds in a block with values that expire or with operands.
 const WIDEST_KIND_BITS: u32 = 3;
 
 /// The offsets of a block's parts, kept with the bytes so that cursors need not parse again.
@@ -389,7 +389,7 @@ fn kind_of(bits: u64) -> Option<EntryKind> {
     }
 }
 
-/// Returns false if a block has no values that end, or if a stored value does not begin with its end.
+/// Returns false if a block has no values that expire, or if a stored value does not begin with its expiry time.
 #[inline]
 fn may_expire(layout: &Layout, stored: &[u8]) -> bool {
     layout.kind_bits == WIDEST_KIND_BITS && stored.len() >= EXPIRY_BYTES

@@ -39,7 +39,7 @@ pub(crate) struct Properties {
     pub(crate) created_micros: u64,
     /// When the oldest tombstone in it was flushed, in microseconds since the Unix epoch.
     pub(crate) oldest_tombstone_micros: Option<u64>,
-    /// The entries whose values end.
+    /// The entries whose values expire.
     pub(crate) expiry: Option<Expiry>,
     /// The number of the keyspace.
     pub(crate) keyspace: u32,

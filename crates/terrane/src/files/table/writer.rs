@@ -23,7 +23,7 @@ use super::slots::{FILTER_SLOT, INDEX_SLOT};
 use super::stored::{self, TRAILER_BYTES, TableFileId};
 use super::warming::{WarmTable, Warmer};
 use crate::base::error::{Error, Result};
-use crate::base::expiry::{EXPIRY_BYTES, end_micros};
+use crate::base::expiry::{EXPIRY_BYTES, expires_at_micros};
 use crate::base::types::{EntryKind, SeqNo};
 use crate::files::storage::{Access, Storage};
 use crate::files::value_pointer::{ValuePointer, record_bytes};
@@ -73,7 +73,7 @@ pub(crate) struct TableWriter {
     last_key: Vec<u8>,
     scratch: Vec<u8>,
     warm: Option<WarmTable>,
-    /// True if a block has values that end or operands.
+    /// True if a block has values that expire or operands.
     has_more_kinds: bool,
     /// True if a block is padded or compressed by Zstandard.
     has_padding_or_zstd: bool,
@@ -189,7 +189,7 @@ impl TableWriter {
         self.has_more_kinds |= matches!(kind, EntryKind::Expiring | EntryKind::Operand);
         if kind == EntryKind::Expiring {
             value_bytes -= EXPIRY_BYTES as u64;
-            let one = Expiry::of(end_micros(value));
+            let one = Expiry::of(expires_at_micros(value));
             properties.expiry = Expiry::combined(properties.expiry, Some(one));
         }
         properties.entries += 1;

@@ -1,9 +1,9 @@
 //! Values that a cursor does not find in place: those in value files, and operands combined with older
-//! versions. And the ends of values that it finds in place.
+//! versions. And the expiry times of values that it finds in place.
 
 use super::{Version, VisibleCursor};
 use crate::base::error::{Error, Result};
-use crate::base::expiry::{EXPIRY_BYTES, end_micros};
+use crate::base::expiry::{EXPIRY_BYTES, expires_at_micros};
 use crate::base::merge_operator::{MergeOperator, OperandChain};
 use crate::base::types::{EntryKind, SeqNo};
 use crate::files::value::Value;
@@ -24,10 +24,10 @@ impl VisibleCursor {
         if self.is_unread() { self.load(source) } else { Ok(()) }
     }
 
-    /// Returns when the current value of a cursor that goes forward ends; `None` if it does not.
-    pub(crate) fn ends_micros(&self) -> Option<u64> {
-        let is_ending = self.is_forward && self.skipped > 0;
-        is_ending.then(|| end_micros(self.merge.value()))
+    /// Returns when the current value of a cursor that goes forward expires; `None` if it does not.
+    pub(crate) fn expires_at_micros(&self) -> Option<u64> {
+        let is_expiring = self.is_forward && self.skipped > 0;
+        is_expiring.then(|| expires_at_micros(self.merge.value()))
     }
 
     /// Returns true if the current value is not in place and was not loaded.
@@ -142,7 +142,7 @@ impl VisibleCursor {
             }
             EntryKind::Value => Some(Some(stored.into())),
             EntryKind::Apart => Some(Some(source.files.read(key, seq, stored)?)),
-            EntryKind::Expiring if end_micros(stored) > self.now_micros => {
+            EntryKind::Expiring if expires_at_micros(stored) > self.now_micros => {
                 Some(stored.get(EXPIRY_BYTES..).map(Value::from))
             }
             EntryKind::Expiring | EntryKind::Tombstone => Some(None),

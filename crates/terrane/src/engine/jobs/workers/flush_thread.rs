@@ -74,7 +74,7 @@ impl Jobs {
         }
     }
 
-    /// Drops tables that range tombstones cover entirely, or whose values have all ended, by an edit
+    /// Drops tables that range tombstones cover entirely, or whose values have all expired, by an edit
     /// alone; see [`crate::engine::merge::covered`] and [`terrane_policy::expiring_tables`] for why that is
     /// sound. The tables are registered in the jobs of the tree, so no compaction takes them. A running
     /// compaction may keep tombstones for these tables, which is harmless.
