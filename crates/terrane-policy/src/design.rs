@@ -75,7 +75,7 @@ pub enum Compression {
 /// | `filter` | `filter_bits`, `filter_allocation` | bits per key, by level, or `monkey(10)` | 10 |
 /// | `probes` | `filter_probes` | bits that a key sets in a filter, or `auto` | `auto` |
 /// | `compression` | `compression` | by level | `none` |
-/// | `values` | `values` | [`Values`]: `inline` or `apart(1KiB)`, with the settings of a [`ValueSeparation`] | `inline` |
+/// | `values` | `values` | [`Values`]: `inline` or `separate(1KiB)`, with the settings of a [`ValueSeparation`] | `inline` |
 /// | `delay`, `stop`, `buffers` | `constraint` | runs or `never`, buffers | 12, 24, 3 |
 /// | `limit` | `constraint.limit` | [`Limit`]: `level0`, `local(2x)`, `global(2x)`, `global(50)` | `level0` |
 /// | `violation` | `constraint.violation` | `slow-down`, `stop` or `none` | `stop` |

@@ -34,13 +34,13 @@ pub struct SimulatedTree {
     keys: Population,
     /// The bytes of an entry in a table.
     entry_bytes: f64,
-    /// The bytes of an entry whose value expires. Such values are never apart.
+    /// The bytes of an entry whose value expires. Such values are never separated.
     expiring_entry_bytes: f64,
     /// The bytes of a tombstone in a table.
     tombstone_bytes: f64,
     /// The bytes of a range tombstone in a table.
     range_tombstone_bytes: f64,
-    /// The sizes of values apart; `None` if the design stores the values of these records inline.
+    /// The sizes of separated values; `None` if the design stores the values of these records inline.
     values: Option<ValueSizes>,
     /// The maximum size of a table; `u64::MAX` if a run is one table.
     table_bytes: u64,
@@ -52,7 +52,7 @@ pub struct SimulatedTree {
 #[derive(Debug, Clone)]
 struct TableContent {
     entries: Content,
-    /// Where its values are, if they are apart.
+    /// Where its values are, if they are separated.
     values: ValueCounts,
 }
 
@@ -170,13 +170,13 @@ impl SimulatedTree {
             + content.range_tombstones(width) * self.range_tombstone_bytes
     }
 
-    /// Returns the bytes of values apart that a flush of this content writes to value files.
+    /// Returns the bytes of separated values that a flush of this content writes to value files.
     pub(crate) fn value_bytes_of(&self, content: &Content) -> f64 {
-        let apart = |sizes: ValueSizes| {
+        let separated = |sizes: ValueSizes| {
             let lasting = self.keys.lasting_by_group(content);
             lasting.iter().sum::<f64>() * sizes.record
         };
-        self.values.map_or(0.0, apart)
+        self.values.map_or(0.0, separated)
     }
 
     /// Adds a run to a level, newer than its other runs.

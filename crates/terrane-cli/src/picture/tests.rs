@@ -76,7 +76,7 @@ L1 r7: 1=a..=f:1048576,entries=10,expiring=10@1000000-5000000 \
     assert_eq!(expiry(&view(TREE), u64::MAX), None);
 }
 
-const APART: &str = "\
+const SEPARATED: &str = "\
 L1 r7: 1=a..=f:1048576,values=3:3MiB/30+4:1MiB/10
 V 3: 4MiB,values=40
 V 4: 1MiB,values=10,state=unflushed
@@ -84,7 +84,7 @@ V 4: 1MiB,values=10,state=unflushed
 
 #[test]
 fn json_has_every_value_file() {
-    let json = serde_json::to_value(JsonTree::of(&view(APART))).unwrap();
+    let json = serde_json::to_value(JsonTree::of(&view(SEPARATED))).unwrap();
     assert_eq!(json["value_files"][0]["live_bytes"], 3 << 20);
     assert_eq!(json["value_files"][1]["state"], "unflushed");
     assert_eq!(json["levels"][1]["runs"][0]["tables"][0]["value_bytes"], 4 << 20);

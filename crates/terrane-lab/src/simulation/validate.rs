@@ -258,7 +258,7 @@ terrane simulate --two-phase --budget 100MB/s --design 'tiering T=3; scheduler=g
   of runs of n keys yields `K (1 - Π (1 - n/K))` of K keys. Skewed keys form groups of similar popularity, and
   a load in random order writes each key once. Tables are cut as in the engine; in a design that only merges
   whole runs, a run is one table.
-- **Values apart** are counted by value file, table and popularity of their keys. Flushes write them to value
+- **Separated values** are counted by value file, table and popularity of their keys. Flushes write them to value
   files, merges drop and relocate them, and collections are merges of one table. A value that the engine leaves in a
   segment of the log is charged to the flush as well, because the log has no device of its own here.
 - **Flushes and merges** proceed at the rate of the scarcest resource: the I/O budget for their writes, the
@@ -305,7 +305,7 @@ mod tests {
             (case.design == "tiering T=4" && deletes > 0.0 && deletes < 0.5)
                 || (case.design == "tiering T=4" && case.mix.expiring > 0.0)
                 || (case.design == "leveling T=8; L0=4" && deletes == 0.5)
-                || case.design.starts_with("tiering T=4; values=apart")
+                || case.design.starts_with("tiering T=4; values=separate")
         };
         let cases: Vec<TreeCase> = cases::trees().into_iter().filter(is_short).collect();
         assert_eq!(cases.len(), 7);

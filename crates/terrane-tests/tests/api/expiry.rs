@@ -347,7 +347,7 @@ fn large_values_that_expire_are_kept_with_their_keys() {
         .background(Background::Inline)
         .clock(Arc::clone(&clock) as Arc<dyn Clock>);
     let db = options.open(DIR).unwrap();
-    db.set_design("1-leveling; buffer=64KiB; values=apart(1KiB)".parse().unwrap()).unwrap();
+    db.set_design("1-leveling; buffer=64KiB; values=separate(1KiB)".parse().unwrap()).unwrap();
     let large = vec![7; 100_000];
     db.put_with("expiring", &large, ttl(5)).unwrap();
     db.put("stays", &large).unwrap();

@@ -79,7 +79,7 @@ impl<'a> ReadTime<'a> {
     pub(crate) fn is_value(&self, kind: EntryKind, stored: &[u8]) -> bool {
         match kind {
             EntryKind::Tombstone => false,
-            EntryKind::Value | EntryKind::Apart | EntryKind::Operand => true,
+            EntryKind::Value | EntryKind::Separated | EntryKind::Operand => true,
             EntryKind::Expiring => expires_at_micros(stored) > self.micros(),
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! The damaged database is not modified. Every block of a table and every log record has its own
 //! checksum, and every entry has a sequence number, so each valid block or record is usable
-//! independently of the others. The newest readable version of each key wins. An entry whose value is
-//! apart and cannot be read counts as unreadable.
+//! independently of the others. The newest readable version of each key wins. An entry whose
+//! separated value cannot be read counts as unreadable.
 //!
 //! A readable manifest determines which tables are live, and which part of the log they contain.
 //! If it cannot be read, or lost its last edits, all tables and the whole log are used. A deleted

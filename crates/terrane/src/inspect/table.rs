@@ -141,7 +141,9 @@ impl TableReport {
                     EntryKind::Tombstone => Ok(None),
                     EntryKind::Value | EntryKind::Operand => Ok(Some(cursor.pin_value())),
                     EntryKind::Expiring => Ok(Some(cursor.pin_value().skip(EXPIRY_BYTES))),
-                    EntryKind::Apart => read_apart(&dir, &mut values, cursor.value()).map(Some),
+                    EntryKind::Separated => {
+                        read_separated(&dir, &mut values, cursor.value()).map(Some)
+                    }
                 };
                 let value = value.inspect_err(|_| has_failed = true)?;
                 let (key, sequence_number) = (cursor.key().to_vec(), cursor.seq());
@@ -154,8 +156,12 @@ impl TableReport {
     }
 }
 
-/// Reads a value apart. Finds the value files of the directory when the first one is needed.
-fn read_apart(dir: &Path, values: &mut Option<DirectoryValues>, pointer: &[u8]) -> Result<Value> {
+/// Reads a separated value. Finds the value files of the directory when the first one is needed.
+fn read_separated(
+    dir: &Path,
+    values: &mut Option<DirectoryValues>,
+    pointer: &[u8],
+) -> Result<Value> {
     let values = match values {
         Some(values) => values,
         none => none.insert(DirectoryValues::find(dir)?),

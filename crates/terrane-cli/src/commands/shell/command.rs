@@ -97,7 +97,7 @@ pub(super) const ALL: &[About] = &[
     about(
         "count",
         "[RANGE | prefix PREFIX]",
-        "the number of keys in a range; reads all keys, but no values apart",
+        "the number of keys in a range; reads all keys, but no separated values",
         "count prefix user:",
     ),
     about("exists", "KEY", "1 if a key exists, else 0", "exists user:42"),

@@ -38,12 +38,12 @@ pub(crate) struct VisibleCursor {
     combined: Option<SeqNo>,
     /// The current value in the backward direction; in the forward direction `merge` has it.
     backward_value: Option<Value>,
-    /// The sequence number of the backward value, if that is the place of a value apart.
-    backward_apart: Option<SeqNo>,
+    /// The sequence number of the backward value, if that is the place of a separated value.
+    backward_separated: Option<SeqNo>,
     /// The versions that the backward value depends on, if the newest is an operand.
     backward_chain: BackwardChain,
-    /// The value of the current entry if it is apart or an operand, and was read.
-    apart: Option<Value>,
+    /// The value of the current entry if it is separated or an operand, and was read.
+    loaded: Option<Value>,
     /// The length of the time before the current value in the forward direction.
     skipped: usize,
     is_forward: bool,
@@ -86,9 +86,9 @@ impl VisibleCursor {
             kept_key: Vec::new(),
             combined: None,
             backward_value: None,
-            backward_apart: None,
+            backward_separated: None,
             backward_chain: BackwardChain::default(),
-            apart: None,
+            loaded: None,
             skipped: 0,
             is_forward: true,
             is_valid: false,
@@ -118,7 +118,7 @@ impl VisibleCursor {
     /// The current value.
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
-        if let Some(value) = &self.apart {
+        if let Some(value) = &self.loaded {
             return value;
         }
         if self.is_forward {
@@ -129,7 +129,7 @@ impl VisibleCursor {
 
     /// Returns the current value, pinned instead of copied.
     pub(crate) fn pin_value(&self) -> Value {
-        let value = self.apart.as_ref().or(self.backward_value.as_ref());
+        let value = self.loaded.as_ref().or(self.backward_value.as_ref());
         let of_merge = || match self.skipped {
             0 => self.merge.pin_value(),
             skipped => self.merge.pin_value().skip(skipped),
@@ -161,7 +161,7 @@ impl VisibleCursor {
     /// Copies the current entry of a cursor that goes forward, an operand as the value that was loaded.
     /// Returns the bytes of key and value.
     pub(crate) fn copy_to(&self, memtable: &Memtable) -> usize {
-        let (seq, kind, value) = match (self.combined, &self.apart) {
+        let (seq, kind, value) = match (self.combined, &self.loaded) {
             (Some(seq), Some(value)) => (seq, EntryKind::Value, &value[..]),
             _ => (self.merge.seq(), self.merge.kind(), self.merge.value()),
         };
@@ -189,7 +189,7 @@ impl VisibleCursor {
         self.is_valid = false;
         self.backward_value = None;
         self.combined = None;
-        self.apart = None;
+        self.loaded = None;
         self.skipped = 0;
     }
 
@@ -200,7 +200,7 @@ impl VisibleCursor {
             return Ok(());
         }
         self.is_valid = false;
-        self.apart = None;
+        self.loaded = None;
         self.skipped = 0;
         if self.is_forward {
             if self.combined.is_none() {
@@ -357,7 +357,7 @@ impl VisibleCursor {
                     let is_expiring = kind == EntryKind::Expiring;
                     self.backward_value =
                         Some(if is_expiring { value.skip(EXPIRY_BYTES) } else { value });
-                    self.backward_apart = (kind == EntryKind::Apart).then_some(seq);
+                    self.backward_separated = (kind == EntryKind::Separated).then_some(seq);
                     self.is_valid = true;
                     return Ok(());
                 }

@@ -141,7 +141,7 @@ impl DropRules {
                 }
                 return Ok(true);
             }
-            EntryKind::Apart | EntryKind::Expiring => Below::Unknown,
+            EntryKind::Separated | EntryKind::Expiring => Below::Unknown,
         };
         operands::write(chain, self, key, &below, output)?;
         Ok(!matches!(below, Below::Unknown))

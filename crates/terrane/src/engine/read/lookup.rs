@@ -261,7 +261,7 @@ pub(super) fn value_of(
 ) -> Result<Option<Value>> {
     match found {
         Some(FoundVersion { kind: EntryKind::Value, value, .. }) => Ok(Some(value)),
-        Some(FoundVersion { kind: EntryKind::Apart, seq, value }) => {
+        Some(FoundVersion { kind: EntryKind::Separated, seq, value }) => {
             state.version.values().read(key, seq, &value).map(Some)
         }
         Some(FoundVersion { kind: kind @ EntryKind::Expiring, value, .. }) => {

@@ -27,7 +27,7 @@ pub(crate) struct Properties {
     pub(crate) key_bytes: u64,
     /// The total length of all values, as the user passed them in, wherever they are stored.
     pub(crate) value_bytes: u64,
-    /// The values apart to which entries refer, by value file.
+    /// The separated values to which entries refer, by value file.
     pub(crate) value_refs: Vec<ValueRef>,
     /// The number of data blocks.
     pub(crate) blocks: u64,

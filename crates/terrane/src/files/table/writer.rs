@@ -11,7 +11,7 @@ use terrane_policy::{Compression, Expiry, KeyRange, TableId, TableInfo, ValueFil
 use super::block::BlockBuilder;
 use super::filter;
 use super::footer::{
-    Footer, Handle, PLAIN, WITH_MORE_KINDS, WITH_PADDING_OR_ZSTD, WITH_VALUES_APART,
+    Footer, Handle, PLAIN, WITH_MORE_KINDS, WITH_PADDING_OR_ZSTD, WITH_SEPARATED_VALUES,
 };
 use super::index::IndexBuilder;
 use super::packing::{self, Packing};
@@ -77,7 +77,7 @@ pub(crate) struct TableWriter {
     has_more_kinds: bool,
     /// True if a block is padded or compressed by Zstandard.
     has_padding_or_zstd: bool,
-    /// The values apart, by value file.
+    /// The separated values, by value file.
     value_refs: BTreeMap<u64, ValueRef>,
 }
 
@@ -175,7 +175,7 @@ impl TableWriter {
 
     fn count(&mut self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) -> Result<()> {
         let mut value_bytes = value.len() as u64;
-        if kind == EntryKind::Apart {
+        if kind == EntryKind::Separated {
             let pointer = ValuePointer::decode(value)
                 .map_err(|error| Error::internal(format!("a bad pointer: {error}")))?;
             value_bytes = pointer.len.into();
@@ -287,7 +287,7 @@ impl TableWriter {
             } else if self.value_refs.is_empty() {
                 PLAIN
             } else {
-                WITH_VALUES_APART
+                WITH_SEPARATED_VALUES
             },
             ..Footer::default()
         };

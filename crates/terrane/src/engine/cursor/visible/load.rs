@@ -34,11 +34,11 @@ impl VisibleCursor {
     #[inline]
     pub(crate) fn is_unread(&self) -> bool {
         let is_elsewhere = match self.is_forward {
-            true => matches!(self.merge.kind(), EntryKind::Apart | EntryKind::Operand),
-            false => self.backward_apart.is_some() || !self.backward_chain.is_empty(),
+            true => matches!(self.merge.kind(), EntryKind::Separated | EntryKind::Operand),
+            false => self.backward_separated.is_some() || !self.backward_chain.is_empty(),
         };
         // After operands were combined the merge is further on, but the value is loaded.
-        is_elsewhere && self.apart.is_none()
+        is_elsewhere && self.loaded.is_none()
     }
 
     #[cold]
@@ -50,15 +50,15 @@ impl VisibleCursor {
         } else {
             source.files.read(self.merge.key(), self.merge.seq(), self.merge.value())?
         };
-        self.apart = Some(value);
+        self.loaded = Some(value);
         Ok(())
     }
 
     fn load_backward(&mut self, source: ValueSource<'_>) -> Result<Value> {
         if self.backward_chain.is_empty() {
-            return match (&self.backward_value, self.backward_apart) {
+            return match (&self.backward_value, self.backward_separated) {
                 (Some(place), Some(seq)) => source.files.read(&self.kept_key, seq, place),
-                _ => Err(Error::internal("a value apart without its place")),
+                _ => Err(Error::internal("a separated value without its place")),
             };
         }
         let Some(versions) = self.backward_chain.newest_first() else {
@@ -141,7 +141,7 @@ impl VisibleCursor {
                 None
             }
             EntryKind::Value => Some(Some(stored.into())),
-            EntryKind::Apart => Some(Some(source.files.read(key, seq, stored)?)),
+            EntryKind::Separated => Some(Some(source.files.read(key, seq, stored)?)),
             EntryKind::Expiring if expires_at_micros(stored) > self.now_micros => {
                 Some(stored.get(EXPIRY_BYTES..).map(Value::from))
             }

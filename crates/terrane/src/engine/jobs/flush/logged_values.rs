@@ -92,7 +92,7 @@ impl LoggedValueFinder<'_> {
         let design = tree.design();
         let separation = design.values.separation();
         let threshold = self.context.logged_values_from(&design);
-        let garbage_percent = separation.map_or(0, |apart| apart.garbage_percent);
+        let garbage_percent = separation.map_or(0, |separation| separation.garbage_percent);
         if threshold.is_none() && known.is_empty() {
             return Ok(Default::default());
         }

@@ -74,7 +74,7 @@ fn value_files(storage: &MemoryStorage) -> Vec<String> {
 
 #[test]
 fn large_values_are_in_value_files_and_read_back() {
-    let (db, options, storage) = open("apart(100,garbage=20%,file=4KiB)");
+    let (db, options, storage) = open("separate(100,garbage=20%,file=4KiB)");
     fill(&db, 200, 1);
     db.flush().unwrap();
     assert!(value_files(&storage).len() > 3);
@@ -91,7 +91,7 @@ fn large_values_are_in_value_files_and_read_back() {
 
 #[test]
 fn files_without_live_values_are_removed() {
-    let (db, _, storage) = open("apart(100,garbage=20%,file=4KiB)");
+    let (db, _, storage) = open("separate(100,garbage=20%,file=4KiB)");
     for round in 0..5 {
         fill(&db, 100, round);
     }
@@ -120,7 +120,7 @@ fn compacting_a_range_removes_dead_values_from_files_with_live_ones() {
     // Values that are not logged are in no segment of the log, which would keep the dead ones.
     let (options, storage) = in_memory();
     let options = options.durability(terrane::Durability::None);
-    let values = design("apart(100,garbage=100%,space=100,file=4KiB)");
+    let values = design("separate(100,garbage=100%,space=100,file=4KiB)");
     let db = options.design(values).open(DIR).unwrap();
     fill(&db, 100, 1);
     db.compact_range(..).unwrap();
@@ -140,8 +140,8 @@ fn compacting_a_range_removes_dead_values_from_files_with_live_ones() {
 }
 
 #[test]
-fn a_design_without_values_apart_brings_them_back() {
-    let (db, _, storage) = open("apart(100,garbage=20%)");
+fn a_design_without_separated_values_brings_them_back() {
+    let (db, _, storage) = open("separate(100,garbage=20%)");
     fill(&db, 100, 1);
     db.compact_range(..).unwrap();
     assert!(!value_files(&storage).is_empty());
@@ -151,7 +151,7 @@ fn a_design_without_values_apart_brings_them_back() {
     db.compact_range(..).unwrap();
     assert_eq!(value_files(&storage), [""; 0]);
     check(&db, 100, 2);
-    db.set_design(design("apart(64)")).unwrap();
+    db.set_design(design("separate(64)")).unwrap();
     fill(&db, 20, 3);
     db.delete_range("020"..).unwrap();
     db.compact_range(..).unwrap();
@@ -161,7 +161,7 @@ fn a_design_without_values_apart_brings_them_back() {
 
 #[test]
 fn snapshots_and_iterators_keep_removed_files() {
-    let (db, _, storage) = open("apart(100,garbage=20%,file=4KiB)");
+    let (db, _, storage) = open("separate(100,garbage=20%,file=4KiB)");
     fill(&db, 50, 1);
     db.flush().unwrap();
     let snapshot = db.snapshot();
@@ -180,7 +180,7 @@ fn snapshots_and_iterators_keep_removed_files() {
 
 #[test]
 fn a_scan_of_keys_reads_no_values() {
-    let (db, _, _) = open("apart(100)");
+    let (db, _, _) = open("separate(100)");
     fill(&db, 100, 1);
     db.flush().unwrap();
     let before = db.stats().value_bytes_read;
@@ -203,8 +203,9 @@ fn a_scan_of_keys_reads_no_values() {
 
 #[test]
 fn dropped_keyspaces_and_checkpoints() {
-    let (db, options, storage) = open("apart(100)");
-    let other = db.keyspace("other", KeyspaceOptions::new().design(design("apart(50)"))).unwrap();
+    let (db, options, storage) = open("separate(100)");
+    let other =
+        db.keyspace("other", KeyspaceOptions::new().design(design("separate(50)"))).unwrap();
     fill(&db, 50, 1);
     other.put("key", large(1, 1)).unwrap();
     db.flush().unwrap();
@@ -224,7 +225,7 @@ fn dropped_keyspaces_and_checkpoints() {
 
 #[test]
 fn a_damaged_value_is_reported_and_harms_no_other() {
-    let (db, options, storage) = open("apart(100,garbage=10%,file=4KiB)");
+    let (db, options, storage) = open("separate(100,garbage=10%,file=4KiB)");
     fill(&db, 60, 1);
     db.close().unwrap();
     let damaged = large(7, 1);
@@ -279,7 +280,7 @@ fn a_damaged_value_is_reported_and_harms_no_other() {
 /// Files with damaged values are not collected, so their garbage must not stop writers.
 #[test]
 fn garbage_of_damaged_files_does_not_stop_writers() {
-    let (db, options, storage) = open("apart(100,garbage=10%,file=4KiB)");
+    let (db, options, storage) = open("separate(100,garbage=10%,file=4KiB)");
     fill(&db, 400, 1);
     db.close().unwrap();
     for name in value_files(&storage) {
@@ -328,7 +329,7 @@ fn damage_each_file(storage: &MemoryStorage, count: u32) -> Vec<u32> {
 /// A file with one damaged value was never collected, and kept writers waiting for its garbage.
 #[test]
 fn a_collection_leaves_only_the_damaged_values_behind() {
-    let (db, options, storage) = open("apart(100,garbage=20%,space=1.1,file=4KiB)");
+    let (db, options, storage) = open("separate(100,garbage=20%,space=1.1,file=4KiB)");
     fill(&db, 300, 1);
     db.close().unwrap();
     let damaged = damage_each_file(&storage, 300);
@@ -381,7 +382,7 @@ fn a_value_file_that_the_device_cannot_read_fails_no_job() {
     let options = Options::new()
         .storage(Arc::new(fault.clone()))
         .background(Background::Inline)
-        .design(design("apart(100,garbage=20%,space=1.2,file=4KiB)"));
+        .design(design("separate(100,garbage=20%,space=1.2,file=4KiB)"));
     let db = options.open(DIR).unwrap();
     fill(&db, 200, 1);
     db.flush().unwrap();
@@ -413,7 +414,7 @@ fn a_value_file_that_the_device_cannot_read_fails_no_job() {
 
 #[test]
 fn files_with_much_garbage_are_collected() {
-    let (db, options, storage) = open("apart(100,garbage=30%,space=1.3,file=4KiB)");
+    let (db, options, storage) = open("separate(100,garbage=30%,space=1.3,file=4KiB)");
     for round in 0..8 {
         for number in (0..300).filter(|number| round == 0 || number % 7 == round % 7) {
             db.put(format!("{number:03}"), large(number, round)).unwrap();
@@ -443,7 +444,8 @@ fn files_with_much_garbage_are_collected() {
 fn verify_and_repair_report_lost_values() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
-    let db = Options::new().design(design("apart(100,garbage=20%,file=4KiB)")).open(&path).unwrap();
+    let db =
+        Options::new().design(design("separate(100,garbage=20%,file=4KiB)")).open(&path).unwrap();
     fill(&db, 200, 1);
     db.flush().unwrap();
     db.wait_for_compactions().unwrap();
@@ -494,9 +496,9 @@ fn a_flush_takes_values_from_the_log_without_reading_it() {
     let options = Options::new()
         .storage(Arc::new(fault.clone()))
         .background(Background::Inline)
-        .design(design("apart(100)"));
+        .design(design("separate(100)"));
     let db = options.clone().open(DIR).unwrap();
-    let other_options = KeyspaceOptions::new().design(design("apart(100)"));
+    let other_options = KeyspaceOptions::new().design(design("separate(100)"));
     let other = db.keyspace("other", other_options).unwrap();
     fault.set(Some(Fault {
         operation: Some(Operation::Read),
