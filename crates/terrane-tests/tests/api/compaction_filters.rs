@@ -355,7 +355,7 @@ fn a_crash_during_a_filtering_compaction_leaves_each_value_or_what_becomes_of_it
     }
     db.flush().unwrap();
     let before = pairs(db.iter().unwrap());
-    storage.record_crash_points();
+    storage.track_crash_points();
     db.compact_range(..).unwrap();
     let after = pairs(db.iter().unwrap());
     assert_eq!(after.len(), 133);

@@ -123,7 +123,7 @@ impl Db {
 
 impl Transaction {
     fn begin(handle: &Arc<Handle>, default: &Arc<Tree>, options: TransactionOptions) -> Self {
-        // Counted before the snapshot is taken, so that writers after the snapshot record their keys.
+        // Counted before the snapshot is taken, so that writers after the snapshot note their keys.
         let open = OpenTransaction::new(&handle.engine);
         Self {
             handle: Arc::clone(handle),

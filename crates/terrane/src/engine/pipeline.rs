@@ -152,9 +152,9 @@ impl Drop for PendingWrite<'_> {
     fn drop(&mut self) {
         if let Some(span) = self.span {
             // The listener runs last, because it may use the database, and then waits for writes
-            // that only end once the queue is broken off. The failure is recorded first, because a
+            // that only end once the queue is broken off. The failure is noted first, because a
             // writer that finds the queue broken must find the database failed as well.
-            self.pipeline.context.health.record_failure(write_panicked());
+            self.pipeline.context.health.note_failure(write_panicked());
             self.pipeline.commits.break_off(span.first);
             self.pipeline.context.health.report_failure();
         }
@@ -289,7 +289,7 @@ impl Pipeline {
         }
     }
 
-    /// Records that the last write that entered waits for a sync before it becomes visible.
+    /// Notes that the last write that entered waits for a sync before it becomes visible.
     pub(crate) fn await_sync(state: &mut PipelineState) {
         let last = state.next_seq - 1;
         state.window.await_sync(last);

@@ -145,14 +145,14 @@ fn writes_behind_one_that_panicked_are_refused() {
     assert_eq!(db.close().unwrap_err().kind(), ErrorKind::Internal);
 }
 
-/// Two writers recorded the times of their entries in a new memtable, and the later time was kept.
+/// Two writers noted the times of their entries in a new memtable, and the later time was kept.
 #[test]
 fn the_first_time_that_is_recorded_for_a_memtable_is_kept() {
     let db = open();
     let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
     let state = keyspace.tree.state();
-    let is_first = state.active.record_entry(|| {
-        assert!(state.active.record_entry(|| 5));
+    let is_first = state.active.note_entry(|| {
+        assert!(state.active.note_entry(|| 5));
         9
     });
     assert_eq!((is_first, state.active.since_micros()), (false, Some(5)));

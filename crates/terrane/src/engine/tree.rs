@@ -267,9 +267,9 @@ impl Tree {
         *self.design_before.lock().unwrap_or_else(PoisonError::into_inner) = before;
     }
 
-    /// Records value files with values that could not be read. They are not collected from now on, and
+    /// Notes value files with values that could not be read. They are not collected from now on, and
     /// their garbage does not slow down writers, who could only wait for it in vain.
-    pub(crate) fn record_damaged_values(&self, damaged: &DamagedValues) {
+    pub(crate) fn note_damaged_values(&self, damaged: &DamagedValues) {
         if damaged.is_empty() {
             return;
         }
@@ -343,7 +343,7 @@ impl Tree {
         lock_with_covered(&self.jobs, || Arc::clone(&self.state().version))
     }
 
-    /// Records that a write of this tree has sequence numbers up to `seq`. Called with the writer lock.
+    /// Notes that a write of this tree has sequence numbers up to `seq`. Called with the writer lock.
     #[inline]
     pub(crate) fn set_last_seq(&self, seq: SeqNo) {
         self.dead.set_last_seq(seq);

@@ -41,7 +41,7 @@ use crate::files::wal::{LogWriter, SegmentRequests, WantedSpare, payload_at};
 use crate::options::WritePath;
 use delays::Delays;
 use in_window::InWindow;
-use insert::{InsertGroup, note_value, record_put};
+use insert::{InsertGroup, note_put, note_value};
 use queue::WriteQueue;
 use target::WriteTarget;
 
@@ -236,14 +236,14 @@ impl Writer {
         }
     }
 
-    /// Records the time of the first entry of a memtable, if deletes have a deadline.
+    /// Notes the time of the first entry of a memtable, if deletes have a deadline.
     #[inline]
-    fn record_age(&self, target: &WriteTarget<'_>) {
+    fn note_age(&self, target: &WriteTarget<'_>) {
         if self.context.settings.delete_persistence_micros().is_none() {
             return;
         }
         target.states().for_each(|state| {
-            if state.active.record_entry(|| self.context.clock.now_micros()) {
+            if state.active.note_entry(|| self.context.clock.now_micros()) {
                 // The flush thread may be asleep without a deadline.
                 self.context.signals.wake();
             }
@@ -256,7 +256,7 @@ impl Writer {
         match target {
             WriteTarget::One { op, tree, state } => {
                 self.context.counters.add_some(Counter::Deletes, u64::from(op.is_delete()));
-                record_put(tree, op);
+                note_put(tree, op);
                 if let (Op::Put { value, .. }, Some(begin)) = (op, begin) {
                     let within = op.encoded_len(tree.id) - value.len();
                     note_value(&state.active, op, first, payload_at(begin, within));
@@ -275,7 +275,7 @@ impl Writer {
                     let found = trees.iter().find(|(tree, _)| tree.id == keyspace);
                     if let Some((tree, state)) = found {
                         let memtable = &state.active.memtable;
-                        record_put(tree, &op);
+                        note_put(tree, &op);
                         if let (Op::Put { value, .. }, Some(begin)) = (&op, begin) {
                             // The value is a part of the encoded batch.
                             let within = value.as_ptr().addr() - encoded.as_ptr().addr();

@@ -91,7 +91,7 @@ impl Writes {
         self.trees.get(tree.id)
     }
 
-    /// Records a put.
+    /// Notes a put.
     pub(super) fn put(
         &mut self,
         tree: &Arc<Tree>,
@@ -107,12 +107,12 @@ impl Writes {
         };
     }
 
-    /// Records the deletion of a key.
+    /// Notes the deletion of a key.
     pub(super) fn delete(&mut self, tree: &Arc<Tree>, key: &[u8]) {
         self.trees.get_or_insert(tree).keys.insert(key.into(), None);
     }
 
-    /// Records the deletion of the keys from `start` to the exclusive `end`.
+    /// Notes the deletion of the keys from `start` to the exclusive `end`.
     pub(super) fn delete_range(&mut self, tree: &Arc<Tree>, start: &[u8], end: Option<&[u8]>) {
         let writes = self.trees.get_or_insert(tree);
         let hidden: Vec<Key> = writes.range(start, end).map(|(key, _)| key.clone()).collect();

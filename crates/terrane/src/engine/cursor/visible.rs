@@ -21,7 +21,7 @@ use crate::files::value::{Key, Value};
 /// The number of consecutive invisible entries after which a scan tries to skip the rest by a seek.
 const BEFORE_SKIP: u64 = 8;
 
-/// The number of consecutive dead keys after which a scan records them as a dead range.
+/// The number of consecutive dead keys after which a scan notes them as a dead range.
 const BEFORE_RECORDING: u64 = 64;
 
 /// Iterates over the keys and values that a reader sees, in one direction at a time.

@@ -68,7 +68,7 @@ impl Engine {
         changes.extend(changes_from);
         catalog.commit(manifest, changes)?;
         drop(guard);
-        catalog.record_manifest_version();
+        catalog.note_manifest_version();
         catalog.release_log();
         Ok(unused)
     }
@@ -143,7 +143,7 @@ impl Engine {
                 }
                 self.writer.replay_one(&active.memtable, op, seq, batch.seq);
                 if !times.is_empty() {
-                    active.record_entry(|| time_at(&times, lsn).min(now));
+                    active.note_entry(|| time_at(&times, lsn).min(now));
                 }
             })?;
             last_seq = last_seq.max(next.saturating_sub(1));

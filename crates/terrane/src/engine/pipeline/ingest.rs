@@ -73,7 +73,7 @@ pub(crate) fn enter_ingest<'a>(
     pipeline.keep_snapshot(tree, None);
     tree.set_last_seq(seq);
     let pending = pipeline.enter(state, seq - last, None);
-    pipeline.record_in_flight(state, || Ok(vec![keys]));
+    pipeline.note_in_flight(state, || Ok(vec![keys]));
     Pipeline::await_sync(state);
     (pending, position)
 }

@@ -62,7 +62,7 @@ impl Pipeline {
     pub(crate) fn check_log(&self, error: &Error) {
         let is_lost = matches!(error, Error::LockLost { .. });
         let failure = self.log_sync.failure().or_else(|| is_lost.then(|| error.clone()));
-        failure.into_iter().for_each(|error| self.context.health.record_failure(error));
+        failure.into_iter().for_each(|error| self.context.health.note_failure(error));
     }
 
     /// Requests a spare segment from the flush thread.

@@ -72,7 +72,7 @@ impl WindowState {
         self.open.as_ref().is_some_and(|open| !Arc::ptr_eq(open, other))
     }
 
-    /// Records a write that waits for a sync before it becomes visible.
+    /// Notes a write that waits for a sync before it becomes visible.
     pub(super) fn await_sync(&mut self, last: SeqNo) {
         self.synced_last = last;
     }

@@ -205,7 +205,7 @@ mod tests {
 
     /// A scan took the state of the tree, the memtable was replaced, a key was put into the next one,
     /// and the scan took its sequence number. It did not find the key, which its state does not
-    /// contain, and recorded the range as dead, so that later scans skipped the key.
+    /// contain, and noted the range as dead, so that later scans skipped the key.
     #[test]
     fn a_scan_says_nothing_of_keys_that_were_put_after_its_state_was_taken() {
         let storage = Arc::new(MemoryStorage::new(1));
@@ -220,7 +220,7 @@ mod tests {
         let keyspace = db.keyspace("default", crate::KeyspaceOptions::new()).unwrap();
         let (engine, tree) = (&keyspace.handle.engine, &keyspace.tree);
         let pipeline = &engine.pipeline;
-        // The range is recorded as dead; the put must remove that record.
+        // The range is noted as dead; the put must remove that note.
         assert_eq!(db.iter().unwrap().count(), 0);
         let sight = Sight { seq: pipeline.visible(), state: tree.state().number };
         assert!(tree.dead().around(b"k150", sight).is_some());

@@ -78,14 +78,14 @@ impl TreeJobs {
         self.is_flushing || !self.compactions.is_empty() || !self.dropping.is_empty()
     }
 
-    /// Records the damage that made a compaction fail. From now on no job takes the damaged table.
-    pub(crate) fn record_damage(&mut self, compaction: &Compaction, error: &Error) {
+    /// Notes the damage that made a compaction fail. From now on no job takes the damaged table.
+    pub(crate) fn note_damage(&mut self, compaction: &Compaction, error: &Error) {
         let Error::Corruption(place) = error else { return };
         let name = place.path.file_name().and_then(|name| name.to_str()).unwrap_or("");
         let damaged = TableFileId::of_file_name(name).map(|file| TableId(file.number));
         let tables: Vec<_> = match damaged.filter(|table| compaction.takes(*table)) {
             Some(table) => vec![table],
-            // The error does not name an input. All of them are recorded, so that the same compaction
+            // The error does not name an input. All of them are noted, so that the same compaction
             // is not picked again.
             None => compaction.tables().map(|table| table.id).collect(),
         };

@@ -81,13 +81,13 @@ impl ActiveMemtable {
         Some(self.since_micros.load(Ordering::Relaxed)).filter(|&since| since > 0)
     }
 
-    /// Records the present time as that of the first entry, unless a time is recorded already. Returns
-    /// true if this call recorded it.
-    pub(crate) fn record_entry(&self, now_micros: impl FnOnce() -> u64) -> bool {
+    /// Notes the present time as that of the first entry, unless a time is noted already. Returns
+    /// true if this call noted it.
+    pub(crate) fn note_entry(&self, now_micros: impl FnOnce() -> u64) -> bool {
         if self.since_micros.load(Ordering::Relaxed) != 0 {
             return false;
         }
-        // Another thread may have recorded its entry since, at an earlier time.
+        // Another thread may have noted its entry since, at an earlier time.
         let now = now_micros().max(1);
         let (unknown, order) = (0, Ordering::Relaxed);
         self.since_micros.compare_exchange(unknown, now, order, order).is_ok()
@@ -107,7 +107,7 @@ pub(crate) struct ImmutableMemtable {
     /// The largest sequence number of the memtable. Once this number is visible, all entries are
     /// inserted.
     pub(crate) last_seq: SeqNo,
-    /// When its first entry was written, in microseconds since the Unix epoch, if that is recorded.
+    /// When its first entry was written, in microseconds since the Unix epoch, if that is noted.
     pub(crate) since_micros: Option<u64>,
     /// Why the memtable is flushed.
     pub(crate) reason: FlushReason,

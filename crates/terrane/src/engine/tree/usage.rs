@@ -49,7 +49,7 @@ impl Usage {
         self.is_on.store(is_on, Ordering::Relaxed);
     }
 
-    /// Records that a value that expires will be inserted.
+    /// Notes that a value that expires will be inserted.
     pub(crate) fn note_expiring(&self) {
         // Relaxed: a reader that sees such a value has read a visible sequence number that its writer
         // has published afterwards.

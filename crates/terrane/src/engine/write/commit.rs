@@ -106,7 +106,7 @@ impl Writer {
         if is_logged && !window.has_log() || !self.has_space(target, size) {
             return Ok(Attempt::NeedsLock);
         }
-        self.record_age(target);
+        self.note_age(target);
         let mut record = record.as_ref().map(PreparedRecord::of);
         for _ in 0..TRIES_IN_WINDOW {
             let Some(before) = self.pipeline.reserved_if_visible(window) else {

@@ -54,7 +54,7 @@ impl Writer {
         if !has_log || !self.has_space(target, size) {
             return Ok(InWindow::NeedsLock);
         }
-        self.record_age(target);
+        self.note_age(target);
         let mut record = record.as_ref().map(PreparedRecord::of);
         Ok(match self.reserve(window, target, size, record.as_mut())? {
             Some(logged) => InWindow::Logged(logged),

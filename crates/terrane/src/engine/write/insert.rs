@@ -60,7 +60,7 @@ impl<'a> InsertGroup<'a> {
 /// Removes the range around a key that is about to be written from the ranges in which scans found
 /// nothing, and counts the write.
 #[inline]
-pub(super) fn record_put(tree: &Tree, op: &Op<'_>) {
+pub(super) fn note_put(tree: &Tree, op: &Op<'_>) {
     match op {
         Op::Put { key, .. } | Op::Merge { key, .. } => {
             tree.dead().before_put(key);

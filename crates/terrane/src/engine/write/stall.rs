@@ -57,7 +57,7 @@ impl Writer {
             self.context.health.check_writable()?;
         }
         if let Some(since) = stalled_since {
-            self.context.counters.durations.record(Timed::Stall, since.elapsed());
+            self.context.counters.durations.note(Timed::Stall, since.elapsed());
         }
         if state.count_bytes(user_bytes, MEASURE_EVERY_BYTES) {
             self.keep_to_budget(&mut state);

@@ -158,7 +158,7 @@ impl<'a> WriteTarget<'a> {
         one.into_iter().chain(several.iter().map(|(_, state)| &**state))
     }
 
-    /// Records the last sequence number of the write in its trees.
+    /// Notes the last sequence number of the write in its trees.
     #[inline]
     pub(super) fn set_last_seq(&self, last: SeqNo) {
         match self {

@@ -150,7 +150,7 @@ impl ManifestState {
             Change::RemoveValueFile { keyspace, file } => {
                 shapes.entry(*keyspace).or_default().removed_value_files.push(*file);
             }
-            Change::Job(job) => Arc::make_mut(&mut self.jobs).record(job.clone()),
+            Change::Job(job) => Arc::make_mut(&mut self.jobs).add(job.clone()),
             Change::Operations(counts) => self.operations = *counts,
             Change::RemoveTable { keyspace, table } => {
                 shapes.entry(*keyspace).or_default().removed.push(*table);

@@ -97,7 +97,7 @@ impl Table {
         if opened.index.len() == 0 {
             return Ok(None);
         }
-        self.record_read();
+        self.note_read();
         let mut number = match block {
             Some(number) => number,
             None => self.with_index_of(opened, |index| search(opened, index, key))?,

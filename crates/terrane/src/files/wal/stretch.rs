@@ -223,7 +223,7 @@ impl LogWriter {
         );
     }
 
-    /// Records that all records of the stretch that was closed last are complete.
+    /// Notes that all records of the stretch that was closed last are complete.
     pub(crate) fn set_complete(&mut self) {
         self.sync.set_written(self.end());
     }

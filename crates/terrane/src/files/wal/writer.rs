@@ -268,7 +268,7 @@ impl LogWriter {
         full.chain([current]).collect()
     }
 
-    /// Records that a write is about to append to the segment, which sets the segment's age unless
+    /// Notes that a write is about to append to the segment, which sets the segment's age unless
     /// it has one.
     #[inline]
     pub(crate) fn note_record(&mut self, now_micros: impl FnOnce() -> u64) {

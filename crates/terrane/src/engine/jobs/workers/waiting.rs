@@ -49,7 +49,7 @@ impl Jobs {
             return Ok(false);
         };
         match self.compactor.run(job) {
-            // The tree has recorded the damage and does not pick these tables again.
+            // The tree has noted the damage and does not pick these tables again.
             Err(Error::Corruption(_)) => Ok(true),
             other => other.map(|()| true),
         }
