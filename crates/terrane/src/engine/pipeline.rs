@@ -212,19 +212,19 @@ impl Pipeline {
     /// Takes the writer lock, which is the first in the lock order, and closes the window. All
     /// writes that did not take the lock are visible then.
     pub(crate) fn lock(&self) -> MutexGuard<'_, PipelineState> {
-        let mut state = self.lock_beside_writers();
+        let mut state = self.lock_keeping_window();
         self.close_window(&mut state);
         state
     }
 
     /// Takes the writer lock, but does not close the window: writers go on in it.
-    pub(crate) fn lock_beside_writers(&self) -> MutexGuard<'_, PipelineState> {
+    pub(crate) fn lock_keeping_window(&self) -> MutexGuard<'_, PipelineState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the writer lock, unless a window is open by then.
-    pub(crate) fn lock_unless_open(&self) -> Option<MutexGuard<'_, PipelineState>> {
-        let state = self.lock_beside_writers();
+    pub(crate) fn lock_if_no_window(&self) -> Option<MutexGuard<'_, PipelineState>> {
+        let state = self.lock_keeping_window();
         (!state.window.is_open()).then_some(state)
     }
 
@@ -234,8 +234,8 @@ impl Pipeline {
         &self,
         full: &Arc<Window>,
     ) -> Option<MutexGuard<'_, PipelineState>> {
-        let mut state = self.lock_beside_writers();
-        if state.window.is_open_beside(full) {
+        let mut state = self.lock_keeping_window();
+        if state.window.is_replaced(full) {
             return None;
         }
         self.close_window(&mut state);
@@ -364,7 +364,7 @@ impl Pipeline {
     /// Makes stalled writers check again whether they may continue.
     pub(crate) fn notify_space(&self) {
         // Taking the lock ensures that no writer has made its check but does not wait yet.
-        drop(self.lock_beside_writers());
+        drop(self.lock_keeping_window());
         self.space.notify_all();
     }
 

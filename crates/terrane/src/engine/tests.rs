@@ -121,7 +121,7 @@ fn put_behind(db: &Db, meanwhile: impl FnOnce(&Engine, PendingWrite<'_>)) -> Res
         let waiting = scope.spawn(|| db.put("key", "value"));
         // The lock is taken beside the writers, because no window with a write behind the first one
         // can be closed.
-        let next_seq = || engine.pipeline.lock_beside_writers().next_seq;
+        let next_seq = || engine.pipeline.lock_keeping_window().next_seq;
         while next_seq() == engine.pipeline.visible() + 2 {
             std::thread::yield_now();
         }

@@ -153,7 +153,7 @@ impl Tree {
     }
 
     /// Returns true if the next memtable should be prepared now, and nobody was asked to do so yet.
-    pub(crate) fn wants_preparation(&self, filled: u64, limit: u64) -> bool {
+    pub(crate) fn needs_preparation(&self, filled: u64, limit: u64) -> bool {
         filled >= limit / 4 * 3 && self.next.request()
     }
 

@@ -157,7 +157,7 @@ impl Writer {
         let logged = loop {
             let lock = match self.log_in_window(&write, &mut target, size, durability)? {
                 InWindow::Logged(logged) => break logged,
-                InWindow::Closed => self.pipeline.lock_unless_open(),
+                InWindow::Closed => self.pipeline.lock_if_no_window(),
                 InWindow::Full(window) => self.pipeline.lock_unless_replaced(&window),
                 InWindow::NeedsLock => Some(self.pipeline.lock()),
             };
@@ -185,12 +185,12 @@ impl Writer {
         // 2. Sync, before any reader can see the write.
         let synced = self.sync(end, durability);
         // 3. Insert into the memtables.
-        let wants_settling = synced.is_ok() && self.insert(target, first, begin);
+        let needs_reclaim = synced.is_ok() && self.insert(target, first, begin);
         // 4. Become visible. A write whose sync failed was not inserted, but must finish too,
         //    because later writes wait for its sequence numbers.
         pending.finish()?;
-        if wants_settling {
-            self.settle(target, first);
+        if needs_reclaim {
+            self.reclaim_hidden(target, first);
         }
         self.finish(size.operations, size.user_bytes, durability, spare);
         synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
@@ -251,7 +251,7 @@ impl Writer {
     }
 
     /// Inserts the operations into their memtables. `begin` is where their record begins in the log.
-    /// Returns true if [`Self::settle`] has something to do once the write is visible.
+    /// Returns true if [`Self::reclaim_hidden`] has something to do once the write is visible.
     fn insert(&self, target: &WriteTarget<'_>, first: SeqNo, begin: Option<Lsn>) -> bool {
         match target {
             WriteTarget::One { op, tree, state } => {
@@ -268,7 +268,7 @@ impl Writer {
                 let encoded = batch.checked().unwrap_or_default();
                 let ops = Ops::new(encoded).flatten();
                 let mut deletes = 0;
-                let mut wants_settling = false;
+                let mut needs_reclaim = false;
                 let mut group = InsertGroup::default();
                 for (seq, (keyspace, op)) in (first..).zip(ops) {
                     deletes += u64::from(op.is_delete());
@@ -282,27 +282,27 @@ impl Writer {
                             note_value(&state.active, &op, seq, payload_at(begin, within));
                         }
                         if !group.take(memtable, &op, seq) {
-                            wants_settling |= self.insert_one(memtable, &op, seq, first);
+                            needs_reclaim |= self.insert_one(memtable, &op, seq, first);
                         }
                     }
                 }
                 group.insert();
                 self.context.counters.add_some(Counter::Deletes, deletes);
-                wants_settling
+                needs_reclaim
             }
         }
     }
 
     /// Inserts one operation, of a batch that began at `first`, into a memtable, which may reclaim
-    /// versions that no reader needs. Returns true if the key is to be settled once the batch is
-    /// visible.
+    /// versions that no reader needs. Returns true if the key has hidden versions to reclaim once the batch
+    /// is visible.
     #[inline]
     fn insert_one(&self, memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) -> bool {
         let inserted = insert_one(memtable, op, seq, first, self.pipeline.readers());
         if memtable.front_level().is_some() {
             self.count_inserted(inserted);
         }
-        inserted.wants_settling
+        inserted.needs_reclaim
     }
 
     /// Inserts one operation, of a batch that began at `first`, while there are no readers.
@@ -311,29 +311,29 @@ impl Writer {
         // after the replay, when a drain may still use the bounds that this write leaves behind.
         let later_readers = || seq;
         let inserted = insert_one(memtable, op, seq, first, later_readers);
-        if let (true, Some(key)) = (inserted.wants_settling, op.point_key()) {
-            memtable.settle(key, seq, later_readers);
+        if let (true, Some(key)) = (inserted.needs_reclaim, op.point_key()) {
+            memtable.reclaim_hidden(key, seq, later_readers);
         }
-        if inserted.wants_drain {
+        if inserted.needs_drain {
             self.context.signals.drains.wake();
         }
     }
 
     /// Lets memtables reclaim the versions that a write hides, now that it is visible.
-    fn settle(&self, target: &WriteTarget<'_>, first: SeqNo) {
-        let settle = |op: &Op<'_>, seq: SeqNo, memtable: &Memtable| {
+    fn reclaim_hidden(&self, target: &WriteTarget<'_>, first: SeqNo) {
+        let reclaim = |op: &Op<'_>, seq: SeqNo, memtable: &Memtable| {
             let (Some(key), Some(front)) = (op.point_key(), memtable.front_level()) else { return };
-            memtable.settle(key, seq, self.pipeline.readers());
+            memtable.reclaim_hidden(key, seq, self.pipeline.readers());
             let overwritten = front.take_overwritten() as u64;
             self.context.counters.add_some(Counter::UpdatesInPlace, overwritten);
         };
         match target {
-            WriteTarget::One { op, state, .. } => settle(op, first, &state.active.memtable),
+            WriteTarget::One { op, state, .. } => reclaim(op, first, &state.active.memtable),
             WriteTarget::Batch { batch, trees } => {
                 let ops = Ops::new(batch.checked().unwrap_or_default()).flatten();
                 for (seq, (keyspace, op)) in (first..).zip(ops) {
                     if let Some((_, state)) = trees.iter().find(|(tree, _)| tree.id == keyspace) {
-                        settle(&op, seq, &state.active.memtable);
+                        reclaim(&op, seq, &state.active.memtable);
                     }
                 }
             }
@@ -349,7 +349,7 @@ impl Writer {
         if inserted.reclaimed > 0 {
             self.context.counters.add(Counter::UpdatesInPlace, u64::from(inserted.reclaimed));
         }
-        if inserted.wants_drain {
+        if inserted.needs_drain {
             self.context.signals.drains.wake();
         }
     }

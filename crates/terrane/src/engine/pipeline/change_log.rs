@@ -52,7 +52,7 @@ impl<'a> ChangeLog<'a> {
     }
 
     fn with_log<T>(&self, look: impl FnOnce(&LogWriter) -> T) -> Result<T> {
-        let state = self.pipeline.lock_beside_writers();
+        let state = self.pipeline.lock_keeping_window();
         state.log.as_ref().map(look).ok_or(Error::Closed)
     }
 }

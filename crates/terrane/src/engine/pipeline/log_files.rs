@@ -88,7 +88,7 @@ impl Pipeline {
     /// Requests a block of memory for memtables from the log thread, if there is one and the pool has
     /// few.
     pub(crate) fn prepare_block(&self) {
-        if !self.context.is_inline() && self.context.pool.wants_block() {
+        if !self.context.is_inline() && self.context.pool.needs_block() {
             self.tasks.prepare_block();
         }
     }

@@ -35,7 +35,7 @@ struct Queue {
     /// Trees whose next memtable is to be created.
     memtables: Vec<Arc<Tree>>,
     /// A block of memory for memtables is to be prepared.
-    wants_block: bool,
+    needs_block: bool,
     /// When the log must be synced next.
     sync_due: Option<Instant>,
 }
@@ -94,7 +94,7 @@ impl LogTasks {
 
     /// Requests a block of memory for memtables.
     pub(super) fn prepare_block(&self) {
-        self.lock().wants_block = true;
+        self.lock().needs_block = true;
         self.changed.notify_all();
     }
 
@@ -141,7 +141,7 @@ impl LogTasks {
             if let Some(tree) = queue.memtables.pop() {
                 return Some(LogTask::PrepareMemtable(tree));
             }
-            if std::mem::take(&mut queue.wants_block) {
+            if std::mem::take(&mut queue.needs_block) {
                 return Some(LogTask::PrepareBlock);
             }
             let is_due = queue.sync_due.is_some_and(|due| due <= Instant::now());

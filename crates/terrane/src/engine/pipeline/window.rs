@@ -68,7 +68,7 @@ impl WindowState {
     }
 
     /// Returns true if a window other than `other` is open.
-    pub(super) fn is_open_beside(&self, other: &Arc<Window>) -> bool {
+    pub(super) fn is_replaced(&self, other: &Arc<Window>) -> bool {
         self.open.as_ref().is_some_and(|open| !Arc::ptr_eq(open, other))
     }
 
@@ -179,11 +179,11 @@ impl Pipeline {
     pub(super) fn close_window(&self, state: &mut PipelineState) {
         if let Some(window) = state.window.open.take() {
             self.window.store(None);
-            self.settle(state, &window);
+            self.finish_window(state, &window);
         }
     }
 
-    fn settle(&self, state: &mut PipelineState, window: &Window) {
+    fn finish_window(&self, state: &mut PipelineState, window: &Window) {
         let used = window.reservations.close();
         if let (Some(log), Some(_)) = (&mut state.log, &window.log) {
             log.close_stretch(used.units);

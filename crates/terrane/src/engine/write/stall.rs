@@ -130,7 +130,7 @@ impl Writer {
         self.request_memory(tree, filled, limit);
         if filled < limit {
             let front = tree_state.active.memtable.front_level();
-            if let Some(front) = front.filter(|front| front.wants_enabling()) {
+            if let Some(front) = front.filter(|front| front.needs_enabling()) {
                 self.enable_front_level(state, front);
             }
             let portion = reservable(limit - filled, limit);

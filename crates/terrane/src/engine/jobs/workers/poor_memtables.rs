@@ -75,7 +75,7 @@ mod tests {
             (selection.kind, selection.reason) = (text.parse().unwrap(), "a test".to_owned());
             selection
         };
-        assert!(tree.wants_preparation(1, 1));
+        assert!(tree.needs_preparation(1, 1));
         tree.prepare_memtable(&engine.context.pool);
         // Nothing is flushed early if there is nothing to flush.
         engine.jobs.replace_memtable(tree, selection("skiplist"));
