@@ -18,7 +18,7 @@ use crate::base::types::SeqNo;
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::pipeline::Pipeline;
-use crate::engine::tree::{CoveredTables, Tree, TreeJobs};
+use crate::engine::tree::{DroppableTables, Tree, TreeJobs};
 use crate::engine::version::Version;
 
 /// The longest time for which a thread sleeps until time alone makes a compaction due. It is
@@ -203,7 +203,7 @@ impl Picker {
         let now = self.context.clock.now_micros();
         let first = expiring.filter_map(|tree| {
             let jobs = tree.jobs_with_covered();
-            let times = jobs.covered.expiring.iter().map(|table| table.from_micros);
+            let times = jobs.droppable.expiring.iter().map(|table| table.from_micros);
             times.filter(|&from| from > now).min()
         });
         let time = Duration::from_micros(first.min()?.saturating_sub(now).max(1000));
@@ -213,7 +213,7 @@ impl Picker {
     /// Returns the tables that no snapshot sees and no job takes, of those that are covered or whose
     /// values have expired.
     fn due_drop(&self, jobs: &TreeJobs) -> Vec<TableId> {
-        let CoveredTables { tables: covered, expiring, .. } = &jobs.covered;
+        let DroppableTables { tables: covered, expiring, .. } = &jobs.droppable;
         if covered.is_empty() && expiring.is_empty() {
             return Vec::new();
         }

@@ -9,7 +9,7 @@ use terrane_policy::{
     Compaction, Cursors, Output, Placement, Reason, TableId, TreeShape, ValueFileState,
 };
 
-use super::covered::CoveredTables;
+use super::droppable_tables::DroppableTables;
 use crate::base::error::Error;
 use crate::engine::merge::DamagedValues;
 use crate::engine::version::Version;
@@ -43,7 +43,7 @@ pub(crate) struct TreeJobs {
     pub(crate) damaged_values: DamagedValues,
     /// Tables that are being dropped because range tombstones cover them.
     pub(crate) dropping: Vec<TableId>,
-    pub(crate) covered: CoveredTables,
+    pub(crate) droppable: DroppableTables,
     /// The events of late deletes that were emitted and are still current.
     pub(crate) late_deletes: LateDeletes,
 }
@@ -162,15 +162,15 @@ pub(super) fn lock_with_covered(
     let lock = || jobs.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         let current = version();
-        let is_known = !CoveredTables::may_exist(&current) || lock().covered.is_of(&current);
+        let is_known = !DroppableTables::may_exist(&current) || lock().droppable.is_of(&current);
         // This runs without the lock, because it reads tables.
-        let found = (!is_known).then(|| CoveredTables::find(&current));
+        let found = (!is_known).then(|| DroppableTables::find(&current));
         let mut jobs = lock();
         if let Some(found) = found {
-            jobs.covered = found;
+            jobs.droppable = found;
         }
-        if !CoveredTables::may_exist(&current) {
-            jobs.covered = CoveredTables::default();
+        if !DroppableTables::may_exist(&current) {
+            jobs.droppable = DroppableTables::default();
         }
         // While the jobs are locked, only inputs of running jobs leave the version.
         if Arc::ptr_eq(&current, &version()) {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_memtable::head_of;
 use terrane_policy::memtable_choice::MemtableOperations;
 
-use super::distinct::DistinctKeys;
+use super::cardinality::KeyCardinality;
 use crate::base::stats::stripe_of_thread;
 use crate::files::table::filter_hash;
 
@@ -39,7 +39,7 @@ pub(crate) struct Usage {
     check_mask: AtomicU64,
     is_check_due: AtomicBool,
     stripes: [Stripe; STRIPES],
-    distinct: DistinctKeys,
+    distinct: KeyCardinality,
 }
 
 impl Usage {

@@ -82,7 +82,7 @@ impl Writer {
         if filled > LARGE_MEMTABLE_BYTES {
             self.pipeline.prepare_block();
         }
-        if tree.needs_preparation(filled, limit) {
+        if tree.needs_next_memtable(filled, limit) {
             self.pipeline.prepare_memtable(tree);
         }
     }

@@ -31,7 +31,7 @@ impl Jobs {
             if number == 0 {
                 self.rotate_aged_memtables();
                 self.catalog.release_expired_log();
-                self.leave_poor_memtables();
+                self.switch_memtables();
             }
             match self.flusher.pick() {
                 Some(tree) => {

@@ -37,7 +37,7 @@ impl Jobs {
         self.pipeline.make_spare();
         self.catalog.retry_removals();
         self.rotate_aged_memtables();
-        self.leave_poor_memtables();
+        self.switch_memtables();
         if let Some(tree) = self.flusher.pick() {
             return self.flusher.run(&tree).map(|()| true);
         }

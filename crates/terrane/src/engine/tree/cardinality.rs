@@ -14,17 +14,17 @@ const SAMPLED: u64 = 32;
 
 /// A set of sampled keys.
 #[derive(Debug)]
-pub(super) struct DistinctKeys {
+pub(super) struct KeyCardinality {
     bits: Box<[AtomicU64]>,
 }
 
-impl Default for DistinctKeys {
+impl Default for KeyCardinality {
     fn default() -> Self {
         Self { bits: (0..BITS / 64).map(|_| AtomicU64::new(0)).collect() }
     }
 }
 
-impl DistinctKeys {
+impl KeyCardinality {
     /// Adds the key with this hash.
     #[inline]
     pub(super) fn add(&self, hash: u64) {
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn keys_count_once_however_often_they_are_written() {
-        let keys = DistinctKeys::default();
+        let keys = KeyCardinality::default();
         for (distinct, times) in [(3_000_u64, 50), (40_000, 3), (500_000, 1), (2_000_000, 1)] {
             for _ in 0..times {
                 (0..distinct).for_each(|key| keys.add(filter_hash(&key.to_be_bytes())));

@@ -20,7 +20,7 @@ const CAPACITY_MIN: usize = 64;
 
 /// A large value in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NotedValue {
+pub(crate) struct LoggedValueRef {
     pub(crate) seq: SeqNo,
     /// The hash of its key.
     pub(crate) hash: u64,
@@ -32,14 +32,14 @@ pub(crate) struct NotedValue {
 
 /// The values of a memtable of at least a number of bytes.
 #[derive(Debug)]
-pub(crate) struct NotedValues {
+pub(crate) struct LoggedValueRefs {
     threshold: u64,
-    parts: [Padded<Mutex<Vec<NotedValue>>>; PARTS],
+    parts: [Padded<Mutex<Vec<LoggedValueRef>>>; PARTS],
     /// The capacity of all lists. Above [`LOGGED_VALUES_MAX`] nothing more is noted.
     capacity: AtomicUsize,
 }
 
-impl NotedValues {
+impl LoggedValueRefs {
     pub(super) fn new(threshold: u64) -> Self {
         let parts = std::array::from_fn(|_| Padded::default());
         Self { threshold, parts, capacity: AtomicUsize::new(0) }
@@ -54,11 +54,11 @@ impl NotedValues {
     /// Returns the memory that this takes, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         // Relaxed: a count.
-        self.capacity.load(Ordering::Relaxed) * size_of::<NotedValue>()
+        self.capacity.load(Ordering::Relaxed) * size_of::<LoggedValueRef>()
     }
 
     /// Notes a value.
-    pub(crate) fn add(&self, value: NotedValue) {
+    pub(crate) fn add(&self, value: LoggedValueRef) {
         let mut part = lock(&self.parts[stripe_of_thread() % PARTS]);
         if part.len() == part.capacity() {
             let more = part.len().max(CAPACITY_MIN);
@@ -74,10 +74,10 @@ impl NotedValues {
 
     /// Returns the values of at least `len_min` bytes, in the order of the log. The writers of the
     /// memtable are done.
-    pub(crate) fn list(&self, len_min: u64) -> Vec<NotedValue> {
+    pub(crate) fn list(&self, len_min: u64) -> Vec<LoggedValueRef> {
         let mut values = Vec::new();
         for part in &self.parts {
-            let is_large = |value: &&NotedValue| u64::from(value.len) >= len_min;
+            let is_large = |value: &&LoggedValueRef| u64::from(value.len) >= len_min;
             values.extend(lock(part).iter().filter(is_large).copied());
         }
         values.sort_unstable_by_key(|value| value.at);
@@ -85,7 +85,7 @@ impl NotedValues {
     }
 }
 
-fn lock(part: &Mutex<Vec<NotedValue>>) -> MutexGuard<'_, Vec<NotedValue>> {
+fn lock(part: &Mutex<Vec<LoggedValueRef>>) -> MutexGuard<'_, Vec<LoggedValueRef>> {
     part.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -95,19 +95,19 @@ mod tests {
 
     #[test]
     fn values_of_many_threads_are_listed_in_order_and_their_number_is_bounded() {
-        let noted = NotedValues::new(100);
+        let refs = LoggedValueRefs::new(100);
         let value =
-            |at: u64| NotedValue { seq: at, hash: 0, at: Lsn(at), len: at as u32, key_len: 1 };
+            |at: u64| LoggedValueRef { seq: at, hash: 0, at: Lsn(at), len: at as u32, key_len: 1 };
         std::thread::scope(|scope| {
             for thread in 0..3 {
-                let noted = &noted;
-                scope.spawn(move || (0..300).for_each(|i| noted.add(value(3 * i + thread))));
+                let refs = &refs;
+                scope.spawn(move || (0..300).for_each(|i| refs.add(value(3 * i + thread))));
             }
         });
-        let listed: Vec<u64> = noted.list(10).iter().map(|value| value.at.0).collect();
+        let listed: Vec<u64> = refs.list(10).iter().map(|value| value.at.0).collect();
         assert_eq!(listed, (10..900).collect::<Vec<_>>());
-        (0..LOGGED_VALUES_MAX as u64 * 2).for_each(|at| noted.add(value(at)));
-        assert!(noted.memory_bytes() <= LOGGED_VALUES_MAX * size_of::<NotedValue>());
-        assert!(noted.list(0).len() >= LOGGED_VALUES_MAX / 4);
+        (0..LOGGED_VALUES_MAX as u64 * 2).for_each(|at| refs.add(value(at)));
+        assert!(refs.memory_bytes() <= LOGGED_VALUES_MAX * size_of::<LoggedValueRef>());
+        assert!(refs.list(0).len() >= LOGGED_VALUES_MAX / 4);
     }
 }

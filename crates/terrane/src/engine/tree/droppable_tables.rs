@@ -10,13 +10,13 @@ use crate::engine::version::Version;
 
 /// The tables of a version that can be dropped, determined once per version.
 #[derive(Debug, Default)]
-pub(crate) struct CoveredTables {
+pub(crate) struct DroppableTables {
     of: Weak<Version>,
     pub(crate) tables: Vec<CoveredTable>,
     pub(crate) expiring: Vec<ExpiringTable>,
 }
 
-impl CoveredTables {
+impl DroppableTables {
     /// Returns true if a version may have such tables.
     pub(crate) fn may_exist(version: &Version) -> bool {
         version.has_range_tombstones() || version.has_expiry()

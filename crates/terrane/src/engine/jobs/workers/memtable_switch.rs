@@ -1,4 +1,4 @@
-//! Leaves kinds of memtables that do not suit the operations, for designs that leave the kind open.
+//! Switches memtables to a kind that suits the operations better, for designs that leave the kind open.
 //!
 //! A kind is chosen when a memtable is created, and stays while few keys are written. Readers wake a
 //! worker after a number of lookups; policy sums up what these cost too much, and this module carries
@@ -16,7 +16,7 @@ use crate::engine::tree::Tree;
 
 impl Jobs {
     /// Sorts or replaces the memtables for which that pays.
-    pub(super) fn leave_poor_memtables(&self) {
+    pub(super) fn switch_memtables(&self) {
         for tree in self.catalog.trees().values() {
             match tree.due_change() {
                 None => {}
@@ -75,7 +75,7 @@ mod tests {
             (selection.kind, selection.reason) = (text.parse().unwrap(), "a test".to_owned());
             selection
         };
-        assert!(tree.needs_preparation(1, 1));
+        assert!(tree.needs_next_memtable(1, 1));
         tree.prepare_memtable(&engine.context.pool);
         // Nothing is flushed early if there is nothing to flush.
         engine.jobs.replace_memtable(tree, selection("skiplist"));
