@@ -84,7 +84,7 @@ pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
         reuses_files: true,
         may_be_linked: false,
         retention: None,
-        kept_from: None,
+        retained_from: None,
     };
     let sync = Arc::new(LogSync::new(counters));
     let mut log = LogWriter::begin(environment, config, sync, &replayed, 0, Lsn(0))

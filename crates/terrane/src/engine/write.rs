@@ -37,7 +37,7 @@ use crate::engine::context::Context;
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::{PendingWrite, Pipeline};
 use crate::files::batch::{Op, Ops};
-use crate::files::wal::{LogWriter, SegmentRequests, WantedSpare, payload_at};
+use crate::files::wal::{LogWriter, SegmentCreation, SegmentRequests, payload_at};
 use crate::options::WritePath;
 use delays::Delays;
 use in_window::InWindow;
@@ -81,22 +81,22 @@ struct WriteSize {
 /// Work on the log that a write found due and leaves to background threads.
 #[derive(Default)]
 struct LogRequests {
-    ahead: Option<SegmentRequests>,
-    spare: Option<WantedSpare>,
+    segment: Option<SegmentRequests>,
+    creation: Option<SegmentCreation>,
 }
 
 impl LogRequests {
     #[inline]
     fn of(log: Option<&mut LogWriter>, durability: Durability) -> Self {
         let Some(log) = log else { return Self::default() };
-        let spare = log.wanted_spare();
+        let creation = log.due_creation();
         // A synced write goes to the file by a system call and needs no prepared pages; its sync
         // covers the header as well.
-        let ahead = match durability {
-            Durability::Process | Durability::Interval(_) => log.wanted_ahead(),
+        let segment = match durability {
+            Durability::Process | Durability::Interval(_) => log.due_requests(),
             Durability::None | Durability::Sync => None,
         };
-        Self { ahead, spare }
+        Self { segment, creation }
     }
 }
 
@@ -178,9 +178,9 @@ impl Writer {
         durability: Durability,
     ) -> Result<()> {
         let LoggedWrite { pending, first, begin, end, requests } = logged;
-        let LogRequests { ahead, spare } = requests;
-        if let Some(ahead) = ahead {
-            self.pipeline.prepare(ahead);
+        let LogRequests { segment, creation } = requests;
+        if let Some(segment) = segment {
+            self.pipeline.prepare(segment);
         }
         // 2. Sync, before any reader can see the write.
         let synced = self.sync(end, durability);
@@ -192,7 +192,7 @@ impl Writer {
         if needs_reclaim {
             self.reclaim_hidden(target, first);
         }
-        self.finish(size.operations, size.user_bytes, durability, spare);
+        self.finish(size.operations, size.user_bytes, durability, creation);
         synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
         // A sync that failed since `check_writable` may have lost this write.
         if durability == Durability::None { Ok(()) } else { self.context.health.check_synced() }
@@ -224,15 +224,15 @@ impl Writer {
         operations: u64,
         user_bytes: usize,
         durability: Durability,
-        spare: Option<WantedSpare>,
+        creation: Option<SegmentCreation>,
     ) {
         self.context.counters.add(Counter::Writes, operations);
         self.context.counters.add(Counter::UserBytesWritten, user_bytes as u64);
         if let Durability::Interval(interval) = durability {
             self.pipeline.sync_within(interval);
         }
-        if let Some(spare) = spare {
-            self.pipeline.request_spare(spare);
+        if let Some(creation) = creation {
+            self.pipeline.request_creation(creation);
         }
     }
 

@@ -111,7 +111,7 @@ impl Catalog {
         }
     }
 
-    /// Frees the segments before `needed`, and all spare files if the log is idle and takes more than
+    /// Frees the segments before `needed`, and all free segments if the log is idle and takes more than
     /// `bytes_max`. Returns true in that case.
     fn release_segments(&self, needed: Lsn, bytes_max: u64) -> bool {
         let (is_oversized, released) = {
@@ -119,7 +119,7 @@ impl Catalog {
             let Some(log) = writer.log.as_mut() else { return false };
             let is_oversized = log.is_oversized(needed, bytes_max);
             if is_oversized {
-                log.keep_no_spares();
+                log.keep_no_free_segments();
             }
             (is_oversized, log.release(needed))
         };

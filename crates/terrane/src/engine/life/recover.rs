@@ -44,14 +44,14 @@ impl Engine {
                 .values()
                 .any(|keyspace| keyspace.value_files.values().any(|file| file.is_segment)),
             retention: context.settings.log_retention(),
-            kept_from: opened.kept_from,
+            retained_from: opened.retained_from,
         };
         let flushed = state.keyspaces.values().map(|keyspace| keyspace.flushed).max();
         let flushed = flushed.unwrap_or_default();
         let sync = self.pipeline.log_sync();
         let log = LogWriter::begin(environment, config, sync, &replayed, newest_segment, flushed)?;
         let segment = log.segment();
-        let begins = config.retention.is_some() && config.kept_from.is_none();
+        let begins = config.retention.is_some() && config.retained_from.is_none();
         let changes_from = begins.then(|| Change::ChangesFrom(log.changes_from()));
         // The log frees the files that it keeps, and may use them again.
         let in_use = log.files();

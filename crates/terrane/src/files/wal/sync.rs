@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::ahead::HeaderSync;
+use super::requests::HeaderSync;
 use crate::base::error::{Error, Result};
 use crate::base::stats::{Counter, Counters, Timed};
 use crate::base::types::Lsn;

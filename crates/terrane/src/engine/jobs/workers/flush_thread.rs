@@ -23,7 +23,7 @@ impl Jobs {
         let mut failures = 0;
         while !self.context.signals.is_stopping() {
             let seen = self.context.signals.changes();
-            self.pipeline.make_spare();
+            self.pipeline.create_requested();
             if self.flusher.running() < number {
                 self.context.signals.wait_for_work(seen, None);
                 continue;

@@ -34,7 +34,7 @@ impl Jobs {
     fn try_one_job(&self) -> Result<bool> {
         let _caller = self.context.signals.enter_caller();
         self.context.health.check_open()?;
-        self.pipeline.make_spare();
+        self.pipeline.create_requested();
         self.catalog.retry_removals();
         self.rotate_aged_memtables();
         self.switch_memtables();

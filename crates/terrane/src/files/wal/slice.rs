@@ -1,16 +1,16 @@
-//! A stretch of the current segment, in which writers place records without the lock of the log.
+//! A slice of the current segment, in which writers place records without the lock of the log.
 //!
-//! The owner of the lock opens a stretch after the last record. Writers reserve parts of it, in the
+//! The owner of the lock opens a slice after the last record. Writers reserve parts of it, in the
 //! order of their sequence numbers, and copy their records there. Once all of them are done, the
-//! owner of the lock closes the stretch, and the log continues after the last part.
+//! owner of the lock closes the slice, and the log continues after the last part.
 //!
-//! 1. A stretch lies in zeros ([`super::zeroed`]) that end [`TERMINATOR_BYTES`] after it, and the
+//! 1. A slice lies in zeros ([`super::zero_tail`]) that end [`TERMINATOR_BYTES`] after it, and the
 //!    storage writes the second word of a record, its length and kind, last. If the process dies, a
 //!    part whose record is not complete is therefore read as the end of the log. No later record was
 //!    acknowledged, because writes are acknowledged in order.
-//! 2. A stretch is closed before another segment begins, so the segments before the newest one have
+//! 2. A slice is closed before another segment begins, so the segments before the newest one have
 //!    no such part.
-//! 3. Only a storage whose writes cannot fail has stretches ([`crate::files::storage::RecordWriter`]): a
+//! 3. Only a storage whose writes cannot fail has slices ([`crate::files::storage::RecordWriter`]): a
 //!    failed write would leave a gap before records that are acknowledged.
 
 use std::cell::Cell;
@@ -27,10 +27,10 @@ use crate::files::batch::Op;
 use crate::files::storage::RecordWriter;
 
 /// The unit of space, in bytes: all records are a multiple of it.
-const STRETCH_UNIT: u64 = 8;
+const SLICE_UNIT: u64 = 8;
 
-/// A shorter stretch is not worth opening.
-const STRETCH_BYTES_MIN: u64 = 4 << 10;
+/// A shorter slice is not worth opening.
+const SLICE_BYTES_MIN: u64 = 4 << 10;
 
 /// The bytes that the owner of the lock zeroes if no thread has zeroed enough in advance.
 const ZEROED_AT_ONCE: u64 = 64 << 10;
@@ -53,7 +53,7 @@ impl RecordOps<'_> {
     /// Returns the length of the record in units.
     #[inline]
     pub(crate) fn units(&self) -> u64 {
-        self.bytes() / STRETCH_UNIT
+        self.bytes() / SLICE_UNIT
     }
 
     /// Returns the length of the record.
@@ -110,7 +110,7 @@ impl<'a> PreparedRecord<'a> {
         if rest.is_empty() {
             bytes.resize(total, 0);
         }
-        let units = total as u64 / STRETCH_UNIT;
+        let units = total as u64 / SLICE_UNIT;
         debug_assert_eq!(units, ops.units());
         Self { bytes, payload_bytes, rest, units }
     }
@@ -132,9 +132,9 @@ impl Drop for PreparedRecord<'_> {
     }
 }
 
-/// A stretch of the current segment.
+/// A slice of the current segment.
 #[derive(Debug)]
-pub(crate) struct LogStretch {
+pub(crate) struct LogSlice {
     writer: Arc<dyn RecordWriter>,
     nonce: u64,
     /// The offset in the segment, and the position in the log.
@@ -143,7 +143,7 @@ pub(crate) struct LogStretch {
     units: u64,
 }
 
-impl LogStretch {
+impl LogSlice {
     /// Returns the length in units.
     pub(crate) fn units(&self) -> u64 {
         self.units
@@ -152,7 +152,7 @@ impl LogStretch {
     /// Returns the log position after `units` units.
     #[inline]
     pub(crate) fn position(&self, units: u64) -> Lsn {
-        Lsn(self.start.0 + units * STRETCH_UNIT)
+        Lsn(self.start.0 + units * SLICE_UNIT)
     }
 
     /// Places a record at the part that begins after `before` units.
@@ -166,7 +166,7 @@ impl LogStretch {
         seq: SeqNo,
         record: &mut PreparedRecord<'_>,
     ) -> Result<()> {
-        let offset = self.offset + before * STRETCH_UNIT;
+        let offset = self.offset + before * SLICE_UNIT;
         let (head, payload) = record.bytes.split_at_mut(RECORD_HEADER_BYTES);
         let parts = [&payload[..record.payload_bytes], record.rest];
         let count = if record.rest.is_empty() { 1 } else { 2 };
@@ -178,34 +178,34 @@ impl LogStretch {
 }
 
 impl LogWriter {
-    /// Opens a stretch after the last record, up to where work on the segment is due. Returns `None`
+    /// Opens a slice after the last record, up to where work on the segment is due. Returns `None`
     /// if the storage has none, or if the rest of the segment is too short. Nothing is appended until
-    /// the stretch is closed.
-    pub(crate) fn open_stretch(&mut self) -> Option<LogStretch> {
+    /// the slice is closed.
+    pub(crate) fn open_slice(&mut self) -> Option<LogSlice> {
         let current = &self.current;
-        let zeroed = current.zeroed.as_ref()?;
+        let zero_tail = current.zero_tail.as_ref()?;
         let offset = current.offset;
         // The end of the segment must have room for the `Continued` record.
         let room_end = current.len.saturating_sub((record_bytes(0) + TERMINATOR_BYTES) as u64);
-        let half = current.len / 2 + STRETCH_UNIT;
-        let mut end = room_end.min(current.ready_at.max(offset + STRETCH_BYTES_MIN));
+        let half = current.len / 2 + SLICE_UNIT;
+        let mut end = room_end.min(current.ready_at.max(offset + SLICE_BYTES_MIN));
         if offset < half {
-            // There a spare becomes due.
+            // There a free segment becomes due.
             end = end.min(half);
         }
-        if end < offset + STRETCH_BYTES_MIN {
+        if end < offset + SLICE_BYTES_MIN {
             return None;
         }
-        if zeroed.end() < offset + STRETCH_BYTES_MIN + TERMINATOR_BYTES as u64 {
-            zeroed.extend(offset + ZEROED_AT_ONCE);
+        if zero_tail.end() < offset + SLICE_BYTES_MIN + TERMINATOR_BYTES as u64 {
+            zero_tail.extend(offset + ZEROED_AT_ONCE);
         }
-        let end = end.min(match zeroed.end() {
+        let end = end.min(match zero_tail.end() {
             end if end < current.len => end.saturating_sub(TERMINATOR_BYTES as u64),
             end => end,
         });
-        let units = end.saturating_sub(offset) / STRETCH_UNIT;
-        (units * STRETCH_UNIT >= STRETCH_BYTES_MIN).then(|| LogStretch {
-            writer: Arc::clone(zeroed.writer()),
+        let units = end.saturating_sub(offset) / SLICE_UNIT;
+        (units * SLICE_UNIT >= SLICE_BYTES_MIN).then(|| LogSlice {
+            writer: Arc::clone(zero_tail.writer()),
             nonce: current.header.nonce,
             offset,
             start: self.end(),
@@ -213,9 +213,9 @@ impl LogWriter {
         })
     }
 
-    /// Closes the open stretch, of which the first `units` units are reserved.
-    pub(crate) fn close_stretch(&mut self, units: u64) {
-        let bytes = units * STRETCH_UNIT;
+    /// Closes the open slice, of which the first `units` units are reserved.
+    pub(crate) fn close_slice(&mut self, units: u64) {
+        let bytes = units * SLICE_UNIT;
         self.current.offset += bytes;
         self.environment.counters.add(Counter::LogBytesWritten, bytes);
         debug_assert!(
@@ -223,7 +223,7 @@ impl LogWriter {
         );
     }
 
-    /// Notes that all records of the stretch that was closed last are complete.
+    /// Notes that all records of the slice that was closed last are complete.
     pub(crate) fn set_complete(&mut self) {
         self.sync.set_written(self.end());
     }

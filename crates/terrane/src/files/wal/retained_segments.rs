@@ -1,4 +1,4 @@
-//! Segments that no tree needs any more, kept for readers of changes.
+//! Segments that no tree needs any more, retained for readers of changes.
 //!
 //! 1. They are older than all other segments, and follow each other without a gap: the oldest one is
 //!    freed first.
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use super::writer::{FullSegment, LogWriter};
 use crate::base::types::Lsn;
 
-/// How much of the log is kept that no tree needs.
+/// How much of the log is retained that no tree needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogRetention {
     /// The most bytes that the files may take.
@@ -33,14 +33,14 @@ pub(crate) struct LogPart {
     pub(crate) end: Option<Lsn>,
 }
 
-/// The kept segments, oldest first.
-pub(super) struct KeptSegments {
+/// The retained segments, oldest first.
+pub(super) struct RetainedSegments {
     retention: Option<LogRetention>,
     segments: VecDeque<FullSegment>,
     bytes: u64,
 }
 
-impl KeptSegments {
+impl RetainedSegments {
     pub(super) fn new(retention: Option<LogRetention>) -> Self {
         Self { retention, segments: VecDeque::new(), bytes: 0 }
     }
@@ -83,28 +83,28 @@ impl KeptSegments {
 }
 
 impl LogWriter {
-    /// Returns the bytes of the files that are kept although no tree needs them.
-    pub(crate) fn kept_bytes(&self) -> u64 {
-        self.kept.bytes
+    /// Returns the bytes of the files that are retained although no tree needs them.
+    pub(crate) fn retained_bytes(&self) -> u64 {
+        self.retained.bytes
     }
 
-    /// Returns the time, in microseconds, until the oldest kept segment is too old.
-    pub(crate) fn kept_micros_left(&self) -> Option<u64> {
-        self.kept.micros_left(self.environment.clock.now_micros())
+    /// Returns the time, in microseconds, until the oldest retained segment is too old.
+    pub(crate) fn retention_micros_left(&self) -> Option<u64> {
+        self.retained.micros_left(self.environment.clock.now_micros())
     }
 
     /// Returns all segments, oldest first.
     pub(crate) fn parts(&self) -> Vec<LogPart> {
-        let ended = self.kept.iter().chain(&self.full);
+        let ended = self.retained.iter().chain(&self.full);
         let ended = ended.filter(|segment| segment.base >= self.changes_from).map(part_of);
         ended.chain([self.current_part()]).collect()
     }
 
     /// Returns the oldest segment with this number or a higher one.
     pub(crate) fn part_from(&self, segment: u64) -> Option<LogPart> {
-        let kept = self.kept.segments.partition_point(|one| one.number < segment);
+        let retained = self.retained.segments.partition_point(|one| one.number < segment);
         let full = self.full.partition_point(|one| one.number < segment);
-        let ended = self.kept.segments.get(kept).or_else(|| self.full.get(full));
+        let ended = self.retained.segments.get(retained).or_else(|| self.full.get(full));
         let current = || Some(self.current_part()).filter(|part| part.segment >= segment);
         ended.map(part_of).or_else(current)
     }

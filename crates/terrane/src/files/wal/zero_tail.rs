@@ -21,7 +21,7 @@ const STEP_BYTES: u64 = 128 << 10;
 
 /// The end of the zeros of a segment, and the handle to write more.
 #[derive(Debug)]
-pub(super) struct ZeroedEnd {
+pub(super) struct ZeroTail {
     writer: Arc<dyn RecordWriter>,
     len: u64,
     end: AtomicU64,
@@ -29,7 +29,7 @@ pub(super) struct ZeroedEnd {
     zeroing: Mutex<()>,
 }
 
-impl ZeroedEnd {
+impl ZeroTail {
     pub(super) fn new(writer: Arc<dyn RecordWriter>, len: u64, end: u64) -> Self {
         Self { writer, len, end: AtomicU64::new(end), zeroing: Mutex::new(()) }
     }
@@ -91,18 +91,18 @@ mod tests {
         let path = Path::new("1.log");
         let mut segment = storage.create_segment(path, 1 << 20).unwrap();
         segment.write(0, &[7; 1 << 20]).unwrap();
-        let zeroed = ZeroedEnd::new(segment.record_writer().unwrap(), 1 << 20, 528);
-        zeroed.extend(1000);
-        zeroed.move_behind(2000);
-        zeroed.extend(1500);
-        zeroed.extend(300_000);
-        zeroed.extend(u64::MAX);
-        assert_eq!(zeroed.end(), 1 << 20);
+        let zero_tail = ZeroTail::new(segment.record_writer().unwrap(), 1 << 20, 528);
+        zero_tail.extend(1000);
+        zero_tail.move_behind(2000);
+        zero_tail.extend(1500);
+        zero_tail.extend(300_000);
+        zero_tail.extend(u64::MAX);
+        assert_eq!(zero_tail.end(), 1 << 20);
         segment.write(400_000, &[7; 900]).unwrap();
-        zeroed.move_back(400_000);
-        zeroed.move_behind(400_100);
-        zeroed.extend(400_800);
-        assert_eq!(zeroed.end(), 400_800);
+        zero_tail.move_back(400_000);
+        zero_tail.move_behind(400_100);
+        zero_tail.extend(400_800);
+        assert_eq!(zero_tail.end(), 400_800);
         let mut bytes = vec![0; 1 << 20];
         storage.open(path, Access::Buffered).unwrap().read_at(0, &mut bytes).unwrap();
         let kept = |index: usize| {

@@ -3,20 +3,20 @@
 use super::*;
 use crate::files::storage::Access;
 use crate::files::wal::format::{RECORD_HEADER_BYTES, TERMINATOR_BYTES, record_bytes};
-use crate::files::wal::stretch::{LogStretch, PreparedRecord, RecordOps};
+use crate::files::wal::slice::{LogSlice, PreparedRecord, RecordOps};
 
 /// A record that a writer has reserved: where it begins, its sequence number and its operations.
 type Reserved = (u64, SeqNo, Vec<u8>);
 
-/// Reserves records of random lengths in a stretch, as far as it goes, but at most `count`.
-fn reserve(log: &Log, stretch: &LogStretch, count: u64, rng: &mut Rng) -> (Vec<Reserved>, u64) {
+/// Reserves records of random lengths in a slice, as far as it goes, but at most `count`.
+fn reserve(log: &Log, slice: &LogSlice, count: u64, rng: &mut Rng) -> (Vec<Reserved>, u64) {
     let (mut reserved, mut units) = (Vec::new(), 0);
     let first = log.written.len() as u64 + 1;
     for seq in first..first + count {
         let len = rng.index(200);
         let payload: Vec<u8> = (0..len).map(|_| rng.bits() as u8).collect();
         let own = RecordOps::Encoded(&payload).units();
-        if units + own > stretch.units() {
+        if units + own > slice.units() {
             break;
         }
         reserved.push((units, seq, payload));
@@ -41,7 +41,7 @@ fn reused_log(storage: &MemoryStorage, rng: &mut Rng) -> Log {
         log.writer.end_segment(Ending::Aged).unwrap();
         log.sync.sync(log.writer.end()).unwrap();
         for segment in log.writer.release(log.writer.end()).reused {
-            let _surplus = log.writer.give_cleaned(Some(segment.make(storage).unwrap()));
+            let _surplus = log.writer.add_cleaned(Some(segment.run(storage).unwrap()));
         }
     }
     log
@@ -75,13 +75,13 @@ fn records_that_a_killed_process_never_completed_end_the_log() {
         for _ in 0..rng.below(4) {
             log.append(&mut rng);
         }
-        let Some(stretch) = log.writer.open_stretch() else { continue };
-        let (mut reserved, _) = reserve(&log, &stretch, 8, &mut rng);
+        let Some(slice) = log.writer.open_slice() else { continue };
+        let (mut reserved, _) = reserve(&log, &slice, 8, &mut rng);
         let first = log.written.len() as u64 + 1;
         shuffle(&mut reserved, &mut rng);
         let (left_out, complete) = reserved.split_at(rng.index(4).min(reserved.len()));
         for (before, seq, payload) in complete {
-            stretch
+            slice
                 .put(*before, *seq, &mut PreparedRecord::of(&RecordOps::Encoded(payload)))
                 .unwrap();
         }
@@ -109,9 +109,9 @@ fn records_that_a_killed_process_never_completed_end_the_log() {
     assert!(holes > 50);
 }
 
-/// The records of a stretch ended where the zeros did, and old records of the file followed them.
+/// The records of a slice ended where the zeros did, and old records of the file followed them.
 #[test]
-fn zeros_follow_a_stretch_that_is_filled() {
+fn zeros_follow_a_slice_that_is_filled() {
     let mut rng = Rng::new(seed_from_env(95));
     let storage = MemoryStorage::new(1);
     let mut log = Log::open(&storage, 256 << 10).unwrap();
@@ -120,15 +120,15 @@ fn zeros_follow_a_stretch_that_is_filled() {
     let current = &mut log.writer.current;
     let end = current.offset + TERMINATOR_BYTES as u64;
     current.segment.write(end, &vec![0xee; (current.len - end) as usize]).unwrap();
-    current.zeroed.as_ref().unwrap().move_back(end);
+    current.zero_tail.as_ref().unwrap().move_back(end);
     for _ in 0..3 {
-        let stretch = log.writer.open_stretch().unwrap();
-        let bytes = stretch.units() * 8;
+        let slice = log.writer.open_slice().unwrap();
+        let bytes = slice.units() * 8;
         let payload = vec![7; bytes as usize - RECORD_HEADER_BYTES];
         let seq = log.written.len() as u64 + 1;
-        stretch.put(0, seq, &mut PreparedRecord::of(&RecordOps::Encoded(&payload))).unwrap();
+        slice.put(0, seq, &mut PreparedRecord::of(&RecordOps::Encoded(&payload))).unwrap();
         log.written.push((seq, payload));
-        log.writer.close_stretch(stretch.units());
+        log.writer.close_slice(slice.units());
         log.writer.set_complete();
         let mut after = [1; TERMINATOR_BYTES];
         let file = storage.open(&log.writer.current.path, Access::Buffered).unwrap();
@@ -137,10 +137,10 @@ fn zeros_follow_a_stretch_that_is_filled() {
     }
 }
 
-/// A record failed after a part of it was written. A stretch was opened over that part, and the places
+/// A record failed after a part of it was written. A slice was opened over that part, and the places
 /// of writers that had not written their records were taken for damage.
 #[test]
-fn a_stretch_after_a_record_that_failed_lies_in_zeros() {
+fn a_slice_after_a_record_that_failed_lies_in_zeros() {
     let seed = seed_from_env(94);
     let fault = |operation, after| Fault {
         operation: Some(operation),
@@ -175,12 +175,12 @@ fn a_stretch_after_a_record_that_failed_lies_in_zeros() {
             log.writer.append(seq, &[&payload], false).unwrap();
             log.written.push((seq, payload));
         }
-        let stretch = log.writer.open_stretch().unwrap();
-        let (reserved, _) = reserve(&log, &stretch, 20, &mut rng);
+        let slice = log.writer.open_slice().unwrap();
+        let (reserved, _) = reserve(&log, &slice, 20, &mut rng);
         let hole = rng.index(reserved.len());
         let (first, rest) = reserved.split_at(hole);
         for (before, seq, payload) in first.iter().chain(&rest[1..]) {
-            stretch
+            slice
                 .put(*before, *seq, &mut PreparedRecord::of(&RecordOps::Encoded(payload)))
                 .unwrap();
         }
@@ -193,14 +193,14 @@ fn a_stretch_after_a_record_that_failed_lies_in_zeros() {
 
 /// A damaged record before complete ones is reported, as it is in a log of one writer.
 #[test]
-fn damage_before_records_of_a_stretch_is_reported() {
+fn damage_before_records_of_a_slice_is_reported() {
     let mut rng = Rng::new(seed_from_env(92));
     let storage = MemoryStorage::new(1);
     let mut log = reused_log(&storage, &mut rng);
-    let stretch = log.writer.open_stretch().unwrap();
-    let (reserved, _) = reserve(&log, &stretch, 8, &mut rng);
+    let slice = log.writer.open_slice().unwrap();
+    let (reserved, _) = reserve(&log, &slice, 8, &mut rng);
     for (before, seq, payload) in &reserved {
-        stretch.put(*before, *seq, &mut PreparedRecord::of(&RecordOps::Encoded(payload))).unwrap();
+        slice.put(*before, *seq, &mut PreparedRecord::of(&RecordOps::Encoded(payload))).unwrap();
     }
     assert_eq!(recovered(&log, &storage).unwrap().len(), reserved.len());
     let at = log.writer.current.offset + reserved[3].0 * 8;
@@ -209,9 +209,9 @@ fn damage_before_records_of_a_stretch_is_reported() {
     assert_eq!(error.kind(), ErrorKind::Corruption);
 }
 
-/// Stretches and records that are appended with the lock take turns, over many segments.
+/// Slices and records that are appended with the lock take turns, over many segments.
 #[test]
-fn stretches_and_appended_records_follow_each_other() {
+fn slices_and_appended_records_follow_each_other() {
     let seed = seed_from_env(93);
     for round in 0..20 {
         let mut rng = Rng::new(seed + round);
@@ -221,17 +221,17 @@ fn stretches_and_appended_records_follow_each_other() {
             for _ in 0..rng.below(5) {
                 log.append(&mut rng);
             }
-            let Some(stretch) = log.writer.open_stretch() else { continue };
+            let Some(slice) = log.writer.open_slice() else { continue };
             let count = rng.below(30);
-            let (mut reserved, units) = reserve(&log, &stretch, count, &mut rng);
+            let (mut reserved, units) = reserve(&log, &slice, count, &mut rng);
             log.written.extend(reserved.iter().map(|(_, seq, payload)| (*seq, payload.clone())));
             shuffle(&mut reserved, &mut rng);
             for (before, seq, payload) in &reserved {
-                stretch
+                slice
                     .put(*before, *seq, &mut PreparedRecord::of(&RecordOps::Encoded(payload)))
                     .unwrap();
             }
-            log.writer.close_stretch(units);
+            log.writer.close_slice(units);
             log.writer.set_complete();
             if rng.percent(20) {
                 log.sync.sync(log.writer.end()).unwrap();
@@ -239,7 +239,7 @@ fn stretches_and_appended_records_follow_each_other() {
                 let freed = log.writer.release(needed);
                 freed.removed.iter().for_each(|path| storage.remove(path).unwrap());
                 for wanted in freed.reused {
-                    let _surplus = log.writer.give_cleaned(Some(wanted.make(&storage).unwrap()));
+                    let _surplus = log.writer.add_cleaned(Some(wanted.run(&storage).unwrap()));
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! Work that background threads do so that no writer blocks on it: creating spare files, syncing
-//! freed files before their reuse, preparing pages, and syncing headers.
+//! Requests to background threads, so that no writer blocks: creating free segments, syncing freed
+//! files before their reuse, writing to pages before they are needed, and syncing headers.
 //!
 //! The log writer hands out requests; a thread carries them out without the lock of the log.
 
@@ -8,20 +8,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::format::HEADER_BYTES;
-use super::zeroed::ZeroedEnd;
+use super::zero_tail::ZeroTail;
 use crate::base::error::{Error, Result};
 use crate::files::storage::{Segment, Storage, Syncer};
 
-/// A request to create a spare segment file.
+/// A request to create a free segment.
 #[derive(Debug)]
-pub(crate) struct WantedSpare {
+pub(crate) struct SegmentCreation {
     pub(super) path: PathBuf,
     pub(super) len: u64,
 }
 
-impl WantedSpare {
+impl SegmentCreation {
     /// Creates the file and makes its name durable.
-    pub(crate) fn make(self, storage: &dyn Storage, dir: &Path) -> Result<PathBuf> {
+    pub(crate) fn run(self, storage: &dyn Storage, dir: &Path) -> Result<PathBuf> {
         let segment = storage.create_segment(&self.path, self.len);
         segment.map_err(|error| Error::io("create", &self.path, error))?;
         if let Err(error) = storage.sync_dir(dir) {
@@ -35,16 +35,16 @@ impl WantedSpare {
 /// A request to sync a freed segment before its reuse. Otherwise the sync of its new header would
 /// write back the dirty pages of old records, and a writer would wait for that.
 #[derive(Debug)]
-pub(crate) struct WantedClean {
+pub(crate) struct SegmentCleaning {
     pub(super) path: PathBuf,
 }
 
-impl WantedClean {
+impl SegmentCleaning {
     /// Syncs the file and returns its path, which the caller returns to the log writer.
     ///
     /// # Errors
     /// The file cannot be reused.
-    pub(crate) fn make(self, storage: &dyn Storage) -> std::io::Result<PathBuf> {
+    pub(crate) fn run(self, storage: &dyn Storage) -> std::io::Result<PathBuf> {
         storage.open_segment(&self.path)?.syncer().sync()?;
         Ok(self.path)
     }
@@ -52,9 +52,9 @@ impl WantedClean {
 
 /// The segments freed by a release.
 #[derive(Debug, Default)]
-pub(crate) struct FreedSegments {
-    /// Segments to be synced and then returned with [`super::LogWriter::give_cleaned`].
-    pub(crate) reused: Vec<WantedClean>,
+pub(crate) struct ReleasedSegments {
+    /// Segments to be synced and then returned with [`super::LogWriter::add_cleaned`].
+    pub(crate) reused: Vec<SegmentCleaning>,
     /// Files to be removed.
     pub(crate) removed: Vec<PathBuf>,
 }
@@ -65,7 +65,7 @@ pub(crate) struct SegmentRequests {
     /// Segments that ended. Dropping them takes long, because they are unmapped.
     pub(crate) ended: Vec<EndedSegment>,
     /// A request to prepare pages.
-    pub(crate) pages: Option<WantedPages>,
+    pub(crate) pages: Option<PagePrefault>,
     /// The header to be synced, unless another thread already has the request to sync it.
     pub(crate) header: Option<Arc<HeaderSync>>,
 }
@@ -74,21 +74,21 @@ pub(crate) struct SegmentRequests {
 #[derive(Debug)]
 pub(crate) struct EndedSegment {
     pub(super) _segment: Box<dyn Segment>,
-    pub(super) _zeroed: Option<Arc<ZeroedEnd>>,
+    pub(super) _zero_tail: Option<Arc<ZeroTail>>,
 }
 
 /// A request to write zeros into pages that will be written to soon, which also prepares them, so that
 /// the writer does not take their page faults.
 #[derive(Debug)]
-pub(crate) struct WantedPages {
-    pub(super) zeroed: Arc<ZeroedEnd>,
+pub(crate) struct PagePrefault {
+    pub(super) zero_tail: Arc<ZeroTail>,
     pub(super) end: u64,
 }
 
-impl WantedPages {
+impl PagePrefault {
     /// Prepares the pages.
-    pub(crate) fn make(self) {
-        self.zeroed.extend(self.end);
+    pub(crate) fn run(self) {
+        self.zero_tail.extend(self.end);
     }
 }
 
