@@ -13,16 +13,16 @@
 //! Parts are separated by `;`, and within the first part by spaces. [`Design`] lists all keys.
 //! [`Design::settings`] and [`Design::from_settings`] give and take the parts, for other syntaxes.
 
-mod brief;
 mod constraint;
 mod filters;
-mod fitted;
 pub mod flodb;
 mod flush_mode;
 mod memtable;
 mod per_level;
+mod scaled_capacities;
 mod scaling;
 mod settings;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -33,12 +33,12 @@ use std::fmt;
 
 use crate::scheduler::Scheduler;
 use crate::strategy::{Eagerness, Strategy};
-pub use brief::Difference;
 pub use constraint::{Bound, Constraint, Limit, NEVER, Stall, Violation};
 pub use filters::FilterAllocation;
 pub use flush_mode::FlushMode;
 pub use memtable::{MemtableKind, OrderedView, VectorQuery};
 pub use per_level::PerLevel;
+pub use summary::Difference;
 pub use values::{ValueSeparation, Values};
 
 /// How the blocks of a table are compressed.

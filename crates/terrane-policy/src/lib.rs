@@ -48,7 +48,6 @@ pub mod forecast;
 pub mod ingest;
 pub mod key_range;
 pub mod memtable_choice;
-pub mod near;
 pub mod pick;
 mod recency;
 pub mod recorded;
@@ -59,6 +58,7 @@ pub mod shape;
 pub mod soundness;
 pub mod space;
 pub mod strategy;
+pub mod suggest;
 mod text;
 pub mod units;
 

@@ -112,7 +112,10 @@ impl<'a> JsonLevel<'a> {
         Self {
             level: index,
             bytes: level.size_bytes(),
-            capacity_bytes: view.design.fitted(&view.shape).capacity_bytes(index, last),
+            capacity_bytes: view
+                .design
+                .with_scaled_capacities(&view.shape)
+                .capacity_bytes(index, last),
             filter_bits: view.design.filter_bits_at(index, last),
             runs: level.runs.iter().map(JsonRun::of).collect(),
         }

@@ -9,7 +9,7 @@ use crate::catalogue;
 use crate::design::{Design, FilterAllocation, PerLevel, ValueSeparation, Values};
 use crate::strategy::{Eagerness, Granularity, Growth, Movement, RunLimit, Runs, Strategy};
 
-use super::words::brief;
+use super::words::summary;
 
 /// Size ratios to try.
 const RATIOS: [u32; 9] = [2, 3, 4, 5, 6, 8, 10, 12, 16];
@@ -66,7 +66,7 @@ pub fn neighbours(design: &Design, value_bytes: u64) -> Vec<(String, Design)> {
         let mut made = design.clone();
         change(&mut made);
         if made != *design && made.validate().is_ok() {
-            found.push((brief(&made), made));
+            found.push((summary(&made), made));
         }
     };
     for ratio in near(&RATIOS, design.strategy.size_ratio) {

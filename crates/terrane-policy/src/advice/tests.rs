@@ -89,11 +89,11 @@ fn differences_name_gains_and_losses() {
 fn briefs_parse_to_the_designs_they_stand_for() {
     for entry in catalogue::ALL {
         let design = (entry.design)();
-        let text = brief(&design);
+        let text = summary(&design);
         assert_eq!(text.parse::<Design>().as_ref(), Ok(&design), "{}: {text}", entry.name);
         assert!(text.len() <= design.to_string().len(), "{text}");
     }
-    assert_eq!(brief(&"tiering T=4".parse().unwrap()), "tiering T=4");
+    assert_eq!(summary(&"tiering T=4".parse().unwrap()), "tiering T=4");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use terrane_lab::literal::KeyBounds;
-use terrane_policy::near;
+use terrane_policy::suggest;
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,7 +177,7 @@ pub(super) fn find(name: &str) -> Option<&'static About> {
 
 /// Returns the command whose name is most similar to `name`, if a name is similar enough.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    near::nearest(name, ALL.iter().map(|about| about.name))
+    suggest::nearest(name, ALL.iter().map(|about| about.name))
 }
 
 /// Returns the text of `help`, with the arguments above the explanation if they do not fit next to

@@ -1,4 +1,4 @@
-//! Merges that a local limit holds back.
+//! Merges that a local limit defers.
 //!
 //! Under [`Limit::Local`], a level holds at most a number of runs (performance-stability §5.1.1). A
 //! merge that would add a run beyond that number waits, and so does a merge into a level of one run
@@ -18,7 +18,7 @@ use crate::design::{Limit, Violation};
 
 /// Returns true if `job` must wait until the level that it goes to holds fewer runs. `all` are the
 /// candidates among which it was picked.
-pub(super) fn is_held(
+pub(super) fn is_deferred(
     input: &PickContext<'_>,
     all: &[CompactionCandidate],
     job: &Compaction,

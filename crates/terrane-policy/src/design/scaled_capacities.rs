@@ -13,7 +13,7 @@ impl Design {
     /// the last level are small compared to it, however full the last level is
     /// (performance-stability §5.2.3; Dong et al., CIDR 2017). No level gets less than level 0; the
     /// levels below such a level keep their share of the last one.
-    pub fn fitted(&self, shape: &TreeShape) -> Cow<'_, Self> {
+    pub fn with_scaled_capacities(&self, shape: &TreeShape) -> Cow<'_, Self> {
         if self.strategy.growth != Growth::Dynamic {
             return Cow::Borrowed(self);
         }
@@ -24,15 +24,15 @@ impl Design {
         // Rounded up, so that a last level that is not full does not exceed its capacity.
         let base = self.capacity_bytes(1, last) as f64 * filled.clamp(1.0 / ratio, 1.0);
         let base = (base.ceil() as u64).max(1);
-        let mut fitted = self.clone();
-        fitted.strategy.growth = Growth::Fixed;
-        fitted.strategy.base_bytes = Some(base);
+        let mut scaled = self.clone();
+        scaled.strategy.growth = Growth::Fixed;
+        scaled.strategy.base_bytes = Some(base);
         let least = self.capacity_bytes(0, last);
         if least > base {
-            let of = |level: usize| fitted.capacity_bytes(level, last).max(least);
-            fitted.strategy.growth = Growth::Capacities((1..=last.max(1)).map(of).collect());
+            let of = |level: usize| scaled.capacity_bytes(level, last).max(least);
+            scaled.strategy.growth = Growth::Capacities((1..=last.max(1)).map(of).collect());
         }
-        Cow::Owned(fitted)
+        Cow::Owned(scaled)
     }
 }
 
@@ -44,8 +44,8 @@ mod tests {
         let design: Design =
             "1-leveling T=10 L0=4 base=100MiB; buffer=1MiB; growth=dynamic".parse().unwrap();
         let shape: TreeShape = shape.parse().unwrap();
-        let fitted = design.fitted(&shape);
-        [0, 1, 2].map(|level| fitted.capacity_bytes(level, shape.last_level()) >> 20)
+        let scaled = design.with_scaled_capacities(&shape);
+        [0, 1, 2].map(|level| scaled.capacity_bytes(level, shape.last_level()) >> 20)
     }
 
     #[test]
@@ -63,16 +63,16 @@ mod tests {
         let design: Design =
             "1-leveling T=10 L0=4 base=8MiB; buffer=1MiB; growth=dynamic".parse().unwrap();
         let shape: TreeShape = "L3 r1: 1=a..=z:200MiB".parse().unwrap();
-        let fitted = design.fitted(&shape);
-        let capacities = [0, 1, 2, 3, 4].map(|level| fitted.capacity_bytes(level, 3) >> 20);
+        let scaled = design.with_scaled_capacities(&shape);
+        let capacities = [0, 1, 2, 3, 4].map(|level| scaled.capacity_bytes(level, 3) >> 20);
         assert_eq!(capacities, [4, 4, 20, 200, 2000]);
         let odd: TreeShape = "L2 r1: 1=a..=z:50000007".parse().unwrap();
-        assert!(design.fitted(&odd).capacity_bytes(2, 2) >= 50_000_007);
+        assert!(design.with_scaled_capacities(&odd).capacity_bytes(2, 2) >= 50_000_007);
     }
 
     #[test]
     fn other_designs_stay_unchanged() {
         let design: Design = "leveling".parse().unwrap();
-        assert!(matches!(design.fitted(&TreeShape::default()), Cow::Borrowed(_)));
+        assert!(matches!(design.with_scaled_capacities(&TreeShape::default()), Cow::Borrowed(_)));
     }
 }

@@ -1,16 +1,16 @@
-//! Sizes in which tombstones count for more than their bytes.
+//! Sizes of tables in which tombstones count for more than their bytes.
 
 use crate::shape::{TableInfo, TreeShape};
 
 /// What a table weighs when a design gives tombstones a weight; its bytes otherwise.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Weights {
+pub(crate) struct TombstoneWeight {
     /// The bytes that a tombstone counts for, beyond the half of the entries of its table.
     tombstone_bytes: u64,
 }
 
-impl Weights {
-    /// The weights of a tree, where a tombstone counts for `weight` values.
+impl TombstoneWeight {
+    /// Returns the weight of tombstones in a tree in which a tombstone counts for `weight` values.
     pub(crate) fn of(shape: &TreeShape, weight: u32) -> Self {
         if weight == 0 {
             return Self::default();

@@ -44,21 +44,21 @@ impl Design {
 
     /// Returns a short text that parses to this design: a name of the catalogue or an eagerness, and
     /// the settings that differ from it.
-    pub fn brief(&self) -> String {
+    pub fn summary(&self) -> String {
         let eagerness = self.strategy.eagerness.to_string();
         let plain = eager(&eagerness).ok().map(|design| (eagerness.as_str(), design));
         let named = catalogue::ALL.iter().map(|entry| (entry.name, (entry.design)()));
         // `runs` would turn any name into a hybrid.
         let named = named.filter(|(_, base)| base.strategy.eagerness.to_string() == eagerness);
         let bases = plain.into_iter().chain(named);
-        let texts = bases.filter_map(|(name, base)| self.brief_from(name, &base));
+        let texts = bases.filter_map(|(name, base)| self.summary_from(name, &base));
         // A design of an earlier version may break a rule for new designs; only its full text is
         // certain to be read.
         texts.min_by_key(String::len).unwrap_or_else(|| self.to_string())
     }
 
     /// Returns the text with the fewest settings that follow a name, if there is one.
-    fn brief_from(&self, name: &str, base: &Self) -> Option<String> {
+    fn summary_from(&self, name: &str, base: &Self) -> Option<String> {
         let ours = self.settings();
         let differing = base.differences(self).into_iter().filter_map(|difference| {
             let key = difference.key?;
@@ -92,19 +92,19 @@ mod tests {
 
     #[test]
     fn brief_texts_parse_to_the_same_design_and_name_only_what_differs() {
-        for (text, brief) in [
+        for (text, summary) in [
             ("leveling", "leveling"),
             ("tiering T=4", "tiering T=4"),
             ("tiering T=4 L0=3; filter=5", "tiering T=4 L0=3; filter=5"),
             ("hybrid; runs=4,last:1", "hybrid; runs=4,last:1"),
         ] {
             let design: Design = text.parse().unwrap();
-            assert_eq!(design.brief(), brief);
+            assert_eq!(design.summary(), summary);
         }
         for entry in catalogue::ALL {
             let design = (entry.design)();
-            assert_eq!(design.brief().parse::<Design>().unwrap(), design, "{}", entry.name);
-            assert!(design.brief().len() <= entry.name.len(), "{}", design.brief());
+            assert_eq!(design.summary().parse::<Design>().unwrap(), design, "{}", entry.name);
+            assert!(design.summary().len() <= entry.name.len(), "{}", design.summary());
         }
     }
 
