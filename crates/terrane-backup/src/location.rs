@@ -7,15 +7,15 @@ use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::repository::Repository;
 
-/// Returns the repository at a place: a directory, or a URL. The scheme `file` is a directory as well; others,
+/// Returns the repository at a location: a directory, or a URL. The scheme `file` is a directory as well; others,
 /// such as `s3`, are object stores, which need the feature `object-store` of this crate.
 ///
 /// # Errors
 /// The URL is invalid, or needs a feature that this program was built without.
-pub fn open(place: &OsStr) -> Result<Box<dyn Repository>> {
-    let Some((text, scheme)) = place.to_str().and_then(|text| Some((text, scheme_of(text)?)))
+pub fn open(location: &OsStr) -> Result<Box<dyn Repository>> {
+    let Some((text, scheme)) = location.to_str().and_then(|text| Some((text, scheme_of(text)?)))
     else {
-        return Ok(Box::new(Directory::new(place)));
+        return Ok(Box::new(Directory::new(location)));
     };
     if scheme == "file" {
         return Ok(Box::new(Directory::new(file_path(text)?)));
@@ -65,13 +65,13 @@ fn file_path(url: &str) -> Result<PathBuf> {
 mod tests {
     use super::*;
 
-    fn location(place: &str) -> String {
-        open(OsStr::new(place)).map_or_else(|error| error.to_string(), |found| found.location())
+    fn location_of(location: &str) -> String {
+        open(OsStr::new(location)).map_or_else(|error| error.to_string(), |found| found.location())
     }
 
     #[test]
-    fn places_are_directories_or_urls() {
-        for (place, expected) in [
+    fn locations_are_directories_or_urls() {
+        for (location, expected) in [
             ("backups", "backups"),
             ("/var/a:b", "/var/a:b"),
             ("C:\\backups", "C:\\backups"),
@@ -79,12 +79,12 @@ mod tests {
             ("file:/var/backups", "/var/backups"),
             ("file://localhost/var", "/var"),
         ] {
-            assert_eq!(location(place), expected);
+            assert_eq!(location_of(location), expected);
         }
-        assert!(location("file://backups").contains("no absolute path"));
-        assert!(location("gopher://x").contains("'gopher://x'"));
+        assert!(location_of("file://backups").contains("no absolute path"));
+        assert!(location_of("gopher://x").contains("'gopher://x'"));
         if cfg!(not(feature = "object-store")) {
-            assert!(location("s3://bucket").contains("--features object-store"));
+            assert!(location_of("s3://bucket").contains("--features object-store"));
         }
     }
 }
