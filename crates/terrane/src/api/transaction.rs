@@ -44,7 +44,7 @@ use crate::base::merge_operator::{OperandChain, no_merge_operator};
 use crate::base::range::{KeyBounds, bounds_of};
 use crate::base::stats::{Sample, Timed};
 use crate::engine::snapshot_pin::SnapshotPin;
-use crate::engine::{Basis, Commit, Engine, Tree, WrittenKeys};
+use crate::engine::{Commit, CommitCondition, Engine, Tree, WrittenKeys};
 use reads::Reads;
 use writes::{ValueExpiry, Writes};
 
@@ -320,8 +320,8 @@ impl Transaction {
     }
 }
 
-impl Basis for Transaction {
-    fn is_changed(&self) -> Result<bool> {
+impl CommitCondition for Transaction {
+    fn is_violated(&self) -> Result<bool> {
         let (engine, since) = (&self.handle.engine, self.snapshot.seq());
         match self.options.isolation {
             Isolation::Serializable => self.reads.borrow().is_changed(engine, since),
@@ -329,7 +329,7 @@ impl Basis for Transaction {
         }
     }
 
-    fn concerns(&self, keys: &WrittenKeys) -> bool {
+    fn is_violated_by(&self, keys: &WrittenKeys) -> bool {
         match self.options.isolation {
             Isolation::Serializable => self.reads.borrow().concerns(keys),
             Isolation::Snapshot => self.writes.concerns(keys),

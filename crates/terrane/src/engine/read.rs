@@ -65,7 +65,7 @@ impl Reader {
     /// Returns the time as of which a read sees values that expire.
     #[inline]
     fn time(&self, at: Option<AsOf<'_>>) -> ReadTime<'_> {
-        ReadTime::new(self.pipeline.times(), at.map(|at| at.micros))
+        ReadTime::new(self.pipeline.snapshot_clock(), at.map(|at| at.micros))
     }
 
     /// Returns the state of a tree from which a read as of `at`, or now, reads.

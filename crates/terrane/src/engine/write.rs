@@ -40,12 +40,12 @@ use crate::files::batch::{Op, Ops};
 use crate::files::wal::{LogWriter, SegmentCreation, SegmentRequests, payload_at};
 use crate::options::WritePath;
 use delays::Delays;
-use in_window::InWindow;
+use in_window::WindowOutcome;
 use insert::{InsertGroup, note_put, note_value};
 use queue::WriteQueue;
 use target::WriteTarget;
 
-pub(crate) use commit::{Basis, Commit};
+pub(crate) use commit::{Commit, CommitCondition};
 pub(crate) use insert::insert_one;
 pub(crate) use target::Write;
 
@@ -156,10 +156,10 @@ impl Writer {
         self.slow_down(&mut target, user_bytes)?;
         let logged = loop {
             let lock = match self.log_in_window(&write, &mut target, size, durability)? {
-                InWindow::Logged(logged) => break logged,
-                InWindow::Closed => self.pipeline.lock_if_no_window(),
-                InWindow::Full(window) => self.pipeline.lock_unless_replaced(&window),
-                InWindow::NeedsLock => Some(self.pipeline.lock()),
+                WindowOutcome::Logged(logged) => break logged,
+                WindowOutcome::Closed => self.pipeline.lock_if_no_window(),
+                WindowOutcome::Full(window) => self.pipeline.lock_unless_replaced(&window),
+                WindowOutcome::NeedsLock => Some(self.pipeline.lock()),
             };
             // Without the lock, another writer has opened a window.
             if let Some(state) = lock {

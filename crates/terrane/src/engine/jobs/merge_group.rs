@@ -118,7 +118,7 @@ impl Compactor {
             runs,
             fragments,
             scope,
-            expired_micros: self.pipeline.times().oldest_or_now(),
+            expired_micros: self.pipeline.snapshot_clock().oldest_or_now(),
             chunk_bytes,
         };
         let results = if self.context.is_inline() {

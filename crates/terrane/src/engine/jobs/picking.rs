@@ -91,7 +91,7 @@ impl Picker {
             accesses,
             now_micros: self.context.clock.now_micros(),
             oldest_snapshot: self.pipeline.snapshots().first().copied(),
-            oldest_snapshot_micros: self.pipeline.times().oldest(),
+            oldest_snapshot_micros: self.pipeline.snapshot_clock().oldest(),
             delete_persistence_micros: self.context.settings.tombstone_age_micros(),
         }
     }
@@ -218,7 +218,7 @@ impl Picker {
             return Vec::new();
         }
         let snapshots = self.pipeline.snapshots_awaiting_release();
-        let expired_micros = self.pipeline.times().oldest_or_now();
+        let expired_micros = self.pipeline.snapshot_clock().oldest_or_now();
         let is_free = |id| {
             !jobs.dropping.contains(&id)
                 && !jobs.unreadable.contains_key(&id)

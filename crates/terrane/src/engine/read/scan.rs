@@ -46,7 +46,8 @@ impl Reader {
         let now = || {
             let seq = state.readable(self.pipeline.visible());
             // The values that expire and are visible at that number were noted before it was visible.
-            let micros = if state.may_expire() { self.pipeline.times().now_micros() } else { 0 };
+            let micros =
+                if state.may_expire() { self.pipeline.snapshot_clock().now_micros() } else { 0 };
             (seq, micros)
         };
         let at = at.map_or_else(now, |at| (at.seq, at.micros));

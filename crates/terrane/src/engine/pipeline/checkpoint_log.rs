@@ -4,7 +4,7 @@
 //! A follower begins with a checkpoint and continues after its last sequence number, so a write before
 //! that number which the copy lacks would be lost to it. Two kinds of write are not in the log:
 //!
-//! 1. Writes with [`Durability::None`]. While a [`CompleteLog`] exists, they are logged as well. Those
+//! 1. Writes with [`Durability::None`]. While a [`CheckpointLog`] exists, they are logged as well. Those
 //!    before it are visible once it is created, so a flush that begins later has them.
 //! 2. Ingests. Their tables are added some time after they have taken their numbers. While the gate
 //!    ([`IngestGate`]) is closed, none is between these two moments.
@@ -17,21 +17,21 @@ use crate::base::error::Result;
 impl PipelineState {
     /// Returns whether a write of this durability is logged. Changes only with the lock.
     pub(crate) fn is_logged(&self, durability: Durability) -> bool {
-        durability != Durability::None || self.complete_logs > 0
+        durability != Durability::None || self.checkpoints > 0
     }
 }
 
 /// Makes every write logged, whatever its durability, until it is dropped.
-pub(crate) struct CompleteLog<'a>(&'a Pipeline);
+pub(crate) struct CheckpointLog<'a>(&'a Pipeline);
 
-impl<'a> CompleteLog<'a> {
+impl<'a> CheckpointLog<'a> {
     /// Returns once all earlier writes are visible, and therefore in memtables.
     ///
     /// # Errors
     /// An earlier write panicked.
     pub(crate) fn begin(pipeline: &'a Pipeline) -> Result<Self> {
         let mut state = pipeline.lock();
-        state.complete_logs += 1;
+        state.checkpoints += 1;
         let last = state.next_seq - 1;
         drop(state);
         let complete = Self(pipeline);
@@ -39,9 +39,9 @@ impl<'a> CompleteLog<'a> {
     }
 }
 
-impl Drop for CompleteLog<'_> {
+impl Drop for CheckpointLog<'_> {
     fn drop(&mut self) {
-        self.0.lock().complete_logs -= 1;
+        self.0.lock().checkpoints -= 1;
     }
 }
 

@@ -1,4 +1,4 @@
-//! The times as of which snapshots read values that expire.
+//! The clock of reads, and the times as of which snapshots read values that expire.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use crate::base::clock::Clock;
 
 /// The times of all snapshots, in microseconds since the Unix epoch, each with the number of its snapshots.
 #[derive(Debug)]
-pub(crate) struct HeldTimes {
+pub(crate) struct SnapshotClock {
     clock: Arc<dyn Clock>,
     /// The latest time up to which merges may have dropped values. No reader reads as of an earlier
     /// time, even if the clock is set back.
@@ -16,7 +16,7 @@ pub(crate) struct HeldTimes {
     held: Mutex<BTreeMap<u64, usize>>,
 }
 
-impl HeldTimes {
+impl SnapshotClock {
     pub(super) fn new(clock: &Arc<dyn Clock>) -> Self {
         Self { clock: Arc::clone(clock), dropped: AtomicU64::new(0), held: Mutex::default() }
     }
@@ -63,7 +63,7 @@ impl HeldTimes {
     }
 }
 
-impl Clock for HeldTimes {
+impl Clock for SnapshotClock {
     /// Returns the time of reads and snapshots that begin now.
     #[inline]
     fn now_micros(&self) -> u64 {
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_time_is_held_until_its_last_snapshot_is_released() {
         let clock = Arc::new(ManualClock::new(10));
-        let times = HeldTimes::new(&(Arc::clone(&clock) as Arc<dyn Clock>));
+        let times = SnapshotClock::new(&(Arc::clone(&clock) as Arc<dyn Clock>));
         assert_eq!((times.oldest(), times.oldest_or_now()), (None, 10));
         let (a, b) = (times.hold(), times.hold());
         clock.advance(Duration::from_micros(10));
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn nobody_reads_as_of_a_time_before_values_were_dropped() {
         let clock = Arc::new(AnyClock(AtomicU64::new(100)));
-        let times = HeldTimes::new(&(Arc::clone(&clock) as Arc<dyn Clock>));
+        let times = SnapshotClock::new(&(Arc::clone(&clock) as Arc<dyn Clock>));
         assert_eq!((times.now_micros(), times.oldest_or_now()), (100, 100));
         clock.0.store(50, Ordering::Relaxed);
         assert_eq!((times.now_micros(), times.hold(), times.oldest_or_now()), (100, 100, 100));
