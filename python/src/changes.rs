@@ -76,11 +76,11 @@ fn changes_of<'py>(py: Python<'py>, batch: &ChangeBatch) -> PyResult<Bound<'py, 
         let bytes = |bytes: &[u8]| PyBytes::new(py, bytes);
         row.set_item("keyspace", change.keyspace().and_then(|keyspace| keyspace.name()))?;
         match change {
-            Change::Put { key, value, ends_micros, .. } => {
+            Change::Put { key, value, expires_at_micros, .. } => {
                 row.set_item("kind", "put")?;
                 row.set_item("key", bytes(key))?;
                 row.set_item("value", bytes(value))?;
-                row.set_item("ends", ends_micros.map(|micros| micros as f64 / 1e6))?;
+                row.set_item("expires_at", expires_at_micros.map(|micros| micros as f64 / 1e6))?;
             }
             Change::Delete { key, .. } => {
                 row.set_item("kind", "delete")?;

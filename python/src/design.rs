@@ -65,11 +65,11 @@ impl Design {
     }
 
     fn __str__(&self) -> String {
-        self.design.brief()
+        self.design.summary()
     }
 
     fn __repr__(&self) -> String {
-        format!("terrane.Design('{}')", self.design.brief())
+        format!("terrane.Design('{}')", self.design.summary())
     }
 
     /// Texts are not equal to a design: several texts describe the same one, but differ from each other and

@@ -2,7 +2,7 @@
 //!
 //! | module | one line |
 //! |---|---|
-//! | `administration` | design, tree, merges, values that end |
+//! | `administration` | design, tree, merges, values that expire |
 //! | `ingest` | sorted pairs as tables |
 
 mod administration;

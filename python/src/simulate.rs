@@ -105,7 +105,7 @@ pub(crate) fn simulate(
     if let Some(why) = &outcome.stuck {
         return Err(errors::invalid(format!(
             "the simulation of {} ended early: {why}",
-            setup.design.brief()
+            setup.design.summary()
         )));
     }
     Ok((text.map_err(bad)?, columns(py, &outcome)?))

@@ -95,7 +95,7 @@ class Metrics:
     compaction_filter_replaced: int
     """Values that compaction filters replaced."""
     tables_dropped: int
-    """Tables dropped unread because a range tombstone covered them or all of their values had ended."""
+    """Tables dropped unread because a range tombstone covered them or all of their values had expired."""
     replayed_writes: int
     """Writes replayed from the log when the database was opened."""
     dropped_log_records: int
@@ -116,7 +116,7 @@ class Metrics:
     table_range_tombstones: int
     """Range tombstones of all tables."""
     table_expiring: int
-    """Entries of all tables whose values end, or have ended."""
+    """Entries of all tables whose values expire or have expired."""
     oldest_tombstone_micros: int | None
     """Time since the oldest remaining tombstone was flushed; `None` without tombstones."""
     tables: int

@@ -211,8 +211,8 @@ class Change:
     key: bytes | None = None
     value: bytes | None = None
     stop: bytes | None = None
-    ends: float | None = None
-    """When the value ends, in seconds since the epoch."""
+    expires_at: float | None = None
+    """When the value expires, in seconds since the epoch."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def test_designs_are_values() -> None:
     assert repr(design) == "terrane.Design('tiering T=4; filter=5')"
     with pytest.raises(terrane.InvalidError, match="did you mean"):
         terrane.Design("levelling")
-    for one in (design, terrane.Design("lazy-leveling T=3; values=apart(1000)")):
+    for one in (design, terrane.Design("lazy-leveling T=3; values=separate(1000)")):
         assert pickle.loads(pickle.dumps(one)) == copy.deepcopy(one) == one
     names = terrane.designs()
     assert len(names) > 20 and all(terrane.Design(name) for name in names)

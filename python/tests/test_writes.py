@@ -1,4 +1,4 @@
-"""Batches, snapshots, transactions, values that end, merges."""
+"""Batches, snapshots, transactions, values that expire, merges."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_compare_and_swap(db: terrane.Database) -> None:
     assert db.put_if_absent(b"k", b"1") and not db.put_if_absent(b"k", b"2")
 
 
-def test_values_end(db: terrane.Database) -> None:
+def test_values_expire(db: terrane.Database) -> None:
     db.put(b"short", b"x", ttl=0.05)
     db.put(b"long", b"x", ttl=3600)
     with db.batch() as batch:

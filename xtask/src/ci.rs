@@ -98,7 +98,7 @@ fn has_minimum_rust() -> bool {
 
 /// Runs the tests. The features that need a C compiler are tested if there is one; the build without them is
 /// checked by the minimum Rust. The tests of `tls` are those of the server, so they run with the workspace,
-/// and the doors get a command with TLS.
+/// and the client tests get a command with TLS.
 fn test(has_c_compiler: bool) -> StepResult {
     let mut workspace = cargo(["test", "--workspace"]);
     if !has_c_compiler {

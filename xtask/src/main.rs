@@ -5,7 +5,7 @@
 //! | `ci` | the checks that every change must pass |
 //! | `beside` | runs a command beside others |
 //! | `house` | sizes, import cycles and the voice of the prose, against committed limits |
-//! | `doors` | the ways into the engine other than Rust, with the clients of their users |
+//! | `clients` | the ways into the engine other than Rust, with the clients of their users |
 //! | `platforms` | the engine checked for the platforms that it supports |
 //! | `package` | the published crates, packaged and built as their users get them |
 //! | `release` | a release and its checks; rules and lists of dependencies |
@@ -18,7 +18,7 @@
 mod beside;
 mod checkers;
 mod ci;
-mod doors;
+mod clients;
 mod flags;
 mod house;
 mod package;
@@ -36,8 +36,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                                packages, the feature zstd, documentation
   house [--list | --lower]     sizes, import cycles and voice, against xtask/house.toml; --list
                                prints every finding, --lower writes the values that fell
-  doors [NAME...]              test ways into the engine other than Rust, or all of them, at the same
-                               time, with real clients; installs what is missing (doors/README.md)
+  clients [NAME...]            test ways into the engine other than Rust, or all of them, at the same
+                               time, with real clients; installs what is missing (clients/README.md)
   platforms                    check the engine for the platforms that it supports
   package                      package every published crate in order, and build each package
   release [--execute]          check versions, changelog, formats and packages; --execute runs CI,
@@ -62,8 +62,8 @@ fn main() -> ExitCode {
             Some(mode) => house::run(mode),
             None => return usage(),
         },
-        ["doors", ref names @ ..] if !names.iter().any(|name| name.starts_with('-')) => {
-            doors::run(names)
+        ["clients", ref names @ ..] if !names.iter().any(|name| name.starts_with('-')) => {
+            clients::run(names)
         }
         ["platforms"] => platforms::check(),
         ["package"] => package::run(),

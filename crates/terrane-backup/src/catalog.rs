@@ -21,15 +21,15 @@ struct Mark {
 
 const FORMAT: &str = "terrane-backup";
 
-/// Returns the place of an object, for messages.
-pub(crate) fn place(repository: &dyn Repository, object: &str) -> String {
+/// Returns the location of an object, for messages.
+pub(crate) fn location(repository: &dyn Repository, object: &str) -> String {
     format!("{}/{object}", repository.location().trim_end_matches('/'))
 }
 
 /// Reads a whole object, a manifest or a smaller one, but no more than a manifest may have; `None` if there is
 /// none.
 pub(crate) fn read(repository: &dyn Repository, object: &str) -> Result<Option<Vec<u8>>> {
-    let failed = |error| Error::io("read", place(repository, object), error);
+    let failed = |error| Error::io("read", location(repository, object), error);
     let mut reader = match repository.get(object) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         found => found.map_err(failed)?,
@@ -42,21 +42,23 @@ pub(crate) fn read(repository: &dyn Repository, object: &str) -> Result<Option<V
 
 /// Stores bytes as an object.
 pub(crate) fn write(repository: &dyn Repository, object: &str, mut bytes: &[u8]) -> Result<()> {
-    let failed = |error| Error::io("write", place(repository, object), error);
+    let failed = |error| Error::io("write", location(repository, object), error);
     repository.put(object, &mut bytes).map_err(failed)
 }
 
 /// Lists the objects of a folder.
 pub(crate) fn list_folder(repository: &dyn Repository, folder: &str) -> Result<Vec<Stored>> {
-    repository.list(folder).map_err(|error| Error::io("list", place(repository, folder), error))
+    repository.list(folder).map_err(|error| Error::io("list", location(repository, folder), error))
 }
 
 /// Removes an object.
 pub(crate) fn delete(repository: &dyn Repository, object: &str) -> Result<()> {
-    repository.delete(object).map_err(|error| Error::io("remove", place(repository, object), error))
+    repository
+        .delete(object)
+        .map_err(|error| Error::io("remove", location(repository, object), error))
 }
 
-/// Checks that a place is a repository that this version understands.
+/// Checks that a location is a repository that this version understands.
 ///
 /// # Errors
 /// It is not.
@@ -70,7 +72,7 @@ pub(crate) fn check(repository: &dyn Repository) -> Result<()> {
     }
 }
 
-/// Makes a place a repository, if it is empty.
+/// Makes a location a repository, if it is empty.
 ///
 /// # Errors
 /// It is neither empty nor a repository.
@@ -80,11 +82,11 @@ pub(crate) fn check_or_create(repository: &dyn Repository) -> Result<()> {
     }
     // Another backup may have made it a repository since the first look.
     if !list_folder(repository, "")?.is_empty() && !read_mark(repository)? {
-        return Err(Error::NotRepository { place: repository.location() });
+        return Err(Error::NotRepository { location: repository.location() });
     }
     let mark = Mark { format: FORMAT.into(), schema: SCHEMA };
     let mut bytes = serde_json::to_vec(&mark)
-        .map_err(|error| Error::io("encode", place(repository, MARK), error.into()))?;
+        .map_err(|error| Error::io("encode", location(repository, MARK), error.into()))?;
     bytes.push(b'\n');
     write(repository, MARK, &bytes)
 }
@@ -92,14 +94,14 @@ pub(crate) fn check_or_create(repository: &dyn Repository) -> Result<()> {
 /// Returns false if there is no mark.
 fn read_mark(repository: &dyn Repository) -> Result<bool> {
     let Some(bytes) = read(repository, MARK)? else { return Ok(false) };
-    let place = place(repository, MARK);
+    let location = location(repository, MARK);
     let mark: Mark = serde_json::from_slice(&bytes)
-        .map_err(|error| Error::damaged(place.clone(), error.to_string()))?;
+        .map_err(|error| Error::damaged(location.clone(), error.to_string()))?;
     if mark.format != FORMAT {
-        return Err(Error::damaged(place, format!("it is the mark of '{}'", mark.format)));
+        return Err(Error::damaged(location, format!("it is the mark of '{}'", mark.format)));
     }
     if mark.schema > SCHEMA {
-        return Err(Error::Unsupported { place, found: mark.schema, supported: SCHEMA });
+        return Err(Error::Unsupported { location, found: mark.schema, supported: SCHEMA });
     }
     Ok(true)
 }
@@ -117,7 +119,7 @@ pub struct Catalog {
 /// Returns the backups in a repository. A manifest that cannot be read does not hide the others.
 ///
 /// # Errors
-/// The place is no repository, or cannot be read.
+/// The location is no repository, or cannot be read.
 pub fn list(repository: &dyn Repository) -> Result<Catalog> {
     check(repository)?;
     read_all(repository)
@@ -162,12 +164,12 @@ pub(crate) fn last_of(repository: &dyn Repository, database: &str) -> Result<Opt
 }
 
 fn read_one(repository: &dyn Repository, stored: &Stored) -> Result<Option<Backup>> {
-    let place = place(repository, &stored.name);
+    let location = location(repository, &stored.name);
     if stored.bytes > MANIFEST_BYTES_MAX {
-        return Err(Error::damaged(place, "it is larger than any manifest"));
+        return Err(Error::damaged(location, "it is larger than any manifest"));
     }
     let Some(bytes) = read(repository, &stored.name)? else { return Ok(None) };
-    Backup::decode(&bytes, &stored.name, &place).map(Some)
+    Backup::decode(&bytes, &stored.name, &location).map(Some)
 }
 
 /// Which backup is meant.
@@ -197,7 +199,7 @@ impl Catalog {
     ///
     /// # Errors
     /// No database, or several of them, have a number that begins with `database`.
-    pub fn keep_database(&mut self, database: &str, place: &str) -> Result<()> {
+    pub fn keep_database(&mut self, database: &str, location: &str) -> Result<()> {
         let wanted = database.to_ascii_lowercase();
         let databases = self.databases();
         let found: Vec<&&str> =
@@ -206,10 +208,10 @@ impl Catalog {
             [one] => (*one).to_owned(),
             [] => {
                 let wanted = format!("backup of database {database}");
-                return Err(Error::NoBackup { wanted, place: place.to_owned() });
+                return Err(Error::NoBackup { wanted, location: location.to_owned() });
             }
             _ => {
-                let what = format!("several databases in {place} have numbers with {database}");
+                let what = format!("several databases in {location} have numbers with {database}");
                 return Err(Error::Invalid(format!("{what}; give more digits")));
             }
         };
@@ -222,15 +224,15 @@ impl Catalog {
     /// # Errors
     /// There is none. Without a name, there are backups of several databases; see
     /// [`keep_database`](Self::keep_database).
-    pub fn find(&self, which: &Which, place: &str) -> Result<&Backup> {
+    pub fn find(&self, which: &Which, location: &str) -> Result<&Backup> {
         if let Which::Named(name) = which {
-            return self.named(name, place);
+            return self.named(name, location);
         }
         let databases = self.databases();
         if databases.len() > 1 {
             let names = databases.join(", ");
             return Err(Error::Invalid(format!(
-                "{place} has backups of several databases: {names}; choose one with --database"
+                "{location} has backups of several databases: {names}; choose one with --database"
             )));
         }
         let missing = |wanted: String| {
@@ -239,7 +241,7 @@ impl Catalog {
                 Some((_, error)) => format!("{wanted} ({error})"),
                 None => wanted,
             };
-            Error::NoBackup { wanted, place: place.to_owned() }
+            Error::NoBackup { wanted, location: location.to_owned() }
         };
         match which {
             Which::At(micros) => {
@@ -252,7 +254,7 @@ impl Catalog {
         }
     }
 
-    fn named(&self, name: &str, place: &str) -> Result<&Backup> {
+    fn named(&self, name: &str, location: &str) -> Result<&Backup> {
         if let Some(exact) = self.backups.iter().find(|backup| backup.name == name) {
             return Ok(exact);
         }
@@ -260,17 +262,17 @@ impl Catalog {
         match (matching.next(), matching.next()) {
             (Some(backup), None) if !name.is_empty() => Ok(backup),
             (Some(_), _) => Err(Error::Invalid(format!(
-                "several backups in {place} have names that begin with '{name}'; give the whole name"
+                "several backups in {location} have names that begin with '{name}'; give the whole name"
             ))),
             (None, _) => match self.unreadable.iter().find(|(object, _)| {
                 object.strip_prefix(BACKUPS).is_some_and(|object| object.starts_with(name))
             }) {
-                Some((_, Error::Damaged { place, what })) => {
-                    Err(Error::damaged(place.clone(), what.clone()))
+                Some((_, Error::Damaged { location, what })) => {
+                    Err(Error::damaged(location.clone(), what.clone()))
                 }
                 _ => Err(Error::NoBackup {
                     wanted: format!("backup '{name}'"),
-                    place: place.to_owned(),
+                    location: location.to_owned(),
                 }),
             },
         }

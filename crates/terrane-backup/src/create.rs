@@ -19,7 +19,7 @@ use std::path::Path;
 use terrane::inspect::{DatabaseFiles, FileFacts};
 use terrane::{OpenMode, Options, inspect};
 
-use crate::catalog::{check_or_create, delete, last_of, list_folder, place, write};
+use crate::catalog::{check_or_create, delete, last_of, list_folder, location, write};
 use crate::content::{ContentId, OBJECTS};
 use crate::error::{Error, Result};
 use crate::lock::{Held, LockKind, with_lock};
@@ -46,7 +46,7 @@ pub struct Created {
     pub read_bytes: u64,
 }
 
-/// Creates a backup of a database, which may be written meanwhile. The first one makes the place a
+/// Creates a backup of a database, which may be written meanwhile. The first one makes the location a
 /// repository.
 ///
 /// ```
@@ -68,7 +68,7 @@ pub struct Created {
 /// ```
 ///
 /// # Errors
-/// The checkpoint failed, a table is damaged, the place is no repository or another process prunes it, or
+/// The checkpoint failed, a table is damaged, the location is no repository or another process prunes it, or
 /// something cannot be read or stored. No backup is created then; objects that were stored are used by the
 /// next one.
 pub fn create<S: Source + ?Sized>(
@@ -192,8 +192,8 @@ impl Run<'_> {
             found.files.iter().map(|file| (file.name.as_str(), file)).collect();
         let files = files_of(dir)?;
         if let Some(missing) = facts.keys().find(|name| !files.contains_key(**name)) {
-            let place = dir.join(missing).display().to_string();
-            return Err(Error::damaged(place, "it is missing, although the manifest lists it"));
+            let location = dir.join(missing).display().to_string();
+            return Err(Error::damaged(location, "it is missing, although the manifest lists it"));
         }
         self.watch.set_total(files.len() as u64, files.values().sum());
         for (name, bytes) in &files {
@@ -262,8 +262,8 @@ impl Run<'_> {
         } else {
             self.store(path, content)?;
             if self.options.read_back != ReadBack::Nothing && !self.is_intact(&file)? {
-                let place = place(self.repository, &content.object());
-                return Err(Error::damaged(place, "it was read back with other contents"));
+                let location = location(self.repository, &content.object());
+                return Err(Error::damaged(location, "it was read back with other contents"));
             }
         }
         Ok(file)
@@ -299,7 +299,7 @@ impl Run<'_> {
             let what = "it had other contents when it was read again";
             return Err(Error::damaged(path.display().to_string(), what));
         }
-        put.map_err(|error| Error::io("write", place(self.repository, &object), error))?;
+        put.map_err(|error| Error::io("write", location(self.repository, &object), error))?;
         self.stored.insert(object, content.bytes());
         self.created.stored_files += 1;
         self.created.stored_bytes += content.bytes();
@@ -309,7 +309,7 @@ impl Run<'_> {
     /// Reads an object back. A damaged one is forgotten, so that it is stored again.
     fn is_intact(&mut self, file: &BackedUpFile) -> Result<bool> {
         let object = file.object();
-        let failed = |error| Error::io("read", place(self.repository, &object), error);
+        let failed = |error| Error::io("read", location(self.repository, &object), error);
         let content = match self.repository.get(&object) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(failed(error)),

@@ -23,15 +23,15 @@ pub enum Error {
         /// What was attempted, such as `read`.
         operation: &'static str,
         /// The file, or the repository and the object.
-        place: String,
+        location: String,
         /// The reason.
         source: io::Error,
     },
-    /// The place is neither empty nor a repository.
+    /// The location is neither empty nor a repository.
     #[non_exhaustive]
     NotRepository {
-        /// The place.
-        place: String,
+        /// The location.
+        location: String,
     },
     /// An argument is invalid: what is wrong, and what to do.
     Invalid(String),
@@ -41,13 +41,13 @@ pub enum Error {
         /// Which backup was looked for.
         wanted: String,
         /// The repository.
-        place: String,
+        location: String,
     },
     /// The contents of a file or an object are damaged.
     #[non_exhaustive]
     Damaged {
         /// The file, or the repository and the object.
-        place: String,
+        location: String,
         /// What is wrong with it.
         what: String,
     },
@@ -55,7 +55,7 @@ pub enum Error {
     #[non_exhaustive]
     Unsupported {
         /// The object.
-        place: String,
+        location: String,
         /// The version of its format.
         found: u32,
         /// The newest version that can be read.
@@ -65,7 +65,7 @@ pub enum Error {
     #[non_exhaustive]
     InUse {
         /// The repository.
-        place: String,
+        location: String,
         /// The other process.
         holder: String,
         /// What helps if that process does not exist any more, as the end of the sentence, or nothing.
@@ -77,11 +77,15 @@ pub enum Error {
 
 impl Error {
     /// Wraps an error of an operation; a cancellation becomes [`Error::Cancelled`].
-    pub(crate) fn io(operation: &'static str, place: impl Into<String>, source: io::Error) -> Self {
+    pub(crate) fn io(
+        operation: &'static str,
+        location: impl Into<String>,
+        source: io::Error,
+    ) -> Self {
         if is_cancelled(&source) {
             return Self::Cancelled;
         }
-        Self::Io { operation, place: place.into(), source }
+        Self::Io { operation, location: location.into(), source }
     }
 
     /// Wraps an error of an operation on a local file.
@@ -90,8 +94,8 @@ impl Error {
     }
 
     /// Reports damage.
-    pub(crate) fn damaged(place: impl Into<String>, what: impl Into<String>) -> Self {
-        Self::Damaged { place: place.into(), what: what.into() }
+    pub(crate) fn damaged(location: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::Damaged { location: location.into(), what: what.into() }
     }
 
     /// Returns true if the contents of a file or an object are damaged.
@@ -109,25 +113,25 @@ impl fmt::Display for Error {
         match self {
             Self::Engine(error) => error.fmt(f),
             Self::Checkpoint(error) => write!(f, "cannot make a checkpoint: {error}"),
-            Self::Io { operation, place, source } => {
-                write!(f, "cannot {operation} {place}: {source}")
+            Self::Io { operation, location, source } => {
+                write!(f, "cannot {operation} {location}: {source}")
             }
-            Self::NotRepository { place } => write!(
+            Self::NotRepository { location } => write!(
                 f,
-                "{place} has other files and is no backup repository; use a new or empty place"
+                "{location} has other files and is no backup repository; use a new or empty location"
             ),
             Self::Invalid(what) => f.write_str(what),
-            Self::NoBackup { wanted, place } => {
-                write!(f, "no {wanted} in {place}; 'terrane backup list' shows its backups")
+            Self::NoBackup { wanted, location } => {
+                write!(f, "no {wanted} in {location}; 'terrane backup list' shows its backups")
             }
-            Self::Damaged { place, what } => write!(f, "{place} is damaged: {what}"),
-            Self::Unsupported { place, found, supported } => write!(
+            Self::Damaged { location, what } => write!(f, "{location} is damaged: {what}"),
+            Self::Unsupported { location, found, supported } => write!(
                 f,
-                "{place} has format {found}, and this version reads up to {supported}; use the \
+                "{location} has format {found}, and this version reads up to {supported}; use the \
                  version that wrote it"
             ),
-            Self::InUse { place, holder, advice } => {
-                write!(f, "{place} is in use by {holder}; try again when that has ended{advice}")
+            Self::InUse { location, holder, advice } => {
+                write!(f, "{location} is in use by {holder}; try again when that has ended{advice}")
             }
             Self::Cancelled => f.write_str("the operation was cancelled"),
         }

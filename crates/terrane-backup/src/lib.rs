@@ -1,6 +1,6 @@
 //! Incremental backups of [Terrane](terrane) databases.
 //!
-//! A *repository* is a place with backups: a [`Directory`], an object store such as S3 with the feature
+//! A *repository* is a location with backups: a [`Directory`], an object store such as S3 with the feature
 //! `object-store`, or whatever implements [`Repository`]; [`open`] finds it by a path or a URL. Tables and
 //! value files of a database never change, so a repository has each of them once, as an object that is
 //! named by the hash of its contents, and all backups of all databases share the objects. A backup is a
@@ -18,7 +18,7 @@
 //! | `lock` | locks in a repository |
 //! | `staging`, `source` | the checkpoint of a database |
 //! | `catalog`, `manifest` | the backups in a repository, and the format of one |
-//! | `repository`, `place`, `directory`, `bucket`, `memory` | the place of backups |
+//! | `repository`, `location`, `directory`, `bucket`, `memory` | the location of backups |
 //! | `content` | the names of objects |
 //! | `watch`, `cancelled` | pace, progress and cancellation |
 //! | `moment`, `error` | times; errors |
@@ -32,11 +32,11 @@ mod content;
 mod create;
 mod directory;
 mod error;
+mod location;
 mod lock;
 mod manifest;
 mod memory;
 mod moment;
-mod place;
 mod prune;
 mod repository;
 mod restore;
@@ -53,11 +53,11 @@ pub use content::ContentId;
 pub use create::{CreateOptions, Created, ReadBack, create};
 pub use directory::Directory;
 pub use error::{Error, Result};
+pub use location::open;
 pub use lock::{RepositoryLock, Unlock, unlock};
 pub use manifest::{BackedUpFile, BackedUpKeyspace, Backup};
 pub use memory::Memory;
 pub use moment::{parse_utc, utc};
-pub use place::open;
 pub use prune::{PruneOptions, Pruned, plan_prune, prune};
 pub use repository::{Repository, Stored};
 pub use restore::{RestoreOptions, Restored, restore};

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::{check, delete, list_folder, place, read, write};
+use crate::catalog::{check, delete, list_folder, location, read, write};
 use crate::error::{Error, Result};
 use crate::moment::{now_micros, utc};
 use crate::repository::Repository;
@@ -173,7 +173,7 @@ impl Held<'_> {
         Error::Invalid(format!(
             "the lock {} was removed, or not stored again in time, so another process may have removed \
              objects; run the operation again, which continues it",
-            place(self.repository, &self.object)
+            location(self.repository, &self.object)
         ))
     }
 }
@@ -277,9 +277,9 @@ fn acquire<'a>(
             }
             Ok(Some(holder)) => {
                 delete(repository, &object)?;
-                let place = repository.location();
+                let location = repository.location();
                 let advice = ", or remove its lock with 'terrane backup unlock' if it does not exist any more";
-                return Err(Error::InUse { place, holder: holder.describe(), advice });
+                return Err(Error::InUse { location, holder: holder.describe(), advice });
             }
             Err(error) => {
                 let _ = repository.delete(&object);
@@ -346,7 +346,7 @@ pub struct RepositoryLock {
 /// remove all.
 ///
 /// # Errors
-/// The place is no repository, or a lock cannot be read or removed.
+/// The location is no repository, or a lock cannot be read or removed.
 pub fn unlock(repository: &dyn Repository, which: Unlock) -> Result<Vec<RepositoryLock>> {
     check(repository)?;
     let mut found = Vec::new();

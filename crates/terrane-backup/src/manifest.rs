@@ -126,8 +126,8 @@ impl Backup {
     ///
     /// # Errors
     /// The bytes are damaged, or a newer version wrote them.
-    pub(crate) fn decode(bytes: &[u8], object: &str, place: &str) -> Result<Self> {
-        let damaged = |what: String| Error::damaged(place, what);
+    pub(crate) fn decode(bytes: &[u8], object: &str, location: &str) -> Result<Self> {
+        let damaged = |what: String| Error::damaged(location, what);
         let end = bytes.iter().position(|&byte| byte == b'\n');
         let (line, seal) = bytes.split_at(end.ok_or_else(|| damaged("it is cut short".into()))?);
         let seal: Seal = serde_json::from_slice(seal)
@@ -138,8 +138,8 @@ impl Backup {
         let parse = |error: serde_json::Error| damaged(format!("it is no manifest: {error}"));
         let SchemaOnly { schema } = serde_json::from_slice(line).map_err(parse)?;
         if schema > SCHEMA {
-            let place = place.to_owned();
-            return Err(Error::Unsupported { place, found: schema, supported: SCHEMA });
+            let location = location.to_owned();
+            return Err(Error::Unsupported { location, found: schema, supported: SCHEMA });
         }
         let backup: Self = serde_json::from_slice(line).map_err(parse)?;
         if backup.object() != object {

@@ -123,12 +123,12 @@ fn plan(repository: &dyn Repository, catalog: Catalog, options: &PruneOptions) -
     for (object, error) in catalog.unreadable {
         match error {
             Error::Damaged { .. } if options.remove_damaged => pruned.damaged.push(object),
-            Error::Damaged { place, what } => {
+            Error::Damaged { location, what } => {
                 let what = format!(
                     "{what}; nobody knows which objects it needs, so nothing was removed; \
                      --remove-damaged gives it up"
                 );
-                return Err(Error::Damaged { place, what });
+                return Err(Error::Damaged { location, what });
             }
             error => return Err(error),
         }

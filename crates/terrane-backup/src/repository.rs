@@ -1,4 +1,4 @@
-//! The place of backups: named objects that are written whole and read whole.
+//! The location of backups: named objects that are written whole and read whole.
 
 use std::io::{self, Read};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct Stored {
 ///    earlier object of this name or none; afterwards the new one, also after a power failure.
 /// 2. `list` sees every `put` and [`delete`](Self::delete) that has returned, of any process.
 pub trait Repository: Send + Sync {
-    /// Returns the place as users name it, for messages.
+    /// Returns the location as users name it, for messages.
     fn location(&self) -> String;
 
     /// Stores all that `contents` yields. An object of the same name is replaced.
@@ -34,14 +34,14 @@ pub trait Repository: Send + Sync {
     /// Returns the contents of an object.
     ///
     /// # Errors
-    /// [`NotFound`](io::ErrorKind::NotFound) if there is no such object, or the place cannot be read.
+    /// [`NotFound`](io::ErrorKind::NotFound) if there is no such object, or the location cannot be read.
     fn get(&self, name: &str) -> io::Result<Box<dyn Read + '_>>;
 
     /// Returns all objects whose names begin with `folder`, which ends in `/`, or all if it is empty. The
     /// order is any.
     ///
     /// # Errors
-    /// The place cannot be read. A folder without objects is not an error.
+    /// The location cannot be read. A folder without objects is not an error.
     fn list(&self, folder: &str) -> io::Result<Vec<Stored>>;
 
     /// Removes an object. It is not an error if there is none.
@@ -53,7 +53,7 @@ pub trait Repository: Send + Sync {
     /// Returns true if there is an object of this name.
     ///
     /// # Errors
-    /// The place cannot be read.
+    /// The location cannot be read.
     fn exists(&self, name: &str) -> io::Result<bool> {
         match self.get(name) {
             Ok(_) => Ok(true),
@@ -63,11 +63,11 @@ pub trait Repository: Send + Sync {
     }
 
     /// Stores a small object in the place of an earlier one; returns false, and stores nothing, if there is none.
-    /// A place that can compare and store in one step does so; otherwise an object may be stored that another
+    /// A location that can compare and store in one step does so; otherwise an object may be stored that another
     /// process is removing.
     ///
     /// # Errors
-    /// The place cannot be read or written.
+    /// The location cannot be read or written.
     fn replace(&self, name: &str, mut contents: &[u8]) -> io::Result<bool> {
         if !self.exists(name)? {
             return Ok(false);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use terrane::{OpenMode, Options, inspect};
 
-use crate::catalog::{Catalog, Which, check, place, read_all};
+use crate::catalog::{Catalog, Which, check, location, read_all};
 use crate::directory::sync_dir;
 use crate::error::{Error, Result};
 use crate::lock::{LockKind, with_lock_if_writable};
@@ -151,11 +151,11 @@ fn choose(
     which: &Which,
     options: &RestoreOptions,
 ) -> Result<Backup> {
-    let place = repository.location();
+    let location = repository.location();
     if let Some(database) = &options.database {
-        catalog.keep_database(database, &place)?;
+        catalog.keep_database(database, &location)?;
     }
-    catalog.find(which, &place).cloned()
+    catalog.find(which, &location).cloned()
 }
 
 /// Returns the manifests that cannot be read and are newer than the chosen backup. Names begin with times.
@@ -229,8 +229,8 @@ fn lock(dir: &Path, path: &Path) -> Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
-            let (place, holder) = (dir.display().to_string(), "another restore".into());
-            Err(Error::InUse { place, holder, advice: "" })
+            let (location, holder) = (dir.display().to_string(), "another restore".into());
+            Err(Error::InUse { location, holder, advice: "" })
         }
         Err(TryLockError::Error(error)) => Err(Error::file("lock", path, error)),
     }
@@ -340,7 +340,7 @@ impl Run<'_> {
 
     fn copy(&mut self, file: &BackedUpFile) -> Result<()> {
         let object = file.object();
-        let source = place(self.repository, &object);
+        let source = location(self.repository, &object);
         let (part, path) = (self.dir.join(part_of(&file.name)), self.dir.join(&file.name));
         let contents = match self.repository.get(&object) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

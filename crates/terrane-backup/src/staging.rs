@@ -69,7 +69,7 @@ impl Staging {
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                     Error::Invalid(format!(
                         "cannot create a directory for the checkpoint in {}: {error}; choose another \
-                         place on the same file system with --temporary",
+                         location on the same file system with --temporary",
                         parent.display()
                     ))
                 }

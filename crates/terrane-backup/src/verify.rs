@@ -5,7 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::catalog::{check, list_folder, place, read_all};
+use crate::catalog::{check, list_folder, location, read_all};
 use crate::content::{ContentId, OBJECTS};
 use crate::error::{Error, Result};
 use crate::lock::{LockKind, with_lock_if_writable};
@@ -102,7 +102,7 @@ struct Needed {
 /// Reads all manifests, and every object to which they refer, and compares each with its name.
 ///
 /// # Errors
-/// The place is no repository, or cannot be read. Damage is not an error.
+/// The location is no repository, or cannot be read. Damage is not an error.
 pub fn verify(
     repository: &dyn Repository,
     options: &VerifyOptions,
@@ -213,7 +213,7 @@ fn read_object(
         Ok(read) if read == content => Ok(None),
         Ok(_) => Ok(Some("its contents do not match its name".to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some("it is missing".into())),
-        Err(error) => match Error::io("read", place(repository, object), error) {
+        Err(error) => match Error::io("read", location(repository, object), error) {
             Error::Cancelled => Err(Error::Cancelled),
             // A device that cannot read one object may well read the others.
             error => Ok(Some(error.to_string())),

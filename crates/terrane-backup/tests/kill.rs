@@ -22,7 +22,7 @@ use terrane_testkit::{HANG_LIMIT, Rng, print_counts, seed_from_env};
 const DIR_VARIABLE: &str = "TERRANE_BACKUP_DRILL";
 
 fn design() -> Design {
-    "balanced L0=2 base=64KiB; buffer=32KiB; table=32KiB; block=512; values=apart(256,file=32KiB)"
+    "balanced L0=2 base=64KiB; buffer=32KiB; table=32KiB; block=512; values=separate(256,file=32KiB)"
         .parse()
         .unwrap()
 }

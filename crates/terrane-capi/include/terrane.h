@@ -560,8 +560,8 @@ terrane_code terrane_keyspace_rename(const terrane_db *db,
                                      terrane_error **error);
 
 /*
- Ends the values of later puts after this time, unless they have a time of their own; 0 ends them never. The
- setting is stored with the keyspace.
+ Lets the values of later puts expire after this time, unless they have a time of their own; 0 means no expiry.
+ The setting is stored with the keyspace.
  */
 terrane_code terrane_keyspace_set_ttl(const terrane_keyspace *keyspace,
                                       uint64_t ttl_micros,
@@ -648,8 +648,8 @@ terrane_code terrane_write_options_set_durability(terrane_write_options *options
                                                   terrane_error **error);
 
 /*
- Ends the value after this time, counted from the write; UINT64_MAX ends it never, also in a keyspace with a
- time to live. Only for terrane_put.
+ Lets the value expire after this time, counted from the write; UINT64_MAX means no expiry, also in a keyspace
+ with a time to live. Only for terrane_put.
  */
 terrane_code terrane_write_options_set_ttl(terrane_write_options *options,
                                            uint64_t ttl_micros,
@@ -752,7 +752,7 @@ terrane_code terrane_batch_put(terrane_batch *batch,
                                terrane_error **error);
 
 /*
- Adds a put to a batch whose value ends after a time, counted from the write; UINT64_MAX ends it never.
+ Adds a put to a batch whose value expires after a time, counted from the write; UINT64_MAX means no expiry.
  */
 terrane_code terrane_batch_put_with_ttl(terrane_batch *batch,
                                         const terrane_keyspace *keyspace,
@@ -946,7 +946,7 @@ terrane_code terrane_transaction_put(const terrane_transaction *transaction,
                                      terrane_error **error);
 
 /*
- Sets the value of a key at the commit, and ends it after a time that begins then; UINT64_MAX ends it never.
+ Sets the value of a key at the commit. It expires after a time that begins then; UINT64_MAX means no expiry.
  */
 terrane_code terrane_transaction_put_with_ttl(const terrane_transaction *transaction,
                                               const terrane_keyspace *keyspace,
@@ -1206,7 +1206,7 @@ uint64_t terrane_changes_position(const terrane_changes *changes);
 
 /*
  Stores the parts of a change of the present batch, counted from 0: its kind, TERRANE_CHANGE_PUT and so on; the name
- of its keyspace, NULL if it was dropped since; its key and its value, NULL if it has none; and when the value ends,
+ of its keyspace, NULL if it was dropped since; its key and its value, NULL if it has none; and when the value expires,
  in microseconds since 1970, UINT64_MAX for never. Each result may be NULL. Texts and bytes belong to the feed until
  it moves or is freed.
  */
@@ -1218,7 +1218,7 @@ terrane_code terrane_changes_get(const terrane_changes *changes,
                                  size_t *key_len,
                                  const char **value,
                                  size_t *value_len,
-                                 uint64_t *ends_micros,
+                                 uint64_t *expires_at_micros,
                                  terrane_error **error);
 
 /* ---- Databases that are not open ---- */

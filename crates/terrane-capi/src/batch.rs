@@ -70,7 +70,7 @@ pub unsafe extern "C" fn terrane_batch_put(
     })
 }
 
-/// Adds a put to a batch whose value ends after a time, counted from the write; UINT64_MAX ends it never.
+/// Adds a put to a batch whose value expires after a time, counted from the write; UINT64_MAX means no expiry.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn terrane_batch_put_with_ttl(
     batch: Option<&mut terrane_batch>,

@@ -39,14 +39,14 @@ struct OwnedChange {
     keyspace: Option<CString>,
     key: Option<Box<[u8]>>,
     value: Option<Box<[u8]>>,
-    ends_micros: u64,
+    expires_at_micros: u64,
 }
 
 impl OwnedChange {
     fn new(change: &Change<'_>) -> Self {
-        let (kind, key, value, ends_micros) = match *change {
-            Change::Put { key, value, ends_micros, .. } => {
-                (TERRANE_CHANGE_PUT, Some(key), Some(value), ends_micros)
+        let (kind, key, value, expires_at_micros) = match *change {
+            Change::Put { key, value, expires_at_micros, .. } => {
+                (TERRANE_CHANGE_PUT, Some(key), Some(value), expires_at_micros)
             }
             Change::Delete { key, .. } => (TERRANE_CHANGE_DELETE, Some(key), None, None),
             Change::DeleteRange { start, end, .. } => {
@@ -64,7 +64,7 @@ impl OwnedChange {
             keyspace: name.and_then(|name| CString::new(name).ok()),
             key: key.map(Into::into),
             value: value.map(Into::into),
-            ends_micros: ends_micros.unwrap_or(u64::MAX),
+            expires_at_micros: expires_at_micros.unwrap_or(u64::MAX),
         }
     }
 }
@@ -142,7 +142,7 @@ pub extern "C" fn terrane_changes_position(changes: Option<&terrane_changes>) ->
 }
 
 /// Stores the parts of a change of the present batch, counted from 0: its kind, TERRANE_CHANGE_PUT and so on; the name
-/// of its keyspace, NULL if it was dropped since; its key and its value, NULL if it has none; and when the value ends,
+/// of its keyspace, NULL if it was dropped since; its key and its value, NULL if it has none; and when the value expires,
 /// in microseconds since 1970, UINT64_MAX for never. Each result may be NULL. Texts and bytes belong to the feed until
 /// it moves or is freed.
 #[unsafe(no_mangle)]
@@ -155,7 +155,7 @@ pub extern "C" fn terrane_changes_get(
     key_len: Option<&mut MaybeUninit<usize>>,
     value: Option<&mut MaybeUninit<*const c_char>>,
     value_len: Option<&mut MaybeUninit<usize>>,
-    ends_micros: Option<&mut MaybeUninit<u64>>,
+    expires_at_micros: Option<&mut MaybeUninit<u64>>,
     error: Option<&mut MaybeUninit<Option<Box<terrane_error>>>>,
 ) -> terrane_code {
     check(error, || {
@@ -173,7 +173,7 @@ pub extern "C" fn terrane_changes_get(
         let (data, len) = pointer(&change.value);
         store(value, data);
         store(value_len, len);
-        store(ends_micros, change.ends_micros);
+        store(expires_at_micros, change.expires_at_micros);
         Ok(())
     })
 }

@@ -108,8 +108,8 @@ pub unsafe extern "C" fn terrane_keyspace_rename(
     })
 }
 
-/// Ends the values of later puts after this time, unless they have a time of their own; 0 ends them never. The
-/// setting is stored with the keyspace.
+/// Lets the values of later puts expire after this time, unless they have a time of their own; 0 means no expiry.
+/// The setting is stored with the keyspace.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrane_keyspace_set_ttl(
     keyspace: Option<&terrane_keyspace>,

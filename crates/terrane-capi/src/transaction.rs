@@ -145,7 +145,7 @@ pub unsafe extern "C" fn terrane_transaction_put(
     })
 }
 
-/// Sets the value of a key at the commit, and ends it after a time that begins then; UINT64_MAX ends it never.
+/// Sets the value of a key at the commit. It expires after a time that begins then; UINT64_MAX means no expiry.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn terrane_transaction_put_with_ttl(
     transaction: Option<&terrane_transaction>,

@@ -53,8 +53,8 @@ pub unsafe extern "C" fn terrane_write_options_set_durability(
     })
 }
 
-/// Ends the value after this time, counted from the write; UINT64_MAX ends it never, also in a keyspace with a
-/// time to live. Only for terrane_put.
+/// Lets the value expire after this time, counted from the write; UINT64_MAX means no expiry, also in a keyspace
+/// with a time to live. Only for terrane_put.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrane_write_options_set_ttl(
     options: Option<&mut terrane_write_options>,
@@ -68,7 +68,7 @@ pub extern "C" fn terrane_write_options_set_ttl(
     })
 }
 
-/// Returns a time to live; `u64::MAX` is no end.
+/// Returns a time to live; `u64::MAX` means no expiry.
 pub(crate) fn ttl(micros: u64) -> Duration {
     if micros == u64::MAX { Duration::MAX } else { Duration::from_micros(micros) }
 }

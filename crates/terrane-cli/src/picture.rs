@@ -2,7 +2,7 @@
 
 mod by_key;
 mod by_size;
-mod ends;
+mod expiry;
 mod json;
 mod ranks;
 #[cfg(test)]
@@ -10,5 +10,5 @@ mod tests;
 
 pub(crate) use by_key::by_key;
 pub(crate) use by_size::{Work, by_size};
-pub(crate) use ends::ends;
+pub(crate) use expiry::expiry;
 pub(crate) use json::{JsonTree, JsonValueFile};

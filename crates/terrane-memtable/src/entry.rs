@@ -22,8 +22,8 @@ pub enum EntryKind {
     /// The key was given a value.
     Value = 1,
     /// The key was given a value that is stored elsewhere; the bytes of the entry say where.
-    Apart = 2,
-    /// The key was given a value that ends at a time; the bytes of the entry begin with the time.
+    Separated = 2,
+    /// The key was given a value that expires at a time; the bytes of the entry begin with the time.
     Expiring = 3,
     /// The value of the key was combined with the bytes of the entry, so that the value is that of the
     /// older versions and this one together.
@@ -36,7 +36,7 @@ impl EntryKind {
         match byte {
             0 => Some(Self::Tombstone),
             1 => Some(Self::Value),
-            2 => Some(Self::Apart),
+            2 => Some(Self::Separated),
             3 => Some(Self::Expiring),
             4 => Some(Self::Operand),
             _ => None,
@@ -53,7 +53,7 @@ impl EntryKind {
     /// versions.
     #[inline]
     pub const fn is_lasting(self) -> bool {
-        matches!(self, Self::Value | Self::Apart)
+        matches!(self, Self::Value | Self::Separated)
     }
 
     /// Returns true if a reader that sees this version needs no older one.
@@ -97,12 +97,12 @@ pub(crate) const fn seq_of(packed: u64) -> SeqNo {
 /// is a value.
 pub(crate) const fn kind_of(packed: u64) -> EntryKind {
     const TOMBSTONE: u64 = EntryKind::Tombstone as u64;
-    const APART: u64 = EntryKind::Apart as u64;
+    const SEPARATED: u64 = EntryKind::Separated as u64;
     const EXPIRING: u64 = EntryKind::Expiring as u64;
     const OPERAND: u64 = EntryKind::Operand as u64;
     match packed & 0xff {
         TOMBSTONE => EntryKind::Tombstone,
-        APART => EntryKind::Apart,
+        SEPARATED => EntryKind::Separated,
         EXPIRING => EntryKind::Expiring,
         OPERAND => EntryKind::Operand,
         _ => EntryKind::Value,

@@ -11,8 +11,8 @@
 //! - versions of a key stay linked to the newest one while a reader may need them. If none does,
 //!   the update is in place: the hidden version is reclaimed, and its memory holds a later one
 //!   ([`membuffer`], [`free_nodes`]). That happens once the newer version is visible: at the next write
-//!   of the key, or when memory is short ([`crate::Memtable::settle`]). A reader that does not hold its sequence number gets an error if
-//!   its version was reclaimed, and retries with a newer number;
+//!   of the key, or when memory is short ([`crate::Memtable::reclaim_hidden`]). A reader that does not
+//!   hold its sequence number gets an error if its version was reclaimed, and retries with a newer one;
 //! - the B-link tree overwrites in place as well: a version that is drained or inserted there takes
 //!   the place of the one that it hides (`btree::in_place`). The skip-list keeps what is linked;
 //! - the span of the keys in the previous memtable determines the partitions. If there is no
@@ -146,7 +146,7 @@ pub(crate) struct FloDb {
     pause: ScanPause,
     /// The readers that drains respect.
     seen: SeenReaders,
-    /// The memtable was full once, so writes settle their keys in the Membuffer as well.
+    /// The memtable was full once, so writes reclaim hidden versions in the Membuffer as well.
     is_scarce: AtomicBool,
 }
 
@@ -214,21 +214,21 @@ impl FloDb {
             self.wait_while_paused();
             self.entries.fetch_add(1, Ordering::Relaxed);
             self.data_bytes.fetch_add(version.data_bytes(), Ordering::Relaxed);
-            let wants_settling = self.lower.insert(version, view);
-            return InsertOutcome { wants_settling, ..InsertOutcome::default() };
+            let needs_reclaim = self.lower.insert(version, view);
+            return InsertOutcome { needs_reclaim, ..InsertOutcome::default() };
         };
         let added = membuffer.add(&self.lower, version, view);
         // Relaxed: the flag only decides when memory is reclaimed.
-        let mut wants_settling = added.has_older && self.is_scarce.load(Ordering::Relaxed);
+        let mut needs_reclaim = added.has_older && self.is_scarce.load(Ordering::Relaxed);
         if !added.is_stored {
             self.wait_while_paused();
-            wants_settling = self.lower.insert(version, view);
+            needs_reclaim = self.lower.insert(version, view);
         }
         InsertOutcome {
             is_in_membuffer: added.is_stored,
             reclaimed: added.reclaimed,
-            wants_settling,
-            wants_drain: added.wants_drain,
+            needs_reclaim,
+            needs_drain: added.needs_drain,
         }
     }
 
@@ -297,19 +297,19 @@ impl Structure for FloDb {
             Update::Versions => {
                 let nothing_hidden = || 0;
                 let outcome = self.insert_with(version, &ReaderView::new(&nothing_hidden));
-                InsertOutcome { wants_settling: false, ..outcome }
+                InsertOutcome { needs_reclaim: false, ..outcome }
             }
         }
     }
 
-    fn settle(&self, key: &[u8], seq: SeqNo, view: &ReaderView<'_>) {
+    fn reclaim_hidden(&self, key: &[u8], seq: SeqNo, view: &ReaderView<'_>) {
         if self.update == Update::Versions {
             return;
         }
         let is_there =
-            self.membuffer.get().is_some_and(|front| front.settle(&self.lower, key, view));
+            self.membuffer.get().is_some_and(|front| front.reclaim_hidden(&self.lower, key, view));
         if !is_there {
-            self.lower.settle(key, seq, view);
+            self.lower.reclaim_hidden(key, seq, view);
         }
     }
 

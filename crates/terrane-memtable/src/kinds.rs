@@ -117,9 +117,9 @@ macro_rules! kinds {
             }
 
             #[inline]
-            pub(crate) fn settle(&self, key: &[u8], seq: SeqNo, view: &ReaderView<'_>) {
+            pub(crate) fn reclaim_hidden(&self, key: &[u8], seq: SeqNo, view: &ReaderView<'_>) {
                 match self {
-                    $(Self::$kind(structure) => structure.settle(key, seq, view),)*
+                    $(Self::$kind(structure) => structure.reclaim_hidden(key, seq, view),)*
                 }
             }
 

@@ -103,11 +103,11 @@ impl Memtable {
     }
 
     /// Reclaims versions of `key` that no reader needs. Call it once the version `seq` is visible, if
-    /// its insert set [`InsertOutcome::wants_settling`].
+    /// its insert set [`InsertOutcome::needs_reclaim`].
     #[allow(clippy::needless_pass_by_value, reason = "closures are passed")]
     #[inline]
-    pub fn settle(&self, key: &[u8], seq: SeqNo, readers: impl Readers) {
-        self.structure.settle(key, seq, &ReaderView::new(&readers));
+    pub fn reclaim_hidden(&self, key: &[u8], seq: SeqNo, readers: impl Readers) {
+        self.structure.reclaim_hidden(key, seq, &ReaderView::new(&readers));
     }
 
     /// Returns whether [`Memtable::insert_all`] is cheaper than one insert after the other.

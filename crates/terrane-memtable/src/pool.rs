@@ -139,14 +139,14 @@ impl Pool {
     }
 
     /// Returns whether [`Pool::prepare`] would put a block into the pool.
-    pub fn wants_block(&self) -> bool {
+    pub fn needs_block(&self) -> bool {
         lock(&self.free).len() < BLOCKS_PREPARED.min(self.blocks_max)
     }
 
     /// Puts a block with touched pages into the pool if the pool has few. Call it on a background
     /// thread, so that writers do not wait for page faults.
     pub fn prepare(&self) {
-        if self.wants_block() {
+        if self.needs_block() {
             self.give(MemoryBlock::allocate(LARGEST_BYTES));
         }
     }

@@ -23,10 +23,10 @@ pub struct InsertOutcome {
     pub is_in_membuffer: bool,
     /// The number of older versions that were reclaimed.
     pub reclaimed: u32,
-    /// Once the version is visible, [`crate::Memtable::settle`] may reclaim an older one.
-    pub wants_settling: bool,
+    /// Once the version is visible, [`crate::Memtable::reclaim_hidden`] may reclaim an older one.
+    pub needs_reclaim: bool,
     /// The front level should be drained.
-    pub wants_drain: bool,
+    pub needs_drain: bool,
 }
 
 /// Whether a reader holds the sequence number at which it reads, so that no version that it needs is
@@ -78,7 +78,7 @@ pub(crate) trait Structure: Send + Sync {
     fn insert(&self, entry: &Entry<'_>, view: &ReaderView<'_>) -> InsertOutcome;
 
     /// Reclaims versions of `key` that are older than its version `seq` and that no reader needs.
-    fn settle(&self, _key: &[u8], _seq: SeqNo, _view: &ReaderView<'_>) {}
+    fn reclaim_hidden(&self, _key: &[u8], _seq: SeqNo, _view: &ReaderView<'_>) {}
 
     /// Inserts several versions.
     fn insert_all(&self, entries: &[Entry<'_>]) {
@@ -207,7 +207,7 @@ pub(crate) struct ReadBounds {
 /// [`crate::Readers`].
 pub trait FrontLevel {
     /// Returns whether [`FrontLevel::enable`] would put an unused front level to use.
-    fn wants_enabling(&self) -> bool;
+    fn needs_enabling(&self) -> bool;
 
     /// Learns the key distribution and enables the front level if it was waiting for that. Must not
     /// run concurrently with inserts, and every later insert must have a larger sequence number
@@ -237,7 +237,7 @@ pub trait FrontLevel {
     fn drain_up_to(&self, seq: SeqNo);
 
     /// Returns whether [`FrontLevel::drain`] would free space.
-    fn wants_drain(&self) -> bool;
+    fn needs_drain(&self) -> bool;
 
     /// Reclaims all versions that are hidden by versions in the front level. Drains it if few are
     /// behind each other there, because the rest is behind the front level. Drains nothing during a

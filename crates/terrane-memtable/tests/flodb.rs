@@ -165,10 +165,10 @@ fn what_is_written_before_and_after_keys_were_learned_is_one() {
             if seq == learned_at {
                 // An open cursor continues.
                 cursor.seek(b"user000500", MAX_SEQ);
-                assert!(front(&memtable).wants_enabling());
+                assert!(front(&memtable).needs_enabling());
                 let filled = memtable.filled_bytes();
                 front(&memtable).enable();
-                assert!(!front(&memtable).wants_enabling());
+                assert!(!front(&memtable).needs_enabling());
                 assert_eq!(memtable.filled_bytes(), filled, "the table does not fill it");
             }
         }
@@ -442,8 +442,8 @@ impl History {
         let readers = OrderReaders(&self.order);
         let added = self.memtable.update(name, seq, EntryKind::Value, &value_of(seq), readers);
         self.order.finish(seq);
-        if added.wants_settling {
-            self.memtable.settle(name, seq, readers);
+        if added.needs_reclaim {
+            self.memtable.reclaim_hidden(name, seq, readers);
         }
         seq
     }

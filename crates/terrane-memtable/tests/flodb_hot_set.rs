@@ -68,11 +68,11 @@ impl Writer {
         let value = vec![7; self.rng.between(self.sizes.0, self.sizes.1) as usize];
         let readers = Held(seq - 1, self.held);
         let added = memtable.update(&key, seq, EntryKind::Value, &value, readers);
-        if added.wants_settling {
-            memtable.settle(&key, seq, Held(seq, self.held));
+        if added.needs_reclaim {
+            memtable.reclaim_hidden(&key, seq, Held(seq, self.held));
         }
         let front = memtable.front_level().unwrap();
-        if self.draining == Draining::WhenDue && added.wants_drain && seq % 64 == 0 {
+        if self.draining == Draining::WhenDue && added.needs_drain && seq % 64 == 0 {
             front.drain();
         }
         if memtable.filled_bytes() < BUFFER_BYTES {

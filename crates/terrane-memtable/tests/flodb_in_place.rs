@@ -97,8 +97,8 @@ fn only_versions_that_somebody_can_see_are_kept() {
             versions.insert((key, Reverse(seq)));
             // The version before it may be read until this one is visible.
             assert_held(&memtable, versions, key, seq - 1);
-            if added.wants_settling {
-                memtable.settle(&key, seq, Held(seq, held));
+            if added.needs_reclaim {
+                memtable.reclaim_hidden(&key, seq, Held(seq, held));
             }
             assert_held(&memtable, versions, key, seq);
             seq
@@ -121,7 +121,7 @@ fn only_versions_that_somebody_can_see_are_kept() {
         assert!((seen..=seen + KEYS as usize).contains(&memtable.len()), "{}", memtable.len());
         memtable.front_level().unwrap().overwrite(&Held(last, &held));
         assert_eq!(memtable.len(), seen);
-        // From then on, each write settles its key, but not what was drained before.
+        // From then on, each write reclaims what it hides, but not what was drained before.
         (0..2).for_each(|_| _ = write(&mut versions, 0, &held));
         let (left, seen) = (memtable.len(), self::seen(&versions, &held));
         assert!(left <= seen + 1, "{left} left of {seen}");
@@ -147,8 +147,8 @@ fn values_of_varying_sizes_reuse_memory() {
             let key = key_of(number);
             let added =
                 memtable.update(&key, seq, EntryKind::Value, &vec![7; len], Held(seq - 1, &[]));
-            if added.wants_settling {
-                memtable.settle(&key, seq, Held(seq, &[]));
+            if added.needs_reclaim {
+                memtable.reclaim_hidden(&key, seq, Held(seq, &[]));
             }
             sizes.insert(number, len);
             if seq == KEYS {
@@ -182,8 +182,8 @@ fn pinned_values_do_not_keep_free_memory_from_use() {
     for seq in 1..=some(50_000) {
         let key = key_of(seq % 20);
         let added = memtable.update(&key, seq, EntryKind::Value, &[7; 100], Held(seq - 1, &[]));
-        if added.wants_settling {
-            memtable.settle(&key, seq, Held(seq, &[]));
+        if added.needs_reclaim {
+            memtable.reclaim_hidden(&key, seq, Held(seq, &[]));
         }
         window.push_back(memtable.get_pinned(&key, seq).unwrap());
         if window.len() > 30 {
@@ -248,8 +248,8 @@ fn write_again(
         let readers = Held(seq - 1, held);
         let added = memtable.update(&key, seq, EntryKind::Value, &value_of(seq), readers);
         versions.insert((key, Reverse(seq)));
-        if added.wants_settling {
-            memtable.settle(&key, seq, Held(seq, held));
+        if added.needs_reclaim {
+            memtable.reclaim_hidden(&key, seq, Held(seq, held));
         }
     }
 }
@@ -274,8 +274,8 @@ fn the_tree_overwrites_in_place() {
             let added = memtable.update(&key, seq, EntryKind::Value, &value, readers);
             versions.insert((key, Reverse(seq)));
             assert_held(&memtable, &versions, key, seq - 1);
-            if added.wants_settling {
-                memtable.settle(&key, seq, Held(seq, &held));
+            if added.needs_reclaim {
+                memtable.reclaim_hidden(&key, seq, Held(seq, &held));
             }
             assert_held(&memtable, &versions, key, seq);
             match rng.below(1000) {

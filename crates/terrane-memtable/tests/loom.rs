@@ -488,7 +488,7 @@ fn flodb_overwrites_leaves_under_lookups_and_cursors() {
                     update(&writer, "k", 2, 1);
                 }
                 // Removes version 1, whose memory version 3 takes.
-                writer.settle(b"k", 2, || 2);
+                writer.reclaim_hidden(b"k", 2, || 2);
                 update(&writer, "k", 3, 2);
             });
             if by_cursor {
@@ -520,7 +520,7 @@ fn flodb_overwrites_the_first_entry_of_a_leaf() {
                 let writing = spawn(move || {
                     for (key, seq) in overwritten.iter().zip(5..) {
                         update(&writer, key, seq, seq - 1);
-                        writer.settle(key.as_bytes(), seq, || seq);
+                        writer.reclaim_hidden(key.as_bytes(), seq, || seq);
                     }
                 });
                 match reader {
@@ -562,7 +562,7 @@ fn flodb_drains_overwrite_leaves_under_lookups() {
         update(&memtable, "k", 2, 1);
         let writer = Arc::clone(&memtable);
         let writing = spawn(move || {
-            writer.settle(b"k", 2, || 2);
+            writer.reclaim_hidden(b"k", 2, || 2);
             // Loads the readers again that drains respect.
             update(&writer, "j", 100, 99);
             drain_all(&writer);

@@ -3,7 +3,7 @@
 //! A tree that takes writes faster than it merges them grows without bound, and its reads become
 //! slower. So a design's [`Constraint`](crate::design::Constraint) limits the number of runs and of
 //! immutable memtables: [`Limit`](crate::design::Limit) says which runs are counted, and
-//! [`Violation`] says what happens to writers when there are too many. If values are stored apart,
+//! [`Violation`] says what happens to writers when there are too many. If values are stored separately,
 //! the same holds for garbage in value files, which the design bounds as well.
 
 pub(crate) mod pressure;

@@ -25,7 +25,7 @@ use crate::design::Design;
 pub use candidates::{catalogue_on, neighbours};
 pub use costs::{DesignCosts, OperationShares, OperationTimes, Prices};
 pub use objective::{Limits, Objective};
-pub use words::{brief, difference};
+pub use words::{difference, summary};
 
 /// A design and its expected costs.
 #[derive(Debug, Clone, PartialEq)]

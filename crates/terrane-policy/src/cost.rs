@@ -11,7 +11,7 @@
 //! [`costs`] assumes records of one size, each written once, in random order, and lookups of equally
 //! likely keys. It ignores everything that averages hide: stalls, caches, concurrency, the gains of
 //! movement rules, moves of tables that overlap nothing, and `growth=dynamic`, which it treats as
-//! `fixed`. Values apart are part of it; [`ValueFileCosts`] adds what overwrites of them cost. `crates/terrane-tests/tests/cost.rs` compares it with the engine's counters and states the
+//! `fixed`. Separated values are part of it; [`ValueFileCosts`] adds what overwrites of them cost. `crates/terrane-tests/tests/cost.rs` compares it with the engine's counters and states the
 //! error.
 
 pub mod dent;
@@ -120,12 +120,12 @@ pub struct CostEstimate {
 /// ```
 pub fn costs(design: &Design, data: &DataProfile) -> CostEstimate {
     let user_bytes = (data.records * data.record_bytes).max(1.0);
-    let apart = values::apart(design, data);
-    let (data, value_bytes) = match &apart {
+    let separated = values::separated(design, data);
+    let (data, value_bytes) = match &separated {
         Some((tables, value)) => (tables, data.records * value),
         None => (data, 0.0),
     };
-    let value_files = apart.and_then(|_| design.values.separation()).map(ValueFileCosts::of);
+    let value_files = separated.and_then(|_| design.values.separation()).map(ValueFileCosts::of);
     let levels = levels::levels(design, data);
     let table_bytes: f64 = levels.iter().map(|level| level.bytes).sum();
     let stored = data.stored_bytes(design);

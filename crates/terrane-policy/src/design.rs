@@ -13,16 +13,16 @@
 //! Parts are separated by `;`, and within the first part by spaces. [`Design`] lists all keys.
 //! [`Design::settings`] and [`Design::from_settings`] give and take the parts, for other syntaxes.
 
-mod brief;
 mod constraint;
 mod filters;
-mod fitted;
 pub mod flodb;
 mod flush_mode;
 mod memtable;
 mod per_level;
+mod scaled_capacities;
 mod scaling;
 mod settings;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -33,12 +33,12 @@ use std::fmt;
 
 use crate::scheduler::Scheduler;
 use crate::strategy::{Eagerness, Strategy};
-pub use brief::Difference;
 pub use constraint::{Bound, Constraint, Limit, NEVER, Stall, Violation};
 pub use filters::FilterAllocation;
 pub use flush_mode::FlushMode;
 pub use memtable::{MemtableKind, OrderedView, VectorQuery};
 pub use per_level::PerLevel;
+pub use summary::Difference;
 pub use values::{ValueSeparation, Values};
 
 /// How the blocks of a table are compressed.
@@ -75,7 +75,7 @@ pub enum Compression {
 /// | `filter` | `filter_bits`, `filter_allocation` | bits per key, by level, or `monkey(10)` | 10 |
 /// | `probes` | `filter_probes` | bits that a key sets in a filter, or `auto` | `auto` |
 /// | `compression` | `compression` | by level | `none` |
-/// | `values` | `values` | [`Values`]: `inline` or `apart(1KiB)`, with the settings of a [`ValueSeparation`] | `inline` |
+/// | `values` | `values` | [`Values`]: `inline` or `separate(1KiB)`, with the settings of a [`ValueSeparation`] | `inline` |
 /// | `delay`, `stop`, `buffers` | `constraint` | runs or `never`, buffers | 12, 24, 3 |
 /// | `limit` | `constraint.limit` | [`Limit`]: `level0`, `local(2x)`, `global(2x)`, `global(50)` | `level0` |
 /// | `violation` | `constraint.violation` | `slow-down`, `stop` or `none` | `stop` |

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::near::hint;
+use crate::suggest::hint;
 
 /// A text that could not be parsed, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
-//! Finds the tables of which every value ends. Once the last has ended, the table is dropped unread.
+//! Finds the tables of which every value expires. Once the last has expired, the table is dropped unread.
 //!
 //! A table hides older versions of its keys until it is dropped. So that no reader sees these again, all
-//! values of the older tables that overlap it must have ended as well. Entries of the same keys in newer
+//! values of the older tables that overlap it must have expired as well. Entries of the same keys in newer
 //! sources stay.
 
 use crate::shape::{TableId, TableInfo, TreeShape};
@@ -11,7 +11,7 @@ use crate::shape::{TableId, TableInfo, TreeShape};
 pub struct ExpiringTable {
     /// The table.
     pub id: TableId,
-    /// When its last value and those below it have ended, in microseconds since the Unix epoch.
+    /// When its last value and those below it have expired, in microseconds since the Unix epoch.
     pub from_micros: u64,
 }
 
@@ -24,10 +24,10 @@ pub fn expiring_tables(shape: &TreeShape) -> Vec<ExpiringTable> {
         let run = runs.remove(0);
         for table in &run.tables {
             let older = runs.iter().flat_map(|run| run.overlapping(&table.range));
-            let all = older.chain([table]).map(|table| end_of(table));
+            let all = older.chain([table]).map(|table| expiry_of(table));
             // `None` is below all times, and a table with it is never dropped.
-            let ends = all.collect::<Option<Vec<u64>>>();
-            let last = ends.and_then(|ends| ends.into_iter().max());
+            let times = all.collect::<Option<Vec<u64>>>();
+            let last = times.and_then(|times| times.into_iter().max());
             found.extend(last.map(|from_micros| ExpiringTable { id: table.id, from_micros }));
         }
     }
@@ -36,7 +36,7 @@ pub fn expiring_tables(shape: &TreeShape) -> Vec<ExpiringTable> {
 
 /// Returns when a table has no values any more; `None` if that is never, or if it deletes ranges, which
 /// other tables may need.
-fn end_of(table: &TableInfo) -> Option<u64> {
+fn expiry_of(table: &TableInfo) -> Option<u64> {
     table.last_value_micros().filter(|_| table.range_tombstones == 0)
 }
 

@@ -17,7 +17,7 @@
 //! | [`catalogue`] | named designs |
 //! | [`compaction`] | a compaction: inputs, output, reason |
 //! | [`pick`](mod@pick) | picks a compaction for a shape and a design |
-//! | [`expiring`] | which tables can be dropped because all of their values have ended |
+//! | [`expiring`] | which tables can be dropped because all of their values have expired |
 //! | [`flush`] | where a flush puts the entries of a memtable |
 //! | [`ingest`] | where an ingest puts its tables |
 //! | [`forecast`](mod@forecast) | what a design will do to a tree, simulated on shapes |
@@ -48,7 +48,6 @@ pub mod forecast;
 pub mod ingest;
 pub mod key_range;
 pub mod memtable_choice;
-pub mod near;
 pub mod pick;
 mod recency;
 pub mod recorded;
@@ -59,6 +58,7 @@ pub mod shape;
 pub mod soundness;
 pub mod space;
 pub mod strategy;
+pub mod suggest;
 mod text;
 pub mod units;
 

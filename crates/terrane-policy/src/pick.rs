@@ -20,7 +20,7 @@
 //! amplification merges all runs into the oldest, and size-tiered policies merge adjacent runs into
 //! their oldest.
 //!
-//! Under a local limit, merges into a level at its limit wait; see `held`.
+//! Under a local limit, merges into a level at its limit wait; see `deferred_by_limit`.
 //!
 //! Merges relocate values of files with much garbage on their way. If no compaction can run, or dead
 //! values are overdue, such files may be collected by a job of their own; see `collect`.
@@ -35,9 +35,9 @@ mod candidate;
 mod collect;
 mod context;
 mod cursors;
+mod deferred_by_limit;
 mod due;
 mod expand;
-mod held;
 mod load;
 mod marked;
 mod movement;
@@ -63,8 +63,8 @@ use candidate::{CompactionCandidate, Extent, PROMISED};
 /// Returns the next compaction; `None` if the tree satisfies its design or all necessary jobs are
 /// running.
 pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
-    let fitted = input.design.fitted(input.shape);
-    let input = &PickContext { design: &fitted, ..*input };
+    let scaled = input.design.with_scaled_capacities(input.shape);
+    let input = &PickContext { design: &scaled, ..*input };
     let mut candidates = load::candidates(input);
     candidates.extend(marked::candidates(input));
     candidates.extend(space::candidate(input));
@@ -75,8 +75,9 @@ pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
         let merge = some.iter().filter(is_open).find_map(|candidate| {
             let merge = act(input, candidate)?;
             // A promise to delete does not wait.
-            let is_held = candidate.rank > 0 && held::is_held(input, &candidates, &merge);
-            (!is_held).then_some(merge)
+            let is_deferred =
+                candidate.rank > 0 && deferred_by_limit::is_deferred(input, &candidates, &merge);
+            (!is_deferred).then_some(merge)
         })?;
         let relocated = collect::with_merge(input, &merge);
         Some(Compaction { relocated, ..merge })
@@ -91,8 +92,8 @@ pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
 
 /// Returns the level that a compaction is due for by the shape alone, regardless of time.
 pub fn due_by_shape(input: &PickContext<'_>) -> Option<usize> {
-    let fitted = input.design.fitted(input.shape);
-    let input = &PickContext { design: &fitted, ..*input };
+    let scaled = input.design.with_scaled_capacities(input.shape);
+    let input = &PickContext { design: &scaled, ..*input };
     let mut candidates = load::candidates(input);
     candidates.extend(space::candidate(input));
     candidates.extend(sized::candidate(input));

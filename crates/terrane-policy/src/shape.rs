@@ -84,7 +84,7 @@ pub struct TableInfo {
     pub value_refs: Box<[ValueRef]>,
 }
 
-/// The entries of a table whose values end at a time.
+/// The entries of a table whose values expire at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expiry {
     /// The number of these entries.

@@ -9,16 +9,16 @@
 //! Levels are numbered from level 0, where flushes land. The compaction paper calls the memory
 //! buffer level 0, so that its level 1 is level 0 here, or level 1 if level 0 keeps no run.
 
+mod combinations;
 mod eagerness;
 mod granularity;
 mod growth;
 mod intake;
 mod movement;
 mod runs;
-mod sense;
 mod size_tiered;
+mod tombstone_weight;
 pub mod trigger;
-mod weights;
 
 pub use eagerness::Eagerness;
 pub use granularity::{Expansion, Granularity};
@@ -28,9 +28,9 @@ pub(crate) use movement::rule::{MovementContext, TableChoice};
 pub use movement::{Movement, MovementInfo};
 pub use runs::{RunLimit, Runs};
 pub use size_tiered::{MergeCause, SizeRatio, SizeTiered, SizedMerge, SizedRun};
+pub(crate) use tombstone_weight::TombstoneWeight;
 pub(crate) use trigger::rule::{LevelContext, TableContext, TreeContext};
 pub use trigger::{Scope, Trigger, TriggerFinding, TriggerInfo, TriggerKind};
-pub(crate) use weights::Weights;
 
 use crate::allocation::ttl_deadlines;
 use crate::design::PerLevel;

@@ -122,12 +122,17 @@ impl<'c> Call<'c, '_> {
     }
 
     /// Sets the value of a key until a time. A time that has passed removes the key.
-    pub(crate) fn put_until(&mut self, key: &[u8], value: &[u8], end: Option<u64>) -> Outcome {
+    pub(crate) fn put_until(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        expires_at: Option<u64>,
+    ) -> Outcome {
         let db = self.db();
-        if end.is_some_and(|end| end <= now_micros()) {
+        if expires_at.is_some_and(|expires_at| expires_at <= now_micros()) {
             self.store.delete(db, key)?;
         } else {
-            self.store.put(db, key, value, end)?;
+            self.store.put(db, key, value, expires_at)?;
         }
         Ok(())
     }

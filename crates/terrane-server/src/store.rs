@@ -8,7 +8,7 @@
 //! | `hashes` | reading and writing hashes, and values of any type |
 //! | `many_keys` | reads and writes of several commands at once |
 //! | `hash_layout` | how hashes are stored |
-//! | `sweep` | removes what hashes that ended leave behind |
+//! | `sweep` | removes what expired hashes leave behind |
 //! | `changes` | writes that happen at once |
 //! | `fault` | why an operation failed |
 //! | `locks` | locks of keys, and watched keys |
@@ -51,8 +51,8 @@ pub(crate) use sweep::SWEPT;
 /// The keys that are looked up together; after as many, the length of their values is compared with a limit.
 const KEYS_AT_ONCE: usize = 64;
 
-/// A value, and when it ends in microseconds since the Unix epoch.
-pub(crate) type ValueWithEnd = (Value, Option<u64>);
+/// A value, and its expiry time in microseconds since the Unix epoch.
+pub(crate) type ValueWithExpiry = (Value, Option<u64>);
 
 /// Reads and writes of one command, or of the commands of one transaction. Writers hold the locks of
 /// the keys that they change.
@@ -173,23 +173,23 @@ impl<'a> Store<'a> {
         })
     }
 
-    /// Returns the string of a key, and when it ends; fails if the key has a value of another type.
-    pub(crate) fn get_with_end(
+    /// Returns the string of a key, and its expiry time; fails if the key has a value of another type.
+    pub(crate) fn get_with_expiry(
         &self,
         db: usize,
         key: &[u8],
-    ) -> Result<Option<ValueWithEnd>, Fault> {
-        self.look(key, || match self.string_with_end(db, key)? {
+    ) -> Result<Option<ValueWithExpiry>, Fault> {
+        self.look(key, || match self.string_with_expiry(db, key)? {
             None if self.header(db, key)?.is_some() => Err(Fault::WrongType),
             found => Ok(found),
         })
     }
 
-    fn string_with_end(&self, db: usize, key: &[u8]) -> Result<Option<ValueWithEnd>> {
+    fn string_with_expiry(&self, db: usize, key: &[u8]) -> Result<Option<ValueWithExpiry>> {
         match (self.databases.existing(db), &self.transaction) {
             (None, _) => Ok(None),
-            (Some(keyspace), None) => keyspace.get_with_end(key),
-            (Some(keyspace), Some(transaction)) => transaction.get_with_end_in(keyspace, key),
+            (Some(keyspace), None) => keyspace.get_with_expiry(key),
+            (Some(keyspace), Some(transaction)) => transaction.get_with_expiry_in(keyspace, key),
         }
     }
 
@@ -252,30 +252,32 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Sets the value of a key, which ends at a time.
+    /// Sets the value of a key, which may expire at a time.
     #[inline]
     pub(crate) fn put(
         &mut self,
         db: usize,
         key: &[u8],
         value: &[u8],
-        end: Option<u64>,
+        expires_at: Option<u64>,
     ) -> Result<()> {
         if let Some(header) = self.header(db, key)? {
-            return self.replace_hash(db, key, &header, Some((value, end)));
+            return self.replace_hash(db, key, &header, Some((value, expires_at)));
         }
-        self.touch(db, key, Change::Set { has_end: end.is_some() });
+        self.touch(db, key, Change::Set { has_expiry: expires_at.is_some() });
         self.unsynced.note_write();
         let keyspace = self.databases.for_write(db)?;
-        match (&mut self.transaction, end) {
+        match (&mut self.transaction, expires_at) {
             (None, None) => keyspace.put_with(key, value, self.options()),
-            (None, Some(end)) => {
+            (None, Some(expires_at)) => {
                 let mut batch = WriteBatch::new();
-                batch.put_ending_in(keyspace, key, value, end);
+                batch.put_with_expiry_in(keyspace, key, value, expires_at);
                 self.databases.db().write_with(&batch, self.options())
             }
             (Some(transaction), None) => transaction.put_in(keyspace, key, value),
-            (Some(transaction), Some(end)) => transaction.put_ending_in(keyspace, key, value, end),
+            (Some(transaction), Some(expires_at)) => {
+                transaction.put_with_expiry_in(keyspace, key, value, expires_at)
+            }
         }
     }
 
@@ -288,7 +290,7 @@ impl<'a> Store<'a> {
         self.write(db, pairs.map(|(key, value)| (key, Some(value))))
     }
 
-    /// Sets several keys to strings without an end, or removes them, at once.
+    /// Sets several keys to strings without an expiry time, or removes them, at once.
     pub(crate) fn write<'k>(
         &mut self,
         db: usize,
@@ -298,7 +300,7 @@ impl<'a> Store<'a> {
         let hashes = self.databases.hashes(db);
         let (mut strings, mut headers) = (Vec::new(), Vec::new());
         for (key, value) in pairs {
-            let set = Change::Set { has_end: false };
+            let set = Change::Set { has_expiry: false };
             self.touch(db, key, if value.is_some() { set } else { Change::Removed });
             if let Some(header) = self.header(db, key)? {
                 headers.push((key, header));

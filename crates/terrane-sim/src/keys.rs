@@ -10,7 +10,7 @@
 //! `1 - erased`. If deleted keys do not return, tombstones are never overwritten, and the number of
 //! keys to choose from shrinks with every delete.
 //!
-//! A value that has ended is a tombstone, but writes choose its key as before (`expiry`).
+//! A value that has expired is a tombstone, but writes choose its key as before (`expiry`).
 
 mod expiry;
 
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use terrane_policy::ParseError;
 
 use crate::mix::WriteMix;
-pub(crate) use expiry::EndingValues;
+pub(crate) use expiry::ExpiringValues;
 use expiry::{CohortSum, Cohorts};
 
 /// In a skewed distribution, the upper rank of each group is this many times the upper rank of the
@@ -93,7 +93,7 @@ pub struct Content {
     range_tombstones: f64,
     /// True if writes never hit a key after its tombstone.
     is_final: bool,
-    /// The values that end.
+    /// The values that expire.
     cohorts: Cohorts,
 }
 
@@ -106,14 +106,14 @@ struct GroupContent {
     entries: f64,
     /// Tombstones of deletes.
     tombstones: f64,
-    /// Tombstones of values that have ended.
-    ended: f64,
+    /// Tombstones of values that have expired.
+    expired: f64,
 }
 
 impl GroupContent {
     /// Returns the entries that are not tombstones.
     fn values(&self) -> f64 {
-        self.entries - self.tombstones - self.ended
+        self.entries - self.tombstones - self.expired
     }
 }
 
@@ -182,7 +182,7 @@ impl Population {
                 true => updated * tombstones,
                 false => (hitting * tombstones * self.share_of(group)).min(updated),
             };
-            GroupContent { hit, entries: updated + new, tombstones: dead, ended: 0.0 }
+            GroupContent { hit, entries: updated + new, tombstones: dead, expired: 0.0 }
         };
         Content {
             groups: self.groups.iter().enumerate().map(group).collect(),
@@ -236,10 +236,10 @@ impl Population {
         self.groups.len()
     }
 
-    /// Returns how many values that never end a run is expected to have, by group.
+    /// Returns how many values that never expire a run is expected to have, by group.
     pub(crate) fn lasting_by_group(&self, content: &Content) -> Vec<f64> {
         let groups = content.groups.iter().enumerate();
-        groups.map(|(at, group)| (group.values() - content.ending_of(at)).max(0.0)).collect()
+        groups.map(|(at, group)| (group.values() - content.expiring_of(at)).max(0.0)).collect()
     }
 
     /// Reduces the share of each group that is left of older runs by what a run overwrites of it. A
@@ -271,7 +271,7 @@ impl Population {
                 let dead = older.tombstones * left_dead;
                 sum.entries += (older.entries - older.tombstones) * left + dead;
                 sum.tombstones += dead;
-                sum.ended += older.ended * left;
+                sum.expired += older.expired * left;
                 sum.hit = 1.0 - (1.0 - sum.hit) * (1.0 - older.hit);
             }
             merged.erased = 1.0 - kept * (1.0 - content.erased);
@@ -299,7 +299,7 @@ impl Population {
                 sum.hit += part.hit * weight;
                 sum.entries += part.entries * weight;
                 sum.tombstones += part.tombstones * weight;
-                sum.ended += part.ended * weight;
+                sum.expired += part.expired * weight;
             }
         }
         let cohorts = cohorts.finish();
@@ -309,9 +309,9 @@ impl Population {
 
 impl Content {
     /// Returns the expected number of tombstones in a fraction `width` of the key space, those of values
-    /// that have ended included.
+    /// that have expired included.
     pub fn tombstones(&self, width: f64) -> f64 {
-        width * self.groups.iter().map(|group| group.tombstones + group.ended).sum::<f64>()
+        width * self.groups.iter().map(|group| group.tombstones + group.expired).sum::<f64>()
     }
 
     /// Returns the expected number of range tombstones in a fraction `width` of the key space.
@@ -321,7 +321,7 @@ impl Content {
 
     /// Returns true if the run has tombstones.
     pub fn has_tombstones(&self) -> bool {
-        let is_dead = |group: &GroupContent| group.tombstones + group.ended > 0.0;
+        let is_dead = |group: &GroupContent| group.tombstones + group.expired > 0.0;
         self.range_tombstones > 0.0 || self.groups.iter().any(is_dead)
     }
 
@@ -332,7 +332,7 @@ impl Content {
         let group = |group: &GroupContent| GroupContent {
             entries: group.values(),
             tombstones: 0.0,
-            ended: 0.0,
+            expired: 0.0,
             ..*group
         };
         Self {

@@ -1,6 +1,6 @@
 //! The kinds of writes in proportions.
 
-/// The bytes that the engine stores with a value that ends.
+/// The bytes that the engine stores with a value that expires.
 pub(crate) const EXPIRY_BYTES: f64 = 8.0;
 
 /// The kinds of writes, as shares of all writes. All others are updates of existing keys.
@@ -17,9 +17,9 @@ pub struct WriteMix {
     /// True if updates also write deleted keys again, so that all keys are equally likely at any
     /// time. Otherwise, updates and deletes choose existing keys.
     pub deleted_return: bool,
-    /// The share of the inserts and updates whose values end.
+    /// The share of the inserts and updates whose values expire.
     pub expiring: f64,
-    /// The time from a write to the end of its value, in seconds.
+    /// The time from a write to the expiry of its value, in seconds.
     pub ttl_seconds: f64,
 }
 
@@ -38,7 +38,7 @@ impl Default for WriteMix {
 }
 
 impl WriteMix {
-    /// Returns the mean bytes that the engine stores with a write to say when its value ends.
+    /// Returns the mean bytes that the engine stores with a write to say when its value expires.
     pub(crate) fn expiry_bytes(&self) -> f64 {
         self.expiring * (1.0 - self.deletes - self.range_deletes) * EXPIRY_BYTES
     }

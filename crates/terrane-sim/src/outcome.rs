@@ -48,7 +48,7 @@ pub struct Totals {
     pub merges: u64,
     /// Compactions that only moved tables.
     pub moves: u64,
-    /// Tables dropped unread because all of their values had ended.
+    /// Tables dropped unread because all of their values had expired.
     pub drops: u64,
     /// Bytes read by merges.
     pub read_bytes: f64,
@@ -66,7 +66,7 @@ pub struct Totals {
     /// Bytes written by flushes and merges that have ended.
     pub ended_bytes: f64,
     /// The integral of `ended_bytes` over time, in byte-seconds.
-    pub ended_byte_seconds: f64,
+    pub expired_byte_seconds: f64,
     /// The integral of `user_bytes` over time, in byte-seconds.
     pub user_byte_seconds: f64,
     /// The integral of the number of runs over time, in run-seconds.
@@ -140,7 +140,7 @@ impl Totals {
     /// that the user has written. It hardly changes if a merge ends just before or just after the end
     /// of the run.
     pub fn mean_write_amplification(&self) -> f64 {
-        self.ended_byte_seconds / self.user_byte_seconds.max(1.0)
+        self.expired_byte_seconds / self.user_byte_seconds.max(1.0)
     }
 }
 

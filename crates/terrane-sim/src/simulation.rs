@@ -1,6 +1,6 @@
 //! The event loop: rates are constant from one event to the next.
 //!
-//! Events are a memtable that reaches its size, the end of a flush or merge, the end of the last value
+//! Events are a memtable that reaches its size, the end of a flush or merge, the expiry of the last value
 //! of a table, a change of the arrival rate, a drained queue, and the engine's periodic decisions. If a
 //! scheduler depends on the progress of merges, it decides again every few megabytes.
 //!
@@ -294,7 +294,7 @@ impl<'a> Simulation<'a> {
             counted.most_runs = counted.most_runs.max(runs);
             totals.run_seconds += runs as f64 * step;
         }
-        totals.ended_byte_seconds += totals.ended_bytes * step;
+        totals.expired_byte_seconds += totals.ended_bytes * step;
         totals.user_byte_seconds += f64::midpoint(user_bytes, totals.user_bytes) * step;
         self.now += step;
     }

@@ -16,7 +16,7 @@ use terrane_policy::{
     Compaction, Design, Expiry, KeyRange, Run, RunId, TableId, TableInfo, TreeShape, TriggerKind,
 };
 
-use crate::keys::{Content, EndingValues, Population};
+use crate::keys::{Content, ExpiringValues, Population};
 use crate::machine::MachineCosts;
 use crate::mix::{EXPIRY_BYTES, WriteMix};
 use cut::ContentRange;
@@ -34,13 +34,13 @@ pub struct SimulatedTree {
     keys: Population,
     /// The bytes of an entry in a table.
     entry_bytes: f64,
-    /// The bytes of an entry whose value ends. Such values are never apart.
-    ending_entry_bytes: f64,
+    /// The bytes of an entry whose value expires. Such values are never separated.
+    expiring_entry_bytes: f64,
     /// The bytes of a tombstone in a table.
     tombstone_bytes: f64,
     /// The bytes of a range tombstone in a table.
     range_tombstone_bytes: f64,
-    /// The sizes of values apart; `None` if the design stores the values of these records inline.
+    /// The sizes of separated values; `None` if the design stores the values of these records inline.
     values: Option<ValueSizes>,
     /// The maximum size of a table; `u64::MAX` if a run is one table.
     table_bytes: u64,
@@ -52,17 +52,17 @@ pub struct SimulatedTree {
 #[derive(Debug, Clone)]
 struct TableContent {
     entries: Content,
-    /// Where its values are, if they are apart.
+    /// Where its values are, if they are separated.
     values: ValueCounts,
 }
 
-/// Returns the policy's view of values that end.
-fn as_expiry(ending: EndingValues) -> Expiry {
+/// Returns the policy's view of values that expire.
+fn as_expiry(expiring: ExpiringValues) -> Expiry {
     let micros = |seconds: f64| (seconds * 1e6).round() as u64;
     Expiry {
-        entries: ending.values.round() as u64,
-        first_micros: micros(ending.first),
-        last_micros: micros(ending.last),
+        entries: expiring.values.round() as u64,
+        first_micros: micros(expiring.first),
+        last_micros: micros(expiring.last),
     }
 }
 
@@ -117,7 +117,7 @@ impl SimulatedTree {
             contents: BTreeMap::new(),
             keys,
             entry_bytes,
-            ending_entry_bytes: record_bytes + EXPIRY_BYTES + costs.table_entry_bytes,
+            expiring_entry_bytes: record_bytes + EXPIRY_BYTES + costs.table_entry_bytes,
             tombstone_bytes,
             range_tombstone_bytes: tombstone_bytes + key_bytes,
             values,
@@ -163,20 +163,20 @@ impl SimulatedTree {
     /// Returns the bytes of tables with this content in a part of the key space.
     fn bytes_of(&self, content: &Content, width: f64) -> f64 {
         let tombstones = content.tombstones(width);
-        let ending = content.ending(width).map_or(0.0, |ending| ending.values);
-        (self.keys.entries(content, width) - tombstones - ending) * self.entry_bytes
-            + ending * self.ending_entry_bytes
+        let expiring = content.expiring_values(width).map_or(0.0, |expiring| expiring.values);
+        (self.keys.entries(content, width) - tombstones - expiring) * self.entry_bytes
+            + expiring * self.expiring_entry_bytes
             + tombstones * self.tombstone_bytes
             + content.range_tombstones(width) * self.range_tombstone_bytes
     }
 
-    /// Returns the bytes of values apart that a flush of this content writes to value files.
+    /// Returns the bytes of separated values that a flush of this content writes to value files.
     pub(crate) fn value_bytes_of(&self, content: &Content) -> f64 {
-        let apart = |sizes: ValueSizes| {
+        let separated = |sizes: ValueSizes| {
             let lasting = self.keys.lasting_by_group(content);
             lasting.iter().sum::<f64>() * sizes.record
         };
-        self.values.map_or(0.0, apart)
+        self.values.map_or(0.0, separated)
     }
 
     /// Adds a run to a level, newer than its other runs.
@@ -227,11 +227,11 @@ impl SimulatedTree {
             TableInfo::new(self.take_table(), range(piece.start, piece.end), bytes.max(1));
         table.value_refs = self.refs_of(&piece.values);
         table.tombstones = piece.content.tombstones(part).round() as u64;
-        let ending = piece.content.ending(part);
-        table.expiry = ending.filter(|ending| ending.values >= 0.5).map(as_expiry);
+        let values = piece.content.expiring_values(part);
+        table.expiry = values.filter(|expiring| expiring.values >= 0.5).map(as_expiry);
         let expiring = table.expiry.map_or(0, |expiry| expiry.entries);
         table.entries =
-            match ending.map_or(0.0, |ending| ending.values) + piece.content.tombstones(part) {
+            match values.map_or(0.0, |expiring| expiring.values) + piece.content.tombstones(part) {
                 // Policy drops a table without lasting values, and must not miss it by rounding.
                 without if entries - without < 0.5 => table.tombstones + expiring,
                 _ => (entries.round() as u64).max(table.tombstones + expiring + 1),

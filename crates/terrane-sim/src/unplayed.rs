@@ -49,10 +49,10 @@ fn unplayed_alone(setup: &SimulationSetup) -> Vec<String> {
         );
     }
     if expires {
-        notes.push("records of the initial tree, if it has any, never end".to_owned());
+        notes.push("records of the initial tree, if it has any, never expire".to_owned());
     }
     if expires && !mix.deleted_return && mix.inserts < 1.0 {
-        notes.push("updates and deletes also choose keys whose values have ended".to_owned());
+        notes.push("updates and deletes also choose keys whose values have expired".to_owned());
     }
     if has_trigger(design, TriggerKind::ReadTriggered) || has_movement(design, Movement::Coldest) {
         notes.push("reads never decide which tables are compacted".to_owned());
@@ -109,9 +109,9 @@ mod tests {
         let for_good = WriteMix { deleted_return: false, ..deletes };
         assert!(notes("lethe", for_good).contains("popular"));
         let expiring = WriteMix { expiring: 1.0, ttl_seconds: 60.0, ..updates };
-        assert!(notes("lethe", expiring).contains("never end"));
+        assert!(notes("lethe", expiring).contains("never expire"));
         let existing = WriteMix { deleted_return: false, ..expiring };
-        assert!(notes("lethe", existing).contains("also choose keys whose values have ended"));
+        assert!(notes("lethe", existing).contains("also choose keys whose values have expired"));
         assert!(notes("balanced; compression=lz4", updates).contains("compressed"));
         assert!(notes("balanced; memtable=flodb", updates).contains("memtable"));
         assert!(notes("balanced; movement=coldest", updates).contains("reads"));

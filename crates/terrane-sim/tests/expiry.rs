@@ -1,4 +1,4 @@
-//! Values that end: tables that are dropped unread, ended values in merges, and deadlines.
+//! Values that expire: tables that are dropped unread, expired values in merges, and deadlines.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use terrane_sim::{
@@ -43,7 +43,7 @@ fn most_bytes(outcome: &SimulationOutcome) -> f64 {
 }
 
 #[test]
-fn a_tree_of_values_that_end_holds_about_the_writes_of_a_lifetime() {
+fn a_tree_of_values_that_expire_holds_about_the_writes_of_a_lifetime() {
     let ttl = 100.0;
     for design in ["tiering T=4", "balanced", "leveling T=4"] {
         let (outcome, _) = run(design, inserts(ttl), 1000.0);
@@ -55,10 +55,10 @@ fn a_tree_of_values_that_end_holds_about_the_writes_of_a_lifetime() {
     }
 }
 
-/// Without merges, every table is dropped once its last value has ended, so that nothing is written but
+/// Without merges, every table is dropped once its last value has expired, so that nothing is written but
 /// by flushes.
 #[test]
-fn tables_are_dropped_unread_once_their_last_value_has_ended() {
+fn tables_are_dropped_unread_once_their_last_value_has_expired() {
     let (outcome, tree) = run("tiering T=16", inserts(10.0), 300.0);
     assert_eq!(outcome.totals.merges, 0);
     assert!(outcome.totals.drops > 200, "{:?}", outcome.totals);
@@ -75,14 +75,14 @@ fn one_lasting_value_keeps_its_table() {
     assert_eq!(outcome.totals.drops, 0);
 }
 
-/// An ended value in a lower level is only dropped by a merge, which a deadline brings about.
+/// An expired value in a lower level is only dropped by a merge, which a deadline brings about.
 #[test]
-fn a_deadline_of_deletes_rewrites_tables_with_ended_values() {
+fn a_deadline_of_deletes_rewrites_tables_with_expired_values() {
     let half = WriteMix { expiring: 0.5, ..inserts(20.0) };
     let bytes = |design: &str| {
         let (outcome, tree) = run(design, half, 400.0);
-        let ended = tree.shape().tables().filter_map(|table| table.dead_since(None)).min();
-        (outcome.totals.merge_bytes, 400.0 - ended.map_or(400.0, |since| since as f64 / 1e6))
+        let expired = tree.shape().tables().filter_map(|table| table.dead_since(None)).min();
+        (outcome.totals.merge_bytes, 400.0 - expired.map_or(400.0, |since| since as f64 / 1e6))
     };
     let (lazy, late) = bytes("tiering T=8");
     let (prompt, in_time) = bytes("tiering T=8; trigger=tombstone-ttl(30s)+run-count");

@@ -53,9 +53,9 @@ fn random_design(rng: &mut Rng) -> String {
     let values = rng.pick(&[
         "inline",
         "inline",
-        "apart(64,file=256KiB)",
-        "apart(512,garbage=20%,space=1.1,file=1MiB)",
-        "apart(512,garbage=100%,space=2,file=256KiB)",
+        "separate(64,file=256KiB)",
+        "separate(512,garbage=20%,space=1.1,file=1MiB)",
+        "separate(512,garbage=100%,space=2,file=256KiB)",
     ]);
     format!(
         "{name}{rest}; buffer=1MiB; table=512KiB; scheduler={scheduler}; limit={limit}; \

@@ -1,4 +1,4 @@
-//! Values apart in the simulator, against the cost model.
+//! Separated values in the simulator, against the cost model.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use terrane_policy::ValueSeparation;
@@ -63,7 +63,7 @@ fn values_of_a_load_are_written_once() {
         let model = costs(&setup.design, &DataProfile::new(RECORDS, RECORD_BYTES));
         (outcome.totals.write_amplification(), tree.shape().value_bytes() as f64, model)
     };
-    let (written, bytes, model) = loaded("apart(1KiB)");
+    let (written, bytes, model) = loaded("separate(1KiB)");
     let off = written / model.write_amplification - 1.0;
     assert!(off.abs() < 0.05, "{written} {}", model.write_amplification);
     assert!((bytes / model.value_bytes - 1.0).abs() < 1e-3, "{bytes} {}", model.value_bytes);
@@ -76,11 +76,11 @@ fn values_of_a_load_are_written_once() {
 #[test]
 fn uniform_overwrites_cost_what_the_model_says() {
     for values in [
-        "apart(1KiB,file=8MiB)",
-        "apart(1KiB,file=8MiB,garbage=100%)",
-        "apart(1KiB,file=8MiB,garbage=100%,space=1.6)",
-        "apart(1KiB,file=8MiB,garbage=100%,space=2)",
-        "apart(1KiB,file=8MiB,garbage=40%,space=10)",
+        "separate(1KiB,file=8MiB)",
+        "separate(1KiB,file=8MiB,garbage=100%)",
+        "separate(1KiB,file=8MiB,garbage=100%,space=1.6)",
+        "separate(1KiB,file=8MiB,garbage=100%,space=2)",
+        "separate(1KiB,file=8MiB,garbage=40%,space=10)",
     ] {
         let windows = late(values, Skew::Uniform, 12.0);
         let (taken, written) =
@@ -103,7 +103,7 @@ fn the_space_bound_holds_and_costs_writes() {
         let mut before = f64::INFINITY;
         for percent in [115, 130, 160, 200] {
             let bound = f64::from(percent) / 100.0;
-            let values = format!("apart(1KiB,file=8MiB,space={bound})");
+            let values = format!("separate(1KiB,file=8MiB,space={bound})");
             assert_eq!(ValueSeparation::at(1024).file_bytes, 64 << 20);
             let windows = late(&values, skew, 6.0);
             let most = windows.iter().map(space).fold(0.0, f64::max);

@@ -100,10 +100,10 @@ fn choose_tables(rng: &mut Rng, design: &mut Design) {
     design.filter_probes = *rng.pick(&[None, None, Some(1), Some(3), Some(16)]);
     if rng.percent(50) {
         let values = [
-            "apart(32,file=1KiB)",
-            "apart(40,garbage=10%,space=1.05,file=2KiB)",
-            "apart(64,garbage=100%,file=64KiB)",
-            "apart(1KiB,space=2)",
+            "separate(32,file=1KiB)",
+            "separate(40,garbage=10%,space=1.05,file=2KiB)",
+            "separate(64,garbage=100%,file=64KiB)",
+            "separate(1KiB,space=2)",
         ];
         design.values = rng.pick(&values).parse().unwrap();
     }

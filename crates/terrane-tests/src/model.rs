@@ -15,7 +15,7 @@ pub enum Change {
     Put(Vec<u8>, Vec<u8>),
     /// An operand of the operator `append`.
     Merge(Vec<u8>, Vec<u8>),
-    /// A put of a value that ends.
+    /// A put of a value that expires.
     PutFor(Vec<u8>, Vec<u8>, Duration),
     Delete(Vec<u8>),
     DeleteRange(Bound<Vec<u8>>, Bound<Vec<u8>>),

@@ -82,10 +82,10 @@ impl Counts {
     }
 }
 
-/// When a value ends, and the operands above it.
-type Ending = (u64, Option<Vec<u8>>);
+/// When a value expires, and the operands above it.
+type ExpiryAndOperands = (u64, Option<Vec<u8>>);
 
-/// The entries of an ingest, with the times at which values end.
+/// The entries of an ingest, with the times at which values expire.
 type Ingested = BTreeMap<Vec<u8>, (Vec<u8>, Option<u64>)>;
 
 /// A database, its model, and the settings of both.
@@ -100,8 +100,8 @@ pub struct Script {
     iterators: Vec<(Iter, Entries)>,
     /// Ingests that are not committed, with their keyspaces.
     ingests: Vec<(Ingest, String, Ingested)>,
-    /// When values end, and the operands above them, by keyspace and key.
-    ends: BTreeMap<(String, Vec<u8>), Ending>,
+    /// When values expire, and the operands above them, by keyspace and key.
+    expiries: BTreeMap<(String, Vec<u8>), ExpiryAndOperands>,
     key_space: u64,
     pub counts: Counts,
     pub story: String,
@@ -127,7 +127,7 @@ impl Script {
             snapshots: Vec::new(),
             iterators: Vec::new(),
             ingests: Vec::new(),
-            ends: BTreeMap::new(),
+            expiries: BTreeMap::new(),
             key_space,
             counts: Counts::default(),
             story,
@@ -285,38 +285,39 @@ impl Script {
         apply(self.state.get_mut(name).unwrap(), change);
         let of = |key: &Vec<u8>| (name.to_owned(), key.clone());
         match change {
-            Change::Put(key, _) | Change::Delete(key) => drop(self.ends.remove(&of(key))),
+            Change::Put(key, _) | Change::Delete(key) => drop(self.expiries.remove(&of(key))),
             Change::PutFor(key, _, ttl) => {
                 let ttl = u64::try_from(ttl.as_micros()).unwrap_or(u64::MAX);
-                let end = self.now().saturating_add(ttl);
-                self.ends.insert(of(key), (end, None));
+                let expires_at = self.now().saturating_add(ttl);
+                self.expiries.insert(of(key), (expires_at, None));
             }
             // An operand outlives the value below it.
             Change::Merge(key, operand) => {
-                if let Some((_, above)) = self.ends.get_mut(&of(key)) {
+                if let Some((_, above)) = self.expiries.get_mut(&of(key)) {
                     above.get_or_insert_default().extend(operand);
                 }
             }
             Change::DeleteRange(start, end) => {
-                self.ends.retain(|(keyspace, key), _| keyspace != name || !within(key, start, end));
+                self.expiries
+                    .retain(|(keyspace, key), _| keyspace != name || !within(key, start, end));
             }
         }
         self.expire();
     }
 
-    /// Removes the values from the model that have ended.
+    /// Removes the values from the model that have expired.
     fn expire(&mut self) {
         let now = self.now();
-        let Self { ends, state, .. } = self;
-        ends.retain(|(name, key), (end, above)| {
-            if *end <= now {
+        let Self { expiries, state, .. } = self;
+        expiries.retain(|(name, key), (expires_at, above)| {
+            if *expires_at <= now {
                 let map = state.get_mut(name).unwrap();
                 match above.take() {
                     Some(above) => map.insert(key.clone(), above),
                     None => map.remove(key),
                 };
             }
-            *end > now
+            *expires_at > now
         });
     }
 
@@ -386,9 +387,9 @@ impl Script {
             let name = self.any_keyspace();
             let mut ingest = self.keyspace(&name).begin_ingest().unwrap();
             let entries = self.random_entries();
-            for (key, (value, end)) in &entries {
-                match end {
-                    Some(end) => ingest.put_ending(key, value, *end).unwrap(),
+            for (key, (value, expires_at)) in &entries {
+                match expires_at {
+                    Some(expires_at) => ingest.put_with_expiry(key, value, *expires_at).unwrap(),
                     None => ingest.put(key, value).unwrap(),
                 }
             }
@@ -403,11 +404,13 @@ impl Script {
         }
         ingest.commit().unwrap();
         self.counts.ingests += u64::from(!entries.is_empty());
-        for (key, (value, end)) in entries {
+        for (key, (value, expires_at)) in entries {
             self.state.get_mut(&name).unwrap().insert(key.clone(), value);
-            match end {
-                Some(end) => drop(self.ends.insert((name.clone(), key), (end, None))),
-                None => drop(self.ends.remove(&(name.clone(), key))),
+            match expires_at {
+                Some(expires_at) => {
+                    drop(self.expiries.insert((name.clone(), key), (expires_at, None)));
+                }
+                None => drop(self.expiries.remove(&(name.clone(), key))),
             }
         }
         self.expire();
@@ -417,8 +420,8 @@ impl Script {
         let count = if self.rng.percent(5) { 300 } else { self.rng.index(30) };
         let mut entries = Ingested::new();
         for _ in 0..count {
-            let end = self.rng.percent(15).then(|| self.now() + self.rng.below(6_000_000));
-            entries.insert(self.key(), (self.value(), end));
+            let expires_at = self.rng.percent(15).then(|| self.now() + self.rng.below(6_000_000));
+            entries.insert(self.key(), (self.value(), expires_at));
         }
         entries
     }
@@ -656,7 +659,7 @@ impl Script {
         if self.state.contains_key(&name) && self.rng.percent(40) {
             assert!(self.db().drop_keyspace(&name).unwrap());
             self.state.remove(&name);
-            self.ends.retain(|(keyspace, _), _| *keyspace != name);
+            self.expiries.retain(|(keyspace, _), _| *keyspace != name);
             self.ingests.retain(|(_, keyspace, _)| *keyspace != name);
         } else if self.state.len() < 4 {
             let mut options = KeyspaceOptions::new();

@@ -15,7 +15,7 @@ use terrane_tests::model::Map;
 const DIR: &str = "db";
 
 const INLINE: &str = "inline";
-const APART: &str = "apart(32,file=1KiB)";
+const SEPARATED: &str = "separate(32,file=1KiB)";
 
 fn options(storage: &MemoryStorage, mode: ReadMode) -> Options {
     Options::new()
@@ -135,15 +135,15 @@ fn flipped_bytes_of_a_closed_database_are_detected_or_harmless() {
 }
 
 #[test]
-fn flipped_bytes_of_a_closed_database_with_values_apart_are_detected_or_harmless() {
-    flip_everything(APART, ReadMode::Cached, 5);
+fn flipped_bytes_of_a_closed_database_with_separated_values_are_detected_or_harmless() {
+    flip_everything(SEPARATED, ReadMode::Cached, 5);
 }
 
 /// If the last record of a log that was not closed is damaged, it looks as if a crash had cut it
 /// short, because no record follows it. All other damage is detected.
 #[test]
 fn flipped_bytes_of_an_open_database_lose_the_last_record_at_most() {
-    let (storage, map, others) = build(false, APART);
+    let (storage, map, others) = build(false, SEPARATED);
     let mut shorter = map.clone();
     shorter.remove(b"late4".as_slice());
     let flip = Rng::new(seed_from_env(3)).between(1, 255) as u8;
@@ -177,7 +177,7 @@ fn flipped_bytes_of_an_open_database_lose_the_last_record_at_most() {
 #[test]
 fn cut_and_missing_files_are_detected_or_harmless() {
     cut_and_remove_everything(INLINE);
-    cut_and_remove_everything(APART);
+    cut_and_remove_everything(SEPARATED);
 }
 
 fn cut_and_remove_everything(values: &str) {

@@ -85,7 +85,7 @@ fn random_batch(rng: &mut Rng, state: &State) -> Vec<(String, Change)> {
         _ => {
             let len = if rng.percent(3) { 3000 } else { rng.index(90) };
             let value = vec![rng.bits() as u8; len];
-            // Such a value ends after the test.
+            // Such a value expires after the test.
             match rng.percent(20) {
                 true => Change::PutFor(key(rng), value, Duration::from_secs(1 << 20)),
                 false => Change::Put(key(rng), value),
@@ -124,7 +124,7 @@ fn run(seed: u64, durability: Durability, writes: usize) -> Run {
     let shared: Arc<dyn Storage> = Arc::new(storage.clone());
     let dir = PathBuf::from(*rng.pick(&["db", "./db", "a/b/db", "/a/db"]));
     let story = format!("seed {seed}, {durability}, {}, {}", dir.display(), config.design);
-    storage.record_crash_points();
+    storage.track_crash_points();
     let mut db = config.create(Arc::clone(&shared), &dir);
     let default = db.keyspace(DEFAULT, KeyspaceOptions::new()).unwrap();
     default.set_merge_operator("append").unwrap();
@@ -261,7 +261,7 @@ impl Run {
         rng: &mut Rng,
     ) -> u64 {
         let (at_least, at_most) = (*allowed.start(), *allowed.end());
-        image.record_crash_points();
+        image.track_crash_points();
         self.check(image, at_least, at_most, what);
         let points = image.take_crash_points();
         let again = rng.index(points.len());
@@ -396,7 +396,7 @@ fn a_batch_is_whole_after_a_loss_of_power_while_its_log_is_replayed() {
     }
     let after_death = storage.crash_point().image(Crash::Process);
     drop((other, db));
-    after_death.record_crash_points();
+    after_death.track_crash_points();
     drop(options(&after_death, BUDGET).open(DIR).unwrap());
     let points = after_death.take_crash_points();
     let mut found_all = 0;

@@ -51,7 +51,7 @@ fn open_and_crash(
     story: &str,
     rng: &mut Rng,
 ) -> usize {
-    storage.record_crash_points();
+    storage.track_crash_points();
     storage.mark(u64::from(is_durable));
     let db = in_memory(storage).open(dir).unwrap_or_else(|error| panic!("{error}\n{story}"));
     assert!(!has_leftovers(storage, dir), "{story}");
@@ -259,7 +259,7 @@ fn checkpoint_and_crash(
     rng: &mut Rng,
 ) -> usize {
     let db = in_memory(storage).open("db").unwrap_or_else(|error| panic!("{error}\n{story}"));
-    storage.record_crash_points();
+    storage.track_crash_points();
     storage.mark(0);
     db.checkpoint(target).unwrap_or_else(|error| panic!("{error}\n{story}"));
     storage.mark(1);
@@ -272,7 +272,7 @@ fn checkpoint_and_crash(
         for crash in crashes(depth, rng) {
             let story = format!("{story}, then before '{}' {crash:?}", point.operation());
             let image = point.image(crash);
-            image.record_crash_points();
+            image.track_crash_points();
             let complete = is_complete(&image, target, &story);
             assert!(complete || point.mark() == 0, "the checkpoint is lost\n{story}");
             // The opening of a complete checkpoint that still has its mark may crash as well.

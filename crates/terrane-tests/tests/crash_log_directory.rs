@@ -45,7 +45,7 @@ fn open_and_crash(
     rng: &mut Rng,
 ) -> u64 {
     const TO: [&str; 4] = ["", "database", "wal", "/fast/wal"];
-    storage.record_crash_points();
+    storage.track_crash_points();
     storage.mark(durable);
     let opened = with_log(in_memory(storage), place).open(DIR);
     let db = opened.unwrap_or_else(|error| panic!("{error}\n{story}"));

@@ -172,7 +172,7 @@ fn kill_many_times(durability: Durability, kills: u64) {
     let tree = TREES[(seed % TREES.len() as u64) as usize];
     let examples = MemtableKind::EXAMPLES;
     let memtable = examples[(seed % examples.len() as u64) as usize];
-    let values = ["inline", "apart(64,file=16KiB)"][(seed / 2 % 2) as usize];
+    let values = ["inline", "separate(64,file=16KiB)"][(seed / 2 % 2) as usize];
     let design = format!("{tree}; memtable={memtable}; buffer=32KiB; table=32KiB; block=512");
     let design: Design = format!("{design}; values={values}").parse().unwrap();
     let small = Options::new().design(design).durability(durability).log_segment_bytes(256 << 10);

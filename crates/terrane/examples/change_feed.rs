@@ -111,7 +111,7 @@ fn follow(changes: &mut Changes, follower: &Db) -> Result<bool> {
 }
 
 /// Replaces the follower by a copy of the leader at one moment, from which it then continues. A
-/// checkpoint also has the ends of values, designs and merge operators.
+/// checkpoint also has expiry times, designs and merge operators.
 fn copy(leader: &Db, dir: &Path) -> Result<Db> {
     let path = dir.join("follower");
     if path.exists() {
@@ -160,7 +160,7 @@ pub(crate) fn run(dir: &Path) -> std::result::Result<(), Box<dyn StdError>> {
     leader.put("before", "the copy")?;
     let follower = catch_up(&leader, open_follower(dir)?, dir)?;
 
-    // Values, deletes, ranges, values that end, and merges, some of them in one batch.
+    // Values, deletes, ranges, values that expire, and merges, some of them in one batch.
     let visits = leader.keyspace("visits", KeyspaceOptions::new())?;
     visits.set_merge_operator("counter_add")?;
     for number in 0..100 {

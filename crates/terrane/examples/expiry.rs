@@ -1,7 +1,7 @@
-//! Sessions that end, and a rate limit by minute: `cargo run -p terrane --example expiry`.
+//! Sessions that expire, and a rate limit by minute: `cargo run -p terrane --example expiry`.
 //!
 //! A value with a time to live is invisible once the time is over. The application deletes nothing and
-//! keeps no index of ends: compactions drop what has ended, and tables of ended values whole.
+//! keeps no index of expiry times: compactions drop what has expired, and tables of expired values whole.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "an example")]
 
 use std::error::Error;
@@ -16,7 +16,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// Counts a request of a client, and returns whether the client has made at most `limit` in the present
-/// minute. The keyspace ends values after a minute.
+/// minute. The values of the keyspace expire after a minute.
 fn admit(requests: &Keyspace, client: &str, minute: u64, limit: u64) -> terrane::Result<bool> {
     let key = format!("{client}/{minute}");
     let count = requests.update(key, |old| {

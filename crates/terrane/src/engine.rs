@@ -51,7 +51,7 @@ pub(crate) use life::{Engine, Opened, destroy};
 pub(crate) use pipeline::{Following, WrittenKeys};
 pub(crate) use read::{AsOf, Collected, NewerVersions, ReadView};
 pub(crate) use tree::{Tree, memtable_config, pressure_of};
-pub(crate) use write::{Basis, Commit, Write, insert_one};
+pub(crate) use write::{Commit, CommitCondition, Write, insert_one};
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -100,7 +100,7 @@ impl Engine {
         self.jobs.start_drain_threads()
     }
 
-    /// Returns a batch as it is written: with the ends of values in place of times to live, also of those
+    /// Returns a batch as it is written: with expiry times in place of times to live, also of those
     /// of keyspaces.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Engine {
         if defaults.is_empty() && !batch.has_ttls() {
             return Ok(Cow::Borrowed(batch));
         }
-        Ok(Cow::Owned(batch.with_ends(self.context.clock.now_micros(), &defaults)))
+        Ok(Cow::Owned(batch.with_expiry_times(self.context.clock.now_micros(), &defaults)))
     }
 
     /// Flushes the memtables of trees.

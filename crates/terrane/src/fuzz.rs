@@ -43,7 +43,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "table_block",
         run: table::fuzz::block,
-        seeds: || [part(3), vec![table::fuzz::block_with_values_apart()]].concat(),
+        seeds: || [part(3), vec![table::fuzz::block_with_separated_values()]].concat(),
     },
     Target {
         name: "table_compressed",

@@ -84,7 +84,7 @@ pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
         reuses_files: true,
         may_be_linked: false,
         retention: None,
-        kept_from: None,
+        retained_from: None,
     };
     let sync = Arc::new(LogSync::new(counters));
     let mut log = LogWriter::begin(environment, config, sync, &replayed, 0, Lsn(0))
@@ -98,13 +98,13 @@ pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
     }
 }
 
-/// Records a duration in a histogram.
+/// Notes a duration in a histogram.
 pub fn time_record() -> impl FnMut(u64) {
     let durations = DurationCounters::default();
     // Durations of about a microsecond, over several cells.
     move |number| {
         let nanos = 700 + number.wrapping_mul(7919) % 600;
-        durations.record(Timed::Get, Duration::from_nanos(nanos));
+        durations.note(Timed::Get, Duration::from_nanos(nanos));
     }
 }
 

@@ -182,7 +182,7 @@ options! {
     /// moved, set the option to where it is now.
     log_dir: PathBuf as LogDir = LogDir(None),
     accepts "`database`, or a directory that no other database uses" where LogDir::is_valid,
-    trade_off "A device of its own keeps flushes and compactions from delaying the log, but the database then needs both directories, and flushes copy values that `values=apart` would leave in the log.",
+    trade_off "A device of its own keeps flushes and compactions from delaying the log, but the database then needs both directories, and flushes copy values that `values=separate` would leave in the log.",
     takes_effect "when the database is opened";
 
     /// The length of a log file in bytes.

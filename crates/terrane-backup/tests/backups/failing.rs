@@ -213,7 +213,7 @@ fn a_backup_that_loses_its_lock_while_it_stores_its_manifest_is_none() {
     assert!(list(&repository).unwrap().backups.is_empty());
 }
 
-/// Two databases that were backed up for the first time at once: one of them found a place with files.
+/// Two databases that were backed up for the first time at once: one of them found a location with files.
 #[test]
 fn the_first_backups_of_two_databases_may_be_created_at_once() {
     let dir = tempfile::tempdir().unwrap();

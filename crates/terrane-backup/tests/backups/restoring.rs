@@ -31,10 +31,10 @@ fn the_newest_backup_at_a_time_is_restored() {
     let refused = restore(&repository, &early, &target, &RestoreOptions::new()).unwrap_err();
     assert!(matches!(refused, Error::NoBackup { .. }) && !target.exists(), "{refused}");
     let found = list(&repository).unwrap();
-    let (first, place) = (&made[0].0.name, "x");
-    assert_eq!(found.find(&Which::Named(first[..22].into()), place).unwrap().name, *first);
-    assert!(found.find(&Which::Named(first[..4].into()), place).is_err());
-    assert!(found.find(&Which::Named("none".into()), place).is_err());
+    let (first, location) = (&made[0].0.name, "x");
+    assert_eq!(found.find(&Which::Named(first[..22].into()), location).unwrap().name, *first);
+    assert!(found.find(&Which::Named(first[..4].into()), location).is_err());
+    assert!(found.find(&Which::Named("none".into()), location).is_err());
 }
 
 #[test]

@@ -8,9 +8,9 @@ use terrane_backup::{CreateOptions, Created, Repository, RestoreOptions, Which, 
 
 pub(crate) type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A design with many small files, and with large values apart.
+/// A design with many small files, and with large separated values.
 pub(crate) fn small_design() -> Design {
-    "balanced L0=2 base=64KiB; buffer=32KiB; table=32KiB; block=512; values=apart(256,file=32KiB)"
+    "balanced L0=2 base=64KiB; buffer=32KiB; table=32KiB; block=512; values=separate(256,file=32KiB)"
         .parse()
         .unwrap()
 }

@@ -168,7 +168,7 @@ static void keyspaces(const char *dir) {
   OK(terrane_batch_put(batch, users, "bob", 3, "Builder", 7, &error));
   OK(terrane_batch_put(batch, NULL, "count", 5, "2", 1, &error));
   OK(terrane_batch_delete(batch, NULL, "old", 3, &error));
-  OK(terrane_batch_put_with_ttl(batch, NULL, "ended", 5, "x", 1, 1, &error));
+  OK(terrane_batch_put_with_ttl(batch, NULL, "expired", 7, "x", 1, 1, &error));
   CHECK(terrane_batch_len(batch) == 5);
   OK(terrane_write(db, NULL, batch, &error));
   OK(terrane_write(db, NULL, batch, &error));
@@ -225,7 +225,7 @@ static void keyspaces(const char *dir) {
   CHECK(done);
   expect(users, "eve", NULL);
 
-  /* Values that end. */
+  /* Values that expire. */
   brief = terrane_write_options_new();
   OK(terrane_write_options_set_ttl(brief, 1, &error));
   OK(terrane_put(users, brief, "gone", 4, "x", 1, &error));
@@ -472,7 +472,7 @@ static void loads_and_changes(const char *dir) {
   terrane_ingest *ingest;
   terrane_changes *changes;
   terrane_batch *batch;
-  uint64_t entries, position, ends;
+  uint64_t entries, position, expires_at;
   size_t count, key_len, value_len;
   const char *keyspace, *key, *value;
   int kind;
@@ -492,9 +492,9 @@ static void loads_and_changes(const char *dir) {
   OK(terrane_changes_new(db, 0, false, &changes, &error));
   OK(terrane_changes_next(changes, &count, &error));
   CHECK(count == 2);
-  OK(terrane_changes_get(changes, 0, &kind, &keyspace, &key, &key_len, &value, &value_len, &ends, &error));
+  OK(terrane_changes_get(changes, 0, &kind, &keyspace, &key, &key_len, &value, &value_len, &expires_at, &error));
   CHECK(kind == TERRANE_CHANGE_PUT && strcmp(keyspace, "default") == 0 && key_len == 1 && key[0] == 'a');
-  CHECK(value_len == 1 && value[0] == '1' && ends == UINT64_MAX);
+  CHECK(value_len == 1 && value[0] == '1' && expires_at == UINT64_MAX);
   OK(terrane_changes_get(changes, 1, &kind, NULL, NULL, NULL, &value, NULL, NULL, &error));
   CHECK(kind == TERRANE_CHANGE_DELETE && value == NULL);
   FAILS(TERRANE_INVALID, "index",

@@ -32,8 +32,8 @@ Examples:
 
 /// Write the entries of a database, in order, in a format of `terrane load`
 ///
-/// The database is opened read-only, so it may be in use. Values that end are written with their
-/// ends, which `terrane load` restores: see its help for the formats. In csv such a record has a third
+/// The database is opened read-only, so it may be in use. Values that expire are written with their
+/// expiry times, which `terrane load` restores: see its help for the formats. In csv such a record has a third
 /// field, and others have two.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
@@ -145,8 +145,9 @@ fn write(
             Ok(false) => break Ok(count),
             Err(error) => break Err(error.into()),
         }
-        let (key, value, ends_micros) = (entries.key(), entries.value(), entries.ends_micros());
-        write_entry(&mut out, format, Entry { key, value, ends_micros })?;
+        let (key, value, expires_at_micros) =
+            (entries.key(), entries.value(), entries.expires_at_micros());
+        write_entry(&mut out, format, Entry { key, value, expires_at_micros })?;
         count += 1;
         if count % PROGRESS_EVERY == 0 {
             // The number of entries is an estimate.
@@ -167,11 +168,11 @@ fn write_entry(out: &mut dyn Write, format: EntryFormat, entry: Entry<&[u8]>) ->
         EntryFormat::Csv => csv::write(out, entry)?,
         EntryFormat::Jsonl => jsonl::write(out, entry)?,
         EntryFormat::Pairs => {
-            let Entry { key, value, ends_micros } = entry;
-            if ends_micros.is_some() {
+            let Entry { key, value, expires_at_micros } = entry;
+            if expires_at_micros.is_some() {
                 let key = kv_literal::print(key);
                 return Err(anyhow!(
-                    "the value of {key} ends at a time, which pairs cannot have; use another --format"
+                    "the value of {key} has an expiry time, which pairs cannot have; use another --format"
                 ));
             }
             if !pairs::write(out, key, value)? {

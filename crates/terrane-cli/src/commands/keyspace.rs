@@ -146,7 +146,7 @@ fn list(database: &mut Database, json: bool) -> Result<()> {
         } else {
             let (entries, bytes) = (human::count(info.entries), human::bytes(info.table_bytes));
             let design: Design = info.design.parse().map_err(Error::from)?;
-            table.add_row([print(&info.keyspace), entries, bytes, design.brief()]);
+            table.add_row([print(&info.keyspace), entries, bytes, design.summary()]);
         }
     }
     if !json {

@@ -38,8 +38,8 @@ Formats:
           optional
   jsonl   {\"key\":\"a\",\"value\":\"1\"}; invalid UTF-8 is {\"hex\":\"ff00\"}
   pairs   two 32-bit little-endian numbers each, as in the files of CS 265
-  A value may end, at a time in microseconds since the Unix epoch: after \\e at
-  the end of a tsv line, in a third csv field, or as \"ends_micros\" in jsonl.
+  A value may have an expiry time in microseconds since the Unix epoch: after \\e at
+  the end of a tsv line, in a third csv field, or as \"expires_at_micros\" in jsonl.
 
 Examples:
   terrane load ./db users.tsv
@@ -262,7 +262,7 @@ impl Loader {
         }
     }
 
-    fn add(&mut self, Entry { key, value, ends_micros }: &Entry) -> Result<()> {
+    fn add(&mut self, Entry { key, value, expires_at_micros }: &Entry) -> Result<()> {
         // The engine rejects a whole batch for one invalid entry.
         if key.len() > terrane::MAX_KEY_LEN {
             let (found, most) = (human::bytes(key.len() as u64), terrane::MAX_KEY_LEN);
@@ -273,16 +273,18 @@ impl Loader {
             return Err(anyhow!("the value has {found}; values have at most {most} bytes"));
         }
         if let Some(ingest) = &mut self.ingest {
-            match ends_micros {
-                Some(end) => ingest.put_ending(key, value, *end)?,
+            match expires_at_micros {
+                Some(expires_at) => ingest.put_with_expiry(key, value, *expires_at)?,
                 None => ingest.put(key, value)?,
             }
             self.entries += 1;
             self.user_bytes += (key.len() + value.len()) as u64;
             return Ok(());
         }
-        match ends_micros {
-            Some(end) => self.batch.put_ending_in(&self.keyspace, key, value, *end),
+        match expires_at_micros {
+            Some(expires_at) => {
+                self.batch.put_with_expiry_in(&self.keyspace, key, value, *expires_at)
+            }
             None => self.batch.put_in(&self.keyspace, key, value),
         };
         self.batch_bytes += key.len() + value.len();

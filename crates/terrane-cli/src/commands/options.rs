@@ -17,7 +17,7 @@ use crate::output;
 use crate::terminal::Paint;
 use terrane_lab::output::human;
 use terrane_lab::output::json::{SCHEMA, write_line};
-use terrane_policy::near::did_you_mean;
+use terrane_policy::suggest::did_you_mean;
 
 /// Document the options of the engine, show and change those of an open database
 #[derive(Debug, Clone, Args)]

@@ -136,7 +136,7 @@ fn write_text(
     if stats.value_files > 0 {
         let (all, live) = (human::bytes(stats.value_bytes), human::bytes(stats.value_live_bytes));
         let files = counted(stats.value_files, "file");
-        line("values apart", format!("{all} in {files}, {live} of it live"))?;
+        line("separated values", format!("{all} in {files}, {live} of it live"))?;
     }
     line("log", format!("{} not in tables yet", counted(stats.replayed_writes, "write")))?;
     let &OperationCounts { writes, deletes, gets, gets_found, scans, open_micros, .. } = operations;

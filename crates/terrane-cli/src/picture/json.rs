@@ -67,7 +67,7 @@ struct JsonTable<'a> {
     entries: u64,
     tombstones: u64,
     range_tombstones: u64,
-    /// Entries whose values end, and when the first and the last of them do.
+    /// Entries whose values expire, and when the first and the last of them do.
     expiring: u64,
     expire_from_micros: Option<u64>,
     expire_until_micros: Option<u64>,
@@ -112,7 +112,10 @@ impl<'a> JsonLevel<'a> {
         Self {
             level: index,
             bytes: level.size_bytes(),
-            capacity_bytes: view.design.fitted(&view.shape).capacity_bytes(index, last),
+            capacity_bytes: view
+                .design
+                .with_scaled_capacities(&view.shape)
+                .capacity_bytes(index, last),
             filter_bits: view.design.filter_bits_at(index, last),
             runs: level.runs.iter().map(JsonRun::of).collect(),
         }

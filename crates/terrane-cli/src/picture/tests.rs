@@ -62,21 +62,21 @@ fn json_has_every_table() {
 }
 
 #[test]
-fn the_line_of_ends_tells_tables_that_have_ended() {
+fn the_line_of_expiry_tells_tables_that_have_expired() {
     let tree = "\
 L1 r7: 1=a..=f:1048576,entries=10,expiring=10@1000000-5000000 \
 2=g..=m:1048576,entries=30,expiring=3@2000000-9000000
 ";
-    let text = ends(&view(tree), 4_999_999).unwrap();
-    let expected = "values that end: 13 of 40 entries, in 2 tables\n  \
+    let text = expiry(&view(tree), 4_999_999).unwrap();
+    let expected = "values that expire: 13 of 40 entries, in 2 tables\n  \
         from 1970-01-01T00:00:01Z until 1970-01-01T00:00:09Z";
     assert_eq!(text, expected);
-    let later = ends(&view(tree), 5_000_000).unwrap();
-    assert_eq!(later, format!("{expected}\n  ended as a whole: 1 table, 1.00 MiB"));
-    assert_eq!(ends(&view(TREE), u64::MAX), None);
+    let later = expiry(&view(tree), 5_000_000).unwrap();
+    assert_eq!(later, format!("{expected}\n  expired as a whole: 1 table, 1.00 MiB"));
+    assert_eq!(expiry(&view(TREE), u64::MAX), None);
 }
 
-const APART: &str = "\
+const SEPARATED: &str = "\
 L1 r7: 1=a..=f:1048576,values=3:3MiB/30+4:1MiB/10
 V 3: 4MiB,values=40
 V 4: 1MiB,values=10,state=unflushed
@@ -84,7 +84,7 @@ V 4: 1MiB,values=10,state=unflushed
 
 #[test]
 fn json_has_every_value_file() {
-    let json = serde_json::to_value(JsonTree::of(&view(APART))).unwrap();
+    let json = serde_json::to_value(JsonTree::of(&view(SEPARATED))).unwrap();
     assert_eq!(json["value_files"][0]["live_bytes"], 3 << 20);
     assert_eq!(json["value_files"][1]["state"], "unflushed");
     assert_eq!(json["levels"][1]["runs"][0]["tables"][0]["value_bytes"], 4 << 20);

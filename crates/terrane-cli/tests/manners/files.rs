@@ -32,18 +32,18 @@ fn all_bytes_survive_being_dumped_and_loaded() {
     assert!(done(&["shell", &third, "-c", "scan"], "") == whole, "csv");
 }
 
-/// The end of a value far in the future, in microseconds since 1970.
-const END: u64 = 7_000_000_000_000_000;
+/// An expiry time far in the future, in microseconds since 1970.
+const EXPIRY: u64 = 7_000_000_000_000_000;
 
 #[test]
-fn ends_of_values_survive_being_dumped_and_loaded() {
+fn expiry_times_survive_being_dumped_and_loaded() {
     let dir = tempfile::tempdir().unwrap();
     let first = path(dir.path(), "first");
-    let entries = format!("a\t1\\e{END}\nb\t2\nc\t\\\\e5\\e{}\nd\tended\\e5\n", END + 1);
+    let entries = format!("a\t1\\e{EXPIRY}\nb\t2\nc\t\\\\e5\\e{}\nd\tended\\e5\n", EXPIRY + 1);
     done(&["load", &first, "-"], &entries);
-    let left = format!("a\t1\\e{END}\nb\t2\nc\t\\\\e5\\e{}\n", END + 1);
+    let left = format!("a\t1\\e{EXPIRY}\nb\t2\nc\t\\\\e5\\e{}\n", EXPIRY + 1);
     assert_eq!(done(&["dump", &first], ""), left);
-    // An ended value is no entry for any command.
+    // An expired value is no entry for any command.
     assert_eq!(done(&["shell", &first, "-c", "count", "-c", "count prefix d"], ""), "3\n0\n");
     assert_eq!(done(&["shell", &first, "-c", "get a", "-c", "get c"], ""), "1\n\\e5\n");
     for format in ["tsv", "csv", "jsonl"] {
@@ -56,32 +56,32 @@ fn ends_of_values_survive_being_dumped_and_loaded() {
         }
     }
     let (code, _, error) = run_to_end(&["dump", &first, "--format", "pairs"], "");
-    assert!(code == 1 && error.contains("the value of a ends at a time"), "{code} {error}");
+    assert!(code == 1 && error.contains("the value of a has an expiry time"), "{code} {error}");
     let json: serde_json::Value = serde_json::from_str(
         done(&["dump", &first, "--format", "jsonl"], "").lines().next().unwrap(),
     )
     .unwrap();
-    assert_eq!(json["ends_micros"], END);
+    assert_eq!(json["expires_at_micros"], EXPIRY);
 }
 
 #[test]
-fn the_tree_shows_which_values_end() {
+fn the_tree_shows_which_values_expire() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
-    done(&["load", &db, "-", "--sorted"], &format!("a\t1\\e{END}\nb\t2\nc\t3\\e{END}\n"));
+    done(&["load", &db, "-", "--sorted"], &format!("a\t1\\e{EXPIRY}\nb\t2\nc\t3\\e{EXPIRY}\n"));
     let tree = done(&["inspect", "tree", &db], "");
-    let expected = "values that end: 2 of 3 entries, in 1 table\n  from 2191-10-2";
+    let expected = "values that expire: 2 of 3 entries, in 1 table\n  from 2191-10-2";
     assert!(tree.contains(expected), "{tree}");
     let json: serde_json::Value =
         serde_json::from_str(&done(&["inspect", "tree", &db, "--json"], "")).unwrap();
     let levels = json["levels"].as_array().unwrap();
     let runs = levels.iter().flat_map(|level| level["runs"].as_array().unwrap());
     let table = &runs.last().unwrap()["tables"][0];
-    assert_eq!((&table["expiring"], &table["expire_until_micros"]), (&2.into(), &END.into()));
+    assert_eq!((&table["expiring"], &table["expire_until_micros"]), (&2.into(), &EXPIRY.into()));
 
     let plain = path(dir.path(), "plain");
     done(&["load", &plain, "-", "--sorted"], "a\t1\n");
-    assert!(!done(&["inspect", "tree", &plain], "").contains("values that end"));
+    assert!(!done(&["inspect", "tree", &plain], "").contains("values that expire"));
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn load_errors_name_the_line() {
         ("jsonl", "{\"key\":\"a\",\"value\":\"1\"}\n{\"key\":\"b\"}\n", "line 2: missing field"),
         ("jsonl", "{\"key\":\"a\",\"value\":\"1\"}\n[\n", "line 2: "),
         ("csv", "key,value\na,1\nb\n", "line 3: expected a key and a value"),
-        ("csv", "key,value\na,1\nb,2,soon\n", "line 3: invalid end 'soon'"),
-        ("tsv", "a\t1\nb\t2\\esoon\n", "line 2: invalid end 'soon'"),
+        ("csv", "key,value\na,1\nb,2,soon\n", "line 3: invalid expiry time 'soon'"),
+        ("tsv", "a\t1\nb\t2\\esoon\n", "line 2: invalid expiry time 'soon'"),
     ] {
         let (code, _, error) = run_to_end(&["load", &db, "-", "--format", format], input);
         assert!(code == 1 && error.contains(what), "{code} {error}");

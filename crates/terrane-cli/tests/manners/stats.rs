@@ -8,7 +8,7 @@ use crate::support::{done, path, run_to_end};
 fn the_numbers_of_the_files_are_shown_while_the_database_is_open() {
     let dir = tempfile::tempdir().unwrap();
     let place = path(dir.path(), "db");
-    let design = "leveling; values=apart(100)".parse().unwrap();
+    let design = "leveling; values=separate(100)".parse().unwrap();
     let db = Options::new().design(design).open(&place).unwrap();
     for number in 0..1_000u32 {
         db.put(number.to_be_bytes(), [7; 200]).unwrap();
@@ -24,7 +24,7 @@ fn the_numbers_of_the_files_are_shown_while_the_database_is_open() {
     assert!(text.contains("1,000, 0 tombstones") && text.contains("in 1 table, "), "{text}");
     assert!(text.contains("1 write not in tables yet"), "{text}");
     assert!(text.contains("1,001 writes (1 delete), 1,000 gets (1,000 found)"), "{text}");
-    assert!(text.contains("values apart"), "{text}");
+    assert!(text.contains("separated values"), "{text}");
     assert!(text.contains("Not in the files"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 

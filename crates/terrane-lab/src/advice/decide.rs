@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use terrane::{Design, Keyspace};
-use terrane_policy::advice::{RankedDesign, brief, payback_operations};
+use terrane_policy::advice::{RankedDesign, payback_operations, summary};
 use terrane_policy::{Forecast, advice};
 
 use super::case::AdviceCase;
@@ -87,7 +87,7 @@ fn judge(
     if !now.exceeds.is_empty() && best.exceeds.is_empty() {
         return (true, format!("the present design exceeds a limit: {}", now.exceeds.join(", ")));
     }
-    let name = brief(&best.candidate.design);
+    let name = summary(&best.candidate.design);
     let percent = format!("{:.0} %", gain * 100.0);
     if gain < terms.gain {
         let least = terms.gain * 100.0;

@@ -133,7 +133,7 @@ impl Scenario {
     /// Returns how many value files the lookup of an existing key reads.
     fn value_reads(&self, design: &Design) -> f64 {
         let value = (self.record_bytes - self.key_bytes).max(0.0);
-        if design.values.is_apart(value as u64) { 1.0 } else { 0.0 }
+        if design.values.is_separated(value as u64) { 1.0 } else { 0.0 }
     }
 }
 

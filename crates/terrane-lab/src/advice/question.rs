@@ -46,7 +46,7 @@ pub struct OperationProfile {
 /// What a value that is stored apart takes besides its key and itself: a header of 32 bytes in its value
 /// file, and a pointer of about 16 bytes in its table. The copy of its key in the value file is small next
 /// to a value that is worth storing apart.
-const APART_BYTES: u64 = 48;
+const SEPARATED_BYTES: u64 = 48;
 
 /// The data of a workload.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -159,9 +159,10 @@ impl RecordProfile {
         let entries: u64 = shape.tables().map(|table| table.entries).sum();
         let hidden: u64 = shape.tables().map(|table| 2 * table.tombstones).sum();
         let references = shape.tables().flat_map(|table| table.value_refs.iter());
-        let apart: u64 = references.map(|used| used.values).sum();
+        let separated: u64 = references.map(|used| used.values).sum();
         let stored = shape.size_bytes() + shape.live_value_bytes();
-        let bytes = stored.saturating_sub(apart * APART_BYTES) as f64 / entries.max(1) as f64;
+        let bytes =
+            stored.saturating_sub(separated * SEPARATED_BYTES) as f64 / entries.max(1) as f64;
         let count = entries.saturating_sub(hidden) as f64;
         let bytes = (bytes - machine.costs.table_entry_bytes).max(1.0);
         (count >= 1.0).then_some(Self { count, bytes })
@@ -223,15 +224,16 @@ mod tests {
 
     /// Records of 16 KiB counted as records of 14 bytes, and advice was for those.
     #[test]
-    fn values_apart_are_part_of_their_records() {
+    fn separated_values_are_part_of_their_records() {
         let machine = MachineModel::default();
         let record = |shape: &str| {
             let shape: TreeShape = shape.parse().unwrap();
             RecordProfile::of_tree(&shape, &machine).unwrap()
         };
-        let apart = record("L1 r1: 1=a..=z:4000,entries=100,values=7:1643200/100\nV 7: 1643200");
-        assert_eq!(apart.count, 100.0);
-        assert!((16_384.0..16_450.0).contains(&apart.bytes), "{apart:?}");
+        let separated =
+            record("L1 r1: 1=a..=z:4000,entries=100,values=7:1643200/100\nV 7: 1643200");
+        assert_eq!(separated.count, 100.0);
+        assert!((16_384.0..16_450.0).contains(&separated.bytes), "{separated:?}");
         let inline = record("L1 r1: 1=a..=z:1640000,entries=100");
         assert!((16_350.0..16_450.0).contains(&inline.bytes), "{inline:?}");
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use terrane_policy::MemtableKind;
-use terrane_policy::advice::{RankedDesign, brief};
+use terrane_policy::advice::{RankedDesign, summary};
 
 use super::case::AdviceCase;
 use super::decide::{ChangeDecision, difference};
@@ -130,7 +130,7 @@ impl AdviceReport<'_> {
             ranked.iter().take(count).map(|one| self.json_ranked(one)).collect()
         };
         let change = self.decision.map(|decision| JsonChange {
-            design: brief(&decision.design),
+            design: summary(&decision.design),
             gain: thousandths(decision.gain),
             jobs: decision.forecast.jobs,
             bytes_rewritten: decision.forecast.bytes_rewritten,
@@ -181,7 +181,7 @@ impl AdviceReport<'_> {
         let costs = &ranked.candidate.costs;
         JsonRanked {
             name: ranked.candidate.name.clone(),
-            design: brief(&ranked.candidate.design),
+            design: summary(&ranked.candidate.design),
             score_micros: thousandths(ranked.score * 1e6),
             written: thousandths(costs.written),
             compaction_read: thousandths(costs.merged),

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use terrane::Options;
-use terrane_policy::near::hint;
+use terrane_policy::suggest::hint;
 use terrane_workload::{MixOrder, OperationMix, RunOptions, Workload};
 
 use crate::error::usage;

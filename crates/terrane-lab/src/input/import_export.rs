@@ -7,10 +7,10 @@
 //! | [`jsonl`] | a line: `{"key":…,"value":…}` |
 //! | [`pairs`] | eight bytes: two numbers of the CS 265 binary files |
 //!
-//! Every format reads back what it wrote, byte for byte. An entry whose value ends has its time in
+//! Every format reads back what it wrote, byte for byte. An entry whose value expires has its time in
 //! microseconds since the Unix epoch as well: after `\e` in [`tsv`], as a third field in [`csv`] and as
-//! `ends_micros` in [`jsonl`]; [`pairs`] have no place for it. An entry whose value does not end is
-//! written as before there were ends, so earlier files are read and earlier versions read such entries.
+//! `expires_at_micros` in [`jsonl`]; [`pairs`] have no place for it. An entry whose value does not expire
+//! is written as before there were expiry times, so earlier files are read and earlier versions read such entries.
 
 pub mod csv;
 pub mod jsonl;
@@ -26,23 +26,23 @@ pub struct Entry<B = Vec<u8>> {
     pub key: B,
     /// The value.
     pub value: B,
-    /// When the value ends, in microseconds since the Unix epoch; `None` if it does not.
-    pub ends_micros: Option<u64>,
+    /// When the value expires, in microseconds since the Unix epoch; `None` if it does not.
+    pub expires_at_micros: Option<u64>,
 }
 
 impl<B> Entry<B> {
-    /// An entry whose value does not end.
+    /// An entry whose value does not expire.
     pub fn new(key: B, value: B) -> Self {
-        Self { key, value, ends_micros: None }
+        Self { key, value, expires_at_micros: None }
     }
 }
 
-/// Parses the end of a value.
-fn parse_end(text: &[u8]) -> Result<u64, String> {
+/// Parses the expiry time of a value.
+fn parse_expiry(text: &[u8]) -> Result<u64, String> {
     let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
     number.ok_or_else(|| {
         let found = text.escape_ascii();
-        format!("invalid end '{found}'; expected microseconds since the Unix epoch")
+        format!("invalid expiry time '{found}'; expected microseconds since the Unix epoch")
     })
 }
 

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use terrane::Design;
-use terrane_policy::near::did_you_mean;
+use terrane_policy::suggest::did_you_mean;
 use terrane_policy::{ParseError, catalogue};
 use toml::{Table, Value};
 

@@ -86,8 +86,8 @@ pub fn costs(count: u64, record_bytes: usize, values: Values) -> Result<MachineC
     let flush_seconds = stats.flush_micros as f64 / 1e6 / entries;
     let merge_seconds = stats.latencies.compaction.sum_micros() as f64 / 1e6 / entries;
     let record = record_bytes as f64;
-    let is_apart = values.is_apart(record_bytes.saturating_sub(KEY_BYTES) as u64);
-    let in_table = if is_apart { KEY_BYTES as f64 + POINTER_BYTES } else { record };
+    let is_separated = values.is_separated(record_bytes.saturating_sub(KEY_BYTES) as u64);
+    let in_table = if is_separated { KEY_BYTES as f64 + POINTER_BYTES } else { record };
     Ok(MachineCosts {
         write_seconds: in_memory.put_seconds / entries,
         flush_seconds,

@@ -42,7 +42,7 @@ use several::SeveralComparison;
 /// The limit on the relative difference between simulated and measured write amplification.
 const AMPLIFICATION_WITHIN: f64 = 0.10;
 
-/// A value that ends does so after this many writes per record.
+/// A value that expires does so after this many writes per record.
 const TTL_ROUNDS: f64 = 0.5;
 
 /// Settings that give a small amount of data several levels.
@@ -154,7 +154,7 @@ impl ValidationOptions {
              The engine completes all due work before the next write, and the simulated machine takes \
              no time. *Written* is bytes of\ntables and value files per user byte, *runs* is the number of runs, both as means over \
              time; the last three columns are engine / simulated, *tables* their mean bytes.\nThe largest difference in write amplification is \
-             {worst:.1} %; values that end do so after half as many writes as there are records. The command fails above {within:.0} %.\n\n{table}\n{rates}",
+             {worst:.1} %; values that expire do so after half as many writes as there are records. The command fails above {within:.0} %.\n\n{table}\n{rates}",
             megabytes = self.records * cases::RECORD_BYTES as u64 / 1_000_000,
             rounds = self.rounds,
             seed = self.seed,
@@ -258,7 +258,7 @@ terrane simulate --two-phase --budget 100MB/s --design 'tiering T=3; scheduler=g
   of runs of n keys yields `K (1 - Π (1 - n/K))` of K keys. Skewed keys form groups of similar popularity, and
   a load in random order writes each key once. Tables are cut as in the engine; in a design that only merges
   whole runs, a run is one table.
-- **Values apart** are counted by value file, table and popularity of their keys. Flushes write them to value
+- **Separated values** are counted by value file, table and popularity of their keys. Flushes write them to value
   files, merges drop and relocate them, and collections are merges of one table. A value that the engine leaves in a
   segment of the log is charged to the flush as well, because the log has no device of its own here.
 - **Flushes and merges** proceed at the rate of the scarcest resource: the I/O budget for their writes, the
@@ -268,9 +268,9 @@ terrane simulate --two-phase --budget 100MB/s --design 'tiering T=3; scheduler=g
 - **Deletes** leave tombstones, which a merge drops where no older table overlaps. Range deletes erase a share of
   the key space at a random place. `--mix` gives the shares of updates, inserts, deletes and reads, as in
   `terrane bench`; deleted keys do not return unless `--deleted-return` is given.
-- **Values that end** (`--ttl`, `--ttl-share`) are counted by the interval in which they end. A merge replaces those that
-  have ended by tombstones, and a table is dropped unread once all of its values have ended, by the engine's own rule.
-  Records of the initial tree never end, and writes choose keys whose values have ended like any other. Deadlines of
+- **Values that expire** (`--ttl`, `--ttl-share`) are counted by the interval in which they expire. A merge replaces those that
+  have expired by tombstones, and a table is dropped unread once all of its values have expired, by the engine's own rule.
+  Records of the initial tree never expire, and writes choose keys whose values have expired like any other. Deadlines of
   tombstones are looked at every ten seconds: write amplification with a deadline of that order is up to 30 % too low.
 - **Reads** come in proportion to writes. The blocks that filters let through and that are not in memory (`--cold`)
   are requests to the device, which serves them before flushes and merges. Latencies of reads are not simulated.
@@ -305,7 +305,7 @@ mod tests {
             (case.design == "tiering T=4" && deletes > 0.0 && deletes < 0.5)
                 || (case.design == "tiering T=4" && case.mix.expiring > 0.0)
                 || (case.design == "leveling T=8; L0=4" && deletes == 0.5)
-                || case.design.starts_with("tiering T=4; values=apart")
+                || case.design.starts_with("tiering T=4; values=separate")
         };
         let cases: Vec<TreeCase> = cases::trees().into_iter().filter(is_short).collect();
         assert_eq!(cases.len(), 7);

@@ -81,11 +81,11 @@ pub(super) fn fitted(run: &CountedRun) -> Result<(SimulationSetup, TreeShape), S
 
 fn costs(workload: &WriteLoad, design: &Design, run: &CountedRun) -> MachineCosts {
     let WriteLoad { key_bytes, record_bytes, .. } = *workload;
-    let is_apart = design.values.is_apart((record_bytes - key_bytes).max(0.0) as u64);
-    let in_table = if is_apart { key_bytes + POINTER_BYTES } else { record_bytes };
+    let is_separated = design.values.is_separated((record_bytes - key_bytes).max(0.0) as u64);
+    let in_table = if is_separated { key_bytes + POINTER_BYTES } else { record_bytes };
     let entry_bytes = run.entry_bytes;
     let flushed_bytes =
-        if is_apart { entry_bytes + record_bytes + VALUE_RECORD_BYTES } else { entry_bytes };
+        if is_separated { entry_bytes + record_bytes + VALUE_RECORD_BYTES } else { entry_bytes };
     let entries = run.running.flush_bytes / run.running.flushes.max(1.0) / flushed_bytes.max(1.0);
     let writes = writes_of_memtable(workload, entries, run, design);
     let merged = run.all.read_bytes / entry_bytes.max(1.0);

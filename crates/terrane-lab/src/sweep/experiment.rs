@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use terrane_policy::advice::DesignCosts;
-use terrane_policy::near::did_you_mean;
+use terrane_policy::suggest::did_you_mean;
 
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};

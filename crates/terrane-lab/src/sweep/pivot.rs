@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde_json::Value;
-use terrane_policy::near::did_you_mean;
+use terrane_policy::suggest::did_you_mean;
 
 use super::results::ResultLine;
 use crate::error::usage;

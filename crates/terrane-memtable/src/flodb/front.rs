@@ -14,14 +14,14 @@ use crate::sync::Ordering;
 const PRUNED_SHARE_MIN: usize = 8;
 
 impl FrontLevel for FloDb {
-    fn wants_enabling(&self) -> bool {
+    fn needs_enabling(&self) -> bool {
         self.buckets > 0
             && self.membuffer.get().is_none()
             && self.entries.load(Ordering::Relaxed) >= SAMPLE_KEYS_MIN
     }
 
     fn enable(&self) {
-        if self.wants_enabling() {
+        if self.needs_enabling() {
             let span = self.span();
             let new = || Membuffer::new(self.buckets, self.partitions, span);
             let bytes = self.membuffer.get_or_init(new).bytes();
@@ -61,9 +61,9 @@ impl FrontLevel for FloDb {
         drained
     }
 
-    fn wants_drain(&self) -> bool {
+    fn needs_drain(&self) -> bool {
         let membuffer = self.membuffer.get().filter(|_| !self.pause.is_paused());
-        membuffer.is_some_and(|front| front.partitions.iter().any(Partition::wants_drain))
+        membuffer.is_some_and(|front| front.partitions.iter().any(Partition::needs_drain))
     }
 
     fn drain_all(&self) {

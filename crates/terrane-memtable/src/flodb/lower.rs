@@ -83,7 +83,7 @@ impl Lower {
 
     /// Reclaims the versions of `key` that are older than its version `seq` and that `view` says are
     /// hidden.
-    pub(super) fn settle(&self, key: &[u8], seq: SeqNo, view: &ReaderView<'_>) {
+    pub(super) fn reclaim_hidden(&self, key: &[u8], seq: SeqNo, view: &ReaderView<'_>) {
         if let LowerStructure::BTree(tree) = &self.structure {
             tree.remove_older(key, seq, Reclaim { view, free: &|node| self.free_node(node) });
         }

@@ -83,7 +83,7 @@ pub(super) struct AddOutcome {
     /// The key has an older version here.
     pub(super) has_older: bool,
     /// The partition should be drained, to free slots.
-    pub(super) wants_drain: bool,
+    pub(super) needs_drain: bool,
 }
 
 /// Why a lookup ended without an answer.
@@ -216,12 +216,12 @@ impl Membuffer {
             Some(bytes) => partition.count_refilled(bytes, version.data_bytes()),
         }
         drop(writer);
-        added.wants_drain = partition.wants_drain();
+        added.needs_drain = partition.needs_drain();
         added
     }
 
     /// Reclaims the versions of a key that `view` says are hidden. Returns whether the key has a slot.
-    pub(super) fn settle(&self, lower: &Lower, key: &[u8], view: &ReaderView<'_>) -> bool {
+    pub(super) fn reclaim_hidden(&self, lower: &Lower, key: &[u8], view: &ReaderView<'_>) -> bool {
         let (_, writer) = self.lock(lower, key);
         let head = writer.find(key).map(|(_, head)| head);
         if let Some(head) = head {

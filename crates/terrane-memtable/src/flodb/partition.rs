@@ -77,7 +77,7 @@ impl Partition {
 
     /// Returns true if more than half of the slots are dirty.
     #[inline]
-    pub(super) fn wants_drain(&self) -> bool {
+    pub(super) fn needs_drain(&self) -> bool {
         self.dirty.load(Ordering::Relaxed) * 2 > self.slots
     }
 }

@@ -253,7 +253,7 @@ fn local(shape: &TreeShape, design: &Design, level: usize, bound: Bound) -> Pres
     let mut pressure =
         bounded(StallCause::LevelRuns, Some(level), count(measured), expected, stop_at);
     if let Some(newest) = runs.first().filter(|_| level > 0 && expected == 1) {
-        let capacity = design.fitted(shape).capacity_bytes(level, last).max(1);
+        let capacity = design.with_scaled_capacities(shape).capacity_bytes(level, last).max(1);
         let percent = u128::from(newest.size_bytes()) * 100 / u128::from(capacity);
         pressure.newest_percent = Some(percent.min(100) as u8);
         pressure.threshold = pressure.threshold.min(stop_at - 1);

@@ -127,10 +127,11 @@ fn immutable_memtables_stop_writers_whatever_the_shape() {
 #[test]
 fn garbage_beyond_the_space_bound_slows_writers_down_and_stops_them() {
     let answer = |mib: u64, settings: &str| {
-        let design: Design =
-            format!("tiering T=3; values=apart(1KiB,file=1MiB); violation=slow-down; {settings}")
-                .parse()
-                .unwrap();
+        let design: Design = format!(
+            "tiering T=3; values=separate(1KiB,file=1MiB); violation=slow-down; {settings}"
+        )
+        .parse()
+        .unwrap();
         let shape = format!("L1 r1: 1=a..=z:1KiB,values=3:100MiB/100\nV 3: {mib}MiB");
         admit(&shape.parse().unwrap(), 0, &design)
     };
@@ -154,7 +155,7 @@ fn garbage_beyond_the_space_bound_slows_writers_down_and_stops_them() {
 #[test]
 fn the_stricter_of_two_limits_holds() {
     let design: Design =
-        "tiering L0=2 T=2; delay=3; stop=5; violation=slow-down; values=apart(1KiB,file=1MiB)"
+        "tiering L0=2 T=2; delay=3; stop=5; violation=slow-down; values=separate(1KiB,file=1MiB)"
             .parse()
             .unwrap();
     let verdict = |runs: u64, mib: u64| {

@@ -9,7 +9,7 @@ use crate::catalogue;
 use crate::design::{Design, FilterAllocation, PerLevel, ValueSeparation, Values};
 use crate::strategy::{Eagerness, Granularity, Growth, Movement, RunLimit, Runs, Strategy};
 
-use super::words::brief;
+use super::words::summary;
 
 /// Size ratios to try.
 const RATIOS: [u32; 9] = [2, 3, 4, 5, 6, 8, 10, 12, 16];
@@ -20,7 +20,7 @@ const LEVEL0_RUNS: [u32; 4] = [1, 2, 4, 8];
 /// Capacities of level 1 to try, as multiples of the buffer size.
 const BASE_BUFFERS: [u64; 3] = [4, 10, 40];
 
-/// The thresholds of values apart to try, in bytes.
+/// The thresholds of separated values to try, in bytes.
 const THRESHOLDS: [u64; 2] = [1 << 10, 4 << 10];
 
 /// Returns each design of the catalogue once, with its name and with the sizes of `base`, for values
@@ -29,7 +29,7 @@ pub fn catalogue_on(base: &Design, filter_bits: f64, value_bytes: u64) -> Vec<(S
     let mut found: Vec<(String, Design)> = Vec::new();
     for entry in catalogue::ALL {
         let mut design = on_sizes(&(entry.design)(), base, filter_bits);
-        if !design.values.is_apart(value_bytes) {
+        if !design.values.is_separated(value_bytes) {
             design.values = Values::Inline;
         }
         let is_new = found.iter().all(|(_, known)| *known != design);
@@ -66,7 +66,7 @@ pub fn neighbours(design: &Design, value_bytes: u64) -> Vec<(String, Design)> {
         let mut made = design.clone();
         change(&mut made);
         if made != *design && made.validate().is_ok() {
-            found.push((brief(&made), made));
+            found.push((summary(&made), made));
         }
     };
     for ratio in near(&RATIOS, design.strategy.size_ratio) {
@@ -101,7 +101,7 @@ pub fn neighbours(design: &Design, value_bytes: u64) -> Vec<(String, Design)> {
     // A threshold above the size of the values would change nothing.
     for threshold in THRESHOLDS.into_iter().filter(|threshold| value_bytes >= *threshold) {
         if design.values == Values::Inline {
-            add(&|design| design.values = Values::Apart(ValueSeparation::at(threshold)));
+            add(&|design| design.values = Values::Separate(ValueSeparation::at(threshold)));
         }
     }
     add(&|design| {

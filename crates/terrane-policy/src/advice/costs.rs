@@ -139,7 +139,7 @@ impl OperationTimes {
     ) -> Self {
         let moved = record_bytes * (costs.written + costs.merged);
         let write = prices.write + prices.merge_entry * (1.0 + costs.merged) + prices.byte * moved;
-        // A value apart is read like a block, at a random place.
+        // A separated value is read like a block, at a random place.
         let lookups = shares.lookups();
         let found = if lookups > 0.0 { shares.found / lookups } else { 1.0 };
         let blocks = costs.lookup_blocks(shares) + found * costs.value_reads;

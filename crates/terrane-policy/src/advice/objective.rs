@@ -1,4 +1,4 @@
-//! Weights of the costs, and limits on them.
+//! TombstoneWeight of the costs, and limits on them.
 
 use std::fmt;
 use std::str::FromStr;

@@ -73,9 +73,9 @@ fn differences_name_gains_and_losses() {
         "31 % fewer blocks per lookup, for 1.4× the bytes written"
     );
     assert_eq!(difference(&COSTS, &COSTS, &shares), "costs the same, within 5 %");
-    let apart = DesignCosts { written: 5.0, value_reads: 1.0, ..COSTS };
+    let separated = DesignCosts { written: 5.0, value_reads: 1.0, ..COSTS };
     assert_eq!(
-        difference(&apart, &COSTS, &shares),
+        difference(&separated, &COSTS, &shares),
         "50 % fewer bytes written, for a separate read of each value found"
     );
     let stalled = |part| DesignCosts { stalled: Some(part), ..COSTS };
@@ -89,11 +89,11 @@ fn differences_name_gains_and_losses() {
 fn briefs_parse_to_the_designs_they_stand_for() {
     for entry in catalogue::ALL {
         let design = (entry.design)();
-        let text = brief(&design);
+        let text = summary(&design);
         assert_eq!(text.parse::<Design>().as_ref(), Ok(&design), "{}: {text}", entry.name);
         assert!(text.len() <= design.to_string().len(), "{text}");
     }
-    assert_eq!(brief(&"tiering T=4".parse().unwrap()), "tiering T=4");
+    assert_eq!(summary(&"tiering T=4".parse().unwrap()), "tiering T=4");
 }
 
 #[test]
@@ -146,16 +146,16 @@ fn blocks_per_lookup_follow_from_filters_and_runs() {
 }
 
 #[test]
-fn values_apart_are_candidates_for_records_of_which_some_value_is_large() {
+fn separated_values_are_candidates_for_records_of_which_some_value_is_large() {
     let base: Design = "balanced".parse().unwrap();
-    let apart = |value_bytes: u64| {
+    let separated = |value_bytes: u64| {
         let near = neighbours(&base, value_bytes).into_iter();
         let known = catalogue_on(&base, 10.0, value_bytes).into_iter();
         near.chain(known).filter(|(_, design)| design.values.separation().is_some()).count()
     };
-    assert_eq!(apart(100), 0);
-    assert!(apart(4096) > 1, "{}", apart(4096));
-    let back: Design = "balanced; values=apart(1KiB)".parse().unwrap();
+    assert_eq!(separated(100), 0);
+    assert!(separated(4096) > 1, "{}", separated(4096));
+    let back: Design = "balanced; values=separate(1KiB)".parse().unwrap();
     assert!(neighbours(&back, 4096).iter().any(|(_, design)| *design == base));
 }
 
@@ -166,9 +166,9 @@ fn reads_of_value_files_make_lookups_and_scans_slower() {
         let costs = DesignCosts { value_reads, ..COSTS };
         OperationTimes::of(&costs, &shares, 4096.0, &PRICES)
     };
-    let (inline, apart) = (times(0.0), times(1.0));
-    assert_eq!(inline.write, apart.write);
+    let (inline, separated) = (times(0.0), times(1.0));
+    assert_eq!(inline.write, separated.write);
     // Half of the lookups find their key.
-    assert!((apart.lookup - inline.lookup - PRICES.block / 2.0).abs() < 1e-12);
-    assert!((apart.scan - inline.scan - 16.0 * PRICES.block).abs() < 1e-12);
+    assert!((separated.lookup - inline.lookup - PRICES.block / 2.0).abs() < 1e-12);
+    assert!((separated.scan - inline.scan - 16.0 * PRICES.block).abs() < 1e-12);
 }

@@ -7,7 +7,7 @@ use crate::design::Design;
 const ALIKE: f64 = 0.05;
 
 /// Returns the shortest text that parses to a design.
-pub fn brief(design: &Design) -> String {
+pub fn summary(design: &Design) -> String {
     let name = design.strategy.eagerness.to_string();
     let settings = design.settings();
     let mut kept: Vec<(&str, &str)> = Vec::new();

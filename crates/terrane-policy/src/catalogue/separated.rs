@@ -1,4 +1,4 @@
-//! Systems that store values apart from their keys.
+//! Systems that store separated values from their keys.
 //!
 //! None of them is a row of the compaction paper's Table 1. Their thresholds, file sizes and limits
 //! of garbage are those of their defaults; a space bound is this engine's own, because none of them
@@ -8,10 +8,10 @@ use super::entry::{Entry, plain};
 
 pub(super) const ALL: &[Entry] = &[
     Entry {
-        name: "values-apart",
+        name: "separated-values",
         about: "as balanced, with values from 1 KiB on in value files",
         source: "Terrane",
-        design: || plain("1-leveling T=10 L0=4 base=256MiB; values=apart(1KiB)"),
+        design: || plain("1-leveling T=10 L0=4 base=256MiB; values=separate(1KiB)"),
         row: None,
         beyond: "",
     },
@@ -21,7 +21,7 @@ pub(super) const ALL: &[Entry] = &[
         source: "WiscKey (Lu et al., FAST 2016)",
         design: || {
             plain(
-                "1-leveling T=10 L0=4 base=10MiB; trigger=run-count,level-saturation; granularity=file; movement=round-robin; buffer=4MiB; table=2MiB; block=4KiB; delay=8; stop=12; violation=slow-down; buffers=2; values=apart(128,garbage=100%,space=2,file=64MiB)",
+                "1-leveling T=10 L0=4 base=10MiB; trigger=run-count,level-saturation; granularity=file; movement=round-robin; buffer=4MiB; table=2MiB; block=4KiB; delay=8; stop=12; violation=slow-down; buffers=2; values=separate(128,garbage=100%,space=2,file=64MiB)",
             )
         },
         row: None,
@@ -33,7 +33,7 @@ pub(super) const ALL: &[Entry] = &[
         source: "RocksDB, integrated BlobDB (2021), with values from 1 KiB on",
         design: || {
             plain(
-                "1-leveling T=10 L0=4 base=256MiB; trigger=run-count,level-saturation+file-staleness(30d); granularity=file; movement=least-overlap; buffer=64MiB; table=64MiB; block=4KiB; delay=20; stop=36; violation=slow-down; buffers=2; values=apart(1KiB,garbage=100%,space=1.5,file=256MiB)",
+                "1-leveling T=10 L0=4 base=256MiB; trigger=run-count,level-saturation+file-staleness(30d); granularity=file; movement=least-overlap; buffer=64MiB; table=64MiB; block=4KiB; delay=20; stop=36; violation=slow-down; buffers=2; values=separate(1KiB,garbage=100%,space=1.5,file=256MiB)",
             )
         },
         row: None,
@@ -45,7 +45,7 @@ pub(super) const ALL: &[Entry] = &[
         source: "Titan, the plug-in of TiKV, with its defaults",
         design: || {
             plain(
-                "1-leveling T=10 L0=4 base=256MiB; trigger=run-count,level-saturation+file-staleness(30d); granularity=file; movement=least-overlap; buffer=64MiB; table=64MiB; block=4KiB; delay=20; stop=36; violation=slow-down; buffers=2; values=apart(1KiB,garbage=50%,space=2,file=256MiB)",
+                "1-leveling T=10 L0=4 base=256MiB; trigger=run-count,level-saturation+file-staleness(30d); granularity=file; movement=least-overlap; buffer=64MiB; table=64MiB; block=4KiB; delay=20; stop=36; violation=slow-down; buffers=2; values=separate(1KiB,garbage=50%,space=2,file=256MiB)",
             )
         },
         row: None,
@@ -57,7 +57,7 @@ pub(super) const ALL: &[Entry] = &[
         source: "fjall 3.1, with key-value separation and its defaults",
         design: || {
             plain(
-                "1-leveling T=10 L0=4 base=256MiB; trigger=run-count,level-saturation; granularity=file; movement=least-overlap; memtable=skiplist; buffer=64MiB; table=64MiB; block=4KiB; filter=20,10; compression=none,none,lz4; delay=20; stop=30; violation=slow-down; buffers=4; values=apart(1KiB,garbage=25%,space=2,file=64MiB)",
+                "1-leveling T=10 L0=4 base=256MiB; trigger=run-count,level-saturation; granularity=file; movement=least-overlap; memtable=skiplist; buffer=64MiB; table=64MiB; block=4KiB; filter=20,10; compression=none,none,lz4; delay=20; stop=30; violation=slow-down; buffers=4; values=separate(1KiB,garbage=25%,space=2,file=64MiB)",
             )
         },
         row: None,

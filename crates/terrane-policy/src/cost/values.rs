@@ -1,4 +1,4 @@
-//! Values apart: what a design stores in tables, and what collections of value files cost.
+//! Separated values: what a design stores in tables, and what collections of value files cost.
 //!
 //! A flush writes each value once to a value file, and merges rewrite keys and pointers only. Under
 //! overwrites of equally likely keys, the values of a file die at a constant rate, so the share of a
@@ -65,10 +65,10 @@ impl ValueFileCosts {
 }
 
 /// Returns the data as tables see it, and the bytes of a value with its record, if the design stores
-/// the values of these records apart.
-pub(super) fn apart(design: &Design, data: &DataProfile) -> Option<(DataProfile, f64)> {
+/// the values of these records separately.
+pub(super) fn separated(design: &Design, data: &DataProfile) -> Option<(DataProfile, f64)> {
     let value = (data.record_bytes - data.key_bytes).max(0.0);
-    if !design.values.is_apart(value as u64) {
+    if !design.values.is_separated(value as u64) {
         return None;
     }
     let in_table = data.key_bytes + POINTER_BYTES;
@@ -107,12 +107,12 @@ mod tests {
             let design = format!("balanced; values={values}").parse().unwrap();
             costs(&design, &DataProfile::new(1e6, record))
         };
-        let (inline, apart) = (of("inline", 16_400.0), of("apart(1KiB)", 16_400.0));
+        let (inline, separated) = (of("inline", 16_400.0), of("separate(1KiB)", 16_400.0));
         assert!(inline.write_amplification > 3.0, "{inline:?}");
-        assert!(apart.write_amplification < 1.1, "{apart:?}");
-        assert!(apart.table_bytes < inline.table_bytes / 200.0);
-        assert!(apart.value_bytes > 16_400e6 && inline.value_bytes == 0.0);
-        assert_eq!((inline.value_reads, apart.value_reads), (0.0, 1.0));
-        assert_eq!(of("inline", 100.0), of("apart(1KiB)", 100.0));
+        assert!(separated.write_amplification < 1.1, "{separated:?}");
+        assert!(separated.table_bytes < inline.table_bytes / 200.0);
+        assert!(separated.value_bytes > 16_400e6 && inline.value_bytes == 0.0);
+        assert_eq!((inline.value_reads, separated.value_reads), (0.0, 1.0));
+        assert_eq!(of("inline", 100.0), of("separate(1KiB)", 100.0));
     }
 }

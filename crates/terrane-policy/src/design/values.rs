@@ -1,6 +1,6 @@
-//! Where values are stored: in tables next to their keys, or apart in value files.
+//! Where values are stored: in tables next to their keys, or separately in value files.
 //!
-//! Values apart are the key-value separation of WiscKey (FAST '16), RocksDB's BlobDB and Titan: a
+//! Separated values are the key-value separation of WiscKey (FAST '16), RocksDB's BlobDB and Titan: a
 //! value of at least the threshold goes to a value file, and tables keep a pointer to it. Merges
 //! then rewrite keys and pointers, not values. In return, values that are overwritten or deleted
 //! stay in their files as garbage until the file is collected, and a scan reads values from several
@@ -21,21 +21,21 @@ pub enum Values {
     #[default]
     Inline,
     /// Large values are in value files.
-    Apart(ValueSeparation),
+    Separate(ValueSeparation),
 }
 
-/// Which values are stored apart, and when value files are collected. In the text form
-/// `apart(1KiB,garbage=50%,space=1.3,file=64MiB)`, only the threshold must be given.
+/// Which values are stored separately, and when value files are collected. In the text form
+/// `separate(1KiB,garbage=50%,space=1.3,file=64MiB)`, only the threshold must be given.
 ///
 /// | key in text | field | default | raising it |
 /// |---|---|---|---|
-/// | (first) | `threshold_bytes` | | fewer values are apart: scans are faster, merges write more |
+/// | (first) | `threshold_bytes` | | fewer values are separated: scans are faster, merges write more |
 /// | `garbage` | `garbage_percent` | 50% | collections write less, files take more space |
 /// | `space` | `space_percent` | 1.3 | collections write less, files take more space |
 /// | `file` | `file_bytes` | 64MiB | fewer files; a collection needs more temporary space |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ValueSeparation {
-    /// Values of at least this many bytes are stored apart.
+    /// Values of at least this many bytes are stored separately.
     pub threshold_bytes: u64,
     /// A value file is collected when this share of its bytes is garbage, in percent. At 100, no
     /// file is collected for its own garbage.
@@ -48,7 +48,7 @@ pub struct ValueSeparation {
 }
 
 /// What a threshold, a size or a share may be, for messages.
-const FORMS: &str = "inline or apart(1KiB,garbage=50%,space=1.3,file=64MiB)";
+const FORMS: &str = "inline or separate(1KiB,garbage=50%,space=1.3,file=64MiB)";
 
 impl ValueSeparation {
     /// Returns the default settings for a threshold in bytes.
@@ -100,16 +100,16 @@ impl ValueSeparation {
 }
 
 impl Values {
-    /// Returns the settings of values apart; `None` if all values are inline.
+    /// Returns the settings of separated values; `None` if all values are inline.
     pub fn separation(&self) -> Option<&ValueSeparation> {
         match self {
             Self::Inline => None,
-            Self::Apart(separation) => Some(separation),
+            Self::Separate(separation) => Some(separation),
         }
     }
 
-    /// Returns true if a value of this many bytes is stored apart.
-    pub fn is_apart(&self, value_bytes: u64) -> bool {
+    /// Returns true if a value of this many bytes is stored separately.
+    pub fn is_separated(&self, value_bytes: u64) -> bool {
         self.separation().is_some_and(|separation| value_bytes >= separation.threshold_bytes)
     }
 }
@@ -118,7 +118,7 @@ impl Display for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Inline => f.write_str("inline"),
-            Self::Apart(separation) => separation.fmt(f),
+            Self::Separate(separation) => separation.fmt(f),
         }
     }
 }
@@ -127,7 +127,7 @@ impl Display for ValueSeparation {
     /// The threshold, and the settings that differ from their defaults.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let usual = Self::at(self.threshold_bytes);
-        write!(f, "apart({}", format_bytes(self.threshold_bytes))?;
+        write!(f, "separate({}", format_bytes(self.threshold_bytes))?;
         if self.garbage_percent != usual.garbage_percent {
             write!(f, ",garbage={}%", self.garbage_percent)?;
         }
@@ -148,7 +148,8 @@ impl FromStr for Values {
         let bad = || ParseError::new("values", text, FORMS);
         match call(text)? {
             ("inline", None) => Ok(Self::Inline),
-            ("apart", Some(arguments)) => {
+            // `apart` in manifests and scripts of earlier versions.
+            ("separate" | "apart", Some(arguments)) => {
                 let mut arguments = arguments.split(',').map(str::trim);
                 let threshold = parse_bytes(arguments.next().unwrap_or("")).map_err(|_| bad())?;
                 let mut separation = ValueSeparation::at(threshold);
@@ -162,7 +163,7 @@ impl FromStr for Values {
                     seen.push(key);
                     separation.set(key, value.trim()).ok_or_else(bad)?;
                 }
-                Ok(Self::Apart(separation))
+                Ok(Self::Separate(separation))
             }
             _ => Err(bad()),
         }
@@ -178,13 +179,13 @@ mod tests {
     fn values_print_and_parse_back() {
         for (text, printed) in [
             ("inline", "inline"),
-            ("apart(1KiB)", "apart(1KiB)"),
-            ("apart(1024, garbage=50%, space=1.30)", "apart(1KiB)"),
+            ("separate(1KiB)", "separate(1KiB)"),
+            ("separate(1024, garbage=50%, space=1.30)", "separate(1KiB)"),
             (
-                "apart(4000,file=1GiB,garbage=40%,space=2)",
-                "apart(4000,garbage=40%,space=2,file=1GiB)",
+                "separate(4000,file=1GiB,garbage=40%,space=2)",
+                "separate(4000,garbage=40%,space=2,file=1GiB)",
             ),
-            ("apart(64,space=1.05)", "apart(64,space=1.05)"),
+            ("separate(64,space=1.05)", "separate(64,space=1.05)"),
         ] {
             let values: Values = text.parse().unwrap();
             assert_eq!(values.to_string(), printed);
@@ -200,29 +201,39 @@ mod tests {
         let design: Design = "leveling".parse().unwrap();
         assert_eq!(design.values, Values::Inline);
         assert!(!design.to_string().contains("values"));
-        assert!(!design.values.is_apart(u64::MAX));
+        assert!(!design.values.is_separated(u64::MAX));
     }
 
     #[test]
-    fn the_threshold_itself_is_apart() {
-        let values: Values = "apart(1KiB)".parse().unwrap();
-        assert!(values.is_apart(1024) && !values.is_apart(1023));
+    fn designs_of_earlier_manifests_still_parse() {
+        for arguments in ["(1KiB)", "(4000,garbage=40%,space=2,file=1GiB)"] {
+            let design = |word: &str| format!("leveling; values={word}{arguments}");
+            let earlier: Design = design("apart").parse().unwrap();
+            assert_eq!(Ok(&earlier), design("separate").parse().as_ref());
+            assert!(earlier.to_string().contains(&format!("values=separate{arguments}")));
+        }
+    }
+
+    #[test]
+    fn the_threshold_itself_is_separated() {
+        let values: Values = "separate(1KiB)".parse().unwrap();
+        assert!(values.is_separated(1024) && !values.is_separated(1023));
     }
 
     #[test]
     fn settings_out_of_range_are_refused_with_the_range() {
         for (text, part) in [
-            ("apart", "apart(1KiB"),
-            ("apart()", "apart(1KiB"),
+            ("separate", "separate(1KiB"),
+            ("separate()", "separate(1KiB"),
             ("inline(1)", "inline or"),
-            ("apart(1KiB,garbage=0.3)", "garbage=50%"),
-            ("apart(1KiB,garbage=30%,garbage=40%)", "garbage once"),
-            ("apart(1KiB,age=3)", "space=1.3"),
-            ("apart(8)", "32 bytes to 1GiB"),
-            ("apart(1KiB,garbage=0%)", "1% to 100%"),
-            ("apart(1KiB,space=1)", "1.05 to 100"),
-            ("apart(1KiB,space=1.301)", "space=1.3"),
-            ("apart(1KiB,file=12)", "1KiB to 1TiB"),
+            ("separate(1KiB,garbage=0.3)", "garbage=50%"),
+            ("separate(1KiB,garbage=30%,garbage=40%)", "garbage once"),
+            ("separate(1KiB,age=3)", "space=1.3"),
+            ("separate(8)", "32 bytes to 1GiB"),
+            ("separate(1KiB,garbage=0%)", "1% to 100%"),
+            ("separate(1KiB,space=1)", "1.05 to 100"),
+            ("separate(1KiB,space=1.301)", "space=1.3"),
+            ("separate(1KiB,file=12)", "1KiB to 1TiB"),
         ] {
             let error = format!("leveling; values={text}").parse::<Design>().unwrap_err();
             assert!(error.to_string().contains(part), "{text}: {error}");

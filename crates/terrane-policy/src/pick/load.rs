@@ -8,7 +8,7 @@ use crate::compaction::Reason;
 use crate::design::FlushMode;
 use crate::shape::{Level, TableInfo};
 use crate::strategy::trigger::Manual;
-use crate::strategy::{Intake, LevelContext, Scope, Trigger, TriggerKind, Weights};
+use crate::strategy::{Intake, LevelContext, Scope, TombstoneWeight, Trigger, TriggerKind};
 
 /// The contents of a level, without the tables that running jobs take away.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,10 +19,10 @@ struct LevelLoadTotals {
 }
 
 pub(super) fn candidates(input: &PickContext<'_>) -> Vec<CompactionCandidate> {
-    let weights = Weights::of(input.shape, input.design.strategy.tombstone_weight);
+    let weight = TombstoneWeight::of(input.shape, input.design.strategy.tombstone_weight);
     let levels = input.shape.levels.iter().enumerate();
     let mut found: Vec<CompactionCandidate> =
-        levels.flat_map(|(level, content)| of_level(input, weights, level, content)).collect();
+        levels.flat_map(|(level, content)| of_level(input, weight, level, content)).collect();
     found.extend(relief(input));
     found
 }
@@ -39,7 +39,7 @@ fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     }
     // Merging flushes leave one run, which counts as the memtables whose data it holds.
     let staying_runs = |level: usize| {
-        let load = staying(input, Weights::default(), level, input.shape.level(level));
+        let load = staying(input, TombstoneWeight::default(), level, input.shape.level(level));
         let buffers = load.bytes / input.design.buffer_bytes.max(1);
         let is_merged = level == 0 && input.design.flush == FlushMode::Merge;
         if is_merged { load.runs.max(buffers) } else { load.runs }
@@ -73,14 +73,14 @@ fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
 
 fn of_level(
     input: &PickContext<'_>,
-    weights: Weights,
+    weight: TombstoneWeight,
     level: usize,
     content: &Level,
 ) -> Vec<CompactionCandidate> {
     let strategy = &input.design.strategy;
     let last = input.last_level();
     let triggers = strategy.triggers.at(level);
-    let load = staying(input, weights, level, content);
+    let load = staying(input, weight, level, content);
     if triggers == &[Trigger::from(Manual)] || load.runs == 0 || strategy.size_tiered().is_some() {
         return Vec::new();
     }
@@ -168,7 +168,7 @@ pub(super) fn is_blocked(
 
 fn staying(
     input: &PickContext<'_>,
-    weights: Weights,
+    weight: TombstoneWeight,
     index: usize,
     level: &Level,
 ) -> LevelLoadTotals {
@@ -180,7 +180,7 @@ fn staying(
     for run in &level.runs {
         let stay = run.tables.iter().filter(|table| input.in_progress.is_empty() || !leaves(table));
         let (count, bytes) = stay
-            .fold((0, 0u64), |sum, table| (sum.0 + 1, sum.1.saturating_add(weights.bytes(table))));
+            .fold((0, 0u64), |sum, table| (sum.0 + 1, sum.1.saturating_add(weight.bytes(table))));
         totals.runs += u64::from(count > 0);
         totals.tables += count;
         totals.bytes = totals.bytes.saturating_add(bytes);

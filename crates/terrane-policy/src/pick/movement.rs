@@ -3,7 +3,7 @@
 use super::candidate::Extent;
 use super::context::PickContext;
 use crate::shape::Run;
-use crate::strategy::{Movement, MovementContext, TableChoice, Trigger, Weights};
+use crate::strategy::{Movement, MovementContext, TableChoice, TombstoneWeight, Trigger};
 
 /// Calls `accept` for the tables of `run` that `extent` covers, in the order of the first rule that
 /// ranks any, then of the next rule, and in the end by least overlap, until it returns a value.
@@ -42,7 +42,7 @@ fn context<'a>(
         level,
         run,
         cursor: input.cursors.get(level),
-        weights: Weights::of(input.shape, strategy.tombstone_weight),
+        weight: TombstoneWeight::of(input.shape, strategy.tombstone_weight),
         now_micros: input.now_micros,
         oldest_snapshot_micros: input.oldest_snapshot_micros,
         seed: rule.seed().unwrap_or_default(),

@@ -21,7 +21,8 @@ pub fn refilled(input: &PickContext<'_>, job: &Compaction) -> f64 {
             .sum::<u64>()
     });
     let staying: Vec<u64> = staying.filter(|bytes| *bytes > 0).collect();
-    let capacity = input.design.fitted(input.shape).capacity_bytes(level, last).max(1);
+    let capacity =
+        input.design.with_scaled_capacities(input.shape).capacity_bytes(level, last).max(1);
     let by_size = staying.iter().sum::<u64>() as f64 / capacity as f64;
     if level == 0 || strategy.runs_allowed(level, last) > 1 {
         let acts_at = u64::from(strategy.runs_allowed(level, last)) + 1;

@@ -8,7 +8,7 @@ use crate::admission::pressure::run_pressure;
 use crate::compaction::{Compaction, Input, Output, Placement, Reason};
 use crate::design::Violation;
 use crate::shape::Run;
-use crate::strategy::{MergeCause, SizedMerge, SizedRun, Trigger, Weights};
+use crate::strategy::{MergeCause, SizedMerge, SizedRun, TombstoneWeight, Trigger};
 
 /// All runs, the newest first, with their levels.
 fn runs<'a>(input: &PickContext<'a>) -> Vec<(usize, &'a Run)> {
@@ -18,7 +18,7 @@ fn runs<'a>(input: &PickContext<'a>) -> Vec<(usize, &'a Run)> {
 
 /// The runs as a policy sees them.
 fn sized(input: &PickContext<'_>, all: &[(usize, &Run)]) -> Vec<SizedRun> {
-    let weights = Weights::of(input.shape, input.design.strategy.tombstone_weight);
+    let weight = TombstoneWeight::of(input.shape, input.design.strategy.tombstone_weight);
     let is_taken = |run: &Run| {
         let mut tables = run.tables.iter();
         tables.any(|table| input.in_progress.iter().any(|job| job.takes(table.id)))
@@ -26,7 +26,7 @@ fn sized(input: &PickContext<'_>, all: &[(usize, &Run)]) -> Vec<SizedRun> {
     all.iter()
         .map(|(_, run)| SizedRun {
             bytes: run.size_bytes(),
-            weighed_bytes: run.tables.iter().map(|table| weights.bytes(table)).sum(),
+            weighed_bytes: run.tables.iter().map(|table| weight.bytes(table)).sum(),
             is_free: !is_taken(run),
         })
         .collect()

@@ -32,7 +32,7 @@ pub enum Growth {
         exponent: u32,
     },
     /// By the size ratio T at every level, with capacities derived from the last level so that it is
-    /// always nearly full; see [`crate::Design::fitted`].
+    /// always nearly full; see [`crate::Design::with_scaled_capacities`].
     Dynamic,
     /// Levels 1, 2, … have these capacities in bytes; each deeper level is T times the previous one.
     Capacities(Vec<u64>),

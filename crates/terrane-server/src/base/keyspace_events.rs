@@ -13,7 +13,7 @@ const ALL_LETTERS: usize = 10;
 const ALL: u16 = (1 << ALL_LETTERS) - 1;
 
 /// Which changes of keys are announced, and on which channels, as the setting `notify-keyspace-events` of Redis says:
-/// `KEA` for everything on both kinds of channels, `Ex` for keys that have ended. Empty for nothing, which is the
+/// `KEA` for everything on both kinds of channels, `Ex` for keys that have expired. Empty for nothing, which is the
 /// default.
 ///
 /// ```

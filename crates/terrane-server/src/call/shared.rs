@@ -141,7 +141,7 @@ impl Shared {
         synced
     }
 
-    /// Records a pause for `LATENCY` if it is as long as the threshold.
+    /// Notes a pause for `LATENCY` if it is as long as the threshold.
     #[inline]
     pub(crate) fn note_pause(&self, event: &'static str, took: Duration) {
         let threshold = self.settings.latency_millis.load(Ordering::Relaxed);

@@ -75,20 +75,20 @@ pub(super) fn is_long(call: &Call<'_, '_>, len: usize) -> bool {
     len > LONG && is_possible(call)
 }
 
-/// Returns a copy of the value of a key, and when it ends. A key without a value has an empty one. If the value is
+/// Returns a copy of the value of a key, and its expiry time. A key without a value has an empty one. If the value is
 /// long, a thread runs the command from the start, and the caller has nothing left to do.
 pub(super) fn owned_value(
     call: &mut Call<'_, '_>,
     key: &[u8],
     run: Handler,
 ) -> Outcome<Option<(Vec<u8>, Option<u64>)>> {
-    match call.store.get_with_end(call.db(), key)? {
+    match call.store.get_with_expiry(call.db(), key)? {
         None => Ok(Some((Vec::new(), None))),
         Some((value, _)) if is_long(call, value.len()) => {
             write(call, run)?;
             Ok(None)
         }
-        Some((value, end)) => Ok(Some((value.to_vec(), end))),
+        Some((value, expires_at)) => Ok(Some((value.to_vec(), expires_at))),
     }
 }
 

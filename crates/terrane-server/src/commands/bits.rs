@@ -59,12 +59,14 @@ fn setbit(call: &mut Call<'_, '_>) -> Outcome {
         _ => return Err("ERR bit is not an integer or out of range".into()),
     };
     check_len(call, byte + 1)?;
-    let Some((mut value, end)) = aside::owned_value(call, key, setbit)? else { return Ok(()) };
+    let Some((mut value, expires_at)) = aside::owned_value(call, key, setbit)? else {
+        return Ok(());
+    };
     value.resize(value.len().max(byte + 1), 0);
     let target = value.get_mut(byte).ok_or(BAD_OFFSET)?;
     let was_set = *target & mask != 0;
     *target = if is_set { *target | mask } else { *target & !mask };
-    call.store.put(db, key, &value, end)?;
+    call.store.put(db, key, &value, expires_at)?;
     call.reply.integer(i64::from(was_set));
     Ok(())
 }
@@ -202,14 +204,14 @@ fn bitcount(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn bitpos(call: &mut Call<'_, '_>) -> Outcome {
-    let wants_set = match call.argument(2) {
+    let is_set = match call.argument(2) {
         b"0" => false,
         b"1" => true,
         _ => return Err("ERR The bit argument must be 1 or 0.".into()),
     };
     let value = call.store.get(call.db(), call.key())?;
     let Some(value) = value.as_deref() else {
-        call.reply.integer(if wants_set { -1 } else { 0 });
+        call.reply.integer(if is_set { -1 } else { 0 });
         return Ok(());
     };
     if aside::is_long(call, value.len()) {
@@ -218,9 +220,9 @@ fn bitpos(call: &mut Call<'_, '_>) -> Outcome {
     let range = bit_range(call, 3, value.len())?;
     // Without an explicit end, a value is followed by bits that are not set.
     let has_end = call.arguments.len() > 4;
-    let position = match find_bit(value, range, wants_set) {
+    let position = match find_bit(value, range, is_set) {
         Some(position) => i64::try_from(position).unwrap_or(i64::MAX),
-        None if !wants_set && !has_end && range.len > 0 => {
+        None if !is_set && !has_end && range.len > 0 => {
             i64::try_from(value.len() * 8).unwrap_or(i64::MAX)
         }
         None => -1,

@@ -147,7 +147,7 @@ pub(crate) fn run_request(
     depends_on_sync
 }
 
-/// Records the end of a command that ran in a thread of its own.
+/// Notes the end of a command that ran in a thread of its own.
 pub(super) fn note_end(
     shared: &Shared,
     session: &Session,

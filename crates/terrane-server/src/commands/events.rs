@@ -65,8 +65,8 @@ fn announce_noted(
     }
 }
 
-/// Announces that the server has noticed the end of a value.
-pub(crate) fn announce_end(shared: &Shared, slot: usize, key: &[u8]) {
+/// Announces that the server has noticed the expiry of a value.
+pub(crate) fn announce_expired(shared: &Shared, slot: usize, key: &[u8]) {
     let wanted = KeyspaceEvents::of(shared.settings.keyspace_events.load(Ordering::Relaxed));
     for (channel, message) in messages(shared, wanted, (Class::Expired, "expired"), (slot, key)) {
         send(shared, &channel, &message);
@@ -98,11 +98,11 @@ fn named(command: &[u8], arguments: Arguments<'_>, change: Change) -> Named {
     match (change, command) {
         (Change::Removed, _) => one(Class::Generic, "del"),
         (
-            Change::Set { has_end },
+            Change::Set { has_expiry },
             b"expire" | b"pexpire" | b"expireat" | b"pexpireat" | b"getex",
         )
-        | (Change::Set { has_end }, b"persist") => {
-            one(Class::Generic, if has_end { "expire" } else { "persist" })
+        | (Change::Set { has_expiry }, b"persist") => {
+            one(Class::Generic, if has_expiry { "expire" } else { "persist" })
         }
         (Change::Set { .. }, b"append") => one(Class::String, "append"),
         (Change::Set { .. }, b"setrange") => one(Class::String, "setrange"),
@@ -111,10 +111,10 @@ fn named(command: &[u8], arguments: Arguments<'_>, change: Change) -> Named {
         }
         (Change::Set { .. }, b"incrbyfloat") => one(Class::String, "incrbyfloat"),
         (Change::Set { .. }, b"setbit" | b"bitfield") => one(Class::String, "setbit"),
-        (Change::Set { has_end }, b"set" | b"setex" | b"psetex") => {
+        (Change::Set { has_expiry }, b"set" | b"setex" | b"psetex") => {
             let keeps = arguments.from(3).any(|option| option.eq_ignore_ascii_case(b"keepttl"));
-            let ends = has_end && !(command == b"set" && keeps);
-            (Some((Class::String, "set")), ends.then_some((Class::Generic, "expire")))
+            let expires = has_expiry && !(command == b"set" && keeps);
+            (Some((Class::String, "set")), expires.then_some((Class::Generic, "expire")))
         }
         (Change::Set { .. }, _) => one(Class::String, "set"),
         (Change::FieldsSet, b"hincrby") => one(Class::Hash, "hincrby"),

@@ -48,10 +48,10 @@ fn add(call: &mut Call<'_, '_>, by: i64) -> Outcome {
 
 /// Adds to the value of a key, whose lock the caller holds, and returns the sum.
 pub(super) fn add_to(store: &mut Store<'_>, db: usize, key: &[u8], by: i64) -> Outcome<i64> {
-    let found = store.get_with_end(db, key)?;
+    let found = store.get_with_expiry(db, key)?;
     let new = sum_of(found.as_ref().map(|(value, _)| &**value), by)?;
     let mut text = Decimal::default();
-    store.put(db, key, text.of(new), found.and_then(|(_, end)| end))?;
+    store.put(db, key, text.of(new), found.and_then(|(_, expires_at)| expires_at))?;
     Ok(new)
 }
 
@@ -89,7 +89,7 @@ impl Decimal {
 fn incrbyfloat(call: &mut Call<'_, '_>) -> Outcome {
     let (db, key) = (call.db(), call.key());
     let by = float(call.argument(2)).ok_or(NOT_A_FLOAT)?;
-    let found = call.store.get_with_end(db, key)?;
+    let found = call.store.get_with_expiry(db, key)?;
     let old = found.as_ref().map_or(Some(0.0), |(value, _)| float(value)).ok_or(NOT_A_FLOAT)?;
     let new = old + by;
     if !new.is_finite() {
@@ -97,7 +97,7 @@ fn incrbyfloat(call: &mut Call<'_, '_>) -> Outcome {
     }
     let old = found.as_ref().map_or(&b"0"[..], |(value, _)| value);
     let text = sum(old, call.argument(2), new);
-    call.store.put(db, key, text.as_bytes(), found.and_then(|(_, end)| end))?;
+    call.store.put(db, key, text.as_bytes(), found.and_then(|(_, expires_at)| expires_at))?;
     call.reply.bulk(text.as_bytes());
     Ok(())
 }

@@ -18,7 +18,7 @@ pub(super) const FAMILY: Family = Family {
             4,
             WRITE | GROWS,
             ONE_KEY,
-            "Sets a value that ends after seconds.",
+            "Sets a value that expires after seconds.",
             set::setex,
         ),
         command(
@@ -26,7 +26,7 @@ pub(super) const FAMILY: Family = Family {
             4,
             WRITE | GROWS,
             ONE_KEY,
-            "Sets a value that ends after milliseconds.",
+            "Sets a value that expires after milliseconds.",
             set::psetex,
         ),
         command(
@@ -58,7 +58,7 @@ pub(super) const FAMILY: Family = Family {
             -2,
             WRITE | FAST,
             ONE_KEY,
-            "Returns a value and changes its end.",
+            "Returns a value and changes its expiry time.",
             set::getex,
         ),
         command("mget", -2, READ | FAST, EVERY_KEY, "Returns the values of several keys.", mget),
@@ -164,10 +164,12 @@ pub(super) fn check_len(call: &Call<'_, '_>, len: usize) -> Outcome {
 
 fn append(call: &mut Call<'_, '_>) -> Outcome {
     let (db, key, more) = (call.db(), call.key(), call.argument(2));
-    let Some((mut value, end)) = aside::owned_value(call, key, append)? else { return Ok(()) };
+    let Some((mut value, expires_at)) = aside::owned_value(call, key, append)? else {
+        return Ok(());
+    };
     check_len(call, value.len().saturating_add(more.len()))?;
     value.extend_from_slice(more);
-    call.store.put(db, key, &value, end)?;
+    call.store.put(db, key, &value, expires_at)?;
     call.reply.count(value.len());
     Ok(())
 }
@@ -199,7 +201,9 @@ fn part(value: &[u8], first: i64, last: i64) -> &[u8] {
 fn setrange(call: &mut Call<'_, '_>) -> Outcome {
     let (db, key, part) = (call.db(), call.key(), call.argument(3));
     let offset = usize::try_from(call.integer(2)?).map_err(|_| "ERR offset is out of range")?;
-    let Some((mut value, end)) = aside::owned_value(call, key, setrange)? else { return Ok(()) };
+    let Some((mut value, expires_at)) = aside::owned_value(call, key, setrange)? else {
+        return Ok(());
+    };
     if part.is_empty() {
         call.reply.count(value.len());
         return Ok(());
@@ -208,7 +212,7 @@ fn setrange(call: &mut Call<'_, '_>) -> Outcome {
     check_len(call, part_end)?;
     value.resize(value.len().max(part_end), 0);
     value.get_mut(offset..part_end).ok_or(SYNTAX)?.copy_from_slice(part);
-    call.store.put(db, key, &value, end)?;
+    call.store.put(db, key, &value, expires_at)?;
     call.reply.count(value.len());
     Ok(())
 }

@@ -194,7 +194,7 @@ fn locks<'a>(call: &Call<'_, 'a>, queue: &Queue) -> Option<Held<'a>> {
     held.or_else(|| shared.is_ending().then(|| shared.locks.hold_all(keys.into_iter())))
 }
 
-/// Returns whether a watched key was changed, or its value has ended.
+/// Returns whether a watched key was changed, or its value has expired.
 fn is_watch_broken(call: &Call<'_, '_>) -> Outcome<bool> {
     let Some(watch) = &call.session.watch else { return Ok(false) };
     if watch.is_changed.load(Ordering::SeqCst) {

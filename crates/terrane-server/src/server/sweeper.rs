@@ -1,4 +1,4 @@
-//! A thread that removes the fields of hashes that have ended.
+//! A thread that removes the fields of hashes that have expired.
 
 use std::io;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::base::time::now_micros;
 use crate::call::shared::Shared;
-use crate::commands::announce_end;
+use crate::commands::announce_expired;
 use crate::store::SWEPT;
 
-/// The time between two sweeps. A hash that has ended is invisible at once.
+/// The time between two sweeps. A hash that has expired is invisible at once.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The thread, which ends when this is dropped.
@@ -35,7 +35,7 @@ impl Sweeper {
                     && shared
                         .databases
                         .sweep(&shared.locks, now_micros(), |slot, key| {
-                            announce_end(&shared, slot, key);
+                            announce_expired(&shared, slot, key);
                         })
                         .is_ok_and(|swept| swept >= SWEPT)
                 {}

@@ -3,7 +3,7 @@
 use terrane::{Keyspace, Result, Transaction, WriteBatch};
 
 use super::databases::Hashes;
-use super::hash_layout::{Header, end_key, field_range, header_key};
+use super::hash_layout::{Header, expiry_key, field_range, header_key};
 
 /// Changes that happen at once.
 #[derive(Debug)]
@@ -13,20 +13,22 @@ pub(super) enum Changes<'s> {
 }
 
 impl Changes<'_> {
-    /// Sets a value, which ends at a time.
+    /// Sets a value, which may expire at a time.
     pub(super) fn put(
         &mut self,
         keyspace: &Keyspace,
         key: &[u8],
         value: &[u8],
-        end: Option<u64>,
+        expires_at: Option<u64>,
     ) -> Result<()> {
-        match (self, end) {
+        match (self, expires_at) {
             (Self::Batch(batch), None) => drop(batch.put_in(keyspace, key, value)),
-            (Self::Batch(batch), Some(end)) => drop(batch.put_ending_in(keyspace, key, value, end)),
+            (Self::Batch(batch), Some(expires_at)) => {
+                batch.put_with_expiry_in(keyspace, key, value, expires_at);
+            }
             (Self::Transaction(transaction), None) => transaction.put_in(keyspace, key, value)?,
-            (Self::Transaction(transaction), Some(end)) => {
-                transaction.put_ending_in(keyspace, key, value, end)?;
+            (Self::Transaction(transaction), Some(expires_at)) => {
+                transaction.put_with_expiry_in(keyspace, key, value, expires_at)?;
             }
         }
         Ok(())
@@ -62,24 +64,26 @@ impl Changes<'_> {
         Ok(())
     }
 
-    /// Writes the header of a hash, whose end was `old_end`.
+    /// Writes the header of a hash, whose expiry time was `old_expiry`.
     pub(super) fn put_header(
         &mut self,
         hashes: &Hashes,
         key: &[u8],
         header: &Header,
-        old_end: Option<u64>,
+        old_expiry: Option<u64>,
     ) -> Result<()> {
-        let Header { generation, end, .. } = *header;
-        self.put(&hashes.keyspace, header_key(key).as_ref(), &header.encode(), end)?;
-        if old_end == end {
+        let Header { generation, expires_at, .. } = *header;
+        self.put(&hashes.keyspace, header_key(key).as_ref(), &header.encode(), expires_at)?;
+        if old_expiry == expires_at {
             return Ok(());
         }
-        if let Some(old) = old_end {
-            self.delete(&hashes.keyspace, end_key(old, generation).as_ref())?;
+        if let Some(old) = old_expiry {
+            self.delete(&hashes.keyspace, expiry_key(old, generation).as_ref())?;
         }
-        match end {
-            Some(end) => self.put(&hashes.keyspace, end_key(end, generation).as_ref(), key, None),
+        match expires_at {
+            Some(expires_at) => {
+                self.put(&hashes.keyspace, expiry_key(expires_at, generation).as_ref(), key, None)
+            }
             None => Ok(()),
         }
     }
@@ -92,8 +96,10 @@ impl Changes<'_> {
         header: &Header,
     ) -> Result<()> {
         self.delete(&hashes.keyspace, header_key(key).as_ref())?;
-        match header.end {
-            Some(end) => self.delete(&hashes.keyspace, end_key(end, header.generation).as_ref()),
+        match header.expires_at {
+            Some(expires_at) => {
+                self.delete(&hashes.keyspace, expiry_key(expires_at, header.generation).as_ref())
+            }
             None => Ok(()),
         }
     }

@@ -4,15 +4,15 @@
 //! |---|---|
 //! | `h`, key of the hash | header: generation (8 bytes), number of fields (8 bytes), both little-endian |
 //! | `f`, generation (8 bytes, big-endian), field | value of the field |
-//! | `e`, end (8 bytes, big-endian), generation (8 bytes, big-endian) | key of the hash |
+//! | `e`, expiry time (8 bytes, big-endian), generation (8 bytes, big-endian) | key of the hash |
 //!
 //! 1. The number of fields is exact and not 0, because a batch that adds or removes a field also writes
 //!    the header.
 //! 2. A generation belongs to one hash, because it is larger than that of any field that is stored, and
 //!    the fields are removed in the batch that removes the header.
-//! 3. A hash that ends has exactly one entry of the third kind. Its header has the same end, as a value
-//!    of the engine that ends. So the fields of a hash whose header has ended are found in the order of
-//!    their ends, and need no end of their own.
+//! 3. A hash that expires has exactly one entry of the third kind. Its header is a value of the engine
+//!    with the same expiry time. So the fields of a hash whose header has expired are found in the order
+//!    of their expiry, and need no expiry time of their own.
 
 use std::ops::Bound;
 
@@ -20,8 +20,8 @@ use std::ops::Bound;
 const HEADER: u8 = b'h';
 /// Before a generation and a field.
 const FIELD: u8 = b'f';
-/// Before an end and a generation.
-const END: u8 = b'e';
+/// Before an expiry time and a generation.
+const EXPIRY: u8 = b'e';
 
 /// The bytes before a field.
 const FIELD_PREFIX: usize = 9;
@@ -32,8 +32,8 @@ pub(crate) struct Header {
     pub(crate) generation: u64,
     /// The number of fields.
     pub(crate) fields: u64,
-    /// When it ends, in microseconds since the Unix epoch. The end of the header's value.
-    pub(crate) end: Option<u64>,
+    /// When it expires, in microseconds since the Unix epoch: the expiry time of the header's value.
+    pub(crate) expires_at: Option<u64>,
 }
 
 impl Header {
@@ -46,10 +46,10 @@ impl Header {
     }
 
     /// Returns the header in a value; `None` if the value is not a header.
-    pub(super) fn decode(value: &[u8], end: Option<u64>) -> Option<Self> {
+    pub(super) fn decode(value: &[u8], expires_at: Option<u64>) -> Option<Self> {
         let (generation, rest) = value.split_first_chunk()?;
         let fields = u64::from_le_bytes(rest.try_into().ok()?);
-        Some(Self { generation: u64::from_le_bytes(*generation), fields, end })
+        Some(Self { generation: u64::from_le_bytes(*generation), fields, expires_at })
     }
 }
 
@@ -148,20 +148,20 @@ pub(super) fn generation_of_field(stored: &[u8]) -> Option<u64> {
     stored.get(1..FIELD_PREFIX)?.try_into().ok().map(u64::from_be_bytes)
 }
 
-/// Returns where the key of a hash that ends is.
-pub(super) fn end_key(end: u64, generation: u64) -> StoredKey {
-    StoredKey::of([&[END], &end.to_be_bytes(), &generation.to_be_bytes()])
+/// Returns the key at which the key of a hash that expires is stored.
+pub(super) fn expiry_key(expires_at: u64, generation: u64) -> StoredKey {
+    StoredKey::of([&[EXPIRY], &expires_at.to_be_bytes(), &generation.to_be_bytes()])
 }
 
-/// Returns the range of the hashes that end before a time.
-pub(super) fn ends_before(time: u64) -> std::ops::Range<Vec<u8>> {
-    vec![END]..end_key(time, 0).as_ref().to_vec()
+/// Returns the range of the hashes that expire before a time.
+pub(super) fn expired_before(time: u64) -> std::ops::Range<Vec<u8>> {
+    vec![EXPIRY]..expiry_key(time, 0).as_ref().to_vec()
 }
 
-/// Returns the end and the generation at a key.
-pub(super) fn end_of(stored: &[u8]) -> Option<(u64, u64)> {
-    let (end, generation) = stored.get(1..)?.split_first_chunk()?;
-    Some((u64::from_be_bytes(*end), u64::from_be_bytes(generation.try_into().ok()?)))
+/// Returns the expiry time and the generation at a key.
+pub(super) fn expiry_of(stored: &[u8]) -> Option<(u64, u64)> {
+    let (expires_at, generation) = stored.get(1..)?.split_first_chunk()?;
+    Some((u64::from_be_bytes(*expires_at), u64::from_be_bytes(generation.try_into().ok()?)))
 }
 
 #[cfg(test)]
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_is_encoded_is_decoded() {
-        let header = Header { generation: 7 << 40, fields: 3, end: Some(9) };
+        let header = Header { generation: 7 << 40, fields: 3, expires_at: Some(9) };
         assert_eq!(Header::decode(&header.encode(), Some(9)), Some(header));
         assert_eq!(Header::decode(&[0; 15], None), None);
         assert_eq!(Header::decode(&[0; 17], None), None);
@@ -180,8 +180,8 @@ mod tests {
             assert_eq!(generation_of_field(stored.as_ref()), Some(u64::MAX - 1));
             assert_eq!(key_of_header(header_key(field).as_ref()), field);
         }
-        assert_eq!(end_of(end_key(5, 6).as_ref()), Some((5, 6)));
-        assert_eq!((end_of(b"e"), generation_of_field(b"f1")), (None, None));
+        assert_eq!(expiry_of(expiry_key(5, 6).as_ref()), Some((5, 6)));
+        assert_eq!((expiry_of(b"e"), generation_of_field(b"f1")), (None, None));
     }
 
     #[test]
@@ -208,9 +208,9 @@ mod tests {
         assert!(
             contains(&headers, header_key(b"")) && contains(&headers, header_key(&[0xFF; 100]))
         );
-        assert!(!contains(&headers, field_key(0, b"")) && !contains(&headers, end_key(0, 0)));
-        let ends = ends_before(10);
-        assert!(ends.contains(&end_key(9, u64::MAX).as_ref().to_vec()));
-        assert!(!ends.contains(&end_key(10, 0).as_ref().to_vec()));
+        assert!(!contains(&headers, field_key(0, b"")) && !contains(&headers, expiry_key(0, 0)));
+        let expired = expired_before(10);
+        assert!(expired.contains(&expiry_key(9, u64::MAX).as_ref().to_vec()));
+        assert!(!expired.contains(&expiry_key(10, 0).as_ref().to_vec()));
     }
 }

@@ -11,7 +11,7 @@ use super::databases::Hashes;
 use super::fault::Fault;
 use super::hash_layout::{Header, field_key, field_of, field_range, header_key};
 use super::noted::Change;
-use super::{KEYS_AT_ONCE, Store, ValueWithEnd};
+use super::{KEYS_AT_ONCE, Store, ValueWithExpiry};
 
 /// Fields of a hash with their values, in order.
 pub(crate) type Fields<'a> = Box<dyn Iterator<Item = Result<(Key, Value)>> + 'a>;
@@ -26,10 +26,10 @@ impl Store<'_> {
         let Some(hashes) = self.databases.hashes(db) else { return Ok(None) };
         let stored = header_key(key);
         let found = match &self.transaction {
-            None => hashes.keyspace.get_with_end(stored)?,
-            Some(transaction) => transaction.get_with_end_in(&hashes.keyspace, stored)?,
+            None => hashes.keyspace.get_with_expiry(stored)?,
+            Some(transaction) => transaction.get_with_expiry_in(&hashes.keyspace, stored)?,
         };
-        Ok(found.and_then(|(value, end)| Header::decode(&value, end)))
+        Ok(found.and_then(|(value, expires_at)| Header::decode(&value, expires_at)))
     }
 
     /// Returns the hash of a key; fails if the key has a value of another type.
@@ -142,13 +142,13 @@ impl Store<'_> {
         };
         let added = distinct.len() as u64 - existing;
         let hashes = self.databases.hashes_for_write(db)?;
-        let new = || Header { generation: hashes.new_generation(), fields: 0, end: None };
+        let new = || Header { generation: hashes.new_generation(), fields: 0, expires_at: None };
         let mut header = hash.unwrap_or_else(new);
         header.fields += added;
         self.touch(db, key, Change::FieldsSet);
         self.change(|changes| {
             if added > 0 {
-                changes.put_header(hashes, key, &header, header.end)?;
+                changes.put_header(hashes, key, &header, header.expires_at)?;
             }
             for (field, value) in pairs {
                 let stored = field_key(header.generation, field);
@@ -182,7 +182,7 @@ impl Store<'_> {
             if header.fields == 0 {
                 changes.delete_header(hashes, key, &header)?;
             } else {
-                changes.put_header(hashes, key, &header, header.end)?;
+                changes.put_header(hashes, key, &header, header.expires_at)?;
             }
             for field in &distinct {
                 let stored = field_key(header.generation, field);
@@ -204,13 +204,15 @@ impl Store<'_> {
     ) -> Result<()> {
         let keyspace = self.databases.for_write(db)?;
         let Some(hashes) = self.databases.hashes(db) else { return Ok(()) };
-        let set = |(_, end): (&[u8], Option<u64>)| Change::Set { has_end: end.is_some() };
+        let set = |(_, expires_at): (&[u8], Option<u64>)| Change::Set {
+            has_expiry: expires_at.is_some(),
+        };
         self.touch(db, key, string.map_or(Change::Removed, set));
         let _change = self.databases.type_changes.begin();
         self.change(|changes| {
             changes.delete_hash(hashes, key, header)?;
             match string {
-                Some((value, end)) => changes.put(keyspace, key, value, end),
+                Some((value, expires_at)) => changes.put(keyspace, key, value, expires_at),
                 None => Ok(()),
             }
         })
@@ -220,16 +222,16 @@ impl Store<'_> {
 /// A value of any type.
 #[derive(Debug)]
 pub(crate) enum Found {
-    String(ValueWithEnd),
+    String(ValueWithExpiry),
     Hash(Header),
 }
 
 impl Found {
-    /// Returns when the value ends, in microseconds since the Unix epoch.
-    pub(crate) fn end(&self) -> Option<u64> {
+    /// Returns when the value expires, in microseconds since the Unix epoch.
+    pub(crate) fn expires_at(&self) -> Option<u64> {
         match self {
-            Self::String((_, end)) => *end,
-            Self::Hash(header) => header.end,
+            Self::String((_, expires_at)) => *expires_at,
+            Self::Hash(header) => header.expires_at,
         }
     }
 }
@@ -244,26 +246,26 @@ pub(crate) enum Source {
 impl Store<'_> {
     /// Returns the value of a key, of any type.
     pub(crate) fn find(&self, db: usize, key: &[u8]) -> Result<Option<Found>> {
-        self.look(key, || match self.string_with_end(db, key)? {
+        self.look(key, || match self.string_with_expiry(db, key)? {
             Some(value) => Ok(Some(Found::String(value))),
             None => Ok(self.header(db, key)?.map(Found::Hash)),
         })
     }
 
-    /// Changes when a value ends.
-    pub(crate) fn set_end(
+    /// Changes when a value expires.
+    pub(crate) fn set_expiry(
         &mut self,
         db: usize,
         key: &[u8],
         found: &Found,
-        end: Option<u64>,
+        expires_at: Option<u64>,
     ) -> Result<()> {
         match (found, self.databases.hashes(db)) {
-            (Found::String((value, _)), _) => self.put(db, key, value, end),
+            (Found::String((value, _)), _) => self.put(db, key, value, expires_at),
             (Found::Hash(header), Some(hashes)) => {
-                self.touch(db, key, Change::Set { has_end: end.is_some() });
-                let new = Header { end, ..*header };
-                self.change(|changes| changes.put_header(hashes, key, &new, header.end))
+                self.touch(db, key, Change::Set { has_expiry: expires_at.is_some() });
+                let new = Header { expires_at, ..*header };
+                self.change(|changes| changes.put_header(hashes, key, &new, header.expires_at))
             }
             (Found::Hash(_), None) => Ok(()),
         }
@@ -301,7 +303,9 @@ impl Store<'_> {
                 changes.delete_hash(hashes, to.1, header)?;
             }
             match (found, target_hashes) {
-                (Found::String((value, end)), _) => changes.put(target, to.1, value, *end)?,
+                (Found::String((value, expires_at)), _) => {
+                    changes.put(target, to.1, value, *expires_at)?;
+                }
                 (Found::Hash(header), Some(hashes)) => {
                     changes.delete(target, to.1)?;
                     put_hash(changes, hashes, to.1, header, copied.as_deref())?;
@@ -354,11 +358,11 @@ fn put_hash(
     fields: Option<&[(Key, Value)]>,
 ) -> Result<()> {
     let Some(fields) = fields else {
-        // The entry of the end is written again, because it has the key.
+        // The entry of the expiry time is written again, because it has the key.
         return changes.put_header(hashes, key, header, None);
     };
     let generation = hashes.new_generation();
-    let new = Header { generation, fields: fields.len() as u64, end: header.end };
+    let new = Header { generation, fields: fields.len() as u64, expires_at: header.expires_at };
     changes.put_header(hashes, key, &new, None)?;
     for (field, value) in fields {
         let stored = field_key(generation, field);

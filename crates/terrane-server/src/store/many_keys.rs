@@ -5,14 +5,14 @@ use terrane::{Result, Value, WriteBatch};
 use super::changes::Changes;
 use super::fault::Fault;
 use super::hash_layout::{Header, header_key};
-use super::{Store, ValueWithEnd};
+use super::{Store, ValueWithExpiry};
 
 /// A string that a group of commands sets.
 #[derive(Debug)]
 pub(crate) struct Put<'p> {
     pub(crate) key: &'p [u8],
     pub(crate) value: &'p [u8],
-    pub(crate) end: Option<u64>,
+    pub(crate) expires_at: Option<u64>,
     /// The hash that it replaces.
     pub(crate) hash: Option<Header>,
 }
@@ -38,14 +38,14 @@ impl Store<'_> {
         answers.collect()
     }
 
-    /// Returns the string of each key and when it ends, whatever else the key has.
-    pub(crate) fn strings_with_ends(
+    /// Returns the string of each key and its expiry time, whatever else the key has.
+    pub(crate) fn strings_with_expiry(
         &self,
         db: usize,
         keys: &[&[u8]],
-    ) -> Result<Vec<Option<ValueWithEnd>>> {
+    ) -> Result<Vec<Option<ValueWithExpiry>>> {
         match self.databases.existing(db) {
-            Some(keyspace) if !keys.is_empty() => keyspace.multi_get_with_end(keys),
+            Some(keyspace) if !keys.is_empty() => keyspace.multi_get_with_expiry(keys),
             _ => Ok(vec![None; keys.len()]),
         }
     }
@@ -54,8 +54,8 @@ impl Store<'_> {
     pub(crate) fn headers(&self, db: usize, keys: &[&[u8]]) -> Result<Vec<Option<Header>>> {
         let Some(hashes) = self.databases.hashes(db) else { return Ok(Vec::new()) };
         let stored = keys.iter().map(|key| header_key(key));
-        let found = hashes.keyspace.multi_get_with_end(stored)?;
-        let decode = |(value, end): ValueWithEnd| Header::decode(&value, end);
+        let found = hashes.keyspace.multi_get_with_expiry(stored)?;
+        let decode = |(value, expires_at): ValueWithExpiry| Header::decode(&value, expires_at);
         Ok(found.into_iter().map(|found| found.and_then(decode)).collect())
     }
 
@@ -70,14 +70,14 @@ impl Store<'_> {
         let (keyspace, hashes) = (databases.for_write(db)?, databases.hashes(db));
         let mut type_change = None;
         batch.clear();
-        for Put { key, value, end, hash } in puts {
+        for Put { key, value, expires_at, hash } in puts {
             self.locks.touch(db, key);
             let mut changes = Changes::Batch(batch);
             if let (Some(header), Some(hashes)) = (hash, hashes) {
                 type_change.get_or_insert_with(|| databases.type_changes.begin());
                 changes.delete_hash(hashes, key, &header)?;
             }
-            changes.put(keyspace, key, value, end)?;
+            changes.put(keyspace, key, value, expires_at)?;
         }
         if batch.is_empty() {
             return Ok(());

@@ -5,9 +5,9 @@ use super::Store;
 /// What a command did to a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Set the value or its end.
+    /// Set the value or its expiry time.
     Set {
-        has_end: bool,
+        has_expiry: bool,
     },
     Removed,
     FieldsSet,

@@ -1,41 +1,42 @@
-//! Removes the fields of hashes that have ended.
+//! Removes the fields of hashes that have expired.
 //!
-//! The engine ends the header of a hash. Its fields, which have no end of their own, are found by the entry
-//! with the end of the hash (`hash_layout`), and removed with one range tombstone. The entry remains until
-//! then, so that a sweep that was interrupted is made up for after the next start.
+//! The engine lets the header of a hash expire. Its fields, which have no expiry time of their own, are found
+//! by the entry with the expiry time of the hash (`hash_layout`), and removed with one range tombstone. The
+//! entry remains until then, so that a sweep that was interrupted is made up for after the next start.
 
 use terrane::{Db, Durability, Result, WriteBatch, WriteOptions};
 
 use super::changes::Changes;
 use super::databases::{Databases, Hashes};
-use super::hash_layout::{Header, end_key, end_of, ends_before, header_key};
+use super::hash_layout::{Header, expired_before, expiry_key, expiry_of, header_key};
 use super::locks::KeyLocks;
 
 /// How many hashes are removed per call, so that it ends soon.
 pub(crate) const SWEPT: usize = 1024;
 
-/// Hashes that ended within the last second stay, because commands may be reading them.
+/// Hashes that expired within the last second stay, because commands may be reading them.
 const GRACE_MICROS: u64 = 1_000_000;
 
 impl Databases {
-    /// Removes the fields of at most [`SWEPT`] hashes of each slot that ended before `now_micros`. Calls `on_end` with
-    /// the slot and the key of each, which is locked, and returns how many hashes there were.
+    /// Removes the fields of at most [`SWEPT`] hashes of each slot that expired before `now_micros`. Calls
+    /// `on_expired` with the slot and the key of each, which is locked, and returns the number of hashes.
     pub(crate) fn sweep(
         &self,
         locks: &KeyLocks,
         now_micros: u64,
-        on_end: impl Fn(usize, &[u8]),
+        on_expired: impl Fn(usize, &[u8]),
     ) -> Result<usize> {
         let mut swept = 0;
         let all = self.slots().filter_map(|slot| Some((slot, self.hashes(slot)?)));
         for (slot, hashes) in all {
-            let ended = ends_before(now_micros.saturating_sub(GRACE_MICROS));
-            let ended = hashes.keyspace.range(ended)?.take(SWEPT).collect::<Result<Vec<_>>>()?;
-            for (entry, key) in ended {
-                let Some((end, generation)) = end_of(&entry) else { continue };
+            let expired = expired_before(now_micros.saturating_sub(GRACE_MICROS));
+            let expired =
+                hashes.keyspace.range(expired)?.take(SWEPT).collect::<Result<Vec<_>>>()?;
+            for (entry, key) in expired {
+                let Some((expires_at, generation)) = expiry_of(&entry) else { continue };
                 let _held = locks.hold(&key);
-                if remove(self.db(), hashes, &key, (end, generation))? {
-                    on_end(slot, &key);
+                if remove(self.db(), hashes, &key, (expires_at, generation))? {
+                    on_expired(slot, &key);
                 }
                 swept += 1;
             }
@@ -44,15 +45,20 @@ impl Databases {
     }
 }
 
-/// Removes the fields of a hash, whose key is locked, unless its end has changed. Returns whether it did.
-fn remove(db: &Db, hashes: &Hashes, key: &[u8], (end, generation): (u64, u64)) -> Result<bool> {
+/// Removes the fields of a hash, whose key is locked, unless its expiry time has changed. Returns whether it did.
+fn remove(
+    db: &Db,
+    hashes: &Hashes,
+    key: &[u8],
+    (expires_at, generation): (u64, u64),
+) -> Result<bool> {
     let keyspace = &hashes.keyspace;
-    let entry = end_key(end, generation);
+    let entry = expiry_key(expires_at, generation);
     if !keyspace.contains(&entry)? {
         return Ok(false);
     }
-    let header = keyspace.get_with_end(header_key(key))?;
-    let header = header.and_then(|(value, end)| Header::decode(&value, end));
+    let header = keyspace.get_with_expiry(header_key(key))?;
+    let header = header.and_then(|(value, expires_at)| Header::decode(&value, expires_at));
     if header.is_some_and(|header| header.generation == generation) {
         // The clock was set back.
         return Ok(false);

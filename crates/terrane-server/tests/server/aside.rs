@@ -87,7 +87,7 @@ fn long_reads_run_beside_other_connections() {
     assert!(info.contains("total_error_replies:0"), "{info}");
 }
 
-/// Sets values with an end, so that every lookup asks the clock.
+/// Sets values with an expiry time, so that every lookup asks the clock.
 fn set_long_values(client: &mut Client) {
     for key in ["bits", "text", "old", "moved"] {
         assert_eq!(client.call(&["set", key, &"x".repeat(5 << 20), "ex", "1000"]), "OK");

@@ -87,7 +87,7 @@ fn numbers() {
 }
 
 #[test]
-fn ends_of_values() {
+fn expiry_of_values() {
     let server = TestServer::start();
     let mut client = server.client();
     script(

@@ -80,7 +80,7 @@ fn random_commands(rng: &mut Rng, client: usize, count: usize) -> Vec<Vec<String
     commands
 }
 
-/// Returns all keys and values of two databases, and which of them end.
+/// Returns all keys and values of two databases, and which of them expire.
 fn contents(client: &mut Client) -> Vec<String> {
     let mut found = Vec::new();
     for db in 0..2 {
@@ -146,7 +146,7 @@ fn a_command_of_a_group_sees_those_before_it() {
     let server = TestServer::with(&Options::new(), one_worker());
     let mut client = server.client();
     assert_eq!(client.run("hset hash f 1"), "1");
-    assert_eq!(client.run("set ends 5 ex 1000"), "OK");
+    assert_eq!(client.run("set expires 5 ex 1000"), "OK");
     let script = lines(
         "incr a
          incr a
@@ -161,9 +161,9 @@ fn a_command_of_a_group_sees_those_before_it() {
          incr hash
          set hash 3
          incr hash
-         incr ends
-         incrby ends 9223372036854775807
-         incr ends",
+         incr expires
+         incrby expires 9223372036854775807
+         incr expires",
     );
     let no_integer = "-ERR value is not an integer or out of range";
     let wrong_type = "-WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -189,10 +189,10 @@ fn a_command_of_a_group_sees_those_before_it() {
             "7"
         ]
     );
-    let gets = lines("get a\nget b\nget hash\nget ends\nget none\nttl hash\nhlen hash");
+    let gets = lines("get a\nget b\nget hash\nget expires\nget none\nttl hash\nhlen hash");
     let wrong_type = wrong_type.to_owned();
     assert_eq!(together(&mut client, &gets), ["6", "3", "4", "7", "(nil)", "-1", &wrong_type]);
-    assert!(client.run("ttl ends").parse::<u64>().unwrap() > 900);
+    assert!(client.run("ttl expires").parse::<u64>().unwrap() > 900);
     assert_eq!(server.db.keyspaces().len(), 2);
     let hashes = server.db.keyspace("default.hashes", terrane::KeyspaceOptions::new()).unwrap();
     assert_eq!(hashes.iter().unwrap().count(), 0, "the hash that was replaced is removed");

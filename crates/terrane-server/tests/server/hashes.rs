@@ -406,7 +406,7 @@ fn stored(db: &terrane::Db) -> usize {
 }
 
 #[test]
-fn nothing_is_left_of_hashes_that_were_removed_or_ended() {
+fn nothing_is_left_of_hashes_that_were_removed_or_expired() {
     let server = TestServer::start();
     let mut client = server.client();
     client.run("set s 1");
@@ -433,8 +433,8 @@ fn nothing_is_left_of_hashes_that_were_removed_or_ended() {
     );
     assert_eq!(stored(&server.db), 0);
     for number in 0..50 {
-        client.run(&format!("hset ending:{number} x 1 y 2"));
-        client.run(&format!("pexpire ending:{number} 1"));
+        client.run(&format!("hset expiring:{number} x 1 y 2"));
+        client.run(&format!("pexpire expiring:{number} 1"));
     }
     client.run("hset stays x 1");
     client.run("pexpire stays 1");

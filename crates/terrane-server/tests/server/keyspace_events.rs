@@ -138,7 +138,7 @@ fn a_write_in_a_thread_of_its_own_is_announced() {
 }
 
 #[test]
-fn the_end_of_a_hash_is_announced_when_it_is_swept() {
+fn the_expiry_of_a_hash_is_announced_when_it_is_swept() {
     let server = server("Ex");
     let (mut client, mut subscriber) = (server.client(), subscriber(&server));
     announced(&mut client, &mut subscriber, "hset h f 1, pexpire h 10, hset other f 1");

@@ -94,7 +94,7 @@ fn check(dir: &std::path::Path, acknowledged: u32, round: u32) {
         assert_eq!(client.run(&format!("ttl {key}")), "-1");
         entries += 1 + len;
     }
-    // Those that have ended leave nothing.
+    // Those that have expired leave nothing.
     let hashes = server.db.keyspace("default.hashes", KeyspaceOptions::new()).unwrap();
     terrane_testkit::wait_until(
         || hashes.iter().unwrap().count() == entries,

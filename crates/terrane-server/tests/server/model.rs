@@ -1,4 +1,4 @@
-//! Random commands on strings and hashes against a model, with transactions, ends and restarts.
+//! Random commands on strings and hashes against a model, with transactions, expiry and restarts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +18,7 @@ enum Value {
     Hash(BTreeMap<String, String>),
 }
 
-/// Databases with keys, and whether the values end.
+/// Databases with keys, and whether the values expire.
 #[derive(Default)]
 struct Model {
     databases: [BTreeMap<String, (Value, bool)>; 2],
@@ -128,8 +128,8 @@ impl Model {
             ["incr", key] => {
                 let old = self.text(key)?.unwrap_or_else(|| "0".to_owned());
                 let new = (old.parse::<i64>().map_err(|_| NO_INTEGER)? + 1).to_string();
-                let ends = self.keys().get(*key).is_some_and(|(_, ends)| *ends);
-                self.keys().insert((*key).to_owned(), (Value::Text(new.clone()), ends));
+                let expires = self.keys().get(*key).is_some_and(|(_, expires)| *expires);
+                self.keys().insert((*key).to_owned(), (Value::Text(new.clone()), expires));
                 new
             }
             ["del", keys @ ..] => {
@@ -143,14 +143,14 @@ impl Model {
             }
             .to_owned(),
             ["expire", key, "100"] => {
-                u8::from(self.keys().get_mut(*key).map(|(_, ends)| *ends = true).is_some())
+                u8::from(self.keys().get_mut(*key).map(|(_, expires)| *expires = true).is_some())
                     .to_string()
             }
             ["expire", key, "-1"] | ["pexpire", key, "1"] => {
                 u8::from(self.keys().remove(*key).is_some()).to_string()
             }
             ["persist", key] => {
-                let old = self.keys().get_mut(*key).map(|(_, ends)| std::mem::take(ends));
+                let old = self.keys().get_mut(*key).map(|(_, expires)| std::mem::take(expires));
                 u8::from(old == Some(true)).to_string()
             }
             ["ttl", key] => match self.keys().get(*key) {
@@ -297,7 +297,7 @@ fn transaction(rng: &mut Rng, model: &mut Model, client: &mut crate::support::Cl
     let (mut replies, mut has_ttl) = (Vec::new(), false);
     for _ in 0..1 + rng.below(6) {
         let command = command(rng, model.selected);
-        // Would end while the transaction runs, or after it.
+        // Would expire while the transaction runs, or after it.
         if command.starts_with("pexpire") {
             continue;
         }

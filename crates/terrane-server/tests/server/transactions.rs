@@ -52,7 +52,7 @@ fn a_watched_key_that_changes_fails_exec() {
     let server = TestServer::start();
     let (mut client, mut other) = (server.client(), server.client());
     client.run("mset k 1 j 1");
-    client.run("set ending 1 px 30");
+    client.run("set expiring 1 px 30");
     // The change, and whether EXEC fails.
     for (watched, change, fails) in [
         ("k", "set k 2", true),
@@ -67,12 +67,12 @@ fn a_watched_key_that_changes_fails_exec() {
         ("missing", "flushdb", false),
         ("k", "set k 1", true),
         ("missing k", "flushall", true),
-        ("ending", "ping", true),
+        ("expiring", "ping", true),
     ] {
-        client.run("set ending 1 px 30");
+        client.run("set expiring 1 px 30");
         assert_eq!(client.run(&format!("watch {watched}")), "OK");
         other.run(change);
-        std::thread::sleep(Duration::from_millis(if watched == "ending" { 50 } else { 0 }));
+        std::thread::sleep(Duration::from_millis(if watched == "expiring" { 50 } else { 0 }));
         client.run("multi");
         client.run("set done 1");
         let expected = if fails { "(nil)" } else { "[OK]" };

@@ -1,6 +1,6 @@
-//! Values that end: when those of a run end, and what is left of them at a time.
+//! Values that expire: when those of a run expire, and what is left of them at a time.
 //!
-//! The values of a run that end form cohorts. A cohort ends evenly over an interval of time, and has a
+//! The values of a run that expire form cohorts. A cohort expires evenly over an interval of time, and has a
 //! number of values for each group of keys. A memtable is one cohort, because its writes arrived one
 //! after another; a merge has the cohorts of its inputs, without the values that newer runs overwrote.
 
@@ -11,7 +11,7 @@ use super::Content;
 /// A run has at most this many cohorts. Beyond, those that are the closest in time become one.
 const COHORTS_MAX: usize = 16;
 
-/// Values of a run that end within an interval, evenly distributed over it.
+/// Values of a run that expire within an interval, evenly distributed over it.
 #[derive(Debug, Clone, PartialEq)]
 struct Cohort {
     /// The interval, in seconds.
@@ -21,15 +21,15 @@ struct Cohort {
     values: Vec<f64>,
 }
 
-/// The values of a run that end.
+/// The values of a run that expire.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Cohorts(Arc<[Cohort]>);
 
-/// The values that end in a part of the key space.
+/// The values that expire in a part of the key space.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct EndingValues {
+pub(crate) struct ExpiringValues {
     pub(crate) values: f64,
-    /// When the first and the last of them end, in seconds.
+    /// When the first and the last of them expire, in seconds.
     pub(crate) first: f64,
     pub(crate) last: f64,
 }
@@ -43,8 +43,8 @@ impl Cohort {
         self.values.iter().sum()
     }
 
-    /// Returns the share that has ended at a time.
-    fn ended_at(&self, now: f64) -> f64 {
+    /// Returns the share that has expired at a time.
+    fn expired_share(&self, now: f64) -> f64 {
         match self.until > self.from {
             true => ((now - self.from) / (self.until - self.from)).clamp(0.0, 1.0),
             false => f64::from(u8::from(self.until <= now)),
@@ -59,7 +59,7 @@ impl Cohort {
 }
 
 impl Cohorts {
-    fn ending(&self) -> impl Iterator<Item = &Cohort> {
+    fn expiring(&self) -> impl Iterator<Item = &Cohort> {
         self.0.iter().filter(|cohort| cohort.sum() > 0.0)
     }
 }
@@ -97,7 +97,7 @@ impl CohortSum {
 }
 
 impl Content {
-    /// Returns the content of a memtable of which the share `expiring` of the values ends evenly over an
+    /// Returns the content of a memtable of which the share `expiring` of the values expires evenly over an
     /// interval of time, in seconds.
     #[must_use]
     pub fn expiring(self, expiring: f64, (from, until): (f64, f64)) -> Self {
@@ -108,7 +108,7 @@ impl Content {
         Self { cohorts: Cohorts([Cohort { from, until, values }].into()), ..self }
     }
 
-    /// Returns the content at a time, in seconds: values that have ended are tombstones.
+    /// Returns the content at a time, in seconds: values that have expired are tombstones.
     #[must_use]
     pub fn at(self, now: f64) -> Self {
         if !self.cohorts.0.iter().any(|cohort| cohort.from <= now) {
@@ -117,9 +117,9 @@ impl Content {
         let mut groups = self.groups.to_vec();
         let mut left = Vec::new();
         for cohort in &*self.cohorts.0 {
-            let share = cohort.ended_at(now);
+            let share = cohort.expired_share(now);
             for (group, values) in groups.iter_mut().zip(&cohort.values) {
-                group.ended += values * share;
+                group.expired += values * share;
             }
             if share < 1.0 {
                 let values = cohort.values.iter().map(|values| values * (1.0 - share)).collect();
@@ -129,17 +129,17 @@ impl Content {
         Self { groups: groups.into(), cohorts: Cohorts(left.into()), ..self }
     }
 
-    /// Returns the expected values that end in a fraction `width` of the key space; `None` if none does.
-    pub(crate) fn ending(&self, width: f64) -> Option<EndingValues> {
-        let times = |of: fn(&Cohort) -> f64| self.cohorts.ending().map(of);
+    /// Returns the expected values that expire in a fraction `width` of the key space; `None` if none does.
+    pub(crate) fn expiring_values(&self, width: f64) -> Option<ExpiringValues> {
+        let times = |of: fn(&Cohort) -> f64| self.cohorts.expiring().map(of);
         let first = times(|cohort| cohort.from).reduce(f64::min)?;
         let last = times(|cohort| cohort.until).reduce(f64::max)?;
-        let values = width * self.cohorts.ending().map(Cohort::sum).sum::<f64>();
-        Some(EndingValues { values, first, last })
+        let values = width * self.cohorts.expiring().map(Cohort::sum).sum::<f64>();
+        Some(ExpiringValues { values, first, last })
     }
 
-    /// Returns the values of a group that end.
-    pub(super) fn ending_of(&self, group: usize) -> f64 {
+    /// Returns the values of a group that expire.
+    pub(super) fn expiring_of(&self, group: usize) -> f64 {
         self.cohorts.0.iter().filter_map(|cohort| cohort.values.get(group)).sum()
     }
 }
@@ -153,31 +153,32 @@ mod tests {
     fn values_become_tombstones_evenly_over_their_interval() {
         let keys = Population::new(1000.0, Skew::Uniform);
         let run = keys.after_load(1000.0).expiring(0.5, (10.0, 20.0));
-        assert_eq!(run.ending(1.0).unwrap().values, 500.0);
-        for (now, ended) in [(0.0, 0.0), (10.0, 0.0), (15.0, 250.0), (20.0, 500.0), (99.0, 500.0)] {
+        assert_eq!(run.expiring_values(1.0).unwrap().values, 500.0);
+        for (now, expired) in [(0.0, 0.0), (10.0, 0.0), (15.0, 250.0), (20.0, 500.0), (99.0, 500.0)]
+        {
             let then = run.clone().at(now);
-            assert_eq!(then.tombstones(1.0), ended, "{now}");
+            assert_eq!(then.tombstones(1.0), expired, "{now}");
             assert_eq!(keys.entries(&then, 1.0), 1000.0);
-            assert_eq!(then.ending(1.0).map_or(0.0, |left| left.values), 500.0 - ended);
+            assert_eq!(then.expiring_values(1.0).map_or(0.0, |left| left.values), 500.0 - expired);
         }
         let half = run.at(15.0).at(17.5);
-        assert_eq!(half.tombstones(1.0), 375.0, "the rest ends evenly as well");
+        assert_eq!(half.tombstones(1.0), 375.0, "the rest expires evenly as well");
     }
 
     #[test]
-    fn a_merge_keeps_the_ends_of_values_that_are_not_overwritten() {
+    fn a_merge_keeps_the_expiry_times_of_values_that_are_not_overwritten() {
         let keys = Population::new(1000.0, Skew::Uniform);
         let older = keys.after_load(1000.0).expiring(1.0, (1.0, 2.0));
         let newer = keys.after_updates(1000.0);
         let merged = keys.union([&newer, &older]);
         let left = 1000.0 / std::f64::consts::E;
-        assert!((merged.ending(1.0).unwrap().values - left).abs() < 1.0);
+        assert!((merged.expiring_values(1.0).unwrap().values - left).abs() < 1.0);
         let settled = merged.at(5.0).without_tombstones();
         let values = keys.entries(&settled, 1.0);
         assert!((values - keys.entries(&newer, 1.0)).abs() < 1e-6, "{values}");
-        // An ended value hides older ones until it is dropped, and is overwritten as they are.
-        let ended = keys.union([&newer, &older.at(5.0)]);
-        assert!((ended.tombstones(1.0) - left).abs() < 1.0);
+        // An expired value hides older ones until it is dropped, and is overwritten as they are.
+        let expired = keys.union([&newer, &older.at(5.0)]);
+        assert!((expired.tombstones(1.0) - left).abs() < 1.0);
     }
 
     #[test]
@@ -190,9 +191,9 @@ mod tests {
         let runs: Vec<Content> = (0..100).map(load).collect();
         let merged = keys.union(&runs);
         assert_eq!(merged.cohorts.0.len(), COHORTS_MAX);
-        let ending = merged.ending(1.0).unwrap();
-        assert!((ending.values - 1e6).abs() < 1e-3);
-        assert_eq!((ending.first, ending.last), (0.0, 100.0));
+        let expiring = merged.expiring_values(1.0).unwrap();
+        assert!((expiring.values - 1e6).abs() < 1e-3);
+        assert_eq!((expiring.first, expiring.last), (0.0, 100.0));
         let middle = merged.at(50.0).tombstones(1.0);
         assert!((4.8e5..5.2e5).contains(&middle), "{middle}");
     }

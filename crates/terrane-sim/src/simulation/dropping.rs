@@ -1,4 +1,4 @@
-//! Drops tables whose values have all ended.
+//! Drops tables whose values have all expired.
 
 use terrane_policy::{TableId, expiring_tables};
 

@@ -25,11 +25,12 @@ impl Simulation<'_> {
             .collect();
         let (found, missing, runs) = DesignCosts::of_levels(design, &levels);
         let value = (workload.record_bytes - workload.key_bytes).max(0.0);
-        let apart = if design.values.is_apart(value as u64) { 1.0 } else { 0.0 };
-        let in_table = if apart > 0.0 { workload.key_bytes } else { workload.record_bytes };
+        let separated = if design.values.is_separated(value as u64) { 1.0 } else { 0.0 };
+        let in_table = if separated > 0.0 { workload.key_bytes } else { workload.record_bytes };
         let entries_per_block = (f64::from(design.block_bytes) / in_table).max(1.0);
-        let scan = runs + reads.scan_entries * (1.0 / entries_per_block + apart);
-        reads.cold * (reads.gets * (found + apart) + reads.missing * missing + reads.scans * scan)
+        let scan = runs + reads.scan_entries * (1.0 / entries_per_block + separated);
+        reads.cold
+            * (reads.gets * (found + separated) + reads.missing * missing + reads.scans * scan)
     }
 
     /// Returns what reads take of the device while this many writes complete each second.

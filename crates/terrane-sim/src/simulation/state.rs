@@ -33,7 +33,7 @@ pub(super) struct TreeState<'a> {
     pub(super) has_changed: bool,
     /// Reads from the device that come with each write to the tree, as it is now.
     pub(super) requests_per_write: f64,
-    /// The next time at which all values of a table will have ended.
+    /// The next time at which all values of a table will have expired.
     pub(super) drop_at: f64,
 }
 

@@ -19,9 +19,9 @@ pub(super) struct ContentRange {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) content: Content,
-    /// Where the values of the range are, if they are apart.
+    /// Where the values of the range are, if they are separated.
     pub(super) values: ValueCounts,
-    /// The number of values apart, by group of keys, that have no file yet.
+    /// The number of separated values, by group of keys, that have no file yet.
     pub(super) fresh: Vec<f64>,
 }
 
@@ -69,7 +69,7 @@ impl SimulatedTree {
     }
 
     /// Returns the union of tables of a job and of a memtable that covers all keys. Values that have
-    /// ended `now` are tombstones.
+    /// expired `now` are tombstones.
     pub(super) fn union(
         &self,
         job: &Compaction,

@@ -25,7 +25,7 @@ pub(crate) struct PlannedCompaction {
     made: Vec<(ContentRange, [u64; 4])>,
 }
 
-/// Returns since when some tables have a tombstone or a value that has ended, in microseconds.
+/// Returns since when some tables have a tombstone or a value that has expired, in microseconds.
 fn oldest_tombstone(tables: &[Arc<TableInfo>]) -> u64 {
     tables.iter().filter_map(|table| table.dead_since(None)).min().unwrap_or(u64::MAX)
 }

@@ -31,7 +31,7 @@ impl ValueSizes {
         let value = (record_bytes - key_bytes).max(0.0);
         let ValueSeparation { file_bytes, .. } = design.values.separation()?;
         let sizes = Self { record: record_bytes + VALUE_RECORD_BYTES, file: *file_bytes as f64 };
-        design.values.is_apart(value as u64).then_some((sizes, key_bytes + POINTER_BYTES))
+        design.values.is_separated(value as u64).then_some((sizes, key_bytes + POINTER_BYTES))
     }
 }
 

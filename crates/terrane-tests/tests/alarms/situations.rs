@@ -313,7 +313,7 @@ fn open_files() -> Situation {
 
 fn garbage() -> Situation {
     let (options, _) = in_memory();
-    let design = format!("{SMALL}; values=apart(64,garbage=100%,space=100)").parse().unwrap();
+    let design = format!("{SMALL}; values=separate(64,garbage=100%,space=100)").parse().unwrap();
     let db = options.design(design).open(DIR).unwrap();
     fill(&db, 1_000);
     happens(&db, |db| {

@@ -82,7 +82,7 @@ fn readers_never_see_a_batch_in_part() {
 #[test]
 fn a_power_failure_keeps_batches_whole_across_keyspaces() {
     let (options, storage) = in_memory();
-    storage.record_crash_points();
+    storage.track_crash_points();
     let db = options.clone().design(small_design()).open(DIR).unwrap();
     let wide: terrane::Design = "1-leveling; buffer=1MiB".parse().unwrap();
     let other = db.keyspace("other", KeyspaceOptions::new().design(wide)).unwrap();

@@ -186,7 +186,7 @@ fn a_refused_checkpoint_flushes_nothing() {
 fn the_files_of_a_checkpoint_are_listed() {
     let dir = tempfile::tempdir().unwrap();
     let (source, target) = (dir.path().join("db"), dir.path().join("copy"));
-    let design = format!("{}; values=apart(64,file=16KiB)", small_design());
+    let design = format!("{}; values=separate(64,file=16KiB)", small_design());
     let db = Options::new().design(design.parse().unwrap()).open(&source).unwrap();
     db.keyspace("other", KeyspaceOptions::new()).unwrap().put("k", "v").unwrap();
     for key in 0..300u32 {

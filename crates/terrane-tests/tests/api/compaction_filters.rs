@@ -161,7 +161,7 @@ fn a_removed_value_does_not_uncover_the_versions_below_it() {
 }
 
 #[test]
-fn a_replaced_value_keeps_its_end() {
+fn a_replaced_value_keeps_its_expiry_time() {
     let clock = Arc::new(ManualClock::new(1_000_000));
     let options = one_table().compaction_filter(Words);
     let db = filtered(&options.clock(Arc::clone(&clock) as Arc<dyn Clock>));
@@ -177,8 +177,8 @@ fn a_replaced_value_keeps_its_end() {
 }
 
 #[test]
-fn values_apart_are_filtered_and_leave_their_files() {
-    let design = "leveling; buffer=1MiB; table=1MiB; values=apart(100,file=64KiB)";
+fn separated_values_are_filtered_and_leave_their_files() {
+    let design = "leveling; buffer=1MiB; table=1MiB; values=separate(100,file=64KiB)";
     let options = one_table().design(design.parse().unwrap()).compaction_filter(Words);
     let db = filtered(&options);
     // The log would keep the values.
@@ -345,7 +345,7 @@ fn a_snapshot_does_not_skip_what_later_scans_found_dead() {
 
 #[test]
 fn a_crash_during_a_filtering_compaction_leaves_each_value_or_what_becomes_of_it() {
-    let design = format!("{}; values=apart(32,file=1KiB)", small_design());
+    let design = format!("{}; values=separate(32,file=1KiB)", small_design());
     let (options, storage) = in_memory();
     let options = options.design(design.parse().unwrap()).compaction_filter(Words);
     let db = filtered(&options);
@@ -355,7 +355,7 @@ fn a_crash_during_a_filtering_compaction_leaves_each_value_or_what_becomes_of_it
     }
     db.flush().unwrap();
     let before = pairs(db.iter().unwrap());
-    storage.record_crash_points();
+    storage.track_crash_points();
     db.compact_range(..).unwrap();
     let after = pairs(db.iter().unwrap());
     assert_eq!(after.len(), 133);

@@ -27,7 +27,7 @@ const MEMTABLES: [&str; 6] = [
 
 /// Values are in tables, or larger ones in value files of which few are collected before their time.
 const INLINE: &str = "inline";
-const APART: &str = "apart(32,garbage=100%,space=100,file=1KiB)";
+const SEPARATED: &str = "separate(32,garbage=100%,space=100,file=1KiB)";
 
 fn small(name: &str, memtable: &str, values: &str) -> Design {
     let mut design = tiny(name);
@@ -145,7 +145,7 @@ fn key(number: u32) -> String {
 fn each(of: impl Fn(Case)) {
     for (number, entry) in catalogue::ALL.iter().enumerate() {
         of(Case::new(entry.name, MEMTABLES[number % MEMTABLES.len()], INLINE));
-        of(Case::new(entry.name, MEMTABLES[number % MEMTABLES.len()], APART));
+        of(Case::new(entry.name, MEMTABLES[number % MEMTABLES.len()], SEPARATED));
     }
     for memtable in MEMTABLES {
         of(Case::new(catalogue::DEFAULT, memtable, INLINE));
@@ -245,8 +245,11 @@ fn erasure_due_while_closed_happens_on_opening() {
 #[test]
 fn a_power_failure_does_not_delay_erasure() {
     for (round, entry) in catalogue::ALL.iter().enumerate() {
-        let mut case =
-            Case::new(entry.name, MEMTABLES[round % MEMTABLES.len()], [INLINE, APART][round % 2]);
+        let mut case = Case::new(
+            entry.name,
+            MEMTABLES[round % MEMTABLES.len()],
+            [INLINE, SEPARATED][round % 2],
+        );
         case.fill();
         case.put_doomed();
         case.pass(STEP * (round as u32 % 8));
@@ -265,7 +268,7 @@ fn a_power_failure_does_not_delay_erasure() {
 
 #[test]
 fn closing_empties_the_log() {
-    let mut case = Case::new(catalogue::DEFAULT, "btree", APART);
+    let mut case = Case::new(catalogue::DEFAULT, "btree", SEPARATED);
     case.put_doomed();
     case.db.take().unwrap().close().unwrap();
     let holders = case.holders("doomed");
@@ -275,8 +278,8 @@ fn closing_empties_the_log() {
 
 #[test]
 fn a_keyspace_does_not_delay_erasure_in_another() {
-    let case = Case::new(catalogue::DEFAULT, "btree", APART);
-    let options = || KeyspaceOptions::new().design(small("tiering", "skiplist", APART));
+    let case = Case::new(catalogue::DEFAULT, "btree", SEPARATED);
+    let options = || KeyspaceOptions::new().design(small("tiering", "skiplist", SEPARATED));
     let idle = case.db().keyspace("idle", options()).unwrap();
     let busy = case.db().keyspace("busy", options()).unwrap();
     let gone = case.db().keyspace("gone", options()).unwrap();
@@ -305,7 +308,7 @@ fn a_keyspace_does_not_delay_erasure_in_another() {
 
 #[test]
 fn a_snapshot_and_an_iterator_delay_erasure_until_they_are_released() {
-    let case = Case::new("tiering", "btree", APART);
+    let case = Case::new("tiering", "btree", SEPARATED);
     case.put_doomed();
     case.work();
     let snapshot = case.db().snapshot();
@@ -325,11 +328,11 @@ fn a_snapshot_and_an_iterator_delay_erasure_until_they_are_released() {
 #[test]
 fn a_file_that_could_not_be_removed_is_removed_later() {
     for (name, path, values) in [
-        ("leveling", ".log", APART),
+        ("leveling", ".log", SEPARATED),
         ("leveling", ".sst", INLINE),
         ("tiering", ".sst", INLINE),
-        ("leveling", ".val", APART),
-        ("tiering", ".val", APART),
+        ("leveling", ".val", SEPARATED),
+        ("tiering", ".val", SEPARATED),
     ] {
         let storage = MemoryStorage::new(1);
         let clock = Arc::new(ManualClock::new(1_000_000_000));
@@ -371,7 +374,7 @@ fn background_threads_erase_the_log_by_time_alone() {
     let db = Options::new()
         .storage(Arc::new(storage.clone()))
         .delete_persistence(Duration::from_secs(1))
-        .design(small("leveling", "btree", APART))
+        .design(small("leveling", "btree", SEPARATED))
         .open(DIR)
         .unwrap();
     db.put("a", "doomed").unwrap();

@@ -294,7 +294,7 @@ fn a_design_change_interrupted_by_a_power_failure_is_atomic_and_can_be_undone() 
     db.wait_for_compactions().unwrap();
     let all = pairs(db.iter().unwrap());
     assert_eq!(db.default_keyspace().design_before(), None);
-    storage.record_crash_points();
+    storage.track_crash_points();
     db.set_design(leveling.clone()).unwrap();
     storage.mark(1);
     db.wait_for_compactions().unwrap();

@@ -147,7 +147,7 @@ fn dropped_tables_stay_gone_after_reopening_and_crashes() {
     let (options, storage) = in_memory();
     let db = options.clone().design(small_design()).open(DIR).unwrap();
     fill_and_settle(&db);
-    storage.record_crash_points();
+    storage.track_crash_points();
     storage.mark(0);
     db.delete_range("00010".."01990").unwrap();
     db.flush().unwrap();

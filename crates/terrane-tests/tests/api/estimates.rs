@@ -38,9 +38,9 @@ fn ranges_of_every_type_need_no_annotation() {
 }
 
 #[test]
-fn keys_come_from_both_ends_without_reading_values_apart() {
+fn keys_come_from_both_ends_without_reading_separated_values() {
     let design = "1-leveling T=4 L0=2 base=16KiB; buffer=4KiB; table=4KiB; block=512B; \
-                  values=apart(1KiB)";
+                  values=separate(1KiB)";
     let (options, _) = in_memory();
     let db = options.design(design.parse().unwrap()).open(DIR).unwrap();
     let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
@@ -155,9 +155,9 @@ fn long_ranges_of_memtables_are_interpolated() {
 }
 
 #[test]
-fn sizes_include_values_apart() {
+fn sizes_include_separated_values() {
     let mut design = tiny("leveling");
-    design.values = "apart(1KiB)".parse().unwrap();
+    design.values = "separate(1KiB)".parse().unwrap();
     let db = in_memory().0.design(design).open(DIR).unwrap();
     for number in 0..100 {
         db.put(format!("{number:02}"), vec![7; 2000]).unwrap();

@@ -144,7 +144,8 @@ fn a_late_dead_value_emits_one_event() {
     let clock = Arc::new(ManualClock::new(1_000_000));
     let (options, storage) = in_memory();
     let (options, events_heard) = listen(options.clock(clock.clone()));
-    let design = "leveling; buffer=4KiB; values=apart(64,garbage=100%,space=100)".parse().unwrap();
+    let design =
+        "leveling; buffer=4KiB; values=separate(64,garbage=100%,space=100)".parse().unwrap();
     let options = options.design(design).delete_persistence(Duration::from_secs(100));
     let db = options.open(DIR).unwrap();
     db.put("a", [1; 100]).unwrap();

@@ -1,4 +1,4 @@
-//! Values that end at a time.
+//! Values that expire at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,24 +73,24 @@ fn check_reads(db: &Db, is_alive: bool, place: &str) {
 }
 
 #[test]
-fn an_ended_value_is_invisible_at_once_wherever_it_is() {
+fn an_expired_value_is_invisible_at_once_wherever_it_is() {
     let Small { db, clock, options } = small();
-    let put = |ending: u64| {
+    let put = |expires_after: u64| {
         db.put("a", "1").unwrap();
-        db.put_with("b", "2", ttl(ending)).unwrap();
+        db.put_with("b", "2", ttl(expires_after)).unwrap();
         db.put("c", "3").unwrap();
     };
     put(10);
     check_reads(&db, true, "in a memtable");
     clock.advance(SECOND * 9);
-    check_reads(&db, true, "before its end");
+    check_reads(&db, true, "before it expires");
     clock.advance(SECOND);
-    check_reads(&db, false, "ended in a memtable");
+    check_reads(&db, false, "expired in a memtable");
     put(10);
     db.flush().unwrap();
     check_reads(&db, true, "in a table");
     clock.advance(SECOND * 10);
-    check_reads(&db, false, "ended in a table");
+    check_reads(&db, false, "expired in a table");
     put(10);
     drop(db);
     let db = options.open(DIR).unwrap();
@@ -98,15 +98,15 @@ fn an_ended_value_is_invisible_at_once_wherever_it_is() {
     let reader = options.open_read_only(DIR).unwrap();
     check_reads(&reader, true, "read by another");
     clock.advance(SECOND * 10);
-    check_reads(&reader, false, "ended for another");
-    check_reads(&db, false, "ended after a replay");
+    check_reads(&reader, false, "expired for another");
+    check_reads(&db, false, "expired after a replay");
     db.compact_range(..).unwrap();
     check_reads(&db, false, "compacted");
     assert_eq!(db.tree().shape.tables().map(|table| table.entries).sum::<u64>(), 2);
 }
 
 #[test]
-fn an_ended_value_hides_what_it_replaced() {
+fn an_expired_value_hides_what_it_replaced() {
     let Small { db, clock, .. } = small();
     for number in 0..300 {
         db.put(format!("{number:03}"), "an old value of some length").unwrap();
@@ -124,7 +124,7 @@ fn an_ended_value_hides_what_it_replaced() {
     assert!(db.get("007").unwrap().is_none() && db.is_empty().unwrap());
     db.compact_range(..).unwrap();
     assert_eq!(db.tree().shape.tables().count(), 0, "{}", db.tree());
-    // A value without an end replaces one that ends.
+    // A value without an expiry time replaces one that expires.
     db.put_with("a", "1", ttl(5)).unwrap();
     db.put("a", "2").unwrap();
     clock.advance(SECOND * 5);
@@ -158,7 +158,7 @@ fn a_snapshot_sees_values_as_of_its_time_until_it_is_dropped() {
 }
 
 #[test]
-fn tables_are_dropped_unread_once_all_of_their_values_have_ended() {
+fn tables_are_dropped_unread_once_all_of_their_values_have_expired() {
     for entry in catalogue::ALL {
         let Small { db, clock, .. } = small();
         db.set_design(tiny(entry.name)).unwrap();
@@ -182,7 +182,7 @@ fn tables_are_dropped_unread_once_all_of_their_values_have_ended() {
 }
 
 #[test]
-fn ended_values_leave_the_tables_within_the_time_of_deletes() {
+fn expired_values_leave_the_tables_within_the_time_of_deletes() {
     for entry in catalogue::ALL {
         let clock = Arc::new(ManualClock::new(1_000_000_000));
         let db = Options::new()
@@ -263,7 +263,7 @@ fn a_keyspace_has_a_default_that_is_stored_with_it() {
 }
 
 #[test]
-fn an_ended_value_is_no_value_for_changes_that_depend_on_it() {
+fn an_expired_value_is_no_value_for_changes_that_depend_on_it() {
     let Small { db, clock, .. } = small();
     db.put_with("a", "1", ttl(5)).unwrap();
     assert!(!db.put_if_absent("a", "2").unwrap());
@@ -285,26 +285,26 @@ fn an_ended_value_is_no_value_for_changes_that_depend_on_it() {
 }
 
 #[test]
-fn values_are_restored_with_the_ends_that_an_iterator_reports() {
+fn values_are_restored_with_the_expiry_times_that_an_iterator_reports() {
     let Small { db, clock, .. } = small();
     db.put("plain", "0").unwrap();
     db.put_with("soon", "1", ttl(10)).unwrap();
     let copies: Vec<_> =
         ["batch", "ingest"].map(|name| db.keyspace(name, KeyspaceOptions::new()).unwrap()).into();
-    // A default applies only to values without an end of their own.
+    // A default applies only to values without an expiry time of their own.
     copies[1].set_ttl(Some(SECOND * 100)).unwrap();
     let (mut batch, mut ingest) = (WriteBatch::new(), copies[1].begin_ingest().unwrap());
     let mut entries = db.iter().unwrap();
-    let end = clock.now_micros() + 10_000_000;
-    let mut ends = Vec::new();
+    let expires_at = clock.now_micros() + 10_000_000;
+    let mut times = Vec::new();
     clock.advance(SECOND * 3);
     while entries.advance().unwrap() {
-        ends.push(entries.ends_micros());
+        times.push(entries.expires_at_micros());
         let (key, value) = (entries.key(), entries.value());
-        match entries.ends_micros() {
-            Some(end) => {
-                batch.put_ending_in(&copies[0], key, value, end);
-                ingest.put_ending(key, value, end).unwrap();
+        match entries.expires_at_micros() {
+            Some(expires_at) => {
+                batch.put_with_expiry_in(&copies[0], key, value, expires_at);
+                ingest.put_with_expiry(key, value, expires_at).unwrap();
             }
             None => {
                 batch.put_in(&copies[0], key, value);
@@ -312,7 +312,7 @@ fn values_are_restored_with_the_ends_that_an_iterator_reports() {
             }
         }
     }
-    assert_eq!((ends, entries.ends_micros()), (vec![None, Some(end)], None));
+    assert_eq!((times, entries.expires_at_micros()), (vec![None, Some(expires_at)], None));
     db.write(&batch).unwrap();
     ingest.commit().unwrap();
     clock.advance(SECOND * 7 - Duration::from_micros(1));
@@ -322,7 +322,7 @@ fn values_are_restored_with_the_ends_that_an_iterator_reports() {
     assert!(copies.iter().all(|copy| count(copy) == 1));
     let mixed = WriteBatch::new()
         .put_with_ttl("a", "", SECOND)
-        .put_ending_in(&copies[0], "b", "", 1)
+        .put_with_expiry_in(&copies[0], "b", "", 1)
         .clone();
     assert!(db.write(&mixed).is_err());
 }
@@ -340,21 +340,21 @@ fn a_time_to_live_is_refused_where_it_means_nothing() {
 }
 
 #[test]
-fn large_values_that_end_are_kept_with_their_keys() {
+fn large_values_that_expire_are_kept_with_their_keys() {
     let clock = Arc::new(ManualClock::new(1_000_000_000));
     let options = Options::new()
         .storage(Arc::new(MemoryStorage::new(1)))
         .background(Background::Inline)
         .clock(Arc::clone(&clock) as Arc<dyn Clock>);
     let db = options.open(DIR).unwrap();
-    db.set_design("1-leveling; buffer=64KiB; values=apart(1KiB)".parse().unwrap()).unwrap();
+    db.set_design("1-leveling; buffer=64KiB; values=separate(1KiB)".parse().unwrap()).unwrap();
     let large = vec![7; 100_000];
-    db.put_with("ends", &large, ttl(5)).unwrap();
+    db.put_with("expiring", &large, ttl(5)).unwrap();
     db.put("stays", &large).unwrap();
     db.flush().unwrap();
     drop(db);
     let db = options.open(DIR).unwrap();
-    assert_eq!(db.get("ends").unwrap().unwrap(), large);
+    assert_eq!(db.get("expiring").unwrap().unwrap(), large);
     let mut iter = db.iter().unwrap();
     assert!(iter.advance().unwrap() && iter.value() == large);
     clock.advance(SECOND * 5);
@@ -362,7 +362,7 @@ fn large_values_that_end_are_kept_with_their_keys() {
 }
 
 #[test]
-fn reports_and_repair_know_the_ends() {
+fn reports_and_repair_know_the_expiry_times() {
     let dir = tempfile::tempdir().unwrap();
     // The repair has the clock of the system.
     let begin = SystemClock.now_micros();
@@ -382,7 +382,7 @@ fn reports_and_repair_know_the_ends() {
     let entries: Vec<_> = table.iter().map(|entry| entry.unwrap()).collect();
     assert_eq!(entries[0].value.as_ref().unwrap(), "1");
     assert_eq!(
-        (entries[0].ends_micros, entries[1].ends_micros),
+        (entries[0].expires_at_micros, entries[1].expires_at_micros),
         (Some(begin + 5_000_000_000), None)
     );
     std::fs::remove_file(dir.path().join("CURRENT")).unwrap();
@@ -395,10 +395,10 @@ fn reports_and_repair_know_the_ends() {
 }
 
 #[test]
-fn a_value_is_no_longer_than_with_its_end() {
+fn a_value_is_no_longer_than_with_its_expiry_time() {
     let Small { db, options, .. } = small();
     let error = db.put_with("k", vec![0; (1 << 30) - 7], ttl(5)).unwrap_err();
-    assert!(error.to_string().contains("with the 8 bytes of its end"), "{error}");
+    assert!(error.to_string().contains("with the 8 bytes of its expiry time"), "{error}");
     let default = db.keyspace("default", KeyspaceOptions::new()).unwrap();
     default.set_ttl(Some(SECOND)).unwrap();
     db.put("k", vec![0; 1 << 30]).unwrap_err();
@@ -407,25 +407,25 @@ fn a_value_is_no_longer_than_with_its_end() {
 }
 
 #[test]
-fn repair_ends_no_value_that_had_no_end() {
+fn repair_expires_no_value_that_had_no_expiry_time() {
     let dir = tempfile::tempdir().unwrap();
     let db = Options::new().open(dir.path()).unwrap();
     let default = db.keyspace("default", KeyspaceOptions::new()).unwrap();
     db.put("stays", "1").unwrap();
     default.set_ttl(Some(SECOND * 3600)).unwrap();
-    db.put("ends", "1").unwrap();
+    db.put("expiring", "1").unwrap();
     drop((db, default));
     let target = dir.path().join("repaired");
     inspect::repair(dir.path(), &target).unwrap();
     let clock = Arc::new(ManualClock::new(SystemClock.now_micros()));
     let db = Options::new().clock(Arc::clone(&clock) as Arc<dyn Clock>).open(&target).unwrap();
-    assert_eq!(keys(db.iter().unwrap()), ["ends", "stays"]);
+    assert_eq!(keys(db.iter().unwrap()), ["expiring", "stays"]);
     clock.advance(SECOND * 3600);
     assert_eq!(keys(db.iter().unwrap()), ["stays"]);
 }
 
 #[test]
-fn reports_of_deletes_have_no_ends_to_come() {
+fn reports_of_deletes_have_no_expiry_times_to_come() {
     let dir = tempfile::tempdir().unwrap();
     let db = Options::new().open(dir.path()).unwrap();
     db.put_with("a", "1", WriteOptions::new().ttl(Duration::MAX)).unwrap();
@@ -451,25 +451,26 @@ fn a_table_is_dropped_in_time_although_nobody_calls() {
 }
 
 #[test]
-fn lookups_report_the_ends_that_were_set() {
+fn lookups_report_the_expiry_times_that_were_set() {
     let Small { db, clock, .. } = small();
     let keyspace = db.keyspace("sessions", KeyspaceOptions::new()).unwrap();
     let now = clock.now_micros();
     let mut batch = WriteBatch::new();
-    batch.put_ending_in(&keyspace, "fixed", "1", now + 7);
+    batch.put_with_expiry_in(&keyspace, "fixed", "1", now + 7);
     db.write(&batch).unwrap();
-    keyspace.put("endless", "2").unwrap();
-    keyspace.put_with("still endless", "3", WriteOptions::new().ttl(Duration::MAX)).unwrap();
+    keyspace.put("unlimited", "2").unwrap();
+    keyspace.put_with("still unlimited", "3", WriteOptions::new().ttl(Duration::MAX)).unwrap();
     for place in ["memtable", "table"] {
-        let end = |key| keyspace.get_with_end(key).unwrap().map(|(_, end)| end);
-        assert_eq!(end("fixed"), Some(Some(now + 7)), "{place}");
-        assert_eq!(end("endless"), Some(None), "{place}");
-        assert_eq!(end("still endless"), Some(None), "{place}");
-        assert_eq!(end("missing"), None, "{place}");
+        let expires_at =
+            |key| keyspace.get_with_expiry(key).unwrap().map(|(_, expires_at)| expires_at);
+        assert_eq!(expires_at("fixed"), Some(Some(now + 7)), "{place}");
+        assert_eq!(expires_at("unlimited"), Some(None), "{place}");
+        assert_eq!(expires_at("still unlimited"), Some(None), "{place}");
+        assert_eq!(expires_at("missing"), None, "{place}");
         db.flush().unwrap();
     }
     clock.advance(Duration::from_micros(7));
-    assert_eq!(keyspace.get_with_end("fixed").unwrap(), None);
+    assert_eq!(keyspace.get_with_expiry("fixed").unwrap(), None);
 }
 
 #[test]
@@ -483,7 +484,7 @@ fn lookups_of_many_keys_report_what_lookups_of_one_do() {
         let mut batch = WriteBatch::new();
         for (at, key) in names.iter().enumerate() {
             match (at + place.len()) % 5 {
-                0 => batch.put_ending_in(&keyspace, key, "ends", now + at as u64),
+                0 => batch.put_with_expiry_in(&keyspace, key, "expiring", now + at as u64),
                 1 => batch.put_in(&keyspace, key, "stays"),
                 2 => batch.delete_in(&keyspace, key),
                 _ => &mut batch,
@@ -495,49 +496,49 @@ fn lookups_of_many_keys_report_what_lookups_of_one_do() {
         }
         for _ in 0..2 {
             let one_by_one: Vec<_> =
-                names.iter().map(|key| keyspace.get_with_end(key).unwrap()).collect();
-            assert_eq!(keyspace.multi_get_with_end(&names).unwrap(), one_by_one, "{place}");
-            // Some of the values end.
+                names.iter().map(|key| keyspace.get_with_expiry(key).unwrap()).collect();
+            assert_eq!(keyspace.multi_get_with_expiry(&names).unwrap(), one_by_one, "{place}");
+            // Some of the values expire.
             clock.advance(Duration::from_micros(50));
         }
         db.flush().unwrap();
     }
-    assert!(keyspace.multi_get_with_end::<&str>([]).unwrap().is_empty());
+    assert!(keyspace.multi_get_with_expiry::<&str>([]).unwrap().is_empty());
 }
 
 #[test]
-fn a_transaction_ends_values_at_times_and_after_times() {
+fn a_transaction_lets_values_expire_at_times_and_after_times() {
     let Small { db, clock, .. } = small();
     let keyspace = db.keyspace("sessions", KeyspaceOptions::new()).unwrap();
     keyspace.put_with("before", "0", ttl(9)).unwrap();
     let begin = clock.now_micros();
     let mut tx = db.begin();
-    tx.put_ending_in(&keyspace, "fixed", "1", begin + 5_000_000).unwrap();
+    tx.put_with_expiry_in(&keyspace, "fixed", "1", begin + 5_000_000).unwrap();
     tx.put_with_ttl_in(&keyspace, "counted", "2", SECOND * 3).unwrap();
-    tx.put_in(&keyspace, "endless", "3").unwrap();
-    let end = |tx: &terrane::Transaction, key| {
-        tx.get_with_end_in(&keyspace, key).unwrap().map(|(_, end)| end)
+    tx.put_in(&keyspace, "unlimited", "3").unwrap();
+    let expires_at = |tx: &terrane::Transaction, key| {
+        tx.get_with_expiry_in(&keyspace, key).unwrap().map(|(_, expires_at)| expires_at)
     };
-    assert_eq!(end(&tx, "before"), Some(Some(begin + 9_000_000)));
-    assert_eq!(end(&tx, "fixed"), Some(Some(begin + 5_000_000)));
-    assert_eq!(end(&tx, "counted"), Some(Some(begin + 3_000_000)));
-    assert_eq!(end(&tx, "endless"), Some(None));
-    assert_eq!(end(&tx, "missing"), None);
+    assert_eq!(expires_at(&tx, "before"), Some(Some(begin + 9_000_000)));
+    assert_eq!(expires_at(&tx, "fixed"), Some(Some(begin + 5_000_000)));
+    assert_eq!(expires_at(&tx, "counted"), Some(Some(begin + 3_000_000)));
+    assert_eq!(expires_at(&tx, "unlimited"), Some(None));
+    assert_eq!(expires_at(&tx, "missing"), None);
     // A time to live counts from the commit.
     clock.advance(SECOND);
     tx.commit().unwrap();
-    let end = |key| keyspace.get_with_end(key).unwrap().map(|(_, end)| end);
-    assert_eq!(end("fixed"), Some(Some(begin + 5_000_000)));
-    assert_eq!(end("counted"), Some(Some(begin + 4_000_000)));
-    assert_eq!(end("endless"), Some(None));
+    let expires_at = |key| keyspace.get_with_expiry(key).unwrap().map(|(_, expires_at)| expires_at);
+    assert_eq!(expires_at("fixed"), Some(Some(begin + 5_000_000)));
+    assert_eq!(expires_at("counted"), Some(Some(begin + 4_000_000)));
+    assert_eq!(expires_at("unlimited"), Some(None));
 }
 
 #[test]
-fn a_transaction_that_read_an_end_conflicts_with_a_write_of_the_key() {
+fn a_transaction_that_read_an_expiry_time_conflicts_with_a_write_of_the_key() {
     let Small { db, .. } = small();
     let keyspace = db.default_keyspace().clone();
     let mut tx = db.begin();
-    assert_eq!(tx.get_with_end_in(&keyspace, "key").unwrap(), None);
+    assert_eq!(tx.get_with_expiry_in(&keyspace, "key").unwrap(), None);
     tx.put("other", "1");
     db.put("key", "2").unwrap();
     assert_eq!(tx.commit().unwrap_err().kind(), terrane::ErrorKind::Conflict);

@@ -40,7 +40,7 @@ fn a_path_shows_what_a_lookup_consults_up_to_the_answer() {
 }
 
 #[test]
-fn deleted_and_ended_values_are_named() {
+fn deleted_and_expired_values_are_named() {
     let dir = tempfile::tempdir().unwrap();
     let db = Options::new().open(dir.path()).unwrap();
     let keyspace = db.default_keyspace();

@@ -77,7 +77,7 @@ fn deletes_report_the_worst_case_and_violations() {
 fn dead_values_count_until_their_file_is_gone() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Arc::new(ManualClock::new(1_000_000));
-    let design = "leveling; buffer=4KiB; values=apart(64,garbage=100%,space=100)";
+    let design = "leveling; buffer=4KiB; values=separate(64,garbage=100%,space=100)";
     let db = open(dir.path(), &clock, design);
     for key in ["a", "b"] {
         db.put(key, [1; 100]).unwrap();

@@ -100,7 +100,7 @@ fn a_crash_while_keyspaces_are_renamed_leaves_the_names_of_one_moment() {
     let (options, storage) = in_memory();
     let db = two(&options);
     db.sync().unwrap();
-    storage.record_crash_points();
+    storage.track_crash_points();
     for (at, (name, new_name)) in (1..).zip([("a", "c"), ("b", "a"), ("c", "b")]) {
         assert!(db.rename_keyspace(name, new_name).unwrap());
         storage.mark(at);

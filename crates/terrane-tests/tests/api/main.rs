@@ -37,7 +37,7 @@
 //! | `damaged_tables` | tables that compactions cannot read |
 //! | `disk_full` | a full disk, and space again |
 //! | `open_files` | few files of tables stay open |
-//! | `values_apart` | values that are stored apart from their keys |
+//! | `separated_values` | values that are stored apart from their keys |
 //! | `traits` | the traits of handles, checked by the compiler |
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have files and threads of their own")]
@@ -89,10 +89,10 @@ mod related_files;
 mod reopening;
 mod repair;
 mod rotation_cpu;
+mod separated_values;
 mod snapshots;
 mod statistics;
 mod support;
 mod traits;
 mod truncated_tables;
-mod values_apart;
 mod write_paths;

@@ -234,23 +234,23 @@ fn operands_that_cannot_be_combined_are_kept_until_a_value_hides_them() {
 }
 
 #[test]
-fn values_apart_and_values_that_end_stay_below_their_operands() {
+fn separated_values_and_values_that_expire_stay_below_their_operands() {
     let clock = Arc::new(ManualClock::new(1_000_000_000));
     let options = in_memory().0.clock(Arc::clone(&clock) as Arc<dyn Clock>);
     let db = options.open(DIR).unwrap();
-    db.set_design("1-leveling; buffer=64KiB; values=apart(1KiB)".parse().unwrap()).unwrap();
+    db.set_design("1-leveling; buffer=64KiB; values=separate(1KiB)".parse().unwrap()).unwrap();
     let keyspace = default_of(&db);
     keyspace.set_merge_operator("append").unwrap();
     let large = vec![b'v'; 5000];
-    db.put("apart", &large).unwrap();
-    db.put_with("ends", "v", WriteOptions::new().ttl(Duration::from_secs(10))).unwrap();
+    db.put("big", &large).unwrap();
+    db.put_with("expires", "v", WriteOptions::new().ttl(Duration::from_secs(10))).unwrap();
     db.flush().unwrap();
-    keyspace.merge("apart", "+").unwrap();
-    keyspace.merge("ends", "+").unwrap();
+    keyspace.merge("big", "+").unwrap();
+    keyspace.merge("expires", "+").unwrap();
     let whole = [&large[..], b"+"].concat();
     for round in 0..3 {
-        assert_eq!(db.get("apart").unwrap().unwrap(), whole, "{round}");
-        assert_eq!(db.get("ends").unwrap().unwrap(), "v+", "{round}");
+        assert_eq!(db.get("big").unwrap().unwrap(), whole, "{round}");
+        assert_eq!(db.get("expires").unwrap().unwrap(), "v+", "{round}");
         let mut iter = db.iter().unwrap();
         assert!(iter.advance().unwrap() && iter.value() == whole);
         let mut back = db.iter().unwrap().rev();
@@ -260,9 +260,9 @@ fn values_apart_and_values_that_end_stay_below_their_operands() {
     }
     // An operand outlives the value below it.
     clock.advance(Duration::from_secs(10));
-    assert_eq!(db.get("ends").unwrap().unwrap(), "+");
+    assert_eq!(db.get("expires").unwrap().unwrap(), "+");
     db.compact_range(..).unwrap();
-    assert_eq!(db.get("ends").unwrap().unwrap(), "+");
+    assert_eq!(db.get("expires").unwrap().unwrap(), "+");
 }
 
 /// Keeps the longer one.
@@ -329,7 +329,7 @@ fn merges_without_an_operator_are_refused() {
     })
     .unwrap();
     assert_eq!(db.get("k").unwrap().unwrap(), number(113));
-    // As an operand, the result of a transaction has no end.
+    // As an operand, the result of a transaction does not expire.
     counters.set_ttl(Some(Duration::from_nanos(1000))).unwrap();
     db.transaction(|tx| tx.merge("k", number(1))).unwrap();
     assert_eq!(db.get("k").unwrap().unwrap(), number(114));

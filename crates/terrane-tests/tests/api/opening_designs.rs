@@ -164,7 +164,7 @@ fn the_refusal_of_another_design_is_data_and_one_line() {
 fn a_crash_while_an_opening_changes_the_design_keeps_one_of_the_two() {
     let (options, storage) = in_memory();
     let before = filled(&options);
-    storage.record_crash_points();
+    storage.track_crash_points();
     storage.mark(0);
     drop(options.design_or_change(small_design()).open(DIR).unwrap());
     storage.mark(1);

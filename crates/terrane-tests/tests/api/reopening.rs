@@ -59,7 +59,7 @@ fn a_flushed_log_is_not_needed_after_a_crash_while_opening() {
         other.put("round", value(0, round)).unwrap();
     }
     db.close().unwrap();
-    storage.record_crash_points();
+    storage.track_crash_points();
     // The database is opened twice. The second opening makes a write that is synced and not
     // flushed.
     options.open(DIR).unwrap().close().unwrap();

@@ -138,7 +138,7 @@ fn compactions_are_timed_and_moves_are_counted_separately() {
 fn every_kind_of_work_is_measured() {
     let (options, _) = in_memory();
     let design = "1-leveling T=4 L0=2 base=16KiB; buffer=4KiB; table=4KiB; block=512B; \
-                  values=apart(100,garbage=20%)";
+                  values=separate(100,garbage=20%)";
     let design = design.parse().unwrap();
     let db = options.design(design).durability(Durability::Sync).open(DIR).unwrap();
     for round in 0..8 {

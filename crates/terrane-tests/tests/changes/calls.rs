@@ -237,7 +237,7 @@ fn a_damaged_segment_is_an_error_with_its_file_and_offset() {
 }
 
 #[test]
-fn ends_and_merges_are_repeated_exactly() {
+fn expiry_times_and_merges_are_repeated_exactly() {
     let (leading, following) = (MemoryStorage::new(1), MemoryStorage::new(2));
     let db = open(&leading);
     let clock = Arc::new(ManualClock::new(3_000_000));
@@ -256,17 +256,17 @@ fn ends_and_merges_are_repeated_exactly() {
     assert_eq!(position(&follower), 6);
     let copy = follower.keyspace("counters", KeyspaceOptions::new()).unwrap();
     assert_eq!(copy.get("n").unwrap().unwrap(), 10_i64.to_le_bytes());
-    // The value was put at second 1 and ends at second 6, although it was repeated at second 3.
+    // The value was put at second 1 and expires at second 6, although it was repeated at second 3.
     clock.advance(Duration::from_micros(2_999_999));
     assert_eq!(follower.get("a").unwrap().unwrap(), "1");
     clock.advance(Duration::from_micros(1));
     assert_eq!(follower.get("a").unwrap(), None);
 
     let batch = db.changes(5).unwrap().next().unwrap().unwrap();
-    let ending = batch.iter().next().unwrap();
-    assert!(text(&ending).ends_with("until 6000000"));
+    let expiring = batch.iter().next().unwrap();
+    assert!(text(&expiring).ends_with("until 6000000"));
     let mut mixed = WriteBatch::new();
-    mixed.repeat_in(&copy, &ending).put_with_ttl("b", "2", Duration::from_secs(1));
+    mixed.repeat_in(&copy, &expiring).put_with_ttl("b", "2", Duration::from_secs(1));
     assert_eq!(follower.write(&mixed).unwrap_err().kind(), ErrorKind::Invalid);
     let mut unknown = WriteBatch::new();
     unknown.repeat_in(&copy, &terrane::Change::NotLogged);

@@ -26,7 +26,7 @@ fn crash_everywhere(seed: u64) -> (u64, u64) {
     let (mut written, mut next) = (Vec::new(), 1);
     // How many batches a follower has seen, by mark.
     let mut followed = vec![0];
-    storage.record_crash_points();
+    storage.track_crash_points();
     storage.mark(0);
     let mut changes = db.changes(0).unwrap();
     for number in 0..45 {

@@ -29,11 +29,11 @@ fn text(change: &Change<'_>) -> String {
     };
     let of = |bytes: &[u8]| bytes.escape_ascii().to_string();
     match change {
-        Change::Put { key, value, ends_micros: None, .. } => {
+        Change::Put { key, value, expires_at_micros: None, .. } => {
             format!("{}: {} = {}", name(change), of(key), of(value))
         }
-        Change::Put { key, value, ends_micros: Some(end), .. } => {
-            format!("{}: {} = {} until {end}", name(change), of(key), of(value))
+        Change::Put { key, value, expires_at_micros: Some(expires_at), .. } => {
+            format!("{}: {} = {} until {expires_at}", name(change), of(key), of(value))
         }
         Change::Delete { key, .. } => format!("{}: delete {}", name(change), of(key)),
         Change::DeleteRange { start, end, .. } => {

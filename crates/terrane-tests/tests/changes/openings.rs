@@ -188,7 +188,7 @@ fn segments_from_before_the_option_are_not_kept() {
             .log_segment_bytes(64 << 10)
     };
     let db = options(&storage).open("db").unwrap();
-    storage.record_crash_points();
+    storage.track_crash_points();
     for number in 0..60 {
         db.put(number.to_string(), VALUE).unwrap();
         if number % 20 == 19 {
@@ -220,7 +220,7 @@ fn kept_segments_of_dropped_keyspaces_survive_a_power_failure() {
             .keep_changes(KeepChanges::bytes(64 << 20))
     };
     let db = options(&storage).open("db").unwrap();
-    storage.record_crash_points();
+    storage.track_crash_points();
     for round in 0..4 {
         db.put(round.to_string(), VALUE).unwrap();
         if round % 2 == 0 {
@@ -260,7 +260,7 @@ fn segments_from_before_the_option_are_not_kept_by_the_opening_after() {
             .log_segment_bytes(1 << 20)
     };
     let db = options(&storage).open("db").unwrap();
-    storage.record_crash_points();
+    storage.track_crash_points();
     for number in 0..60 {
         db.put(number.to_string(), VALUE).unwrap();
         if number % 20 == 14 {

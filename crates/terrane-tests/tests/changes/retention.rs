@@ -166,7 +166,7 @@ fn a_checkpoint_has_no_kept_changes_and_a_moved_log_has_all() {
 fn values_that_stay_in_the_log_are_changes_until_it_is_freed() {
     let (storage, clock) = (MemoryStorage::new(1), Arc::default());
     let keep = KeepChanges::bytes(1 << 20);
-    let design = "tiering buffer=256KiB; values=apart(1KiB,garbage=50%)".parse().unwrap();
+    let design = "tiering buffer=256KiB; values=separate(1KiB,garbage=50%)".parse().unwrap();
     let options = options(&storage, &clock, keep).design(design);
     let follower = Options::new().storage(Arc::new(MemoryStorage::new(2))).open("b").unwrap();
     let db = options.open("db").unwrap();

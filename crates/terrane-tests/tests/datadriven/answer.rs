@@ -181,7 +181,7 @@ fn files(session: &mut Session, case: &Case) -> String {
             text
         }
         "record" => {
-            session.memory.record_crash_points();
+            session.memory.track_crash_points();
             String::new()
         }
         "points" => crash::points(session),

@@ -175,7 +175,7 @@ fn tables_go_to_the_deepest_level_in_which_nothing_above_shares_their_keys() {
 
 #[test]
 fn an_ingest_that_is_dropped_leaves_no_files() {
-    for values in ["", "; values=apart(64)"] {
+    for values in ["", "; values=separate(64)"] {
         let (db, storage) = open();
         let design: Design = format!("{}{values}", db.design()).parse().unwrap();
         db.set_design(design).unwrap();
@@ -193,7 +193,7 @@ fn an_ingest_that_is_dropped_leaves_no_files() {
 /// The tables of the ingest that comes second have a number that is too small by then.
 #[test]
 fn ingests_may_be_committed_in_any_order() {
-    for values in ["", "; values=apart(64)"] {
+    for values in ["", "; values=separate(64)"] {
         let (db, storage) = open();
         let design: Design = format!("{}{values}", db.design()).parse().unwrap();
         db.set_design(design).unwrap();
@@ -231,9 +231,9 @@ fn ingests_may_be_committed_in_any_order() {
 }
 
 #[test]
-fn values_apart_are_in_value_files() {
+fn separated_values_are_in_value_files() {
     let (db, storage) = open();
-    let design: Design = format!("{}; values=apart(1KiB)", db.design()).parse().unwrap();
+    let design: Design = format!("{}; values=separate(1KiB)", db.design()).parse().unwrap();
     db.set_design(design).unwrap();
     db.ingest((0..100_u32).map(|number| (format!("{number:03}"), vec![number as u8; 2000])))
         .unwrap();
@@ -266,7 +266,7 @@ fn values_get_the_time_to_live_of_the_keyspace() {
     assert_eq!(sessions.get("00042").unwrap().unwrap(), "1 42");
     let snapshot = db.snapshot();
     ingests.pop().unwrap().commit().unwrap();
-    assert!(sessions.is_empty().unwrap(), "the values of the first one end now");
+    assert!(sessions.is_empty().unwrap(), "the values of the first one expire now");
     assert_eq!(snapshot.get_in(&sessions, "00042").unwrap().unwrap(), "1 42");
     drop(snapshot);
     db.wait_for_compactions().unwrap();
@@ -328,7 +328,7 @@ fn a_listener_that_writes_delays_no_ingest_and_may_not_commit_one() {
 #[test]
 fn an_ingest_is_an_event() {
     let (db, _) = open();
-    let design: Design = format!("{}; values=apart(1KiB)", db.design()).parse().unwrap();
+    let design: Design = format!("{}; values=separate(1KiB)", db.design()).parse().unwrap();
     db.set_design(design).unwrap();
     let mut ingest = db.default_keyspace().begin_ingest().unwrap();
     numbers(0..1000, "new").for_each(|(key, value)| ingest.put(key, value).unwrap());

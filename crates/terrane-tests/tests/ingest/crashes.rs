@@ -40,7 +40,7 @@ fn run(seed: u64) -> Script {
     let config = config(&mut rng);
     let storage = MemoryStorage::new(seed);
     let story = format!("seed {seed}, {}, {}", config.durability, config.design);
-    storage.record_crash_points();
+    storage.track_crash_points();
     let db = config.create(Arc::new(storage.clone()), Path::new(DIR));
     let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
     let mut state: State = ["default", "other"].map(|name| (name.to_owned(), Map::new())).into();

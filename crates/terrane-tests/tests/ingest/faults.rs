@@ -123,7 +123,7 @@ fn an_ingest_that_fails_changes_nothing() {
         (Operation::Read, ""),
     ];
     let mut faults = 0;
-    for values in ["", "; values=apart(64)"] {
+    for values in ["", "; values=separate(64)"] {
         for (operation, path) in kinds {
             for is_permanent in [false, true] {
                 // Every other operation; the seed says which.

@@ -17,7 +17,7 @@ const DESIGNS: &[&str] = &[
     "1-leveling T=4 L0=2 base=256KiB; buffer=32KiB; table=32KiB; block=1KiB",
     "tiering T=3 L0=2 base=128KiB; buffer=64KiB; table=64KiB; memtable=skiplist",
     "lazy-leveling T=3 L0=2 base=64KiB; buffer=32KiB; table=32KiB; flush=merge",
-    "1-leveling T=3 L0=2 base=64KiB; buffer=32KiB; table=32KiB; values=apart(64,file=16KiB)",
+    "1-leveling T=3 L0=2 base=64KiB; buffer=32KiB; table=32KiB; values=separate(64,file=16KiB)",
 ];
 
 /// The batches that each thread has finished.

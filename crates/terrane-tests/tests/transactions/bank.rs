@@ -151,7 +151,7 @@ fn transfers_survive_crashes_as_a_whole() {
         bank.fill();
         bank.db.put("done", 0_u64.to_le_bytes()).unwrap();
         bank.db.flush().unwrap();
-        storage.record_crash_points();
+        storage.track_crash_points();
         for done in 1..=60_u64 {
             storage.mark(done - 1);
             bank.transfer(&mut rng).unwrap();

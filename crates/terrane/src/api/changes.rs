@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::api::db::Db;
 use crate::api::handle::Handle;
 use crate::base::error::{ChangesGone, Error, Result};
-use crate::base::expiry::{EXPIRY_BYTES, end_micros};
+use crate::base::expiry::{EXPIRY_BYTES, expires_at_micros};
 use crate::base::types::KeyspaceId;
 use crate::engine::Following;
 use crate::files::batch::{Op, Ops};
@@ -35,8 +35,8 @@ impl Db {
     /// Only writes that survive a power failure are returned, so a follower is never ahead of a
     /// database that lost its last writes; see [`Changes::include_unsynced`]. What a compaction filter
     /// removes or replaces is no write, and is not returned: a follower needs the same filter. Its
-    /// keyspaces need no default [time to live](crate::Keyspace::set_ttl), because the ends of values are
-    /// part of the changes.
+    /// keyspaces need no default [time to live](crate::Keyspace::set_ttl), because the expiry times of values
+    /// are part of the changes.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -247,8 +247,8 @@ pub enum Change<'a> {
         key: &'a [u8],
         /// The value.
         value: &'a [u8],
-        /// When the value ends, in microseconds since the Unix epoch, if it does.
-        ends_micros: Option<u64>,
+        /// When the value expires, in microseconds since the Unix epoch, if it does.
+        expires_at_micros: Option<u64>,
     },
     /// A key was deleted, whether it existed or not.
     #[non_exhaustive]
@@ -288,10 +288,15 @@ pub enum Change<'a> {
 impl<'a> Change<'a> {
     fn of(keyspace: &'a ChangedKeyspace, op: Op<'a>) -> Self {
         match op {
-            Op::Put { key, value } => Self::Put { keyspace, key, value, ends_micros: None },
+            Op::Put { key, value } => Self::Put { keyspace, key, value, expires_at_micros: None },
             Op::PutExpiring { key, stored } => {
                 let value = stored.get(EXPIRY_BYTES..).unwrap_or_default();
-                Self::Put { keyspace, key, value, ends_micros: Some(end_micros(stored)) }
+                Self::Put {
+                    keyspace,
+                    key,
+                    value,
+                    expires_at_micros: Some(expires_at_micros(stored)),
+                }
             }
             Op::Delete { key } => Self::Delete { keyspace, key },
             Op::DeleteRange { start, end } => Self::DeleteRange { keyspace, start, end },

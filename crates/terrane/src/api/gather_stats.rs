@@ -43,7 +43,7 @@ impl Stats {
             by_level,
             open_files: files.open,
             open_files_closed: files.closed,
-            log_kept_bytes: engine.kept_log_bytes(),
+            log_kept_bytes: engine.retained_log_bytes(),
             snapshots: engine.pipeline.snapshots().len(),
             replayed_writes: opened.replayed_batches,
             dropped_log_records: opened.dropped_records,

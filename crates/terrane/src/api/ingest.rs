@@ -59,17 +59,17 @@ impl Ingest {
         self.tables.add(key.as_ref(), value.as_ref(), None)
     }
 
-    /// Adds an entry whose value ends at a time, in microseconds since the Unix epoch.
+    /// Adds an entry whose value expires at a time, in microseconds since the Unix epoch.
     ///
     /// # Errors
     /// See [`Ingest::put`].
-    pub fn put_ending(
+    pub fn put_with_expiry(
         &mut self,
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
-        ends_micros: u64,
+        expires_at_micros: u64,
     ) -> Result<()> {
-        self.tables.add(key.as_ref(), value.as_ref(), Some(ends_micros))
+        self.tables.add(key.as_ref(), value.as_ref(), Some(expires_at_micros))
     }
 
     /// Returns the number of entries.

@@ -68,7 +68,7 @@ pub struct Iter {
 enum IterValues {
     /// All values are in memtables and tables.
     InPlace,
-    /// Values may be apart or operands, and are loaded with their keys.
+    /// Values may be separated or operands, and are loaded with their keys.
     Load,
     /// Values are left out.
     LeaveOut,
@@ -204,16 +204,16 @@ impl Iter {
         self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::value)
     }
 
-    /// Returns when the value of the entry that [`Iter::advance`] moved to ends, in microseconds since
-    /// the Unix epoch; `None` if there is no entry, or if its value does not end.
-    pub fn ends_micros(&self) -> Option<u64> {
+    /// Returns when the value of the entry that [`Iter::advance`] moved to expires, in microseconds since
+    /// the Unix epoch; `None` if there is no entry, or if its value does not expire.
+    pub fn expires_at_micros(&self) -> Option<u64> {
         let front = self.front.as_ref().filter(|front| front.is_valid());
-        front.and_then(VisibleCursor::ends_micros)
+        front.and_then(VisibleCursor::expires_at_micros)
     }
 
     #[cold]
     fn checked_value(&self) -> &[u8] {
-        // Between a seek and the next step, and after the end, a value apart was not read.
+        // Between a seek and the next step, and after the end, a separated value was not read.
         let may_be_unread = self.is_done || self.is_front_fresh;
         let front = self.front.as_ref().filter(|front| front.is_valid());
         let front = front.filter(|front| !(may_be_unread && front.is_unread()));

@@ -16,7 +16,7 @@ use crate::api::tree_view::TreeView;
 use crate::api::write_options::WriteOptions;
 use crate::base::cancel::Cancel;
 use crate::base::error::{Error, Result};
-use crate::base::expiry::{end_after, stored};
+use crate::base::expiry::{expiry_after, stored};
 use crate::base::range::{ALL_KEYS, HalfOpen, KeyBounds, bounds_of, prefix_bounds};
 use crate::base::types::KeyspaceId;
 use crate::engine::{Tree, Write};
@@ -136,7 +136,7 @@ impl Keyspace {
         let Some(ttl) = options.ttl_of_put().or_else(|| self.ttl()) else {
             return self.write_one(Op::Put { key, value }, options);
         };
-        let stored = stored(end_after(&*self.handle.engine.context.clock, ttl), value);
+        let stored = stored(expiry_after(&*self.handle.engine.context.clock, ttl), value);
         self.write_one(Op::PutExpiring { key, stored: &stored }, options)
     }
 

@@ -13,14 +13,14 @@
 //! | `reads` | what the transaction read |
 //! | `writes` | what it wrote |
 //! | `reading` | lookups and iterators |
-//! | `ends` | values that end |
+//! | `expiry` | values that expire |
 //! | `iter` | iterators over a snapshot and the transaction's own writes |
 //! | `gate` | lets a transaction that failed often go first |
 //! | `retry` | runs a function until its transaction succeeds |
 //! | `single` | transactions on one key |
 
 mod by_keyspace;
-mod ends;
+mod expiry;
 pub(crate) mod gate;
 mod iter;
 mod key_ranges;
@@ -44,9 +44,9 @@ use crate::base::merge_operator::{OperandChain, no_merge_operator};
 use crate::base::range::{KeyBounds, bounds_of};
 use crate::base::stats::{Sample, Timed};
 use crate::engine::snapshot_pin::SnapshotPin;
-use crate::engine::{Basis, Commit, Engine, Tree, WrittenKeys};
+use crate::engine::{Commit, CommitCondition, Engine, Tree, WrittenKeys};
 use reads::Reads;
-use writes::{ValueEnd, Writes};
+use writes::{ValueExpiry, Writes};
 
 pub use iter::TransactionIter;
 pub use options::{Isolation, TransactionOptions};
@@ -58,7 +58,7 @@ pub use options::{Isolation, TransactionOptions};
 /// rolls it back.
 ///
 /// Reads return the state when the transaction began, with the transaction's own writes. A value with a
-/// time to live that ends before the commit counts as read all the same. Nobody else sees
+/// time to live that expires before the commit counts as read all the same. Nobody else sees
 /// the writes before the commit. The transaction keeps its reads and writes in memory, and the versions
 /// that it could read on disk, so it should be short.
 ///
@@ -123,7 +123,7 @@ impl Db {
 
 impl Transaction {
     fn begin(handle: &Arc<Handle>, default: &Arc<Tree>, options: TransactionOptions) -> Self {
-        // Counted before the snapshot is taken, so that writers after the snapshot record their keys.
+        // Counted before the snapshot is taken, so that writers after the snapshot note their keys.
         let open = OpenTransaction::new(&handle.engine);
         Self {
             handle: Arc::clone(handle),
@@ -160,13 +160,13 @@ impl Transaction {
         Ok(())
     }
 
-    /// Sets the value of a key, and ends it after a time that begins with the commit; see
+    /// Sets the value of a key, which expires after a time that begins with the commit; see
     /// [`WriteOptions::ttl`](crate::WriteOptions::ttl).
     pub fn put_with_ttl(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) {
-        self.writes.put(&self.default, key.as_ref(), value.as_ref(), Some(ValueEnd::After(ttl)));
+        self.writes.put(&self.default, key.as_ref(), value.as_ref(), Some(ValueExpiry::After(ttl)));
     }
 
-    /// Sets the value of a key of a keyspace, and ends it after a time, as [`Self::put_with_ttl`] does.
+    /// Sets the value of a key of a keyspace, which expires after a time, as with [`Self::put_with_ttl`].
     ///
     /// # Errors
     /// The keyspace belongs to another database.
@@ -178,13 +178,18 @@ impl Transaction {
         ttl: Duration,
     ) -> Result<()> {
         keyspace.check_of(&self.handle)?;
-        self.writes.put(&keyspace.tree, key.as_ref(), value.as_ref(), Some(ValueEnd::After(ttl)));
+        self.writes.put(
+            &keyspace.tree,
+            key.as_ref(),
+            value.as_ref(),
+            Some(ValueExpiry::After(ttl)),
+        );
         Ok(())
     }
 
     /// Combines the value of a key with an operand by the operator of the default keyspace; see
-    /// [`Keyspace::merge`]. In a transaction this reads the key, and the result has no end even if the
-    /// value had one.
+    /// [`Keyspace::merge`]. In a transaction this reads the key, and the result does not expire even if the
+    /// value did.
     ///
     /// # Errors
     /// The keyspace has no operator, the operator cannot combine the operand with the value, a table
@@ -215,9 +220,9 @@ impl Transaction {
         let mut chain = OperandChain::default();
         chain.push(Some(&**operator), key, (1, operand));
         let combined = chain.value(Some(&**operator), key, value.as_deref())?;
-        // Like an operand, the result has no end.
-        let end = tree.default_ttl().get().map(|_| ValueEnd::After(Duration::MAX));
-        self.writes.put(tree, key, &combined, end);
+        // Like an operand, the result does not expire.
+        let expiry = tree.default_ttl().get().map(|_| ValueExpiry::After(Duration::MAX));
+        self.writes.put(tree, key, &combined, expiry);
         Ok(())
     }
 
@@ -315,8 +320,8 @@ impl Transaction {
     }
 }
 
-impl Basis for Transaction {
-    fn is_changed(&self) -> Result<bool> {
+impl CommitCondition for Transaction {
+    fn is_violated(&self) -> Result<bool> {
         let (engine, since) = (&self.handle.engine, self.snapshot.seq());
         match self.options.isolation {
             Isolation::Serializable => self.reads.borrow().is_changed(engine, since),
@@ -324,7 +329,7 @@ impl Basis for Transaction {
         }
     }
 
-    fn concerns(&self, keys: &WrittenKeys) -> bool {
+    fn is_violated_by(&self, keys: &WrittenKeys) -> bool {
         match self.options.isolation {
             Isolation::Serializable => self.reads.borrow().concerns(keys),
             Isolation::Snapshot => self.writes.concerns(keys),

@@ -82,7 +82,7 @@ impl WriteBatch {
         self.of(keyspace).add_range(keyspace.id(), range)
     }
 
-    /// Sets the value of a key, and ends it after a time that begins when the batch is applied; see
+    /// Sets the value of a key, which expires after a time that begins when the batch is applied; see
     /// [`WriteOptions::ttl`](crate::WriteOptions::ttl).
     pub fn put_with_ttl(
         &mut self,
@@ -94,7 +94,7 @@ impl WriteBatch {
         self
     }
 
-    /// Sets the value of a key of a keyspace, and ends it after a time, as [`Self::put_with_ttl`] does.
+    /// Sets the value of a key of a keyspace, which expires after a time, as with [`Self::put_with_ttl`].
     pub fn put_with_ttl_in(
         &mut self,
         keyspace: &Keyspace,
@@ -107,18 +107,18 @@ impl WriteBatch {
         self
     }
 
-    /// Sets the value of a key of a keyspace, and ends it at a time, in microseconds since the Unix epoch.
-    /// A value whose time has passed has ended at once. The batch is refused if it also has puts with a
+    /// Sets the value of a key of a keyspace, which expires at a time in microseconds since the Unix epoch.
+    /// A value whose time has passed has expired at once. The batch is refused if it also has puts with a
     /// time to live.
-    pub fn put_ending_in(
+    pub fn put_with_expiry_in(
         &mut self,
         keyspace: &Keyspace,
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
-        ends_micros: u64,
+        expires_at_micros: u64,
     ) -> &mut Self {
         let pair = (key.as_ref(), value.as_ref());
-        self.of(keyspace).operations.add_ending(keyspace.id(), pair, ends_micros);
+        self.of(keyspace).operations.add_expiring(keyspace.id(), pair, expires_at_micros);
         self
     }
 
@@ -150,11 +150,11 @@ impl WriteBatch {
         let id = keyspace.id();
         self.of(keyspace);
         match *change {
-            Change::Put { key, value, ends_micros: None, .. } => {
+            Change::Put { key, value, expires_at_micros: None, .. } => {
                 self.add(id, Op::Put { key, value })
             }
-            Change::Put { key, value, ends_micros: Some(end), .. } => {
-                self.operations.add_ending(id, (key, value), end);
+            Change::Put { key, value, expires_at_micros: Some(expires_at), .. } => {
+                self.operations.add_expiring(id, (key, value), expires_at);
                 self
             }
             Change::Delete { key, .. } => self.add(id, Op::Delete { key }),
@@ -168,7 +168,7 @@ impl WriteBatch {
         }
     }
 
-    /// Puts a value that ends, as it is stored.
+    /// Puts a value that expires, as it is stored.
     pub(crate) fn put_stored_in(
         &mut self,
         keyspace: &Keyspace,

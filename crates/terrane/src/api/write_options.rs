@@ -32,9 +32,9 @@ impl WriteOptions {
         self
     }
 
-    /// Ends the value after this time, counted from the write; in microseconds, rounded down. From then
-    /// on the key has no value, in lookups and iterators and for [`Db::update`](crate::Db::update), and a
-    /// compaction drops it. [`Duration::MAX`] is no end, also in a keyspace with a
+    /// Lets the value expire after this time, counted from the write; in microseconds, rounded down. From
+    /// then on the key has no value, in lookups and iterators and for [`Db::update`](crate::Db::update), and a
+    /// compaction drops it. [`Duration::MAX`] means no expiry, also in a keyspace with a
     /// [default](crate::Keyspace::set_ttl).
     ///
     /// For the put of one key. For batches and transactions see

@@ -28,8 +28,8 @@ use crate::base::error::{Error, Result};
 /// - **Operands.** A value is filtered with the operands of [`Keyspace::merge`](crate::Keyspace::merge)
 ///   that the compaction combines with it. Newer operands, which are not in the same compaction, later
 ///   apply to the result. A value below operands that a compaction cannot combine with it, because it is
-///   stored apart or has an end, is not filtered until the key is put again.
-/// - **Ends.** A value that replaces one with an end has the same end.
+///   stored apart or expires, is not filtered until the key is put again.
+/// - **Expiry.** A value that replaces one that expires has the same expiry time.
 ///
 /// A filter runs in the threads of compactions, so it must be fast. One that keeps everything adds about
 /// 40 ns per value, a tenth of the processor time of a compaction of values of 100 bytes. A filter may read
@@ -60,7 +60,7 @@ pub enum FilterDecision {
     /// The key is deleted, at the time at which the value was written.
     Remove,
     /// The key gets another value, at the time at which the value was written. If the new value is longer
-    /// than [`MAX_VALUE_LEN`](crate::MAX_VALUE_LEN), with 8 bytes for the end if it has one, the old
+    /// than [`MAX_VALUE_LEN`](crate::MAX_VALUE_LEN), with 8 bytes for the expiry time if it has one, the old
     /// value stays.
     Replace(Vec<u8>),
 }

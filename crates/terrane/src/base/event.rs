@@ -124,7 +124,7 @@ pub enum Event {
         reason: String,
     },
     /// Tables were dropped unread because a range tombstone covers all their entries, or because all their
-    /// values have ended.
+    /// values have expired.
     #[non_exhaustive]
     TablesDropped {
         /// The keyspace.

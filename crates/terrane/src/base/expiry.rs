@@ -1,7 +1,7 @@
-//! Values that end at a time.
+//! Values that expire at a time.
 //!
 //! ```text
-//! stored value: | end u64 | value |
+//! stored value: | expiry time u64 | value |
 //! ```
 //!
 //! An entry of kind [`EntryKind::Expiring`](crate::base::types::EntryKind::Expiring) stores the time in
@@ -20,17 +20,17 @@ use crate::base::types::EntryKind;
 /// The length of the time before a value.
 pub(crate) const EXPIRY_BYTES: usize = 8;
 
-/// Returns when a stored value ends. The caller has checked that its length is at least
-/// [`EXPIRY_BYTES`]; a shorter one has ended.
+/// Returns when a stored value expires. The caller has checked that its length is at least
+/// [`EXPIRY_BYTES`]; a shorter one has expired.
 #[inline]
-pub(crate) fn end_micros(stored: &[u8]) -> u64 {
-    stored.first_chunk().map_or(0, |end| u64::from_le_bytes(*end))
+pub(crate) fn expires_at_micros(stored: &[u8]) -> u64 {
+    stored.first_chunk().map_or(0, |micros| u64::from_le_bytes(*micros))
 }
 
-/// Returns a value as it is stored, ending at `end_micros`.
-pub(crate) fn stored(end_micros: u64, value: &[u8]) -> Vec<u8> {
+/// Returns a value as it is stored, with its expiry time.
+pub(crate) fn stored(expires_at_micros: u64, value: &[u8]) -> Vec<u8> {
     let mut stored = Vec::with_capacity(EXPIRY_BYTES + value.len());
-    stored.extend_from_slice(&end_micros.to_le_bytes());
+    stored.extend_from_slice(&expires_at_micros.to_le_bytes());
     stored.extend_from_slice(value);
     stored
 }
@@ -40,8 +40,8 @@ pub(crate) fn micros_of(ttl: Duration) -> u64 {
     u64::try_from(ttl.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Returns the end of a value that is written now.
-pub(crate) fn end_after(clock: &dyn Clock, ttl: Duration) -> u64 {
+/// Returns the expiry time of a value that is written now.
+pub(crate) fn expiry_after(clock: &dyn Clock, ttl: Duration) -> u64 {
     clock.now_micros().saturating_add(micros_of(ttl))
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn read_expiry(reader: &mut Reader<'_>) -> Decoded<Expiry> {
     Ok(expiry)
 }
 
-/// The time as of which a read sees values that end.
+/// The time as of which a read sees values that expire.
 #[derive(Debug)]
 pub(crate) struct ReadTime<'a> {
     clock: &'a dyn Clock,
@@ -69,7 +69,7 @@ pub(crate) struct ReadTime<'a> {
 }
 
 impl<'a> ReadTime<'a> {
-    /// Returns the given time; without one, the time at which a value that ends is first met.
+    /// Returns the given time; without one, the time at which the read first meets a value that expires.
     pub(crate) fn new(clock: &'a dyn Clock, micros: Option<u64>) -> Self {
         Self { clock, micros: Cell::new(micros) }
     }
@@ -79,8 +79,8 @@ impl<'a> ReadTime<'a> {
     pub(crate) fn is_value(&self, kind: EntryKind, stored: &[u8]) -> bool {
         match kind {
             EntryKind::Tombstone => false,
-            EntryKind::Value | EntryKind::Apart | EntryKind::Operand => true,
-            EntryKind::Expiring => end_micros(stored) > self.micros(),
+            EntryKind::Value | EntryKind::Separated | EntryKind::Operand => true,
+            EntryKind::Expiring => expires_at_micros(stored) > self.micros(),
         }
     }
 
@@ -99,12 +99,12 @@ mod tests {
     use crate::base::clock::ManualClock;
 
     #[test]
-    fn a_value_ends_at_its_time_and_a_read_has_one_time() {
+    fn a_value_expires_at_its_time_and_a_read_has_one_time() {
         let clock = ManualClock::new(100);
         let value = stored(150, b"value");
-        assert_eq!((end_micros(&value), &value[EXPIRY_BYTES..]), (150, &b"value"[..]));
-        assert_eq!(end_after(&clock, Duration::from_micros(50)), 150);
-        assert_eq!(end_after(&clock, Duration::MAX), u64::MAX);
+        assert_eq!((expires_at_micros(&value), &value[EXPIRY_BYTES..]), (150, &b"value"[..]));
+        assert_eq!(expiry_after(&clock, Duration::from_micros(50)), 150);
+        assert_eq!(expiry_after(&clock, Duration::MAX), u64::MAX);
         let (read, as_of) = (ReadTime::new(&clock, None), ReadTime::new(&clock, Some(150)));
         assert!(read.is_value(EntryKind::Expiring, &value));
         assert!(!as_of.is_value(EntryKind::Expiring, &value));

@@ -86,7 +86,7 @@ impl fmt::Display for LookupPath {
         let is_decided = self.steps.last().is_some_and(|step| step.answer.decides());
         f.write_str(match (self.has_value, is_decided) {
             (true, _) => "the key has a value",
-            (false, true) => "the key has no value: it was deleted, or its value has ended",
+            (false, true) => "the key has no value: it was deleted, or its value has expired",
             (false, false) => "the key has no value: nothing contains it",
         })
     }

@@ -208,7 +208,7 @@ impl Catalog {
     }
 }
 
-/// The locked manifest. A failure of the database that was recorded meanwhile is reported once the
+/// The locked manifest. A failure of the database that was noted meanwhile is reported once the
 /// lock is released.
 #[derive(Debug)]
 pub(crate) struct ManifestGuard<'a> {

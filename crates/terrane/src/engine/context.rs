@@ -80,10 +80,9 @@ impl Context {
     /// With a deadline for deletes it may not, because files of the log must be gone in time. With a
     /// directory of its own for the log it may not, because a file has names on one device only.
     pub(crate) fn logged_values_from(&self, design: &Design) -> Option<u64> {
-        let apart = design.values.separation();
+        let separation = design.values.separation();
         let may_link = !self.has_log_apart() && self.settings.delete_persistence_micros().is_none();
-        let apart = apart.filter(|_| may_link);
-        apart.map(|apart| apart.threshold_bytes)
+        separation.filter(|_| may_link).map(|separation| separation.threshold_bytes)
     }
 
     /// Makes the names in the directory durable.

@@ -43,7 +43,7 @@ impl Engine {
     }
 
     /// Returns the bytes of log files that are kept only for readers of changes.
-    pub(crate) fn kept_log_bytes(&self) -> u64 {
-        ChangeLog::of(&self.pipeline).kept_bytes()
+    pub(crate) fn retained_log_bytes(&self) -> u64 {
+        ChangeLog::of(&self.pipeline).retained_bytes()
     }
 }

@@ -5,7 +5,7 @@
 //! that the next compaction does not become too large ([`Output`]), with large values in value files. Tables that would lose all of
 //! their entries are identified before they are read ([`covered`]).
 
-mod covered;
+mod covered_tables;
 mod filtering;
 mod logged_values;
 mod operands;
@@ -16,7 +16,7 @@ mod tests;
 mod value_output;
 mod version;
 
-pub(crate) use covered::{CoveredTable, covered, covered_tables};
+pub(crate) use covered_tables::{CoveredTable, covered, covered_tables};
 pub(crate) use filtering::Filtering;
 pub(crate) use logged_values::{LOGGED_VALUES_MAX, LoggedValue, LoggedValues};
 pub(crate) use output::{Output, OutputConfig};
@@ -96,7 +96,7 @@ pub(crate) fn merge(
             input.next()?;
             continue;
         }
-        let (kind, value) = match rules.has_ended(kind, input.value()) {
+        let (kind, value) = match rules.has_expired(kind, input.value()) {
             true => (EntryKind::Tombstone, &[][..]),
             false => (kind, input.value()),
         };

@@ -8,9 +8,9 @@
 //! | `in_flight` | the keys of writes that may not be in memtables yet |
 //! | `ingest` | gives an ingest its place in the order of writes |
 //! | `change_log` | the log as readers of changes see it |
-//! | `complete_log`, `ingest_gate` | log every write and keep ingests away, for a checkpoint |
+//! | `checkpoint_log`, `ingest_gate` | log every write and keep ingests away, for a checkpoint |
 //! | `snapshots`, `snapshot_guard` | the sequence numbers that readers hold, and their release |
-//! | `held_times` | the times as of which snapshots read |
+//! | `snapshot_clock` | the times as of which snapshots read |
 //! | `log_files` | segments of the log that are created, cleaned and ended |
 //! | `log_tasks` | the work of the log thread |
 //!
@@ -20,15 +20,15 @@
 //! to the log with the lock.
 
 mod change_log;
+mod checkpoint_log;
 mod commit_queue;
-mod complete_log;
-mod held_times;
 mod in_flight;
 pub(crate) mod ingest;
 mod ingest_gate;
 mod log_files;
 mod log_tasks;
 mod reservations;
+mod snapshot_clock;
 mod snapshot_guard;
 mod snapshots;
 mod window;
@@ -55,11 +55,11 @@ use snapshots::Snapshots;
 use window::WindowState;
 
 pub(crate) use change_log::{ChangeLog, Following};
-pub(crate) use complete_log::CompleteLog;
-pub(crate) use held_times::HeldTimes;
+pub(crate) use checkpoint_log::CheckpointLog;
 pub(crate) use in_flight::{Earlier, WrittenKeys};
 pub(crate) use log_tasks::LogTask;
 pub(crate) use reservations::Reserved;
+pub(crate) use snapshot_clock::SnapshotClock;
 pub(crate) use window::{OPERATIONS_MAX, UNITS_MAX, Window};
 
 /// Orders all writes of a database.
@@ -73,7 +73,7 @@ pub(crate) struct Pipeline {
     space: Condvar,
     commits: CommitQueue,
     snapshots: Snapshots,
-    times: HeldTimes,
+    snapshot_clock: SnapshotClock,
     /// Set while a covered table cannot be dropped until a snapshot is released.
     awaits_release: AtomicBool,
     /// The number of open transactions.
@@ -94,7 +94,7 @@ pub(crate) struct PipelineState {
     /// The number that was promised to the last ingest; 0 if there was none.
     promised_seq: SeqNo,
     /// The number of checkpoints that need every write in the log.
-    complete_logs: usize,
+    checkpoints: usize,
     /// Bytes written since memory was last measured.
     unmeasured_bytes: usize,
 }
@@ -152,9 +152,9 @@ impl Drop for PendingWrite<'_> {
     fn drop(&mut self) {
         if let Some(span) = self.span {
             // The listener runs last, because it may use the database, and then waits for writes
-            // that only end once the queue is broken off. The failure is recorded first, because a
+            // that only end once the queue is broken off. The failure is noted first, because a
             // writer that finds the queue broken must find the database failed as well.
-            self.pipeline.context.health.record_failure(write_panicked());
+            self.pipeline.context.health.note_failure(write_panicked());
             self.pipeline.commits.break_off(span.first);
             self.pipeline.context.health.report_failure();
         }
@@ -194,14 +194,14 @@ impl Pipeline {
                 window: WindowState::default(),
                 in_flight: InFlight::default(),
                 promised_seq: 0,
-                complete_logs: 0,
+                checkpoints: 0,
                 unmeasured_bytes: 0,
             })),
             window: Padded(ArcSwapOption::empty()),
             space: Condvar::new(),
             commits: CommitQueue::new(last_seq),
             snapshots: Snapshots::default(),
-            times: HeldTimes::new(&context.clock),
+            snapshot_clock: SnapshotClock::new(&context.clock),
             awaits_release: AtomicBool::new(false),
             transactions: AtomicUsize::new(0),
             ingests: IngestGate::default(),
@@ -212,19 +212,19 @@ impl Pipeline {
     /// Takes the writer lock, which is the first in the lock order, and closes the window. All
     /// writes that did not take the lock are visible then.
     pub(crate) fn lock(&self) -> MutexGuard<'_, PipelineState> {
-        let mut state = self.lock_beside_writers();
+        let mut state = self.lock_keeping_window();
         self.close_window(&mut state);
         state
     }
 
     /// Takes the writer lock, but does not close the window: writers go on in it.
-    pub(crate) fn lock_beside_writers(&self) -> MutexGuard<'_, PipelineState> {
+    pub(crate) fn lock_keeping_window(&self) -> MutexGuard<'_, PipelineState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the writer lock, unless a window is open by then.
-    pub(crate) fn lock_unless_open(&self) -> Option<MutexGuard<'_, PipelineState>> {
-        let state = self.lock_beside_writers();
+    pub(crate) fn lock_if_no_window(&self) -> Option<MutexGuard<'_, PipelineState>> {
+        let state = self.lock_keeping_window();
         (!state.window.is_open()).then_some(state)
     }
 
@@ -234,8 +234,8 @@ impl Pipeline {
         &self,
         full: &Arc<Window>,
     ) -> Option<MutexGuard<'_, PipelineState>> {
-        let mut state = self.lock_beside_writers();
-        if state.window.is_open_beside(full) {
+        let mut state = self.lock_keeping_window();
+        if state.window.is_replaced(full) {
             return None;
         }
         self.close_window(&mut state);
@@ -289,7 +289,7 @@ impl Pipeline {
         }
     }
 
-    /// Records that the last write that entered waits for a sync before it becomes visible.
+    /// Notes that the last write that entered waits for a sync before it becomes visible.
     pub(crate) fn await_sync(state: &mut PipelineState) {
         let last = state.next_seq - 1;
         state.window.await_sync(last);
@@ -300,9 +300,9 @@ impl Pipeline {
         self.snapshots.hold(&self.commits)
     }
 
-    /// The times as of which snapshots read values that end.
-    pub(crate) fn times(&self) -> &HeldTimes {
-        &self.times
+    /// The clock of reads, which knows the times as of which snapshots read values that expire.
+    pub(crate) fn snapshot_clock(&self) -> &SnapshotClock {
+        &self.snapshot_clock
     }
 
     /// Holds a sequence number once more. Returns false if nobody holds it.
@@ -364,7 +364,7 @@ impl Pipeline {
     /// Makes stalled writers check again whether they may continue.
     pub(crate) fn notify_space(&self) {
         // Taking the lock ensures that no writer has made its check but does not wait yet.
-        drop(self.lock_beside_writers());
+        drop(self.lock_keeping_window());
         self.space.notify_all();
     }
 

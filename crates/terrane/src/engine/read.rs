@@ -43,7 +43,7 @@ pub(crate) use scan::ReadView;
 pub(crate) struct AsOf<'a> {
     /// The snapshot sees the versions up to this sequence number.
     pub(crate) seq: SeqNo,
-    /// It sees the values that end after this time, in microseconds since the Unix epoch.
+    /// It sees the values that expire after this time, in microseconds since the Unix epoch.
     pub(crate) micros: u64,
     /// The states that the snapshot keeps, of trees whose present state may lack what it sees.
     pub(crate) kept: &'a KeptStates,
@@ -62,10 +62,10 @@ impl Reader {
         Self { context: Arc::clone(context), pipeline: Arc::clone(pipeline) }
     }
 
-    /// Returns the time as of which a read sees values that end.
+    /// Returns the time as of which a read sees values that expire.
     #[inline]
     fn time(&self, at: Option<AsOf<'_>>) -> ReadTime<'_> {
-        ReadTime::new(self.pipeline.times(), at.map(|at| at.micros))
+        ReadTime::new(self.pipeline.snapshot_clock(), at.map(|at| at.micros))
     }
 
     /// Returns the state of a tree from which a read as of `at`, or now, reads.

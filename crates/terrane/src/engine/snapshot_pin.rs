@@ -28,7 +28,7 @@ impl SnapshotPin {
 
     fn of_held(engine: &Arc<Engine>, seq: SeqNo) -> Arc<Self> {
         let (micros, kept) =
-            (engine.pipeline.times().hold(), engine.catalog.filtering.states_to_keep());
+            (engine.pipeline.snapshot_clock().hold(), engine.catalog.filtering.states_to_keep());
         Arc::new(Self { engine: Arc::clone(engine), seq, micros, kept })
     }
 
@@ -44,7 +44,7 @@ impl SnapshotPin {
 impl Drop for SnapshotPin {
     fn drop(&mut self) {
         // The time first, because the release of the number wakes the threads that wait for both.
-        self.engine.pipeline.times().release(self.micros);
+        self.engine.pipeline.snapshot_clock().release(self.micros);
         self.engine.pipeline.release_snapshot(self.seq);
     }
 }

@@ -121,7 +121,7 @@ fn put_behind(db: &Db, meanwhile: impl FnOnce(&Engine, PendingWrite<'_>)) -> Res
         let waiting = scope.spawn(|| db.put("key", "value"));
         // The lock is taken beside the writers, because no window with a write behind the first one
         // can be closed.
-        let next_seq = || engine.pipeline.lock_beside_writers().next_seq;
+        let next_seq = || engine.pipeline.lock_keeping_window().next_seq;
         while next_seq() == engine.pipeline.visible() + 2 {
             std::thread::yield_now();
         }
@@ -145,14 +145,14 @@ fn writes_behind_one_that_panicked_are_refused() {
     assert_eq!(db.close().unwrap_err().kind(), ErrorKind::Internal);
 }
 
-/// Two writers recorded the times of their entries in a new memtable, and the later time was kept.
+/// Two writers noted the times of their entries in a new memtable, and the later time was kept.
 #[test]
 fn the_first_time_that_is_recorded_for_a_memtable_is_kept() {
     let db = open();
     let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
     let state = keyspace.tree.state();
-    let is_first = state.active.record_entry(|| {
-        assert!(state.active.record_entry(|| 5));
+    let is_first = state.active.note_entry(|| {
+        assert!(state.active.note_entry(|| 5));
         9
     });
     assert_eq!((is_first, state.active.since_micros()), (false, Some(5)));

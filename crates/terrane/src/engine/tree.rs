@@ -4,32 +4,32 @@
 //! |---|---|
 //! | `usage` | counts how the memtables are used |
 //! | `names` | the names of the tree since the database was opened |
-//! | `noted_values` | the places of large values in the log |
+//! | `logged_value_refs` | the places of large values in the log |
 //! | `state` | what readers see: memtables and a version |
-//! | `distinct` | estimates the number of keys that were written |
+//! | `cardinality` | estimates the number of keys that were written |
 //! | `memtables` | the configuration of memtables |
 //! | `memtable_choice` | the kind of memtables, if the design leaves it open |
-//! | `covered` | tables that can be dropped unread |
-//! | `default_ttl` | when values end that state no time themselves |
+//! | `droppable_tables` | tables that can be dropped unread |
+//! | `default_ttl` | the time to live of puts that state none |
 //! | `functions` | the functions of an application that the tree uses |
-//! | `prepared` | the next memtable, created before it is needed |
+//! | `next_memtable` | the next memtable, created before it is needed |
 //! | `jobs` | the jobs in progress |
 //! | `value_segments` | segments of the log that are value files |
 //! | `retired` | replaced states that are still in use |
 //!
 //! In the lock order, the locks of a tree come after the writer lock and the manifest lock.
 
-mod covered;
+mod cardinality;
 mod default_ttl;
-mod distinct;
+mod droppable_tables;
 mod functions;
 mod jobs;
+mod logged_value_refs;
 mod memtable_choice;
 mod memtables;
 mod names;
-mod noted_values;
+mod next_memtable;
 mod pace;
-mod prepared;
 mod retired;
 mod state;
 mod usage;
@@ -54,18 +54,18 @@ use functions::Functions;
 use jobs::lock_with_covered;
 use memtable_choice::MemtableChoice;
 use names::Names;
+use next_memtable::NextMemtable;
 use pace::{Pace, nanos_per_write};
-use prepared::NextMemtable;
 use retired::RetiredStates;
 use state::NextState;
 use usage::Usage;
 use value_segments::ValueSegments;
 
-pub(crate) use covered::CoveredTables;
+pub(crate) use droppable_tables::DroppableTables;
 pub(crate) use jobs::{JobId, LateDeletes, RunningCompaction, TreeJobs};
+pub(crate) use logged_value_refs::LoggedValueRef;
 pub(crate) use memtables::{memtable_config, new_memtable};
-pub(crate) use noted_values::NotedValue;
-pub(crate) use prepared::Preparation;
+pub(crate) use next_memtable::Preparation;
 pub(crate) use state::{ActiveMemtable, ImmutableMemtable, TreeState, pressure_of};
 pub(crate) use value_segments::ValueSegment;
 
@@ -153,7 +153,7 @@ impl Tree {
     }
 
     /// Returns true if the next memtable should be prepared now, and nobody was asked to do so yet.
-    pub(crate) fn wants_preparation(&self, filled: u64, limit: u64) -> bool {
+    pub(crate) fn needs_next_memtable(&self, filled: u64, limit: u64) -> bool {
         filled >= limit / 4 * 3 && self.next.request()
     }
 
@@ -267,9 +267,9 @@ impl Tree {
         *self.design_before.lock().unwrap_or_else(PoisonError::into_inner) = before;
     }
 
-    /// Records value files with values that could not be read. They are not collected from now on, and
+    /// Notes value files with values that could not be read. They are not collected from now on, and
     /// their garbage does not slow down writers, who could only wait for it in vain.
-    pub(crate) fn record_damaged_values(&self, damaged: &DamagedValues) {
+    pub(crate) fn note_damaged_values(&self, damaged: &DamagedValues) {
         if damaged.is_empty() {
             return;
         }
@@ -343,7 +343,7 @@ impl Tree {
         lock_with_covered(&self.jobs, || Arc::clone(&self.state().version))
     }
 
-    /// Records that a write of this tree has sequence numbers up to `seq`. Called with the writer lock.
+    /// Notes that a write of this tree has sequence numbers up to `seq`. Called with the writer lock.
     #[inline]
     pub(crate) fn set_last_seq(&self, seq: SeqNo) {
         self.dead.set_last_seq(seq);

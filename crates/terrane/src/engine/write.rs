@@ -37,15 +37,15 @@ use crate::engine::context::Context;
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::{PendingWrite, Pipeline};
 use crate::files::batch::{Op, Ops};
-use crate::files::wal::{LogWriter, SegmentRequests, WantedSpare, payload_at};
+use crate::files::wal::{LogWriter, SegmentCreation, SegmentRequests, payload_at};
 use crate::options::WritePath;
 use delays::Delays;
-use in_window::InWindow;
-use insert::{InsertGroup, note_value, record_put};
+use in_window::WindowOutcome;
+use insert::{InsertGroup, note_put, note_value};
 use queue::WriteQueue;
 use target::WriteTarget;
 
-pub(crate) use commit::{Basis, Commit};
+pub(crate) use commit::{Commit, CommitCondition};
 pub(crate) use insert::insert_one;
 pub(crate) use target::Write;
 
@@ -81,22 +81,22 @@ struct WriteSize {
 /// Work on the log that a write found due and leaves to background threads.
 #[derive(Default)]
 struct LogRequests {
-    ahead: Option<SegmentRequests>,
-    spare: Option<WantedSpare>,
+    segment: Option<SegmentRequests>,
+    creation: Option<SegmentCreation>,
 }
 
 impl LogRequests {
     #[inline]
     fn of(log: Option<&mut LogWriter>, durability: Durability) -> Self {
         let Some(log) = log else { return Self::default() };
-        let spare = log.wanted_spare();
+        let creation = log.due_creation();
         // A synced write goes to the file by a system call and needs no prepared pages; its sync
         // covers the header as well.
-        let ahead = match durability {
-            Durability::Process | Durability::Interval(_) => log.wanted_ahead(),
+        let segment = match durability {
+            Durability::Process | Durability::Interval(_) => log.due_requests(),
             Durability::None | Durability::Sync => None,
         };
-        Self { ahead, spare }
+        Self { segment, creation }
     }
 }
 
@@ -156,10 +156,10 @@ impl Writer {
         self.slow_down(&mut target, user_bytes)?;
         let logged = loop {
             let lock = match self.log_in_window(&write, &mut target, size, durability)? {
-                InWindow::Logged(logged) => break logged,
-                InWindow::Closed => self.pipeline.lock_unless_open(),
-                InWindow::Full(window) => self.pipeline.lock_unless_replaced(&window),
-                InWindow::NeedsLock => Some(self.pipeline.lock()),
+                WindowOutcome::Logged(logged) => break logged,
+                WindowOutcome::Closed => self.pipeline.lock_if_no_window(),
+                WindowOutcome::Full(window) => self.pipeline.lock_unless_replaced(&window),
+                WindowOutcome::NeedsLock => Some(self.pipeline.lock()),
             };
             // Without the lock, another writer has opened a window.
             if let Some(state) = lock {
@@ -178,21 +178,21 @@ impl Writer {
         durability: Durability,
     ) -> Result<()> {
         let LoggedWrite { pending, first, begin, end, requests } = logged;
-        let LogRequests { ahead, spare } = requests;
-        if let Some(ahead) = ahead {
-            self.pipeline.prepare(ahead);
+        let LogRequests { segment, creation } = requests;
+        if let Some(segment) = segment {
+            self.pipeline.prepare(segment);
         }
         // 2. Sync, before any reader can see the write.
         let synced = self.sync(end, durability);
         // 3. Insert into the memtables.
-        let wants_settling = synced.is_ok() && self.insert(target, first, begin);
+        let needs_reclaim = synced.is_ok() && self.insert(target, first, begin);
         // 4. Become visible. A write whose sync failed was not inserted, but must finish too,
         //    because later writes wait for its sequence numbers.
         pending.finish()?;
-        if wants_settling {
-            self.settle(target, first);
+        if needs_reclaim {
+            self.reclaim_hidden(target, first);
         }
-        self.finish(size.operations, size.user_bytes, durability, spare);
+        self.finish(size.operations, size.user_bytes, durability, creation);
         synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
         // A sync that failed since `check_writable` may have lost this write.
         if durability == Durability::None { Ok(()) } else { self.context.health.check_synced() }
@@ -224,26 +224,26 @@ impl Writer {
         operations: u64,
         user_bytes: usize,
         durability: Durability,
-        spare: Option<WantedSpare>,
+        creation: Option<SegmentCreation>,
     ) {
         self.context.counters.add(Counter::Writes, operations);
         self.context.counters.add(Counter::UserBytesWritten, user_bytes as u64);
         if let Durability::Interval(interval) = durability {
             self.pipeline.sync_within(interval);
         }
-        if let Some(spare) = spare {
-            self.pipeline.request_spare(spare);
+        if let Some(creation) = creation {
+            self.pipeline.request_creation(creation);
         }
     }
 
-    /// Records the time of the first entry of a memtable, if deletes have a deadline.
+    /// Notes the time of the first entry of a memtable, if deletes have a deadline.
     #[inline]
-    fn record_age(&self, target: &WriteTarget<'_>) {
+    fn note_age(&self, target: &WriteTarget<'_>) {
         if self.context.settings.delete_persistence_micros().is_none() {
             return;
         }
         target.states().for_each(|state| {
-            if state.active.record_entry(|| self.context.clock.now_micros()) {
+            if state.active.note_entry(|| self.context.clock.now_micros()) {
                 // The flush thread may be asleep without a deadline.
                 self.context.signals.wake();
             }
@@ -251,12 +251,12 @@ impl Writer {
     }
 
     /// Inserts the operations into their memtables. `begin` is where their record begins in the log.
-    /// Returns true if [`Self::settle`] has something to do once the write is visible.
+    /// Returns true if [`Self::reclaim_hidden`] has something to do once the write is visible.
     fn insert(&self, target: &WriteTarget<'_>, first: SeqNo, begin: Option<Lsn>) -> bool {
         match target {
             WriteTarget::One { op, tree, state } => {
                 self.context.counters.add_some(Counter::Deletes, u64::from(op.is_delete()));
-                record_put(tree, op);
+                note_put(tree, op);
                 if let (Op::Put { value, .. }, Some(begin)) = (op, begin) {
                     let within = op.encoded_len(tree.id) - value.len();
                     note_value(&state.active, op, first, payload_at(begin, within));
@@ -268,41 +268,41 @@ impl Writer {
                 let encoded = batch.checked().unwrap_or_default();
                 let ops = Ops::new(encoded).flatten();
                 let mut deletes = 0;
-                let mut wants_settling = false;
+                let mut needs_reclaim = false;
                 let mut group = InsertGroup::default();
                 for (seq, (keyspace, op)) in (first..).zip(ops) {
                     deletes += u64::from(op.is_delete());
                     let found = trees.iter().find(|(tree, _)| tree.id == keyspace);
                     if let Some((tree, state)) = found {
                         let memtable = &state.active.memtable;
-                        record_put(tree, &op);
+                        note_put(tree, &op);
                         if let (Op::Put { value, .. }, Some(begin)) = (&op, begin) {
                             // The value is a part of the encoded batch.
                             let within = value.as_ptr().addr() - encoded.as_ptr().addr();
                             note_value(&state.active, &op, seq, payload_at(begin, within));
                         }
                         if !group.take(memtable, &op, seq) {
-                            wants_settling |= self.insert_one(memtable, &op, seq, first);
+                            needs_reclaim |= self.insert_one(memtable, &op, seq, first);
                         }
                     }
                 }
                 group.insert();
                 self.context.counters.add_some(Counter::Deletes, deletes);
-                wants_settling
+                needs_reclaim
             }
         }
     }
 
     /// Inserts one operation, of a batch that began at `first`, into a memtable, which may reclaim
-    /// versions that no reader needs. Returns true if the key is to be settled once the batch is
-    /// visible.
+    /// versions that no reader needs. Returns true if the key has hidden versions to reclaim once the batch
+    /// is visible.
     #[inline]
     fn insert_one(&self, memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) -> bool {
         let inserted = insert_one(memtable, op, seq, first, self.pipeline.readers());
         if memtable.front_level().is_some() {
             self.count_inserted(inserted);
         }
-        inserted.wants_settling
+        inserted.needs_reclaim
     }
 
     /// Inserts one operation, of a batch that began at `first`, while there are no readers.
@@ -311,29 +311,29 @@ impl Writer {
         // after the replay, when a drain may still use the bounds that this write leaves behind.
         let later_readers = || seq;
         let inserted = insert_one(memtable, op, seq, first, later_readers);
-        if let (true, Some(key)) = (inserted.wants_settling, op.point_key()) {
-            memtable.settle(key, seq, later_readers);
+        if let (true, Some(key)) = (inserted.needs_reclaim, op.point_key()) {
+            memtable.reclaim_hidden(key, seq, later_readers);
         }
-        if inserted.wants_drain {
+        if inserted.needs_drain {
             self.context.signals.drains.wake();
         }
     }
 
     /// Lets memtables reclaim the versions that a write hides, now that it is visible.
-    fn settle(&self, target: &WriteTarget<'_>, first: SeqNo) {
-        let settle = |op: &Op<'_>, seq: SeqNo, memtable: &Memtable| {
+    fn reclaim_hidden(&self, target: &WriteTarget<'_>, first: SeqNo) {
+        let reclaim = |op: &Op<'_>, seq: SeqNo, memtable: &Memtable| {
             let (Some(key), Some(front)) = (op.point_key(), memtable.front_level()) else { return };
-            memtable.settle(key, seq, self.pipeline.readers());
+            memtable.reclaim_hidden(key, seq, self.pipeline.readers());
             let overwritten = front.take_overwritten() as u64;
             self.context.counters.add_some(Counter::UpdatesInPlace, overwritten);
         };
         match target {
-            WriteTarget::One { op, state, .. } => settle(op, first, &state.active.memtable),
+            WriteTarget::One { op, state, .. } => reclaim(op, first, &state.active.memtable),
             WriteTarget::Batch { batch, trees } => {
                 let ops = Ops::new(batch.checked().unwrap_or_default()).flatten();
                 for (seq, (keyspace, op)) in (first..).zip(ops) {
                     if let Some((_, state)) = trees.iter().find(|(tree, _)| tree.id == keyspace) {
-                        settle(&op, seq, &state.active.memtable);
+                        reclaim(&op, seq, &state.active.memtable);
                     }
                 }
             }
@@ -349,7 +349,7 @@ impl Writer {
         if inserted.reclaimed > 0 {
             self.context.counters.add(Counter::UpdatesInPlace, u64::from(inserted.reclaimed));
         }
-        if inserted.wants_drain {
+        if inserted.needs_drain {
             self.context.signals.drains.wake();
         }
     }

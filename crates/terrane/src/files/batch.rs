@@ -3,7 +3,7 @@
 //! ```text
 //! operation: | tag u8 | keyspace varint | key: length varint, bytes | rest, by tag |
 //! 0 delete; 1 put: value: length varint, bytes; 2 delete range: end: length varint, bytes;
-//! 3 delete range without end; 4 put a value that ends: stored value: length varint, bytes;
+//! 3 delete range without end; 4 put a value that expires: stored value: length varint, bytes;
 //! 5 merge: operand: length varint, bytes
 //! ```
 //!
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::base::codec::{Decoded, Reader, put_slice, put_varint, varint_len};
 use crate::base::error::{Error, Result};
-use crate::base::expiry::{EXPIRY_BYTES, end_micros, micros_of, stored};
+use crate::base::expiry::{EXPIRY_BYTES, expires_at_micros, micros_of, stored};
 use crate::base::types::{KeyspaceId, MAX_KEY_LEN, MAX_VALUE_LEN};
 
 const DELETE: u8 = 0;
@@ -35,7 +35,7 @@ pub(crate) enum Op<'a> {
         key: &'a [u8],
         value: &'a [u8],
     },
-    /// Puts a value that ends at a time, as [`crate::base::expiry`] stores it.
+    /// Puts a value that expires at a time, as [`crate::base::expiry`] stores it.
     PutExpiring {
         key: &'a [u8],
         stored: &'a [u8],
@@ -63,13 +63,13 @@ impl Op<'_> {
             Self::Put { key, value } | Self::Merge { key, operand: value } => {
                 (key.len(), value.len(), 0)
             }
-            // The end counts as well: a memtable takes no more bytes than for any other value.
+            // The expiry time counts as well: a memtable takes no more bytes than for any other value.
             Self::PutExpiring { key, stored } if stored.len() >= EXPIRY_BYTES => {
                 (key.len(), stored.len(), 0)
             }
             Self::PutExpiring { .. } => {
-                let found = "without its end";
-                return Err(Error::invalid("value", found, "with the time of its end"));
+                let found = "without its expiry time";
+                return Err(Error::invalid("value", found, "with its expiry time"));
             }
             Self::Delete { key } => (key.len(), 0, 0),
             // An end may be the successor of a key of maximum length.
@@ -83,7 +83,7 @@ impl Op<'_> {
         }
         if value > MAX_VALUE_LEN {
             let expected = match self {
-                Self::PutExpiring { .. } => "at most 1 GiB with the 8 bytes of its end",
+                Self::PutExpiring { .. } => "at most 1 GiB with the 8 bytes of its expiry time",
                 _ => "at most 1 GiB",
             };
             return Err(Error::invalid("value", format!("{value} bytes long"), expected));
@@ -220,11 +220,11 @@ pub(crate) struct Batch {
     /// The keyspaces written to, without duplicates.
     keyspaces: Vec<KeyspaceId>,
     deletes_ranges: bool,
-    /// Puts with a time to live. Until [`Self::with_ends`] their stored values begin with that time in
-    /// place of their end.
+    /// Puts with a time to live. Until [`Self::with_expiry_times`] their stored values begin with that time
+    /// instead of their expiry time.
     has_ttls: bool,
-    /// Puts with the time of their end.
-    has_ends: bool,
+    /// Puts with an expiry time.
+    has_expiry_times: bool,
     /// Some operations are merges.
     has_merges: bool,
     /// The error of the first invalid operation; with such an error, the whole batch is rejected.
@@ -255,7 +255,7 @@ impl Batch {
         }
     }
 
-    /// Adds a put whose value ends after a time; see [`Self::with_ends`].
+    /// Adds a put whose value expires after a time; see [`Self::with_expiry_times`].
     pub(crate) fn add_with_ttl(
         &mut self,
         keyspace: KeyspaceId,
@@ -268,23 +268,23 @@ impl Batch {
         self.check_times();
     }
 
-    /// Adds a put whose value ends at a time. Not together with times to live.
-    pub(crate) fn add_ending(
+    /// Adds a put whose value expires at a time. Not together with times to live.
+    pub(crate) fn add_expiring(
         &mut self,
         keyspace: KeyspaceId,
         (key, value): (&[u8], &[u8]),
-        end_micros: u64,
+        expires_at_micros: u64,
     ) {
-        self.has_ends = true;
-        let stored = stored(end_micros, value);
+        self.has_expiry_times = true;
+        let stored = stored(expires_at_micros, value);
         self.add(keyspace, Op::PutExpiring { key, stored: &stored });
         self.check_times();
     }
 
-    /// Refuses a batch in which a time could be an end or a time to live.
+    /// Refuses a batch in which a time could be an expiry time or a time to live.
     fn check_times(&mut self) {
-        if self.has_ends && self.has_ttls {
-            let found = "with a time to live, next to values that end at a given time";
+        if self.has_expiry_times && self.has_ttls {
+            let found = "with a time to live, next to values that expire at a given time";
             self.refuse(Error::invalid("batch", found, "with times of one kind"));
         }
     }
@@ -306,27 +306,31 @@ impl Batch {
         self.has_ttls
     }
 
-    /// Returns the batch with the ends of values, as of `now_micros`, in place of their times to live.
+    /// Returns the batch with expiry times, as of `now_micros`, in place of times to live.
     /// Puts in a keyspace with a time in `defaults` and without one of their own get that one.
-    pub(crate) fn with_ends(&self, now_micros: u64, defaults: &[(KeyspaceId, u64)]) -> Self {
-        let mut ending = Self { refused: self.refused.clone(), ..Self::default() };
+    pub(crate) fn with_expiry_times(
+        &self,
+        now_micros: u64,
+        defaults: &[(KeyspaceId, u64)],
+    ) -> Self {
+        let mut resolved = Self { refused: self.refused.clone(), ..Self::default() };
         // Every operation was checked when it was added.
         for (id, op) in Ops::new(&self.encoded).flatten() {
             let default = defaults.iter().find(|(keyspace, _)| *keyspace == id);
             let (key, ttl, value) = match (op, default) {
                 (Op::PutExpiring { key, stored }, _) if self.has_ttls => {
-                    (key, end_micros(stored), stored.get(EXPIRY_BYTES..).unwrap_or_default())
+                    (key, expires_at_micros(stored), stored.get(EXPIRY_BYTES..).unwrap_or_default())
                 }
                 (Op::Put { key, value }, Some((_, ttl))) => (key, *ttl, value),
                 (other, _) => {
-                    ending.add(id, other);
+                    resolved.add(id, other);
                     continue;
                 }
             };
             let stored = stored(now_micros.saturating_add(ttl), value);
-            ending.add(id, Op::PutExpiring { key, stored: &stored });
+            resolved.add(id, Op::PutExpiring { key, stored: &stored });
         }
-        ending
+        resolved
     }
 
     /// Appends the operations of another batch. The caller ensures that the
@@ -337,7 +341,7 @@ impl Batch {
         self.user_bytes += other.user_bytes;
         self.deletes_ranges |= other.deletes_ranges;
         self.has_ttls |= other.has_ttls;
-        self.has_ends |= other.has_ends;
+        self.has_expiry_times |= other.has_expiry_times;
         self.has_merges |= other.has_merges;
         for keyspace in &other.keyspaces {
             if !self.keyspaces.contains(keyspace) {
@@ -383,7 +387,7 @@ impl Batch {
         self.keyspaces.clear();
         self.deletes_ranges = false;
         self.has_ttls = false;
-        self.has_ends = false;
+        self.has_expiry_times = false;
         self.has_merges = false;
         self.refused = None;
     }
@@ -420,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn times_to_live_become_ends_when_a_batch_is_applied() {
+    fn times_to_live_become_expiry_times_when_a_batch_is_applied() {
         let (plain, short) = (KeyspaceId(1), KeyspaceId(2));
         let mut batch = Batch::default();
         batch.add_with_ttl(plain, (b"a", b"1"), Duration::from_micros(5));
@@ -428,9 +432,9 @@ mod tests {
         batch.add(short, Op::Put { key: b"c", value: b"3" });
         batch.add_with_ttl(short, (b"d", b"4"), Duration::MAX);
         batch.add(short, Op::Delete { key: b"e" });
-        let ending = batch.with_ends(100, &[(short, 50)]);
-        let ops: Vec<_> = Ops::new(ending.checked().unwrap()).map(|op| op.unwrap().1).collect();
-        let value = |end: u64, value: &[u8]| [&end.to_le_bytes()[..], value].concat();
+        let resolved = batch.with_expiry_times(100, &[(short, 50)]);
+        let ops: Vec<_> = Ops::new(resolved.checked().unwrap()).map(|op| op.unwrap().1).collect();
+        let value = |expires_at: u64, value: &[u8]| [&expires_at.to_le_bytes()[..], value].concat();
         assert_eq!(
             ops,
             [
@@ -441,9 +445,9 @@ mod tests {
                 Op::Delete { key: b"e" },
             ]
         );
-        assert_eq!((ending.len(), ending.has_ttls()), (5, false));
+        assert_eq!((resolved.len(), resolved.has_ttls()), (5, false));
         batch.refuse(Error::invalid("key", "refused", "another"));
-        assert!(batch.with_ends(100, &[]).checked().is_err());
+        assert!(batch.with_expiry_times(100, &[]).checked().is_err());
     }
 
     #[test]

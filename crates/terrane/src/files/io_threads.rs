@@ -84,11 +84,11 @@ impl IoThreads {
         self.shared.score.load(Ordering::Relaxed) >= HELPS_FROM
     }
 
-    /// Runs a read on this thread, and records its duration.
+    /// Runs a read on this thread, and notes its duration.
     pub(crate) fn read_alone<T>(&self, read: impl FnOnce() -> T) -> T {
         let begin = Instant::now();
         let result = read();
-        self.shared.record(begin.elapsed());
+        self.shared.note_duration(begin.elapsed());
         result
     }
 
@@ -157,7 +157,7 @@ impl Shared {
         threads
     }
 
-    fn record(&self, took: Duration) {
+    fn note_duration(&self, took: Duration) {
         let score = self.score.load(Ordering::Relaxed);
         let next = match took >= SLOW_READ {
             true => (score + SLOW_SCORE).min(SCORE_MAX),
@@ -232,7 +232,7 @@ impl<T: Send> Run for Task<T> {
         };
         let begin = Instant::now();
         let result = catch_unwind(AssertUnwindSafe(read));
-        self.shared.record(begin.elapsed());
+        self.shared.note_duration(begin.elapsed());
         *self.lock() = result.map_or(Progress::Over, Progress::Done);
         self.done.notify_all();
     }
@@ -336,11 +336,11 @@ mod tests {
     fn quick_reads_need_no_threads_until_several_are_slow() {
         let threads = IoThreads::new(1);
         assert!(threads.helps());
-        (0..SCORE_MAX).for_each(|_| threads.shared.record(Duration::ZERO));
+        (0..SCORE_MAX).for_each(|_| threads.shared.note_duration(Duration::ZERO));
         assert!(!threads.helps());
         threads.read_alone(|| std::thread::sleep(SLOW_READ));
         assert!(!threads.helps());
-        (0..2).for_each(|_| threads.shared.record(SLOW_READ));
+        (0..2).for_each(|_| threads.shared.note_duration(SLOW_READ));
         assert!(threads.helps());
         assert!(!IoThreads::new(0).helps());
     }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A pointer takes the place of the value in a table, in an entry of kind
-//! [`EntryKind::Apart`](crate::base::types::EntryKind::Apart). It names the value file by number; the
+//! [`EntryKind::Separated`](crate::base::types::EntryKind::Separated). It names the value file by number; the
 //! manifest knows the writer, which completes the name. The checksum is that of the value, seeded
 //! with the identity of the file and the offset of the value, so a reader accepts no other bytes than
 //! those to which the table refers.

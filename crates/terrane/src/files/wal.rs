@@ -19,52 +19,52 @@
 //! | `writer` | the end of the log and its state |
 //! | `segment` | the current segment |
 //! | `append` | encodes records into the current segment, by the owner of the lock |
-//! | `stretch` | places records in the current segment, by several writers at the same time |
-//! | `zeroed` | how far the rest of a segment holds zeros |
+//! | `slice` | places records in the current segment, by several writers at the same time |
+//! | `zero_tail` | how far the rest of a segment holds zeros |
 //! | `next_segment` | switches from one segment to the next |
-//! | `spares` | preallocated and reused segment files |
-//! | `ahead` | work that background threads do so that the writer does not block |
+//! | `free_segments` | preallocated and reused segment files |
+//! | `requests` | requests to background threads, so that no writer blocks |
 //! | `sync` | group commit: one sync for many writers |
 //! | `segment_reader`, `recover` | read the log back and decide where it ends |
 //! | `value_places` | finds large values in records |
 //! | `log_notes` | the manifest versions that headers state |
-//! | `kept` | segments that are kept for readers of changes |
+//! | `retained_segments` | segments that are kept for readers of changes |
 //! | `change_scan` | reads committed batches of a log in use |
 
-mod ahead;
 mod append;
 mod change_scan;
 mod format;
+mod free_segments;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
-mod kept;
 mod log_notes;
 mod next_segment;
 mod notes;
 mod recover;
+mod requests;
+mod retained_segments;
 mod segment;
 mod segment_reader;
-mod spares;
-mod stretch;
+mod slice;
 mod sync;
 #[cfg(test)]
 mod tests;
 mod value_places;
 mod writer;
-mod zeroed;
+mod zero_tail;
 
-pub(crate) use ahead::{
-    EndedSegment, HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare,
-};
 pub(crate) use change_scan::{ChangeScan, Gone, LogInUse, LoggedBatch, ReadLimit, Scanned};
 pub(crate) use format::RecordKind;
-pub(crate) use kept::{LogPart, LogRetention};
 pub(crate) use log_notes::LogNotes;
 pub(crate) use next_segment::{EndedEarly, Ending};
 pub(crate) use notes::state_copy;
 pub(crate) use recover::{LogBatch, Recovery, Replayed, ReplayedFile};
+pub(crate) use requests::{
+    EndedSegment, HeaderSync, PagePrefault, SegmentCleaning, SegmentCreation, SegmentRequests,
+};
+pub(crate) use retained_segments::{LogPart, LogRetention};
 pub(crate) use segment_reader::{Next, SegmentReader};
-pub(crate) use stretch::{LogStretch, PreparedRecord, RecordOps};
+pub(crate) use slice::{LogSlice, PreparedRecord, RecordOps};
 pub(crate) use sync::LogSync;
 pub(crate) use value_places::{LogFile, SegmentPart, payload_at, values_in_segment};
 pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter};

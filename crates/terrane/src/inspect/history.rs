@@ -45,7 +45,7 @@ pub struct JobReport {
 pub fn compaction_rate(jobs: &[JobReport]) -> Option<f64> {
     let merges = jobs.iter().filter(|job| job.read_bytes > 0);
     let (bytes, micros) = merges.fold((0.0, 0.0), |(bytes, micros), job| {
-        // A job reads the keys of values apart from tables, and writes the values that it moves.
+        // A job reads the keys of separated values from tables, and writes the values that it moves.
         let moved = job.read_bytes.max(job.written_bytes);
         (bytes + moved as f64, micros + job.took_micros as f64)
     });

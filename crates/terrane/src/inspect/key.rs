@@ -102,11 +102,11 @@ fn of_table(
             EntryKind::Tombstone => "delete",
             EntryKind::Expiring => "put-expiring",
             EntryKind::Operand => "merge",
-            EntryKind::Value | EntryKind::Apart => "put",
+            EntryKind::Value | EntryKind::Separated => "put",
         };
         let value_bytes = match cursor.kind() {
             // A damaged pointer is reported by a verification.
-            EntryKind::Apart => {
+            EntryKind::Separated => {
                 ValuePointer::decode(cursor.value()).map_or(0, |pointer| pointer.len.into())
             }
             EntryKind::Expiring => cursor.value().len().saturating_sub(EXPIRY_BYTES) as u64,

@@ -104,11 +104,11 @@ fn describe(change: &Change) -> String {
             format!("compactions of keyspace {keyspace} filter with {name}")
         }
         Change::KeyspaceTtl { keyspace, ttl_micros: 0 } => {
-            format!("values of keyspace {keyspace} do not end")
+            format!("values of keyspace {keyspace} do not expire")
         }
         Change::KeyspaceTtl { keyspace, ttl_micros } => {
             let ttl = format_micros(*ttl_micros);
-            format!("values of keyspace {keyspace} end after {ttl}")
+            format!("values of keyspace {keyspace} expire after {ttl}")
         }
         Change::RemoveTable { keyspace, table } => {
             format!("keyspace {keyspace} removes table {table}")

@@ -2,8 +2,8 @@
 //!
 //! The damaged database is not modified. Every block of a table and every log record has its own
 //! checksum, and every entry has a sequence number, so each valid block or record is usable
-//! independently of the others. The newest readable version of each key wins. An entry whose value is
-//! apart and cannot be read counts as unreadable.
+//! independently of the others. The newest readable version of each key wins. An entry whose
+//! separated value cannot be read counts as unreadable.
 //!
 //! A readable manifest determines which tables are live, and which part of the log they contain.
 //! If it cannot be read, or lost its last edits, all tables and the whole log are used. A deleted
@@ -145,7 +145,7 @@ pub fn repair_with_progress(
         keyspace.set_compaction_filter(salvaged.compaction_filter.as_deref())?;
         let sources = (salvaged, memtables.get(id), &mut values);
         write_keyspace(&db, &keyspace, sources, (&mut report, &mut meter))?;
-        // Last, because it would end the values that are put.
+        // Last, because it would let the values that are put expire.
         keyspace.set_ttl(salvaged.ttl)?;
     }
     report.problems.extend(values.take_problems());

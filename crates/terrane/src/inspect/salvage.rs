@@ -59,7 +59,7 @@ impl SalvageSource {
     ) -> Option<SalvagedEntry> {
         loop {
             let entry = self.next_entry(problems)?;
-            if entry.kind != EntryKind::Apart {
+            if entry.kind != EntryKind::Separated {
                 return Some(entry);
             }
             if let Some(value) = values.salvage(&entry.key, &entry.value) {

@@ -7,7 +7,7 @@ use terrane_policy::{Expiry, KeyRange, TableId, TableInfo};
 
 use super::values::DirectoryValues;
 use crate::base::error::{Error, Result};
-use crate::base::expiry::{EXPIRY_BYTES, end_micros};
+use crate::base::expiry::{EXPIRY_BYTES, expires_at_micros};
 use crate::base::types::EntryKind;
 use crate::files::buffer::BufferPool;
 use crate::files::storage::{Access, DiskStorage, Storage};
@@ -39,7 +39,7 @@ pub struct TableReport {
     pub tombstones: u64,
     /// Range tombstones.
     pub range_tombstones: Vec<DeletedRange>,
-    /// The entries whose values end.
+    /// The entries whose values expire.
     pub expiry: Option<Expiry>,
     /// Total length of the keys in bytes, before encoding.
     pub key_bytes: u64,
@@ -72,8 +72,8 @@ pub struct TableEntry {
     pub sequence_number: u64,
     /// The value; `None` for a tombstone.
     pub value: Option<Value>,
-    /// When the value ends, in microseconds since the Unix epoch; `None` if it does not.
-    pub ends_micros: Option<u64>,
+    /// When the value expires, in microseconds since the Unix epoch; `None` if it does not.
+    pub expires_at_micros: Option<u64>,
     /// Whether the value is an operand, with which the value below it is combined.
     pub is_operand: bool,
 }
@@ -141,21 +141,27 @@ impl TableReport {
                     EntryKind::Tombstone => Ok(None),
                     EntryKind::Value | EntryKind::Operand => Ok(Some(cursor.pin_value())),
                     EntryKind::Expiring => Ok(Some(cursor.pin_value().skip(EXPIRY_BYTES))),
-                    EntryKind::Apart => read_apart(&dir, &mut values, cursor.value()).map(Some),
+                    EntryKind::Separated => {
+                        read_separated(&dir, &mut values, cursor.value()).map(Some)
+                    }
                 };
                 let value = value.inspect_err(|_| has_failed = true)?;
                 let (key, sequence_number) = (cursor.key().to_vec(), cursor.seq());
                 let is_expiring = cursor.kind() == EntryKind::Expiring;
-                let ends_micros = is_expiring.then(|| end_micros(cursor.value()));
+                let expires_at_micros = is_expiring.then(|| expires_at_micros(cursor.value()));
                 let is_operand = cursor.kind() == EntryKind::Operand;
-                Ok(TableEntry { key, sequence_number, value, ends_micros, is_operand })
+                Ok(TableEntry { key, sequence_number, value, expires_at_micros, is_operand })
             })
         })
     }
 }
 
-/// Reads a value apart. Finds the value files of the directory when the first one is needed.
-fn read_apart(dir: &Path, values: &mut Option<DirectoryValues>, pointer: &[u8]) -> Result<Value> {
+/// Reads a separated value. Finds the value files of the directory when the first one is needed.
+fn read_separated(
+    dir: &Path,
+    values: &mut Option<DirectoryValues>,
+    pointer: &[u8],
+) -> Result<Value> {
     let values = match values {
         Some(values) => values,
         none => none.insert(DirectoryValues::find(dir)?),

@@ -1,4 +1,4 @@
-//! Reads values apart from the value files of a directory, without a manifest.
+//! Reads separated values from the value files of a directory, without a manifest.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

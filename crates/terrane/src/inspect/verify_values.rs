@@ -78,12 +78,12 @@ fn was_removed(dir: &Path, record: &ValueFileRecord) -> bool {
     })
 }
 
-/// Verifies that every value apart of a table can be read, and that the properties of the table count
+/// Verifies that every separated value of a table can be read, and that the properties of the table count
 /// them as the manifest does.
 pub(super) fn verify_table_values(table: &Arc<Table>, values: &DirectoryValues) -> Result<()> {
     let wrong = |detail: String| Err(Error::corruption(table.path(), None, "table", detail));
     if *table.properties()?.value_refs != *table.info().value_refs {
-        return wrong("its values apart are not those that the manifest states".into());
+        return wrong("its separated values are not those that the manifest states".into());
     }
     if table.info().value_refs.is_empty() {
         return Ok(());
@@ -94,7 +94,7 @@ pub(super) fn verify_table_values(table: &Arc<Table>, values: &DirectoryValues) 
     let mut cursor = TableCursor::new(Arc::clone(table));
     cursor.seek_first()?;
     while cursor.is_valid() {
-        if cursor.kind() == EntryKind::Apart {
+        if cursor.kind() == EntryKind::Separated {
             let place = ValuePointer::decode(cursor.value()).ok();
             if let Some(place) = place {
                 count(&mut counted, &place, cursor.key().len());
@@ -111,7 +111,7 @@ pub(super) fn verify_table_values(table: &Arc<Table>, values: &DirectoryValues) 
         cursor.next()?;
     }
     if let Some(first) = first {
-        return wrong(format!("{lost} of its values apart cannot be read, {first}"));
+        return wrong(format!("{lost} of its separated values cannot be read, {first}"));
     }
     // The manifest and the properties come from the same counter, which decides when a value file is
     // removed.
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_length_that_the_values_do_not_explain_is_found() {
         let dir = tempfile::tempdir().unwrap();
-        let design = "leveling; buffer=4KiB; values=apart(64)".parse().unwrap();
+        let design = "leveling; buffer=4KiB; values=separate(64)".parse().unwrap();
         // The value gets a file of its own, because the log must not keep it.
         let limit = std::time::Duration::from_secs(1000);
         let options = crate::Options::new().design(design).delete_persistence(limit);

@@ -94,7 +94,7 @@ macro_rules! options {
                     })*
                     _ => {
                         let known = [$(stringify!($name)),*];
-                        let expected = match terrane_policy::near::nearest(&name, known) {
+                        let expected = match terrane_policy::suggest::nearest(&name, known) {
                             Some(near) => format!("the name of one, such as '{near}'"),
                             None => format!("one of {}", known.join(", ")),
                         };

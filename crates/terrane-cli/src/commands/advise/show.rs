@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use terrane_lab::advice::decide::{ChangeDecision, difference};
 use terrane_lab::advice::report::{AdviceReport, WorkloadSource};
-use terrane_policy::advice::{RankedDesign, brief};
+use terrane_policy::advice::{RankedDesign, summary};
 
 use crate::table::{Align, lines, table};
 use crate::terminal::Paint;
@@ -49,7 +49,7 @@ pub(crate) fn advice(
     if case.records.count * case.records.bytes < case.now.buffer_bytes as f64 {
         writeln!(out, "            that fits in one memtable, so any design works")?;
     }
-    writeln!(out, "now         {}", brief(&case.now))?;
+    writeln!(out, "now         {}", summary(&case.now))?;
     writeln!(out, "tried       {}\n", human::counted(found.tried as u64, "design"))?;
     costs_table(out, report)?;
     differences(out, report, paint)?;
@@ -102,7 +102,7 @@ fn differences(out: &mut dyn Write, report: &AdviceReport<'_>, paint: Paint) -> 
         } else {
             difference(report.case, one, &report.found.now)
         };
-        writeln!(out, "{}. {}", number + 1, brief(&one.candidate.design))?;
+        writeln!(out, "{}. {}", number + 1, summary(&one.candidate.design))?;
         writeln!(out, "   {comparison}")?;
         if !one.exceeds.is_empty() {
             writeln!(out, "   over a limit: {}", one.exceeds.join(", "))?;
@@ -138,7 +138,7 @@ fn memtables(out: &mut dyn Write, report: &AdviceReport<'_>, paint: Paint) -> io
 
 fn change(out: &mut dyn Write, report: &AdviceReport<'_>, paint: Paint) -> io::Result<()> {
     let Some(best) = report.found.best.first() else { return Ok(()) };
-    let text = brief(&best.candidate.design);
+    let text = summary(&best.candidate.design);
     let Some(decision) = report.decision else {
         writeln!(out, "\n{}", paint.bold("to try it"))?;
         return writeln!(out, "terrane bench --design '{text}'{}", report.trial);

@@ -11,7 +11,7 @@ use terrane_backup::{Progress, Repository, parse_utc};
 use terrane_lab::host::interrupt::{Cancellable, is_cancelled};
 use terrane_lab::host::progress;
 
-/// The place of a repository.
+/// The location of a repository.
 #[derive(Debug, Clone, Args)]
 pub(super) struct RepositoryArg {
     /// The directory of the repository, or its URL: file:///mnt/backups, or s3://bucket/prefix if the command was

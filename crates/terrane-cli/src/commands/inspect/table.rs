@@ -75,9 +75,9 @@ struct JsonTableEntry<'a> {
     sequence_number: u64,
     /// Null for a tombstone.
     value: Option<JsonBytes<'a>>,
-    /// When the value ends, in microseconds since 1970; absent if it does not.
+    /// When the value expires, in microseconds since 1970; absent if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    ends_micros: Option<u64>,
+    expires_at_micros: Option<u64>,
 }
 
 impl TableArgs {
@@ -117,17 +117,21 @@ impl TableArgs {
         }
         let limit = usize::try_from(self.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         for entry in report.iter().take(limit) {
-            let TableEntry { key, sequence_number, value, ends_micros, .. } = &entry?;
+            let TableEntry { key, sequence_number, value, expires_at_micros, .. } = &entry?;
             if self.json {
                 let value = value.as_deref().map(JsonBytes);
-                let (sequence_number, ends_micros) = (*sequence_number, *ends_micros);
+                let (sequence_number, expires_at_micros) = (*sequence_number, *expires_at_micros);
                 let key = JsonBytes(key);
-                write_line(out, &JsonTableEntry { key, sequence_number, value, ends_micros })?;
+                write_line(
+                    out,
+                    &JsonTableEntry { key, sequence_number, value, expires_at_micros },
+                )?;
                 continue;
             }
             let value = value.as_deref().map_or("(deleted)".to_owned(), kv_literal::print);
-            let end = ends_micros.map_or_else(String::new, |end| format!("\tuntil {}", utc(end)));
-            writeln!(out, "{}\t{sequence_number}\t{value}{end}", kv_literal::print(key))?;
+            let until =
+                expires_at_micros.map_or_else(String::new, |at| format!("\tuntil {}", utc(at)));
+            writeln!(out, "{}\t{sequence_number}\t{value}{until}", kv_literal::print(key))?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use crate::exit::Exit;
 use crate::open;
 use crate::output;
-use crate::picture::{JsonTree, by_key, by_size, ends};
+use crate::picture::{JsonTree, by_key, by_size, expiry};
 use crate::terminal::{Paint, picture_columns};
 use crate::time::now_micros;
 use terrane_lab::output::json::write_line;
@@ -63,8 +63,8 @@ impl TreeArgs {
             if self.by == Some(Axis::Key) || self.by.is_none() && view.shape.run_count() > 0 {
                 write!(out, "{}", by_key(&view, picture_columns(), paint))?;
             }
-            if let Some(ends) = ends(&view, now_micros()) {
-                writeln!(out, "{ends}")?;
+            if let Some(expiry) = expiry(&view, now_micros()) {
+                writeln!(out, "{expiry}")?;
             }
         }
         out.flush()?;

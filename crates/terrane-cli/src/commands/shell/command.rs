@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use terrane_lab::input::kv_literal::KeyBounds;
-use terrane_policy::near;
+use terrane_policy::suggest;
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +97,7 @@ pub(super) const ALL: &[About] = &[
     about(
         "count",
         "[RANGE | prefix PREFIX]",
-        "the number of keys in a range; reads all keys, but no values apart",
+        "the number of keys in a range; reads all keys, but no separated values",
         "count prefix user:",
     ),
     about("exists", "KEY", "1 if a key exists, else 0", "exists user:42"),
@@ -177,7 +177,7 @@ pub(super) fn find(name: &str) -> Option<&'static About> {
 
 /// Returns the command whose name is most similar to `name`, if a name is similar enough.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    near::nearest(name, ALL.iter().map(|about| about.name))
+    suggest::nearest(name, ALL.iter().map(|about| about.name))
 }
 
 /// Returns the text of `help`, with the arguments above the explanation if they do not fit next to

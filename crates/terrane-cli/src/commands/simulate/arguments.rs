@@ -102,12 +102,12 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.0001, value_parser = number_in(0.0..=1.0))]
     pub(super) range_width: f64,
 
-    /// Values of updates and inserts end this long after their writes, such as 1h; records of the initial
-    /// tree never end (see `--start empty`)
+    /// Values of updates and inserts expire this long after their writes, such as 1h; records of the
+    /// initial tree never expire (see `--start empty`)
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(super) ttl: Option<Duration>,
 
-    /// The share of updates and inserts whose values end
+    /// The share of updates and inserts whose values expire
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, requires = "ttl", value_parser = number_in(0.0..=1.0))]
     pub(super) ttl_share: f64,
 

@@ -155,7 +155,7 @@ fn phase(
     if setup.workload.mix.expiring > 0.0 {
         writeln!(
             out,
-            "dropped        {} tables, because all of their values had ended",
+            "dropped        {} tables, because all of their values had expired",
             human::count(totals.drops)
         )?;
     }

@@ -1,16 +1,16 @@
-//! CSV (RFC 4180) with two columns: key and value. A row whose value ends has a third field: when, in
+//! CSV (RFC 4180) with two columns: key and value. A row whose value expires has a third field: when, in
 //! microseconds since the Unix epoch.
 //!
 //! Fields with commas, quotes or line ends are quoted, so keys and values may be any bytes. The first
-//! line is the header `key,value`; a file may lack it, or name the third field `ends_micros`.
+//! line is the header `key,value`; a file may lack it, or name the third field `expires_at_micros`.
 
 use std::io::{self, Read, Write};
 
 use csv::{ByteRecord, Reader, ReaderBuilder, WriterBuilder};
 
-use super::{Entry, parse_end};
+use super::{Entry, parse_expiry};
 
-const HEADER: [&[u8]; 3] = [b"key", b"value", b"ends_micros"];
+const HEADER: [&[u8]; 3] = [b"key", b"value", b"expires_at_micros"];
 
 /// A reader of entries.
 #[derive(Debug)]
@@ -55,11 +55,11 @@ impl<R: Read> CsvReader<R> {
         let (Some(key), Some(value), 2..=3) = (key, value, self.record.len()) else {
             let count = self.record.len();
             return Err(format!(
-                "expected a key and a value, and perhaps its end; found {count} fields"
+                "expected a key and a value, and perhaps its expiry time; found {count} fields"
             ));
         };
-        let ends_micros = self.record.get(2).map(parse_end).transpose()?;
-        Ok(Entry { key: key.to_vec(), value: value.to_vec(), ends_micros })
+        let expires_at_micros = self.record.get(2).map(parse_expiry).transpose()?;
+        Ok(Entry { key: key.to_vec(), value: value.to_vec(), expires_at_micros })
     }
 
     /// Returns the line of the last entry, from 1.
@@ -88,12 +88,12 @@ pub fn write_header(out: &mut dyn Write) -> io::Result<()> {
 ///
 /// If `out` cannot be written.
 pub fn write(out: &mut dyn Write, entry: Entry<&[u8]>) -> io::Result<()> {
-    let Entry { key, value, ends_micros } = entry;
+    let Entry { key, value, expires_at_micros } = entry;
     let mut line =
         WriterBuilder::new().buffer_capacity(key.len() + value.len() + 32).from_writer(out);
-    match ends_micros {
+    match expires_at_micros {
         None => line.write_record([key, value])?,
-        Some(end) => line.write_record([key, value, end.to_string().as_bytes()])?,
+        Some(expires_at) => line.write_record([key, value, expires_at.to_string().as_bytes()])?,
     }
     line.flush()
 }
@@ -123,13 +123,13 @@ mod tests {
         .map(|(key, value)| Entry {
             key: key.to_vec(),
             value: value.to_vec(),
-            ends_micros: (key.len() > 2).then_some(5),
+            expires_at_micros: (key.len() > 2).then_some(5),
         })
         .to_vec();
         let mut text = Vec::new();
         write_header(&mut text).unwrap();
-        for Entry { key, value, ends_micros } in &entries {
-            write(&mut text, Entry { key, value, ends_micros: *ends_micros }).unwrap();
+        for Entry { key, value, expires_at_micros } in &entries {
+            write(&mut text, Entry { key, value, expires_at_micros: *expires_at_micros }).unwrap();
         }
         assert_eq!(all(&text), Ok(entries));
     }
@@ -141,10 +141,13 @@ mod tests {
         assert_eq!(all(b"a,1\nb,2"), Ok(vec![entry("a", "1"), entry("b", "2")]));
         assert_eq!(all(b"key,value\r\na,\"1\"\r\n"), Ok(vec![entry("a", "1")]));
         assert_eq!(all(b""), Ok(Vec::new()));
-        let ending = Entry { ends_micros: Some(3), ..entry("b", "2") };
-        assert_eq!(all(b"key,value,ends_micros\nb,2,3\n"), Ok(vec![ending]));
+        let expiring = Entry { expires_at_micros: Some(3), ..entry("b", "2") };
+        assert_eq!(all(b"key,value,expires_at_micros\nb,2,3\n"), Ok(vec![expiring]));
         let error = all(b"a,1\nb,2,x\n").unwrap_err();
-        assert_eq!(error, "line 2: invalid end 'x'; expected microseconds since the Unix epoch");
+        assert_eq!(
+            error,
+            "line 2: invalid expiry time 'x'; expected microseconds since the Unix epoch"
+        );
         let error = all(b"a,1\nb,2,3,4\n").unwrap_err();
         assert!(error.contains("found 4 fields"), "{error}");
         assert!(all(b"alone\n").unwrap_err().starts_with("line 1"));

@@ -1,4 +1,5 @@
-//! Lines of JSON objects with a `key`, a `value`, and `ends_micros` if the value ends; see [`crate::output::json`] for bytes in JSON.
+//! Lines of JSON objects with a `key`, a `value`, and `expires_at_micros` if the value expires; see
+//! [`crate::output::json`] for bytes in JSON.
 
 use std::io::{self, Write};
 
@@ -11,7 +12,9 @@ use crate::output::json::{JsonBytes, ParsedBytes, write_line};
 struct ParsedEntry {
     key: ParsedBytes,
     value: ParsedBytes,
-    ends_micros: Option<u64>,
+    // Otherwise a dump of an earlier version would lose its expiry times without an error.
+    #[serde(alias = "ends_micros")]
+    expires_at_micros: Option<u64>,
 }
 
 /// An entry to write.
@@ -20,7 +23,7 @@ pub struct JsonEntry<'a> {
     key: JsonBytes<'a>,
     value: JsonBytes<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    ends_micros: Option<u64>,
+    expires_at_micros: Option<u64>,
 }
 
 /// Parses a line, which must not be empty.
@@ -34,8 +37,8 @@ pub fn parse(line: &[u8]) -> Result<Entry, String> {
         let text = error.to_string();
         text.rsplit_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())
     })?;
-    let ParsedEntry { key, value, ends_micros } = entry;
-    Ok(Entry { key: key.0, value: value.0, ends_micros })
+    let ParsedEntry { key, value, expires_at_micros } = entry;
+    Ok(Entry { key: key.0, value: value.0, expires_at_micros })
 }
 
 /// Writes an entry as a line.
@@ -44,8 +47,8 @@ pub fn parse(line: &[u8]) -> Result<Entry, String> {
 ///
 /// If `out` cannot be written.
 pub fn write(out: &mut dyn Write, entry: Entry<&[u8]>) -> io::Result<()> {
-    let Entry { key, value, ends_micros } = entry;
-    write_line(out, &JsonEntry { key: JsonBytes(key), value: JsonBytes(value), ends_micros })
+    let Entry { key, value, expires_at_micros } = entry;
+    write_line(out, &JsonEntry { key: JsonBytes(key), value: JsonBytes(value), expires_at_micros })
 }
 
 #[cfg(test)]
@@ -55,17 +58,19 @@ mod tests {
     #[test]
     fn any_bytes_round_trip_and_errors_name_missing_fields() {
         for (key, value) in [(&b""[..], &b"\n\"\\"[..]), (b"\xff\x00", b"caf\xc3\xa9")] {
-            for ends_micros in [None, Some(0), Some(u64::MAX)] {
+            for expires_at_micros in [None, Some(0), Some(u64::MAX)] {
                 let mut line = Vec::new();
-                write(&mut line, Entry { key, value, ends_micros }).unwrap();
+                write(&mut line, Entry { key, value, expires_at_micros }).unwrap();
                 let (key, value) = (key.to_vec(), value.to_vec());
-                assert_eq!(parse(&line), Ok(Entry { key, value, ends_micros }));
+                assert_eq!(parse(&line), Ok(Entry { key, value, expires_at_micros }));
             }
         }
         assert_eq!(
             parse(br#" {"value":"1","key":"a","more":[]} "#),
             Ok(Entry::new(b"a".into(), b"1".into()))
         );
+        let earlier = parse(br#"{"key":"a","value":"1","ends_micros":7}"#);
+        assert_eq!(earlier.map(|entry| entry.expires_at_micros), Ok(Some(7)));
         assert_eq!(parse(br#"{"key":"a"}"#), Err("missing field `value`".into()));
         assert!(parse(b"{").is_err());
         assert!(parse(br#"{"key":1,"value":"a"}"#).unwrap_err().contains("expected a string"));

@@ -2,12 +2,12 @@
 //!
 //! Tabs, line ends, backslashes, control characters and invalid UTF-8 are written as `\t`, `\n`, `\r`,
 //! `\0`, `\\` and `\x` with two digits, so that the file is always text. A value may contain tabs:
-//! only the first tab of a line separates. `\e` and a number after the value say when it ends, in
+//! only the first tab of a line separates. `\e` and a number after the value say when it expires, in
 //! microseconds since the Unix epoch.
 
 use std::io::{self, Write};
 
-use super::{Entry, parse_end};
+use super::{Entry, parse_expiry};
 use crate::output::json::hex;
 
 /// Parses a line, which must not be empty.
@@ -20,17 +20,17 @@ pub fn parse(line: &[u8]) -> Result<Entry, String> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let tab = line.iter().position(|&byte| byte == b'\t');
     let tab = tab.ok_or("expected a tab between key and value")?;
-    let (value, ends_micros) = split_end(&line[tab + 1..])?;
-    Ok(Entry { key: unescape(&line[..tab])?, value: unescape(value)?, ends_micros })
+    let (value, expires_at_micros) = split_expiry(&line[tab + 1..])?;
+    Ok(Entry { key: unescape(&line[..tab])?, value: unescape(value)?, expires_at_micros })
 }
 
-/// Splits an escaped value from its end.
-fn split_end(text: &[u8]) -> Result<(&[u8], Option<u64>), String> {
+/// Splits an escaped value from its expiry time.
+fn split_expiry(text: &[u8]) -> Result<(&[u8], Option<u64>), String> {
     let mut at = 0;
     while let Some(next) = text[at..].iter().position(|&byte| byte == b'\\') {
         at += next;
         if text.get(at + 1) == Some(&b'e') {
-            return Ok((&text[..at], Some(parse_end(&text[at + 2..])?)));
+            return Ok((&text[..at], Some(parse_expiry(&text[at + 2..])?)));
         }
         at = (at + 2).min(text.len());
     }
@@ -46,8 +46,8 @@ pub fn write(out: &mut dyn Write, entry: Entry<&[u8]>) -> io::Result<()> {
     write_escaped(out, entry.key)?;
     out.write_all(b"\t")?;
     write_escaped(out, entry.value)?;
-    if let Some(end) = entry.ends_micros {
-        write!(out, "\\e{end}")?;
+    if let Some(expires_at) = entry.expires_at_micros {
+        write!(out, "\\e{expires_at}")?;
     }
     out.write_all(b"\n")
 }
@@ -146,19 +146,24 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_value_is_apart_from_its_bytes() {
-        let ending = |value: &[u8], ends_micros| Entry {
-            ends_micros,
+    fn the_expiry_time_is_apart_from_the_bytes_of_a_value() {
+        let expiring = |value: &[u8], expires_at_micros| Entry {
+            expires_at_micros,
             ..Entry::new(b"k".to_vec(), value.into())
         };
         let mut line = Vec::new();
-        write(&mut line, Entry { ends_micros: Some(7), ..Entry::new(&b"k"[..], b"\\e5") }).unwrap();
+        write(&mut line, Entry { expires_at_micros: Some(7), ..Entry::new(&b"k"[..], b"\\e5") })
+            .unwrap();
         assert_eq!(line, b"k\t\\\\e5\\e7\n");
-        assert_eq!(parse(b"k\t\\\\e5\\e7"), Ok(ending(b"\\e5", Some(7))));
-        assert_eq!(parse(b"k\t\\\\e5"), Ok(ending(b"\\e5", None)));
+        assert_eq!(parse(b"k\t\\\\e5\\e7"), Ok(expiring(b"\\e5", Some(7))));
+        assert_eq!(parse(b"k\t\\\\e5"), Ok(expiring(b"\\e5", None)));
         for bad in [&b"k\tv\\e"[..], b"k\tv\\e-1", b"k\tv\\e1\\e2", b"k\tv\\e18446744073709551616"]
         {
-            assert!(parse(bad).unwrap_err().starts_with("invalid end '"), "{}", bad.escape_ascii());
+            assert!(
+                parse(bad).unwrap_err().starts_with("invalid expiry time '"),
+                "{}",
+                bad.escape_ascii()
+            );
         }
         assert!(parse(b"k\\e1\tv").unwrap_err().contains("invalid escape"));
     }

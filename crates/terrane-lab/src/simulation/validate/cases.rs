@@ -1,4 +1,4 @@
-//! The compared trees: every eagerness, whole levels and single tables, merging flushes, values apart,
+//! The compared trees: every eagerness, whole levels and single tables, merging flushes, separated values,
 //! skewed keys, small and large records, inserts and deletes.
 
 use terrane_policy::Scheduler;
@@ -23,10 +23,10 @@ const DESIGNS: [&str; 12] = [
     "hybrid T=4; runs=3,last:1",
 ];
 
-/// Designs with values apart.
-const APART: [&str; 2] = [
-    "balanced; base=4MiB; values=apart(64,file=512KiB)",
-    "tiering T=4; values=apart(64,garbage=100%,space=1.6,file=512KiB)",
+/// Designs with separated values.
+const SEPARATED: [&str; 2] = [
+    "balanced; base=4MiB; values=separate(64,file=512KiB)",
+    "tiering T=4; values=separate(64,garbage=100%,space=1.6,file=512KiB)",
 ];
 
 /// Designs compared for other keys, sizes and kinds of writes.
@@ -64,7 +64,7 @@ impl TreeCase {
             parts.push(format!("{share} range deletes of {width} of the keys"));
         }
         if self.mix.expiring > 0.0 {
-            parts.push(format!("{} of the values end", percent(self.mix.expiring)));
+            parts.push(format!("{} of the values expire", percent(self.mix.expiring)));
         }
         parts.join(", ")
     }
@@ -73,7 +73,7 @@ impl TreeCase {
 /// Returns all trees that are compared without time.
 pub(super) fn trees() -> Vec<TreeCase> {
     let mut cases: Vec<TreeCase> =
-        DESIGNS.iter().chain(&APART).copied().map(TreeCase::new).collect();
+        DESIGNS.iter().chain(&SEPARATED).copied().map(TreeCase::new).collect();
     let updates = WriteMix::default();
     for design in VARIED {
         let mut add = |skew, record_bytes, mix| {

@@ -4,8 +4,8 @@
 //! it. The next write of the key does, and its version takes the place of the reclaimed one; or a
 //! drain does, before it links the chain. So a key that is overwritten has two versions while there
 //! is memory for them, and each write looks its key up once. Once the memtable has been full,
-//! [`Membuffer::prune`] leaves one version of each key, and every write settles its key as soon as it is
-//! visible.
+//! [`Membuffer::prune`] leaves one version of each key, and every write reclaims what it hides as soon as
+//! it is visible.
 
 use std::ptr::NonNull;
 

@@ -40,7 +40,7 @@ impl SharedRun<'_> {
     fn drain(&self) {
         while !self.is_over.load(Ordering::Relaxed) {
             let memtable = self.active();
-            let front = memtable.front_level().filter(|front| front.wants_drain());
+            let front = memtable.front_level().filter(|front| front.needs_drain());
             if front.map_or(0, FrontLevel::drain) == 0 {
                 std::thread::sleep(Duration::from_micros(100));
             }

@@ -125,7 +125,7 @@ fn assert_settled(tree: &TestTree, story: &str) {
             );
         }
         if single_run && triggers.contains(&Trigger::from(LevelSaturation)) {
-            let capacity = design.fitted(shape).capacity_bytes(index, last);
+            let capacity = design.with_scaled_capacities(shape).capacity_bytes(index, last);
             assert!(level.size_bytes() <= capacity, "level {index} of {shape} from {story}");
         }
         let is_ttl = |trigger: &&Trigger| trigger.kind() == TriggerKind::TombstoneTtl;

@@ -104,7 +104,7 @@ fn interaction(rng: &mut Rng, design: &mut Design) {
         design.flush = FlushMode::Merge;
     }
     if rng.percent(40) {
-        design.values = Values::Apart(super::values::separation(rng));
+        design.values = Values::Separate(super::values::separation(rng));
     }
 }
 

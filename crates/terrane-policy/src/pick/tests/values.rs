@@ -68,8 +68,8 @@ pub(super) fn assert_collected(tree: &TestTree, story: &str) {
     let is_settled = |one: &&ValueFileUsage| one.file.state == ValueFileState::Settled;
     // The engine removes dead files without a job.
     let settled = || usage.iter().filter(is_settled).filter(|one| !one.is_dead());
-    let Values::Apart(separation) = design.values else {
-        assert_eq!(settled().count(), 0, "values apart in {shape}from {story}");
+    let Values::Separate(separation) = design.values else {
+        assert_eq!(settled().count(), 0, "separated values in {shape}from {story}");
         return;
     };
     let bytes: u64 = settled().map(|one| one.file.bytes).sum();
@@ -106,7 +106,7 @@ fn collections_are_sound_bounded_and_end_with_every_file_in_its_limits() {
     for seed in first..first + 600 {
         let mut rng = Rng::new(seed);
         let mut tree = random::simulation(&mut rng);
-        tree.design.values = Values::Apart(separation(&mut rng));
+        tree.design.values = Values::Separate(separation(&mut rng));
         add(&mut rng, &mut tree);
         let story = format!("seed {seed}\n{}\n{}", tree.design, tree.shape);
         for step in 0.. {
@@ -156,7 +156,7 @@ fn one_collection_runs_at_a_time_unless_values_are_overdue() {
     for seed in first..first + 200 {
         let mut rng = Rng::new(seed);
         let mut tree = random::simulation(&mut rng);
-        tree.design.values = Values::Apart(separation(&mut rng));
+        tree.design.values = Values::Separate(separation(&mut rng));
         add(&mut rng, &mut tree);
         let mut in_progress: Vec<Compaction> = Vec::new();
         while let Some(job) = tree.pick(&in_progress) {
@@ -206,8 +206,8 @@ fn a_change_to_inline_values_moves_all_of_them_back() {
 }
 
 #[test]
-fn a_design_that_is_changed_to_values_apart_needs_no_job() {
+fn a_design_that_is_changed_to_separated_values_needs_no_job() {
     let shape = "L1 r1: 1=a..=z:1MiB,entries=100";
-    let design: Design = "balanced; values=apart(1KiB)".parse().unwrap();
+    let design: Design = "balanced; values=separate(1KiB)".parse().unwrap();
     assert_eq!(TestTree::new(shape.parse().unwrap(), design).pick(&[]), None);
 }

@@ -25,7 +25,7 @@ pub(super) fn by_overlap(
     choices.sort_by_cached_key(|(_, table)| {
         let tables = runs.iter().flat_map(|run| run.overlapping(&table.range));
         let overlap: u64 = tables.map(|other| other.size_bytes).sum();
-        let ratio = overlap as f64 / context.weights.bytes(table).max(1) as f64;
+        let ratio = overlap as f64 / context.weight.bytes(table).max(1) as f64;
         // The bits of floats that are not negative are ordered like the floats.
         ratio.to_bits()
     });

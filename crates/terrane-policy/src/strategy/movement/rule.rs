@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::access::TableAccesses;
 use crate::shape::{Run, TableInfo, TreeShape};
-use crate::strategy::Weights;
+use crate::strategy::TombstoneWeight;
 
 /// A table of a run, with its index there.
 pub(crate) type TableChoice<'a> = (usize, &'a Arc<TableInfo>);
@@ -20,7 +20,7 @@ pub(crate) struct MovementContext<'a> {
     /// The key at which the next turn starts; `None` for the first key.
     pub(crate) cursor: Option<&'a Arc<[u8]>>,
     /// What tables weigh.
-    pub(crate) weights: Weights,
+    pub(crate) weight: TombstoneWeight,
     pub(crate) now_micros: u64,
     /// When the oldest snapshot was taken, if there is one.
     pub(crate) oldest_snapshot_micros: Option<u64>,

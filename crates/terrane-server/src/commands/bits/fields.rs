@@ -185,7 +185,9 @@ pub(super) fn bitfield(call: &mut Call<'_, '_>) -> Outcome {
     if let Some(end) = writes.map(Operation::end).max() {
         check_len(call, end)?;
     }
-    let Some((mut value, end)) = aside::owned_value(call, key, bitfield)? else { return Ok(()) };
+    let Some((mut value, expires_at)) = aside::owned_value(call, key, bitfield)? else {
+        return Ok(());
+    };
     let (mut answers, mut has_written) = (Vec::new(), false);
     for operation in &operations {
         let (answer, wrote) = operation.run(&mut value);
@@ -193,7 +195,7 @@ pub(super) fn bitfield(call: &mut Call<'_, '_>) -> Outcome {
         has_written |= wrote;
     }
     if has_written {
-        call.store.put(db, key, &value, end)?;
+        call.store.put(db, key, &value, expires_at)?;
     }
     answer(call, &answers);
     Ok(())

@@ -16,7 +16,7 @@ use crate::store::{Fault, Held, Put, Store};
 enum Planned {
     /// What its command sets.
     Given,
-    /// A sum, and when it ends.
+    /// A sum, and its expiry time.
     Sum(i64, Option<u64>),
     Failed(CommandError),
     /// Nothing yet, because a key of the connection may be locked for long.
@@ -107,13 +107,13 @@ impl Group {
         let mut texts = vec![Decimal::default(); planned.len()];
         let puts = self.keys.iter().zip(&planned).zip(&mut texts).enumerate();
         let puts = puts.filter_map(|(at, ((key, planned), text))| {
-            let (value, end) = match (planned, key.change) {
+            let (value, expires_at) = match (planned, key.change) {
                 (Planned::Given, Change::Set(value)) => (value.of(buffer), None),
-                (Planned::Sum(sum, end), _) => (text.of(*sum), *end),
+                (Planned::Sum(sum, expires_at), _) => (text.of(*sum), *expires_at),
                 _ => return None,
             };
             let hash = headers.get(at).copied().flatten();
-            Some(Put { key: key.key.of(buffer), value, end, hash })
+            Some(Put { key: key.key.of(buffer), value, expires_at, hash })
         });
         if let Err(error) = store.put_each(db, batch, puts) {
             let error = CommandError::from(error);
@@ -139,7 +139,7 @@ impl Group {
         let is_added = |key: &GroupKey| matches!(key.change, Change::Add(_));
         let added = self.keys.iter().zip(keys).filter(|(key, _)| is_added(key));
         let added: Vec<&[u8]> = added.map(|(_, key)| *key).collect();
-        let mut found = store.strings_with_ends(self.database.slot, &added).ok()?.into_iter();
+        let mut found = store.strings_with_expiry(self.database.slot, &added).ok()?.into_iter();
         let are_distinct = store.held.are_distinct(keys.len());
         let mut planned: Vec<Planned> = Vec::with_capacity(keys.len());
         for (at, GroupKey { change, .. }) in self.keys.iter().enumerate() {
@@ -150,20 +150,24 @@ impl Group {
             let found = found.next().flatten();
             let earlier = if are_distinct { None } else { self.earlier(keys, &planned, buffer) };
             let sum = match (&earlier, &found) {
-                (Some((value, end)), _) => sum_of(Some(value), by).map(|sum| (sum, *end)),
-                (None, Some((value, end))) => sum_of(Some(value), by).map(|sum| (sum, *end)),
+                (Some((value, expires_at)), _) => {
+                    sum_of(Some(value), by).map(|sum| (sum, *expires_at))
+                }
+                (None, Some((value, expires_at))) => {
+                    sum_of(Some(value), by).map(|sum| (sum, *expires_at))
+                }
                 (None, None) if has_hash(at) => Err(Fault::WrongType.into()),
                 (None, None) => sum_of(None, by).map(|sum| (sum, None)),
             };
             planned.push(match sum {
-                Ok((sum, end)) => Planned::Sum(sum, end),
+                Ok((sum, expires_at)) => Planned::Sum(sum, expires_at),
                 Err(error) => Planned::Failed(error),
             });
         }
         Some(planned)
     }
 
-    /// Returns the value that the commands before the next one to be planned leave to its key, and its end;
+    /// Returns the value that the commands before the next one to be planned leave to its key, and its expiry time;
     /// `None` if they do not change it.
     fn earlier(
         &self,
@@ -176,7 +180,7 @@ impl Group {
         let mut same = earlier.filter(|((other, _), _)| *other == key);
         same.find_map(|((_, key), planned)| match (planned, key.change) {
             (Planned::Given, Change::Set(value)) => Some((value.of(buffer).to_vec(), None)),
-            (Planned::Sum(sum, end), _) => Some((sum.to_string().into_bytes(), *end)),
+            (Planned::Sum(sum, expires_at), _) => Some((sum.to_string().into_bytes(), *expires_at)),
             _ => None,
         })
     }

@@ -1,12 +1,12 @@
 //! Setting values: `SET` and its variants, and `GETEX`.
 
 use crate::call::{Call, Outcome, SYNTAX};
-use crate::commands::expiry::{Unit, end_of};
+use crate::commands::expiry::{Unit, expiry_of};
 use crate::store::{Fault, Found};
 
-/// What `SET` and `GETEX` do about the end of the value.
+/// What `SET` and `GETEX` do about the expiry of the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum EndChange {
+enum ExpiryChange {
     /// `SET` removes it, `GETEX` keeps it.
     Default,
     Keep,
@@ -19,17 +19,17 @@ struct SetOptions {
     if_absent: bool,
     if_present: bool,
     returns_old: bool,
-    end: EndChange,
+    expiry: ExpiryChange,
 }
 
-/// Parses an option that sets an end, with its argument at `index + 1`; `None` if it is none.
-fn end_option(call: &Call<'_, '_>, index: usize, command: &str) -> Outcome<Option<u64>> {
+/// Parses an option that sets an expiry time, with its argument at `index + 1`; `None` if it is no such option.
+fn expiry_option(call: &Call<'_, '_>, index: usize, command: &str) -> Outcome<Option<u64>> {
     let unit = Unit::ALL.into_iter().find(|unit| call.is(index, unit.option()));
     let Some(unit) = unit else { return Ok(None) };
     if call.arguments.get(index + 1).is_none() {
         return Err(SYNTAX.into());
     }
-    end_of(call, index + 1, unit, command).map(Some)
+    expiry_of(call, index + 1, unit, command).map(Some)
 }
 
 fn set_options(call: &Call<'_, '_>) -> Outcome<SetOptions> {
@@ -37,7 +37,7 @@ fn set_options(call: &Call<'_, '_>) -> Outcome<SetOptions> {
         if_absent: false,
         if_present: false,
         returns_old: false,
-        end: EndChange::Default,
+        expiry: ExpiryChange::Default,
     };
     let mut index = 3;
     while index < call.arguments.len() {
@@ -47,13 +47,13 @@ fn set_options(call: &Call<'_, '_>) -> Outcome<SetOptions> {
             options.if_present = true;
         } else if call.is(index, "get") {
             options.returns_old = true;
-        } else if options.end != EndChange::Default {
+        } else if options.expiry != ExpiryChange::Default {
             return Err(SYNTAX.into());
         } else if call.is(index, "keepttl") {
-            options.end = EndChange::Keep;
+            options.expiry = ExpiryChange::Keep;
         } else {
-            let end = end_option(call, index, "set")?.ok_or(SYNTAX)?;
-            options.end = EndChange::At(end);
+            let expires_at = expiry_option(call, index, "set")?.ok_or(SYNTAX)?;
+            options.expiry = ExpiryChange::At(expires_at);
             index += 1;
         }
         index += 1;
@@ -69,7 +69,7 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> Outcome {
         return Ok(());
     }
     let options = set_options(call)?;
-    let needs_old = options.returns_old || options.end == EndChange::Keep;
+    let needs_old = options.returns_old || options.expiry == ExpiryChange::Keep;
     let old = if needs_old { call.store.find(db, key)? } else { None };
     if options.returns_old && matches!(old, Some(Found::Hash(_))) {
         return Err(Fault::WrongType.into());
@@ -82,12 +82,12 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> Outcome {
         }
     };
     if is_set {
-        let end = match options.end {
-            EndChange::Keep => old.as_ref().and_then(Found::end),
-            EndChange::At(end) => Some(end),
-            EndChange::Default | EndChange::Remove => None,
+        let expires_at = match options.expiry {
+            ExpiryChange::Keep => old.as_ref().and_then(Found::expires_at),
+            ExpiryChange::At(expires_at) => Some(expires_at),
+            ExpiryChange::Default | ExpiryChange::Remove => None,
         };
-        call.put_until(key, value, end)?;
+        call.put_until(key, value, expires_at)?;
     }
     match (options.returns_old, is_set) {
         (true, _) => match &old {
@@ -109,9 +109,9 @@ pub(super) fn psetex(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn set_for(call: &mut Call<'_, '_>, unit: Unit, command: &str) -> Outcome {
-    let end = end_of(call, 2, unit, command)?;
+    let expires_at = expiry_of(call, 2, unit, command)?;
     let (key, value) = (call.key(), call.argument(3));
-    call.put_until(key, value, Some(end))?;
+    call.put_until(key, value, Some(expires_at))?;
     call.reply.ok();
     Ok(())
 }
@@ -137,18 +137,18 @@ pub(super) fn getset(call: &mut Call<'_, '_>) -> Outcome {
 pub(super) fn getex(call: &mut Call<'_, '_>) -> Outcome {
     let (db, key) = (call.db(), call.key());
     let change = match call.arguments.len() {
-        2 => EndChange::Default,
-        3 if call.is(2, "persist") => EndChange::Remove,
-        4 => EndChange::At(end_option(call, 2, "getex")?.ok_or(SYNTAX)?),
+        2 => ExpiryChange::Default,
+        3 if call.is(2, "persist") => ExpiryChange::Remove,
+        4 => ExpiryChange::At(expiry_option(call, 2, "getex")?.ok_or(SYNTAX)?),
         _ => return Err(SYNTAX.into()),
     };
-    let Some((value, end)) = call.store.get_with_end(db, key)? else {
+    let Some((value, expires_at)) = call.store.get_with_expiry(db, key)? else {
         call.reply.null();
         return Ok(());
     };
     match change {
-        EndChange::At(at) => call.put_until(key, &value, Some(at))?,
-        EndChange::Remove if end.is_some() => call.put_until(key, &value, None)?,
+        ExpiryChange::At(at) => call.put_until(key, &value, Some(at))?,
+        ExpiryChange::Remove if expires_at.is_some() => call.put_until(key, &value, None)?,
         _ => {}
     }
     call.reply.bulk(&value);

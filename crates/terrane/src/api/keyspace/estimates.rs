@@ -41,7 +41,7 @@ impl Keyspace {
     /// The estimate comes from the counts and indexes of tables, and from up to 4,096 entries of each
     /// memtable; a call costs as much as creating an iterator. A table that the range cuts is counted to
     /// a block at each end. A key that was overwritten counts once for each version that no compaction
-    /// has removed yet. A value that has ended counts until a compaction drops it. Deleted ranges are
+    /// has removed yet. A value that has expired counts until a compaction drops it. Deleted ranges are
     /// subtracted, and two entries for each other delete.
     /// `iter()?.into_keys().count()` is exact.
     ///

@@ -66,8 +66,8 @@ impl Keyspace {
     /// with each other. With more of them above its value a read fails with `value is 67109120 bytes of
     /// operands of key 'home', which counter_add cannot combine, …`. Compactions combine them with the value.
     ///
-    /// An operand has no end, also in a keyspace with a [time to live](Self::set_ttl). Above a value that
-    /// ends, it stays when the value has ended, and is then the value by itself.
+    /// An operand does not expire, also in a keyspace with a [time to live](Self::set_ttl). Above a value
+    /// that expires, it stays when the value has expired, and is then the value by itself.
     ///
     /// # Errors
     /// The keyspace has no operator; and those of [`Db::write`](crate::Db::write).

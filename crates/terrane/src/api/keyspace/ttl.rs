@@ -1,4 +1,4 @@
-//! Values of a keyspace that end: the default time to live, and when a value ends.
+//! Expiry in a keyspace: the default time to live, and the expiry times of values.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use crate::base::error::Result;
 use crate::files::value::Value;
 
 impl Keyspace {
-    /// Ends the values of later puts after this time, unless they have a
-    /// [time of their own](crate::WriteOptions::ttl); `None` ends them never. Values that were put before
-    /// stay as they are, and so do [operands](Self::merge): a counter in such a keyspace never ends. The
-    /// setting is stored with the keyspace. `db.keyspace("default", …)` is the keyspace of the methods of
+    /// Lets the values of later puts expire after this time, unless they have a
+    /// [time of their own](crate::WriteOptions::ttl); `None` means no expiry. Values that were put before
+    /// stay as they are, and so do [operands](Self::merge): a counter in such a keyspace never expires.
+    /// The setting is stored with the keyspace. `db.keyspace("default", …)` is the keyspace of the methods of
     /// [`Db`](crate::Db).
     ///
     /// ```
@@ -33,14 +33,14 @@ impl Keyspace {
         self.handle.engine.catalog.set_ttl(&self.tree, ttl)
     }
 
-    /// Returns the time after which the values of puts end; `None` if they do not.
+    /// Returns the time after which the values of puts expire; `None` if they do not.
     #[inline]
     pub fn ttl(&self) -> Option<Duration> {
         self.tree.default_ttl().get().map(Duration::from_micros)
     }
 
-    /// Returns the value of a key, and when it ends in microseconds since the Unix epoch; `None` in its
-    /// place if the value does not end.
+    /// Returns the value of a key and its expiry time in microseconds since the Unix epoch, which is `None`
+    /// if the value does not expire.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -52,22 +52,23 @@ impl Keyspace {
     /// let keyspace = db.default_keyspace();
     /// keyspace.put("name", "Ada")?;
     /// keyspace.put_with("token", "x", WriteOptions::new().ttl(Duration::from_secs(60)))?;
-    /// assert_eq!(keyspace.get_with_end("name")?.unwrap().1, None);
-    /// let (value, end) = keyspace.get_with_end("token")?.unwrap();
+    /// assert_eq!(keyspace.get_with_expiry("name")?.unwrap().1, None);
+    /// let (value, expires_at) = keyspace.get_with_expiry("token")?.unwrap();
     /// assert_eq!(value, "x");
-    /// assert!(end.is_some());
+    /// assert!(expires_at.is_some());
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
-    pub fn get_with_end(&self, key: impl AsRef<[u8]>) -> Result<Option<(Value, Option<u64>)>> {
-        self.handle.engine.reader.get_with_end(&self.tree, key.as_ref(), None)
+    pub fn get_with_expiry(&self, key: impl AsRef<[u8]>) -> Result<Option<(Value, Option<u64>)>> {
+        self.handle.engine.reader.get_with_expiry(&self.tree, key.as_ref(), None)
     }
-    /// Returns the values of several keys, in the order of the keys, from one snapshot, each with its end as
-    /// [`get_with_end`](Self::get_with_end) returns it. Like [`multi_get`](Self::multi_get), it overlaps the
-    /// waits of the lookups.
+
+    /// Returns the values of several keys, in the order of the keys, from one snapshot, each with its
+    /// expiry time as [`get_with_expiry`](Self::get_with_expiry) returns it. Like
+    /// [`multi_get`](Self::multi_get), it overlaps the waits of the lookups.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -79,21 +80,21 @@ impl Keyspace {
     /// let keyspace = db.default_keyspace();
     /// keyspace.put("name", "Ada")?;
     /// keyspace.put_with("token", "x", WriteOptions::new().ttl(Duration::from_secs(60)))?;
-    /// let found = keyspace.multi_get_with_end(["token", "name", "none"])?;
-    /// let ends: Vec<_> = found.iter().map(|found| found.as_ref().map(|(_, end)| end.is_some())).collect();
-    /// assert_eq!(ends, [Some(true), Some(false), None]);
+    /// let found = keyspace.multi_get_with_expiry(["token", "name", "none"])?;
+    /// let expires = |found: &Option<(_, Option<u64>)>| found.as_ref().map(|found| found.1.is_some());
+    /// assert_eq!(found.iter().map(expires).collect::<Vec<_>>(), [Some(true), Some(false), None]);
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
-    #[expect(clippy::type_complexity, reason = "an alias would hide what `get_with_end` shows")]
-    pub fn multi_get_with_end<K: AsRef<[u8]>>(
+    #[expect(clippy::type_complexity, reason = "an alias would hide what `get_with_expiry` shows")]
+    pub fn multi_get_with_expiry<K: AsRef<[u8]>>(
         &self,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<(Value, Option<u64>)>>> {
         let keys: Vec<K> = keys.into_iter().collect();
-        self.handle.engine.reader.multi_get_with_end(&self.tree, &keys, None)
+        self.handle.engine.reader.multi_get_with_expiry(&self.tree, &keys, None)
     }
 }

@@ -21,7 +21,7 @@ pub struct TransactionIter<'a> {
     stored: Ends<Iter>,
     written: Ends<WrittenEntries<'a>>,
     writes: Option<&'a TreeWrites>,
-    /// The range among the reads of the transaction, if these are recorded.
+    /// The range among the reads of the transaction, if these are noted.
     open: Option<OpenRange>,
     start: Box<[u8]>,
     end: Option<Box<[u8]>>,
@@ -181,7 +181,7 @@ impl DoubleEndedIterator for TransactionIter<'_> {
 impl std::iter::FusedIterator for TransactionIter<'_> {}
 
 impl Drop for TransactionIter<'_> {
-    /// Records the parts of the range that were read.
+    /// Notes the parts of the range that were read.
     fn drop(&mut self) {
         let Some(open) = self.open else { return };
         let (start, end) = (&*self.start, self.end.as_deref());

@@ -33,13 +33,13 @@ struct TreeReads {
 }
 
 impl Reads {
-    /// Records a lookup, and whether it found a value.
+    /// Notes a lookup, and whether it found a value.
     pub(super) fn add_key(&mut self, tree: &Arc<Tree>, key: &[u8], was_found: bool) {
         let reads = self.trees.get_or_insert(tree);
         reads.keys.entry(key.into()).or_insert(was_found);
     }
 
-    /// Records a range that an iterator may read until [`Self::close_range`].
+    /// Notes a range that an iterator may read until [`Self::close_range`].
     pub(super) fn open_range(
         &mut self,
         tree: &Arc<Tree>,

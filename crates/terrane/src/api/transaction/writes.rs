@@ -27,23 +27,23 @@ pub(super) struct Writes {
 pub(super) struct TreeWrites {
     /// The value of each key; `None` if it was deleted.
     keys: BTreeMap<Key, Option<Value>>,
-    /// The ends of values that have one.
-    ends: BTreeMap<Key, ValueEnd>,
+    /// The expiry times of values that have one.
+    expiries: BTreeMap<Key, ValueExpiry>,
     /// Deleted before `keys` were written.
     deleted: KeyRanges,
 }
 
-/// When a written value ends.
+/// When a written value expires.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum ValueEnd {
+pub(super) enum ValueExpiry {
     /// After this time, counted from the commit.
     After(Duration),
     /// At this time, in microseconds since the Unix epoch.
     At(u64),
 }
 
-impl ValueEnd {
-    /// Returns the end of a value that is committed at `now_micros`.
+impl ValueExpiry {
+    /// Returns the expiry time of a value that is committed at `now_micros`.
     pub(super) fn micros(self, now_micros: u64) -> u64 {
         match self {
             Self::After(ttl) => now_micros.saturating_add(micros_of(ttl)),
@@ -62,9 +62,9 @@ impl TreeWrites {
         written.or_else(|| self.deleted.contains(key).then_some(None))
     }
 
-    /// Returns when the written value of a key ends.
-    pub(super) fn end(&self, key: &[u8]) -> Option<ValueEnd> {
-        self.ends.get(key).copied()
+    /// Returns when the written value of a key expires.
+    pub(super) fn expiry(&self, key: &[u8]) -> Option<ValueExpiry> {
+        self.expiries.get(key).copied()
     }
 
     pub(super) fn deleted(&self) -> &KeyRanges {
@@ -91,28 +91,28 @@ impl Writes {
         self.trees.get(tree.id)
     }
 
-    /// Records a put.
+    /// Notes a put.
     pub(super) fn put(
         &mut self,
         tree: &Arc<Tree>,
         key: &[u8],
         value: &[u8],
-        end: Option<ValueEnd>,
+        expiry: Option<ValueExpiry>,
     ) {
         let writes = self.trees.get_or_insert(tree);
         writes.keys.insert(key.into(), Some(value.into()));
-        match end {
-            Some(end) => writes.ends.insert(key.into(), end),
-            None => writes.ends.remove(key),
+        match expiry {
+            Some(expiry) => writes.expiries.insert(key.into(), expiry),
+            None => writes.expiries.remove(key),
         };
     }
 
-    /// Records the deletion of a key.
+    /// Notes the deletion of a key.
     pub(super) fn delete(&mut self, tree: &Arc<Tree>, key: &[u8]) {
         self.trees.get_or_insert(tree).keys.insert(key.into(), None);
     }
 
-    /// Records the deletion of the keys from `start` to the exclusive `end`.
+    /// Notes the deletion of the keys from `start` to the exclusive `end`.
     pub(super) fn delete_range(&mut self, tree: &Arc<Tree>, start: &[u8], end: Option<&[u8]>) {
         let writes = self.trees.get_or_insert(tree);
         let hidden: Vec<Key> = writes.range(start, end).map(|(key, _)| key.clone()).collect();
@@ -124,19 +124,19 @@ impl Writes {
     pub(super) fn to_batch(&self, clock: &dyn Clock) -> Batch {
         let mut batch = Batch::default();
         // A batch has times of one kind.
-        let is_fixed = |end: &ValueEnd| matches!(end, ValueEnd::At(_));
-        let has_fixed = self.trees.iter().any(|(_, writes)| writes.ends.values().any(is_fixed));
+        let is_fixed = |expiry: &ValueExpiry| matches!(expiry, ValueExpiry::At(_));
+        let has_fixed = self.trees.iter().any(|(_, writes)| writes.expiries.values().any(is_fixed));
         let now_micros = if has_fixed { clock.now_micros() } else { 0 };
-        for (tree, TreeWrites { keys, ends, deleted }) in self.trees.iter() {
+        for (tree, TreeWrites { keys, expiries, deleted }) in self.trees.iter() {
             let id = tree.id;
             deleted.iter().for_each(|(start, end)| batch.add(id, Op::DeleteRange { start, end }));
             for (key, value) in keys {
-                match (value, ends.get(key)) {
-                    (Some(value), Some(ValueEnd::After(ttl))) if !has_fixed => {
+                match (value, expiries.get(key)) {
+                    (Some(value), Some(ValueExpiry::After(ttl))) if !has_fixed => {
                         batch.add_with_ttl(id, (key, value), *ttl);
                     }
-                    (Some(value), Some(end)) => {
-                        batch.add_ending(id, (key, value), end.micros(now_micros));
+                    (Some(value), Some(expiry)) => {
+                        batch.add_expiring(id, (key, value), expiry.micros(now_micros));
                     }
                     (Some(value), None) => batch.add(id, Op::Put { key, value }),
                     (None, _) => batch.add(id, Op::Delete { key }),

@@ -139,7 +139,7 @@ impl TreeView {
 }
 
 fn lines(view: &TreeView) -> Vec<Line> {
-    let design = view.design.fitted(&view.shape);
+    let design = view.design.with_scaled_capacities(&view.shape);
     let last = view.shape.last_level();
     let capacity = view.design.buffer_bytes;
     let bytes = view.memtable_bytes;

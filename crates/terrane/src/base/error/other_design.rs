@@ -39,7 +39,7 @@ impl fmt::Display for OtherDesign {
         if differences.len() > SETTINGS_MAX {
             write!(f, ", and {} more settings", differences.len() - SETTINGS_MAX)?;
         }
-        let (dir, design) = (quoted(&path.display().to_string()), quoted(&requested.brief()));
+        let (dir, design) = (quoted(&path.display().to_string()), quoted(&requested.summary()));
         write!(f, "; open it with `design_if_new` or `design_or_change`, or run: ")?;
         write!(f, "terrane design set {dir} ")?;
         if keyspace != "default" {

@@ -69,7 +69,7 @@ impl EventLog {
         Self { clock, listener, has_panicked: AtomicBool::new(false), ring: Mutex::default() }
     }
 
-    /// Records an event, calls the listener, and returns the event's number. Must not be called with
+    /// Notes an event, calls the listener, and returns the event's number. Must not be called with
     /// a lock held, because the listener is user code.
     pub(crate) fn emit(&self, event: Event) -> u64 {
         let logged = self.keep(event);

@@ -43,7 +43,7 @@ macro_rules! latencies {
         $(#[doc = $help:literal])*
         $field:ident: $timed:ident $measured:ident;
     )*) => {
-        /// A kind of work whose duration is recorded.
+        /// A kind of work whose duration is noted.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(usize)]
         pub(crate) enum Timed {
@@ -91,7 +91,7 @@ macro_rules! latencies {
                 },)*]
             }
 
-            /// Returns the durations recorded since `earlier`.
+            /// Returns the durations noted since `earlier`.
             #[must_use]
             pub fn since(&self, earlier: &Self) -> Self {
                 Self { $($field: self.$field.since(&earlier.$field),)* }
@@ -167,7 +167,7 @@ impl Sample {
     #[inline]
     pub(crate) fn end(self, counters: &DurationCounters, timed: Timed) {
         if let Some(begun) = self.0 {
-            counters.record(timed, begun.elapsed());
+            counters.note(timed, begun.elapsed());
         }
     }
 }
@@ -184,16 +184,16 @@ fn scrambled(mut bits: u32) -> u32 {
     bits ^ bits << 5
 }
 
-/// Durations of all kinds of work, which threads record.
+/// Durations of all kinds of work, which threads note.
 #[derive(Debug, Default)]
 pub(crate) struct DurationCounters {
     all: [TimesCounter; Timed::COUNT],
 }
 
 impl DurationCounters {
-    /// Records how long some work took.
+    /// Notes how long some work took.
     #[inline]
-    pub(crate) fn record(&self, timed: Timed, took: Duration) {
+    pub(crate) fn note(&self, timed: Timed, took: Duration) {
         self.all[timed as usize].add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 }
@@ -216,7 +216,7 @@ mod tests {
     fn each_kind_has_its_own_distribution() {
         let counters = DurationCounters::default();
         for (number, timed) in (1..).zip(Timed::ALL) {
-            counters.record(timed, Duration::from_micros(number));
+            counters.note(timed, Duration::from_micros(number));
         }
         let (mut all, earlier) = (Latencies::counted(&counters), Latencies::default());
         assert_eq!(all.since(&earlier), all);

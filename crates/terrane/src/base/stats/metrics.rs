@@ -103,7 +103,7 @@ metrics! {
         compaction_filter_removed: u64 = Counter(CompactionFilterRemoved) Count "compaction_filter_removed";
         /// Values that compaction filters replaced.
         compaction_filter_replaced: u64 = Counter(CompactionFilterReplaced) Count "compaction_filter_replaced";
-        /// Tables dropped unread because a range tombstone covered them or all of their values had ended.
+        /// Tables dropped unread because a range tombstone covered them or all of their values had expired.
         tables_dropped: u64 = Counter(TablesDropped) Count "tables_dropped";
         /// Writes replayed from the log when the database was opened.
         replayed_writes: u64 = Gauge Count "replayed_writes";
@@ -125,7 +125,7 @@ metrics! {
         table_tombstones: u64 = Gauge [Stored] Count "table_tombstones";
         /// Range tombstones of all tables.
         table_range_tombstones: u64 = Gauge [Stored] Count "table_range_tombstones";
-        /// Entries of all tables whose values end, or have ended.
+        /// Entries of all tables whose values expire or have expired.
         table_expiring: u64 = Gauge [Stored] Count "table_expiring";
         /// Time since the oldest remaining tombstone was flushed; `None` without tombstones.
         oldest_tombstone_micros: Option<u64> = Gauge [Stored] Micros "oldest_tombstone_micros";

@@ -19,7 +19,7 @@ fn report() -> Stats {
     }
     counters.add_get_block(2);
     for timed in Timed::ALL {
-        counters.durations.record(timed, Duration::from_micros(2_500_000));
+        counters.durations.note(timed, Duration::from_micros(2_500_000));
     }
     let pressure = Pressure::new(StallCause::Level0Runs, Some(0), 4, 4, 8);
     let keyspace = Arc::from("odd \"name\"");

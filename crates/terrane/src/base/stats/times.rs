@@ -4,8 +4,8 @@
 //! cell is at most 1/64 of its durations wide, and its middle is within 1 % of each of them. Adding up
 //! the cells of two histograms gives the histogram of both.
 //!
-//! Threads record into [`GROUPS`] copies, so that they rarely share a cache line. A copy takes 21 KiB,
-//! and exists once a thread of its group has recorded something.
+//! Threads add to [`GROUPS`] copies, so that they rarely share a cache line. A copy takes 21 KiB,
+//! and exists once a thread of its group has added something.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -21,12 +21,12 @@ const CELLS_PER_OCTAVE: usize = 1 << CELL_BITS;
 const NANOS_BITS: usize = 46;
 const CELLS: usize = (NANOS_BITS - CELL_BITS as usize + 1) * CELLS_PER_OCTAVE;
 /// The copies of a histogram. Fewer than of the counters, because a copy is large, and most
-/// operations are not recorded.
+/// operations are not counted.
 const GROUPS: usize = 4;
 
 const _: () = assert!(Times::PRECISION * 2.0 * CELLS_PER_OCTAVE as f64 >= 1.0);
 
-/// A histogram that any number of threads record into.
+/// A histogram that any number of threads add to.
 #[derive(Debug, Default)]
 pub(crate) struct TimesCounter {
     groups: [OnceLock<Box<Cells>>; GROUPS],
@@ -50,7 +50,7 @@ impl Cells {
 }
 
 impl TimesCounter {
-    /// Records a duration.
+    /// Notes a duration.
     #[inline]
     pub(crate) fn add(&self, nanos: u64) {
         let Some(group) = self.groups.get(stripe_of_thread() % GROUPS) else { return };
@@ -65,7 +65,7 @@ impl TimesCounter {
         }
     }
 
-    /// Returns what all threads recorded.
+    /// Returns what all threads added.
     pub(crate) fn times(&self) -> Times {
         let mut times = Times::default();
         for group in self.groups.iter().filter_map(OnceLock::get) {
@@ -160,7 +160,7 @@ impl Times {
         self.max_nanos = self.max_nanos.max(other.max_nanos);
     }
 
-    /// Returns the durations recorded after `earlier` was taken. Their maximum is exact only if it
+    /// Returns the durations added after `earlier` was taken. Their maximum is exact only if it
     /// is the maximum of all durations; otherwise it is exact to [`Times::PRECISION`].
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
@@ -247,7 +247,7 @@ fn middle_of(cell: usize) -> u64 {
 mod tests {
     use super::*;
 
-    fn recorded(nanos: impl IntoIterator<Item = u64>) -> Times {
+    fn times_of(nanos: impl IntoIterator<Item = u64>) -> Times {
         let counter = TimesCounter::default();
         nanos.into_iter().for_each(|nanos| counter.add(nanos));
         counter.times()
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_those_of_what_was_counted() {
-        let times = recorded((1..=1000).map(|micros| micros * 1000));
+        let times = times_of((1..=1000).map(|micros| micros * 1000));
         assert_eq!((times.count(), times.max_micros()), (1000, 1000.0));
         assert_eq!((times.mean_micros(), times.sum_micros()), (500.5, 500_500));
         for (percent, exact) in [(50.0, 500.0), (90.0, 900.0), (99.0, 990.0), (100.0, 1000.0)] {
@@ -274,7 +274,7 @@ mod tests {
             assert!((found - exact).abs() <= exact * Times::PRECISION, "{percent}: {found}");
         }
         assert_eq!(Times::default().percentile_micros(99.0), 0.0);
-        assert_eq!(recorded([300; 3]).percentile_micros(50.0), 0.3);
+        assert_eq!(times_of([300; 3]).percentile_micros(50.0), 0.3);
     }
 
     #[test]
@@ -294,9 +294,9 @@ mod tests {
     #[test]
     fn merged_times_are_those_of_both() {
         for (left, right) in [(1..500, 500..1000), (500..1000, 1..500)] {
-            let mut merged = recorded(left.map(|nanos| nanos * 777));
-            merged.merge(&recorded(right.map(|nanos| nanos * 777)));
-            assert_eq!(merged, recorded((1..1000).map(|nanos| nanos * 777)));
+            let mut merged = times_of(left.map(|nanos| nanos * 777));
+            merged.merge(&times_of(right.map(|nanos| nanos * 777)));
+            assert_eq!(merged, times_of((1..1000).map(|nanos| nanos * 777)));
         }
     }
 

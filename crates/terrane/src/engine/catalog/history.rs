@@ -111,7 +111,7 @@ impl Catalog {
             let committed = self.commit(manifest, vec![change]);
             drop(guard);
             if committed.is_ok() {
-                self.record_manifest_version();
+                self.note_manifest_version();
             }
         }
     }

@@ -118,7 +118,7 @@ impl Catalog {
             let now = self.context.clock.now_micros();
             let since = edit.flushed.as_ref().and_then(|flushed| flushed.since_micros);
             add_value_garbage(tree.id, before, &mut edit.changes, since, now);
-            record_persisted_values(&mut edit.changes, before, now);
+            note_persisted_values(&mut edit.changes, before, now);
         }
         self.commit(manifest, edit.changes)?;
         let Some(keyspace) = manifest.state().keyspaces.get(&tree.id) else {
@@ -150,7 +150,7 @@ impl Catalog {
         let gone = before.values().files().iter().filter(|(number, _)| !is_left(number));
         gone.for_each(|(_, file)| file.make_obsolete());
         drop(guard);
-        self.record_manifest_version();
+        self.note_manifest_version();
         check_shape(tree)
     }
 
@@ -175,16 +175,16 @@ impl Catalog {
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::Poisoned => {
-                self.context.health.record_failure(error.clone());
+                self.context.health.note_failure(error.clone());
                 Err(error)
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Records the version of the manifest and the durable position in the log. With them, the next
+    /// Notes the version of the manifest and the durable position in the log. With them, the next
     /// opening detects that the manifest has lost edits, or the log records.
-    pub(crate) fn record_manifest_version(&self) {
+    pub(crate) fn note_manifest_version(&self) {
         let version = self.lock_manifest().as_ref().map(Manifest::version);
         if let (Some(log), Some(version)) = (&mut self.pipeline.lock().log, version) {
             // A failure is harmless, because the edit itself is durable.
@@ -229,7 +229,7 @@ fn values_of(
 
 /// States in the record of a job, if there is one, for how long dead values were in the value files
 /// that it removes.
-fn record_persisted_values(changes: &mut [Change], before: &KeyspaceState, now_micros: u64) {
+fn note_persisted_values(changes: &mut [Change], before: &KeyspaceState, now_micros: u64) {
     let removed = changes.iter().filter_map(|change| match change {
         Change::RemoveValueFile { file, .. } => before.value_files.get(file),
         _ => None,

@@ -71,7 +71,7 @@ impl Catalog {
         });
         drop(guard);
         self.update_access_counting();
-        self.record_manifest_version();
+        self.note_manifest_version();
         // Closing marks the database closed and then releases the retired states of all trees. If it
         // missed this tree, no thread would drop its states.
         if self.context.health.check_open().is_err() {
@@ -104,7 +104,7 @@ impl Catalog {
         // have taken its memtable. Later writers find the tree dropped.
         drop(self.pipeline.lock());
         self.pipeline.keep_snapshot(&tree, None);
-        self.record_manifest_version();
+        self.note_manifest_version();
         let version = Arc::clone(&tree.state().version);
         version.tables().values().for_each(|table| table.make_obsolete());
         version.values().files().values().for_each(|file| file.make_obsolete());
@@ -151,7 +151,7 @@ impl Catalog {
         self.commit(manifest, vec![change])?;
         tree.set_name(new_name);
         drop(guard);
-        self.record_manifest_version();
+        self.note_manifest_version();
         Ok(true)
     }
 
@@ -175,7 +175,7 @@ impl Catalog {
         self.commit(manifest, vec![change])?;
         tree.functions.merge_operator().get_or_init(|| operator);
         drop(guard);
-        self.record_manifest_version();
+        self.note_manifest_version();
         Ok(())
     }
 
@@ -196,11 +196,11 @@ impl Catalog {
         self.commit(manifest, vec![Change::CompactionFilter { keyspace: tree.id, name }])?;
         tree.functions.set_compaction_filter(filter);
         drop(guard);
-        self.record_manifest_version();
+        self.note_manifest_version();
         Ok(())
     }
 
-    /// Changes the time after which values end that state no time themselves.
+    /// Changes the default time to live of a keyspace.
     pub(crate) fn set_ttl(&self, tree: &Tree, ttl: Option<Duration>) -> Result<()> {
         let ttl_micros = ttl.map_or(0, micros_of);
         if ttl.is_some() && ttl_micros == 0 {
@@ -218,7 +218,7 @@ impl Catalog {
         self.commit(manifest, vec![Change::KeyspaceTtl { keyspace: tree.id, ttl_micros }])?;
         tree.default_ttl().set(ttl_micros);
         drop(guard);
-        self.record_manifest_version();
+        self.note_manifest_version();
         Ok(())
     }
 
@@ -252,7 +252,7 @@ impl Catalog {
         let keyspace = tree.name().to_string();
         self.context.events.emit(Event::DesignChanged { keyspace, before, after, forecast });
         self.update_access_counting();
-        self.record_manifest_version();
+        self.note_manifest_version();
         self.context.signals.wake();
         self.notify_stalled_writers();
         Ok(())

@@ -63,18 +63,18 @@ impl Catalog {
         idle.map(|tree| (tree.id, upto)).collect()
     }
 
-    /// Records that idle trees need nothing of the log, so that the next opening does not replay it.
-    pub(crate) fn record_idle_positions(&self) -> Result<()> {
+    /// Stores that idle trees need nothing of the log, so that the next opening does not replay it.
+    pub(crate) fn store_idle_positions(&self) -> Result<()> {
         let idle = self.idle_positions();
         let mut guard = self.lock_manifest();
         let Some(manifest) = guard.as_mut() else { return Ok(()) };
-        let (changes, _) = unrecorded(idle, manifest.state());
+        let (changes, _) = outdated(idle, manifest.state());
         if changes.is_empty() {
             return Ok(());
         }
         self.commit(manifest, changes)?;
         drop(guard);
-        self.record_manifest_version();
+        self.note_manifest_version();
         Ok(())
     }
 
@@ -105,13 +105,13 @@ impl Catalog {
         {
             // The current segment alone was large for the database. It is freed once the manifest
             // says that no tree needs it, not even its last record, which only links it to the next.
-            if self.record_idle_positions().is_ok() {
+            if self.store_idle_positions().is_ok() {
                 self.release_log();
             }
         }
     }
 
-    /// Frees the segments before `needed`, and all spare files if the log is idle and takes more than
+    /// Frees the segments before `needed`, and all free segments if the log is idle and takes more than
     /// `bytes_max`. Returns true in that case.
     fn release_segments(&self, needed: Lsn, bytes_max: u64) -> bool {
         let (is_oversized, released) = {
@@ -119,7 +119,7 @@ impl Catalog {
             let Some(log) = writer.log.as_mut() else { return false };
             let is_oversized = log.is_oversized(needed, bytes_max);
             if is_oversized {
-                log.keep_no_spares();
+                log.keep_no_free_segments();
             }
             (is_oversized, log.release(needed))
         };
@@ -160,7 +160,7 @@ impl Catalog {
         }
         drop(guard);
         if has_changed {
-            self.record_manifest_version();
+            self.note_manifest_version();
         }
         self.release_log();
     }
@@ -204,14 +204,14 @@ pub(super) fn worth_recording(
     state: &ManifestState,
     log_bytes_max: u64,
 ) -> Vec<Change> {
-    let (changes, behind) = unrecorded(idle, state);
+    let (changes, behind) = outdated(idle, state);
     let cost = changes.len().saturating_sub(FEW_IDLE) as u64 * LOG_BYTES_PER_IDLE;
     if behind < cost.min(log_bytes_max / 8) { Vec::new() } else { changes }
 }
 
 /// Returns the changes for idle trees whose recorded position is behind, and the largest distance,
 /// in bytes, by which one is behind.
-fn unrecorded(idle: Vec<(KeyspaceId, Lsn)>, state: &ManifestState) -> (Vec<Change>, u64) {
+fn outdated(idle: Vec<(KeyspaceId, Lsn)>, state: &ManifestState) -> (Vec<Change>, u64) {
     let (mut changes, mut most) = (Vec::new(), 0);
     for (keyspace, upto) in idle {
         let recorded = state.keyspaces.get(&keyspace).map(|state| state.flushed);

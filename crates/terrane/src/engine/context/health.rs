@@ -127,15 +127,15 @@ impl Health {
         self.update(|state| state.is_read_only = true);
     }
 
-    /// Records a final failure. If several are recorded, the first is kept.
+    /// Notes a final failure. If several are noted, the first is kept.
     pub(crate) fn fail(&self, error: Error) {
-        self.record_failure(error);
+        self.note_failure(error);
         self.report_failure();
     }
 
     /// Does the same as [`Self::fail`] for a caller that holds a lock. The caller calls
     /// [`Self::report_failure`] without the lock, because a listener may use the database.
-    pub(crate) fn record_failure(&self, error: Error) {
+    pub(crate) fn note_failure(&self, error: Error) {
         let error = match error {
             Error::Poisoned(_) | Error::LockLost { .. } | Error::Background(_) => error,
             other => Error::Background(Box::new(other)),
@@ -167,7 +167,7 @@ impl Health {
         state.failure.clone().or_else(retried)
     }
 
-    /// Records a failure of background work of this kind, which is retried.
+    /// Notes a failure of background work of this kind, which is retried.
     pub(crate) fn set_failure(&self, kind: JobKind, error: Error) {
         let work = kind.work();
         let event = Event::WorkFailed { work, kind: error.kind(), error: error.to_string() };
@@ -181,7 +181,7 @@ impl Health {
         }
     }
 
-    /// Records that background work of this kind has succeeded, or that no work is left to retry.
+    /// Notes that background work of this kind has succeeded, or that no work is left to retry.
     pub(crate) fn clear_failure(&self, kind: JobKind) {
         let ended = self.lock().retried[kind as usize].take();
         if ended.is_some() {

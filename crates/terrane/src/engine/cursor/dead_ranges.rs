@@ -1,7 +1,7 @@
 //! Key ranges in which a scan has found only deleted keys.
 //!
 //! Deleting a queue from its front, or a day of data key by key, leaves a long sequence of
-//! tombstones before the first live key. The scan that steps through it records the range here, and
+//! tombstones before the first live key. The scan that steps through it notes the range here, and
 //! later scans skip it, until a compaction drops the tombstones.
 //!
 //! A range is valid as of a sequence number and a state of the tree: a reader at that number or later, in
@@ -12,7 +12,7 @@
 //!
 //! A scan misses writes that become visible after it began, so it cannot tell by itself that a range
 //! is dead. It therefore watches the keys from the first dead one on, and writers cut the watched range
-//! at the keys that they put. If the tree was written since the scan began, later scans record ranges in
+//! at the keys that they put. If the tree was written since the scan began, later scans note ranges in
 //! the watched one; otherwise this scan does.
 //!
 //! 1. A watched range contains no key of a put whose sequence number is above `since`.
@@ -225,7 +225,7 @@ impl Ranges {
 }
 
 impl DeadRanges {
-    /// Records that sequence numbers up to `seq` have been assigned to writes of the tree.
+    /// Notes that sequence numbers up to `seq` have been assigned to writes of the tree.
     #[inline]
     pub(crate) fn set_last_seq(&self, seq: SeqNo) {
         // SeqCst: pairs with the stores to `bounds` and the loads of `last_seq` in `enter`; see the

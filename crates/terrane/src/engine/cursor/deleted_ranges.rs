@@ -46,7 +46,7 @@ impl DeletedRanges {
         self.memtables.is_empty() && self.version.is_none()
     }
 
-    /// Records that the reader found no live key from `start` to the exclusive `end`.
+    /// Notes that the reader found no live key from `start` to the exclusive `end`.
     pub(super) fn enter(&self, start: &[u8], end: &[u8], direction: Direction) {
         self.dead.enter(start, end, direction, (self.known, self.sight));
     }

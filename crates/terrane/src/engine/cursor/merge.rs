@@ -80,7 +80,7 @@ impl MergeCursor {
         self.current().map_or(&[], Source::key)
     }
 
-    /// Returns true if the cursor is on a value that was written at `seq` or before and does not end.
+    /// Returns true if the cursor is on a value that was written at `seq` or before and does not expire.
     #[inline]
     pub(crate) fn is_lasting_at(&self, seq: SeqNo) -> bool {
         self.current().is_some_and(|at| at.seq() <= seq && at.kind().is_lasting())

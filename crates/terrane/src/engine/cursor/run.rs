@@ -17,7 +17,7 @@ pub(crate) struct RunCursor {
     entries: Option<TableCursor>,
     /// Bytes per read, bypassing the block cache, for a single pass over the run.
     read_bytes: Option<usize>,
-    /// Records which of the blocks are in the block cache.
+    /// Notes which of the blocks are in the block cache.
     heat: Option<Arc<Heat>>,
 }
 
@@ -27,7 +27,7 @@ impl RunCursor {
     }
 
     /// Creates a cursor for a single forward pass over the run. It reads about `read_bytes` at a
-    /// time, bypasses the block cache, and records in `heat` which blocks the cache contains.
+    /// time, bypasses the block cache, and notes in `heat` which blocks the cache contains.
     pub(crate) fn read_ahead(
         run: Arc<OpenRun>,
         read_bytes: usize,

@@ -1,5 +1,5 @@
 //! The entries that a reader at a sequence number sees: for each key the newest version at or before
-//! that number, unless it is a tombstone, its value has ended, or a newer visible range tombstone covers
+//! that number, unless it is a tombstone, its value has expired, or a newer visible range tombstone covers
 //! it.
 
 mod chain;
@@ -14,14 +14,14 @@ use self::chain::BackwardChain;
 use super::deleted_ranges::DeletedRanges;
 use super::merge::{Direction, MergeCursor};
 use crate::base::error::Result;
-use crate::base::expiry::{EXPIRY_BYTES, end_micros};
+use crate::base::expiry::{EXPIRY_BYTES, expires_at_micros};
 use crate::base::types::{EntryKind, MAX_SEQ, SeqNo};
 use crate::files::value::{Key, Value};
 
 /// The number of consecutive invisible entries after which a scan tries to skip the rest by a seek.
 const BEFORE_SKIP: u64 = 8;
 
-/// The number of consecutive dead keys after which a scan records them as a dead range.
+/// The number of consecutive dead keys after which a scan notes them as a dead range.
 const BEFORE_RECORDING: u64 = 64;
 
 /// Iterates over the keys and values that a reader sees, in one direction at a time.
@@ -29,7 +29,7 @@ const BEFORE_RECORDING: u64 = 64;
 pub(crate) struct VisibleCursor {
     merge: MergeCursor,
     seq: SeqNo,
-    /// The time as of which the reader sees values that end.
+    /// The time as of which the reader sees values that expire.
     now_micros: u64,
     deleted: DeletedRanges,
     /// The current key in the backward direction, and in the forward direction while `combined` has the
@@ -38,12 +38,12 @@ pub(crate) struct VisibleCursor {
     combined: Option<SeqNo>,
     /// The current value in the backward direction; in the forward direction `merge` has it.
     backward_value: Option<Value>,
-    /// The sequence number of the backward value, if that is the place of a value apart.
-    backward_apart: Option<SeqNo>,
+    /// The sequence number of the backward value, if that is the place of a separated value.
+    backward_separated: Option<SeqNo>,
     /// The versions that the backward value depends on, if the newest is an operand.
     backward_chain: BackwardChain,
-    /// The value of the current entry if it is apart or an operand, and was read.
-    apart: Option<Value>,
+    /// The value of the current entry if it is separated or an operand, and was read.
+    loaded: Option<Value>,
     /// The length of the time before the current value in the forward direction.
     skipped: usize,
     is_forward: bool,
@@ -86,9 +86,9 @@ impl VisibleCursor {
             kept_key: Vec::new(),
             combined: None,
             backward_value: None,
-            backward_apart: None,
+            backward_separated: None,
             backward_chain: BackwardChain::default(),
-            apart: None,
+            loaded: None,
             skipped: 0,
             is_forward: true,
             is_valid: false,
@@ -118,7 +118,7 @@ impl VisibleCursor {
     /// The current value.
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
-        if let Some(value) = &self.apart {
+        if let Some(value) = &self.loaded {
             return value;
         }
         if self.is_forward {
@@ -129,7 +129,7 @@ impl VisibleCursor {
 
     /// Returns the current value, pinned instead of copied.
     pub(crate) fn pin_value(&self) -> Value {
-        let value = self.apart.as_ref().or(self.backward_value.as_ref());
+        let value = self.loaded.as_ref().or(self.backward_value.as_ref());
         let of_merge = || match self.skipped {
             0 => self.merge.pin_value(),
             skipped => self.merge.pin_value().skip(skipped),
@@ -161,7 +161,7 @@ impl VisibleCursor {
     /// Copies the current entry of a cursor that goes forward, an operand as the value that was loaded.
     /// Returns the bytes of key and value.
     pub(crate) fn copy_to(&self, memtable: &Memtable) -> usize {
-        let (seq, kind, value) = match (self.combined, &self.apart) {
+        let (seq, kind, value) = match (self.combined, &self.loaded) {
             (Some(seq), Some(value)) => (seq, EntryKind::Value, &value[..]),
             _ => (self.merge.seq(), self.merge.kind(), self.merge.value()),
         };
@@ -189,7 +189,7 @@ impl VisibleCursor {
         self.is_valid = false;
         self.backward_value = None;
         self.combined = None;
-        self.apart = None;
+        self.loaded = None;
         self.skipped = 0;
     }
 
@@ -200,7 +200,7 @@ impl VisibleCursor {
             return Ok(());
         }
         self.is_valid = false;
-        self.apart = None;
+        self.loaded = None;
         self.skipped = 0;
         if self.is_forward {
             if self.combined.is_none() {
@@ -235,8 +235,10 @@ impl VisibleCursor {
                 continue;
             }
             let kind = self.merge.kind();
-            if kind == EntryKind::Expiring && end_micros(self.merge.value()) <= self.now_micros {
-                if self.is_past_ended(&mut dead)? {
+            if kind == EntryKind::Expiring
+                && expires_at_micros(self.merge.value()) <= self.now_micros
+            {
+                if self.is_past_expired(&mut dead)? {
                     return Ok(());
                 }
                 continue;
@@ -254,11 +256,11 @@ impl VisibleCursor {
         Ok(())
     }
 
-    /// Advances past an entry whose value has ended. Returns true if the scan has reached its limit.
+    /// Advances past an entry whose value has expired. Returns true if the scan has reached its limit.
     ///
     /// Such keys belong to no dead range, because a snapshot of an earlier time sees them.
     #[cold]
-    fn is_past_ended(&mut self, dead: &mut DeadKeys) -> Result<bool> {
+    fn is_past_expired(&mut self, dead: &mut DeadKeys) -> Result<bool> {
         *dead = DeadKeys::default();
         self.dead_keys += 1;
         if self.dead_keys.is_multiple_of(BEFORE_SKIP) && !self.is_before_limit() {
@@ -340,13 +342,13 @@ impl VisibleCursor {
                 }
                 self.merge.previous()?;
             }
-            let is_ended = newest.as_ref().is_some_and(|(_, kind, value)| {
-                *kind == EntryKind::Expiring && end_micros(value) <= self.now_micros
+            let is_expired = newest.as_ref().is_some_and(|(_, kind, value)| {
+                *kind == EntryKind::Expiring && expires_at_micros(value) <= self.now_micros
             });
-            if is_ended {
+            if is_expired {
                 dead = DeadKeys::default();
             }
-            let newest = newest.filter(|(_, kind, _)| kind.is_value() && !is_ended);
+            let newest = newest.filter(|(_, kind, _)| kind.is_value() && !is_expired);
             if let Some((seq, kind, value)) = newest {
                 let is_alive = self.deleted.is_empty()
                     || self.deleted.covering(&self.kept_key, seq)?.is_none();
@@ -355,12 +357,12 @@ impl VisibleCursor {
                     let is_expiring = kind == EntryKind::Expiring;
                     self.backward_value =
                         Some(if is_expiring { value.skip(EXPIRY_BYTES) } else { value });
-                    self.backward_apart = (kind == EntryKind::Apart).then_some(seq);
+                    self.backward_separated = (kind == EntryKind::Separated).then_some(seq);
                     self.is_valid = true;
                     return Ok(());
                 }
             }
-            if is_ended {
+            if is_expired {
                 self.dead_keys += 1;
                 let is_past = |limit: &Key| self.kept_key[..] < limit[..];
                 if self.limit.as_ref().is_some_and(is_past) {

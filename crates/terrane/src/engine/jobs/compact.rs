@@ -181,7 +181,7 @@ impl Compactor {
         let mut jobs = tree.jobs();
         jobs.end(id);
         if let Err(error) = &result {
-            jobs.record_damage(&compaction, error);
+            jobs.note_damage(&compaction, error);
         }
         drop(jobs);
         self.context.signals.end_job();
@@ -228,7 +228,7 @@ impl Compactor {
         let read_bytes = *read_bytes;
         let summary =
             JobSummary { tree, compaction, cost, consumed, tables, value_files, read_bytes, start };
-        let record = summary.record(&self.context);
+        let record = summary.to_record(&self.context);
         let installed = done.and_then(|()| {
             if !tables.is_empty() {
                 self.context.sync_dir()?;
@@ -242,7 +242,7 @@ impl Compactor {
         if !consumed.is_empty() {
             tree.dead().clear();
         }
-        tree.record_damaged_values(&outcome.damaged);
+        tree.note_damaged_values(&outcome.damaged);
         let cpu = CompactionCpu { planning, merging, installing: laps.lap() };
         self.count(compaction, &outcome, start.elapsed(), cpu);
         Ok(record)
@@ -333,7 +333,7 @@ impl Compactor {
             counters.add_compaction(compaction.from_level());
             counters.add(Counter::CompactionFilterRemoved, result.filtered.removed);
             counters.add(Counter::CompactionFilterReplaced, result.filtered.replaced);
-            counters.durations.record(Timed::Compaction, took);
+            counters.durations.note(Timed::Compaction, took);
             let CompactionCpu { planning, merging, installing } = cpu;
             counters.add(Counter::CompactionCpuMicros, micros(planning + merging + installing));
             counters.add(Counter::CompactionPlanningCpuMicros, micros(planning));
@@ -344,7 +344,7 @@ impl Compactor {
             counters.add(Counter::ValueBytesRelocated, values);
             if matches!(compaction.reason, Reason::Collection { .. }) {
                 counters.add(Counter::Collections, 1);
-                counters.durations.record(Timed::Collection, took);
+                counters.durations.note(Timed::Collection, took);
             }
         }
     }

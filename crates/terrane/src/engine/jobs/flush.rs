@@ -217,7 +217,7 @@ impl Flusher {
         result?;
         self.context.counters.add(Counter::Flushes, 1);
         self.context.counters.add(Counter::FlushMicros, took_micros);
-        self.context.counters.durations.record(Timed::Flush, took);
+        self.context.counters.durations.note(Timed::Flush, took);
         Ok(())
     }
 
@@ -265,7 +265,7 @@ impl Flusher {
         }
         let installed = written.and_then(|written| {
             let replaced = target.replaced();
-            let record = self.record(tree, &target, &replaced, &written, start);
+            let record = self.job_record(tree, &target, &replaced, &written, start);
             let (run, tables) = (target.run(), &written.tables[..]);
             let value_files = &written.value_files[..];
             if !self.context.is_inline() {
@@ -280,7 +280,7 @@ impl Flusher {
         let WrittenTables { tables, value_files, segments, damaged, read_bytes } =
             installed.inspect_err(|_| self.catalog.abandon(paths))?;
         tree.value_segments().replace(segments.unsettled());
-        tree.record_damaged_values(&damaged);
+        tree.note_damaged_values(&damaged);
         if target.merge().is_some() {
             self.context.counters.add(Counter::FlushesMerged, 1);
         }
@@ -297,7 +297,7 @@ impl Flusher {
     }
 
     /// Returns the record of a flush that merged a memtable with tables.
-    fn record(
+    fn job_record(
         &self,
         tree: &Tree,
         target: &FlushTarget<'_>,
@@ -321,7 +321,7 @@ impl Flusher {
             read_bytes: written.read_bytes,
             start,
         };
-        Some(summary.record(&self.context))
+        Some(summary.to_record(&self.context))
     }
 
     fn install(

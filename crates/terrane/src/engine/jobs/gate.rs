@@ -271,7 +271,7 @@ impl Pass<'_> {
     ) -> Result<(), Stopped> {
         let gate = self.gate;
         let mut state = gate.lock();
-        if state.record(self.id, progress) {
+        if state.note_progress(self.id, progress) {
             state.decide(gate.slots);
             gate.time.note_change();
         }
@@ -341,8 +341,8 @@ impl State {
         if least.is_finite() { least } else { 0.0 }
     }
 
-    /// Records progress. Returns true if shares should be decided again.
-    fn record(&mut self, id: u64, progress: Progress) -> bool {
+    /// Notes progress. Returns true if shares should be decided again.
+    fn note_progress(&mut self, id: u64, progress: Progress) -> bool {
         let Some(entry) = self.merges.iter_mut().find(|entry| entry.merge.id == id) else {
             return false;
         };

@@ -92,7 +92,7 @@ impl IngestTables {
     /// # Errors
     /// The key is not above the last one, which changes nothing. After any other error nothing can be
     /// added.
-    pub(crate) fn add(&mut self, key: &[u8], value: &[u8], end: Option<u64>) -> Result<()> {
+    pub(crate) fn add(&mut self, key: &[u8], value: &[u8], expires_at: Option<u64>) -> Result<()> {
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
         }
@@ -101,8 +101,8 @@ impl IngestTables {
         }
         let now = || self.context.clock.now_micros();
         let by_default = || Some(now().saturating_add(self.tree.default_ttl().get()?));
-        let end = end.or_else(by_default);
-        let stored = end.map(|end| stored(end, value));
+        let expires_at = expires_at.or_else(by_default);
+        let stored = expires_at.map(|expires_at| stored(expires_at, value));
         let (op, kind, bytes) = match &stored {
             Some(stored) => (Op::PutExpiring { key, stored }, EntryKind::Expiring, &stored[..]),
             None => (Op::Put { key, value }, EntryKind::Value, value),

@@ -61,7 +61,7 @@ struct GroupMerge<'a, 'p> {
     runs: Vec<Arc<OpenRun>>,
     fragments: Vec<Fragment>,
     scope: &'a MergeScope,
-    /// Values that end up to this time have ended for all readers.
+    /// Values that expire up to this time have expired for all readers.
     expired_micros: u64,
     chunk_bytes: usize,
 }
@@ -118,7 +118,7 @@ impl Compactor {
             runs,
             fragments,
             scope,
-            expired_micros: self.pipeline.times().oldest_or_now(),
+            expired_micros: self.pipeline.snapshot_clock().oldest_or_now(),
             chunk_bytes,
         };
         let results = if self.context.is_inline() {
@@ -239,7 +239,7 @@ impl GroupMerge<'_, '_> {
             .filtering(filtering);
         let level = compaction.output.level;
         let grandparents = grandparents(shape, level, self.tables);
-        // Values that have ended become tombstones of the time at which they ended.
+        // Values that have expired become tombstones of the time at which they expired.
         let oldest = self.tables.iter().filter_map(|table| table.dead_since(None)).min();
         let oldest = oldest.filter(|&since| since <= context.clock.now_micros());
         let mut config = io.output_config(tree, level, grandparents, oldest);

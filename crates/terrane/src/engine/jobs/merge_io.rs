@@ -68,7 +68,7 @@ impl MergeIo {
         }
     }
 
-    /// Returns the configuration for writing values apart.
+    /// Returns the configuration for writing separated values.
     pub(super) fn value_config(
         &self,
         tree: &Tree,
@@ -185,6 +185,6 @@ mod tests {
     #[test]
     fn the_writer_of_value_files_counts() {
         let bytes = |text: &str| output_bytes(&text.parse().unwrap());
-        assert_eq!(bytes("leveling; values=apart(64)"), bytes("leveling") + (256 << 10));
+        assert_eq!(bytes("leveling; values=separate(64)"), bytes("leveling") + (256 << 10));
     }
 }

@@ -18,7 +18,7 @@ use crate::base::types::SeqNo;
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::pipeline::Pipeline;
-use crate::engine::tree::{CoveredTables, Tree, TreeJobs};
+use crate::engine::tree::{DroppableTables, Tree, TreeJobs};
 use crate::engine::version::Version;
 
 /// The longest time for which a thread sleeps until time alone makes a compaction due. It is
@@ -91,7 +91,7 @@ impl Picker {
             accesses,
             now_micros: self.context.clock.now_micros(),
             oldest_snapshot: self.pipeline.snapshots().first().copied(),
-            oldest_snapshot_micros: self.pipeline.times().oldest(),
+            oldest_snapshot_micros: self.pipeline.snapshot_clock().oldest(),
             delete_persistence_micros: self.context.settings.tombstone_age_micros(),
         }
     }
@@ -178,7 +178,7 @@ impl Picker {
     }
 
     /// Returns tables of some tree that can be dropped because range tombstones cover them, or because
-    /// all of their values have ended, and registers them in the jobs of the tree.
+    /// all of their values have expired, and registers them in the jobs of the tree.
     pub(super) fn next_drop(&self) -> Option<(Arc<Tree>, Vec<TableId>)> {
         let trees = self.catalog.trees();
         trees.values().find_map(|tree| {
@@ -194,7 +194,7 @@ impl Picker {
     }
 
     /// Returns the time until the values of a table have ended and the table can be dropped. A table
-    /// whose values have ended already is kept by a snapshot, and does not count.
+    /// whose values have expired already is kept by a snapshot, and does not count.
     pub(super) fn time_to_drop(&self) -> Option<Duration> {
         let trees = self.catalog.trees();
         let mut expiring =
@@ -203,7 +203,7 @@ impl Picker {
         let now = self.context.clock.now_micros();
         let first = expiring.filter_map(|tree| {
             let jobs = tree.jobs_with_covered();
-            let times = jobs.covered.expiring.iter().map(|table| table.from_micros);
+            let times = jobs.droppable.expiring.iter().map(|table| table.from_micros);
             times.filter(|&from| from > now).min()
         });
         let time = Duration::from_micros(first.min()?.saturating_sub(now).max(1000));
@@ -211,14 +211,14 @@ impl Picker {
     }
 
     /// Returns the tables that no snapshot sees and no job takes, of those that are covered or whose
-    /// values have ended.
+    /// values have expired.
     fn due_drop(&self, jobs: &TreeJobs) -> Vec<TableId> {
-        let CoveredTables { tables: covered, expiring, .. } = &jobs.covered;
+        let DroppableTables { tables: covered, expiring, .. } = &jobs.droppable;
         if covered.is_empty() && expiring.is_empty() {
             return Vec::new();
         }
         let snapshots = self.pipeline.snapshots_awaiting_release();
-        let expired_micros = self.pipeline.times().oldest_or_now();
+        let expired_micros = self.pipeline.snapshot_clock().oldest_or_now();
         let is_free = |id| {
             !jobs.dropping.contains(&id)
                 && !jobs.unreadable.contains_key(&id)

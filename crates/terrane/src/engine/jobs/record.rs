@@ -28,7 +28,7 @@ pub(super) struct JobSummary<'a> {
 
 impl JobSummary<'_> {
     /// Returns the record of the job, which ends now.
-    pub(super) fn record(&self, context: &Context) -> JobRecord {
+    pub(super) fn to_record(&self, context: &Context) -> JobRecord {
         let now = context.clock.now_micros();
         let oldest = self.consumed.iter().filter_map(|table| table.dead_since(None)).min();
         let oldest = oldest.filter(|&since| since <= now);

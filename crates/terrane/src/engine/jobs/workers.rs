@@ -7,7 +7,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `delete_age` | replaces memtables so that deletes are persistent in time |
-//! | `poor_memtables` | leaves kinds of memtables that do not suit the operations |
+//! | `memtable_switch` | switches to another kind of memtable if the present one does not suit the operations |
 //! | `outcome` | how a failed job affects the database |
 //! | `priority` | the priority of compaction threads |
 //! | `flush_thread`, `compaction_thread`, `drain_thread` | their loops |
@@ -23,8 +23,8 @@ mod delete_age;
 mod drain_thread;
 mod flush_thread;
 mod ingesting;
+mod memtable_switch;
 mod outcome;
-mod poor_memtables;
 mod priority;
 mod threads;
 mod views;

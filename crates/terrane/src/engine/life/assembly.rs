@@ -52,7 +52,7 @@ pub(crate) struct Opened {
     /// The number of damaged frames of the manifest whose copies were intact.
     pub(crate) healed: u64,
     /// Where readers of changes begin at the earliest, if the opening before kept the log for them.
-    pub(crate) kept_from: Option<Lsn>,
+    pub(crate) retained_from: Option<Lsn>,
 }
 
 /// The directories of a database.

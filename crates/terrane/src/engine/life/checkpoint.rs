@@ -6,7 +6,7 @@
 //! leave, and opening it recovers it in the same way.
 //!
 //! A follower of changes continues after the last sequence number of the copy, so the copy has every
-//! write up to that number, also those that are not in the log ([`CompleteLog`]).
+//! write up to that number, also those that are not in the log ([`CheckpointLog`]).
 
 mod target;
 
@@ -19,7 +19,7 @@ use super::copy_file::copy_file;
 use crate::base::cancel::{self, Cancel};
 use crate::base::error::{Error, Result};
 use crate::engine::catalog::ManifestGuard;
-use crate::engine::pipeline::{CompleteLog, PipelineState, write_panicked};
+use crate::engine::pipeline::{CheckpointLog, PipelineState, write_panicked};
 use crate::engine::tree::Tree;
 use crate::engine::version::Version;
 use crate::files::manifest::{FileManifest, Manifest, ManifestState, RecoveredState};
@@ -57,7 +57,7 @@ impl Engine {
 
     fn write_checkpoint(&self, dir: &Path, cancel: Option<&Cancel>) -> Result<()> {
         // From now on every write is logged, so that the flush and the log have all of them.
-        let complete = CompleteLog::begin(&self.pipeline)?;
+        let complete = CheckpointLog::begin(&self.pipeline)?;
         // Flushed entries need not be copied from the log.
         let trees: Vec<Arc<Tree>> = self.catalog.trees().values().cloned().collect();
         self.jobs.flush(&trees, cancel)?;

@@ -84,7 +84,7 @@ impl Engine {
                 self.jobs.flusher.flush_oldest(&tree)?;
             }
         }
-        match self.catalog.record_idle_positions() {
+        match self.catalog.store_idle_positions() {
             Err(error) if error.kind() == ErrorKind::Poisoned => return Err(error),
             _ => {}
         }

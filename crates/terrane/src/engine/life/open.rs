@@ -64,9 +64,9 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     let changes = if is_new { first_changes(database, &settings) } else { vec![] };
     let changed_options = if is_new { vec![] } else { changed_options(options, &found.state) };
     let changes = changes.into_iter().chain(option_changes(options));
-    let kept_from = kept_from(&found.state);
-    let mut opened = Opened { is_new, healed: found.healed, kept_from, ..Opened::default() };
-    let begins = settings.keep_changes.is_some() && kept_from.is_none();
+    let retained_from = retained_from(&found.state);
+    let mut opened = Opened { is_new, healed: found.healed, retained_from, ..Opened::default() };
+    let begins = settings.keep_changes.is_some() && retained_from.is_none();
     // Known once the log is replayed. A crash before that makes the next opening the first one.
     let changes = changes.chain(begins.then_some(Change::ChangesFrom(UNKNOWN)));
     let changes: Vec<Change> = changes.chain(settled_files(&found.state)).collect();
@@ -100,7 +100,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
 }
 
 /// Returns where readers of changes begin at the earliest, if the opening before kept the log for them.
-fn kept_from(state: &ManifestState) -> Option<Lsn> {
+fn retained_from(state: &ManifestState) -> Option<Lsn> {
     let kept = state.options.get("keep_changes");
     let is_kept = kept.is_some_and(|kept| *kept != KeepChanges::NONE.to_string());
     Some(state.changes_from).filter(|from| is_kept && *from != UNKNOWN)

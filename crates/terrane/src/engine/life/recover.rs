@@ -44,14 +44,14 @@ impl Engine {
                 .values()
                 .any(|keyspace| keyspace.value_files.values().any(|file| file.is_segment)),
             retention: context.settings.log_retention(),
-            kept_from: opened.kept_from,
+            retained_from: opened.retained_from,
         };
         let flushed = state.keyspaces.values().map(|keyspace| keyspace.flushed).max();
         let flushed = flushed.unwrap_or_default();
         let sync = self.pipeline.log_sync();
         let log = LogWriter::begin(environment, config, sync, &replayed, newest_segment, flushed)?;
         let segment = log.segment();
-        let begins = config.retention.is_some() && config.kept_from.is_none();
+        let begins = config.retention.is_some() && config.retained_from.is_none();
         let changes_from = begins.then(|| Change::ChangesFrom(log.changes_from()));
         // The log frees the files that it keeps, and may use them again.
         let in_use = log.files();
@@ -68,7 +68,7 @@ impl Engine {
         changes.extend(changes_from);
         catalog.commit(manifest, changes)?;
         drop(guard);
-        catalog.record_manifest_version();
+        catalog.note_manifest_version();
         catalog.release_log();
         Ok(unused)
     }
@@ -143,7 +143,7 @@ impl Engine {
                 }
                 self.writer.replay_one(&active.memtable, op, seq, batch.seq);
                 if !times.is_empty() {
-                    active.record_entry(|| time_at(&times, lsn).min(now));
+                    active.note_entry(|| time_at(&times, lsn).min(now));
                 }
             })?;
             last_seq = last_seq.max(next.saturating_sub(1));

@@ -10,7 +10,7 @@
 //!    no newer version.
 //! 2. A removed value becomes a tombstone, unless the rules drop tombstones at its place: then it is
 //!    dropped, because nothing is below it.
-//! 3. A value apart is read only if the filter needs it, and stays if it cannot be read.
+//! 3. A separated value is read only if the filter needs it, and stays if it cannot be read.
 
 use std::sync::Arc;
 
@@ -59,8 +59,8 @@ impl Filtering {
             FilterDecision::Replace(new) => {
                 let (new_kind, new) = match kind {
                     EntryKind::Expiring => {
-                        let end = value.get(..EXPIRY_BYTES).unwrap_or_default();
-                        (kind, [end, &new[..]].concat())
+                        let expiry = value.get(..EXPIRY_BYTES).unwrap_or_default();
+                        (kind, [expiry, &new[..]].concat())
                     }
                     _ => (EntryKind::Value, new),
                 };
@@ -82,7 +82,7 @@ impl Filtering {
         }
         let Version { seq, kind, value } = version;
         match kind {
-            EntryKind::Apart => self.decide_apart(key, seq, value),
+            EntryKind::Separated => self.decide_separated(key, seq, value),
             EntryKind::Expiring => {
                 let value = value.get(EXPIRY_BYTES..).unwrap_or_default();
                 Ok((self.filter.decide(key, value), 0))
@@ -91,7 +91,7 @@ impl Filtering {
         }
     }
 
-    fn decide_apart(
+    fn decide_separated(
         &self,
         key: &[u8],
         seq: SeqNo,

@@ -8,8 +8,8 @@
 //! 2. With a value below them in the stripe they become a value.
 //! 3. With a tombstone or a deleted range below them in the stripe they become a value, and so they do
 //!    where no older version can exist.
-//! 4. A value apart or a value that ends stays below them: reading the first would cost as much as the
-//!    merge, and the second would take its end from the result.
+//! 4. A separated value or a value that expires stays below them: reading the first would cost as much as the
+//!    merge, and the second would take its expiry time from the result.
 //! 5. What the operator cannot combine stays as it is.
 
 use super::output::Output;

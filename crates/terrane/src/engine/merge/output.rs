@@ -121,15 +121,15 @@ impl<'a> Output<'a> {
         if self.is_full(key) {
             self.finish_table(Some(key))?;
         }
-        // The table is created first, so that tables have the numbers that they have without values
-        // apart.
+        // The table is created first, so that tables have the numbers that they have without separated
+        // values.
         self.open_writer()?;
         let Self { values, writer, config, paths, .. } = self;
         let writer = writer.as_mut().ok_or_else(no_writer)?;
         match values.place(&*config.storage, paths, (key, seq, kind), value)? {
             Placed::Unchanged => writer.add(key, seq, kind, value).map(|()| 0),
             Placed::Pointer { pointer, read } => {
-                writer.add(key, seq, EntryKind::Apart, pointer).map(|()| read)
+                writer.add(key, seq, EntryKind::Separated, pointer).map(|()| read)
             }
             Placed::Inline(value) => {
                 writer.add(key, seq, EntryKind::Value, &value).map(|()| value.len())

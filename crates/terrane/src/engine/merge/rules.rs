@@ -10,7 +10,7 @@
 //! 2. A version is dropped if a newer range tombstone of the same stripe covers it.
 //! 3. A tombstone is dropped if it is in stripe 0 and no older table contains its key. Rules 1 and 2
 //!    drop all older versions among the inputs.
-//! 4. A value that has ended for all readers counts as a tombstone.
+//! 4. A value that has expired for all readers counts as a tombstone.
 //! 5. A version of the last stripe that a compaction filter removes counts as a tombstone
 //!    ([`super::filtering`]).
 //! 6. Of the range tombstones over a key in one stripe, only the newest is kept. A range
@@ -26,7 +26,7 @@ use super::operands::{self, Below};
 use super::output::Output;
 use super::version::Version;
 use crate::base::error::Result;
-use crate::base::expiry::end_micros;
+use crate::base::expiry::expires_at_micros;
 use crate::base::merge_operator::{MergeOperator, OperandChain, Part};
 use crate::base::types::{EntryKind, SeqNo};
 
@@ -76,7 +76,7 @@ pub(crate) struct DropRules {
     /// The first fragment that ends after the current key.
     at: usize,
     is_bottom: bool,
-    /// Values that end up to this time have ended for all readers.
+    /// Values that expire up to this time have expired for all readers.
     expired_micros: u64,
     /// Combines operands.
     operator: Option<Arc<dyn MergeOperator>>,
@@ -141,7 +141,7 @@ impl DropRules {
                 }
                 return Ok(true);
             }
-            EntryKind::Apart | EntryKind::Expiring => Below::Unknown,
+            EntryKind::Separated | EntryKind::Expiring => Below::Unknown,
         };
         operands::write(chain, self, key, &below, output)?;
         Ok(!matches!(below, Below::Unknown))
@@ -183,15 +183,15 @@ impl DropRules {
         operands::write(operands, self, key, &below, output)
     }
 
-    /// Applies rule 4 to values that end up to a time, in microseconds since the Unix epoch.
+    /// Applies rule 4 to values that expire up to a time, in microseconds since the Unix epoch.
     pub(crate) fn expiring_up_to(self, expired_micros: u64) -> Self {
         Self { expired_micros, ..self }
     }
 
-    /// Returns true if a stored value of this kind has ended for all readers.
+    /// Returns true if a stored value of this kind has expired for all readers.
     #[inline]
-    pub(super) fn has_ended(&self, kind: EntryKind, stored: &[u8]) -> bool {
-        kind == EntryKind::Expiring && end_micros(stored) <= self.expired_micros
+    pub(super) fn has_expired(&self, kind: EntryKind, stored: &[u8]) -> bool {
+        kind == EntryKind::Expiring && expires_at_micros(stored) <= self.expired_micros
     }
 
     pub(super) fn set_deleted(&mut self, fragments: Vec<Fragment>) {

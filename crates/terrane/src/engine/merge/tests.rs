@@ -343,7 +343,7 @@ fn one_table<'a>(
 /// Only the pointers counted, so a merge wrote hundreds of megabytes before it let others go first.
 #[test]
 fn values_that_move_count_as_input() {
-    let values: Values = "apart(1KiB)".parse().unwrap();
+    let values: Values = "separate(1KiB)".parse().unwrap();
     let memtable =
         Memtable::new(Config::SkipList(SkipListConfig { branching: 4, height: 12 }), &Pool::new(0));
     for key in 0..20u8 {
@@ -371,8 +371,9 @@ fn values_that_move_count_as_input() {
             Box::new(move || (name, PathBuf::from(name.file_name())));
         next_file
     };
-    let apart = ValueOutputConfig { values, next_file: named(1), ..ValueOutputConfig::inline() };
-    let (table, mut files, calls) = run(Source::Memtable(memtable.cursor()), 2, apart);
+    let separated =
+        ValueOutputConfig { values, next_file: named(1), ..ValueOutputConfig::inline() };
+    let (table, mut files, calls) = run(Source::Memtable(memtable.cursor()), 2, separated);
     assert!((9..=21).contains(&calls), "{calls} calls");
     let environment = environment(&storage);
     let file = files.remove(0);

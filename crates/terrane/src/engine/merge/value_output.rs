@@ -1,8 +1,8 @@
 //! Decides where a merge stores values, and writes value files.
 //!
-//! A value at or above the threshold of the design moves from a table to a value file, and a value
-//! apart below the threshold, or under a design that stores all values inline, moves back. Other
-//! values apart stay where they are, and their pointers are copied, except for the values of files
+//! A value at or above the threshold of the design moves from a table to a value file, and a separated
+//! value below the threshold, or under a design that stores all values inline, moves back. Other
+//! separated values stay where they are, and their pointers are copied, except for the values of files
 //! that the merge relocates.
 
 use std::collections::BTreeMap;
@@ -108,11 +108,11 @@ impl<'a> ValueOutput<'a> {
     ) -> Result<Placed<'_>> {
         let values = self.config.values;
         match kind {
-            // A value that ends stays with its key, so that its space is free once it is dropped.
+            // A value that expires stays with its key, so that its space is free once it is dropped.
             EntryKind::Tombstone | EntryKind::Expiring | EntryKind::Operand => {
                 Ok(Placed::Unchanged)
             }
-            EntryKind::Value if !values.is_apart(value.len() as u64) => Ok(Placed::Unchanged),
+            EntryKind::Value if !values.is_separated(value.len() as u64) => Ok(Placed::Unchanged),
             EntryKind::Value => {
                 let pointer = match self.config.logged.find(key, seq, value) {
                     Some(pointer) => self.encoded(&pointer),
@@ -120,11 +120,11 @@ impl<'a> ValueOutput<'a> {
                 };
                 Ok(Placed::Pointer { pointer, read: 0 })
             }
-            EntryKind::Apart => {
+            EntryKind::Separated => {
                 let Some(value) = self.read_moving(key, seq, value)? else {
                     return Ok(Placed::Unchanged);
                 };
-                if values.is_apart(value.len() as u64) {
+                if values.is_separated(value.len() as u64) {
                     let pointer = self.write(storage, paths, (key, seq), &value)?;
                     Ok(Placed::Pointer { pointer, read: value.len() })
                 } else {
@@ -134,13 +134,13 @@ impl<'a> ValueOutput<'a> {
         }
     }
 
-    /// Reads a value apart that must move. Returns `None` if it stays.
+    /// Reads a separated value that must move. Returns `None` if it stays.
     fn read_moving(&mut self, key: &[u8], seq: SeqNo, encoded: &[u8]) -> Result<Option<Value>> {
         let ValueOutputConfig { values, relocated, source, .. } = &self.config;
         let pointer = ValuePointer::decode(encoded).ok();
         let must_move =
             pointer.is_some_and(|pointer| relocated.contains(&ValueFileId(pointer.file)));
-        let stays = pointer.is_some_and(|pointer| values.is_apart(pointer.len.into()));
+        let stays = pointer.is_some_and(|pointer| values.is_separated(pointer.len.into()));
         if stays && !must_move {
             return Ok(None);
         }
@@ -166,7 +166,8 @@ impl<'a> ValueOutput<'a> {
         (key, seq): (&[u8], SeqNo),
         value: &[u8],
     ) -> Result<&[u8]> {
-        let file_bytes = self.config.values.separation().map_or(0, |apart| apart.file_bytes);
+        let file_bytes =
+            self.config.values.separation().map_or(0, |separation| separation.file_bytes);
         if self.writer.as_ref().is_some_and(|writer| writer.size_bytes() >= file_bytes) {
             self.finish_file()?;
         }

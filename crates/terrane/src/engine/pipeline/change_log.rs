@@ -41,18 +41,18 @@ impl<'a> ChangeLog<'a> {
     }
 
     /// Returns the bytes of log files that are kept only for readers of changes.
-    pub(crate) fn kept_bytes(&self) -> u64 {
-        self.with_log(LogWriter::kept_bytes).unwrap_or(0)
+    pub(crate) fn retained_bytes(&self) -> u64 {
+        self.with_log(LogWriter::retained_bytes).unwrap_or(0)
     }
 
     /// Returns the time until a segment has been kept long enough.
     pub(crate) fn time_to_expiry(&self) -> Option<Duration> {
-        let left = self.with_log(LogWriter::kept_micros_left).ok()?;
+        let left = self.with_log(LogWriter::retention_micros_left).ok()?;
         left.map(Duration::from_micros)
     }
 
     fn with_log<T>(&self, look: impl FnOnce(&LogWriter) -> T) -> Result<T> {
-        let state = self.pipeline.lock_beside_writers();
+        let state = self.pipeline.lock_keeping_window();
         state.log.as_ref().map(look).ok_or(Error::Closed)
     }
 }

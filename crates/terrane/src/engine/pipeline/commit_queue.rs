@@ -141,7 +141,7 @@ impl CommitQueue {
         self.reached.visible.fetch_max(seq, Ordering::AcqRel);
     }
 
-    /// Records that the write whose first sequence number is `first` will never be inserted. No later
+    /// Notes that the write whose first sequence number is `first` will never be inserted. No later
     /// write becomes visible.
     #[cold]
     pub(crate) fn break_off(&self, first: SeqNo) {
@@ -162,7 +162,7 @@ impl CommitQueue {
         &self.slots[at * (SLOTS / STRIDE) + row % (SLOTS / STRIDE)]
     }
 
-    /// Records that a write is inserted and its record complete. Returns true once the write is
+    /// Notes that a write is inserted and its record complete. Returns true once the write is
     /// visible, or false if it will never become visible because an earlier write broke off the
     /// queue.
     #[inline]

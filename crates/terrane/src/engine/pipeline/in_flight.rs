@@ -2,7 +2,7 @@
 //!
 //! A write that took the writer lock leaves it before it syncs the log and inserts its operations. A
 //! transaction that commits meanwhile, with the lock, does not find these operations in memtables. So
-//! while transactions are open, such writes record their keys here. A commit whose reads do not overlap
+//! while transactions are open, such writes note their keys here. A commit whose reads do not overlap
 //! them need not wait for them: the commits of many threads share a sync.
 
 use std::collections::VecDeque;
@@ -47,8 +47,8 @@ impl WrittenKeys {
 pub(super) struct InFlight {
     /// The last sequence number of each write, and its keys, in the order of the writes.
     writes: VecDeque<(SeqNo, Vec<WrittenKeys>)>,
-    /// The last sequence number of the last write whose keys were not recorded.
-    unrecorded: SeqNo,
+    /// The last sequence number of the last write whose keys were not noted.
+    unnoted: SeqNo,
 }
 
 /// The writes before a commit that are not visible yet.
@@ -65,7 +65,7 @@ impl Pipeline {
     /// Counts a transaction, before it holds its sequence number.
     pub(crate) fn begin_transaction(&self) {
         // Relaxed: a commit waits for a writer that did not see the transaction and so left its keys
-        // unrecorded.
+        // unnoted.
         self.transactions.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -78,9 +78,9 @@ impl Pipeline {
         self.transactions.load(Ordering::Relaxed) > 0
     }
 
-    /// Records the last write that entered, with the writer lock. Its keys are recorded if a
+    /// Notes the last write that entered, with the writer lock. Its keys are noted if a
     /// transaction is open.
-    pub(crate) fn record_in_flight(
+    pub(crate) fn note_in_flight(
         &self,
         state: &mut PipelineState,
         keys: impl FnOnce() -> Result<Vec<WrittenKeys>>,
@@ -91,7 +91,7 @@ impl Pipeline {
                 self.forget_visible(state);
                 state.in_flight.writes.push_back((last, keys));
             }
-            _ => state.in_flight.unrecorded = last,
+            _ => state.in_flight.unnoted = last,
         }
     }
 
@@ -109,9 +109,9 @@ impl Pipeline {
         mut concerns: impl FnMut(&WrittenKeys) -> bool,
     ) -> Earlier {
         self.forget_visible(state);
-        let InFlight { writes, unrecorded } = &state.in_flight;
-        if *unrecorded > self.visible() {
-            return Earlier::Unknown(*unrecorded);
+        let InFlight { writes, unnoted } = &state.in_flight;
+        if *unnoted > self.visible() {
+            return Earlier::Unknown(*unnoted);
         }
         // The last one, so that a transaction that runs again after it sees all of them.
         let overlap = writes.iter().rev().find(|(_, keys)| keys.iter().any(&mut concerns));

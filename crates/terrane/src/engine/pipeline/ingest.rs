@@ -32,7 +32,7 @@ const SEQ_ADVANCE: SeqNo = 1 << 28;
 
 /// Promises a sequence number to an ingest.
 pub(crate) fn promise_seq(pipeline: &Pipeline) -> Result<SeqNo> {
-    let mut state = pipeline.lock_beside_writers();
+    let mut state = pipeline.lock_keeping_window();
     let seq = state.next_seq.max(state.promised_seq).saturating_add(SEQ_ADVANCE);
     if seq > MAX_SEQ {
         return Err(Error::internal("all sequence numbers are used up"));
@@ -73,7 +73,7 @@ pub(crate) fn enter_ingest<'a>(
     pipeline.keep_snapshot(tree, None);
     tree.set_last_seq(seq);
     let pending = pipeline.enter(state, seq - last, None);
-    pipeline.record_in_flight(state, || Ok(vec![keys]));
+    pipeline.note_in_flight(state, || Ok(vec![keys]));
     Pipeline::await_sync(state);
     (pending, position)
 }

@@ -1,4 +1,4 @@
-//! Keeps ingests away from a moment: see [`super::complete_log`].
+//! Keeps ingests away from a moment: see [`super::checkpoint_log`].
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

@@ -9,7 +9,8 @@ use crate::base::error::{Error, Result};
 use crate::base::types::{Lsn, SeqNo};
 use crate::engine::tree::Tree;
 use crate::files::wal::{
-    EndedEarly, Ending, HeaderSync, LogSync, LogWriter, SegmentRequests, WantedClean, WantedSpare,
+    EndedEarly, Ending, HeaderSync, LogSync, LogWriter, SegmentCleaning, SegmentCreation,
+    SegmentRequests,
 };
 
 impl Pipeline {
@@ -62,19 +63,19 @@ impl Pipeline {
     pub(crate) fn check_log(&self, error: &Error) {
         let is_lost = matches!(error, Error::LockLost { .. });
         let failure = self.log_sync.failure().or_else(|| is_lost.then(|| error.clone()));
-        failure.into_iter().for_each(|error| self.context.health.record_failure(error));
+        failure.into_iter().for_each(|error| self.context.health.note_failure(error));
     }
 
-    /// Requests a spare segment from the flush thread.
-    pub(crate) fn request_spare(&self, spare: WantedSpare) {
-        self.tasks.request_spare(spare);
+    /// Requests a free segment from the flush thread.
+    pub(crate) fn request_creation(&self, creation: SegmentCreation) {
+        self.tasks.request_creation(creation);
         self.context.signals.wake();
     }
 
     /// Requests the preparations for the next writes to a segment from the log thread.
-    pub(crate) fn prepare(&self, ahead: SegmentRequests) {
+    pub(crate) fn prepare(&self, requests: SegmentRequests) {
         if !self.context.is_inline() {
-            self.tasks.prepare(ahead);
+            self.tasks.prepare(requests);
         }
     }
 
@@ -88,7 +89,7 @@ impl Pipeline {
     /// Requests a block of memory for memtables from the log thread, if there is one and the pool has
     /// few.
     pub(crate) fn prepare_block(&self) {
-        if !self.context.is_inline() && self.context.pool.wants_block() {
+        if !self.context.is_inline() && self.context.pool.needs_block() {
             self.tasks.prepare_block();
         }
     }
@@ -99,16 +100,16 @@ impl Pipeline {
         self.tasks.sync_within(interval);
     }
 
-    /// Creates the spare segment that was requested, if any.
-    pub(crate) fn make_spare(&self) {
-        if let Some(spare) = self.tasks.take_spare() {
-            self.provide_spare(spare);
+    /// Creates the free segment that was requested, if any.
+    pub(crate) fn create_requested(&self) {
+        if let Some(creation) = self.tasks.take_creation() {
+            self.create_free_segment(creation);
         }
     }
 
-    fn provide_spare(&self, spare: WantedSpare) {
-        let made = spare.make(&*self.context.storage, &self.context.log_dir).ok();
-        let surplus = self.lock().log.as_mut().and_then(|log| log.give_spare(made));
+    fn create_free_segment(&self, creation: SegmentCreation) {
+        let made = creation.run(&*self.context.storage, &self.context.log_dir).ok();
+        let surplus = self.lock().log.as_mut().and_then(|log| log.add_created(made));
         self.remove_surplus(surplus);
     }
 
@@ -121,7 +122,7 @@ impl Pipeline {
     }
 
     /// Cleans freed segments. If there is a log thread, leaves the cleaning to it.
-    pub(crate) fn clean_segments(&self, segments: Vec<WantedClean>) {
+    pub(crate) fn clean_segments(&self, segments: Vec<SegmentCleaning>) {
         if self.context.is_inline() {
             segments.into_iter().for_each(|segment| self.clean_segment(segment));
         } else {
@@ -130,9 +131,9 @@ impl Pipeline {
     }
 
     /// Cleans a segment, so that the log can reuse it.
-    fn clean_segment(&self, segment: WantedClean) {
-        let cleaned = segment.make(&*self.context.storage).ok();
-        let surplus = self.lock().log.as_mut().and_then(|log| log.give_cleaned(cleaned));
+    fn clean_segment(&self, segment: SegmentCleaning) {
+        let cleaned = segment.run(&*self.context.storage).ok();
+        let surplus = self.lock().log.as_mut().and_then(|log| log.add_cleaned(cleaned));
         self.remove_surplus(surplus);
     }
 
@@ -144,12 +145,12 @@ impl Pipeline {
         is_due: impl Fn(&LogWriter) -> bool,
     ) -> bool {
         let wanted = match &mut self.lock().log {
-            Some(log) if is_due(log) => log.wanted_to_end(ending),
+            Some(log) if is_due(log) => log.creation_to_end(ending),
             _ => return false,
         };
         // Created without the lock, which would stall writers.
-        if let Some(spare) = wanted {
-            self.provide_spare(spare);
+        if let Some(creation) = wanted {
+            self.create_free_segment(creation);
         }
         let ended = match &mut self.lock().log {
             Some(log) if is_due(log) && !self.is_broken() => log.end_segment(ending),
@@ -181,7 +182,7 @@ impl Pipeline {
     pub(crate) fn run_log_thread(&self) {
         while let Some(task) = self.tasks.next(&self.context.signals) {
             match task {
-                LogTask::PreparePages(pages) => pages.make(),
+                LogTask::PrefaultPages(pages) => pages.run(),
                 LogTask::PrepareBlock => self.context.pool.prepare(),
                 LogTask::SyncHeader(header) => self.sync_header(&header),
                 LogTask::Clean(segment) => self.clean_segment(segment),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::engine::context::Signals;
 use crate::engine::tree::Tree;
 use crate::files::wal::{
-    EndedSegment, HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare,
+    EndedSegment, HeaderSync, PagePrefault, SegmentCleaning, SegmentCreation, SegmentRequests,
 };
 
 /// Work that writers leave to the log thread and the flush thread.
@@ -22,29 +22,29 @@ pub(super) struct LogTasks {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// A spare segment that the flush thread is to create.
-    spare: Option<WantedSpare>,
+    /// A free segment that the flush thread is to create.
+    creation: Option<SegmentCreation>,
     /// Pages of the log that writers will soon fill.
-    pages: Option<WantedPages>,
+    pages: Option<PagePrefault>,
     /// The header of the current segment.
     header: Option<Arc<HeaderSync>>,
     /// Segments that have ended and are to be unmapped.
     ended: Vec<EndedSegment>,
     /// Segments to be cleaned, so that the log can reuse them.
-    unclean: Vec<WantedClean>,
+    unclean: Vec<SegmentCleaning>,
     /// Trees whose next memtable is to be created.
     memtables: Vec<Arc<Tree>>,
     /// A block of memory for memtables is to be prepared.
-    wants_block: bool,
+    needs_block: bool,
     /// When the log must be synced next.
     sync_due: Option<Instant>,
 }
 
 /// A task of the log thread.
 pub(crate) enum LogTask {
-    PreparePages(WantedPages),
+    PrefaultPages(PagePrefault),
     SyncHeader(Arc<HeaderSync>),
-    Clean(WantedClean),
+    Clean(SegmentCleaning),
     Drop(EndedSegment),
     PrepareMemtable(Arc<Tree>),
     PrepareBlock,
@@ -63,19 +63,19 @@ impl LogTasks {
         self.changed.notify_all();
     }
 
-    /// Requests a spare segment.
-    pub(super) fn request_spare(&self, spare: WantedSpare) {
-        self.lock().spare = Some(spare);
+    /// Requests a free segment.
+    pub(super) fn request_creation(&self, creation: SegmentCreation) {
+        self.lock().creation = Some(creation);
     }
 
-    pub(super) fn take_spare(&self) -> Option<WantedSpare> {
-        self.lock().spare.take()
+    pub(super) fn take_creation(&self) -> Option<SegmentCreation> {
+        self.lock().creation.take()
     }
 
     /// Requests the preparations for the next writes to a segment. Without a log thread they are not
     /// done in advance: writers write zeros in small steps, and the switch of segments syncs the header.
-    pub(super) fn prepare(&self, ahead: SegmentRequests) {
-        let SegmentRequests { ended, pages, header } = ahead;
+    pub(super) fn prepare(&self, requests: SegmentRequests) {
+        let SegmentRequests { ended, pages, header } = requests;
         let mut queue = self.lock();
         queue.pages = pages;
         queue.ended.extend(ended);
@@ -94,12 +94,12 @@ impl LogTasks {
 
     /// Requests a block of memory for memtables.
     pub(super) fn prepare_block(&self) {
-        self.lock().wants_block = true;
+        self.lock().needs_block = true;
         self.changed.notify_all();
     }
 
     /// Requests that segments be cleaned.
-    pub(super) fn clean(&self, segments: Vec<WantedClean>) {
+    pub(super) fn clean(&self, segments: Vec<SegmentCleaning>) {
         if !segments.is_empty() {
             self.lock().unclean.extend(segments);
             self.changed.notify_all();
@@ -130,7 +130,7 @@ impl LogTasks {
         while !signals.is_stopping() {
             let mut queue = self.lock();
             if let Some(pages) = queue.pages.take() {
-                return Some(LogTask::PreparePages(pages));
+                return Some(LogTask::PrefaultPages(pages));
             }
             if let Some(header) = queue.header.take() {
                 return Some(LogTask::SyncHeader(header));
@@ -141,7 +141,7 @@ impl LogTasks {
             if let Some(tree) = queue.memtables.pop() {
                 return Some(LogTask::PrepareMemtable(tree));
             }
-            if std::mem::take(&mut queue.wants_block) {
+            if std::mem::take(&mut queue.needs_block) {
                 return Some(LogTask::PrepareBlock);
             }
             let is_due = queue.sync_due.is_some_and(|due| due <= Instant::now());

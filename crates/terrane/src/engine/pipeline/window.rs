@@ -25,16 +25,16 @@ use super::{PendingWrite, Pipeline, PipelineState};
 use crate::base::durability::Durability;
 use crate::base::error::Result;
 use crate::base::types::{Lsn, MAX_SEQ, SeqNo};
-use crate::files::wal::{LogStretch, LogWriter, PreparedRecord};
+use crate::files::wal::{LogSlice, LogWriter, PreparedRecord};
 
 pub(crate) use super::reservations::{OPERATIONS_MAX, UNITS_MAX};
 
-/// Sequence numbers and a stretch of the log that writers share without the lock.
+/// Sequence numbers and a slice of the log that writers share without the lock.
 #[derive(Debug)]
 pub(crate) struct Window {
     first: SeqNo,
     /// `None` if only writes that are not logged fit.
-    log: Option<LogStretch>,
+    log: Option<LogSlice>,
     /// True if writes with [`Durability::None`] are logged as well.
     logs_all: bool,
     reservations: Reservations,
@@ -68,11 +68,11 @@ impl WindowState {
     }
 
     /// Returns true if a window other than `other` is open.
-    pub(super) fn is_open_beside(&self, other: &Arc<Window>) -> bool {
+    pub(super) fn is_replaced(&self, other: &Arc<Window>) -> bool {
         self.open.as_ref().is_some_and(|open| !Arc::ptr_eq(open, other))
     }
 
-    /// Records a write that waits for a sync before it becomes visible.
+    /// Notes a write that waits for a sync before it becomes visible.
     pub(super) fn await_sync(&mut self, last: SeqNo) {
         self.synced_last = last;
     }
@@ -128,7 +128,7 @@ impl Pipeline {
     ) -> PendingWrite<'_> {
         let first = window.first + before.operations;
         let log_end = match (&window.log, record) {
-            (Some(stretch), Some(record)) => stretch.position(before.units + record.units()).0,
+            (Some(slice), Some(record)) => slice.position(before.units + record.units()).0,
             _ => 0,
         };
         let span = Span { first, last: first + operations - 1, log_end };
@@ -147,9 +147,9 @@ impl Pipeline {
         seq: SeqNo,
         record: &mut PreparedRecord<'_>,
     ) -> Result<Option<Lsn>> {
-        let Some(stretch) = &window.log else { return Ok(None) };
-        stretch.put(before.units, seq, record)?;
-        Ok(Some(stretch.position(before.units)))
+        let Some(slice) = &window.log else { return Ok(None) };
+        slice.put(before.units, seq, record)?;
+        Ok(Some(slice.position(before.units)))
     }
 
     /// Opens a window, if that is possible now. `is_logged` says whether the last write was logged:
@@ -162,11 +162,11 @@ impl Pipeline {
         {
             return;
         }
-        let log = state.log.as_mut().and_then(LogWriter::open_stretch);
+        let log = state.log.as_mut().and_then(LogWriter::open_slice);
         if log.is_none() && is_logged {
             return;
         }
-        let units = log.as_ref().map_or(0, LogStretch::units).min(limit.units);
+        let units = log.as_ref().map_or(0, LogSlice::units).min(limit.units);
         let reservations = Reservations::new(Reserved { units, ..limit });
         let logs_all = state.is_logged(Durability::None);
         let window = Arc::new(Window { first: state.next_seq, log, logs_all, reservations });
@@ -179,14 +179,14 @@ impl Pipeline {
     pub(super) fn close_window(&self, state: &mut PipelineState) {
         if let Some(window) = state.window.open.take() {
             self.window.store(None);
-            self.settle(state, &window);
+            self.finish_window(state, &window);
         }
     }
 
-    fn settle(&self, state: &mut PipelineState, window: &Window) {
+    fn finish_window(&self, state: &mut PipelineState, window: &Window) {
         let used = window.reservations.close();
         if let (Some(log), Some(_)) = (&mut state.log, &window.log) {
-            log.close_stretch(used.units);
+            log.close_slice(used.units);
         }
         if used.operations == 0 {
             return;

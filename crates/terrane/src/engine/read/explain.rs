@@ -91,7 +91,7 @@ fn newest(found: Option<FoundVersion>, deleted: SeqNo, without: LookupAnswer) ->
             let kind = match found.kind {
                 EntryKind::Tombstone => "delete",
                 EntryKind::Operand => "merge",
-                EntryKind::Value | EntryKind::Apart | EntryKind::Expiring => "put",
+                EntryKind::Value | EntryKind::Separated | EntryKind::Expiring => "put",
             };
             let value_bytes = found.value.len() as u64;
             (LookupAnswer::Version { sequence_number: found.seq, kind, value_bytes }, Some(found))

@@ -30,20 +30,20 @@ impl Reader {
         key: &[u8],
         at: Option<AsOf<'_>>,
     ) -> Result<Option<Value>> {
-        Ok(self.get_with_end(tree, key, at)?.map(|(value, _)| value))
+        Ok(self.get_with_expiry(tree, key, at)?.map(|(value, _)| value))
     }
 
-    /// Returns the value of `key` as of `at`, or now, and when it ends.
+    /// Returns the value of `key` as of `at`, or now, and its expiry time.
     #[inline]
-    pub(crate) fn get_with_end(
+    pub(crate) fn get_with_expiry(
         &self,
         tree: &Tree,
         key: &[u8],
         at: Option<AsOf<'_>>,
-    ) -> Result<Option<ValueWithEnd>> {
+    ) -> Result<Option<ValueWithExpiry>> {
         let sample = Sample::begin();
         let (state, found) = self.find_newest(tree, key, at)?;
-        let end = found.as_ref().and_then(FoundVersion::end_micros);
+        let expires_at = found.as_ref().and_then(FoundVersion::expires_at_micros);
         let value = match found {
             Some(operand) if operand.kind == EntryKind::Operand => {
                 self.get_combined((tree, state), key, operand, at)?
@@ -52,7 +52,7 @@ impl Reader {
         };
         self.count_found(value.is_some());
         sample.end(&self.context.counters.durations, Timed::Get);
-        Ok(value.map(|value| (value, end)))
+        Ok(value.map(|value| (value, expires_at)))
     }
 
     /// Returns the value of `key`, whose newest version in `state` is an operand.
@@ -251,7 +251,7 @@ pub(super) fn overwritten() -> Error {
 }
 
 /// Returns the value of a version of `key`, which may be stored apart; `None` for a tombstone and for a
-/// value that has ended.
+/// value that has expired.
 #[inline]
 pub(super) fn value_of(
     state: &TreeState,
@@ -261,7 +261,7 @@ pub(super) fn value_of(
 ) -> Result<Option<Value>> {
     match found {
         Some(FoundVersion { kind: EntryKind::Value, value, .. }) => Ok(Some(value)),
-        Some(FoundVersion { kind: EntryKind::Apart, seq, value }) => {
+        Some(FoundVersion { kind: EntryKind::Separated, seq, value }) => {
             state.version.values().read(key, seq, &value).map(Some)
         }
         Some(FoundVersion { kind: kind @ EntryKind::Expiring, value, .. }) => {
@@ -274,8 +274,8 @@ pub(super) fn value_of(
     }
 }
 
-/// A value, and when it ends in microseconds since the Unix epoch; `None` if it does not.
-pub(super) type ValueWithEnd = (Value, Option<u64>);
+/// A value, and when it expires in microseconds since the Unix epoch; `None` if it does not.
+pub(super) type ValueWithExpiry = (Value, Option<u64>);
 
 /// The number of runs whose filters are prefetched.
 const FIRST_RUNS: usize = 8;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use terrane_memtable::{Lookup, prefetch_lines};
 
-use super::lookup::{ValueWithEnd, newest_deletion, overwritten, value_of};
+use super::lookup::{ValueWithExpiry, newest_deletion, overwritten, value_of};
 use super::{AsOf, Reader};
 use crate::base::error::Result;
 use crate::base::expiry::ReadTime;
@@ -53,18 +53,18 @@ impl Reader {
         keys: &[K],
         at: Option<AsOf<'_>>,
     ) -> Result<Vec<Option<Value>>> {
-        let found = self.multi_get_with_end(tree, keys, at)?;
+        let found = self.multi_get_with_expiry(tree, keys, at)?;
         // The vector keeps its memory.
         Ok(found.into_iter().map(|found| found.map(|(value, _)| value)).collect())
     }
 
-    /// Returns the values of several keys as of `at`, or now, and when they end, in the order of the keys.
-    pub(crate) fn multi_get_with_end<K: AsRef<[u8]>>(
+    /// Returns the values of several keys as of `at`, or now, and their expiry times, in the order of the keys.
+    pub(crate) fn multi_get_with_expiry<K: AsRef<[u8]>>(
         &self,
         tree: &Tree,
         keys: &[K],
         at: Option<AsOf<'_>>,
-    ) -> Result<Vec<Option<ValueWithEnd>>> {
+    ) -> Result<Vec<Option<ValueWithExpiry>>> {
         let sample = Sample::begin();
         let seq = at.map(|at| at.seq);
         self.context.health.check_open()?;
@@ -79,7 +79,7 @@ impl Reader {
         if seq.is_none() && state.reclaims_versions() {
             // After the check above, the tree has received a memtable that overwrites versions in
             // place.
-            return self.multi_get_with_end(tree, keys, at);
+            return self.multi_get_with_expiry(tree, keys, at);
         }
         let seq = seq.unwrap_or_else(|| state.readable(self.pipeline.visible()));
         self.context.counters.add(Counter::Gets, keys.len() as u64);
@@ -110,7 +110,7 @@ impl Reader {
         Ok(answers)
     }
 
-    /// Returns the value of a key, and when it ends, by the newest version that the reader sees.
+    /// Returns the value of a key and its expiry time, by the newest version that the reader sees.
     #[inline]
     fn answer(
         &self,
@@ -118,15 +118,15 @@ impl Reader {
         key: &[u8],
         found: Option<FoundVersion>,
         time: &ReadTime<'_>,
-    ) -> Result<Option<ValueWithEnd>> {
-        let end = found.as_ref().and_then(FoundVersion::end_micros);
+    ) -> Result<Option<ValueWithExpiry>> {
+        let expires_at = found.as_ref().and_then(FoundVersion::expires_at_micros);
         let value = match found {
             Some(operand) if operand.kind == EntryKind::Operand => {
                 self.combined(place, key, operand, time).map(Some)
             }
             found => value_of(place.1, key, found, time),
         };
-        Ok(value?.map(|value| (value, end)))
+        Ok(value?.map(|value| (value, expires_at)))
     }
 
     /// Answers the keys that the run decides, and keeps the others pending.
@@ -135,7 +135,7 @@ impl Reader {
         (tree, state, run): (&Tree, &Arc<TreeState>, &OpenRun),
         (seq, time): (SeqNo, &ReadTime<'_>),
         pending: &mut Vec<PendingKey<'_>>,
-        answers: &mut [Option<ValueWithEnd>],
+        answers: &mut [Option<ValueWithExpiry>],
     ) -> Result<()> {
         let mut candidates = Vec::with_capacity(pending.len());
         for (index, key) in pending.iter().enumerate() {

@@ -28,7 +28,7 @@ impl Reader {
             },
         };
         let kind = found.as_ref().map(|found| found.kind);
-        if matches!(kind, Some(EntryKind::Apart | EntryKind::Operand)) {
+        if matches!(kind, Some(EntryKind::Separated | EntryKind::Operand)) {
             return Ok(None);
         }
         let value = value_of(&state, key, found, &self.time(None))?;

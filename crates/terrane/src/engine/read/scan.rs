@@ -25,7 +25,7 @@ pub(crate) struct ReadView {
     known: SeqNo,
     /// The view has the versions up to this sequence number.
     seq: SeqNo,
-    /// It has the values that end after this time, in microseconds since the Unix epoch.
+    /// It has the values that expire after this time, in microseconds since the Unix epoch.
     micros: u64,
     /// Combines operands with values, if the tree has an operator.
     operator: Option<Arc<dyn MergeOperator>>,
@@ -45,8 +45,9 @@ impl Reader {
         let state = Guard::into_inner(Self::state(tree, at));
         let now = || {
             let seq = state.readable(self.pipeline.visible());
-            // The values that end and are visible at that number were noted before it was visible.
-            let micros = if state.may_expire() { self.pipeline.times().now_micros() } else { 0 };
+            // The values that expire and are visible at that number were noted before it was visible.
+            let micros =
+                if state.may_expire() { self.pipeline.snapshot_clock().now_micros() } else { 0 };
             (seq, micros)
         };
         let at = at.map_or_else(now, |at| (at.seq, at.micros));
@@ -205,7 +206,7 @@ mod tests {
 
     /// A scan took the state of the tree, the memtable was replaced, a key was put into the next one,
     /// and the scan took its sequence number. It did not find the key, which its state does not
-    /// contain, and recorded the range as dead, so that later scans skipped the key.
+    /// contain, and noted the range as dead, so that later scans skipped the key.
     #[test]
     fn a_scan_says_nothing_of_keys_that_were_put_after_its_state_was_taken() {
         let storage = Arc::new(MemoryStorage::new(1));
@@ -220,7 +221,7 @@ mod tests {
         let keyspace = db.keyspace("default", crate::KeyspaceOptions::new()).unwrap();
         let (engine, tree) = (&keyspace.handle.engine, &keyspace.tree);
         let pipeline = &engine.pipeline;
-        // The range is recorded as dead; the put must remove that record.
+        // The range is noted as dead; the put must remove that note.
         assert_eq!(db.iter().unwrap().count(), 0);
         let sight = Sight { seq: pipeline.visible(), state: tree.state().number };
         assert!(tree.dead().around(b"k150", sight).is_some());

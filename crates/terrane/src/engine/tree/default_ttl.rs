@@ -1,4 +1,4 @@
-//! The time after which the values of puts end that state no time themselves.
+//! The default time to live of a keyspace, for puts that state none.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -9,7 +9,7 @@ use terrane_policy::{
     Compaction, Cursors, Output, Placement, Reason, TableId, TreeShape, ValueFileState,
 };
 
-use super::covered::CoveredTables;
+use super::droppable_tables::DroppableTables;
 use crate::base::error::Error;
 use crate::engine::merge::DamagedValues;
 use crate::engine::version::Version;
@@ -43,7 +43,7 @@ pub(crate) struct TreeJobs {
     pub(crate) damaged_values: DamagedValues,
     /// Tables that are being dropped because range tombstones cover them.
     pub(crate) dropping: Vec<TableId>,
-    pub(crate) covered: CoveredTables,
+    pub(crate) droppable: DroppableTables,
     /// The events of late deletes that were emitted and are still current.
     pub(crate) late_deletes: LateDeletes,
 }
@@ -78,14 +78,14 @@ impl TreeJobs {
         self.is_flushing || !self.compactions.is_empty() || !self.dropping.is_empty()
     }
 
-    /// Records the damage that made a compaction fail. From now on no job takes the damaged table.
-    pub(crate) fn record_damage(&mut self, compaction: &Compaction, error: &Error) {
+    /// Notes the damage that made a compaction fail. From now on no job takes the damaged table.
+    pub(crate) fn note_damage(&mut self, compaction: &Compaction, error: &Error) {
         let Error::Corruption(place) = error else { return };
         let name = place.path.file_name().and_then(|name| name.to_str()).unwrap_or("");
         let damaged = TableFileId::of_file_name(name).map(|file| TableId(file.number));
         let tables: Vec<_> = match damaged.filter(|table| compaction.takes(*table)) {
             Some(table) => vec![table],
-            // The error does not name an input. All of them are recorded, so that the same compaction
+            // The error does not name an input. All of them are noted, so that the same compaction
             // is not picked again.
             None => compaction.tables().map(|table| table.id).collect(),
         };
@@ -162,15 +162,15 @@ pub(super) fn lock_with_covered(
     let lock = || jobs.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         let current = version();
-        let is_known = !CoveredTables::may_exist(&current) || lock().covered.is_of(&current);
+        let is_known = !DroppableTables::may_exist(&current) || lock().droppable.is_of(&current);
         // This runs without the lock, because it reads tables.
-        let found = (!is_known).then(|| CoveredTables::find(&current));
+        let found = (!is_known).then(|| DroppableTables::find(&current));
         let mut jobs = lock();
         if let Some(found) = found {
-            jobs.covered = found;
+            jobs.droppable = found;
         }
-        if !CoveredTables::may_exist(&current) {
-            jobs.covered = CoveredTables::default();
+        if !DroppableTables::may_exist(&current) {
+            jobs.droppable = DroppableTables::default();
         }
         // While the jobs are locked, only inputs of running jobs leave the version.
         if Arc::ptr_eq(&current, &version()) {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use terrane_memtable::{Memtable, Padded};
 use terrane_policy::{Admission, Pressure, SettledValues};
 
-use super::noted_values::NotedValues;
+use super::logged_value_refs::LoggedValueRefs;
 use super::usage::Usage;
 use crate::base::event::FlushReason;
 use crate::base::stats::stripe_of_thread;
@@ -26,7 +26,7 @@ pub(crate) struct ActiveMemtable {
     pub(crate) begins: Lsn,
     /// The places of its large values in the log; `None` if the flush may not need them, or if the
     /// memtable was replayed from the log.
-    noted: Option<Arc<NotedValues>>,
+    logged_values: Option<Arc<LoggedValueRefs>>,
     /// When its first entry was written, in microseconds since the Unix epoch; 0 while unknown.
     since_micros: AtomicU64,
     /// The bytes that threads can write before the memtable must be measured again.
@@ -36,19 +36,19 @@ pub(crate) struct ActiveMemtable {
 impl ActiveMemtable {
     pub(crate) fn new(memtable: Arc<Memtable>, begins: Lsn) -> Self {
         let space = std::array::from_fn(|_| Padded::default());
-        Self { memtable, begins, noted: None, since_micros: AtomicU64::new(0), space }
+        Self { memtable, begins, logged_values: None, since_micros: AtomicU64::new(0), space }
     }
 
     /// Notes the places of values of at least `threshold` bytes. The memtable is empty.
     pub(crate) fn noting(mut self, threshold: Option<u64>) -> Self {
-        self.noted = threshold.map(|threshold| Arc::new(NotedValues::new(threshold)));
+        self.logged_values = threshold.map(|threshold| Arc::new(LoggedValueRefs::new(threshold)));
         self
     }
 
     /// Returns where to note a value of `len` bytes, if anywhere.
     #[inline]
-    pub(crate) fn noted_for(&self, len: usize) -> Option<&NotedValues> {
-        self.noted.as_deref().filter(|noted| len as u64 >= noted.threshold())
+    pub(crate) fn logged_value_refs_for(&self, len: usize) -> Option<&LoggedValueRefs> {
+        self.logged_values.as_deref().filter(|refs| len as u64 >= refs.threshold())
     }
 
     #[inline]
@@ -81,13 +81,13 @@ impl ActiveMemtable {
         Some(self.since_micros.load(Ordering::Relaxed)).filter(|&since| since > 0)
     }
 
-    /// Records the present time as that of the first entry, unless a time is recorded already. Returns
-    /// true if this call recorded it.
-    pub(crate) fn record_entry(&self, now_micros: impl FnOnce() -> u64) -> bool {
+    /// Notes the present time as that of the first entry, unless a time is noted already. Returns
+    /// true if this call noted it.
+    pub(crate) fn note_entry(&self, now_micros: impl FnOnce() -> u64) -> bool {
         if self.since_micros.load(Ordering::Relaxed) != 0 {
             return false;
         }
-        // Another thread may have recorded its entry since, at an earlier time.
+        // Another thread may have noted its entry since, at an earlier time.
         let now = now_micros().max(1);
         let (unknown, order) = (0, Ordering::Relaxed);
         self.since_micros.compare_exchange(unknown, now, order, order).is_ok()
@@ -103,11 +103,11 @@ pub(crate) struct ImmutableMemtable {
     /// All entries of the memtable are before this position of the log.
     pub(crate) ends: Lsn,
     /// The places of its large values in the log, if they were noted.
-    pub(crate) noted: Option<Arc<NotedValues>>,
+    pub(crate) logged_values: Option<Arc<LoggedValueRefs>>,
     /// The largest sequence number of the memtable. Once this number is visible, all entries are
     /// inserted.
     pub(crate) last_seq: SeqNo,
-    /// When its first entry was written, in microseconds since the Unix epoch, if that is recorded.
+    /// When its first entry was written, in microseconds since the Unix epoch, if that is noted.
     pub(crate) since_micros: Option<u64>,
     /// Why the memtable is flushed.
     pub(crate) reason: FlushReason,
@@ -123,8 +123,16 @@ impl ImmutableMemtable {
         reason: FlushReason,
     ) -> Self {
         let (memtable, since_micros) = (Arc::clone(&active.memtable), active.since_micros());
-        let noted = active.noted.clone();
-        Self { memtable, begins: active.begins, ends, noted, last_seq, since_micros, reason }
+        let logged_values = active.logged_values.clone();
+        Self {
+            memtable,
+            begins: active.begins,
+            ends,
+            logged_values,
+            last_seq,
+            since_micros,
+            reason,
+        }
     }
 }
 
@@ -163,7 +171,7 @@ pub(crate) struct NextState {
 }
 
 impl TreeState {
-    /// Returns false if no value of the tree ends.
+    /// Returns false if no value of the tree expires.
     #[inline]
     pub(crate) fn may_expire(&self) -> bool {
         self.usage.may_expire() || self.version.has_expiry()
@@ -191,9 +199,9 @@ impl TreeState {
     pub(crate) fn memtable_bytes(&self) -> usize {
         let memtables: usize =
             self.memtables().map(|memtable| memtable.memory().total_bytes()).sum();
-        let noted = self.immutables.iter().filter_map(|immutable| immutable.noted.as_ref());
-        let noted = noted.chain(&self.active.noted).map(|noted| noted.memory_bytes());
-        memtables + noted.sum::<usize>()
+        let of_immutables = self.immutables.iter().filter_map(|one| one.logged_values.as_ref());
+        let refs = of_immutables.chain(&self.active.logged_values).map(|refs| refs.memory_bytes());
+        memtables + refs.sum::<usize>()
     }
 
     /// The oldest log position that the active memtable needs; `None` if it is empty, or if there are

@@ -1,4 +1,4 @@
-//! How the memtables of one tree are used: counts for the choice of a kind, and whether values that end
+//! How the memtables of one tree are used: counts for the choice of a kind, and whether values that expire
 //! were written.
 //!
 //! Counting has a cost, so it is enabled only for trees whose design leaves the kind open. Each thread
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_memtable::head_of;
 use terrane_policy::memtable_choice::MemtableOperations;
 
-use super::distinct::DistinctKeys;
+use super::cardinality::KeyCardinality;
 use crate::base::stats::stripe_of_thread;
 use crate::files::table::filter_hash;
 
@@ -32,14 +32,14 @@ struct Stripe {
 /// The operations of a tree.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
-    /// Values that end were written since the tree was opened.
+    /// Whether values that expire were written since the tree was opened.
     may_expire: AtomicBool,
     is_on: AtomicBool,
     /// A thread asks for a check after each multiple of this power of two, less one.
     check_mask: AtomicU64,
     is_check_due: AtomicBool,
     stripes: [Stripe; STRIPES],
-    distinct: DistinctKeys,
+    distinct: KeyCardinality,
 }
 
 impl Usage {
@@ -49,7 +49,7 @@ impl Usage {
         self.is_on.store(is_on, Ordering::Relaxed);
     }
 
-    /// Records that a value that ends will be inserted.
+    /// Notes that a value that expires will be inserted.
     pub(crate) fn note_expiring(&self) {
         // Relaxed: a reader that sees such a value has read a visible sequence number that its writer
         // has published afterwards.
@@ -58,7 +58,7 @@ impl Usage {
         }
     }
 
-    /// Returns false if no value in a memtable ends.
+    /// Returns false if no value in a memtable expires.
     #[inline]
     pub(crate) fn may_expire(&self) -> bool {
         self.may_expire.load(Ordering::Relaxed)

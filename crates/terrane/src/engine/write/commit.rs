@@ -25,19 +25,19 @@ use crate::files::wal::PreparedRecord;
 /// How often a commit tries to do without the lock.
 const TRIES_IN_WINDOW: usize = 8;
 
-/// What a commit depends on.
-pub(crate) trait Basis {
-    /// Returns whether it has changed, counting all writes that are inserted.
-    fn is_changed(&self) -> Result<bool>;
+/// The condition of a commit: what it depends on has not changed.
+pub(crate) trait CommitCondition {
+    /// Returns whether it is violated, counting all writes that are inserted.
+    fn is_violated(&self) -> Result<bool>;
 
-    /// Returns whether a write of these keys changes it.
-    fn concerns(&self, keys: &WrittenKeys) -> bool;
+    /// Returns whether a write of these keys violates it.
+    fn is_violated_by(&self, keys: &WrittenKeys) -> bool;
 }
 
 /// An attempt to log a write.
 enum Attempt<'a> {
     Logged(LoggedWrite<'a>),
-    /// The basis of the write has changed.
+    /// The condition of the write is violated.
     Conflict,
     NeedsLock,
 }
@@ -52,12 +52,12 @@ pub(crate) enum Commit {
 }
 
 impl Writer {
-    /// Performs a write unless its basis has changed.
+    /// Performs a write unless its condition is violated.
     pub(crate) fn commit(
         &self,
         batch: &Batch,
         durability: Durability,
-        basis: &dyn Basis,
+        condition: &dyn CommitCondition,
     ) -> Result<Commit> {
         self.context.health.check_writable()?;
         let write = Write::Batch(batch);
@@ -65,11 +65,11 @@ impl Writer {
         let mut target = WriteTarget::new(write);
         let size = WriteSize { operations, user_bytes };
         self.slow_down(&mut target, user_bytes)?;
-        let logged = match self.log_between(&write, &mut target, size, durability, basis)? {
+        let logged = match self.log_between(&write, &mut target, size, durability, condition)? {
             // Checked without the lock first, where most conflicts are found.
-            Attempt::NeedsLock if basis.is_changed()? => Attempt::Conflict,
+            Attempt::NeedsLock if condition.is_violated()? => Attempt::Conflict,
             Attempt::NeedsLock => {
-                self.log_with_lock_unless_changed(&write, &mut target, size, durability, basis)?
+                self.log_with_lock_unless_changed(&write, &mut target, size, durability, condition)?
             }
             attempt => attempt,
         };
@@ -89,7 +89,7 @@ impl Writer {
         target: &mut WriteTarget<'_>,
         size: WriteSize,
         durability: Durability,
-        basis: &dyn Basis,
+        condition: &dyn CommitCondition,
     ) -> Result<Attempt<'_>> {
         if self.syncs_itself(durability) || size.operations > OPERATIONS_MAX {
             return Ok(Attempt::NeedsLock);
@@ -106,14 +106,14 @@ impl Writer {
         if is_logged && !window.has_log() || !self.has_space(target, size) {
             return Ok(Attempt::NeedsLock);
         }
-        self.record_age(target);
+        self.note_age(target);
         let mut record = record.as_ref().map(PreparedRecord::of);
         for _ in 0..TRIES_IN_WINDOW {
             let Some(before) = self.pipeline.reserved_if_visible(window) else {
                 std::hint::spin_loop();
                 continue;
             };
-            if basis.is_changed()? {
+            if condition.is_violated()? {
                 return Ok(Attempt::Conflict);
             }
             let pipeline = &self.pipeline;
@@ -132,14 +132,14 @@ impl Writer {
         target: &mut WriteTarget<'_>,
         size: WriteSize,
         durability: Durability,
-        basis: &dyn Basis,
+        condition: &dyn CommitCondition,
     ) -> Result<Attempt<'_>> {
         loop {
             // Waits for space first, because that may release the lock.
             let state = self.wait_for_space(self.pipeline.lock(), target, size.user_bytes)?;
             let mut state: MutexGuard<'_, PipelineState> = state;
-            match self.pipeline.earlier_writes(&mut state, |keys| basis.concerns(keys)) {
-                Earlier::Apart if !basis.is_changed()? => {
+            match self.pipeline.earlier_writes(&mut state, |keys| condition.is_violated_by(keys)) {
+                Earlier::Apart if !condition.is_violated()? => {
                     let logged = self.log_holding(state, write, target, size, durability)?;
                     return Ok(Attempt::Logged(logged));
                 }

@@ -31,7 +31,7 @@ impl Delays {
         owed
     }
 
-    /// Records that a sleep of `owed` took `took`.
+    /// Notes that a sleep of `owed` took `took`.
     pub(super) fn slept(&self, owed: Duration, took: Duration) {
         let overslept = took.saturating_sub(owed).min(OVERSLEPT_MAX);
         self.take(overslept);

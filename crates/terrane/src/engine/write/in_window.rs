@@ -13,7 +13,7 @@ use crate::engine::pipeline::{
 use crate::files::wal::PreparedRecord;
 
 /// The outcome of an attempt to write without the lock.
-pub(super) enum InWindow<'a> {
+pub(super) enum WindowOutcome<'a> {
     Logged(LoggedWrite<'a>),
     /// No window is open.
     Closed,
@@ -35,16 +35,16 @@ impl Writer {
         target: &mut WriteTarget<'_>,
         size: WriteSize,
         durability: Durability,
-    ) -> Result<InWindow<'_>> {
+    ) -> Result<WindowOutcome<'_>> {
         if self.syncs_itself(durability) || size.operations > OPERATIONS_MAX {
-            return Ok(InWindow::NeedsLock);
+            return Ok(WindowOutcome::NeedsLock);
         }
         let window = self.pipeline.window();
-        let Some(window) = &*window else { return Ok(InWindow::Closed) };
+        let Some(window) = &*window else { return Ok(WindowOutcome::Closed) };
         let is_logged = window.is_logged(durability);
         let record = if is_logged { Some(write.record()?) } else { None };
         if record.as_ref().is_some_and(|record| record.units() > UNITS_MAX) {
-            return Ok(InWindow::NeedsLock);
+            return Ok(WindowOutcome::NeedsLock);
         }
         // Everything below is loaded after the window, so it stays the same until the reservation:
         // see `Window`. Closing marks the database closed before it closes the window to flush, so
@@ -52,13 +52,13 @@ impl Writer {
         self.context.health.check_writable()?;
         let has_log = window.has_log() || !is_logged;
         if !has_log || !self.has_space(target, size) {
-            return Ok(InWindow::NeedsLock);
+            return Ok(WindowOutcome::NeedsLock);
         }
-        self.record_age(target);
+        self.note_age(target);
         let mut record = record.as_ref().map(PreparedRecord::of);
         Ok(match self.reserve(window, target, size, record.as_mut())? {
-            Some(logged) => InWindow::Logged(logged),
-            None => InWindow::Full(Arc::clone(window)),
+            Some(logged) => WindowOutcome::Logged(logged),
+            None => WindowOutcome::Full(Arc::clone(window)),
         })
     }
 

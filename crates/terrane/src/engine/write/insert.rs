@@ -3,7 +3,7 @@
 use terrane_memtable::{Entry, InsertOutcome, Memtable, Readers};
 
 use crate::base::types::{EntryKind, Lsn, SeqNo};
-use crate::engine::tree::{ActiveMemtable, NotedValue, Tree};
+use crate::engine::tree::{ActiveMemtable, LoggedValueRef, Tree};
 use crate::files::batch::Op;
 use crate::files::table::filter_hash;
 
@@ -60,7 +60,7 @@ impl<'a> InsertGroup<'a> {
 /// Removes the range around a key that is about to be written from the ranges in which scans found
 /// nothing, and counts the write.
 #[inline]
-pub(super) fn record_put(tree: &Tree, op: &Op<'_>) {
+pub(super) fn note_put(tree: &Tree, op: &Op<'_>) {
     match op {
         Op::Put { key, .. } | Op::Merge { key, .. } => {
             tree.dead().before_put(key);
@@ -80,10 +80,10 @@ pub(super) fn record_put(tree: &Tree, op: &Op<'_>) {
 #[inline]
 pub(super) fn note_value(active: &ActiveMemtable, op: &Op<'_>, seq: SeqNo, at: Lsn) {
     if let Op::Put { key, value } = *op
-        && let Some(noted) = active.noted_for(value.len())
+        && let Some(refs) = active.logged_value_refs_for(value.len())
     {
         let (key_len, len) = (key.len() as u32, value.len() as u32);
-        noted.add(NotedValue { seq, hash: filter_hash(key), at, len, key_len });
+        refs.add(LoggedValueRef { seq, hash: filter_hash(key), at, len, key_len });
     }
 }
 

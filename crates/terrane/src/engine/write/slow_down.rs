@@ -108,7 +108,7 @@ impl Writer {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.context.counters.add(Counter::DelayMicros, micros);
         self.context.counters.add(Counter::StalledWrites, 1);
-        self.context.counters.durations.record(Timed::Stall, took);
+        self.context.counters.durations.note(Timed::Stall, took);
     }
 
     fn report_delayed(&self, target: &WriteTarget<'_>) {

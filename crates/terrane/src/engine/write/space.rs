@@ -62,13 +62,13 @@ impl Writer {
     /// `needed`. Returns false if there is too little, or if memory must be measured as a whole.
     #[cold]
     fn refill(&self, tree: &Arc<Tree>, state: &TreeState, needed: u64) -> bool {
-        let mut pipeline = self.pipeline.lock_beside_writers();
+        let mut pipeline = self.pipeline.lock_keeping_window();
         let memtable = &state.active.memtable;
         let (filled, limit) = (memtable.filled_bytes() as u64, self.memtable_bytes_max(tree));
         self.request_memory(tree, filled, limit);
         let portion = reservable(limit.saturating_sub(filled), limit);
-        let wants_enabling = memtable.front_level().is_some_and(FrontLevel::wants_enabling);
-        if portion < needed || wants_enabling || !pipeline.grant_bytes(portion, MEASURE_EVERY_BYTES)
+        let needs_enabling = memtable.front_level().is_some_and(FrontLevel::needs_enabling);
+        if portion < needed || needs_enabling || !pipeline.grant_bytes(portion, MEASURE_EVERY_BYTES)
         {
             return false;
         }
@@ -82,7 +82,7 @@ impl Writer {
         if filled > LARGE_MEMTABLE_BYTES {
             self.pipeline.prepare_block();
         }
-        if tree.wants_preparation(filled, limit) {
+        if tree.needs_next_memtable(filled, limit) {
             self.pipeline.prepare_memtable(tree);
         }
     }

@@ -57,7 +57,7 @@ impl Writer {
             self.context.health.check_writable()?;
         }
         if let Some(since) = stalled_since {
-            self.context.counters.durations.record(Timed::Stall, since.elapsed());
+            self.context.counters.durations.note(Timed::Stall, since.elapsed());
         }
         if state.count_bytes(user_bytes, MEASURE_EVERY_BYTES) {
             self.keep_to_budget(&mut state);
@@ -130,7 +130,7 @@ impl Writer {
         self.request_memory(tree, filled, limit);
         if filled < limit {
             let front = tree_state.active.memtable.front_level();
-            if let Some(front) = front.filter(|front| front.wants_enabling()) {
+            if let Some(front) = front.filter(|front| front.needs_enabling()) {
                 self.enable_front_level(state, front);
             }
             let portion = reservable(limit - filled, limit);

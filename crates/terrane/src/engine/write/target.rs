@@ -31,7 +31,7 @@ impl Write<'_> {
                 Ok((1, op.user_bytes()))
             }
             Self::Batch(batch) => {
-                debug_assert!(!batch.has_ttls(), "times to live without an end");
+                debug_assert!(!batch.has_ttls(), "times to live without an expiry time");
                 batch.checked()?;
                 Ok((batch.len() as u64, batch.user_bytes()))
             }
@@ -158,7 +158,7 @@ impl<'a> WriteTarget<'a> {
         one.into_iter().chain(several.iter().map(|(_, state)| &**state))
     }
 
-    /// Records the last sequence number of the write in its trees.
+    /// Notes the last sequence number of the write in its trees.
     #[inline]
     pub(super) fn set_last_seq(&self, last: SeqNo) {
         match self {

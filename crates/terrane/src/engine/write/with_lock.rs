@@ -40,7 +40,7 @@ impl Writer {
         let mut state = state;
         logged = self.log(&mut state, write, target, size.operations, durability);
         if let Ok(logged) = &mut logged {
-            self.pipeline.record_in_flight(&mut state, || write.keys());
+            self.pipeline.note_in_flight(&mut state, || write.keys());
             let log = state.log.as_mut().filter(|_| logged.end.is_some());
             logged.requests = LogRequests::of(log, durability);
             if self.syncs_itself(durability) {
@@ -48,7 +48,7 @@ impl Writer {
             } else {
                 if let Some(log) = &mut state.log {
                     // The next write may be the first of the segment that is logged.
-                    self.record_segment_age(log);
+                    self.note_segment_age(log);
                 }
                 self.pipeline.open_window(&mut state, logged.end.is_some());
             }
@@ -74,10 +74,10 @@ impl Writer {
         }
         target.load(&self.catalog)?;
         target.set_last_seq(last);
-        self.record_age(target);
+        self.note_age(target);
         let is_logged = state.is_logged(durability);
         if let (Some(log), true) = (&mut state.log, is_logged) {
-            self.record_segment_age(log);
+            self.note_segment_age(log);
         }
         let (begin, end) = match is_logged {
             false => (None, None),
@@ -95,8 +95,8 @@ impl Writer {
         Ok(LoggedWrite { pending, first, begin, end, requests: LogRequests::default() })
     }
 
-    /// Records the time of the first record of a log segment, if deletes have a deadline.
-    fn record_segment_age(&self, log: &mut LogWriter) {
+    /// Notes the time of the first record of a log segment, if deletes have a deadline.
+    fn note_segment_age(&self, log: &mut LogWriter) {
         if self.context.settings.delete_persistence_micros().is_some() {
             log.note_record(|| self.context.clock.now_micros());
         }

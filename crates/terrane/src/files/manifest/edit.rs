@@ -64,7 +64,7 @@ pub(crate) enum Change {
         keyspace: KeyspaceId,
         name: String,
     },
-    /// Changes the time after which the values of a keyspace end that state no time themselves, in
+    /// Changes the default time to live of a keyspace, for puts that state none, in
     /// microseconds; 0 for none.
     KeyspaceTtl {
         keyspace: KeyspaceId,
@@ -136,12 +136,12 @@ const ADD_TABLE: u64 = 19;
 const REMOVE_TABLE: u64 = 21;
 const VALUE_FILE: u64 = 23;
 const REMOVE_VALUE_FILE: u64 = 25;
-/// As [`ADD_TABLE`], for a table that refers to values apart.
+/// As [`ADD_TABLE`], for a table that refers to separated values.
 const ADD_TABLE_WITH_VALUES: u64 = 27;
-/// As [`KEYSPACE`], for a design that stores values apart. A version that does not know such designs
+/// As [`KEYSPACE`], for a design that separates values. A version that does not know such designs
 /// then refuses the manifest as unsupported, not as damaged.
 const KEYSPACE_WITH_VALUES: u64 = 29;
-/// As [`ADD_TABLE_WITH_VALUES`], for a table with values that end.
+/// As [`ADD_TABLE_WITH_VALUES`], for a table with values that expire.
 const ADD_TABLE_WITH_EXPIRY: u64 = 33;
 const KEYSPACE_TTL: u64 = 39;
 const MERGE_OPERATOR: u64 = 41;
@@ -205,7 +205,7 @@ impl Change {
                 put_varint(out, keyspace.0.into());
                 put_slice(out, name.as_bytes());
                 put_slice(out, design.as_bytes());
-                if design.contains("values=apart") { KEYSPACE_WITH_VALUES } else { KEYSPACE }
+                if separates_values(design) { KEYSPACE_WITH_VALUES } else { KEYSPACE }
             }
             Self::Flushed { keyspace, upto: Lsn(value) }
             | Self::KeyspaceTtl { keyspace, ttl_micros: value } => {
@@ -386,6 +386,11 @@ impl TableRecord {
     }
 }
 
+/// Returns whether a design stores large values in value files; designs of earlier manifests say `apart`.
+fn separates_values(design: &str) -> bool {
+    ["values=separate", "values=apart"].iter().any(|values| design.contains(values))
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use terrane_policy::{Expiry, ValueFileInfo, ValueRef};
@@ -432,7 +437,7 @@ pub(super) mod tests {
             size_bytes: 1 << 41,
             info: Arc::new(info),
         };
-        let design = "leveling; values=apart(1KiB)".to_owned();
+        let design = "leveling; values=separate(1KiB)".to_owned();
         vec![
             Change::Database(1),
             Change::NextTable(2),
@@ -485,6 +490,18 @@ pub(super) mod tests {
                 assert_ne!(Edit::decode(&bytes[..len]), Ok(one.clone()));
             }
         }
+    }
+
+    #[test]
+    fn designs_with_separated_values_are_refused_by_versions_without_them() {
+        let keyspace = |design: &str| {
+            let (keyspace, name) = (KeyspaceId(3), String::new());
+            let mut bytes = Vec::new();
+            Change::Keyspace { keyspace, name, design: design.into() }.encode(&mut bytes)
+        };
+        assert_eq!(keyspace("leveling; values=separate(1KiB)"), KEYSPACE_WITH_VALUES);
+        assert_eq!(keyspace("leveling; values=apart(1KiB)"), KEYSPACE_WITH_VALUES);
+        assert_eq!(keyspace("leveling"), KEYSPACE);
     }
 
     #[test]

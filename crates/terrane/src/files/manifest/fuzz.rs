@@ -92,9 +92,9 @@ fn record(number: u64) -> TableRecord {
     TableRecord { file: TableFileId { number, writer: 1 }, info, checksum: 5 }
 }
 
-/// Valid edits: with tables, with values apart, and one for a state that has what it removes.
+/// Valid edits: with tables, with separated values, and one for a state that has what it removes.
 pub(crate) fn good_edits() -> Vec<Vec<u8>> {
-    vec![good_edit(), edit_with_values_apart(), removing_edit()]
+    vec![good_edit(), edit_with_separated_values(), removing_edit()]
 }
 
 fn good_edit() -> Vec<u8> {
@@ -113,9 +113,9 @@ fn good_edit() -> Vec<u8> {
     Edit { version: 1, epoch: 1, changes }.encode()
 }
 
-fn edit_with_values_apart() -> Vec<u8> {
+fn edit_with_separated_values() -> Vec<u8> {
     let keyspace = KeyspaceId(0);
-    let design = "leveling T=10; values=apart(1KiB)".to_owned();
+    let design = "leveling T=10; values=separate(1KiB)".to_owned();
     let file = |number: u64, state: ValueFileState| {
         let dead = Some(5);
         let info = ValueFileInfo {

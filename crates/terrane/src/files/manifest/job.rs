@@ -101,7 +101,7 @@ impl JobHistory {
     }
 
     /// Adds a job and drops the oldest ones beyond the limits.
-    pub(super) fn record(&mut self, job: JobRecord) {
+    pub(super) fn add(&mut self, job: JobRecord) {
         self.bytes += job.size_bytes();
         self.kept.push_back(Arc::new(job));
         while self.kept.len() > 1 && (self.kept.len() > JOBS_KEPT + 1 || self.bytes > BYTES_KEPT) {
@@ -163,7 +163,7 @@ mod tests {
     fn the_last_jobs_are_kept_and_the_worst() {
         let mut jobs = JobHistory::default();
         for number in 0..3000 {
-            jobs.record(job(number, Some(if number == 7 { 99 } else { number % 5 })));
+            jobs.add(job(number, Some(if number == 7 { 99 } else { number % 5 })));
         }
         let ended: Vec<u64> = jobs.iter().map(|job| job.ended_micros).collect();
         assert_eq!((ended.len(), ended[0], ended[1]), (JOBS_KEPT + 1, 7, 2000));
@@ -174,14 +174,14 @@ mod tests {
         let mut jobs = JobHistory::default();
         for number in 0..3000 {
             let why = "because ".repeat(100);
-            jobs.record(JobRecord { why, ..job(number, None) });
+            jobs.add(JobRecord { why, ..job(number, None) });
             assert!(jobs.bytes <= BYTES_KEPT);
         }
         let counted: usize = jobs.iter().map(JobRecord::size_bytes).sum();
         assert_eq!(counted, jobs.bytes);
         assert!(jobs.iter().count() > 100);
         let monster = JobRecord { why: "x".repeat(1 << 20), ..job(1, None) };
-        jobs.record(monster);
+        jobs.add(monster);
         assert_eq!(jobs.iter().count(), 1, "the newest job is kept whatever its size");
     }
 }

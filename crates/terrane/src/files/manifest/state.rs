@@ -49,7 +49,7 @@ pub(crate) struct KeyspaceState {
     pub(crate) value_files: BTreeMap<ValueFileId, ValueFileRecord>,
     /// All writes of the keyspace before this log position are in tables.
     pub(crate) flushed: Lsn,
-    /// The time after which values end that state no time themselves, in microseconds; 0 for none.
+    /// The default time to live, for puts that state none, in microseconds; 0 for none.
     pub(crate) ttl_micros: u64,
     /// The name of the operator that combines operands with values.
     pub(crate) merge_operator: Option<String>,
@@ -150,7 +150,7 @@ impl ManifestState {
             Change::RemoveValueFile { keyspace, file } => {
                 shapes.entry(*keyspace).or_default().removed_value_files.push(*file);
             }
-            Change::Job(job) => Arc::make_mut(&mut self.jobs).record(job.clone()),
+            Change::Job(job) => Arc::make_mut(&mut self.jobs).add(job.clone()),
             Change::Operations(counts) => self.operations = *counts,
             Change::RemoveTable { keyspace, table } => {
                 shapes.entry(*keyspace).or_default().removed.push(*table);

@@ -77,8 +77,8 @@ struct State {
     refuses_direct: bool,
     boot: u128,
     entropy: u64,
-    /// The crash points recorded so far; `None` while recording is off.
-    recording: Option<Vec<CrashPoint>>,
+    /// The crash points noted so far; `None` while none are noted.
+    crash_points: Option<Vec<CrashPoint>>,
     mark: u64,
 }
 
@@ -105,18 +105,18 @@ impl MemoryStorage {
         self.lock_state().used_bytes()
     }
 
-    /// Starts to record a crash point before each sync, rename, creation and removal, also of
+    /// Starts to note a crash point before each sync, rename, creation and removal, also of
     /// directories.
-    pub fn record_crash_points(&self) {
-        self.lock_state().recording = Some(Vec::new());
+    pub fn track_crash_points(&self) {
+        self.lock_state().crash_points = Some(Vec::new());
     }
 
-    /// Stops recording and returns the recorded crash points.
+    /// Stops noting crash points and returns them.
     pub fn take_crash_points(&self) -> Vec<CrashPoint> {
-        self.lock_state().recording.take().unwrap_or_default()
+        self.lock_state().crash_points.take().unwrap_or_default()
     }
 
-    /// Sets the mark that crash points get from now on. Tests use it to record the progress of
+    /// Sets the mark that crash points get from now on. Tests use it to note the progress of
     /// their script.
     pub fn mark(&self, mark: u64) {
         self.lock_state().mark = mark;
@@ -184,10 +184,10 @@ impl State {
         }
     }
 
-    fn record(&mut self, operation: &str) {
-        if self.recording.is_some() {
+    fn note_crash_point(&mut self, operation: &str) {
+        if self.crash_points.is_some() {
             let point = self.crash_point(operation);
-            self.recording.get_or_insert_default().push(point);
+            self.crash_points.get_or_insert_default().push(point);
         }
     }
 
@@ -202,7 +202,7 @@ impl State {
         for dir in ancestors.into_iter().rev() {
             match self.names.check_directory(dir) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    self.record(&format!("create directory {}", dir.display()));
+                    self.note_crash_point(&format!("create directory {}", dir.display()));
                     self.change_names(vec![(dir.to_owned(), Some(Entry::Directory))]);
                 }
                 other => other?,
@@ -214,7 +214,7 @@ impl State {
     /// Creates a file under a new name.
     fn create(&mut self, path: &Path, node: Node) -> io::Result<(NodeId, Open)> {
         let path = self.new_name(path)?;
-        self.record(&format!("create {}", path.display()));
+        self.note_crash_point(&format!("create {}", path.display()));
         let id = NodeId(self.next_node);
         self.next_node += 1;
         let open = node.open();
@@ -315,7 +315,7 @@ impl Storage for MemoryStorage {
         if state.names.get(&to) == Some(Entry::Directory) {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        state.record(&format!("rename to {}", to.display()));
+        state.note_crash_point(&format!("rename to {}", to.display()));
         state.change_names(vec![(to, Some(Entry::File(id))), (from, None)]);
         Ok(())
     }
@@ -323,7 +323,7 @@ impl Storage for MemoryStorage {
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.lock_state();
         let (id, to) = (state.id(from)?, state.new_name(to)?);
-        state.record(&format!("link {}", to.display()));
+        state.note_crash_point(&format!("link {}", to.display()));
         state.change_names(vec![(to, Some(Entry::File(id)))]);
         Ok(())
     }
@@ -332,7 +332,7 @@ impl Storage for MemoryStorage {
         let mut state = self.lock_state();
         state.id(path)?;
         let path = normal(path);
-        state.record(&format!("remove {}", path.display()));
+        state.note_crash_point(&format!("remove {}", path.display()));
         state.change_names(vec![(path, None)]);
         Ok(())
     }
@@ -340,7 +340,7 @@ impl Storage for MemoryStorage {
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let (mut state, dir) = (self.lock_state(), normal(dir));
         state.names.check_directory(&dir)?;
-        state.record(&format!("sync directory {}", dir.display()));
+        state.note_crash_point(&format!("sync directory {}", dir.display()));
         state.sync_dir(&dir);
         Ok(())
     }

@@ -18,9 +18,9 @@
 //! - `offsets`: the start of each entry, relative to the first; an entry ends where the next one
 //!   starts.
 //! - sequence number and kind: `(seq - base) << 1 | kind`, kind 1 for a value, 0 for a tombstone. In a
-//!   block with values apart `(seq - base) << 2 | kind`, kind 2 for the place of a value. In a block
-//!   with values that end or with operands `(seq - base) << 3 | kind`, kind 3 for a value that ends,
-//!   which begins with its end, and kind 4 for an operand.
+//!   block with separated values `(seq - base) << 2 | kind`, kind 2 for the place of a value. In a block
+//!   with values that expire or with operands `(seq - base) << 3 | kind`, kind 3 for a value that expires,
+//!   which begins with its expiry time, and kind 4 for an operand.
 //!
 //! Every length and offset is checked against the block before use, so that no block makes a reader
 //! panic, even with a valid checksum.
@@ -60,12 +60,12 @@ const FLAGS: u32 = WIDE_OFFSETS | WIDE_KINDS | WIDER_KINDS;
 fn kind_bits_of(largest: EntryKind) -> (u32, u32) {
     match largest {
         EntryKind::Tombstone | EntryKind::Value => (1, 0),
-        EntryKind::Apart => (2, WIDE_KINDS),
+        EntryKind::Separated => (2, WIDE_KINDS),
         EntryKind::Expiring | EntryKind::Operand => (WIDEST_KIND_BITS, WIDER_KINDS),
     }
 }
 
-/// The number of bits of kinds in a block with values that end or with operands.
+/// The number of bits of kinds in a block with values that expire or with operands.
 const WIDEST_KIND_BITS: u32 = 3;
 
 /// The offsets of a block's parts, kept with the bytes so that cursors need not parse again.
@@ -382,14 +382,14 @@ fn kind_of(bits: u64) -> Option<EntryKind> {
     match bits {
         0 => Some(EntryKind::Tombstone),
         1 => Some(EntryKind::Value),
-        2 => Some(EntryKind::Apart),
+        2 => Some(EntryKind::Separated),
         3 => Some(EntryKind::Expiring),
         4 => Some(EntryKind::Operand),
         _ => None,
     }
 }
 
-/// Returns false if a block has no values that end, or if a stored value does not begin with its end.
+/// Returns false if a block has no values that expire, or if a stored value does not begin with its expiry time.
 #[inline]
 fn may_expire(layout: &Layout, stored: &[u8]) -> bool {
     layout.kind_bits == WIDEST_KIND_BITS && stored.len() >= EXPIRY_BYTES

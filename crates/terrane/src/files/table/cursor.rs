@@ -156,7 +156,7 @@ impl TableCursor {
     /// Moves to the first entry at or after `(key, seq)`.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         if self.ahead.is_none() {
-            self.table.record_read();
+            self.table.note_read();
         }
         let mut block = match std::mem::take(&mut self.prefetched) {
             Prefetched::Block(block) => block,

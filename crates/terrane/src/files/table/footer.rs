@@ -17,10 +17,10 @@ use crate::base::error::{Error, Result};
 /// The versions of the table format. Earlier builds cannot read features that later ones add, so a
 /// table states the earliest version that has the features it uses.
 pub(crate) const PLAIN: u32 = 1;
-pub(crate) const WITH_VALUES_APART: u32 = 2;
-/// With padding or blocks of Zstandard, with or without values apart.
+pub(crate) const WITH_SEPARATED_VALUES: u32 = 2;
+/// With padding or blocks of Zstandard, with or without separated values.
 pub(crate) const WITH_PADDING_OR_ZSTD: u32 = 3;
-/// With values that end or with operands, and with or without all of the above.
+/// With values that expire or with operands, and with or without all of the above.
 pub(crate) const WITH_MORE_KINDS: u32 = 4;
 
 /// The newest version of the table format.

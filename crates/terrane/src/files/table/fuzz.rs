@@ -201,7 +201,7 @@ fn make_sample() -> Result<Sample> {
         let key = format!("key{number:02}");
         let (kind, value) = match number % 7 {
             3 => (EntryKind::Tombstone, Vec::new()),
-            5 => (EntryKind::Apart, place(number)),
+            5 => (EntryKind::Separated, place(number)),
             _ => (EntryKind::Value, vec![7; number as usize]),
         };
         for seq in [100 + number, 40, 3].into_iter().take(1 + number as usize % 3) {
@@ -310,10 +310,10 @@ fn place(number: u64) -> Vec<u8> {
     out
 }
 
-/// Returns a block with a value apart.
-pub(crate) fn block_with_values_apart() -> Vec<u8> {
+/// Returns a block with a separated value.
+pub(crate) fn block_with_separated_values() -> Vec<u8> {
     let mut builder = BlockBuilder::default();
-    builder.add(b"key1", 9, EntryKind::Apart, &place(4));
+    builder.add(b"key1", 9, EntryKind::Separated, &place(4));
     builder.add(b"key1", 7, EntryKind::Value, b"value");
     builder.add(b"key2", 8, EntryKind::Tombstone, b"");
     let mut block = Vec::new();

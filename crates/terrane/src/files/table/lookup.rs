@@ -12,7 +12,7 @@ use super::reader::Table;
 use super::slots::{FILTER_SLOT, INDEX_SLOT, data_slot};
 use crate::base::codec::Decoded;
 use crate::base::error::Result;
-use crate::base::expiry::end_micros;
+use crate::base::expiry::expires_at_micros;
 use crate::base::stats::{BlockKind, Counter};
 use crate::base::types::{EntryKind, SeqNo};
 use crate::files::buffer::{BlockView, pin};
@@ -27,12 +27,12 @@ pub(crate) struct FoundVersion {
 }
 
 impl FoundVersion {
-    /// Returns when the value ends, in microseconds since the Unix epoch. A value whose time to live is
-    /// endless has the last time, and no end.
+    /// Returns when the value expires, in microseconds since the Unix epoch. A value whose time to live is
+    /// endless has the last time, and does not expire.
     #[inline]
-    pub(crate) fn end_micros(&self) -> Option<u64> {
-        let end = (self.kind == EntryKind::Expiring).then(|| end_micros(&self.value));
-        end.filter(|end| *end < u64::MAX)
+    pub(crate) fn expires_at_micros(&self) -> Option<u64> {
+        let expires_at = (self.kind == EntryKind::Expiring).then(|| expires_at_micros(&self.value));
+        expires_at.filter(|expires_at| *expires_at < u64::MAX)
     }
 }
 
@@ -97,7 +97,7 @@ impl Table {
         if opened.index.len() == 0 {
             return Ok(None);
         }
-        self.record_read();
+        self.note_read();
         let mut number = match block {
             Some(number) => number,
             None => self.with_index_of(opened, |index| search(opened, index, key))?,

@@ -27,7 +27,7 @@ pub(crate) struct Properties {
     pub(crate) key_bytes: u64,
     /// The total length of all values, as the user passed them in, wherever they are stored.
     pub(crate) value_bytes: u64,
-    /// The values apart to which entries refer, by value file.
+    /// The separated values to which entries refer, by value file.
     pub(crate) value_refs: Vec<ValueRef>,
     /// The number of data blocks.
     pub(crate) blocks: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Properties {
     pub(crate) created_micros: u64,
     /// When the oldest tombstone in it was flushed, in microseconds since the Unix epoch.
     pub(crate) oldest_tombstone_micros: Option<u64>,
-    /// The entries whose values end.
+    /// The entries whose values expire.
     pub(crate) expiry: Option<Expiry>,
     /// The number of the keyspace.
     pub(crate) keyspace: u32,

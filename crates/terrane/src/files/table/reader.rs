@@ -185,7 +185,7 @@ impl Table {
     /// Counts a lookup if some design needs the count. If no design does, threads need not contend
     /// for the cache line of the count.
     #[inline]
-    pub(super) fn record_read(&self) {
+    pub(super) fn note_read(&self) {
         // Relaxed: a count that is read late affects which compaction is picked, but never a
         // result.
         if self.file.environment.counts_accesses.load(Ordering::Relaxed) {

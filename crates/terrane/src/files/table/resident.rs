@@ -45,7 +45,7 @@ impl Table {
             // An older version may be in the next block.
             return None;
         }
-        self.record_read();
+        self.note_read();
         self.counters().add_get_block(self.file.level());
         Some(found)
     }

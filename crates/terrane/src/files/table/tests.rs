@@ -39,7 +39,7 @@ fn random_entries(rng: &mut Rng) -> Entries {
                 let mut pointer = Vec::new();
                 ValuePointer { file, offset, len: 1000, checksum }.encode(&mut pointer);
                 let seq = Reverse(1 + rng.below(1000));
-                entries.insert((key.clone(), seq), (EntryKind::Apart, pointer));
+                entries.insert((key.clone(), seq), (EntryKind::Separated, pointer));
                 continue;
             }
             let len = if rng.percent(1) { 70_000 } else { rng.index(60) };

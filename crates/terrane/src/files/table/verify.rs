@@ -5,7 +5,7 @@ use terrane_policy::Expiry;
 use super::block::BlockCursor;
 use super::reader::Table;
 use crate::base::error::{Error, Result};
-use crate::base::expiry::end_micros;
+use crate::base::expiry::expires_at_micros;
 use crate::base::types::{EntryKind, SeqNo};
 
 /// See [`Table::verify`].
@@ -42,7 +42,8 @@ pub(super) fn verify(table: &Table) -> Result<()> {
             count += 1;
             tombstones += u64::from(entries.kind() == EntryKind::Tombstone);
             if entries.kind() == EntryKind::Expiring {
-                expiry = Expiry::combined(expiry, Some(Expiry::of(end_micros(entries.value()))));
+                expiry =
+                    Expiry::combined(expiry, Some(Expiry::of(expires_at_micros(entries.value()))));
             }
             last = Some((key.to_vec(), seq));
             entries.next().map_err(|error| corrupt(error.to_string()))?;
@@ -52,7 +53,7 @@ pub(super) fn verify(table: &Table) -> Result<()> {
         return Err(wrong("it does not hold as many entries as it says"));
     }
     if expiry != properties.expiry || expiry != table.info().expiry {
-        return Err(wrong("its values do not end when it says, or when the manifest says"));
+        return Err(wrong("its values do not expire when it says, or when the manifest says"));
     }
     if table.info().entries != properties.entries {
         return Err(wrong("it does not hold as many entries as the manifest says"));

@@ -57,7 +57,7 @@ pub(crate) struct Heat {
 }
 
 impl Heat {
-    /// Records that a data block of an input is read.
+    /// Notes that a data block of an input is read.
     pub(super) fn note(&self, table: &Table, number: usize) {
         let is_cached = table.is_resident(data_slot(number));
         // Relaxed, as everywhere here: only one thread uses them.

@@ -11,7 +11,7 @@ use terrane_policy::{Compression, Expiry, KeyRange, TableId, TableInfo, ValueFil
 use super::block::BlockBuilder;
 use super::filter;
 use super::footer::{
-    Footer, Handle, PLAIN, WITH_MORE_KINDS, WITH_PADDING_OR_ZSTD, WITH_VALUES_APART,
+    Footer, Handle, PLAIN, WITH_MORE_KINDS, WITH_PADDING_OR_ZSTD, WITH_SEPARATED_VALUES,
 };
 use super::index::IndexBuilder;
 use super::packing::{self, Packing};
@@ -23,7 +23,7 @@ use super::slots::{FILTER_SLOT, INDEX_SLOT};
 use super::stored::{self, TRAILER_BYTES, TableFileId};
 use super::warming::{WarmTable, Warmer};
 use crate::base::error::{Error, Result};
-use crate::base::expiry::{EXPIRY_BYTES, end_micros};
+use crate::base::expiry::{EXPIRY_BYTES, expires_at_micros};
 use crate::base::types::{EntryKind, SeqNo};
 use crate::files::storage::{Access, Storage};
 use crate::files::value_pointer::{ValuePointer, record_bytes};
@@ -73,11 +73,11 @@ pub(crate) struct TableWriter {
     last_key: Vec<u8>,
     scratch: Vec<u8>,
     warm: Option<WarmTable>,
-    /// True if a block has values that end or operands.
+    /// True if a block has values that expire or operands.
     has_more_kinds: bool,
     /// True if a block is padded or compressed by Zstandard.
     has_padding_or_zstd: bool,
-    /// The values apart, by value file.
+    /// The separated values, by value file.
     value_refs: BTreeMap<u64, ValueRef>,
 }
 
@@ -175,7 +175,7 @@ impl TableWriter {
 
     fn count(&mut self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) -> Result<()> {
         let mut value_bytes = value.len() as u64;
-        if kind == EntryKind::Apart {
+        if kind == EntryKind::Separated {
             let pointer = ValuePointer::decode(value)
                 .map_err(|error| Error::internal(format!("a bad pointer: {error}")))?;
             value_bytes = pointer.len.into();
@@ -189,7 +189,7 @@ impl TableWriter {
         self.has_more_kinds |= matches!(kind, EntryKind::Expiring | EntryKind::Operand);
         if kind == EntryKind::Expiring {
             value_bytes -= EXPIRY_BYTES as u64;
-            let one = Expiry::of(end_micros(value));
+            let one = Expiry::of(expires_at_micros(value));
             properties.expiry = Expiry::combined(properties.expiry, Some(one));
         }
         properties.entries += 1;
@@ -287,7 +287,7 @@ impl TableWriter {
             } else if self.value_refs.is_empty() {
                 PLAIN
             } else {
-                WITH_VALUES_APART
+                WITH_SEPARATED_VALUES
             },
             ..Footer::default()
         };

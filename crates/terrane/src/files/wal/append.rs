@@ -106,13 +106,13 @@ impl LogWriter {
             self.next_segment((total + reserved) as u64, Ending::Full)?;
         }
         let placed = self.place_record(kind, seq, payload, is_synced);
-        let CurrentSegment { header, zeroed, offset, .. } = &mut self.current;
+        let CurrentSegment { header, zero_tail, offset, .. } = &mut self.current;
         let written = match placed {
             Ok(written) => written as u64,
             Err(error) => {
-                if let Some(zeroed) = zeroed {
+                if let Some(zero_tail) = zero_tail {
                     // Any part of the record may be in the segment.
-                    zeroed.move_back(*offset);
+                    zero_tail.move_back(*offset);
                 }
                 return Err(error);
             }
@@ -134,18 +134,18 @@ impl LogWriter {
     ) -> Result<usize> {
         let payload_bytes: usize = payload.iter().map(|part| part.len()).sum();
         let total = record_bytes(payload_bytes);
-        let CurrentSegment { header, segment, zeroed, offset, len, path, is_new, .. } =
+        let CurrentSegment { header, segment, zero_tail, offset, len, path, is_new, .. } =
             &mut self.current;
         self.scratch.clear();
         self.scratch.append(&mut self.before);
         let before = self.scratch.len();
         let own = *offset + before as u64;
-        if let Some(zeroed) = zeroed {
+        if let Some(zero_tail) = zero_tail {
             let end = (own + (total + TERMINATOR_BYTES) as u64).min(*len);
-            let is_in_zeros = end <= zeroed.end();
-            zeroed.move_behind(end);
+            let is_in_zeros = end <= zero_tail.end();
+            zero_tail.move_behind(end);
             if is_synced && *is_new && !is_in_zeros && total <= SYNCED_AHEAD_RECORD_MAX {
-                zeroed.extend(end + SYNCED_AHEAD_BYTES);
+                zero_tail.extend(end + SYNCED_AHEAD_BYTES);
             }
         }
         let head = record_header(header.nonce, own, kind, seq, payload);

@@ -13,7 +13,7 @@
 use std::io::ErrorKind;
 
 use super::format::RecordKind;
-use super::kept::LogPart;
+use super::retained_segments::LogPart;
 use super::segment_reader::{Next, SegmentReader};
 use crate::base::error::{Error, Result};
 use crate::base::types::{Lsn, SeqNo};

@@ -14,7 +14,7 @@
 //!    an earlier use fails its checksum, and so does a record copied into a user value, because the
 //!    user cannot know the nonce.
 //! 2. At least 16 zeros follow the last record unless the file ends first, because every append with
-//!    the lock writes them, and records without the lock are placed in zeros ([`super::stretch`]). A
+//!    the lock writes them, and records without the lock are placed in zeros ([`super::slice`]). A
 //!    reader stops where the length and the kind of a record are zeros.
 
 use std::path::Path;

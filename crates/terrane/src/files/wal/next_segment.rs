@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::ahead::{EndedSegment, HeaderSync};
 use super::format::{HEADER_BYTES, RecordKind, record_bytes};
-use super::segment::{ChainLink, CurrentSegment, Spare, begin, create_file};
-use super::writer::{FIRST_SEGMENT_BYTES, FullSegment, GROWTH, LogWriter, SPARES_MAX};
+use super::requests::{EndedSegment, HeaderSync};
+use super::segment::{ChainLink, CurrentSegment, FreeSegment, begin, create_file};
+use super::writer::{FIRST_SEGMENT_BYTES, FREE_SEGMENTS_MAX, FullSegment, GROWTH, LogWriter};
 use crate::base::error::Result;
 use crate::base::types::Lsn;
 
@@ -67,14 +67,14 @@ impl LogWriter {
         }
         self.sync_header()?;
         // The file is created first: if the disk is full, the log is unchanged.
-        let (spare, segment) = match self.take_spare(needed) {
-            Some(spare) => spare,
+        let (free, segment) = match self.take_free_segment(needed) {
+            Some(free) => free,
             None => {
                 let len = self.next_len(ending).max(needed);
                 let number = self.next_file;
                 self.next_file += 1;
                 let (path, segment) = create_file(&self.environment, number, len)?;
-                (Spare { path, is_new: true }, segment)
+                (FreeSegment { path, is_new: true }, segment)
             }
         };
         // The header of the next segment is written before this segment's `Continued` record,
@@ -92,7 +92,7 @@ impl LogWriter {
         };
         let end = self.current.offset + record_bytes(0) as u64;
         self.notes.durable = self.sync.synced();
-        let begun = begin(&self.environment, spare.clone(), segment, place, self.notes);
+        let begun = begin(&self.environment, free.clone(), segment, place, self.notes);
         let begun = begun.and_then(|next| {
             self.write_record(RecordKind::Continued, 0, &[], false)?;
             Ok(next)
@@ -105,7 +105,7 @@ impl LogWriter {
                 // fit anymore, so another segment begins after both.
                 self.current.len = end;
                 // The next attempt takes the same file: on a full disk there may be many.
-                self.spares.push(spare);
+                self.free_segments.push(free);
                 return Err(error);
             }
         };
@@ -115,8 +115,8 @@ impl LogWriter {
             next.since_micros = Some(next.header.created_micros);
         }
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
-        self.spare_retry_at = 0;
-        self.spares_max = if ending == Ending::Idle { 0 } else { SPARES_MAX };
+        self.creation_retry_at = 0;
+        self.free_segments_max = if ending == Ending::Idle { 0 } else { FREE_SEGMENTS_MAX };
         self.replace_current(next);
         Ok(())
     }
@@ -137,10 +137,10 @@ impl LogWriter {
             file_bytes: *file_bytes,
             ended_micros,
         });
-        let CurrentSegment { segment, zeroed, before: mut ended, .. } = before;
+        let CurrentSegment { segment, zero_tail, before: mut ended, .. } = before;
         // Without requests, as with `Sync` writes, nobody else would drop the segments before.
         ended.clear();
-        ended.push(EndedSegment { _segment: segment, _zeroed: zeroed });
+        ended.push(EndedSegment { _segment: segment, _zero_tail: zero_tail });
         self.current.before = ended;
     }
 

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::ahead::{EndedSegment, HeaderSync, SegmentRequests, WantedPages};
 use super::format::{HEADER_BYTES, SegmentHeader, TERMINATOR_BYTES};
 use super::notes::{NOTES_OFFSET, Notes};
+use super::requests::{EndedSegment, HeaderSync, PagePrefault, SegmentRequests};
 use super::segment_file_name;
 use super::writer::LogEnvironment;
-use super::zeroed::ZeroedEnd;
+use super::zero_tail::ZeroTail;
 use crate::base::error::{Error, Result};
 use crate::base::types::Lsn;
 use crate::files::storage::Segment;
@@ -27,13 +27,13 @@ pub(super) struct CurrentSegment {
     /// True if a thread has the request to sync the header.
     pub(super) is_header_given: bool,
     pub(super) path: PathBuf,
-    /// See [`Spare::is_new`].
+    /// See [`FreeSegment::is_new`].
     pub(super) is_new: bool,
     /// The segments before this one, until a thread is asked to drop them.
     pub(super) before: Vec<EndedSegment>,
     pub(super) segment: Box<dyn Segment>,
     /// The zeros after the last record; `None` if only the owner of the lock appends.
-    pub(super) zeroed: Option<Arc<ZeroedEnd>>,
+    pub(super) zero_tail: Option<Arc<ZeroTail>>,
     pub(super) offset: u64,
     pub(super) len: u64,
     /// When the first record of the segment arrived, in microseconds since the Unix epoch; `None`
@@ -47,16 +47,16 @@ impl CurrentSegment {
     /// Returns the work to do for the segment before the writer reaches that part of it, if any
     /// work is due.
     #[inline]
-    pub(super) fn wanted_ahead(&mut self) -> Option<SegmentRequests> {
+    pub(super) fn due_requests(&mut self) -> Option<SegmentRequests> {
         if self.offset < self.ready_at { None } else { Some(self.requests()) }
     }
 
     #[cold]
     fn requests(&mut self) -> SegmentRequests {
-        let CurrentSegment { zeroed, offset, len, ready_at, .. } = self;
+        let CurrentSegment { zero_tail, offset, len, ready_at, .. } = self;
         let end = (*offset + READY_BYTES).min(*len);
         *ready_at = if end < *len { *offset + READY_BYTES / 2 } else { u64::MAX };
-        let pages = zeroed.clone().map(|zeroed| WantedPages { zeroed, end });
+        let pages = zero_tail.clone().map(|zero_tail| PagePrefault { zero_tail, end });
         let is_given = std::mem::replace(&mut self.is_header_given, true);
         let header = (!is_given).then(|| Arc::clone(&self.header_sync));
         SegmentRequests { ended: std::mem::take(&mut self.before), pages, header }
@@ -65,7 +65,7 @@ impl CurrentSegment {
 
 /// A file that can become the next segment.
 #[derive(Debug, Clone)]
-pub(super) struct Spare {
+pub(super) struct FreeSegment {
     pub(super) path: PathBuf,
     /// True if the file never was a segment, so the file system has yet to note that its blocks were
     /// written.
@@ -101,7 +101,7 @@ pub(super) fn create_file(
 /// Writes the header that makes a new or reused file the next segment.
 pub(super) fn begin(
     environment: &LogEnvironment,
-    Spare { path, is_new }: Spare,
+    FreeSegment { path, is_new }: FreeSegment,
     mut segment: Box<dyn Segment>,
     place: ChainLink,
     notes: Notes,
@@ -122,9 +122,9 @@ pub(super) fn begin(
     bytes[NOTES_OFFSET as usize..][..notes.len()].copy_from_slice(&notes);
     bytes.extend_from_slice(&[0; TERMINATOR_BYTES]);
     segment.write(0, &bytes).map_err(|error| Error::io("write", &path, error))?;
-    let zeroed = segment
+    let zero_tail = segment
         .record_writer()
-        .map(|writer| Arc::new(ZeroedEnd::new(writer, segment.len(), bytes.len() as u64)));
+        .map(|writer| Arc::new(ZeroTail::new(writer, segment.len(), bytes.len() as u64)));
     let header_sync = Arc::new(HeaderSync::new(path.clone(), segment.syncer()));
     Ok(CurrentSegment {
         header,
@@ -136,7 +136,7 @@ pub(super) fn begin(
         len: segment.len(),
         since_micros: None,
         segment,
-        zeroed,
+        zero_tail,
         offset: HEADER_BYTES,
         ready_at: READY_FROM,
     })

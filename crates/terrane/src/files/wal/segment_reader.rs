@@ -216,7 +216,7 @@ impl SegmentReader {
     }
 
     /// Visits every valid record before `end`, the end of the segment if that is known, including those
-    /// after damage. Adds the number of damaged stretches between records to `skipped`.
+    /// after damage. Adds the number of damaged parts between records to `skipped`.
     pub(crate) fn salvage(
         &mut self,
         end: Option<Lsn>,
@@ -246,7 +246,7 @@ impl SegmentReader {
         Ok(())
     }
 
-    /// Skips a stretch of zeros. Returns true if there was one.
+    /// Skips a run of zeros. Returns true if there was one.
     fn skip_zeros(&mut self) -> Result<bool> {
         self.fill(RECORD_HEADER_BYTES as u64)?;
         let zeros = self.rest().chunks_exact(8).take_while(|word| **word == [0; 8]).count();

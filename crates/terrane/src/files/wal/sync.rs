@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::ahead::HeaderSync;
+use super::requests::HeaderSync;
 use crate::base::error::{Error, Result};
 use crate::base::stats::{Counter, Counters, Timed};
 use crate::base::types::Lsn;
@@ -155,7 +155,7 @@ impl LogSync {
         state
     }
 
-    /// Records that all records before `lsn` are complete.
+    /// Notes that all records before `lsn` are complete.
     #[inline]
     pub(super) fn set_written(&self, lsn: Lsn) {
         // Release: pairs with the load in `written`. A thread that reads this position and then
@@ -229,7 +229,7 @@ impl LogSync {
             let synced = segment.syncer.sync();
             self.counters.add(Counter::LogSyncs, 1);
             synced.map_err(|error| Error::io("sync", &segment.path, error))?;
-            self.counters.durations.record(Timed::LogSync, start.elapsed());
+            self.counters.durations.note(Timed::LogSync, start.elapsed());
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Tests whole logs: they are written, damaged or left by a crash, and recovered.
 
 mod shared;
-mod stretches;
+mod slices;
 mod torn_writes;
 
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ impl Log {
             reuses_files: true,
             may_be_linked: false,
             retention: None,
-            kept_from: None,
+            retained_from: None,
         };
         let sync = Arc::new(LogSync::new(counters));
         let newest = recovery.newest_segment;
@@ -201,8 +201,8 @@ fn released_segments_are_used_again_and_never_resurrect_records() {
         freed.removed.iter().for_each(|path| storage.remove(path).unwrap());
         for wanted in freed.reused {
             // Some files are synced late, and some syncs fail.
-            let cleaned = rng.percent(80).then(|| wanted.make(&storage).unwrap());
-            let _surplus = log.writer.give_cleaned(cleaned);
+            let cleaned = rng.percent(80).then(|| wanted.run(&storage).unwrap());
+            let _surplus = log.writer.add_cleaned(cleaned);
         }
         for _ in 0..200 {
             ends.push(log.append(&mut rng));
@@ -240,9 +240,9 @@ fn a_segment_that_ends_early_can_go_and_an_empty_one_does_not_end() {
     log.writer.note_record(|| 10);
     assert_eq!(log.writer.holds_since(), Some(9));
     // A background thread creates this file before it is needed.
-    let wanted = log.writer.wanted_to_end(Ending::Aged).unwrap();
-    assert!(log.writer.wanted_to_end(Ending::Aged).is_none());
-    let _surplus = log.writer.give_spare(Some(wanted.make(&storage, Path::new(DIR)).unwrap()));
+    let wanted = log.writer.creation_to_end(Ending::Aged).unwrap();
+    assert!(log.writer.creation_to_end(Ending::Aged).is_none());
+    let _surplus = log.writer.add_created(Some(wanted.run(&storage, Path::new(DIR)).unwrap()));
     let header = log.writer.end_segment(Ending::Aged).unwrap().unwrap().header;
     assert_eq!((log.writer.segment(), log.writer.holds_since()), (first + 1, None));
     let begins = log.writer.end();
@@ -274,14 +274,14 @@ fn a_segment_stays_until_the_header_of_the_next_one_is_durable() {
     let lost = Crash::Power(Survival { percent: 0, seed: 1 });
     let (batches, replayed, _) = recover(&storage.crash_point().image(lost), end).unwrap();
     assert_eq!((batches.len(), replayed.last_segment, replayed.end), (0, first, end));
-    let ahead = log.writer.wanted_ahead().unwrap();
-    log.sync.sync_header(&ahead.header.unwrap()).unwrap();
+    let requests = log.writer.due_requests().unwrap();
+    log.sync.sync_header(&requests.header.unwrap()).unwrap();
     let freed = log.writer.release(end);
     assert_eq!(freed.reused.len() + freed.removed.len(), 1);
     let (_, replayed, _) = recover(&storage.crash_point().image(lost), end).unwrap();
     assert_eq!(replayed.last_segment, first + 1);
     // The header is handed out once only.
-    assert!(log.writer.wanted_ahead().is_none_or(|ahead| ahead.header.is_none()));
+    assert!(log.writer.due_requests().is_none_or(|requests| requests.header.is_none()));
 }
 
 #[test]
@@ -429,7 +429,7 @@ fn a_write_that_fails_at_a_change_of_segments_loses_neither_records_nor_files() 
     assert_eq!(failures, 40);
 }
 
-/// On a full disk every write asked for a spare again, which created and removed a file.
+/// On a full disk every write asked for a free segment again, which created and removed a file.
 #[test]
 fn a_spare_that_could_not_be_created_is_not_wanted_by_every_write() {
     let mut log = Log::open(&MemoryStorage::new(1), 1 << 20).unwrap().writer;
@@ -437,9 +437,9 @@ fn a_spare_that_could_not_be_created_is_not_wanted_by_every_write() {
     for _ in 0..3 {
         let (segment, mut wanted) = (log.segment(), 0);
         while log.segment() == segment {
-            if log.wanted_spare().is_some() {
+            if log.due_creation().is_some() {
                 wanted += 1;
-                let _ = log.give_spare(None);
+                let _ = log.add_created(None);
             }
             seq += 1;
             log.append(seq, &[&[7; 100]], false).unwrap();

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::ahead::SegmentRequests;
 use super::format::{HEADER_BYTES, RecordKind};
-use super::kept::KeptSegments;
 use super::notes::{NOTES_OFFSET, Notes};
-use super::segment::{ChainLink, CurrentSegment, Spare, begin, create_file};
+use super::requests::SegmentRequests;
+use super::retained_segments::RetainedSegments;
+use super::segment::{ChainLink, CurrentSegment, FreeSegment, begin, create_file};
 use super::segment_file_number;
 use super::{LogRetention, LogSync, Replayed, ReplayedFile};
 use crate::base::clock::Clock;
@@ -32,7 +32,7 @@ pub(crate) struct LogConfig {
     /// Where readers of changes begin at the earliest, if an earlier opening began to keep segments.
     /// Parts of segments before that may never have been synced. With `None`, readers begin with this
     /// opening.
-    pub(crate) kept_from: Option<Lsn>,
+    pub(crate) retained_from: Option<Lsn>,
 }
 
 /// The length of a log's first segment. It is short so that a small database takes little space.
@@ -44,8 +44,8 @@ pub(super) const GROWTH: u64 = 4;
 /// begins one.
 const FIRST_KEPT_SEGMENT_BYTES: u64 = 64 << 10;
 
-/// The maximum number of spare files.
-pub(super) const SPARES_MAX: usize = 2;
+/// The maximum number of free segments.
+pub(super) const FREE_SEGMENTS_MAX: usize = 2;
 
 /// The database around a log.
 pub(crate) struct LogEnvironment {
@@ -74,26 +74,26 @@ pub(crate) struct LogWriter {
     pub(super) current: CurrentSegment,
     /// The segments that have ended and that trees may need, oldest first.
     pub(super) full: Vec<FullSegment>,
-    /// The segments before these, which are kept for readers of changes.
-    pub(super) kept: KeptSegments,
+    /// The segments before these, which are retained for readers of changes.
+    pub(super) retained: RetainedSegments,
     /// Readers of changes begin here at the earliest.
     pub(super) changes_from: Lsn,
     /// The files of segments that have or may get second names as value files, and are not reused.
     pub(super) linked: BTreeSet<PathBuf>,
     /// The files that can become the next segment.
-    pub(super) spares: Vec<Spare>,
-    /// The number of spares that are kept.
-    pub(super) spares_max: usize,
-    /// The number of segments that become spares once they are synced.
+    pub(super) free_segments: Vec<FreeSegment>,
+    /// The number of free segments that are kept.
+    pub(super) free_segments_max: usize,
+    /// The number of segments that become free once they are synced.
     pub(super) being_cleaned: usize,
     /// The notes in the header of the current segment.
     pub(super) notes: Notes,
     /// The number of users, such as a checkpoint, that need all files of the log.
     pub(super) pins: usize,
-    /// True if a thread is creating a spare.
-    pub(super) spare_is_wanted: bool,
-    /// The offset in the current segment from which a spare is wanted again after a failure.
-    pub(super) spare_retry_at: u64,
+    /// True if a thread is creating a free segment.
+    pub(super) is_creating_segment: bool,
+    /// The offset in the current segment from which a free segment is due again after a failure.
+    pub(super) creation_retry_at: u64,
     pub(super) next_file: u64,
     /// The largest segment number used so far, even if that segment failed to begin.
     pub(super) newest_segment: u64,
@@ -134,20 +134,20 @@ impl FullSegment {
 /// of changes. Makes them durable if `needs_sync`.
 fn ended_segments(
     LogEnvironment { storage, clock, .. }: &LogEnvironment,
-    LogConfig { retention, kept_from, .. }: LogConfig,
+    LogConfig { retention, retained_from, .. }: LogConfig,
     replayed: &Replayed,
     needs_sync: bool,
-) -> Result<(Vec<FullSegment>, KeptSegments)> {
+) -> Result<(Vec<FullSegment>, RetainedSegments)> {
     let now = clock.now_micros();
-    let mut kept = KeptSegments::new(retention);
+    let mut retained = RetainedSegments::new(retention);
     let is_kept = |file: &&ReplayedFile| {
-        retention.is_some() && kept_from.is_some_and(|from| file.base >= from)
+        retention.is_some() && retained_from.is_some_and(|from| file.base >= from)
     };
     for file in replayed.passed.iter().filter(is_kept) {
         if needs_sync && file.end > replayed.durable {
             sync_file(&**storage, &file.path)?;
         }
-        kept.push(FullSegment::of(file, now));
+        retained.push(FullSegment::of(file, now));
     }
     let mut full = Vec::new();
     for file in &replayed.files {
@@ -156,7 +156,7 @@ fn ended_segments(
         }
         full.push(FullSegment::of(file, now));
     }
-    Ok((full, kept))
+    Ok((full, retained))
 }
 
 /// Makes a file durable to which nothing is appended.
@@ -185,7 +185,7 @@ impl LogWriter {
         // Later acknowledged writes depend on every replayed record, so all of them must be durable
         // first. A cleanly closed log without batches to replay is durable already.
         let needs_sync = replayed.batches > 0 || !replayed.was_closed;
-        let (full, kept) = ended_segments(&environment, config, replayed, needs_sync)?;
+        let (full, retained) = ended_segments(&environment, config, replayed, needs_sync)?;
         let place = ChainLink {
             segment: newest_segment + 1,
             previous: replayed.last_segment,
@@ -202,7 +202,7 @@ impl LogWriter {
         // sync its last record, that record may still be lost.
         let durable = if needs_sync { place.base } else { Lsn(0) };
         let notes = Notes { manifest_version: 0, durable };
-        let file = Spare { path: path.clone(), is_new: true };
+        let file = FreeSegment { path: path.clone(), is_new: true };
         let current = begin(&environment, file, segment, place, notes);
         let current = current.inspect_err(|_| {
             // Every failed opening would leave a file.
@@ -210,7 +210,7 @@ impl LogWriter {
         })?;
         sync.sync_header(&current.header_sync)?;
         sync.begin_segment(current.path.clone(), current.segment.syncer(), place.base);
-        let linked = kept.iter().chain(&full).filter(|_| config.may_be_linked);
+        let linked = retained.iter().chain(&full).filter(|_| config.may_be_linked);
         let linked = linked.map(|segment: &FullSegment| segment.path.clone()).collect();
         Ok(Self {
             environment,
@@ -218,16 +218,16 @@ impl LogWriter {
             sync,
             current,
             full,
-            kept,
-            changes_from: config.kept_from.unwrap_or(place.base),
+            retained,
+            changes_from: config.retained_from.unwrap_or(place.base),
             linked,
-            spares: Vec::new(),
-            spares_max: SPARES_MAX,
+            free_segments: Vec::new(),
+            free_segments_max: FREE_SEGMENTS_MAX,
             being_cleaned: 0,
             notes,
             pins: 0,
-            spare_is_wanted: false,
-            spare_retry_at: 0,
+            is_creating_segment: false,
+            creation_retry_at: 0,
             next_file: next_file + 1,
             newest_segment: place.segment,
             scratch: Vec::new(),
@@ -255,7 +255,7 @@ impl LogWriter {
 
     /// Returns the files that hold records, oldest first.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
-        let ended = self.kept.iter().chain(&self.full).map(|segment| segment.path.clone());
+        let ended = self.retained.iter().chain(&self.full).map(|segment| segment.path.clone());
         ended.chain([self.current.path.clone()]).collect()
     }
 
@@ -268,7 +268,7 @@ impl LogWriter {
         full.chain([current]).collect()
     }
 
-    /// Records that a write is about to append to the segment, which sets the segment's age unless
+    /// Notes that a write is about to append to the segment, which sets the segment's age unless
     /// it has one.
     #[inline]
     pub(crate) fn note_record(&mut self, now_micros: impl FnOnce() -> u64) {
@@ -294,8 +294,8 @@ impl LogWriter {
     /// Returns the work to do for the segment before the writer reaches that part of it, if any
     /// work is due.
     #[inline]
-    pub(crate) fn wanted_ahead(&mut self) -> Option<SegmentRequests> {
-        self.current.wanted_ahead()
+    pub(crate) fn due_requests(&mut self) -> Option<SegmentRequests> {
+        self.current.due_requests()
     }
 
     /// Writes the notes that the manifest has all edits up to `version`, and that the log is durable

@@ -1,9 +1,9 @@
 //! Values that a cursor does not find in place: those in value files, and operands combined with older
-//! versions. And the ends of values that it finds in place.
+//! versions. And the expiry times of values that it finds in place.
 
 use super::{Version, VisibleCursor};
 use crate::base::error::{Error, Result};
-use crate::base::expiry::{EXPIRY_BYTES, end_micros};
+use crate::base::expiry::{EXPIRY_BYTES, expires_at_micros};
 use crate::base::merge_operator::{MergeOperator, OperandChain};
 use crate::base::types::{EntryKind, SeqNo};
 use crate::files::value::Value;
@@ -24,21 +24,21 @@ impl VisibleCursor {
         if self.is_unread() { self.load(source) } else { Ok(()) }
     }
 
-    /// Returns when the current value of a cursor that goes forward ends; `None` if it does not.
-    pub(crate) fn ends_micros(&self) -> Option<u64> {
-        let is_ending = self.is_forward && self.skipped > 0;
-        is_ending.then(|| end_micros(self.merge.value()))
+    /// Returns when the current value of a cursor that goes forward expires; `None` if it does not.
+    pub(crate) fn expires_at_micros(&self) -> Option<u64> {
+        let is_expiring = self.is_forward && self.skipped > 0;
+        is_expiring.then(|| expires_at_micros(self.merge.value()))
     }
 
     /// Returns true if the current value is not in place and was not loaded.
     #[inline]
     pub(crate) fn is_unread(&self) -> bool {
         let is_elsewhere = match self.is_forward {
-            true => matches!(self.merge.kind(), EntryKind::Apart | EntryKind::Operand),
-            false => self.backward_apart.is_some() || !self.backward_chain.is_empty(),
+            true => matches!(self.merge.kind(), EntryKind::Separated | EntryKind::Operand),
+            false => self.backward_separated.is_some() || !self.backward_chain.is_empty(),
         };
         // After operands were combined the merge is further on, but the value is loaded.
-        is_elsewhere && self.apart.is_none()
+        is_elsewhere && self.loaded.is_none()
     }
 
     #[cold]
@@ -50,15 +50,15 @@ impl VisibleCursor {
         } else {
             source.files.read(self.merge.key(), self.merge.seq(), self.merge.value())?
         };
-        self.apart = Some(value);
+        self.loaded = Some(value);
         Ok(())
     }
 
     fn load_backward(&mut self, source: ValueSource<'_>) -> Result<Value> {
         if self.backward_chain.is_empty() {
-            return match (&self.backward_value, self.backward_apart) {
+            return match (&self.backward_value, self.backward_separated) {
                 (Some(place), Some(seq)) => source.files.read(&self.kept_key, seq, place),
-                _ => Err(Error::internal("a value apart without its place")),
+                _ => Err(Error::internal("a separated value without its place")),
             };
         }
         let Some(versions) = self.backward_chain.newest_first() else {
@@ -141,8 +141,8 @@ impl VisibleCursor {
                 None
             }
             EntryKind::Value => Some(Some(stored.into())),
-            EntryKind::Apart => Some(Some(source.files.read(key, seq, stored)?)),
-            EntryKind::Expiring if end_micros(stored) > self.now_micros => {
+            EntryKind::Separated => Some(Some(source.files.read(key, seq, stored)?)),
+            EntryKind::Expiring if expires_at_micros(stored) > self.now_micros => {
                 Some(stored.get(EXPIRY_BYTES..).map(Value::from))
             }
             EntryKind::Expiring | EntryKind::Tombstone => Some(None),

@@ -29,7 +29,7 @@ use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::merge::{LOGGED_VALUES_MAX, LoggedValue, LoggedValues};
 use crate::engine::pipeline::Pipeline;
-use crate::engine::tree::{ImmutableMemtable, NotedValue, Tree, ValueSegment};
+use crate::engine::tree::{ImmutableMemtable, LoggedValueRef, Tree, ValueSegment};
 use crate::files::manifest::ValueFileRecord;
 use crate::files::storage::Storage;
 use crate::files::table::{FinishedTable, filter_hash};
@@ -92,7 +92,7 @@ impl LoggedValueFinder<'_> {
         let design = tree.design();
         let separation = design.values.separation();
         let threshold = self.context.logged_values_from(&design);
-        let garbage_percent = separation.map_or(0, |apart| apart.garbage_percent);
+        let garbage_percent = separation.map_or(0, |separation| separation.garbage_percent);
         if threshold.is_none() && known.is_empty() {
             return Ok(Default::default());
         }
@@ -102,9 +102,9 @@ impl LoggedValueFinder<'_> {
             log.map(|log| log.files_for_values(immutable.begins)).unwrap_or_default()
         };
         let scanned = match threshold {
-            Some(threshold) => match &immutable.noted {
-                Some(noted) if noted.threshold() <= threshold => {
-                    self.take_noted(&noted.list(threshold), immutable, &files, &known)?
+            Some(threshold) => match &immutable.logged_values {
+                Some(refs) if refs.threshold() <= threshold => {
+                    self.take_refs(&refs.list(threshold), immutable, &files, &known)?
                 }
                 _ => self.scan(tree, immutable, threshold, &files, &known)?,
             },
@@ -133,9 +133,9 @@ impl LoggedValueFinder<'_> {
     }
 
     /// Divides the values that were noted by segment.
-    fn take_noted(
+    fn take_refs(
         &self,
-        noted: &[NotedValue],
+        refs: &[LoggedValueRef],
         immutable: &ImmutableMemtable,
         files: &[LogFile],
         known: &[ValueSegment],
@@ -144,16 +144,16 @@ impl LoggedValueFinder<'_> {
         for file in files {
             let end = file.end.map_or(immutable.ends, |end| end.min(immutable.ends));
             let begin = file.base.max(immutable.begins);
-            let first = noted.partition_point(|value| value.at < begin);
-            let last = noted.partition_point(|value| value.at < end);
-            let noted = noted.get(first..last).unwrap_or_default();
-            if noted.is_empty() {
+            let first = refs.partition_point(|value| value.at < begin);
+            let last = refs.partition_point(|value| value.at < end);
+            let refs = refs.get(first..last).unwrap_or_default();
+            if refs.is_empty() {
                 continue;
             }
             let bytes =
-                |value: &NotedValue| record_bytes(value.key_len as usize, value.len as usize);
-            let value_bytes = noted.iter().map(bytes).sum();
-            let values = noted.iter().map(|value| LoggedValue {
+                |value: &LoggedValueRef| record_bytes(value.key_len as usize, value.len as usize);
+            let value_bytes = refs.iter().map(bytes).sum();
+            let values = refs.iter().map(|value| LoggedValue {
                 seq: value.seq,
                 hash: value.hash,
                 segment: 0,

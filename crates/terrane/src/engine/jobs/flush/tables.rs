@@ -55,7 +55,7 @@ impl Flusher {
         let snapshots = self.pipeline.snapshots();
         let rules = DropRules::new(snapshots.clone(), OlderTables::new(target.older_tables()));
         let rules = rules
-            .expiring_up_to(self.pipeline.times().oldest_or_now())
+            .expiring_up_to(self.pipeline.snapshot_clock().oldest_or_now())
             .combining(tree.functions.merge_operator().get());
         let fragments = deleted_ranges(immutable, target, &replaced, &rules)?;
         let (runs, read_bytes) = self.runs_read(target, &replaced, &fragments, &snapshots);

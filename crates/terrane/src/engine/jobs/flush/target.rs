@@ -74,7 +74,7 @@ impl FlushTarget<'_> {
         let FlushPlan::Merge(merge) = &mut self.plan else { return };
         merge.inputs.retain(|input| !input.is_memtable());
         let mut jobs = self.tree.jobs();
-        jobs.record_damage(merge, error);
+        jobs.note_damage(merge, error);
         jobs.flushing = None;
         drop(jobs);
         self.failed = Some(format!("merging it failed: {error}"));

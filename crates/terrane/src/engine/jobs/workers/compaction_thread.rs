@@ -17,7 +17,7 @@ impl Jobs {
         while !signals.is_stopping() {
             let seen = signals.changes();
             // The flush thread may be waiting for the disk while writers are about to need a segment.
-            self.pipeline.make_spare();
+            self.pipeline.create_requested();
             if is_spare && signals.compacting() < number {
                 signals.wait_for_spare_work(seen);
                 continue;

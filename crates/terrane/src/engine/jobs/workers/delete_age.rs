@@ -56,13 +56,13 @@ impl Jobs {
         let is_empty = state.active.memtable.is_empty();
         let now = || self.context.clock.now_micros();
         if !is_empty {
-            // If replay did not record the time of the entries, their age counts from now.
-            state.active.record_entry(now);
+            // If replay did not note the time of the entries, their age counts from now.
+            state.active.note_entry(now);
         }
         // Computed from the elapsed time, which does not overflow at either end of the clock.
         let elapsed = now().saturating_sub(state.active.since_micros()?);
         let left = Duration::from_micros(age.saturating_sub(elapsed));
-        // A first entry is recorded shortly before it is inserted.
+        // A first entry is noted shortly before it is inserted.
         Some(left).filter(|left| !is_empty || !left.is_zero())
     }
 }

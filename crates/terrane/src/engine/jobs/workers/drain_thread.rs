@@ -46,19 +46,19 @@ impl Jobs {
             if self.drain_once() > 0 {
                 continue;
             }
-            if self.wants_drain() {
+            if self.needs_drain() {
                 std::thread::sleep(REST);
                 continue;
             }
-            signals.drains.wait(|| self.wants_drain() || signals.is_stopping());
+            signals.drains.wait(|| self.needs_drain() || signals.is_stopping());
         }
     }
 
-    fn wants_drain(&self) -> bool {
+    fn needs_drain(&self) -> bool {
         let trees = self.catalog.trees();
         trees.values().any(|tree| {
             let state = tree.state();
-            state.active.memtable.front_level().is_some_and(FrontLevel::wants_drain)
+            state.active.memtable.front_level().is_some_and(FrontLevel::needs_drain)
         })
     }
 

@@ -23,7 +23,7 @@ impl Jobs {
         let mut failures = 0;
         while !self.context.signals.is_stopping() {
             let seen = self.context.signals.changes();
-            self.pipeline.make_spare();
+            self.pipeline.create_requested();
             if self.flusher.running() < number {
                 self.context.signals.wait_for_work(seen, None);
                 continue;
@@ -31,7 +31,7 @@ impl Jobs {
             if number == 0 {
                 self.rotate_aged_memtables();
                 self.catalog.release_expired_log();
-                self.leave_poor_memtables();
+                self.switch_memtables();
             }
             match self.flusher.pick() {
                 Some(tree) => {
@@ -74,7 +74,7 @@ impl Jobs {
         }
     }
 
-    /// Drops tables that range tombstones cover entirely, or whose values have all ended, by an edit
+    /// Drops tables that range tombstones cover entirely, or whose values have all expired, by an edit
     /// alone; see [`crate::engine::merge::covered`] and [`terrane_policy::expiring_tables`] for why that is
     /// sound. The tables are registered in the jobs of the tree, so no compaction takes them. A running
     /// compaction may keep tombstones for these tables, which is harmless.

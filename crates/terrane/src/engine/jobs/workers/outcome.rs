@@ -32,7 +32,7 @@ impl Jobs {
                 self.catalog.notify_stalled_writers();
                 signals.rest();
             }
-            // The tree has recorded the damage and does not pick these tables again.
+            // The tree has noted the damage and does not pick these tables again.
             Err(Error::Corruption(_)) if kind == JobKind::Compaction => signals.notify_done(),
             Err(error) => {
                 self.context.health.fail(error);

@@ -34,10 +34,10 @@ impl Jobs {
     fn try_one_job(&self) -> Result<bool> {
         let _caller = self.context.signals.enter_caller();
         self.context.health.check_open()?;
-        self.pipeline.make_spare();
+        self.pipeline.create_requested();
         self.catalog.retry_removals();
         self.rotate_aged_memtables();
-        self.leave_poor_memtables();
+        self.switch_memtables();
         if let Some(tree) = self.flusher.pick() {
             return self.flusher.run(&tree).map(|()| true);
         }
@@ -49,7 +49,7 @@ impl Jobs {
             return Ok(false);
         };
         match self.compactor.run(job) {
-            // The tree has recorded the damage and does not pick these tables again.
+            // The tree has noted the damage and does not pick these tables again.
             Err(Error::Corruption(_)) => Ok(true),
             other => other.map(|()| true),
         }

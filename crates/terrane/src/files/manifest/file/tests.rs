@@ -100,7 +100,7 @@ fn two_damaged_frames_in_the_middle_are_reported() {
 #[test]
 fn crashes_keep_every_edit_that_was_kept() {
     let storage = MemoryStorage::new(1);
-    storage.record_crash_points();
+    storage.track_crash_points();
     let mut manifest = FileManifest::new(Arc::new(storage.clone()), Path::new(DIR), 0).unwrap();
     for version in 1..8 {
         if version % 3 == 1 {

@@ -90,7 +90,7 @@ impl DirectFile for MemoryAppender {
 impl MemoryStorage {
     fn sync_node(&self, id: NodeId, path: &Path, sync: impl FnOnce(&mut Node)) -> io::Result<()> {
         let mut state = self.lock_state();
-        state.record(&format!("sync {}", path.display()));
+        state.note_crash_point(&format!("sync {}", path.display()));
         sync(state.nodes.get_mut(&id).ok_or(io::ErrorKind::NotFound)?);
         Ok(())
     }

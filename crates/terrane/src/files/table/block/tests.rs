@@ -15,14 +15,14 @@ fn random_entries(rng: &mut Rng) -> Vec<Entry> {
     let longest = rng.between(0, 12);
     let base = rng.below(1 << 40);
     let value_len = if rng.percent(10) { 3000 } else { 20 };
-    let has_apart = rng.percent(50);
+    let has_separated = rng.percent(50);
     let mut entries = std::collections::BTreeMap::new();
     for _ in 0..rng.between(1, 200) {
         let len = rng.below(longest + 1);
         let key = prefix.iter().copied().chain((0..len).map(|_| *rng.pick(alphabet))).collect();
         let kind = match rng.below(10) {
             0 | 1 => EntryKind::Tombstone,
-            2 if has_apart => EntryKind::Apart,
+            2 if has_separated => EntryKind::Separated,
             _ => EntryKind::Value,
         };
         let value = vec![rng.bits() as u8; rng.index(value_len)];

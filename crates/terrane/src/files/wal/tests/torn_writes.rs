@@ -14,7 +14,7 @@ fn fault(operation: Operation, after: u64, is_permanent: bool) -> Fault {
 fn free(log: &mut Log, storage: &MemoryStorage) {
     log.sync.sync(log.writer.end()).unwrap();
     for segment in log.writer.release(log.writer.end()).reused {
-        let _surplus = log.writer.give_cleaned(Some(segment.make(storage).unwrap()));
+        let _surplus = log.writer.add_cleaned(Some(segment.run(storage).unwrap()));
     }
 }
 

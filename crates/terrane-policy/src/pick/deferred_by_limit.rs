@@ -1,0 +1,61 @@
+//! Merges that a local limit defers.
+//!
+//! Under [`Limit::Local`], a level holds at most a number of runs (performance-stability §5.1.1). A
+//! merge that would add a run beyond that number waits, and so does a merge into a level of one run
+//! that is full again while its former contents are still being merged down. This is why a local limit
+//! hurts greedy: it prefers small merges, which "may not be able to complete due to possible violations
+//! of the constraint at the next level" (§5.2.3).
+//!
+//! A merge waits only for progress in the level below it: a job that is running there, or that policy
+//! would pick. So the tree is never stuck.
+
+use super::candidate::CompactionCandidate;
+use super::context::PickContext;
+use super::{act, load};
+use crate::admission::pressure::{count, expected_runs};
+use crate::compaction::{Compaction, Placement};
+use crate::design::{Limit, Violation};
+
+/// Returns true if `job` must wait until the level that it goes to holds fewer runs. `all` are the
+/// candidates among which it was picked.
+pub(super) fn is_deferred(
+    input: &PickContext<'_>,
+    all: &[CompactionCandidate],
+    job: &Compaction,
+) -> bool {
+    let target = job.output.level;
+    if !exceeds_local_limit(input, job) {
+        return false;
+    }
+    // The job of a table that cannot be read stays in progress, but moves nothing.
+    let relieves = |other: &Compaction| {
+        let runs = other.inputs.iter().filter(|input| input.level == target).count();
+        runs > 1 || runs == 1 && other.output.level > target
+    };
+    let acts = |one: &CompactionCandidate| {
+        one.level == target && !load::is_blocked(input, all, one) && act(input, one).is_some()
+    };
+    input.in_progress.iter().any(relieves) || all.iter().any(acts)
+}
+
+fn exceeds_local_limit(input: &PickContext<'_>, job: &Compaction) -> bool {
+    let design = input.design;
+    let Limit::Local(bound) = design.constraint.limit else { return false };
+    let target = job.output.level;
+    if design.constraint.violation == Violation::None || target <= job.from_level() {
+        return false;
+    }
+    let last = input.last_level().max(target);
+    let runs = &input.shape.level(target).runs;
+    let most = bound.runs(expected_runs(design, target, last));
+    match job.output.placement {
+        Placement::NewRun => count(runs.len()) >= most,
+        Placement::Join(run) => {
+            let capacity = design.capacity_bytes(target, last);
+            let is_full = |bytes: u64| bytes >= capacity;
+            count(runs.len()) >= most
+                && design.strategy.is_single_run(target, last)
+                && runs.iter().any(|other| other.id == run && is_full(other.size_bytes()))
+        }
+    }
+}

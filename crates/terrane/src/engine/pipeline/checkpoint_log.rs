@@ -1,0 +1,53 @@
+//! What a checkpoint needs of the log: that the tables and the log together have every write up to the
+//! last number in the copy.
+//!
+//! A follower begins with a checkpoint and continues after its last sequence number, so a write before
+//! that number which the copy lacks would be lost to it. Two kinds of write are not in the log:
+//!
+//! 1. Writes with [`Durability::None`]. While a [`CheckpointLog`] exists, they are logged as well. Those
+//!    before it are visible once it is created, so a flush that begins later has them.
+//! 2. Ingests. Their tables are added some time after they have taken their numbers. While the gate
+//!    ([`IngestGate`]) is closed, none is between these two moments.
+
+use super::ingest_gate::IngestGate;
+use super::{Pipeline, PipelineState, write_panicked};
+use crate::base::durability::Durability;
+use crate::base::error::Result;
+
+impl PipelineState {
+    /// Returns whether a write of this durability is logged. Changes only with the lock.
+    pub(crate) fn is_logged(&self, durability: Durability) -> bool {
+        durability != Durability::None || self.checkpoints > 0
+    }
+}
+
+/// Makes every write logged, whatever its durability, until it is dropped.
+pub(crate) struct CheckpointLog<'a>(&'a Pipeline);
+
+impl<'a> CheckpointLog<'a> {
+    /// Returns once all earlier writes are visible, and therefore in memtables.
+    ///
+    /// # Errors
+    /// An earlier write panicked.
+    pub(crate) fn begin(pipeline: &'a Pipeline) -> Result<Self> {
+        let mut state = pipeline.lock();
+        state.checkpoints += 1;
+        let last = state.next_seq - 1;
+        drop(state);
+        let complete = Self(pipeline);
+        if pipeline.wait_visible(last) { Ok(complete) } else { Err(write_panicked()) }
+    }
+}
+
+impl Drop for CheckpointLog<'_> {
+    fn drop(&mut self) {
+        self.0.lock().checkpoints -= 1;
+    }
+}
+
+impl Pipeline {
+    /// The gate that ingests pass.
+    pub(crate) fn ingests(&self) -> &IngestGate {
+        &self.ingests
+    }
+}

@@ -1,0 +1,158 @@
+//! Free segments of the log: files that are preallocated, or freed and reused.
+
+use std::path::PathBuf;
+
+use super::format::HEADER_BYTES;
+use super::next_segment::Ending;
+use super::requests::{ReleasedSegments, SegmentCleaning, SegmentCreation};
+use super::segment::FreeSegment;
+use super::segment_file_name;
+use super::writer::{FIRST_SEGMENT_BYTES, FREE_SEGMENTS_MAX, FullSegment, GROWTH, LogWriter};
+use crate::base::types::Lsn;
+use crate::files::storage::Segment;
+
+/// After a failed attempt to create a free segment, this part of the segment is filled before the next one.
+const RETRY_PARTS: u64 = 8;
+
+impl LogWriter {
+    pub(super) fn take_free_segment(
+        &mut self,
+        needed: u64,
+    ) -> Option<(FreeSegment, Box<dyn Segment>)> {
+        while let Some(free) = self.free_segments.pop() {
+            let path = &free.path;
+            let segment = self.environment.storage.open_segment(path);
+            match segment {
+                Ok(segment) if segment.len() >= needed => return Some((free, segment)),
+                // The file is too short or missing, so the next one is tried. If there is
+                // none, the caller creates a new file.
+                _ => drop(self.environment.storage.remove(path)),
+            }
+        }
+        None
+    }
+
+    /// Returns a request for a free segment, if one is due. With a free segment, the writer that ends
+    /// the current one does not wait for the disk.
+    pub(crate) fn due_creation(&mut self) -> Option<SegmentCreation> {
+        let is_half_full = self.current.offset > self.current.len / 2;
+        let is_usual = self.current.len.saturating_mul(GROWTH) >= self.config.segment_bytes;
+        let is_coming = self.is_creating_segment || self.being_cleaned > 0;
+        let is_resting = self.current.offset < self.creation_retry_at;
+        if !self.free_segments.is_empty() || is_coming || is_resting || !is_half_full || !is_usual {
+            return None;
+        }
+        Some(self.want(self.config.segment_bytes))
+    }
+
+    /// Returns a request for a file that becomes the next segment if the current segment ends
+    /// early. Returns `None` if there is a free segment, or one is being created.
+    pub(crate) fn creation_to_end(&mut self, ending: Ending) -> Option<SegmentCreation> {
+        let is_there =
+            !self.free_segments.is_empty() || self.is_creating_segment || self.being_cleaned > 0;
+        (!is_there).then(|| self.want(self.next_len(ending)))
+    }
+
+    /// Returns true if records are needed only from `needed` on, all records are before it, and the
+    /// files that the log keeps take more than `bytes_max`.
+    pub(crate) fn is_oversized(&self, needed: Lsn, bytes_max: u64) -> bool {
+        let free_segments = (self.free_segments.len() + self.being_cleaned) as u64
+            + u64::from(self.is_creating_segment);
+        let full: u64 = self.full.iter().map(|segment| segment.bytes).sum();
+        let kept = self.current.len + full + free_segments * self.config.segment_bytes;
+        self.end() <= needed && self.pins == 0 && kept > bytes_max
+    }
+
+    /// Returns true if the current segment is longer than the first segment of a log, and is in use.
+    pub(crate) fn is_long(&self) -> bool {
+        self.current.len > FIRST_SEGMENT_BYTES && self.current.offset > HEADER_BYTES
+    }
+
+    /// Keeps no free segments from now on, until the next segment is full.
+    pub(crate) fn keep_no_free_segments(&mut self) {
+        self.free_segments_max = 0;
+    }
+
+    fn want(&mut self, len: u64) -> SegmentCreation {
+        self.is_creating_segment = true;
+        self.free_segments_max = FREE_SEGMENTS_MAX;
+        let path = self.environment.dir.join(segment_file_name(self.next_file));
+        self.next_file += 1;
+        SegmentCreation { path, len }
+    }
+
+    /// Takes the file created for [`LogWriter::due_creation`] or [`LogWriter::creation_to_end`]; `None` if
+    /// creating it failed. Returns it to be removed, if the log keeps no free segments meanwhile.
+    #[must_use = "the file is not used"]
+    pub(crate) fn add_created(&mut self, made: Option<PathBuf>) -> Option<PathBuf> {
+        self.is_creating_segment = false;
+        if made.is_none() {
+            // On a full disk every write would otherwise create a file and remove it again.
+            self.creation_retry_at = self.current.offset + self.current.len / RETRY_PARTS;
+        }
+        if self.free_segments.len() >= self.free_segments_max {
+            return made;
+        }
+        self.free_segments.extend(made.map(|path| FreeSegment { path, is_new: true }));
+        None
+    }
+
+    /// Takes a freed file that was synced; `None` if the sync failed. Returns a file to be removed, if
+    /// there are enough free segments meanwhile.
+    #[must_use = "the file is not used any more"]
+    pub(crate) fn add_cleaned(&mut self, cleaned: Option<PathBuf>) -> Option<PathBuf> {
+        self.being_cleaned = self.being_cleaned.saturating_sub(1);
+        if self.free_segments.len() >= self.free_segments_max {
+            return cleaned;
+        }
+        self.free_segments.extend(cleaned.map(|path| FreeSegment { path, is_new: false }));
+        None
+    }
+
+    /// Frees the segments that end at or before `lsn`, because their records are in durable tables,
+    /// unless they are kept for readers of changes. A few files of the configured length are kept for
+    /// reuse; the others are to be removed.
+    pub(crate) fn release(&mut self, lsn: Lsn) -> ReleasedSegments {
+        let mut released = ReleasedSegments::default();
+        let surplus = self.free_segments.len().saturating_sub(self.free_segments_max);
+        released.removed.extend(self.free_segments.drain(..surplus).map(|free| free.path));
+        let mut count = self.full.iter().take_while(|segment| segment.end <= lsn).count();
+        // The segment that ended last stays until the current header is durable. Otherwise a crash
+        // that loses the header would leave no log at all.
+        if count == self.full.len() && !self.is_header_durable() {
+            count = count.saturating_sub(1);
+        }
+        if self.pins > 0 {
+            return released;
+        }
+        let freed: Vec<FullSegment> = self.full.drain(..count).collect();
+        let freed = match self.config.retention {
+            None => freed,
+            Some(_) => {
+                let is_early = |segment: &FullSegment| segment.base < self.changes_from;
+                let (mut freed, retained): (Vec<_>, Vec<_>) = freed.into_iter().partition(is_early);
+                retained.into_iter().for_each(|segment| self.retained.push(segment));
+                freed.extend(self.retained.take_expired(self.environment.clock.now_micros()));
+                freed
+            }
+        };
+        let Some(last) = freed.last() else { return released };
+        // The files that are removed may make room for a free segment.
+        self.creation_retry_at = 0;
+        // Segments that are kept are synced, because readers of changes depend on them.
+        let upto = if self.config.retention.is_some() { last.end } else { lsn };
+        self.sync.forget(upto);
+        for segment in freed {
+            let is_usual = segment.file_bytes == self.config.segment_bytes;
+            let is_linked = self.linked.remove(&segment.path);
+            let may_reuse = is_usual && self.config.reuses_files && !is_linked;
+            if may_reuse && self.free_segments.len() + self.being_cleaned < self.free_segments_max {
+                self.being_cleaned += 1;
+                released.reused.push(SegmentCleaning { path: segment.path });
+            } else {
+                released.removed.push(segment.path);
+            }
+        }
+        released
+    }
+}

@@ -1,0 +1,230 @@
+//! A slice of the current segment, in which writers place records without the lock of the log.
+//!
+//! The owner of the lock opens a slice after the last record. Writers reserve parts of it, in the
+//! order of their sequence numbers, and copy their records there. Once all of them are done, the
+//! owner of the lock closes the slice, and the log continues after the last part.
+//!
+//! 1. A slice lies in zeros ([`super::zero_tail`]) that end [`TERMINATOR_BYTES`] after it, and the
+//!    storage writes the second word of a record, its length and kind, last. If the process dies, a
+//!    part whose record is not complete is therefore read as the end of the log. No later record was
+//!    acknowledged, because writes are acknowledged in order.
+//! 2. A slice is closed before another segment begins, so the segments before the newest one have
+//!    no such part.
+//! 3. Only a storage whose writes cannot fail has slices ([`crate::files::storage::RecordWriter`]): a
+//!    failed write would leave a gap before records that are acknowledged.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use super::format::{
+    HEADER_BYTES, RECORD_HEADER_BYTES, RecordKind, TERMINATOR_BYTES, record_bytes, record_header,
+};
+use super::writer::LogWriter;
+use crate::base::error::{Error, Result};
+use crate::base::stats::Counter;
+use crate::base::types::{KeyspaceId, Lsn, SeqNo};
+use crate::files::batch::Op;
+use crate::files::storage::RecordWriter;
+
+/// The unit of space, in bytes: all records are a multiple of it.
+const SLICE_UNIT: u64 = 8;
+
+/// A shorter slice is not worth opening.
+const SLICE_BYTES_MIN: u64 = 4 << 10;
+
+/// The bytes that the owner of the lock zeroes if no thread has zeroed enough in advance.
+const ZEROED_AT_ONCE: u64 = 64 << 10;
+
+/// From this length on, a value or an encoded batch is not copied into the encoded record.
+const REST_BYTES_MIN: usize = 2 << 10;
+
+/// Longer buffers are freed after use.
+const BUFFER_BYTES_KEPT: usize = 128 << 10;
+
+/// The operations of a record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RecordOps<'a> {
+    One(KeyspaceId, &'a Op<'a>),
+    /// The encoded operations of a batch.
+    Encoded(&'a [u8]),
+}
+
+impl RecordOps<'_> {
+    /// Returns the length of the record in units.
+    #[inline]
+    pub(crate) fn units(&self) -> u64 {
+        self.bytes() / SLICE_UNIT
+    }
+
+    /// Returns the length of the record.
+    pub(crate) fn bytes(&self) -> u64 {
+        record_bytes(self.encoded_len()) as u64
+    }
+
+    fn encoded_len(&self) -> usize {
+        match self {
+            Self::One(keyspace, op) => op.encoded_len(*keyspace),
+            Self::Encoded(encoded) => encoded.len(),
+        }
+    }
+}
+
+thread_local! {
+    /// The buffer of the last record of this thread.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// A record that is encoded up to its header, which depends on its place. Encoded before the place is
+/// reserved, because all later writes wait for a writer that has reserved.
+#[derive(Debug)]
+pub(crate) struct PreparedRecord<'a> {
+    /// The header, and the payload before `rest`. If that is empty, the padding follows.
+    bytes: Vec<u8>,
+    /// The length of the payload in `bytes`.
+    payload_bytes: usize,
+    /// The rest of the payload, if it is large. It is placed without a copy into `bytes`, and in zeros,
+    /// which are its padding.
+    rest: &'a [u8],
+    units: u64,
+}
+
+impl<'a> PreparedRecord<'a> {
+    #[inline]
+    pub(crate) fn of(ops: &RecordOps<'a>) -> Self {
+        // The destructor of another thread-local variable may write after this one is gone.
+        let mut bytes = BUFFER.try_with(Cell::take).unwrap_or_default();
+        bytes.clear();
+        bytes.resize(RECORD_HEADER_BYTES, 0);
+        let mut rest = &[][..];
+        match *ops {
+            RecordOps::One(keyspace, &Op::Put { key, value }) if value.len() >= REST_BYTES_MIN => {
+                Op::encode_put_head(keyspace, key, value.len(), &mut bytes);
+                rest = value;
+            }
+            RecordOps::One(keyspace, op) => op.encode(keyspace, &mut bytes),
+            RecordOps::Encoded(encoded) if encoded.len() >= REST_BYTES_MIN => rest = encoded,
+            RecordOps::Encoded(encoded) => bytes.extend_from_slice(encoded),
+        }
+        let payload_bytes = bytes.len() - RECORD_HEADER_BYTES;
+        let total = record_bytes(payload_bytes + rest.len());
+        if rest.is_empty() {
+            bytes.resize(total, 0);
+        }
+        let units = total as u64 / SLICE_UNIT;
+        debug_assert_eq!(units, ops.units());
+        Self { bytes, payload_bytes, rest, units }
+    }
+
+    /// Returns the length of the record in units.
+    #[inline]
+    pub(crate) fn units(&self) -> u64 {
+        self.units
+    }
+}
+
+impl Drop for PreparedRecord<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.bytes.capacity() <= BUFFER_BYTES_KEPT {
+            let bytes = std::mem::take(&mut self.bytes);
+            let _ = BUFFER.try_with(|buffer| buffer.set(bytes));
+        }
+    }
+}
+
+/// A slice of the current segment.
+#[derive(Debug)]
+pub(crate) struct LogSlice {
+    writer: Arc<dyn RecordWriter>,
+    nonce: u64,
+    /// The offset in the segment, and the position in the log.
+    offset: u64,
+    start: Lsn,
+    units: u64,
+}
+
+impl LogSlice {
+    /// Returns the length in units.
+    pub(crate) fn units(&self) -> u64 {
+        self.units
+    }
+
+    /// Returns the log position after `units` units.
+    #[inline]
+    pub(crate) fn position(&self, units: u64) -> Lsn {
+        Lsn(self.start.0 + units * SLICE_UNIT)
+    }
+
+    /// Places a record at the part that begins after `before` units.
+    ///
+    /// # Errors
+    /// The storage failed although it said that it cannot.
+    #[inline]
+    pub(crate) fn put(
+        &self,
+        before: u64,
+        seq: SeqNo,
+        record: &mut PreparedRecord<'_>,
+    ) -> Result<()> {
+        let offset = self.offset + before * SLICE_UNIT;
+        let (head, payload) = record.bytes.split_at_mut(RECORD_HEADER_BYTES);
+        let parts = [&payload[..record.payload_bytes], record.rest];
+        let count = if record.rest.is_empty() { 1 } else { 2 };
+        let header = record_header(self.nonce, offset, RecordKind::Batch, seq, &parts[..count]);
+        head.copy_from_slice(&header);
+        let written = self.writer.write_record(offset, &[&record.bytes, record.rest][..count]);
+        written.map_err(|error| Error::internal(format!("a record was not written: {error}")))
+    }
+}
+
+impl LogWriter {
+    /// Opens a slice after the last record, up to where work on the segment is due. Returns `None`
+    /// if the storage has none, or if the rest of the segment is too short. Nothing is appended until
+    /// the slice is closed.
+    pub(crate) fn open_slice(&mut self) -> Option<LogSlice> {
+        let current = &self.current;
+        let zero_tail = current.zero_tail.as_ref()?;
+        let offset = current.offset;
+        // The end of the segment must have room for the `Continued` record.
+        let room_end = current.len.saturating_sub((record_bytes(0) + TERMINATOR_BYTES) as u64);
+        let half = current.len / 2 + SLICE_UNIT;
+        let mut end = room_end.min(current.ready_at.max(offset + SLICE_BYTES_MIN));
+        if offset < half {
+            // There a free segment becomes due.
+            end = end.min(half);
+        }
+        if end < offset + SLICE_BYTES_MIN {
+            return None;
+        }
+        if zero_tail.end() < offset + SLICE_BYTES_MIN + TERMINATOR_BYTES as u64 {
+            zero_tail.extend(offset + ZEROED_AT_ONCE);
+        }
+        let end = end.min(match zero_tail.end() {
+            end if end < current.len => end.saturating_sub(TERMINATOR_BYTES as u64),
+            end => end,
+        });
+        let units = end.saturating_sub(offset) / SLICE_UNIT;
+        (units * SLICE_UNIT >= SLICE_BYTES_MIN).then(|| LogSlice {
+            writer: Arc::clone(zero_tail.writer()),
+            nonce: current.header.nonce,
+            offset,
+            start: self.end(),
+            units,
+        })
+    }
+
+    /// Closes the open slice, of which the first `units` units are reserved.
+    pub(crate) fn close_slice(&mut self, units: u64) {
+        let bytes = units * SLICE_UNIT;
+        self.current.offset += bytes;
+        self.environment.counters.add(Counter::LogBytesWritten, bytes);
+        debug_assert!(
+            self.current.offset >= HEADER_BYTES && self.current.offset <= self.current.len
+        );
+    }
+
+    /// Notes that all records of the slice that was closed last are complete.
+    pub(crate) fn set_complete(&mut self) {
+        self.sync.set_written(self.end());
+    }
+}
