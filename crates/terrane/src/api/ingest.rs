@@ -100,6 +100,20 @@ impl Ingest {
 impl Keyspace {
     /// Begins an ingest of sorted entries into the keyspace.
     ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let mut ingest = db.default_keyspace().begin_ingest()?;
+    /// for number in 0..1000_u32 {
+    ///     ingest.put(number.to_be_bytes(), "value")?;
+    /// }
+    /// ingest.commit()?;
+    /// assert_eq!(db.iter()?.count(), 1000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The keyspace was dropped, its design discards memtables, or the database does not accept writes.
     pub fn begin_ingest(&self) -> Result<Ingest> {

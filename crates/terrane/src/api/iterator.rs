@@ -116,6 +116,20 @@ impl Iter {
     /// Moves the front to the first key at or after `key`, forward or backward, within the range of
     /// the iterator. The back does not move.
     ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// for word in ["ant", "bee", "cat"] {
+    ///     db.put(word, "")?;
+    /// }
+    /// let mut iter = db.iter()?;
+    /// iter.seek("b")?;
+    /// assert_eq!(iter.next().unwrap()?.0, "bee");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// A table could not be read.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
@@ -142,6 +156,20 @@ impl Iter {
     ///
     /// A value that is stored apart from its key is read by this call, so that [`Iter::value`] cannot
     /// fail.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// db.put("apple", "red")?;
+    /// let mut iter = db.iter()?;
+    /// while iter.advance()? {
+    ///     // Borrowed from the iterator, without a copy.
+    ///     assert_eq!((iter.key(), iter.value()), (&b"apple"[..], &b"red"[..]));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// A table or a value could not be read, which ends the iterator.

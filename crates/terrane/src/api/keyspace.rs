@@ -1,27 +1,30 @@
 //! Keyspaces: independent trees in one database.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `writes`, `reads` | the methods for keys |
+//! | `ttl`, `merges`, `filters` | expiry, merge operator and compaction filter of a keyspace |
+//! | `estimates`, `explain` | counts and sizes; the path of a lookup |
 
 mod estimates;
 mod explain;
 mod filters;
 mod merges;
+mod reads;
 mod ttl;
+mod writes;
 
 use std::sync::Arc;
 
 use terrane_policy::{Design, Forecast, KeyRange};
 
 use crate::api::handle::Handle;
-use crate::api::iterator::Iter;
 use crate::api::tree_view::TreeView;
-use crate::api::write_options::WriteOptions;
 use crate::base::cancel::Cancel;
 use crate::base::error::{Error, Result};
-use crate::base::expiry::{expiry_after, stored};
-use crate::base::range::{ALL_KEYS, HalfOpen, KeyBounds, bounds_of, prefix_bounds};
+use crate::base::range::{KeyBounds, bounds_of};
 use crate::base::types::KeyspaceId;
-use crate::engine::{Tree, Write};
-use crate::files::batch::Op;
-use crate::files::value::{Key, Value};
+use crate::engine::Tree;
 use crate::options::{IfOther, RequestedDesign};
 
 /// Options for creating or opening a keyspace.
@@ -36,7 +39,18 @@ impl KeyspaceOptions {
         Self::default()
     }
 
-    /// Sets the design of the tree. Opening a keyspace whose design differs is an error.
+    /// Returns the design of the tree. Its text form parses to an equal design.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// # let users = db.keyspace("users", terrane::KeyspaceOptions::new())?;
+    /// let text = users.design().to_string();
+    /// assert_eq!(text.parse::<terrane::Design>()?, users.design());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn design(mut self, design: Design) -> Self {
         self.design = Some(design.into());
@@ -45,6 +59,18 @@ impl KeyspaceOptions {
 
     /// Sets the design of the tree for the case that the keyspace is created. An existing keyspace
     /// keeps its design.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// use terrane::KeyspaceOptions;
+    /// let options = KeyspaceOptions::new().design_if_new("tiering T=4".parse()?);
+    /// let visits = db.keyspace("visits", options)?;
+    /// assert!(visits.design().to_string().starts_with("tiering T=4"));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn design_if_new(mut self, design: Design) -> Self {
         self.design = Some(RequestedDesign::new(design, IfOther::Keep));
@@ -113,163 +139,22 @@ impl Keyspace {
         self.tree.name()
     }
 
-    /// Sets the value of a key.
+    /// Writes the memtables of the keyspace into tables, and returns once the tables are durable.
     ///
-    /// # Errors
-    /// See [`Db::write`](crate::Db::write).
-    #[doc(alias("insert", "set", "upsert"))]
-    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.put_with(key, value, WriteOptions::new())
-    }
-
-    /// Sets the value of a key, with options for this write.
+    /// A flush is never needed for durability, because the log has every write except those with
+    /// [`Durability::None`](crate::Durability::None). It frees memory, and it makes the next opening replay less.
     ///
-    /// # Errors
-    /// See [`Db::write`](crate::Db::write).
-    pub fn put_with(
-        &self,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-        options: WriteOptions,
-    ) -> Result<()> {
-        let (key, value) = (key.as_ref(), value.as_ref());
-        let Some(ttl) = options.ttl_of_put().or_else(|| self.ttl()) else {
-            return self.write_one(Op::Put { key, value }, options);
-        };
-        let stored = stored(expiry_after(&*self.handle.engine.context.clock, ttl), value);
-        self.write_one(Op::PutExpiring { key, stored: &stored }, options)
-    }
-
-    /// Removes a key, whether it exists or not.
-    ///
-    /// # Errors
-    /// See [`Db::write`](crate::Db::write).
-    #[doc(alias("remove", "erase", "del"))]
-    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        self.write_one(Op::Delete { key: key.as_ref() }, WriteOptions::new())
-    }
-
-    /// Removes a key, with options for this write.
-    ///
-    /// # Errors
-    /// See [`Db::write`](crate::Db::write).
-    pub fn delete_with(&self, key: impl AsRef<[u8]>, options: WriteOptions) -> Result<()> {
-        options.check_no_ttl("a delete")?;
-        self.write_one(Op::Delete { key: key.as_ref() }, options)
-    }
-
-    /// Removes all keys of a range, at the cost of one write.
-    ///
-    /// # Errors
-    /// See [`Db::write`](crate::Db::write).
-    #[doc(alias = "remove_range")]
-    pub fn delete_range(&self, range: impl KeyBounds) -> Result<()> {
-        let (start, end) = bounds_of(&range);
-        if end.as_ref().is_some_and(|end| *end <= start) {
-            return Ok(());
-        }
-        let op = Op::DeleteRange { start: &start, end: end.as_deref() };
-        self.write_one(op, WriteOptions::new())
-    }
-
-    pub(crate) fn write_one(&self, op: Op<'_>, options: WriteOptions) -> Result<()> {
-        let engine = &self.handle.engine;
-        engine.writer.write(
-            Write::One(&self.tree, op),
-            options.durability_or(engine.context.settings.durability),
-        )
-    }
-
-    /// Returns the value of a key.
-    ///
-    /// # Errors
-    /// A table could not be read, or the database was closed.
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.handle.engine.reader.get(&self.tree, key.as_ref(), None)
-    }
-
-    /// Returns the values of several keys, in the order of the keys, from one snapshot.
-    ///
-    /// # Errors
-    /// A table could not be read, or the database was closed.
-    #[doc(alias("get_many", "batch_get"))]
-    pub fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<Option<Value>>> {
-        let keys: Vec<K> = keys.into_iter().collect();
-        self.handle.engine.reader.multi_get(&self.tree, &keys, None)
-    }
-
-    /// Returns whether a key has a value. Reads no value that is stored apart from its key.
-    ///
-    /// # Errors
-    /// A table could not be read, or the database was closed.
-    #[doc(alias("contains_key", "exists", "has"))]
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.handle.engine.reader.contains(&self.tree, key.as_ref(), None)
-    }
-
-    /// Returns an iterator over all keys and values, in order.
-    ///
-    /// # Errors
-    /// The database was closed.
-    #[doc(alias("scan", "iterator"))]
-    pub fn iter(&self) -> Result<Iter> {
-        self.iter_bounds(ALL_KEYS)
-    }
-
-    /// Returns an iterator over the keys of a range with their values, in order.
-    ///
-    /// # Errors
-    /// The database was closed.
-    #[doc(alias("scan", "seek"))]
-    pub fn range(&self, range: impl KeyBounds) -> Result<Iter> {
-        self.iter_bounds(bounds_of(&range))
-    }
-
-    /// Returns an iterator over the keys that begin with `prefix`, with their values, in order.
-    ///
-    /// # Errors
-    /// The database was closed.
-    #[doc(alias("scan_prefix", "starts_with"))]
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-        self.iter_bounds(prefix_bounds(prefix.as_ref()))
-    }
-
-    /// Returns the first key and its value; `None` if there are no keys.
-    ///
-    /// # Errors
-    /// A table could not be read, or the database was closed.
-    #[doc(alias("first_key_value", "min"))]
-    pub fn first(&self) -> Result<Option<(Key, Value)>> {
-        self.iter()?.next().transpose()
-    }
-
-    /// Returns the last key and its value; `None` if there are no keys.
-    ///
-    /// # Errors
-    /// A table could not be read, or the database was closed.
-    #[doc(alias("last_key_value", "max"))]
-    pub fn last(&self) -> Result<Option<(Key, Value)>> {
-        self.iter()?.next_back().transpose()
-    }
-
-    /// Returns whether there are no keys.
-    ///
-    /// # Errors
-    /// A table could not be read, or the database was closed.
-    pub fn is_empty(&self) -> Result<bool> {
-        self.iter()?.advance().map(|is_any| !is_any)
-    }
-
-    fn iter_bounds(&self, bounds: HalfOpen<'_>) -> Result<Iter> {
-        let Handle { engine, scans, .. } = &*self.handle;
-        let (view, held) = scans.begin_scan(engine, &self.tree, &bounds)?;
-        Ok(Iter::new(Arc::clone(&self.handle), view, held, bounds))
-    }
-
-    /// Flushes the memtables of the keyspace, and returns when that is done.
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// # let users = db.keyspace("users", terrane::KeyspaceOptions::new())?;
+    /// users.put("1", "Ada")?;
+    /// users.flush()?;
+    /// assert_eq!(users.tree().shape.levels[0].runs.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The disk is full, the operating system refused an operation, or the database does not accept
@@ -302,7 +187,19 @@ impl Keyspace {
         self.handle.engine.compact_range(&self.tree, &range, cancel)
     }
 
-    /// Returns the current tree.
+    /// Returns the current tree: its levels, sorted runs and tables, for people and programs. Printed, it is a picture.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// # let users = db.keyspace("users", terrane::KeyspaceOptions::new())?;
+    /// users.put("1", "Ada")?;
+    /// users.flush()?;
+    /// println!("{}", users.tree());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn tree(&self) -> TreeView {
         TreeView::of(&self.handle.engine, &self.tree)
     }
@@ -316,6 +213,17 @@ impl Keyspace {
     /// transition, and the cost of reads and space before and after. The prediction ignores
     /// memtables and the space that overwritten and deleted entries will free.
     ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let users = db.keyspace("users", terrane::KeyspaceOptions::new())?;
+    /// let forecast = users.forecast(&"tiering T=4".parse()?)?;
+    /// assert_eq!(forecast.bytes_rewritten, 0, "an empty tree has nothing to rewrite");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The design is invalid.
     pub fn forecast(&self, design: &Design) -> Result<Forecast> {
@@ -328,10 +236,23 @@ impl Keyspace {
         self.tree.design_before()
     }
 
-    /// Changes the design of the tree. The next memtable and the next compactions follow it; reads
-    /// and writes continue meanwhile. The change is atomic under crashes. Setting
-    /// [`Keyspace::design_before`] undoes it at any time, because a tree between two designs is a
-    /// valid tree of both.
+    /// Changes the design of the tree, while the database is in use. The next memtable and the next compactions follow
+    /// it; reads and writes continue. The change is atomic under crashes.
+    ///
+    /// [`Keyspace::forecast`] predicts the cost of the change. Setting [`Keyspace::design_before`] undoes it at
+    /// any time, because a tree between two designs is a valid tree of both.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// # let users = db.keyspace("users", terrane::KeyspaceOptions::new())?;
+    /// users.set_design("tiering T=4".parse()?)?;
+    /// let before = users.design_before().unwrap();
+    /// users.set_design(before)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The design is invalid, or the database does not accept writes.

@@ -52,6 +52,19 @@ impl Snapshot {
 
     /// Returns the value of a key of a keyspace.
     ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let users = db.keyspace("users", terrane::KeyspaceOptions::new())?;
+    /// users.put("1", "Ada")?;
+    /// let snapshot = db.snapshot();
+    /// users.delete("1")?;
+    /// assert_eq!(snapshot.get_in(&users, "1")?.unwrap(), "Ada");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// A table could not be read, the database was closed, or the keyspace belongs to another database.
     pub fn get_in(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
@@ -132,6 +145,19 @@ impl Snapshot {
     }
 
     /// Returns an iterator over the keys of a range of a keyspace with their values, in order.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let users = db.keyspace("users", terrane::KeyspaceOptions::new())?;
+    /// users.put("1", "Ada")?;
+    /// let snapshot = db.snapshot();
+    /// users.put("2", "Grace")?;
+    /// assert_eq!(snapshot.range_in(&users, ..)?.count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The database was closed, or the keyspace belongs to another database.

@@ -110,6 +110,19 @@ impl Drop for OpenTransaction {
 
 impl Db {
     /// Begins a serializable transaction, with the durability of the database.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let mut tx = db.begin();
+    /// let count: u64 = tx.get("count")?.map_or(0, |count| count.len() as u64);
+    /// tx.put("count", "x".repeat(count as usize + 1));
+    /// tx.commit()?;
+    /// assert_eq!(db.get("count")?.unwrap(), "x");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn begin(&self) -> Transaction {
         self.begin_with(TransactionOptions::new())
     }
@@ -262,6 +275,21 @@ impl Transaction {
     }
 
     /// Marks the present writes, for [`Self::roll_back_to_savepoint`]. Savepoints nest.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let mut tx = db.begin();
+    /// tx.put("a", "1");
+    /// tx.savepoint();
+    /// tx.put("b", "2");
+    /// tx.roll_back_to_savepoint();
+    /// tx.commit()?;
+    /// assert!(db.contains("a")? && !db.contains("b")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn savepoint(&mut self) {
         self.savepoints.push(self.writes.clone());
     }
@@ -288,6 +316,20 @@ impl Transaction {
     /// Performs the writes, unless the transaction conflicts with another write since it began. Returns
     /// once all readers see them and they have the requested durability. A transaction without writes
     /// never conflicts.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let mut tx = db.begin();
+    /// let stock = tx.get("stock")?;
+    /// tx.put("seen", stock.as_deref().unwrap_or(b"nothing"));
+    /// // Another write changes what the transaction read.
+    /// db.put("stock", "7")?;
+    /// assert_eq!(tx.commit().unwrap_err().kind(), terrane::ErrorKind::Conflict);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// - [`Conflict`](crate::ErrorKind::Conflict): the transaction conflicts. Nothing changed.

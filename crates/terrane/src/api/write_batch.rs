@@ -60,6 +60,19 @@ impl WriteBatch {
     }
 
     /// Sets the value of a key of a keyspace.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let users = db.keyspace("users", terrane::KeyspaceOptions::new())?;
+    /// let mut batch = terrane::WriteBatch::new();
+    /// batch.put("users", "1").put_in(&users, "1", "Ada");
+    /// db.write(&batch)?;
+    /// assert_eq!(users.get("1")?.unwrap(), "Ada");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias("insert_in", "set_in"))]
     pub fn put_in(
         &mut self,
@@ -84,6 +97,18 @@ impl WriteBatch {
 
     /// Sets the value of a key, which expires after a time that begins when the batch is applied; see
     /// [`WriteOptions::ttl`](crate::WriteOptions::ttl).
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// use std::time::Duration;
+    /// let mut batch = terrane::WriteBatch::new();
+    /// batch.put("user", "Ada").put_with_ttl("session", "9f2c", Duration::from_secs(3600));
+    /// db.write(&batch)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn put_with_ttl(
         &mut self,
         key: impl AsRef<[u8]>,

@@ -26,6 +26,16 @@ impl WriteOptions {
     }
 
     /// Sets the durability of the write.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// use terrane::{Durability, WriteOptions};
+    /// db.put_with("order", "paid", WriteOptions::new().durability(Durability::Sync))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = Some(durability);
@@ -40,6 +50,17 @@ impl WriteOptions {
     /// For the put of one key. For batches and transactions see
     /// [`WriteBatch::put_with_ttl`](crate::WriteBatch::put_with_ttl) and
     /// [`Transaction::put_with_ttl`](crate::Transaction::put_with_ttl).
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// use std::time::Duration;
+    /// use terrane::WriteOptions;
+    /// db.put_with("session", "9f2c", WriteOptions::new().ttl(Duration::from_secs(3600)))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     #[doc(alias = "expire")]
     #[doc(alias = "expiry")]

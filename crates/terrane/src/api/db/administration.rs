@@ -50,7 +50,17 @@ impl Db {
         Ok(Keyspace { handle: Arc::clone(&self.default.handle), tree })
     }
 
-    /// Returns the names of all keyspaces.
+    /// Returns the names of all keyspaces, of which one is `default`.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// db.keyspace("visits", terrane::KeyspaceOptions::new())?;
+    /// assert_eq!(db.keyspaces(), ["default", "visits"]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias("list_cf", "tree_names"))]
     pub fn keyspaces(&self) -> Vec<String> {
         self.engine().catalog.trees().values().map(|tree| tree.name().to_string()).collect()
@@ -58,6 +68,19 @@ impl Db {
 
     /// Removes a keyspace and its contents; returns false if it does not exist. Open iterators over
     /// it continue. Its handles no longer find any keys, not even through snapshots.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// use terrane::KeyspaceOptions;
+    /// let visits = db.keyspace("visits", KeyspaceOptions::new())?;
+    /// visits.put("today", "7")?;
+    /// assert!(db.drop_keyspace("visits")?);
+    /// assert!(db.keyspace("visits", KeyspaceOptions::new())?.is_empty()?);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The name is that of the default keyspace, or the database does not accept writes.
@@ -106,7 +129,19 @@ impl Db {
         self.engine().catalog.trees().values().cloned().collect()
     }
 
-    /// Flushes the memtables of all keyspaces, and returns when that is done.
+    /// Writes the memtables of all keyspaces into tables, and returns once the tables are durable. Never needed for
+    /// durability; see [`Keyspace::flush`].
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// db.put("key", "value")?;
+    /// db.flush()?;
+    /// assert!(db.stats().flushes > 0);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The disk is full, the operating system refused an operation, or the database does not accept
@@ -115,7 +150,22 @@ impl Db {
         self.engine().flush(&self.all_trees(), None)
     }
 
-    /// Makes all writes so far survive a power failure, except writes with [`Durability::None`].
+    /// Makes all earlier writes survive a power failure, except writes with [`Durability::None`].
+    ///
+    /// **Cost:** one sync of the log, which concurrent callers share. One call after many puts is cheaper than
+    /// [`Durability::Sync`] for each of them.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// for number in 0..1000 {
+    ///     db.put(format!("key {number}"), "value")?;
+    /// }
+    /// db.sync()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The sync failed; see [`Poisoned`](crate::ErrorKind::Poisoned).
@@ -125,7 +175,21 @@ impl Db {
         self.engine().pipeline.sync_log()
     }
 
-    /// Compacts a range of the default keyspace. See [`Keyspace::compact_range`].
+    /// Compacts a range of the default keyspace; see [`Keyspace::compact_range`]. Rewrites every table that
+    /// overlaps the range, so `compact_range(..)` takes as long as copying the data.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// db.put("key", "old")?;
+    /// db.flush()?;
+    /// db.put("key", "new")?;
+    /// db.compact_range(..)?;
+    /// assert_eq!(db.stats().table_entries, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The disk is full, the operating system refused an operation, a table in the range cannot be
@@ -135,7 +199,7 @@ impl Db {
         self.default.compact_range(range)
     }
 
-    /// Returns once no flush is pending and no tree needs a compaction.
+    /// Returns once no flush is pending and no tree needs a compaction. Useful before a measurement.
     ///
     /// # Errors
     /// The disk is full, an unreadable table prevents a compaction, or the database does not accept
@@ -170,19 +234,56 @@ impl Db {
         self.engine().checkpoint(dir.as_ref(), None)
     }
 
-    /// Returns counters since the database was opened, and current sizes.
+    /// Returns counters since the database was opened, and current sizes. [`Stats::metrics`] lists them with
+    /// descriptions and units; printed, they are a table.
+    ///
+    /// **Cost:** microseconds for a few trees; it takes no lock that readers or writers wait for.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// db.put("key", "value")?;
+    /// let stats = db.stats();
+    /// assert_eq!(stats.writes, 1);
+    /// println!("{stats}");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn stats(&self) -> Stats {
         Stats::of(self.engine(), &self.default.handle.opened)
     }
 
-    /// Returns the last thousand events since the database was opened, oldest first. To receive
-    /// every event, see [`Options::on_event`](crate::Options::on_event); for compactions of earlier
+    /// Returns the last thousand events since the database was opened, oldest first: flushes, compactions, stalls,
+    /// errors. To receive every event, see [`Options::on_event`](crate::Options::on_event); for compactions of earlier
     /// openings, see [`inspect::jobs`](crate::inspect::jobs).
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// db.put("key", "value")?;
+    /// db.flush()?;
+    /// for event in db.events() {
+    ///     println!("{}", event.event);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn events(&self) -> Vec<LoggedEvent> {
         self.engine().context.events.last()
     }
 
-    /// Returns the current tree of the default keyspace.
+    /// Returns the current tree of the default keyspace; see [`Keyspace::tree`].
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// println!("{}", db.tree());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn tree(&self) -> TreeView {
         self.default.tree()
     }
@@ -192,7 +293,7 @@ impl Db {
         self.engine().context.settings.durability
     }
 
-    /// Returns the design of the default keyspace.
+    /// Returns the design of the default keyspace; see [`Keyspace::design`].
     pub fn design(&self) -> Design {
         self.default.design()
     }

@@ -44,6 +44,20 @@ impl Db {
     /// Does the same as [`Db::transaction`], with options. The error of the function may be of any type
     /// that has a conversion from [`Error`].
     ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// use terrane::{Isolation, TransactionOptions};
+    /// let options = TransactionOptions::new().isolation(Isolation::Snapshot).attempts(3);
+    /// db.transaction_with(options, |tx| -> terrane::Result<()> {
+    ///     tx.put("key", "value");
+    ///     Ok(())
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// See [`Db::transaction`].
     pub fn transaction_with<T, E: From<Error>>(

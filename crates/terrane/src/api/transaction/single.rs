@@ -39,6 +39,18 @@ impl Db {
     /// Sets the value of a key to `new` if it is `expected`; `None` is no value. Returns whether it was.
     /// No other write to the key comes between.
     ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// db.put("leader", "a")?;
+    /// assert!(db.compare_and_swap("leader", Some("a"), Some("b"))?);
+    /// assert!(!db.compare_and_swap("leader", Some("a"), Some("c"))?);
+    /// assert_eq!(db.get("leader")?.unwrap(), "b");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// See [`Db::transaction`].
     pub fn compare_and_swap<O: AsRef<[u8]>, N: AsRef<[u8]>>(
@@ -51,6 +63,16 @@ impl Db {
     }
 
     /// Sets the value of a key that has none. Returns whether it had none.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// assert!(db.put_if_absent("lock", "worker 1")?);
+    /// assert!(!db.put_if_absent("lock", "worker 2")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// See [`Db::transaction`].
