@@ -5,7 +5,7 @@
 //!
 //! | module | one line |
 //! |---|---|
-//! | [`bench`] | workloads on designs, compared |
+//! | [`mod@bench`] | workloads on designs, compared |
 //! | [`stability`] | the two-phase evaluation: the rate of writes that a design sustains |
 //! | [`sweep`] | many experiments from a plan, resumable |
 //! | [`simulation`] | the simulator's constants, results, and comparison with the engine |

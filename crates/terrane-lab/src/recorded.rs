@@ -12,6 +12,7 @@ use serde::Serialize;
 use terrane_policy::recorded::{Decision, Difference, Event, Trace, replay};
 use terrane_policy::{Design, Granularity};
 
+use crate::host::Environment;
 use crate::input::spec;
 use crate::output::json::SCHEMA;
 use crate::output::markdown::table;
@@ -165,16 +166,20 @@ terrane design recorded compare/recordings/*.txt > docs/recorded.md";
 
 /// The document about recordings.
 pub fn page(all: &[Replayed]) -> String {
+    let environment = Environment {
+        command: COMMANDS.to_owned(),
+        ..Environment::of_run(&std::env::temp_dir(), 1)
+    };
+    let setting = environment.markdown();
     let mut text = format!(
-        "# Recorded decisions\n\n\
+        "# Recorded decisions\n\n{setting}\n\
          What LevelDB and RocksDB decided, and what the designs that stand for them in the catalogue\n\
          would have decided for the same trees. `terrane-compare record` runs each system on a small\n\
          deterministic load and reads its decisions from its MANIFEST and its LOG. Each tree is rebuilt\n\
          from the system's own files, and the design is asked. Then what the *system* did is carried\n\
          out, so that differences do not accumulate. No difference is explained by hand: the rules\n\
          below find them.\n\n\
-         ```\n{COMMANDS}\n```\n\n\
-         writes this page, and `terrane design recorded --differences` lists each difference. The last\n\
+         `terrane design recorded --differences` lists each difference. The last\n\
          decisions of each recording are in `crates/terrane-policy/testdata/recorded`, where a test\n\
          fails if the design decides otherwise than it did.\n\n\
          ## Shares\n\n\

@@ -55,6 +55,17 @@ impl Environment {
         }
     }
 
+    /// Returns the setting as the first paragraphs of a document, in Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let Self { machine, date, command, note, .. } = self;
+        let commit = self.commit_or_unknown();
+        let note = note.as_ref().map_or(String::new(), |note| format!("\n> {note}\n"));
+        format!(
+            "Measured on {date} at commit {commit}, on\n{machine}.\n\n```sh\n{command}\n```\n{note}"
+        )
+    }
+
     /// Returns the commit, or that it is unknown.
     #[must_use]
     pub fn commit_or_unknown(&self) -> &str {

@@ -32,6 +32,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
 
+use crate::host::Environment;
+
 use cell::{CellRuns, MapCell};
 
 pub use axes::MapOptions;
@@ -75,17 +77,17 @@ impl StabilityMap {
         Ok(Self { options: options.clone(), cells: found })
     }
 
-    /// Returns the document in Markdown; `command` made it.
+    /// Returns the document in Markdown, with its setting.
     #[must_use]
-    pub fn markdown(&self, command: &str) -> String {
-        markdown::document(self, command)
+    pub fn markdown(&self, environment: &Environment) -> String {
+        markdown::document(self, environment)
     }
 
     /// Writes `report.html` and `map.csv` into a directory, and returns the path of the page.
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn write(&self, dir: &Path, command: &str) -> Result<PathBuf> {
-        page::write(self, dir, command)
+    pub fn write(&self, dir: &Path, environment: &Environment) -> Result<PathBuf> {
+        page::write(self, dir, environment)
     }
 }

@@ -31,6 +31,7 @@ use terrane_sim::{
 };
 
 use super::calibrate;
+use crate::host::Environment;
 use crate::output::human;
 use crate::output::markdown::table;
 use cases::TreeCase;
@@ -148,7 +149,7 @@ impl ValidationOptions {
             "tables",
         ];
         format!(
-            "{INTRODUCTION}\n## Write amplification and runs\n\n\
+            "{INTRODUCTION}\n{setting}\n## Write amplification and runs\n\n\
              The experiment loads {megabytes} MB of records in random order and writes {rounds} times as \
              many, with seed {seed}.\nEvery design ends with `; {SMALL}`.\n\
              The engine completes all due work before the next write, and the simulated machine takes \
@@ -158,6 +159,7 @@ impl ValidationOptions {
             megabytes = self.records * cases::RECORD_BYTES as u64 / 1_000_000,
             rounds = self.rounds,
             seed = self.seed,
+            setting = Environment::of_run(&std::env::temp_dir(), self.seed).markdown(),
             worst = worst * 100.0,
             within = AMPLIFICATION_WITHIN * 100.0,
             table = table(&headers, rows),

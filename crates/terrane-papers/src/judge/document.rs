@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use terrane_lab::host::Environment;
 use terrane_lab::output::markdown;
 
 use super::claims::{ClaimFile, VERDICTS};
@@ -23,7 +22,8 @@ impl ClaimFile {
         let counts = Expression::Text(counted(verdicts.iter().map(|verdict| verdict.outcome)));
         let counts = BTreeMap::from([(VERDICTS.to_owned(), counts)]);
         let scope = self.scope(results, &counts, None);
-        let stamp = results.environment.as_ref().map_or(String::new(), stamp);
+        let environment = results.environment.as_ref();
+        let stamp = environment.map_or(String::new(), |one| one.markdown() + "\n");
         let introduction = self.introduction.fill(&scope);
         let mut text = format!("# {}\n\n{stamp}{}\n", self.title, introduction.trim_end());
         for (title, section) in &self.sections {
@@ -89,20 +89,6 @@ pub fn claims_table(verdicts: &[ClaimVerdict]) -> String {
             text,
             "| {source} | {says} | {mode}{stated} | {measured} | {verdict_and_notes} |"
         );
-    }
-    text
-}
-
-/// Returns the setting of a measurement as the first paragraph of its document.
-fn stamp(environment: &Environment) -> String {
-    let Environment { machine, date, command, note, .. } = environment;
-    let commit = environment.commit_or_unknown();
-    let mut text = format!(
-        "Measured on {date} at commit {commit}, on {machine}.\n\n```sh\n{command}\n```\n\n"
-    );
-    if let Some(note) = note {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "> {note}\n");
     }
     text
 }

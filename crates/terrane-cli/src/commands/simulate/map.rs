@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use terrane_lab::host::progress;
+use terrane_lab::host::{Environment, progress};
 use terrane_lab::input::quantity::{count_in, number_in};
 use terrane_lab::simulation::map::{MapOptions, StabilityMap};
 
@@ -70,12 +70,15 @@ impl MapArgs {
             bar.inc(1);
         })?;
         bar.finish_and_clear();
-        let command = command(&options);
+        let environment = Environment {
+            command: command(&options),
+            ..Environment::of_run(&std::env::temp_dir(), 1)
+        };
         if self.output.is_some() || self.out.is_none() {
-            write_document(self.output.as_deref(), &map.markdown(&command))?;
+            write_document(self.output.as_deref(), &map.markdown(&environment))?;
         }
         if let Some(dir) = &self.out {
-            let page = map.write(dir, &command)?;
+            let page = map.write(dir, &environment)?;
             let _ = writeln!(io::stderr(), "report: {}", page.display());
         }
         Ok(Exit::Done)

@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use super::axes::{EAGERNESS, LEVELS, LIMITS, RATIOS, SCHEDULERS, SHARES, hours, percent};
 use super::cell::{BUDGET, CellRuns, MapCell, RECORD_BYTES, SETTINGS, StabilityMap};
 use super::summary::{REFERENCE, Tally, compared, limits, tally};
+use crate::host::Environment;
 use crate::output::human::counted;
 use crate::output::markdown::table;
 
 /// Returns the document.
-pub(super) fn document(map: &StabilityMap, command: &str) -> String {
-    let mut text = format!("# The map of stability\n\n{}", wrapped(&introduction(map)));
-    let _ = write!(text, "\n```sh\n{command}\n```\n\n## Schedulers\n\n");
+pub(super) fn document(map: &StabilityMap, environment: &Environment) -> String {
+    let mut text = format!("# The map of stability\n\n{}\n", environment.markdown());
+    let _ = write!(text, "{}\n## Schedulers\n\n", wrapped(&introduction(map)));
     text.push_str(&schedulers(map));
     let _ = write!(text, "\n## Limits\n\n{}", limit_tables(map));
     for eagerness in EAGERNESS {

@@ -10,7 +10,9 @@ use super::axes::{EAGERNESS, LEVELS, LIMITS, RATIOS, SCHEDULERS, hours, percent}
 use super::cell::{CellRuns, MapCell, StabilityMap};
 use super::markdown::{introduction, tally_words};
 use super::summary::{REFERENCE, compared, limits, tally};
+use crate::host::Environment;
 use crate::output::plot::{HeatCell, HeatMap, escaped};
+use crate::report::page::setting;
 
 const STYLE: &str = "\
 body{font:14.5px/1.5 system-ui,sans-serif;max-width:1220px;margin:1.6em auto;padding:0 20px;color:#1c1c1c}
@@ -27,7 +29,7 @@ th:first-child,td:first-child{text-align:left}
 const SCALE: (f64, f64) = (0.6, 1.2);
 
 /// Writes the page and the thresholds, and returns the path of the page.
-pub(super) fn write(map: &StabilityMap, dir: &Path, command: &str) -> Result<PathBuf> {
+pub(super) fn write(map: &StabilityMap, dir: &Path, environment: &Environment) -> Result<PathBuf> {
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let put = |name: &str, text: &str| {
         let path = dir.join(name);
@@ -35,7 +37,7 @@ pub(super) fn write(map: &StabilityMap, dir: &Path, command: &str) -> Result<Pat
         anyhow::Ok(path)
     };
     put("map.csv", &csv(map))?;
-    put("report.html", &page(map, command))
+    put("report.html", &page(map, environment))
 }
 
 /// Returns the thresholds in long form; a share of 0 means that not even the lowest one holds.
@@ -60,13 +62,12 @@ fn csv(map: &StabilityMap) -> String {
     text
 }
 
-fn page(map: &StabilityMap, command: &str) -> String {
+fn page(map: &StabilityMap, environment: &Environment) -> String {
     let introduction = introduction(map).replace("\n\n", "</p>\n<p>");
     let mut body = format!(
-        "<h1>The map of stability</h1>\n<p>{}</p>\n<p><code>{}</code> <small>terrane {}</small></p>\n",
-        marked(&introduction),
-        escaped(command),
-        env!("CARGO_PKG_VERSION")
+        "<h1>The map of stability</h1>\n{}<p>{}</p>\n",
+        setting(environment),
+        marked(&introduction)
     );
     for eagerness in EAGERNESS {
         for phase in (0..map.options.hours.len()).rev() {
@@ -228,9 +229,13 @@ mod tests {
         let map = StabilityMap::simulate(&options, &|_, _| {}).unwrap();
         let again = StabilityMap::simulate(&MapOptions { threads: 1, ..options }, &|_, _| {});
         let dir = tempfile::tempdir().unwrap();
-        let path = map.write(dir.path(), "terrane simulate map <x>").unwrap();
+        let environment = Environment {
+            command: "terrane simulate map <x>".into(),
+            ..Environment::of_run(dir.path(), 1)
+        };
+        let path = map.write(dir.path(), &environment).unwrap();
         let page = fs::read_to_string(&path).unwrap();
-        assert_eq!(page, self::page(&again.unwrap(), "terrane simulate map <x>"));
+        assert_eq!(page, self::page(&again.unwrap(), &environment));
         assert!(page.contains("map &lt;x&gt;") && page.contains("<code>buffer=128MiB"));
         assert_eq!(page.matches("<svg ").count(), 4);
         // Two eagernesses, two phases, 12 panels of 18 cells.
@@ -240,7 +245,7 @@ mod tests {
         assert_eq!(csv.lines().count(), 1 + 8 * 2 * 2);
         let columns = csv.lines().map(|line| line.split(',').count());
         assert!(columns.into_iter().all(|count| count == 9));
-        let text = map.markdown("terrane simulate map");
+        let text = map.markdown(&environment);
         assert!(
             text.contains("8 cells × 2 trees × 15 shares") && text.contains("are 480 verdicts")
         );
