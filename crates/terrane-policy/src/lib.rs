@@ -5,7 +5,7 @@
 //! [`pick()`] decides which compaction to run next, and [`admit`] whether writers may proceed.
 //!
 //! Every function here is pure: it takes plain data and returns a decision. There is no I/O, no
-//! thread, no clock and no randomness, so the same code decides in the engine, in the simulator and
+//! thread, no clock and no randomness without a seed, so the same code decides in the engine, in the simulator and
 //! in tests that state a tree as text and expect a decision as text.
 //!
 //! | module | one line |
@@ -30,6 +30,7 @@
 //! | [`advice`] | which designs suit a workload |
 //! | [`memtable_choice`] | which memtable suits a mix of operations |
 //! | [`cost`](mod@cost) | what a design costs, by formulas |
+//! | [`random`] | pseudo-random numbers from a seed |
 //! | [`units`] | byte sizes and times as text |
 #![forbid(unsafe_code)]
 
@@ -50,6 +51,7 @@ pub mod key_range;
 pub mod memtable_choice;
 pub mod near;
 pub mod pick;
+pub mod random;
 mod recency;
 pub mod recorded;
 pub mod scheduler;
