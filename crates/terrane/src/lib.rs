@@ -46,7 +46,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `async` | `AsyncDb`: lookups, scans, writes and transactions as futures, on any executor |
-//! | `serde` | `Serialize` for [`Stats`], events, [`TreeView`] and metrics; `Deserialize` as well for designs, values of options, [`Latencies`], [`Times`] and counts |
+//! | `serde` | `Serialize` for [`Stats`], events, [`TreeView`] and metrics; `Deserialize` as well for designs, forecasts, values of options, [`Latencies`], [`Times`] and counts |
 //! | `tracing` | events as events of the crate `tracing`, with the target `terrane`, and a span for each flush and compaction |
 //! | `zstd` | writes blocks with the compression `zstd`; needs a C compiler |
 //!
