@@ -71,7 +71,7 @@ pub use design::{
     Bound, Compression, Constraint, Design, FlushMode, Limit, MemtableKind, OrderedView, Stall,
     ValueSeparation, Values, VectorQuery, Violation, flodb,
 };
-pub use error::ParseError;
+pub use error::{ParseError, ParseErrorKind};
 pub use expiring::{ExpiringTable, expiring_tables};
 pub use flush::{FlushPlan, NewRunReason};
 pub use forecast::{Amplification, Forecast, forecast};

@@ -124,7 +124,7 @@ pub mod policy {
         Bound, Compression, Constraint, Design, FilterAllocation, FlushMode, Limit, MemtableKind,
         OrderedView, PerLevel, Stall, VectorQuery, Violation, flodb,
     };
-    pub use terrane_policy::error::ParseError;
+    pub use terrane_policy::error::{ParseError, ParseErrorKind};
     pub use terrane_policy::forecast::{Amplification, Forecast};
     pub use terrane_policy::key_range::KeyRange;
     pub use terrane_policy::memtable_choice::MemtableSelection;
