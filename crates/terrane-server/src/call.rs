@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use terrane::{Clock, SystemClock};
+
 use crate::protocol::{Arguments, Reply};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::store::{Fault, Store};
-use crate::time::now_micros;
 
 /// One call of a command.
 #[derive(Debug)]
@@ -121,7 +122,7 @@ impl<'c> Call<'c, '_> {
     /// Sets the value of a key until a time. A time that has passed removes the key.
     pub(crate) fn put_until(&mut self, key: &[u8], value: &[u8], end: Option<u64>) -> Outcome {
         let db = self.db();
-        if end.is_some_and(|end| end <= now_micros()) {
+        if end.is_some_and(|end| end <= SystemClock.now_micros()) {
             self.store.delete(db, key)?;
         } else {
             self.store.put(db, key, value, end)?;

@@ -55,7 +55,6 @@ mod shared;
 mod slow_log;
 mod store;
 mod sweeper;
-mod time;
 mod users;
 
 pub use config::{Advisor, Config, Limits, TlsFiles};

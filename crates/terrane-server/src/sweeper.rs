@@ -6,10 +6,11 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use terrane::{Clock, SystemClock};
+
 use crate::commands::announce_end;
 use crate::shared::Shared;
 use crate::store::SWEPT;
-use crate::time::now_micros;
 
 /// The time between two sweeps. A hash that has ended is invisible at once.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -34,7 +35,7 @@ impl Sweeper {
                     && !shared.databases.is_stalled()
                     && shared
                         .databases
-                        .sweep(&shared.locks, now_micros(), |slot, key| {
+                        .sweep(&shared.locks, SystemClock.now_micros(), |slot, key| {
                             announce_end(&shared, slot, key);
                         })
                         .is_ok_and(|swept| swept >= SWEPT)

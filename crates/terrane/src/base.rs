@@ -19,7 +19,6 @@ pub(crate) mod durability;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod expiry;
-pub(crate) mod human;
 pub(crate) mod io_budget;
 pub(crate) mod job_view;
 pub(crate) mod lookup_path;

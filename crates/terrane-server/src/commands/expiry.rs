@@ -1,8 +1,9 @@
 //! The ends of values.
 
+use terrane::{Clock, SystemClock};
+
 use crate::call::{Call, Outcome};
 use crate::catalogue::{FAST, Family, ONE_KEY, READ, WRITE, command};
-use crate::time::now_micros;
 
 const SETS: u16 = WRITE | FAST;
 const READS: u16 = READ | FAST;
@@ -81,7 +82,7 @@ impl Unit {
 /// Parses a positive time of `SET` and its variants.
 pub(super) fn end_of(call: &Call<'_, '_>, index: usize, unit: Unit, command: &str) -> Outcome<u64> {
     let value = call.integer(index)?;
-    let end = unit.end(value, now_micros()).and_then(|end| u64::try_from(end).ok());
+    let end = unit.end(value, SystemClock.now_micros()).and_then(|end| u64::try_from(end).ok());
     let end = end.filter(|_| value > 0);
     Ok(end.ok_or_else(|| format!("ERR invalid expire time in '{command}' command"))?)
 }
@@ -153,7 +154,7 @@ fn set_end(call: &mut Call<'_, '_>, unit: Unit, command: &str) -> Outcome {
     let (db, key) = (call.db(), call.key());
     let value = call.integer(2)?;
     let condition = Condition::of(call)?;
-    let now = now_micros();
+    let now = SystemClock.now_micros();
     let end = unit
         .end(value, now)
         .ok_or_else(|| format!("ERR invalid expire time in '{command}' command"))?;
@@ -184,11 +185,11 @@ fn persist(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn ttl(call: &mut Call<'_, '_>) -> Outcome {
-    report(call, |end| (end.saturating_sub(now_micros()) / 1000 + 500) / 1000)
+    report(call, |end| (end.saturating_sub(SystemClock.now_micros()) / 1000 + 500) / 1000)
 }
 
 fn pttl(call: &mut Call<'_, '_>) -> Outcome {
-    report(call, |end| end.saturating_sub(now_micros()).div_ceil(1000))
+    report(call, |end| end.saturating_sub(SystemClock.now_micros()).div_ceil(1000))
 }
 
 fn expiretime(call: &mut Call<'_, '_>) -> Outcome {

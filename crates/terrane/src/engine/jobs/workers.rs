@@ -9,7 +9,6 @@
 //! | `delete_age` | replaces memtables so that deletes are persistent in time |
 //! | `poor_memtables` | leaves kinds of memtables that do not suit the operations |
 //! | `outcome` | how a failed job affects the database |
-//! | `priority` | the priority of compaction threads |
 //! | `flush_thread`, `compaction_thread`, `drain_thread` | their loops |
 //! | `threads` | starts and ends them |
 //! | `ingesting` | adds the tables of an ingest to a tree |
@@ -25,7 +24,6 @@ mod flush_thread;
 mod ingesting;
 mod outcome;
 mod poor_memtables;
-mod priority;
 mod threads;
 mod views;
 mod waiting;
