@@ -14,7 +14,6 @@ pub(crate) mod checksum;
 pub(crate) mod clock;
 pub(crate) mod codec;
 pub(crate) mod compaction_filter;
-pub(crate) mod deferred_delays;
 pub(crate) mod durability;
 pub(crate) mod error;
 pub(crate) mod event;

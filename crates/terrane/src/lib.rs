@@ -70,6 +70,7 @@ mod options;
 pub use api::asynchronous::{AsyncDb, AsyncIter, AsyncKeyspace, AsyncLimits, AsyncSnapshot};
 pub use api::changes::{Change, ChangeBatch, ChangedKeyspace, Changes};
 pub use api::db::Db;
+pub use api::deferred_delays::DeferredDelays;
 pub use api::ingest::Ingest;
 pub use api::iterator::Iter;
 pub use api::keys::Keys;
@@ -83,7 +84,6 @@ pub use api::write_batch::WriteBatch;
 pub use api::write_options::WriteOptions;
 pub use base::clock::{Clock, JobTime, ManualClock, SystemClock};
 pub use base::compaction_filter::{CompactionFilter, FilterDecision};
-pub use base::deferred_delays::DeferredDelays;
 pub use base::durability::Durability;
 pub use base::error::{
     ChangesGone, Corruption, Error, ErrorKind, Invalid, IoFailure, OtherDesign, Result,

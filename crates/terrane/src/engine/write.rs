@@ -6,6 +6,7 @@
 //! | `commit` | writes that happen only if what they depend on has not changed |
 //! | `in_window` | writes that take no lock |
 //! | `insert` | inserts operations into memtables |
+//! | `deferred` | delays that the thread of a writer waits for by itself |
 //! | `delays` | the sleep that delayed writers owe |
 //! | `queue` | writers one after the other, as in LevelDB |
 //! | `slow_down` | delays writers to trees that fall behind |
@@ -14,6 +15,7 @@
 //! | `stall` | stops writers until a tree has space; replaces full memtables |
 
 mod commit;
+mod deferred;
 mod delays;
 mod in_window;
 mod insert;
@@ -46,6 +48,7 @@ use queue::WriteQueue;
 use target::WriteTarget;
 
 pub(crate) use commit::{Basis, Commit};
+pub(crate) use deferred::collect_delays;
 pub(crate) use insert::insert_one;
 pub(crate) use target::Write;
 
