@@ -38,14 +38,14 @@ use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::{PendingWrite, Pipeline};
-use crate::files::batch::{Op, Ops};
+use crate::files::batch::Op;
 use crate::files::wal::{LogWriter, SegmentRequests, WantedSpare, payload_at};
 use crate::options::WritePath;
 use delays::Delays;
 use in_window::InWindow;
 use insert::{InsertGroup, note_value, record_put};
 use queue::WriteQueue;
-use target::WriteTarget;
+use target::{WriteTarget, batch_operations};
 
 pub(crate) use commit::{Basis, Commit};
 pub(crate) use deferred::collect_delays;
@@ -269,24 +269,20 @@ impl Writer {
             WriteTarget::Batch { batch, trees } => {
                 // The encoding is valid: `Write::check` has checked it.
                 let encoded = batch.checked().unwrap_or_default();
-                let ops = Ops::new(encoded).flatten();
                 let mut deletes = 0;
                 let mut wants_settling = false;
                 let mut group = InsertGroup::default();
-                for (seq, (keyspace, op)) in (first..).zip(ops) {
+                for (seq, op, (tree, state)) in batch_operations(encoded, trees, first) {
+                    let memtable = &state.active.memtable;
                     deletes += u64::from(op.is_delete());
-                    let found = trees.iter().find(|(tree, _)| tree.id == keyspace);
-                    if let Some((tree, state)) = found {
-                        let memtable = &state.active.memtable;
-                        record_put(tree, &op);
-                        if let (Op::Put { value, .. }, Some(begin)) = (&op, begin) {
-                            // The value is a part of the encoded batch.
-                            let within = value.as_ptr().addr() - encoded.as_ptr().addr();
-                            note_value(&state.active, &op, seq, payload_at(begin, within));
-                        }
-                        if !group.take(memtable, &op, seq) {
-                            wants_settling |= self.insert_one(memtable, &op, seq, first);
-                        }
+                    record_put(tree, &op);
+                    if let (Op::Put { value, .. }, Some(begin)) = (&op, begin) {
+                        // The value is a part of the encoded batch.
+                        let within = value.as_ptr().addr() - encoded.as_ptr().addr();
+                        note_value(&state.active, &op, seq, payload_at(begin, within));
+                    }
+                    if !group.take(memtable, &op, seq) {
+                        wants_settling |= self.insert_one(memtable, &op, seq, first);
                     }
                 }
                 group.insert();
@@ -333,11 +329,9 @@ impl Writer {
         match target {
             WriteTarget::One { op, state, .. } => settle(op, first, &state.active.memtable),
             WriteTarget::Batch { batch, trees } => {
-                let ops = Ops::new(batch.checked().unwrap_or_default()).flatten();
-                for (seq, (keyspace, op)) in (first..).zip(ops) {
-                    if let Some((_, state)) = trees.iter().find(|(tree, _)| tree.id == keyspace) {
-                        settle(&op, seq, &state.active.memtable);
-                    }
+                let encoded = batch.checked().unwrap_or_default();
+                for (seq, op, (_, state)) in batch_operations(encoded, trees, first) {
+                    settle(&op, seq, &state.active.memtable);
                 }
             }
         }
