@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use terrane_policy::random::SplitMix64;
+
 /// A load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Load {
@@ -37,7 +39,7 @@ const SPREAD: u64 = 7_919;
 impl Load {
     /// The operations for `writes` writes of `keys` keys.
     pub(super) fn operations(self, keys: u64, writes: u64) -> impl Iterator<Item = Operation> {
-        let mut random = Random(SEED);
+        let mut random = SplitMix64::new(SEED);
         (0..writes).flat_map(move |at| {
             let write = self.write(&mut random, keys, at, writes);
             let looks = self == Self::Lookups && at * 2 > writes;
@@ -48,7 +50,7 @@ impl Load {
         })
     }
 
-    fn write(self, random: &mut Random, keys: u64, at: u64, writes: u64) -> Operation {
+    fn write(self, random: &mut SplitMix64, keys: u64, at: u64, writes: u64) -> Operation {
         match self {
             Self::Uniform | Self::Lookups | Self::Bursts => Operation::Put(random.below(keys)),
             Self::Sequential => Operation::Put(at * keys / writes),
@@ -86,19 +88,6 @@ impl fmt::Display for Load {
 /// The key of a number: five digits in the order of numbers.
 pub(super) fn key(number: u64) -> Vec<u8> {
     format!("{number:05}").into_bytes()
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(mixed ^ (mixed >> 31)) * u128::from(bound)) >> 64) as u64
-    }
 }
 
 #[cfg(test)]

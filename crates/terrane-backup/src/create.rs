@@ -88,7 +88,7 @@ pub fn create<S: Source + ?Sized>(
             repository,
             held,
             options,
-            watch: Watch::new(options.rate, options.callback.clone()),
+            watch: Watch::new(options.pace.clone()),
             stored: stored_objects(repository)?,
             earlier: earlier_files(repository, &found, options)?,
             created: Created {

@@ -12,9 +12,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use terrane::{OpenMode, Options, inspect};
@@ -26,7 +24,7 @@ use crate::lock::{LockKind, with_lock_if_writable};
 use crate::manifest::{BackedUpFile, Backup, object_of};
 use crate::moment::compact;
 use crate::repository::Repository;
-use crate::watch::{Callback, Counting, PIECE_BYTES, Progress, Watch, Watched};
+use crate::watch::{Counting, PIECE_BYTES, Pace, Watch, Watched, impl_pace};
 
 /// The mark of an unfinished restore.
 const RESTORE: &str = "RESTORE";
@@ -40,23 +38,15 @@ const CURRENT: &str = "CURRENT";
 /// How a backup is restored.
 #[derive(Debug, Clone, Default)]
 pub struct RestoreOptions {
-    rate: Option<u64>,
+    pace: Pace,
     database: Option<String>,
     verify: bool,
-    callback: Option<Callback>,
 }
 
 impl RestoreOptions {
     /// Returns the default options: as fast as possible, and without a second reading of the files.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Copies at most this many bytes per second.
-    #[must_use]
-    pub fn rate(mut self, bytes_per_second: u64) -> Self {
-        self.rate = Some(bytes_per_second);
-        self
     }
 
     /// Chooses among the backups of this database only, whose number may be abbreviated.
@@ -73,18 +63,14 @@ impl RestoreOptions {
         self.verify = true;
         self
     }
-
-    /// Calls `callback` with the progress, often. [`ControlFlow::Break`] cancels the restore, which can be
-    /// continued.
-    #[must_use]
-    pub fn on_progress(
-        mut self,
-        callback: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
-    ) -> Self {
-        self.callback = Some(Callback(Arc::new(callback)));
-        self
-    }
 }
+
+impl_pace!(
+    RestoreOptions,
+    "Copies at most this many bytes per second.",
+    "Calls `callback` with the progress, often. [`ControlFlow::Break`](std::ops::ControlFlow::Break) \
+     cancels the restore, which can be continued."
+);
 
 /// A database that was restored.
 #[derive(Debug)]
@@ -125,7 +111,7 @@ pub fn restore(
         let mut run = Run {
             repository,
             dir,
-            watch: Watch::new(options.rate, options.callback.clone()),
+            watch: Watch::new(options.pace.clone()),
             restored: Restored {
                 backup,
                 copied_bytes: 0,
@@ -327,7 +313,7 @@ impl Run<'_> {
             contents => contents.map_err(failed)?,
         };
         // Only what is copied counts in the pace.
-        let mut watch = Watch::new(None, None);
+        let mut watch = Watch::new(Pace::default());
         let mut reader = Watched::new(contents, &mut watch, Counting::Whole);
         reader.drain().map_err(failed)?;
         let is_same = Some(reader.finish().0) == file.content();

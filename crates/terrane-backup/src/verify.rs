@@ -2,22 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use crate::catalog::{check, list_folder, location, read_all};
 use crate::content::{ContentId, OBJECTS};
 use crate::error::{Error, Result};
 use crate::lock::{LockKind, with_lock_if_writable};
 use crate::repository::Repository;
-use crate::watch::{Callback, Counting, Progress, Watch, Watched};
+use crate::watch::{Counting, Pace, Watch, Watched, impl_pace};
 
 /// How a repository is verified.
 #[derive(Debug, Clone, Default)]
 pub struct VerifyOptions {
-    rate: Option<u64>,
+    pace: Pace,
     backup: Option<String>,
-    callback: Option<Callback>,
 }
 
 impl VerifyOptions {
@@ -26,30 +23,20 @@ impl VerifyOptions {
         Self::default()
     }
 
-    /// Reads at most this many bytes per second.
-    #[must_use]
-    pub fn rate(mut self, bytes_per_second: u64) -> Self {
-        self.rate = Some(bytes_per_second);
-        self
-    }
-
     /// Verifies one backup instead of all: the one with this name, or the only one whose name begins so.
     #[must_use]
     pub fn backup(mut self, name: impl Into<String>) -> Self {
         self.backup = Some(name.into());
         self
     }
-
-    /// Calls `callback` with the progress, often. [`ControlFlow::Break`] cancels the verification.
-    #[must_use]
-    pub fn on_progress(
-        mut self,
-        callback: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
-    ) -> Self {
-        self.callback = Some(Callback(Arc::new(callback)));
-        self
-    }
 }
+
+impl_pace!(
+    VerifyOptions,
+    "Reads at most this many bytes per second.",
+    "Calls `callback` with the progress, often. [`ControlFlow::Break`](std::ops::ControlFlow::Break) \
+     cancels the verification."
+);
 
 /// What a verification found.
 #[derive(Debug, Default)]
@@ -166,7 +153,7 @@ fn read_objects(
     all: &BTreeMap<String, (ContentId, Needed)>,
     found: &mut RepositoryVerification,
 ) -> Result<()> {
-    let mut watch = Watch::new(options.rate, options.callback.clone());
+    let mut watch = Watch::new(options.pace.clone());
     // Each manifest states possible sizes, but all of them together need not.
     let sizes = wanted.values().map(|(content, _)| content.bytes());
     let total = sizes.fold(0, u64::saturating_add);

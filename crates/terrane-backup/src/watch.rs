@@ -25,13 +25,60 @@ pub struct Progress {
 
 /// Receives the progress, and cancels the operation with [`ControlFlow::Break`].
 #[derive(Clone)]
-pub(crate) struct Callback(pub(crate) Arc<dyn Fn(Progress) -> ControlFlow<()> + Send + Sync>);
+struct Callback(Arc<dyn Fn(Progress) -> ControlFlow<()> + Send + Sync>);
 
 impl fmt::Debug for Callback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Callback")
     }
 }
+
+/// The options that all long operations have.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pace {
+    /// Bytes per second.
+    rate: Option<u64>,
+    callback: Option<Callback>,
+}
+
+impl Pace {
+    pub(crate) fn set_rate(&mut self, bytes_per_second: u64) {
+        self.rate = Some(bytes_per_second);
+    }
+
+    pub(crate) fn set_callback(
+        &mut self,
+        callback: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
+    ) {
+        self.callback = Some(Callback(Arc::new(callback)));
+    }
+}
+
+/// Gives options with a field `pace` the methods `rate` and `on_progress`. The literals document them.
+macro_rules! impl_pace {
+    ($options:ty, $rate:literal, $on_progress:literal) => {
+        impl $options {
+            #[doc = $rate]
+            #[must_use]
+            pub fn rate(mut self, bytes_per_second: u64) -> Self {
+                self.pace.set_rate(bytes_per_second);
+                self
+            }
+
+            #[doc = $on_progress]
+            #[must_use]
+            pub fn on_progress(
+                mut self,
+                callback: impl Fn($crate::Progress) -> std::ops::ControlFlow<()> + Send + Sync + 'static,
+            ) -> Self {
+                self.pace.set_callback(callback);
+                self
+            }
+        }
+    };
+}
+
+pub(crate) use impl_pace;
 
 /// How long a slow operation sleeps before it looks again whether it was cancelled.
 const NAP: Duration = Duration::from_millis(50);
@@ -41,17 +88,15 @@ pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
 /// The pace and the progress of one operation.
 pub(crate) struct Watch {
-    /// Bytes per second.
-    rate: Option<u64>,
+    pace: Pace,
     /// The time at which the next byte may be read.
     next: Instant,
-    callback: Option<Callback>,
     progress: Progress,
 }
 
 impl Watch {
-    pub(crate) fn new(rate: Option<u64>, callback: Option<Callback>) -> Self {
-        Self { rate, next: Instant::now(), callback, progress: Progress::default() }
+    pub(crate) fn new(pace: Pace) -> Self {
+        Self { pace, next: Instant::now(), progress: Progress::default() }
     }
 
     /// States how much there is to do.
@@ -74,7 +119,7 @@ impl Watch {
     /// # Errors
     /// It cancelled the operation.
     pub(crate) fn report(&self) -> io::Result<()> {
-        match self.callback.as_ref().map(|callback| (callback.0)(self.progress)) {
+        match self.pace.callback.as_ref().map(|callback| (callback.0)(self.progress)) {
             Some(ControlFlow::Break(())) => Err(cancelled()),
             _ => Ok(()),
         }
@@ -83,7 +128,7 @@ impl Watch {
     /// Waits until this many more bytes keep to the rate.
     fn spend(&mut self, bytes: u64) -> io::Result<()> {
         self.report()?;
-        let Some(rate) = self.rate else { return Ok(()) };
+        let Some(rate) = self.pace.rate else { return Ok(()) };
         // Time that was not used is not made up for, so that a pause is not followed by a burst.
         self.next = self.next.max(Instant::now());
         self.next += Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);

@@ -44,7 +44,7 @@ pub use execute::execute;
 pub use failure::Failure;
 pub use protocol::{
     Compacted, CurrentOptions, DesignForecast, EventItem, Format, Info, Item, KeyspaceInfo,
-    Message, PROTOCOL, Progress, Reply, Request, TreeCosts,
+    Message, PROTOCOL, Progress, Reply, Request,
 };
 pub use sampler::Sampler;
 #[cfg(unix)]

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use terrane::JobView;
+use terrane::policy::Forecast;
 
 use crate::bytes::{Bytes, path};
 use crate::failure::Failure;
@@ -334,39 +335,7 @@ pub struct DesignForecast {
     pub design_before: String,
     /// The design that was asked for.
     pub design: String,
-    /// Compactions until the tree satisfies it.
-    pub jobs: u64,
-    /// Tables that are merged into others.
-    pub tables_rewritten: u64,
-    /// Tables that move without being rewritten.
-    pub tables_moved: u64,
-    /// Bytes that compactions read, and write again at most.
-    pub bytes_rewritten: u64,
-    /// The maximum number of bytes that exist twice at a time.
-    pub peak_extra_bytes: u64,
-    /// The tree before.
-    pub before: TreeCosts,
-    /// The tree when everything is done.
-    pub after: TreeCosts,
-    /// False if there are more compactions than were simulated.
-    pub is_complete: bool,
-}
-
-/// What the shape of a tree costs; see [`terrane::policy::Amplification`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct TreeCosts {
-    /// Sorted runs.
-    pub runs: u64,
-    /// Data blocks that a lookup of a missing key reads.
-    pub blocks_per_missing_key: f64,
-    /// An upper bound on obsolete data, relative to the live data.
-    pub space: f64,
-}
-
-impl DesignForecast {
-    /// Returns the duration of the compactions in seconds, at a rate of this many bytes per second.
-    pub fn seconds_at(&self, bytes_per_second: f64) -> f64 {
-        self.bytes_rewritten as f64 / bytes_per_second.max(1.0)
-    }
+    /// The work until the tree satisfies it.
+    #[serde(flatten)]
+    pub forecast: Forecast,
 }

@@ -1,6 +1,6 @@
 //! The cost of operations by kind of memtable and number of entries, in nanoseconds: the table by
-//! which `memtable=auto` chooses. `cargo bench -p terrane-memtable --bench costs` prints it in the
-//! form of `terrane-policy/src/memtable_choice/costs.rs`.
+//! which `memtable=auto` chooses. `cargo bench -p terrane-memtable --bench costs` prints the file
+//! `terrane-policy/src/memtable_choice/costs.txt`.
 //!
 //! Kinds take turns, and every number is the minimum of several rounds. With several threads, a number is
 //! the time from the start of the first thread to the end of the last, per operation of one thread.
@@ -8,6 +8,7 @@
 #![allow(clippy::disallowed_types, reason = "a benchmark takes times")]
 #![cfg(not(loom))]
 
+use std::fmt::Display;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -176,16 +177,16 @@ fn main() {
         let vector = |query| Config::Vector(VectorConfig { prealloc_bytes: 0, query });
         let buckets = usize::try_from(count).unwrap();
         [
-            ("BTREE", Config::BTree(BTreeConfig)),
-            ("SKIP_LIST", Config::SkipList(SkipListConfig { branching: 4, height: 12 })),
-            ("VECTOR", vector(VectorQuery::Resort)),
-            ("VECTOR_SCANNED", vector(VectorQuery::Scan)),
+            ("btree", Config::BTree(BTreeConfig)),
+            ("skip-list", Config::SkipList(SkipListConfig { branching: 4, height: 12 })),
+            ("vector", vector(VectorQuery::Resort)),
+            ("vector(query=scan)", vector(VectorQuery::Scan)),
             (
-                "HASH_VECTOR",
+                "hash-vector",
                 Config::HashVector(HashVectorConfig { prefix: 255, buckets, view: HashView::Kept }),
             ),
             (
-                "HASH_SKIP_LIST",
+                "hash-skip-list",
                 Config::HashSkipList(HashSkipListConfig {
                     prefix: 8,
                     buckets,
@@ -194,7 +195,7 @@ fn main() {
                 }),
             ),
             (
-                "HASH_LINKED_LIST",
+                "hash-linked-list",
                 Config::HashLinkedList(HashLinkedListConfig {
                     prefix: 8,
                     buckets,
@@ -203,7 +204,7 @@ fn main() {
                 }),
             ),
             (
-                "FLODB",
+                "flodb",
                 // A quarter of the entries in buckets of six, with half as much again to spare.
                 Config::FloDb(FloDbConfig {
                     buckets: (buckets / 16).max(1),
@@ -228,16 +229,12 @@ fn main() {
             }
         }
     }
+    print("kind", "operation", "threads", SIZES);
     for (((name, _), writes), reads) in kinds(1).iter().zip(&writes).zip(&reads) {
-        println!("const {name}: KindCosts = KindCosts {{\n    writes: [");
-        for sizes in writes {
-            println!("        WriteCosts {{");
-            print(WRITES, sizes, "            ");
-            println!("        }},");
+        for (threads, sizes) in THREADS.into_iter().zip(writes) {
+            print_all(name, WRITES, threads, sizes);
         }
-        println!("    ],");
-        print(READS_BY_NAME, reads, "    ");
-        println!("}};");
+        print_all(name, READS_BY_NAME, 1, reads);
     }
 }
 
@@ -245,9 +242,18 @@ fn keep_least<const N: usize>(best: &mut [f64; N], costs: [f64; N]) {
     best.iter_mut().zip(costs).for_each(|(best, cost)| *best = best.min(cost));
 }
 
-fn print<const N: usize>(names: [&str; N], sizes: &[[f64; N]; SIZES.len()], indent: &str) {
-    for (operation, name) in names.into_iter().enumerate() {
-        let values = sizes.map(|costs| format!("{:.1}", costs[operation].round()));
-        println!("{indent}{name}: [{}],", values.join(", "));
+fn print_all<const N: usize>(
+    kind: &str,
+    operations: [&str; N],
+    threads: u64,
+    sizes: &[[f64; N]; SIZES.len()],
+) {
+    for (number, operation) in operations.into_iter().enumerate() {
+        print(kind, operation, threads, sizes.map(|costs| costs[number].round() as u64));
     }
+}
+
+fn print(kind: &str, operation: &str, threads: impl Display, values: [u64; SIZES.len()]) {
+    let values = values.map(|value| format!(" {value:>7}")).concat();
+    println!("{kind:<18} {operation:<16} {threads:>7}{values}");
 }

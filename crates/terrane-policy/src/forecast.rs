@@ -18,6 +18,7 @@ const JOBS_MAX: u64 = 100_000;
 
 /// The work that remains until a tree satisfies a design.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Forecast {
     /// Compactions.
@@ -42,6 +43,7 @@ pub struct Forecast {
 
 /// What the shape of a tree costs in reads and space.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Amplification {
     /// The number of sorted runs; a short scan reads every run.

@@ -5,7 +5,7 @@
 //! [`pick()`] decides which compaction to run next, and [`admit`] whether writers may proceed.
 //!
 //! Every function here is pure: it takes plain data and returns a decision. There is no I/O, no
-//! thread, no clock and no randomness, so the same code decides in the engine, in the simulator and
+//! thread, no clock and no randomness without a seed, so the same code decides in the engine, in the simulator and
 //! in tests that state a tree as text and expect a decision as text.
 //!
 //! | module | one line |
@@ -30,6 +30,7 @@
 //! | [`advice`] | which designs suit a workload |
 //! | [`memtable_choice`] | which memtable suits a mix of operations |
 //! | [`cost`](mod@cost) | what a design costs, by formulas |
+//! | [`random`] | pseudo-random numbers from a seed |
 //! | [`units`] | byte sizes and times as text |
 #![forbid(unsafe_code)]
 
@@ -49,6 +50,7 @@ pub mod ingest;
 pub mod key_range;
 pub mod memtable_choice;
 pub mod pick;
+pub mod random;
 mod recency;
 pub mod recorded;
 pub mod scheduler;
@@ -69,7 +71,7 @@ pub use design::{
     Bound, Compression, Constraint, Design, FlushMode, Limit, MemtableKind, OrderedView, Stall,
     ValueSeparation, Values, VectorQuery, Violation, flodb,
 };
-pub use error::ParseError;
+pub use error::{ParseError, ParseErrorKind};
 pub use expiring::{ExpiringTable, expiring_tables};
 pub use flush::{FlushPlan, NewRunReason};
 pub use forecast::{Amplification, Forecast, forecast};

@@ -65,11 +65,7 @@ use candidate::{CompactionCandidate, Extent, PROMISED};
 pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
     let scaled = input.design.with_scaled_capacities(input.shape);
     let input = &PickContext { design: &scaled, ..*input };
-    let mut candidates = load::candidates(input);
-    candidates.extend(marked::candidates(input));
-    candidates.extend(space::candidate(input));
-    candidates.extend(sized::candidate(input));
-    candidate::sort(&mut candidates);
+    let candidates = candidates(input, marked::candidates(input));
     let is_open = |one: &&CompactionCandidate| !load::is_blocked(input, &candidates, one);
     let first_of = |some: &[CompactionCandidate]| {
         let merge = some.iter().filter(is_open).find_map(|candidate| {
@@ -94,13 +90,23 @@ pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
 pub fn due_by_shape(input: &PickContext<'_>) -> Option<usize> {
     let scaled = input.design.with_scaled_capacities(input.shape);
     let input = &PickContext { design: &scaled, ..*input };
-    let mut candidates = load::candidates(input);
-    candidates.extend(space::candidate(input));
-    candidates.extend(sized::candidate(input));
-    candidate::sort(&mut candidates);
+    let candidates = candidates(input, []);
     let is_open = |one: &&CompactionCandidate| !load::is_blocked(input, &candidates, one);
     let mut open = candidates.iter().filter(is_open);
     open.find(|one| act(input, one).is_some()).map(|one| one.level)
+}
+
+/// Returns all candidates in the order of precedence. `marked` are those of triggers on single tables.
+fn candidates(
+    input: &PickContext<'_>,
+    marked: impl IntoIterator<Item = CompactionCandidate>,
+) -> Vec<CompactionCandidate> {
+    let mut candidates = load::candidates(input);
+    candidates.extend(marked);
+    candidates.extend(space::candidate(input));
+    candidates.extend(sized::candidate(input));
+    candidate::sort(&mut candidates);
+    candidates
 }
 
 /// Compacts everything in `range` one level down; the caller repeats this for each level. The

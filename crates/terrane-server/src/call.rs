@@ -6,7 +6,8 @@ pub(crate) mod shared;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::base::time::now_micros;
+use terrane::{Clock, SystemClock};
+
 use crate::call::shared::Shared;
 use crate::protocol::{Arguments, Reply};
 use crate::state::session::Session;
@@ -129,7 +130,7 @@ impl<'c> Call<'c, '_> {
         expires_at: Option<u64>,
     ) -> Outcome {
         let db = self.db();
-        if expires_at.is_some_and(|expires_at| expires_at <= now_micros()) {
+        if expires_at.is_some_and(|expires_at| expires_at <= SystemClock.now_micros()) {
             self.store.delete(db, key)?;
         } else {
             self.store.put(db, key, value, expires_at)?;

@@ -5,12 +5,11 @@
 //! | `databases` | the keyspaces of `SELECT` |
 //! | `order` | which keyspaces the numbers of `SELECT` are |
 //! | `keys` | keys of all types |
-//! | `hashes` | reading and writing hashes, and values of any type |
+//! | `hashes` | reading and writing hashes, and values of any type; why that fails |
 //! | `many_keys` | reads and writes of several commands at once |
 //! | `hash_layout` | how hashes are stored |
 //! | `sweep` | removes what expired hashes leave behind |
 //! | `changes` | writes that happen at once |
-//! | `fault` | why an operation failed |
 //! | `locks` | locks of keys, and watched keys |
 //! | `cursors` | the positions of `SCAN` |
 //! | `noted` | the changes of keys by commands, for keyspace events |
@@ -21,7 +20,6 @@ mod changes;
 mod cursors;
 mod databases;
 mod durable;
-mod fault;
 mod hash_layout;
 mod hashes;
 mod keys;
@@ -39,8 +37,7 @@ use changes::Changes;
 pub(crate) use cursors::{Cursors, Scanned};
 pub(crate) use databases::Databases;
 pub(crate) use durable::{Durable, Unsynced};
-pub(crate) use fault::Fault;
-pub(crate) use hashes::{Found, Source};
+pub(crate) use hashes::{Fault, Found, Source};
 pub(crate) use keys::Kind;
 pub(crate) use locks::{Held, KeyLocks};
 pub(crate) use many_keys::Put;

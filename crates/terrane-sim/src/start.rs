@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use terrane_policy::random::SplitMix64;
 use terrane_policy::{ParseError, Scheduler, TreeShape};
 
 use crate::keys::{Content, Population};
@@ -118,15 +119,7 @@ fn settled(setup: &SimulationSetup, mut tree: SimulatedTree, seed: u64) -> Simul
     let last = (1..LEVELS_MAX)
         .find(|level| design.capacity_bytes(*level, *level) as f64 >= bytes)
         .unwrap_or(LEVELS_MAX);
-    let mut random = seed;
-    let mut chance = move || {
-        // SplitMix64.
-        random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut random = SplitMix64::new(seed);
     tree.add_run(last, &everything, (0, 0), 0);
     let entry_bytes = bytes / entries.max(1.0);
     let whole_files = design.strategy.granularity.values().iter().any(|one| one.tables().is_some());
@@ -136,11 +129,11 @@ fn settled(setup: &SimulationSetup, mut tree: SimulatedTree, seed: u64) -> Simul
         // A level of one run is full if compactions take single tables from it, and anything
         // between empty and full if they take the whole level.
         let (runs, each) = if allowed > 1 {
-            ((chance() * f64::from(allowed + 1)) as u32, capacity / f64::from(allowed + 1))
+            ((random.unit() * f64::from(allowed + 1)) as u32, capacity / f64::from(allowed + 1))
         } else if whole_files {
             (1, capacity)
         } else {
-            (1, capacity * chance())
+            (1, capacity * random.unit())
         };
         for _ in 0..runs {
             let content = holding(tree.keys(), each / entry_bytes);

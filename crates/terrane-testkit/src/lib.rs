@@ -1,5 +1,5 @@
 //! Utilities for the tests of all crates: text-driven cases, seeded randomness, limits on waiting,
-//! counts for soaks, the search for bytes, the layers of a crate.
+//! the end of threads, counts for soaks, the search for bytes, the layers of a crate.
 #![forbid(unsafe_code)]
 
 mod counts;
@@ -9,8 +9,10 @@ pub mod layers;
 mod rng;
 mod search;
 pub mod source;
+mod stop_on_drop;
 
 pub use counts::{parse_counts, print_counts};
 pub use hang_guard::{HANG_LIMIT, HangGuard, run_guarded, wait_until};
 pub use rng::{Rng, seed_from_env};
 pub use search::contains;
+pub use stop_on_drop::StopOnDrop;

@@ -1,24 +1,23 @@
 //! A small seeded random number generator: the seed of a failing test reproduces the failure.
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
+
 /// SplitMix64, a generator with 64 bits of state and one output per step.
 #[derive(Debug, Clone)]
 pub struct Rng {
-    state: u64,
+    stream: SplitMix64,
 }
 
 impl Rng {
     /// Returns a generator whose whole sequence is determined by `seed`.
     pub fn new(seed: u64) -> Self {
-        Self { state: seed }
+        Self { stream: SplitMix64::seed_from_u64(seed) }
     }
 
     /// Returns the next 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.stream.next_u64()
     }
 
     /// Returns a number below `bound`; 0 if `bound` is 0.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 use terrane::{Db, Options, ReadMode};
-use terrane_testkit::{Rng, seed_from_env};
+use terrane_testkit::{Rng, StopOnDrop, seed_from_env};
 
 const DIR_VARIABLE: &str = "TERRANE_MEMORY_DIR";
 const MODE_VARIABLE: &str = "TERRANE_MEMORY_MODE";
@@ -113,14 +113,6 @@ fn the_limited_process() {
         });
         drop(end);
     });
-}
-
-struct StopOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 #[test]

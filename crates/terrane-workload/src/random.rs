@@ -5,7 +5,7 @@ use rand_xoshiro::rand_core::Rng;
 
 /// Returns a number in [0, 1) with 53 random bits.
 #[inline]
-pub(crate) fn unit(rng: &mut Xoshiro256PlusPlus) -> f64 {
+pub(crate) fn unit(rng: &mut impl Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 

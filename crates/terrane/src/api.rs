@@ -6,6 +6,7 @@
 //! | `db` | an open database, its default keyspace and its administration |
 //! | `keyspace` | one tree of the database: reads, writes, functions, estimates |
 //! | `write_batch`, `write_options` | atomic writes, and their durability and times to live |
+//! | `deferred_delays` | delays of writes that the caller waits for by itself |
 //! | `snapshot`, `iterator`, `keys` | consistent reads, in order |
 //! | `transaction` | optimistic transactions |
 //! | `ingest`, `changes` | sorted data in; committed writes out |
@@ -19,6 +20,7 @@
 pub(crate) mod asynchronous;
 pub(crate) mod changes;
 pub(crate) mod db;
+pub(crate) mod deferred_delays;
 mod gather_stats;
 pub(crate) mod handle;
 pub(crate) mod ingest;

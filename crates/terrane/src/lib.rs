@@ -46,7 +46,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `async` | `AsyncDb`: lookups, scans, writes and transactions as futures, on any executor |
-//! | `serde` | `Serialize` for [`Stats`], events, [`TreeView`] and metrics; `Deserialize` as well for designs, values of options, [`Latencies`], [`Times`] and counts |
+//! | `serde` | `Serialize` for [`Stats`], events, [`TreeView`] and metrics; `Deserialize` as well for designs, forecasts, values of options, [`Latencies`], [`Times`] and counts |
 //! | `tracing` | events as events of the crate `tracing`, with the target `terrane`, and a span for each flush and compaction |
 //! | `zstd` | writes blocks with the compression `zstd`; needs a C compiler |
 //!
@@ -70,6 +70,7 @@ mod options;
 pub use api::asynchronous::{AsyncDb, AsyncIter, AsyncKeyspace, AsyncLimits, AsyncSnapshot};
 pub use api::changes::{Change, ChangeBatch, ChangedKeyspace, Changes};
 pub use api::db::Db;
+pub use api::deferred_delays::DeferredDelays;
 pub use api::ingest::Ingest;
 pub use api::iterator::Iter;
 pub use api::keys::Keys;
@@ -83,7 +84,6 @@ pub use api::write_batch::WriteBatch;
 pub use api::write_options::WriteOptions;
 pub use base::clock::{Clock, JobTime, ManualClock, SystemClock};
 pub use base::compaction_filter::{CompactionFilter, FilterDecision};
-pub use base::deferred_delays::DeferredDelays;
 pub use base::durability::Durability;
 pub use base::error::{
     ChangesGone, Corruption, Error, ErrorKind, Invalid, IoFailure, OtherDesign, Result,
@@ -124,7 +124,7 @@ pub mod policy {
         Bound, Compression, Constraint, Design, FilterAllocation, FlushMode, Limit, MemtableKind,
         OrderedView, PerLevel, Stall, VectorQuery, Violation, flodb,
     };
-    pub use terrane_policy::error::ParseError;
+    pub use terrane_policy::error::{ParseError, ParseErrorKind};
     pub use terrane_policy::forecast::{Amplification, Forecast};
     pub use terrane_policy::key_range::KeyRange;
     pub use terrane_policy::memtable_choice::MemtableSelection;

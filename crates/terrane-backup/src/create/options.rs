@@ -1,10 +1,8 @@
 //! How a backup is created.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use crate::watch::{Callback, Progress};
+use crate::watch::{Pace, impl_pace};
 
 /// How much of a backup is read back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,25 +20,16 @@ pub enum ReadBack {
 /// How a backup is created.
 #[derive(Debug, Clone, Default)]
 pub struct CreateOptions {
-    pub(super) rate: Option<u64>,
+    pub(super) pace: Pace,
     pub(super) read_back: ReadBack,
     pub(super) reread: bool,
     pub(super) temporary: Option<PathBuf>,
-    pub(super) callback: Option<Callback>,
 }
 
 impl CreateOptions {
     /// Returns the default options: as fast as possible, without reading back.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Stores at most this many bytes per second. New files are read twice, the second time usually from
-    /// the page cache.
-    #[must_use]
-    pub fn rate(mut self, bytes_per_second: u64) -> Self {
-        self.rate = Some(bytes_per_second);
-        self
     }
 
     /// Reads objects back, and compares them with the files.
@@ -66,14 +55,12 @@ impl CreateOptions {
         self.temporary = Some(dir.into());
         self
     }
-
-    /// Calls `callback` with the progress, often. [`ControlFlow::Break`] cancels the backup.
-    #[must_use]
-    pub fn on_progress(
-        mut self,
-        callback: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
-    ) -> Self {
-        self.callback = Some(Callback(Arc::new(callback)));
-        self
-    }
 }
+
+impl_pace!(
+    CreateOptions,
+    "Stores at most this many bytes per second. New files are read twice, the second time usually from \
+     the page cache.",
+    "Calls `callback` with the progress, often. [`ControlFlow::Break`](std::ops::ControlFlow::Break) \
+     cancels the backup."
+);

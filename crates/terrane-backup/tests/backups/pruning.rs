@@ -7,7 +7,7 @@ use terrane_backup::{
     CreateOptions, Directory, Error, Memory, PruneOptions, Repository, Retention, VerifyOptions,
     Which, create, list, plan_prune, prune, verify,
 };
-use terrane_testkit::{Rng, seed_from_env};
+use terrane_testkit::{Rng, StopOnDrop, seed_from_env};
 
 use crate::support::{back_up, contents, fill, object_bytes, open, restored};
 
@@ -46,14 +46,6 @@ fn a_prune_removes_what_was_planned() {
     assert_eq!(restored(&repository, &Which::Latest, &dir.path().join("new")), contents(&db));
     let nothing = prune(&repository, &PruneOptions::new(Retention::default())).unwrap_err();
     assert!(nothing.to_string().contains("no rule keeps any backup"), "{nothing}");
-}
-
-struct StopOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Random backups of two databases, interrupted backups and prunes, with strangers' files: every backup

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane::{KeyspaceOptions, Options, WriteBatch};
+use terrane_testkit::StopOnDrop;
 
 use crate::support::{done, path};
 
@@ -40,12 +41,4 @@ fn commands_read_a_database_that_is_being_written() {
             assert!(done(&["inspect", "key", &place, "first"], "").contains("put"));
         }
     });
-}
-
-struct StopOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }

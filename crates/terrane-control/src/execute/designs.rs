@@ -1,12 +1,10 @@
 //! Forecasts and changes of designs.
 
-use terrane::policy::{Amplification, Forecast};
 use terrane::{Db, Design, ErrorKind, JobView, Keyspace, Maintenance};
 
 use super::long;
 use crate::failure::Failure;
-use crate::protocol::{DesignForecast, Reply, TreeCosts};
-use crate::protocol::{Item, Progress};
+use crate::protocol::{DesignForecast, Item, Progress, Reply};
 use crate::watch::{Interest, Watch};
 
 /// Returns the design with this text, or the one before the last change.
@@ -21,25 +19,12 @@ fn wanted(keyspace: &Keyspace, text: Option<&str>) -> Result<Design, Failure> {
     }
 }
 
-fn costs(of: &Amplification) -> TreeCosts {
-    TreeCosts { runs: of.runs, blocks_per_missing_key: of.blocks_per_missing_key, space: of.space }
-}
-
 pub(super) fn forecast(keyspace: &Keyspace, design: Option<&str>) -> Result<Reply, Failure> {
     let design = wanted(keyspace, design)?;
-    let forecast = keyspace.forecast(&design)?;
-    let Forecast { jobs, tables_rewritten, tables_moved, bytes_rewritten, .. } = forecast;
     Ok(Reply::Forecast(Box::new(DesignForecast {
         design_before: keyspace.design().to_string(),
         design: design.to_string(),
-        jobs,
-        tables_rewritten,
-        tables_moved,
-        bytes_rewritten,
-        peak_extra_bytes: forecast.peak_extra_bytes,
-        before: costs(&forecast.before),
-        after: costs(&forecast.after),
-        is_complete: forecast.is_complete,
+        forecast: keyspace.forecast(&design)?,
     })))
 }
 

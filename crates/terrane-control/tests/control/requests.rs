@@ -91,7 +91,7 @@ fn designs_are_predicted_changed_and_restored() {
     let keyspace = || "default".to_owned();
     let forecast = Request::Forecast { keyspace: keyspace(), design: design.clone() };
     let Reply::Forecast(predicted) = served.ask(&forecast).unwrap() else { panic!() };
-    assert_eq!((predicted.jobs, predicted.design_before.as_str()), (0, before.as_str()));
+    assert_eq!((predicted.forecast.jobs, predicted.design_before.as_str()), (0, before.as_str()));
     assert_eq!(served.db.design().to_string(), before);
     let set = |design| Request::SetDesign { keyspace: keyspace(), design, converge: true };
     let Reply::DesignSet { design, is_cancelled } = served.ask(&set(design)).unwrap() else {

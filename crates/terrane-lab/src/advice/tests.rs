@@ -5,6 +5,7 @@ use std::sync::Arc;
 use terrane_policy::advice::{
     DesignCandidate, DesignCosts, Limits, Objective, OperationShares, OperationTimes, RankedDesign,
 };
+use terrane_policy::random::SplitMix64;
 
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, Durability, Options};
@@ -43,15 +44,6 @@ fn case(mix: &str) -> AdviceCase {
     }
 }
 
-/// SplitMix64.
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 /// Loads a database and runs the operations of the mix. All due work completes before the next
 /// write, so that all counts are deterministic. Returns the mean time per operation at the prices
 /// of the case, the bytes written, and the data blocks searched.
@@ -73,10 +65,10 @@ fn measured(case: &AdviceCase, design: &Design) -> (f64, u64, u64) {
         settle();
     }
     let (shares, before) = (case.operations.shares, db.stats());
-    let (mut seed, mut runs) = (7, 0.0);
+    let (mut random, mut runs) = (SplitMix64::new(7), 0.0);
     for number in 0..OPERATIONS {
-        let chosen = random(&mut seed) % RECORDS;
-        let kind = (random(&mut seed) >> 11) as f64 / (1u64 << 53) as f64;
+        let chosen = random.bits() % RECORDS;
+        let kind = random.unit();
         if kind < shares.writes {
             db.put(key(chosen), value).unwrap();
             settle();

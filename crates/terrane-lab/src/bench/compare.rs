@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::row::WorkloadRow;
 use super::runner::DesignRun;
-use crate::output::json::SCHEMA;
+use crate::output::json::{SCHEMA, rounded};
 
 /// Which values are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -141,10 +141,6 @@ fn compared(designs: &[Vec<DesignRun>], workload: usize) -> Vec<ComparedMetric> 
     };
     let all = METRICS.iter().map(metric);
     all.filter(|compared| compared.values.iter().any(|value| value.value.is_some())).collect()
-}
-
-fn rounded(value: f64) -> f64 {
-    (value * 1000.0).round() / 1000.0
 }
 
 fn of_best(better: Better, value: f64, best: f64) -> f64 {

@@ -17,7 +17,7 @@ use std::path::Path;
 use anyhow::Result;
 use terrane::Design;
 use terrane_policy::suggest::did_you_mean;
-use terrane_policy::{ParseError, catalogue};
+use terrane_policy::{ParseError, ParseErrorKind, catalogue};
 use toml::{Table, Value};
 
 use crate::error::usage;
@@ -57,8 +57,7 @@ pub fn gives_sizes(text: &str) -> Result<bool> {
 fn explain(error: &ParseError) -> String {
     let found = error.found.as_str();
     let names = || catalogue::ALL.iter().map(|entry| entry.name).chain(["hybrid"]);
-    let is_about_names = error.expected.ends_with("or hybrid");
-    if is_about_names {
+    if error.kind == ParseErrorKind::UnknownDesign {
         if found.contains('=') {
             return format!(
                 "a design begins with a name or a layout, as in 'leveling {found}'; run 'terrane \

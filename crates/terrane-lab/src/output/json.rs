@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize, Serializer};
 use terrane::Times;
-use terrane_workload::LatencyMicros;
+use terrane_workload::{Latency, LatencyMicros};
 
 /// The version of the schema of `--json`. A version may gain fields.
 pub const SCHEMA: u32 = 1;
@@ -55,28 +55,43 @@ impl TryFrom<StringOrHex> for ParsedBytes {
     }
 }
 
-/// Latencies of operations, in microseconds.
-#[derive(Debug, Serialize)]
-pub struct JsonLatency {
-    p50: f64,
-    p90: f64,
-    p99: f64,
-    p999: f64,
-    max: f64,
-    mean: f64,
-}
+/// Latencies of operations, in microseconds, rounded to three decimal places. The keys and their order are
+/// part of the schema.
+#[derive(Debug)]
+pub struct JsonLatency(Vec<(&'static str, f64)>);
 
 impl JsonLatency {
-    /// Rounds to three decimal places.
+    /// Returns the percentiles of a closed system.
     pub fn of(latency: &LatencyMicros) -> Self {
-        Self {
-            p50: rounded(latency.p50),
-            p90: rounded(latency.p90),
-            p99: rounded(latency.p99),
-            p999: rounded(latency.p99_9),
-            max: rounded(latency.max),
-            mean: rounded(latency.mean),
-        }
+        Self(vec![
+            ("p50", latency.p50),
+            ("p90", latency.p90),
+            ("p99", latency.p99),
+            ("p999", latency.p99_9),
+            ("max", latency.max),
+            ("mean", latency.mean),
+        ])
+    }
+
+    /// Returns the percentiles of an open system, whose tail shows its stalls.
+    pub fn with_tail(latency: &Latency) -> Self {
+        let at = |percent| latency.percentile_micros(percent);
+        Self(vec![
+            ("mean", latency.mean_micros()),
+            ("p50", at(50.0)),
+            ("p90", at(90.0)),
+            ("p95", at(95.0)),
+            ("p99", at(99.0)),
+            ("p999", at(99.9)),
+            ("p9999", at(99.99)),
+            ("max", latency.max_micros()),
+        ])
+    }
+}
+
+impl Serialize for JsonLatency {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, micros)| (key, rounded(*micros))))
     }
 }
 

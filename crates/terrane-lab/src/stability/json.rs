@@ -2,7 +2,6 @@
 //! fields go last.
 
 use serde::Serialize;
-use terrane_workload::Latency;
 use terrane_workload::stability::{KindLatency, PhaseReport, ReaderReport, Sample, Verdict};
 
 use super::counted::CountedRun;
@@ -10,7 +9,7 @@ use super::evaluation::{DesignEvaluation, MapCalibration};
 use super::outlook::{Conclusion, Horizon, Outlook, Prediction};
 use super::plan::StabilityPlan;
 use super::strips;
-use crate::output::json::SCHEMA;
+use crate::output::json::{JsonLatency, SCHEMA, rounded};
 
 /// The results of one design.
 #[derive(Debug, Serialize)]
@@ -196,34 +195,6 @@ struct JsonReaders {
     window_queries: Vec<u64>,
 }
 
-#[derive(Debug, Serialize)]
-struct JsonLatency {
-    mean: f64,
-    p50: f64,
-    p90: f64,
-    p95: f64,
-    p99: f64,
-    p999: f64,
-    p9999: f64,
-    max: f64,
-}
-
-impl JsonLatency {
-    fn of(latency: &Latency) -> Self {
-        let at = |percent| rounded(latency.percentile_micros(percent));
-        Self {
-            mean: rounded(latency.mean_micros()),
-            p50: at(50.0),
-            p90: at(90.0),
-            p95: at(95.0),
-            p99: at(99.0),
-            p999: at(99.9),
-            p9999: at(99.99),
-            max: rounded(latency.max_micros()),
-        }
-    }
-}
-
 impl JsonReaders {
     fn of(readers: &ReaderReport) -> Self {
         Self {
@@ -231,7 +202,7 @@ impl JsonReaders {
             threads: readers.threads,
             completed: readers.completed,
             queries_per_second: rounded(readers.per_second()),
-            latency_micros: JsonLatency::of(&readers.latency),
+            latency_micros: JsonLatency::with_tail(&readers.latency),
             wrong_answers: readers.wrong_answers,
             window_queries: readers.timeline.windows(1.0).iter().map(|one| one.completed).collect(),
         }
@@ -268,7 +239,7 @@ impl JsonOperation {
         Self {
             operation: kind.part.kind.to_string(),
             share: kind.part.share,
-            latency_micros: JsonLatency::of(&kind.latency),
+            latency_micros: JsonLatency::with_tail(&kind.latency),
         }
     }
 }
@@ -287,9 +258,9 @@ impl JsonPhase {
             completed: phase.completed,
             unfinished: phase.unfinished,
             writes_per_second: rounded(phase.per_second()),
-            write_latency_micros: JsonLatency::of(&phase.write),
-            processing_latency_micros: JsonLatency::of(&phase.processing),
-            driver_late_micros: JsonLatency::of(&phase.late),
+            write_latency_micros: JsonLatency::with_tail(&phase.write),
+            processing_latency_micros: JsonLatency::with_tail(&phase.processing),
+            driver_late_micros: JsonLatency::with_tail(&phase.late),
             slowest_second_share: phase.slowest_second_share().map(rounded),
             stalls: phase.stalls().iter().map(stall).collect(),
             user_bytes: phase.user_bytes_written,
@@ -380,9 +351,4 @@ impl<'a> JsonEvaluation<'a> {
             counted: evaluation.counted.as_ref(),
         }
     }
-}
-
-/// Rounds to the digits that are significant.
-fn rounded(value: f64) -> f64 {
-    (value * 1000.0).round() / 1000.0
 }

@@ -174,7 +174,7 @@ fn named(name: &str) -> Result<Design, ParseError> {
     }
     eager(name).map_err(|_| {
         let known: Vec<&str> = catalogue::ALL.iter().map(|entry| entry.name).collect();
-        ParseError::new("design", name, format!("one of {}, or hybrid", known.join(", ")))
+        ParseError::unknown_design(name, &format!("{}, or hybrid", known.join(", ")))
     })
 }
 
@@ -238,8 +238,7 @@ fn set(design: &mut Design, key: &str, value: &str) -> Result<(), ParseError> {
         "tombstone-weight" => strategy.tombstone_weight = number(key, value)?,
         "intake" => strategy.intake = value.parse()?,
         _ => {
-            let keys = Design::KEYS.join(", ");
-            return Err(ParseError::new("design", key, format!("one of the keys {keys}")));
+            return Err(ParseError::unknown_setting(key, &Design::KEYS.join(", ")));
         }
     }
     Ok(())

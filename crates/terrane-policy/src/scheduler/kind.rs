@@ -103,8 +103,8 @@ impl FromStr for Scheduler {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let bad = || {
             let names: Vec<&str> = Self::ALL.iter().map(|one| one.info().name).collect();
-            let expected = format!("one of {}, or greedy(2)", names.join(", "));
-            ParseError::new("scheduler", text, expected)
+            let names = format!("{}, or greedy(2)", names.join(", "));
+            ParseError::unknown_name("scheduler", text, &names)
         };
         let (name, argument) = call(text)?;
         let is_called = |one: &&Scheduler| {

@@ -122,7 +122,7 @@ impl FromStr for Movement {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let known = || {
             let names: Vec<&str> = Self::ALL.iter().map(|rule| rule.info().name).collect();
-            ParseError::new("movement", text, format!("one of {}", names.join(", ")))
+            ParseError::unknown_name("movement", text, &names.join(", "))
         };
         let (name, seed) = call(text)?;
         let is_called = |rule: &&Movement| {

@@ -197,7 +197,7 @@ impl FromStr for Trigger {
         let kind = TriggerKind::ALL.iter().find(|kind| kind.name() == name);
         let kind = kind.ok_or_else(|| {
             let names: Vec<&str> = TriggerKind::ALL.iter().map(|kind| kind.name()).collect();
-            ParseError::new("trigger", text, format!("one of {}", names.join(", ")))
+            ParseError::unknown_name("trigger", text, &names.join(", "))
         })?;
         kind.parse(argument, text)
     }

@@ -17,25 +17,31 @@ const SHORT_DELAY: Duration = Duration::from_millis(5);
 /// Returns whether a command would wait with its event loop until the tree has space. When the server ends,
 /// what has arrived is answered, and nobody else waits.
 #[inline]
-pub(super) fn would_stall(shared: &Shared, slot: usize, info: &CommandInfo) -> bool {
+pub(super) fn would_stall(
+    shared: &Shared,
+    slot: usize,
+    info: &CommandInfo,
+    delays: DeferredDelays,
+) -> bool {
     if info.has(WRITE) {
-        return is_stalled(shared, slot);
+        return is_stalled(shared, slot, delays);
     }
-    info.has(COMMITS) && (shared.databases.is_stalled() || is_delayed()) && !shared.is_ending()
+    let is_stalled = || shared.databases.is_stalled() || is_delayed(delays);
+    info.has(COMMITS) && is_stalled() && !shared.is_ending()
 }
 
-/// Returns whether a write to a database would wait.
+/// Returns whether a write to a database would wait. `delays` are those of the event loop.
 #[inline]
-pub(super) fn is_stalled(shared: &Shared, slot: usize) -> bool {
+pub(super) fn is_stalled(shared: &Shared, slot: usize, delays: DeferredDelays) -> bool {
     let mut keyspaces = shared.databases.keyspaces(slot);
-    (keyspaces.any(Keyspace::is_stalled) || is_delayed()) && !shared.is_ending()
+    (keyspaces.any(Keyspace::is_stalled) || is_delayed(delays)) && !shared.is_ending()
 }
 
 /// Returns whether the writes of this event loop are to wait, because the tree falls behind or they are ahead of
 /// its maximum rate.
 #[inline]
-fn is_delayed() -> bool {
-    DeferredDelays::until().is_some_and(|until| until > Instant::now() + SHORT_DELAY)
+fn is_delayed(delays: DeferredDelays) -> bool {
+    delays.until().is_some_and(|until| until > Instant::now() + SHORT_DELAY)
 }
 
 /// Locks the keys of a command that writes; fails if one of them may be locked for long. When the server ends, the

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use terrane::DeferredDelays;
+
 use super::admission::{try_locks, would_stall};
 use super::events;
 use crate::call::catalogue::{
@@ -30,12 +32,15 @@ pub(crate) struct Work {
     clock: Instant,
     /// Whether the next command follows the last one without a pause.
     is_timed: bool,
+    /// The delays of the writes, which the event loop does not sleep for.
+    pub(super) delays: DeferredDelays,
 }
 
 impl Default for Work {
     fn default() -> Self {
         let (commands, errors, lookups, last) = (0, 0, LookupCounts::default(), None);
-        Self { commands, errors, lookups, last, clock: Instant::now(), is_timed: false }
+        let (clock, is_timed, delays) = (Instant::now(), false, DeferredDelays::new());
+        Self { commands, errors, lookups, last, clock, is_timed, delays }
     }
 }
 
@@ -53,8 +58,8 @@ impl Work {
                 count.fetch_add(by, Ordering::Relaxed);
             }
         }
-        let (last, clock) = (self.last, self.clock);
-        *self = Self { last, clock, ..Self::default() };
+        let Self { last, clock, delays, .. } = *self;
+        *self = Self { last, clock, delays, ..Self::default() };
     }
 
     /// Called if the next command does not follow the last one.
@@ -207,7 +212,7 @@ fn request<'a>(
         session.client.queued.store(queued, Ordering::Relaxed);
         return (None, outcome);
     }
-    if would_stall(shared, session.slot, info) {
+    if would_stall(shared, session.slot, info, work.delays) {
         session.next = Next::Retry;
         return (Some(info), Ok(()));
     }
@@ -226,8 +231,12 @@ fn request<'a>(
     if info.has(WRITE | COMMITS) {
         events::begin(shared, store);
     }
-    let mut call = Call { arguments, reply, session, store, shared, counts: &mut work.lookups };
-    let outcome = (info.run)(&mut call);
+    let Work { lookups: counts, delays, .. } = work;
+    let mut call = Call { arguments, reply, session, store, shared, counts };
+    let outcome = match info.has(WRITE | COMMITS) {
+        true => delays.collect(shared.databases.db(), || (info.run)(&mut call)),
+        false => (info.run)(&mut call),
+    };
     if outcome.is_ok() {
         events::announce(shared, session, store, arguments);
     }

@@ -1,6 +1,7 @@
 //! The expiry of values.
 
-use crate::base::time::now_micros;
+use terrane::{Clock, SystemClock};
+
 use crate::call::catalogue::{FAST, Family, ONE_KEY, READ, WRITE, command};
 use crate::call::{Call, Outcome};
 
@@ -93,8 +94,9 @@ pub(super) fn expiry_of(
     command: &str,
 ) -> Outcome<u64> {
     let value = call.integer(index)?;
-    let expires_at =
-        unit.expires_at(value, now_micros()).and_then(|expires_at| u64::try_from(expires_at).ok());
+    let expires_at = unit
+        .expires_at(value, SystemClock.now_micros())
+        .and_then(|expires_at| u64::try_from(expires_at).ok());
     let expires_at = expires_at.filter(|_| value > 0);
     Ok(expires_at.ok_or_else(|| format!("ERR invalid expire time in '{command}' command"))?)
 }
@@ -166,7 +168,7 @@ fn set_expiry(call: &mut Call<'_, '_>, unit: Unit, command: &str) -> Outcome {
     let (db, key) = (call.db(), call.key());
     let value = call.integer(2)?;
     let condition = Condition::of(call)?;
-    let now = now_micros();
+    let now = SystemClock.now_micros();
     let expires_at = unit
         .expires_at(value, now)
         .ok_or_else(|| format!("ERR invalid expire time in '{command}' command"))?;
@@ -199,11 +201,13 @@ fn persist(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn ttl(call: &mut Call<'_, '_>) -> Outcome {
-    report(call, |expires_at| (expires_at.saturating_sub(now_micros()) / 1000 + 500) / 1000)
+    report(call, |expires_at| {
+        (expires_at.saturating_sub(SystemClock.now_micros()) / 1000 + 500) / 1000
+    })
 }
 
 fn pttl(call: &mut Call<'_, '_>) -> Outcome {
-    report(call, |expires_at| expires_at.saturating_sub(now_micros()).div_ceil(1000))
+    report(call, |expires_at| expires_at.saturating_sub(SystemClock.now_micros()).div_ceil(1000))
 }
 
 fn expiretime(call: &mut Call<'_, '_>) -> Outcome {

@@ -281,8 +281,13 @@ impl Group {
             // What the user may do in the other database is to be checked.
             _ if self.database.is_swapped(shared) => {}
             GroupKind::Reads => self.read(&store, buffer, out, work),
-            GroupKind::Writes if is_stalled(shared, self.database.slot) => {}
-            GroupKind::Writes => self.write((shared, &mut store), buffer, out, work),
+            GroupKind::Writes if is_stalled(shared, self.database.slot, work.delays) => {}
+            GroupKind::Writes => {
+                let mut delays = work.delays;
+                let db = shared.databases.db();
+                delays.collect(db, || self.write((shared, &mut store), buffer, out, work));
+                work.delays = delays;
+            }
         }
         let answered = self.members.iter().filter(|member| member.reply_end.is_some()).count();
         let is_stalled = kind == GroupKind::Writes && answered < self.members.len();

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::base::time::now_micros;
+use terrane::{Clock, SystemClock};
+
 use crate::call::catalogue::{ADMIN, FAST, Family, NO_KEYS, NO_MULTI, READ, STATE, command};
 use crate::call::{Call, NOT_AN_INTEGER, Outcome, SYNTAX};
 use crate::commands::aside::maintain;
@@ -52,7 +53,7 @@ pub(super) const FAMILY: Family = Family {
 };
 
 fn time(call: &mut Call<'_, '_>) -> Outcome {
-    let now = now_micros();
+    let now = SystemClock.now_micros();
     call.reply.array(2);
     call.reply.bulk((now / 1_000_000).to_string().as_bytes());
     call.reply.bulk((now % 1_000_000).to_string().as_bytes());
@@ -63,7 +64,10 @@ fn save(call: &mut Call<'_, '_>) -> Outcome {
     let shared = Arc::clone(call.shared);
     maintain(call, move |maintenance| {
         maintenance.keyspaces().iter().try_for_each(|keyspace| maintenance.flush(keyspace))?;
-        shared.counts.last_save_seconds.store(now_micros() / 1_000_000, Ordering::Relaxed);
+        shared
+            .counts
+            .last_save_seconds
+            .store(SystemClock.now_micros() / 1_000_000, Ordering::Relaxed);
         Ok(())
     })
 }

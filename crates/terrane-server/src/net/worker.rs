@@ -26,8 +26,6 @@ use std::time::{Duration, Instant};
 use mio::event::Event;
 use mio::{Events, Poll, Token, Waker};
 
-use terrane::DeferredDelays;
-
 use super::connection::Connection;
 use super::stream::Stream;
 use crate::call::shared::Shared;
@@ -130,8 +128,6 @@ impl Worker {
 
     /// Serves connections until the server ends.
     pub(crate) fn run(mut self) {
-        // Commands that write look at the delay, and wait without their event loop.
-        let _deferred = DeferredDelays::begin();
         let mut events = Events::with_capacity(1024);
         let mut ending: Option<Instant> = None;
         loop {

@@ -6,7 +6,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::base::time::now_micros;
+use terrane::{Clock, SystemClock};
+
 use crate::call::shared::Shared;
 use crate::commands::announce_expired;
 use crate::store::SWEPT;
@@ -34,7 +35,7 @@ impl Sweeper {
                     && !shared.databases.is_stalled()
                     && shared
                         .databases
-                        .sweep(&shared.locks, now_micros(), |slot, key| {
+                        .sweep(&shared.locks, SystemClock.now_micros(), |slot, key| {
                             announce_expired(&shared, slot, key);
                         })
                         .is_ok_and(|swept| swept >= SWEPT)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::base::time::now_micros;
+use terrane::{Clock, SystemClock};
 
 /// A command took long.
 pub(crate) const COMMAND: &str = "command";
@@ -45,7 +45,7 @@ pub(crate) struct Latest {
 impl LatencyMonitor {
     /// Adds a pause that ends now.
     pub(crate) fn add(&self, event: &'static str, took: Duration) {
-        self.add_at(event, took, now_micros() / 1_000_000);
+        self.add_at(event, took, SystemClock.now_micros() / 1_000_000);
     }
 
     fn add_at(&self, event: &'static str, took: Duration, at: u64) {

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::base::time::now_micros;
+use terrane::{Clock, SystemClock};
+
 use crate::protocol::Arguments;
 
 /// What an entry keeps of a command.
@@ -46,7 +47,7 @@ impl SlowLog {
         let (next, commands) = &mut *log;
         commands.push_front(SlowCommand {
             id: *next,
-            at: now_micros() / 1_000_000,
+            at: SystemClock.now_micros() / 1_000_000,
             micros: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
             arguments: kept,
             address: address.into(),

@@ -8,7 +8,6 @@ use terrane::{Key, Result, Value};
 
 use super::changes::Changes;
 use super::databases::Hashes;
-use super::fault::Fault;
 use super::hash_layout::{Header, field_key, field_of, field_range, header_key};
 use super::noted::Change;
 use super::{KEYS_AT_ONCE, Store, ValueWithExpiry};
@@ -18,6 +17,23 @@ pub(crate) type Fields<'a> = Box<dyn Iterator<Item = Result<(Key, Value)>> + 'a>
 
 /// Up to this number of fields, their lookups are cheaper one by one.
 const FEW: usize = 4;
+
+/// Why an operation on a value failed.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The key has a value of another type.
+    WrongType,
+    /// A hash is too large to be copied at once.
+    TooLarge,
+    /// The database reported an error.
+    Database(terrane::Error),
+}
+
+impl From<terrane::Error> for Fault {
+    fn from(error: terrane::Error) -> Self {
+        Self::Database(error)
+    }
+}
 
 impl Store<'_> {
     /// Returns the header of a hash, whatever else the key has.

@@ -3,8 +3,8 @@
 use terrane::{Result, Value, WriteBatch};
 
 use super::changes::Changes;
-use super::fault::Fault;
 use super::hash_layout::{Header, header_key};
+use super::hashes::Fault;
 use super::{Store, ValueWithExpiry};
 
 /// A string that a group of commands sets.

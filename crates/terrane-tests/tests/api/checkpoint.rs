@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane::storage::{DiskStorage, MemoryStorage, Storage};
 use terrane::{Background, Db, Error, ErrorKind, KeyspaceOptions, Options, WriteBatch};
+use terrane_testkit::StopOnDrop;
 
-use crate::support::{DIR, StopOnDrop, fill, in_memory, keys, pairs, small_design};
+use crate::support::{DIR, fill, in_memory, keys, pairs, small_design};
 
 #[test]
 fn a_checkpoint_holds_all_contents_and_is_independent() {

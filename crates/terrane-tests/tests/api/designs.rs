@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane::storage::{Crash, Survival};
 use terrane::{Background, Db, Design, ErrorKind, KeyspaceOptions};
 use terrane_policy::{MemtableKind, catalogue};
+use terrane_testkit::StopOnDrop;
 
-use crate::support::{DIR, StopOnDrop, in_memory, pairs, small_design, tiny};
+use crate::support::{DIR, in_memory, pairs, small_design, tiny};
 
 fn write(db: &Db, round: u32) {
     for number in 0..400u32 {

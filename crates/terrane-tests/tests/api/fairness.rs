@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane::{Background, Event, Keyspace, KeyspaceOptions, Options};
 use terrane_policy::Scheduler;
-use terrane_testkit::{Rng, run_guarded, seed_from_env};
+use terrane_testkit::{Rng, StopOnDrop, run_guarded, seed_from_env};
 
-use crate::support::{DIR, StopOnDrop, in_memory};
+use crate::support::{DIR, in_memory};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 const SCHEDULERS: [&str; 5] = ["single", "fair", "greedy", "greedy(2)", "gear"];

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use terrane::{Db, Error, ErrorKind, OpenMode, Options};
+use terrane_testkit::StopOnDrop;
 
-use crate::support::{DIR, StopOnDrop, fill, in_memory, keys, pairs, small_design};
+use crate::support::{DIR, fill, in_memory, keys, pairs, small_design};
 
 const HOLD_VARIABLE: &str = "TERRANE_HOLD_DIR";
 

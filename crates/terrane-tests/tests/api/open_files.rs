@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use terrane::storage::{Access, DiskStorage, MemoryStorage, RandomReader, Storage};
 use terrane::{Background, Db, Design, ErrorKind, Options, ReadMode};
-use terrane_testkit::{Rng, seed_from_env};
+use terrane_testkit::{Rng, StopOnDrop, seed_from_env};
 
-use crate::support::{DIR, StopOnDrop};
+use crate::support::DIR;
 
 /// A design with many small tables.
 fn small_tables() -> Design {

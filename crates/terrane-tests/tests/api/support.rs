@@ -1,7 +1,6 @@
 //! Small databases in memory, and their contents as text.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, Iter, Options};
@@ -63,13 +62,4 @@ pub(crate) fn value(number: u32, round: u32) -> String {
     format!(
         "value {number} of round {round}, which is long enough to be stored outside of a handle"
     )
-}
-
-/// Stops another thread when it is dropped, even if the test panics.
-pub(crate) struct StopOnDrop<'a>(pub(crate) &'a AtomicBool);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }

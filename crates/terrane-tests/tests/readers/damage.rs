@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use terrane::{Db, ErrorKind, inspect};
+use terrane_testkit::StopOnDrop;
 
 use crate::workload::options;
 
@@ -58,7 +59,7 @@ fn a_damaged_log_is_damaged_while_the_writer_appends_to_it() {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
         });
-        let _stop = Stop(&is_done);
+        let _stop = StopOnDrop(&is_done);
         while !db.contains("later").unwrap() {
             std::thread::yield_now();
         }
@@ -87,12 +88,4 @@ fn a_missing_table_is_missing_next_to_a_writer_and_without_one() {
     check();
     drop(db);
     check();
-}
-
-struct Stop<'a>(&'a std::sync::atomic::AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, std::sync::atomic::Ordering::SeqCst);
-    }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use terrane::inspect;
 use terrane::storage::{MemoryStorage, Storage};
 use terrane::{ErrorKind, Options, ReadMode};
-use terrane_testkit::{HangGuard, wait_until};
+use terrane_testkit::{HangGuard, StopOnDrop, wait_until};
 
 use crate::workload::{Progress, THREADS, check, create, options, write_and_administer};
 
@@ -204,13 +204,5 @@ fn inspection_next_to_a_writer_finds_no_problems() {
             assert!(problems.is_empty(), "{problems:?}");
         });
         busy_is_fine(verified, "verify");
-    }
-}
-
-struct StopOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane::{Db, Design, Keyspace, KeyspaceOptions, Options, WriteBatch};
-use terrane_testkit::Rng;
+use terrane_testkit::{Rng, StopOnDrop};
 
 /// The number of threads that write batches. One more thread administers the database, and writes
 /// batches as well.
@@ -90,13 +90,14 @@ pub(crate) fn write_and_administer(
     is_done: &(dyn Fn() -> bool + Sync),
 ) {
     let db = options.open(dir).unwrap();
-    let has_failed = AtomicBool::new(false);
-    let is_done = || is_done() || has_failed.load(Ordering::SeqCst);
+    // Threads run until `is_done`, so the first one that ends before has failed; the others then end too.
+    let is_over = AtomicBool::new(false);
+    let is_done = || is_done() || is_over.load(Ordering::SeqCst);
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (db, is_done, has_failed) = (&db, &is_done, &has_failed);
+            let (db, is_done, is_over) = (&db, &is_done, &is_over);
             scope.spawn(move || {
-                let _guard = StopOnPanic(has_failed);
+                let _guard = StopOnDrop(is_over);
                 let keyspaces = keyspaces(db);
                 let from = number_of(&keyspaces[0], thread).unwrap_or(0) + 1;
                 for number in from.. {
@@ -108,7 +109,7 @@ pub(crate) fn write_and_administer(
                 }
             });
         }
-        let _guard = StopOnPanic(&has_failed);
+        let _guard = StopOnDrop(&is_over);
         administer(&db, dir, remove_checkpoint, acknowledge, &is_done);
     });
     db.close().unwrap();
@@ -150,16 +151,6 @@ fn administer(
                 remove_checkpoint(&target);
             }
             _ => {}
-        }
-    }
-}
-
-struct StopOnPanic<'a>(&'a AtomicBool);
-
-impl Drop for StopOnPanic<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.store(true, Ordering::SeqCst);
         }
     }
 }

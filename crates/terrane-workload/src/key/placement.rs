@@ -1,14 +1,18 @@
 //! Places keys non-uniformly in the key space.
 //!
 //! A position is one of 65,536 equal parts of the key space, named by the first two bytes of a key.
-//! It depends only on the key's slot: a hash of the slot replaces the random numbers of a draw.
+//! It depends only on the key's slot, which seeds the random numbers of the draw.
 
 use std::fmt;
 use std::str::FromStr;
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::SeedableRng;
+
 use super::KeyOrder;
 use crate::distribution::{Shape, parse_shape, write_normal};
 use crate::error::ParseError;
+use crate::random::unit;
 
 const PLACES: f64 = 65_536.0;
 /// The exponent that the compaction paper uses (§5).
@@ -43,26 +47,16 @@ impl Placement {
 
     /// Returns the position of the key of a slot.
     pub(super) fn place_of(self, slot: u64) -> u16 {
+        let mut random = SplitMix64::seed_from_u64(slot);
+        let mut draw = || unit(&mut random);
         let share = match self {
-            Self::Uniform | Self::Sequential => unit(slot, 0),
-            Self::Shaped(shape) => {
-                let mut draws = 0..;
-                shape.draw(|| unit(slot, draws.next().unwrap_or_default()))
-            }
-            Self::Zipf { theta } => zipf(unit(slot, 0), theta),
+            Self::Uniform | Self::Sequential => draw(),
+            Self::Shaped(shape) => shape.draw(draw),
+            Self::Zipf { theta } => zipf(draw(), theta),
         };
         // The cast saturates: a fraction of nearly 1 becomes the last position.
         (share * PLACES) as u16
     }
-}
-
-/// Returns random number `draw` of a slot, in [0, 1).
-fn unit(slot: u64, draw: u64) -> f64 {
-    // The finalizer of SplitMix64.
-    let mut hash = slot.wrapping_add((draw + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((hash ^ (hash >> 31)) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
 /// Returns the fraction of the key space below the position of a rank, using the inverse of the

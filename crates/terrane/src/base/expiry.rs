@@ -9,6 +9,7 @@
 //! its key as a tombstone does.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use terrane_policy::Expiry;
@@ -90,6 +91,27 @@ impl<'a> ReadTime<'a> {
         let micros = self.micros.get().unwrap_or_else(|| self.clock.now_micros());
         self.micros.set(Some(micros));
         micros
+    }
+}
+
+/// The default time to live, in microseconds, of puts that state none; or none.
+#[derive(Debug, Default)]
+pub(crate) struct DefaultTtl {
+    /// 0 for none.
+    micros: AtomicU64,
+}
+
+impl DefaultTtl {
+    /// Returns the time in microseconds.
+    #[inline]
+    pub(crate) fn get(&self) -> Option<u64> {
+        // Relaxed: it orders nothing, and a put that runs concurrently with a change may use either time.
+        Some(self.micros.load(Ordering::Relaxed)).filter(|&micros| micros > 0)
+    }
+
+    /// Sets the time in microseconds; 0 for none.
+    pub(crate) fn set(&self, micros: u64) {
+        self.micros.store(micros, Ordering::Relaxed);
     }
 }
 

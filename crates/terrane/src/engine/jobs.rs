@@ -4,10 +4,8 @@
 //! |---|---|
 //! | `gate` | which merges run, and how fast |
 //! | `picking` | asks policy for the next job |
-//! | `inactive_filters` | reports compaction filters that do nothing |
 //! | `late_deletes` | reports deletes that miss their deadline |
 //! | `merge_io` | the inputs and the outputs of merges |
-//! | `merge_scope` | the snapshots and the filter of a compaction |
 //! | `record` | the record of a job in the manifest |
 //! | `flush` | writes an immutable memtable into tables |
 //! | `ingest` | the tables of an ingest |
@@ -20,18 +18,16 @@
 mod compact;
 mod flush;
 mod gate;
-mod inactive_filters;
 mod ingest;
 mod late_deletes;
 mod merge_group;
 mod merge_io;
-mod merge_scope;
 mod pacer;
 mod picking;
 mod record;
 mod subcompactions;
 mod workers;
 
-pub(crate) use inactive_filters::report_inactive_filter;
+pub(crate) use compact::report_inactive_filter;
 pub(crate) use ingest::IngestTables;
 pub(crate) use workers::Jobs;

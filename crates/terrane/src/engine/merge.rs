@@ -14,7 +14,6 @@ mod rules;
 #[cfg(test)]
 mod tests;
 mod value_output;
-mod version;
 
 pub(crate) use covered_tables::{CoveredTable, covered, covered_tables};
 pub(crate) use filtering::Filtering;
@@ -23,8 +22,8 @@ pub(crate) use output::{Output, OutputConfig};
 pub(crate) use rules::{DropRules, OlderTables};
 pub(crate) use value_output::{DamagedValues, ValueOutputConfig};
 
+use output::Version;
 use terrane_memtable::Fragment;
-use version::Version;
 
 use crate::base::error::Result;
 use crate::base::merge_operator::OperandChain;

@@ -10,7 +10,6 @@
 //! | `memtables` | the configuration of memtables |
 //! | `memtable_choice` | the kind of memtables, if the design leaves it open |
 //! | `droppable_tables` | tables that can be dropped unread |
-//! | `default_ttl` | the time to live of puts that state none |
 //! | `functions` | the functions of an application that the tree uses |
 //! | `next_memtable` | the next memtable, created before it is needed |
 //! | `jobs` | the jobs in progress |
@@ -20,7 +19,6 @@
 //! In the lock order, the locks of a tree come after the writer lock and the manifest lock.
 
 mod cardinality;
-mod default_ttl;
 mod droppable_tables;
 mod functions;
 mod jobs;
@@ -45,11 +43,11 @@ use terrane_policy::memtable_choice::{MemtableSelection, regret::Change};
 use terrane_policy::{Cursors, Design, MemtableKind, Pressure, admit_with};
 
 use crate::base::event::{StallEffect, WriteStall};
+use crate::base::expiry::DefaultTtl;
 use crate::base::types::{KeyspaceId, SeqNo};
 use crate::engine::cursor::DeadRanges;
 use crate::engine::merge::DamagedValues;
 use crate::engine::version::Version;
-use default_ttl::DefaultTtl;
 use functions::Functions;
 use jobs::lock_with_covered;
 use memtable_choice::MemtableChoice;

@@ -6,6 +6,7 @@
 //! | `commit` | writes that happen only if what they depend on has not changed |
 //! | `in_window` | writes that take no lock |
 //! | `insert` | inserts operations into memtables |
+//! | `deferred` | delays that the thread of a writer waits for by itself |
 //! | `delays` | the sleep that delayed writers owe |
 //! | `queue` | writers one after the other, as in LevelDB |
 //! | `slow_down` | delays writers to trees that fall behind |
@@ -14,6 +15,7 @@
 //! | `stall` | stops writers until a tree has space; replaces full memtables |
 
 mod commit;
+mod deferred;
 mod delays;
 mod in_window;
 mod insert;
@@ -36,16 +38,17 @@ use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::{PendingWrite, Pipeline};
-use crate::files::batch::{Op, Ops};
+use crate::files::batch::Op;
 use crate::files::wal::{LogWriter, SegmentCreation, SegmentRequests, payload_at};
 use crate::options::WritePath;
 use delays::Delays;
 use in_window::WindowOutcome;
 use insert::{InsertGroup, note_put, note_value};
 use queue::WriteQueue;
-use target::WriteTarget;
+use target::{WriteTarget, batch_operations};
 
 pub(crate) use commit::{Commit, CommitCondition};
+pub(crate) use deferred::collect_delays;
 pub(crate) use insert::insert_one;
 pub(crate) use target::Write;
 
@@ -266,24 +269,20 @@ impl Writer {
             WriteTarget::Batch { batch, trees } => {
                 // The encoding is valid: `Write::check` has checked it.
                 let encoded = batch.checked().unwrap_or_default();
-                let ops = Ops::new(encoded).flatten();
                 let mut deletes = 0;
                 let mut needs_reclaim = false;
                 let mut group = InsertGroup::default();
-                for (seq, (keyspace, op)) in (first..).zip(ops) {
+                for (seq, op, (tree, state)) in batch_operations(encoded, trees, first) {
+                    let memtable = &state.active.memtable;
                     deletes += u64::from(op.is_delete());
-                    let found = trees.iter().find(|(tree, _)| tree.id == keyspace);
-                    if let Some((tree, state)) = found {
-                        let memtable = &state.active.memtable;
-                        note_put(tree, &op);
-                        if let (Op::Put { value, .. }, Some(begin)) = (&op, begin) {
-                            // The value is a part of the encoded batch.
-                            let within = value.as_ptr().addr() - encoded.as_ptr().addr();
-                            note_value(&state.active, &op, seq, payload_at(begin, within));
-                        }
-                        if !group.take(memtable, &op, seq) {
-                            needs_reclaim |= self.insert_one(memtable, &op, seq, first);
-                        }
+                    note_put(tree, &op);
+                    if let (Op::Put { value, .. }, Some(begin)) = (&op, begin) {
+                        // The value is a part of the encoded batch.
+                        let within = value.as_ptr().addr() - encoded.as_ptr().addr();
+                        note_value(&state.active, &op, seq, payload_at(begin, within));
+                    }
+                    if !group.take(memtable, &op, seq) {
+                        needs_reclaim |= self.insert_one(memtable, &op, seq, first);
                     }
                 }
                 group.insert();
@@ -330,11 +329,9 @@ impl Writer {
         match target {
             WriteTarget::One { op, state, .. } => reclaim(op, first, &state.active.memtable),
             WriteTarget::Batch { batch, trees } => {
-                let ops = Ops::new(batch.checked().unwrap_or_default()).flatten();
-                for (seq, (keyspace, op)) in (first..).zip(ops) {
-                    if let Some((_, state)) = trees.iter().find(|(tree, _)| tree.id == keyspace) {
-                        reclaim(&op, seq, &state.active.memtable);
-                    }
+                let encoded = batch.checked().unwrap_or_default();
+                for (seq, op, (_, state)) in batch_operations(encoded, trees, first) {
+                    reclaim(&op, seq, &state.active.memtable);
                 }
             }
         }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::base::codec::{Decoded, Reader, put_slice, put_varint, varint_len};
 use crate::base::error::{Error, Result};
 use crate::base::expiry::{EXPIRY_BYTES, expires_at_micros, micros_of, stored};
-use crate::base::types::{KeyspaceId, MAX_KEY_LEN, MAX_VALUE_LEN};
+use crate::base::types::{EntryKind, KeyspaceId, MAX_KEY_LEN, MAX_VALUE_LEN};
 
 const DELETE: u8 = 0;
 const PUT: u8 = 1;
@@ -56,7 +56,7 @@ pub(crate) enum Op<'a> {
     },
 }
 
-impl Op<'_> {
+impl<'a> Op<'a> {
     /// Rejects keys and values that are too long.
     pub(crate) fn check(&self) -> Result<()> {
         let (key, value, end) = match self {
@@ -92,12 +92,19 @@ impl Op<'_> {
     }
 
     /// Returns the key of an operation on one key.
-    pub(crate) fn point_key(&self) -> Option<&[u8]> {
-        match self {
-            Self::Put { key, .. }
-            | Self::PutExpiring { key, .. }
-            | Self::Merge { key, .. }
-            | Self::Delete { key } => Some(key),
+    #[inline]
+    pub(crate) fn point_key(&self) -> Option<&'a [u8]> {
+        self.point_entry().map(|(key, ..)| key)
+    }
+
+    /// Returns the key of an operation on one key, and the kind and the bytes of the entry that it writes.
+    #[inline]
+    pub(crate) fn point_entry(&self) -> Option<(&'a [u8], EntryKind, &'a [u8])> {
+        match *self {
+            Self::Put { key, value } => Some((key, EntryKind::Value, value)),
+            Self::PutExpiring { key, stored } => Some((key, EntryKind::Expiring, stored)),
+            Self::Merge { key, operand } => Some((key, EntryKind::Operand, operand)),
+            Self::Delete { key } => Some((key, EntryKind::Tombstone, &[])),
             Self::DeleteRange { .. } => None,
         }
     }

@@ -32,12 +32,11 @@
 //! | `word`, `slots` | the word of a block; those of a table |
 //! | `chunk`, `pool`, `allocation` | which frames are free; the state under the lock; who gets which |
 //! | `eviction`, `shrink` | which blocks stay; which memory is given back |
-//! | `locked`, `steps`, `backoff` | what is done without the lock; how much at once; waiting for readers |
+//! | `locked`, `steps` | what is done without the lock; how much at once, and waiting for readers |
 
 #![allow(unsafe_code, reason = "frames are shared without counting references")]
 
 mod allocation;
-mod backoff;
 mod chunk;
 mod epoch;
 mod eviction;

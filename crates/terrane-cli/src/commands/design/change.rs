@@ -11,7 +11,8 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use terrane::inspect;
-use terrane_control::{DesignForecast, Reply, Request, TreeCosts};
+use terrane::policy::{Amplification, Forecast};
+use terrane_control::{DesignForecast, Reply, Request};
 
 use crate::database::{Database, unexpected};
 use crate::exit::Exit;
@@ -157,9 +158,10 @@ impl SetArgs {
         inspect::compaction_rate(&jobs).map_or(Rate::Unknown, |rate| Rate::Measured(rate, merges))
     }
 
-    fn print(&self, forecast: &DesignForecast, is_cancelled: bool, json: bool) -> Result<()> {
+    fn print(&self, answer: &DesignForecast, is_cancelled: bool, json: bool) -> Result<()> {
         let mut out = output::text();
-        let DesignForecast { before, after, design, .. } = forecast;
+        let DesignForecast { design, forecast, .. } = answer;
+        let Forecast { before, after, .. } = forecast;
         let rate = self.rate();
         if json {
             let bytes_per_second = rate.bytes_per_second();
@@ -190,11 +192,11 @@ impl SetArgs {
             writeln!(out, "back to {design}")?;
         }
         write!(out, "{}", cost(forecast, rate))?;
-        let line = |name: &str, of: &dyn Fn(&TreeCosts) -> String| {
+        let line = |name: &str, of: &dyn Fn(&Amplification) -> String| {
             format!("{name}: {} before, {} after", of(before), of(after))
         };
-        let blocks = |one: &TreeCosts| format!("{:.3}", one.blocks_per_missing_key);
-        let space = |one: &TreeCosts| format!("{:.2}", one.space);
+        let blocks = |one: &Amplification| format!("{:.3}", one.blocks_per_missing_key);
+        let space = |one: &Amplification| format!("{:.2}", one.space);
         writeln!(out, "{}", line("sorted runs", &|one| one.runs.to_string()))?;
         writeln!(out, "{}", line("blocks read for a missing key", &blocks))?;
         writeln!(out, "{}", line("space amplification, at most", &space))?;
@@ -210,7 +212,7 @@ impl SetArgs {
 }
 
 /// Formats the work and the time that a forecast predicts.
-fn cost(forecast: &DesignForecast, rate: Rate) -> String {
+fn cost(forecast: &Forecast, rate: Rate) -> String {
     if forecast.jobs == 0 {
         return "the tree satisfies the design already: nothing to rewrite\n".into();
     }

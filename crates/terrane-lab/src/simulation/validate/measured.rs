@@ -7,6 +7,7 @@ use anyhow::Result;
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, Durability, ManualClock, Options, Stats, WriteOptions};
 use terrane_policy::TreeShape;
+use terrane_policy::random::SplitMix64;
 use terrane_sim::{Skew, WriteMix};
 
 use super::plan::ValidationPlan;
@@ -37,7 +38,7 @@ pub(super) struct TreeMeasurement {
 
 /// Chooses records to update.
 pub(super) struct RecordChooser {
-    state: u64,
+    random: SplitMix64,
     records: u64,
     /// The cumulative probability of each rank; empty for uniform keys.
     upto: Vec<f64>,
@@ -54,24 +55,14 @@ impl RecordChooser {
             }));
             upto.iter_mut().for_each(|part| *part /= sum);
         }
-        Self { state: seed, records, upto }
-    }
-
-    /// Returns the next number (SplitMix64).
-    fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        Self { random: SplitMix64::new(seed), records, upto }
     }
 
     pub(super) fn next(&mut self) -> u64 {
-        let bits = self.bits();
         if self.upto.is_empty() {
-            return bits % self.records;
+            return self.random.bits() % self.records;
         }
-        let chance = (bits >> 11) as f64 / (1u64 << 53) as f64;
+        let chance = self.random.unit();
         let rank = self.upto.partition_point(|upto| *upto <= chance) as u64;
         scattered(rank.min(self.records - 1), self.records)
     }
@@ -102,7 +93,7 @@ impl MixedWriter {
     }
 
     fn chance(&mut self) -> f64 {
-        (self.chooser.bits() >> 11) as f64 / (1u64 << 53) as f64
+        self.chooser.random.unit()
     }
 
     /// Returns the key of a record. Inserted keys are between the loaded ones.
@@ -120,7 +111,7 @@ impl MixedWriter {
         let WriteMix { inserts, deletes, range_deletes, range_width, .. } = self.mix;
         if kind < range_deletes {
             let width = (range_width * 2f64.powi(64)) as u64;
-            let start = self.chooser.bits() % (u64::MAX - width);
+            let start = self.chooser.random.bits() % (u64::MAX - width);
             let ends = [start, start + width].map(u64::to_be_bytes);
             return Ok(db.delete_range(ends[0]..ends[1])?);
         }
@@ -133,7 +124,7 @@ impl MixedWriter {
         }
         let at = self.chooser.next();
         let at = match &self.live {
-            Some(live) => (self.chooser.bits() % live.len() as u64) as usize,
+            Some(live) => (self.chooser.random.bits() % live.len() as u64) as usize,
             None => at as usize,
         };
         let number = self.live.as_ref().map_or(at as u64, |live| live[at]);

@@ -6,24 +6,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Random numbers: SplitMix64.
-#[derive(Debug, Clone)]
-struct SplitMixStream(u64);
-
-impl SplitMixStream {
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
-
-    /// Returns a number from 0 to 1, exclusive.
-    fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
-    }
-}
+use terrane_policy::random::SplitMix64;
 
 /// The distribution of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +31,7 @@ impl KeyDistribution {
 #[derive(Debug, Clone)]
 struct Puts {
     keys: KeyDistribution,
-    random: SplitMixStream,
+    random: SplitMix64,
     left: u64,
 }
 
@@ -76,8 +59,8 @@ pub(super) struct CommandWorkload {
 impl CommandWorkload {
     /// Draws `puts` puts and `gets` gets.
     pub(super) fn new(keys: KeyDistribution, puts: u64, gets: u64, seed: u64) -> Self {
-        let all = Puts { keys, random: SplitMixStream(seed), left: puts };
-        let mut random = SplitMixStream(!seed);
+        let all = Puts { keys, random: SplitMix64::new(seed), left: puts };
+        let mut random = SplitMix64::new(!seed);
         // A get requests the key of a put, by its number, or a key drawn anew.
         let requests: Vec<Result<u64, i32>> = (0..gets)
             .map(|_| match random.bits().is_multiple_of(2) && puts > 0 {
@@ -162,7 +145,7 @@ fn push_number(text: &mut Vec<u8>, number: i32) {
     text.extend_from_slice(&digits[start..]);
 }
 
-fn draw(keys: KeyDistribution, random: &mut SplitMixStream) -> i32 {
+fn draw(keys: KeyDistribution, random: &mut SplitMix64) -> i32 {
     match keys {
         KeyDistribution::Uniform => random.bits() as i32,
         KeyDistribution::Gaussian => loop {

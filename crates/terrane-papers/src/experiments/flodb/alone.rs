@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use terrane::memtable::{self, EntryKind, FrontLevel, MAX_SEQ, Memtable};
 use terrane_policy::MemtableKind;
+use terrane_policy::random::SplitMix64;
 
-use super::sizes::{FloDbSizes, SplitMix, VALUE_BYTES, spread};
+use super::sizes::{FloDbSizes, VALUE_BYTES, random_numbers, spread};
 
 const VALUE: [u8; VALUE_BYTES] = [7; VALUE_BYTES];
 
@@ -47,7 +48,7 @@ impl SharedRun<'_> {
         }
     }
 
-    fn write(&self, keys: u64, mut random: SplitMix) {
+    fn write(&self, keys: u64, mut random: SplitMix64) {
         let (mut operations, mut in_membuffer) = (0, 0);
         while !self.is_over.load(Ordering::Relaxed) {
             let memtable = self.active();
@@ -96,7 +97,7 @@ pub(super) fn write(sizes: &FloDbSizes, kind: MemtableKind, bytes: u64, threads:
         }
         for thread in 0..threads {
             let run = &run;
-            let random = SplitMix::new(sizes.seed + u64::from(thread));
+            let random = random_numbers(sizes.seed + u64::from(thread));
             scope.spawn(move || run.write(KEYS, random));
         }
         std::thread::sleep(sizes.duration());
@@ -121,7 +122,7 @@ pub(super) fn mix(
         memtable.update(&spread(number), number + 1, EntryKind::Value, &SMALL, || number);
     }
     let next_seq = AtomicU64::new(entries + 1);
-    let client = |is_over: &AtomicBool, mut random: SplitMix| {
+    let client = |is_over: &AtomicBool, mut random: SplitMix64| {
         let mut operations: u64 = 0;
         while !is_over.load(Ordering::Relaxed) {
             for _ in 0..STEPS / 2 {
@@ -135,7 +136,7 @@ pub(super) fn mix(
         }
         operations
     };
-    let random = |thread| SplitMix::new(sizes.seed + u64::from(thread));
+    let random = |thread| random_numbers(sizes.seed + u64::from(thread));
     let rate = |threads: u32| {
         let (is_over, start) = (AtomicBool::new(false), Instant::now());
         let operations: u64 = std::thread::scope(|scope| {

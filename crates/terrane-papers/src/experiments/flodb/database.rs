@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use terrane::{Db, Design, Durability, Options};
 use terrane_policy::MemtableKind;
+use terrane_policy::random::SplitMix64;
 use terrane_workload::Latency;
 
-use super::sizes::{FloDbSizes, SplitMix, VALUE_BYTES, spread};
+use super::sizes::{FloDbSizes, VALUE_BYTES, random_numbers, spread};
 
 const VALUE: [u8; VALUE_BYTES] = [7; VALUE_BYTES];
 
@@ -136,7 +137,7 @@ fn client(
     mix: OperationMix,
     keys: u64,
     is_over: &AtomicBool,
-    mut random: SplitMix,
+    mut random: SplitMix64,
 ) -> terrane::Result<ThreadCounts> {
     let mut done = ThreadCounts::default();
     while !is_over.load(Ordering::Relaxed) {
@@ -204,7 +205,7 @@ pub(super) fn run(
                 if mix.one_writer && thread > 0 {
                     (mix.puts, mix.deletes) = (0, 0);
                 }
-                let random = SplitMix::new(sizes.seed + u64::from(thread));
+                let random = random_numbers(sizes.seed + u64::from(thread));
                 scope.spawn(move || client(db, mix, keys, is_over, random))
             })
             .collect();

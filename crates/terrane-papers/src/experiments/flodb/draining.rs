@@ -8,7 +8,7 @@ use terrane_lab::output::human::{nanos, ratio};
 use terrane_policy::MemtableKind;
 use terrane_policy::flodb::{DrainInsert, FloDb};
 
-use super::sizes::{FloDbSizes, NamedMemtable, SplitMix, two_levels};
+use super::sizes::{FloDbSizes, NamedMemtable, random_numbers, two_levels};
 use crate::experiments::memtables::BufferMode;
 use crate::results::Results;
 
@@ -42,7 +42,7 @@ fn drain(sizes: &FloDbSizes, kind: MemtableKind) -> [f64; NEIGHBOURHOODS.len()] 
     let drain_all = || memtable.front_level().into_iter().for_each(FrontLevel::drain_all);
     let drained_now = || memtable.front_level().map_or(0, FrontLevel::drained);
     drain_all();
-    let mut random = SplitMix::new(sizes.seed);
+    let mut random = random_numbers(sizes.seed);
     NEIGHBOURHOODS.map(|neighbourhood| {
         let (mut spent, mut drained) = (0, 0);
         let width = (2 * neighbourhood).min(initial - 1) * step;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use terrane::memtable::Pool;
 use terrane_policy::MemtableKind;
 use terrane_policy::flodb::{DrainInsert, FloDb, LowerLevel, ScanMode};
+use terrane_policy::random::SplitMix64;
 
 use crate::experiments::memtables::BufferMode;
 pub(super) use crate::experiments::memtables::NamedMemtable;
@@ -196,24 +197,7 @@ pub(super) fn spread(number: u64) -> [u8; 8] {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
 }
 
-/// Pseudo-random numbers (Steele et al., `SplitMix64`).
-#[derive(Debug, Clone)]
-pub(super) struct SplitMix(u64);
-
-impl SplitMix {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0xd134_2543_de82_ef95))
-    }
-
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
-    }
+/// Returns the random numbers of a thread. Consecutive seeds give unrelated streams.
+pub(super) fn random_numbers(seed: u64) -> SplitMix64 {
+    SplitMix64::new(seed.wrapping_mul(0xd134_2543_de82_ef95))
 }

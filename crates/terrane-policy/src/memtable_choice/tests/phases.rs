@@ -91,7 +91,7 @@ fn perturbed(rng: &mut Rng) -> CostTable {
             column.iter_mut().for_each(|cost| *cost *= factor);
         }
     };
-    let mut table = MEASURED;
+    let mut table = *MEASURED;
     for costs in [
         &mut table.btree,
         &mut table.vector,

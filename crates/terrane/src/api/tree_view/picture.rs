@@ -6,11 +6,10 @@
 use std::fmt;
 
 use terrane_policy::memtable_choice::MemtableSelection;
-use terrane_policy::units::grouped;
+use terrane_policy::units::{grouped, short_bytes as human};
 use terrane_policy::{Admission, Level, Run};
 
 use super::{CompactionFilterView, TreeView};
-use crate::base::human::human;
 
 /// The columns of a picture whose format has no width.
 const COLUMNS_DEFAULT: usize = 80;

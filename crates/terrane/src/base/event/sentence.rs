@@ -3,8 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use terrane_policy::units::short_bytes as human;
+
 use super::{BackgroundWork, Event, FlushReason, PredictedChange, StallEffect, WriteStall};
-use crate::base::human::human;
 
 /// Formats a time in microseconds with three decimals.
 fn time(micros: u64) -> String {

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use terrane_policy::units::short_bytes as human;
+
 use super::{CurrentStall, Latencies, LatencyMetric, LevelStats, Metric, MetricUnit, Stats, ratio};
-use crate::base::human::human;
 
 impl fmt::Display for CurrentStall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

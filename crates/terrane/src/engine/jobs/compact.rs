@@ -9,10 +9,8 @@ use terrane_policy::forecast::CompactionCost;
 use terrane_policy::{Compaction, Placement, Reason, RunId, TableInfo, soundness};
 
 use super::gate::{Gate, Pass};
-use super::inactive_filters::report_inactive_filter;
 use super::late_deletes::report_late_deletes;
-use super::merge_io::MergeIo;
-use super::merge_scope::MergeScope;
+use super::merge_io::{MergeIo, MergeScope};
 use super::pacer::JobPacer;
 use super::picking::Picker;
 use super::record::{JobSummary, written_bytes};
@@ -374,5 +372,15 @@ impl Compactor {
             }
         }
         Ok(())
+    }
+}
+
+/// Emits an event if the filter of the tree does nothing, unless an event has said so. Called when the
+/// database is opened for writing, and after every compaction.
+pub(crate) fn report_inactive_filter(context: &Context, tree: &Tree) {
+    let Some(filter) = tree.functions.compaction_filter() else { return };
+    if let Some(reason) = filter.unreported_reason() {
+        let (keyspace, filter) = (tree.name().to_string(), filter.name().to_owned());
+        context.events.emit(Event::CompactionFilterInactive { keyspace, filter, reason });
     }
 }

@@ -16,8 +16,9 @@ use terrane_memtable::Fragment;
 use terrane_policy::{KeyRange, TableInfo, TreeShape};
 
 use super::compact::Compactor;
-use super::merge_io::{buffered_bytes, chosen_runs, chunk_bytes, fragments_of, output_bytes};
-use super::merge_scope::MergeScope;
+use super::merge_io::{
+    MergeScope, buffered_bytes, chosen_runs, chunk_bytes, fragments_of, output_bytes,
+};
 use super::pacer::JobPacer;
 use super::subcompactions::{Sample, Subcompaction, subcompactions};
 use crate::base::clock::thread_cpu_time;

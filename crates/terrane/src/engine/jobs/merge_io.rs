@@ -5,6 +5,7 @@ use std::sync::Arc;
 use terrane_memtable::{Fragment, RangeTombstones};
 use terrane_policy::{Compaction, Design, TableId, TableInfo, ValueFileId};
 
+use crate::base::compaction_filter::KeyspaceFilter;
 use crate::base::error::Result;
 use crate::base::stats::Counter;
 use crate::base::types::SeqNo;
@@ -24,6 +25,15 @@ const CHUNK_BYTES_MIN: usize = 16 << 10;
 /// About the bytes of an index for each block of its table: 21 bytes, and the part of the key that
 /// distinguishes the block from the one before it.
 const INDEX_ENTRY_BYTES: usize = 32;
+
+/// The snapshots and the filter that decide which entries the merges of a compaction keep.
+#[derive(Debug)]
+pub(super) struct MergeScope {
+    /// The sequence numbers of snapshots, in ascending order.
+    pub(super) snapshots: Vec<SeqNo>,
+    /// The filter, if the keyspace has one that is active. The job is registered as filtering.
+    pub(super) filter: Option<Arc<KeyspaceFilter>>,
+}
 
 /// What flushes and compactions need to read and write tables.
 #[derive(Debug, Clone)]

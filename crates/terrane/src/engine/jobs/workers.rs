@@ -9,7 +9,6 @@
 //! | `delete_age` | replaces memtables so that deletes are persistent in time |
 //! | `memtable_switch` | switches to another kind of memtable if the present one does not suit the operations |
 //! | `outcome` | how a failed job affects the database |
-//! | `priority` | the priority of compaction threads |
 //! | `flush_thread`, `compaction_thread`, `drain_thread` | their loops |
 //! | `threads` | starts and ends them |
 //! | `ingesting` | adds the tables of an ingest to a tree |
@@ -25,7 +24,6 @@ mod flush_thread;
 mod ingesting;
 mod memtable_switch;
 mod outcome;
-mod priority;
 mod threads;
 mod views;
 mod waiting;

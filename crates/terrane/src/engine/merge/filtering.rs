@@ -14,9 +14,8 @@
 
 use std::sync::Arc;
 
-use super::output::Output;
+use super::output::{Output, Version};
 use super::value_output::is_damage;
-use super::version::Version;
 use crate::base::compaction_filter::{FilterDecision, KeyspaceFilter};
 use crate::base::error::Result;
 use crate::base::expiry::EXPIRY_BYTES;

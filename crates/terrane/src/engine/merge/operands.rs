@@ -12,9 +12,8 @@
 //!    merge, and the second would take its expiry time from the result.
 //! 5. What the operator cannot combine stays as it is.
 
-use super::output::Output;
+use super::output::{Output, Version};
 use super::rules::DropRules;
-use super::version::Version;
 use crate::base::error::Result;
 use crate::base::merge_operator::{OperandChain, Part};
 use crate::base::types::{EntryKind, SeqNo};

@@ -21,6 +21,14 @@ use crate::files::value_file::FinishedValueFile;
 /// Limit on the bytes of the level below that one table may overlap, in multiples of the table size.
 const GRANDPARENTS_MAX: u64 = 10;
 
+/// A version of the current key of a merge.
+#[derive(Clone, Copy)]
+pub(super) struct Version<'a> {
+    pub(super) seq: SeqNo,
+    pub(super) kind: EntryKind,
+    pub(super) value: &'a [u8],
+}
+
 /// Returns the id and the path of the next table.
 pub(crate) type NextTable<'a> = Box<dyn FnMut() -> (TableFileId, PathBuf) + Send + 'a>;
 

@@ -23,8 +23,7 @@ use terrane_policy::{KeyRange, TableInfo};
 
 use super::filtering::Filtering;
 use super::operands::{self, Below};
-use super::output::Output;
-use super::version::Version;
+use super::output::{Output, Version};
 use crate::base::error::Result;
 use crate::base::expiry::expires_at_micros;
 use crate::base::merge_operator::{MergeOperator, OperandChain, Part};

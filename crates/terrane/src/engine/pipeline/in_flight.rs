@@ -26,13 +26,10 @@ impl WrittenKeys {
     /// Returns the keys of one operation.
     pub(crate) fn of(keyspace: KeyspaceId, op: &Op<'_>) -> Self {
         match *op {
-            Op::Put { key, .. }
-            | Op::PutExpiring { key, .. }
-            | Op::Merge { key, .. }
-            | Op::Delete { key } => Self::One(keyspace, key.into()),
             Op::DeleteRange { start, end } => {
                 Self::Range(keyspace, start.into(), end.map(Into::into))
             }
+            point => Self::One(keyspace, point.point_key().unwrap_or_default().into()),
         }
     }
 

@@ -28,13 +28,7 @@ impl Default for InsertGroup<'_> {
 impl<'a> InsertGroup<'a> {
     /// Adds an operation to the group. Returns false if the operation must be inserted alone.
     pub(super) fn take(&mut self, memtable: &'a Memtable, op: &Op<'a>, seq: SeqNo) -> bool {
-        let (key, kind, value) = match *op {
-            Op::Put { key, value } => (key, EntryKind::Value, value),
-            Op::PutExpiring { key, stored } => (key, EntryKind::Expiring, stored),
-            Op::Merge { key, operand } => (key, EntryKind::Operand, operand),
-            Op::Delete { key } => (key, EntryKind::Tombstone, &[][..]),
-            Op::DeleteRange { .. } => return false,
-        };
+        let Some((key, kind, value)) = op.point_entry() else { return false };
         if !memtable.takes_groups() {
             return false;
         }
@@ -61,19 +55,14 @@ impl<'a> InsertGroup<'a> {
 /// nothing, and counts the write.
 #[inline]
 pub(super) fn note_put(tree: &Tree, op: &Op<'_>) {
-    match op {
-        Op::Put { key, .. } | Op::Merge { key, .. } => {
-            tree.dead().before_put(key);
-            tree.usage().write(key);
-        }
-        Op::PutExpiring { key, .. } => {
-            tree.dead().before_put(key);
-            tree.usage().note_expiring();
-            tree.usage().write(key);
-        }
-        Op::Delete { key } => tree.usage().write(key),
-        Op::DeleteRange { .. } => {}
+    let Some(key) = op.point_key() else { return };
+    if !op.is_delete() {
+        tree.dead().before_put(key);
     }
+    if matches!(op, Op::PutExpiring { .. }) {
+        tree.usage().note_expiring();
+    }
+    tree.usage().write(key);
 }
 
 /// Notes the place in the log of a large value, if a flush may need it.
@@ -97,18 +86,11 @@ pub(crate) fn insert_one(
     first: SeqNo,
     readers: impl Readers,
 ) -> InsertOutcome {
-    match *op {
-        Op::Put { key, value } => memtable.update(key, seq, EntryKind::Value, value, readers),
-        Op::PutExpiring { key, stored } => {
-            memtable.update(key, seq, EntryKind::Expiring, stored, readers)
-        }
-        Op::Merge { key, operand } => {
-            memtable.update(key, seq, EntryKind::Operand, operand, readers)
-        }
-        Op::Delete { key } => memtable.update(key, seq, EntryKind::Tombstone, &[], readers),
-        Op::DeleteRange { start, end } => {
-            memtable.insert_range_tombstone(start, end, seq, first);
-            InsertOutcome::default()
-        }
+    if let Some((key, kind, value)) = op.point_entry() {
+        return memtable.update(key, seq, kind, value, readers);
     }
+    if let Op::DeleteRange { start, end } = *op {
+        memtable.insert_range_tombstone(start, end, seq, first);
+    }
+    InsertOutcome::default()
 }

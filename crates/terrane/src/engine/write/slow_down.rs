@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use terrane_policy::Admission;
 
 use super::Writer;
+use super::deferred::defer;
 use super::delays::SHORTEST_SLEEP;
 use super::target::WriteTarget;
-use crate::base::deferred_delays;
 use crate::base::error::Result;
 use crate::base::event::StallEffect;
 use crate::base::stats::{Counter, Timed};
@@ -44,7 +44,7 @@ impl Brake {
 impl Writer {
     /// Sleeps if a tree of the write falls behind; the sleep is proportional to how far the tree is
     /// behind and to the size of the write. Also sleeps as long as the maximum rates of the trees
-    /// require. A thread that defers its delays is told of the sleep instead.
+    /// require. If the thread collects its delays, the sleep is added to them instead.
     ///
     /// # Errors
     /// [`Error::Closed`](crate::Error::Closed) if the database was closed meanwhile.
@@ -78,8 +78,7 @@ impl Writer {
             owed = self.delays.owe(user_bytes as f64 * brake.nanos_per_byte);
         }
         let ahead = if brake.is_paced { self.ahead_of_rate(target) } else { Duration::ZERO };
-        if deferred_delays::is_deferring() {
-            let more = deferred_delays::defer(owed, ahead);
+        if let Some(more) = defer(self.context.number, owed, ahead) {
             if !more.is_zero() {
                 self.count_delay(more);
             }

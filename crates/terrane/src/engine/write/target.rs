@@ -9,7 +9,7 @@ use crate::base::types::{KeyspaceId, SeqNo};
 use crate::engine::catalog::Catalog;
 use crate::engine::pipeline::WrittenKeys;
 use crate::engine::tree::{Tree, TreeState};
-use crate::files::batch::{Batch, Op};
+use crate::files::batch::{Batch, Op, Ops};
 use crate::files::wal::RecordOps;
 
 /// Operations that are written atomically.
@@ -67,13 +67,30 @@ impl Write<'_> {
     }
 }
 
+/// A tree of a batch, and its state.
+pub(super) type BatchTree = (Arc<Tree>, Arc<TreeState>);
+
+/// Returns the operations of an encoded batch that begins at `first`, with their sequence numbers and trees.
+#[inline]
+pub(super) fn batch_operations<'a>(
+    encoded: &'a [u8],
+    trees: &'a [BatchTree],
+    first: SeqNo,
+) -> impl Iterator<Item = (SeqNo, Op<'a>, &'a BatchTree)> {
+    let ops = (first..).zip(Ops::new(encoded).flatten());
+    ops.filter_map(|(seq, (keyspace, op))| {
+        let tree = trees.iter().find(|(tree, _)| tree.id == keyspace)?;
+        Some((seq, op, tree))
+    })
+}
+
 /// The trees of a write, and their memtables.
 pub(super) enum WriteTarget<'a> {
     /// One operation, its tree, and the state of the tree, in a guard that is not reference-counted:
     /// the count would be shared by all writers.
     One { op: Op<'a>, tree: &'a Arc<Tree>, state: Guard<Arc<TreeState>> },
     /// A batch, its trees and their states.
-    Batch { batch: &'a Batch, trees: Vec<(Arc<Tree>, Arc<TreeState>)> },
+    Batch { batch: &'a Batch, trees: Vec<BatchTree> },
 }
 
 impl<'a> WriteTarget<'a> {
@@ -83,10 +100,7 @@ impl<'a> WriteTarget<'a> {
         match write {
             Write::One(tree, op) => {
                 let state = tree.state();
-                if let Op::Put { key, .. }
-                | Op::PutExpiring { key, .. }
-                | Op::Merge { key, .. }
-                | Op::Delete { key } = op
+                if let Some(key) = op.point_key()
                     && let Some(front) = state.active.memtable.front_level()
                 {
                     front.prefetch(key);
@@ -101,15 +115,8 @@ impl<'a> WriteTarget<'a> {
     /// [`Self::new`] prefetched.
     #[inline]
     pub(super) fn prefetch_version(&self) {
-        if let Self::One {
-            op:
-                Op::Put { key, .. }
-                | Op::PutExpiring { key, .. }
-                | Op::Merge { key, .. }
-                | Op::Delete { key },
-            state,
-            ..
-        } = self
+        if let Self::One { op, state, .. } = self
+            && let Some(key) = op.point_key()
             && let Some(front) = state.active.memtable.front_level()
         {
             front.prefetch_version(key);

@@ -4,14 +4,13 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::backoff::Backoff;
 use super::chunk::{CLASSES, Chunk, lead_of};
 use super::epoch;
 use super::frame::{self, BlockMut};
 use super::header::{self, FramePtr, HEADER_BYTES, STANDALONE, place_of, size_of_frame};
 use super::locked::Locked;
 use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
-use super::steps::{Missing, Shrinking};
+use super::steps::{Backoff, Missing, Shrinking};
 use super::word::{Slot, Word};
 
 /// The length of the longest block. Callers check lengths that they read from a file.

@@ -1,9 +1,13 @@
 //! The compaction threads.
 
 use super::Jobs;
-use super::priority::lower_priority;
 use crate::engine::context::JobKind;
 use crate::engine::jobs::late_deletes::report_late_deletes;
+
+/// The niceness added to a compaction thread. If it competes with another thread for a processor, it
+/// gets a quarter of that thread's time; on an idle processor it runs at full speed.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 6;
 
 impl Jobs {
     /// Runs compactions. `compaction_threads` threads look for them; a spare thread looks for one
@@ -42,5 +46,14 @@ impl Jobs {
     pub(super) fn report_late_deletes(&self) {
         let trees = self.catalog.trees();
         trees.values().for_each(|tree| report_late_deletes(&self.context, tree));
+    }
+}
+
+/// Lowers the priority of the calling thread below that of writers, readers and flushes.
+fn lower_priority() {
+    #[cfg(target_os = "linux")]
+    {
+        // On Linux each thread has its own priority. A failure leaves the default, which is safe.
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use terrane_policy::random::SplitMix64;
+
 use super::names::{NameChange, Names};
 use super::node::{FrozenNode, Node, NodeId, Pending};
 use super::{MemoryStorage, State};
@@ -86,7 +88,8 @@ impl CrashPoint {
                 ..State::default()
             },
             Crash::Power(survival) | Crash::Snapshot(survival) => {
-                let mut dice = Dice { percent: survival.percent, state: survival.seed };
+                let random = SplitMix64::new(survival.seed);
+                let mut dice = Dice { percent: survival.percent, random };
                 let mut names = self.durable_names.clone();
                 for change in self.pending_names.iter().filter(|_| dice.survives()) {
                     names.apply(change);
@@ -148,16 +151,11 @@ impl FrozenNode {
 /// Decides for each sector or name whether it survives.
 struct Dice {
     percent: u64,
-    state: u64,
+    random: SplitMix64,
 }
 
 impl Dice {
-    /// SplitMix64.
     fn survives(&mut self) -> bool {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % 100 < self.percent
+        self.random.bits() % 100 < self.percent
     }
 }
