@@ -23,8 +23,8 @@ fn scramble(bits: u64) -> u64 {
 mod tests {
     use super::scramble;
 
-    /// The first outputs of SplitMix64 for the seed 0, as published with the generator. Stored designs
-    /// name a seed, so the choices that follow from it stay the same.
+    /// The first outputs of SplitMix64 for the seed 0, as published with the generator. Stored
+    /// designs contain a seed, so the choices that follow from it must not change.
     #[test]
     fn bits_are_scrambled_as_by_splitmix64() {
         let states = [0, 1, 2].map(|count: u64| count.wrapping_mul(0x9e37_79b9_7f4a_7c15));
