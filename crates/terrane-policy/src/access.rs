@@ -1,4 +1,4 @@
-//! Read counts of tables. The engine maintains them; triggers and movement rules look at them.
+//! Read counts of tables. The engine maintains them; triggers and movement rules read them.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ pub struct TableAccesses {
 }
 
 impl TableAccesses {
-    /// The read counts of a tree none of whose tables has been read.
+    /// The read counts of a tree whose tables have never been read.
     pub(crate) const NONE: Self = Self { tables: BTreeMap::new() };
 
-    /// Returns the reads of a table.
+    /// Returns the read counts of a table.
     pub fn get(&self, table: TableId) -> TableAccess {
         self.tables.get(&table).copied().unwrap_or_default()
     }

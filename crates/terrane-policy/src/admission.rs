@@ -1,10 +1,10 @@
 //! When writers may proceed: the component constraint of a tree (performance-stability §4.1).
 //!
 //! A tree that takes writes faster than it merges them grows without bound, and its reads become
-//! slower. So a design's [`Constraint`](crate::design::Constraint) limits the number of runs and of
-//! immutable memtables: [`Limit`](crate::design::Limit) says which runs are counted, and
-//! [`Violation`] says what happens to writers when there are too many. If values are stored separately,
-//! the same holds for garbage in value files, which the design bounds as well.
+//! slower. Therefore a design's [`Constraint`](crate::design::Constraint) limits the number of runs
+//! and of immutable memtables: [`Limit`](crate::design::Limit) says which runs are counted, and
+//! [`Violation`] says what happens to writers at the limit. If values are stored separately, the
+//! design also bounds the garbage in value files, for the same reason.
 
 pub(crate) mod pressure;
 #[cfg(test)]
@@ -26,7 +26,7 @@ pub enum Admission {
     Proceed,
     /// Write at a limited rate.
     Delay(Pressure),
-    /// Wait until the pressure is gone.
+    /// Wait until the pressure subsides.
     Stop(Pressure),
 }
 
@@ -36,7 +36,7 @@ pub fn admit(shape: &TreeShape, immutable_memtables: usize, design: &Design) -> 
     admit_with(shape, shape.settled_values(), immutable_memtables, design)
 }
 
-/// Decides as [`admit`] does, for a caller that knows [`TreeShape::settled_values`] already, or leaves
+/// Like [`admit`], for a caller that already knows [`TreeShape::settled_values`], or that leaves
 /// out files that cannot be collected.
 pub fn admit_with(
     shape: &TreeShape,
@@ -66,13 +66,14 @@ pub fn admit_with(
     answer
 }
 
-/// Returns the number of runs that the limit of a design counts, and those at which it delays and
-/// stops writers, whether it is reached or not.
+/// Returns the number of runs that count towards a design's limit, and the numbers at which it
+/// delays and stops writers, even if neither is reached.
 pub fn limited_runs(shape: &TreeShape, design: &Design) -> Pressure {
     run_pressure(shape, design)
 }
 
-/// Returns the runs that the limit of a design counts over the number at which writers stop.
+/// Returns the number of runs that count towards a design's limit, divided by the number at which
+/// writers stop.
 pub fn share_of_limit(shape: &TreeShape, design: &Design) -> f64 {
     let pressure = run_pressure(shape, design);
     f64::from(pressure.measured) / f64::from(pressure.stop_at.max(1))
@@ -88,7 +89,7 @@ fn admit_under(pressure: Pressure) -> Admission {
     }
 }
 
-/// Returns the answer that lets writers proceed less.
+/// Returns the stricter of two decisions.
 fn stricter(one: Admission, other: Admission) -> Admission {
     let strictness = |answer: &Admission| match answer {
         Admission::Proceed => (0, 0.0),

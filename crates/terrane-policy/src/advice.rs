@@ -50,7 +50,7 @@ pub struct RankedDesign {
     pub exceeds: Vec<String>,
 }
 
-/// A workload and the objective for which a design is wanted.
+/// A workload and the objective for which to rank designs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdviceQuestion {
     /// The fractions of operations in the workload.
@@ -93,8 +93,8 @@ pub fn rank(question: &AdviceQuestion, candidates: Vec<DesignCandidate>) -> Vec<
     ranked
 }
 
-/// Returns the number of operations after which a change of design has paid for itself, if the
-/// change takes `change_seconds` and saves `saved_seconds` per operation; `None` if it never does.
+/// Returns the number of operations after which a change of design pays off, if the change takes
+/// `change_seconds` and saves `saved_seconds` per operation; `None` if it never pays off.
 pub fn payback_operations(change_seconds: f64, saved_seconds: f64) -> Option<f64> {
     (saved_seconds > 0.0).then(|| change_seconds / saved_seconds)
 }

@@ -5,7 +5,7 @@
 //! | `basic` | the default, and the usual design of each eagerness |
 //! | `paper` | the nine strategies of the compaction paper's Table 2, and its tenth |
 //! | `leveled`, `tiered` | the systems of its Table 1, by eagerness, with their own parameters |
-//! | `separated` | systems that store separated values from their keys |
+//! | `separated` | systems that store values separately from their keys |
 //!
 //! A system's [`Row`] is its row in Table 1; its design is one configuration of that row, and
 //! [`Entry::beyond`] says what the system does beyond it. Adding a design is one entry.

@@ -26,7 +26,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// Returns true if this is the memtable of a flush.
+    /// Returns true if this input is the memtable of a flush.
     pub fn is_memtable(&self) -> bool {
         self.tables.iter().any(|table| table.id == MEMTABLE)
     }
@@ -59,8 +59,8 @@ pub struct Compaction {
     pub inputs: Vec<Input>,
     /// Where the result of the job goes.
     pub output: Output,
-    /// Value files, in ascending order, whose values the job copies to new value files: it replaces
-    /// all pointers of its inputs into these files.
+    /// Value files whose values the job copies to new value files, in ascending order; the job replaces
+    /// all pointers from its inputs into these files.
     pub relocated: Vec<ValueFileId>,
     /// Why the job was picked.
     pub reason: Reason,
@@ -69,8 +69,7 @@ pub struct Compaction {
 /// Inputs of a compaction that overlap, directly or through other inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputGroup {
-    /// One table that overlaps no other input and is already in the output run; the table stays
-    /// there.
+    /// One table that overlaps no other input and is already in the output run, where it stays.
     Keep(TableId),
     /// One table that overlaps no other input; the table moves to the output run without being
     /// read.
@@ -100,10 +99,10 @@ impl Compaction {
         self.inputs.iter().map(|input| input.level).min().unwrap_or(self.output.level)
     }
 
-    /// Returns true if the two compactions must not run at the same time.
+    /// Returns true if the two compactions must not run concurrently.
     ///
-    /// Two jobs are independent if they share no key, or if one is newer than the other in all its
-    /// inputs and its output. So a merge into a level may run concurrently with a merge out of that
+    /// Two jobs are independent if they share no key, or if all inputs and the output of one are newer
+    /// than those of the other. Thus a merge into a level may run concurrently with a merge out of that
     /// level that claimed its runs before.
     pub fn conflicts_with(&self, other: &Compaction) -> bool {
         self.range().overlaps(&other.range())
@@ -113,10 +112,10 @@ impl Compaction {
 
     /// Splits the inputs into groups that share no keys; each can be processed on its own.
     ///
-    /// A group of a single table moves as it is, unless it holds tombstones and no older table can
-    /// hold keys that they delete: then it is rewritten to drop them. A table with pointers to
-    /// relocated values is rewritten as well, and so are all tables that would stay in their run if the
-    /// compaction is to show every value to a filter.
+    /// A group of a single table moves unchanged, unless it holds tombstones and no older table can hold
+    /// keys that they delete: then it is rewritten to drop them. A table with pointers to relocated
+    /// values is also rewritten. If the compaction must pass every value to a filter, even tables that
+    /// would stay in their run are rewritten.
     pub fn groups(&self, shape: &TreeShape) -> Vec<InputGroup> {
         let mut tables: Vec<(&Arc<TableInfo>, bool)> = Vec::new();
         for input in &self.inputs {
@@ -148,7 +147,7 @@ impl Compaction {
             && !table.refers_to(&self.relocated)
         {
             let purges = table.has_tombstones() && self.is_bottom(&table.range, shape);
-            // Expired entries are dropped by a job that is meant to, wherever the table is.
+            // A job whose reason purges drops expired entries at any depth.
             let is_rewritten = purges || table.expiry.is_some();
             let is_rewritten = is_rewritten && self.reason.purges() || self.reason.rewrites();
             if *in_place && !is_rewritten {
@@ -169,7 +168,7 @@ impl Compaction {
     }
 
     /// Returns the tables that are older than the output and not inputs, run by run in key order: the
-    /// tables that tombstones in the output may still have to delete from.
+    /// tables with keys that tombstones in the output may still have to delete.
     pub fn older_tables(&self, shape: &TreeShape) -> Vec<Vec<Arc<TableInfo>>> {
         let range = self.range();
         self.runs_below(shape)
@@ -294,8 +293,8 @@ mod tests {
         assert!(matches!(&groups[1], InputGroup::Merge(tables) if tables[0].id.0 == 2));
     }
 
-    /// A table that stays in its run is rewritten only for tombstones, and only if the reason is to drop
-    /// them.
+    /// A table that stays in its run is rewritten only to drop tombstones, and only if the reason asks
+    /// for it.
     #[test]
     fn tables_in_their_output_run_stay_unless_the_reason_drops_their_tombstones() {
         let shape: TreeShape = "L1 r1: 1=a..=c:1 2=p..=q:1,tombstones=1".parse().unwrap();
@@ -311,7 +310,7 @@ mod tests {
         assert!(!kept(&[1], Reason::Manual { level: 1, rewrites: true }));
     }
 
-    /// A rewrite of the last level includes the tables of runs that overlap no other.
+    /// A rewrite of the last level includes tables that overlap no other input.
     #[test]
     fn tables_that_change_their_run_move_unless_they_are_to_be_rewritten() {
         let shape: TreeShape = "L1 r2: 2=p..=q:1\nL1 r1: 1=a..=c:1".parse().unwrap();
@@ -324,9 +323,9 @@ mod tests {
         assert!(matches!(groups(true)[..], [InputGroup::Merge(_), InputGroup::Merge(_)]));
     }
 
-    /// Older than the output are the rest of the run that it joins, older runs of that level, and deeper
-    /// levels, whatever the numbers of their runs. If tombstones were dropped above such a table, the
-    /// entries that they delete would come back.
+    /// The rest of the joined run, older runs of that level, and deeper levels are older than the output,
+    /// whatever their run numbers. If tombstones were dropped above such a table, the entries that they
+    /// delete would come back.
     #[test]
     fn tombstones_have_nothing_left_to_delete_if_all_older_tables_are_inputs() {
         let shape: TreeShape = "L0 r9: 9=d..=z:1,seq=4-9\n\

@@ -1,7 +1,7 @@
 //! What a design costs, by formulas rather than measurements.
 //!
-//! A model gives an answer at once and for any size, before anything is built. There are two
-//! models, and no other part of the crate depends on them:
+//! A model answers at once and for any size, before anything is built. No other part of the crate
+//! depends on these two models:
 //!
 //! | | models | source |
 //! |---|---|---|
@@ -11,7 +11,8 @@
 //! [`costs`] assumes records of one size, each written once, in random order, and lookups of equally
 //! likely keys. It ignores everything that averages hide: stalls, caches, concurrency, the gains of
 //! movement rules, moves of tables that overlap nothing, and `growth=dynamic`, which it treats as
-//! `fixed`. Separated values are part of it; [`ValueFileCosts`] adds what overwrites of them cost. `crates/terrane-tests/tests/cost.rs` compares it with the engine's counters and states the
+//! `fixed`. It covers separated values; [`ValueFileCosts`] adds the cost of overwriting them.
+//! `crates/terrane-tests/tests/cost.rs` compares the model with the engine's counters and states the
 //! error.
 
 pub mod dent;
@@ -55,8 +56,8 @@ impl DataProfile {
     }
 
     /// Returns the bytes that an entry takes in a table of a design, including the entry's share of
-    /// filters and index. Filters count with the bits of the deepest levels, because these hold
-    /// nearly all keys.
+    /// filters and index. Filters are assumed to have the bits of the deepest levels, which hold nearly
+    /// all keys.
     pub fn stored_bytes(&self, design: &Design) -> f64 {
         let entry = self.record_bytes + self.table_entry_bytes;
         let filter = design.filter_bits.values().last().copied().unwrap_or(0.0) / 8.0;
@@ -64,14 +65,14 @@ impl DataProfile {
     }
 }
 
-/// Bytes of the index per data block: head, offset, and the offsets and remainder of a separator.
+/// Bytes of the index per data block: a head, an offset, and a separator's offsets and remainder.
 const INDEX_ENTRY_BYTES: f64 = 24.0;
 
 fn block_bytes(design: &Design) -> f64 {
     f64::from(design.block_bytes.max(1))
 }
 
-/// The costs of a design for some data. A block is a data block of the design.
+/// The costs of a design for a data profile. A block is a data block of the design.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostEstimate {
     /// Level 0 and the levels below it, down to the last level in use.
@@ -97,18 +98,18 @@ pub struct CostEstimate {
     pub table_bytes: f64,
     /// Bytes of all value files.
     pub value_bytes: f64,
-    /// Reads of value files by a lookup of an existing key, and by each entry of a scan.
+    /// Value file reads per lookup of an existing key, and per entry of a scan.
     pub value_reads: f64,
-    /// What overwrites cost in value files; `None` if values are inline.
+    /// The cost of overwrites in value files; `None` if values are inline.
     pub value_files: Option<ValueFileCosts>,
-    /// Bytes of tables divided by bytes of live data, in the worst case: each key of a newer run is
-    /// also in the runs below it.
+    /// Bytes of tables divided by bytes of live data, in the worst case, in which each key of a newer
+    /// run is also in the runs below it.
     pub space_amplification_max: f64,
     /// The maximum number of bytes that one compaction writes before it can free its inputs.
     pub compaction_bytes_max: f64,
 }
 
-/// Returns the costs of a design for some data.
+/// Returns the costs of a design for a data profile.
 ///
 /// ```
 /// use terrane_policy::cost::{DataProfile, costs};
@@ -154,14 +155,15 @@ pub fn costs(design: &Design, data: &DataProfile) -> CostEstimate {
 }
 
 impl CostEstimate {
-    /// Returns the blocks read by a scan of this many entries.
+    /// Returns the number of blocks that a scan of `entries` entries reads.
     pub fn scan_blocks(&self, entries: f64) -> f64 {
         self.seek_blocks + entries * self.scan_entry_blocks
     }
 }
 
-/// A key is in a level with a probability equal to the level's share of the data. Before finding it, a
-/// lookup pays the false positives of every newer run, on average half of the other runs of its level.
+/// The probability that a key is in a level equals the level's share of the data. Before a lookup finds
+/// the key, it pays for the false positives of every newer run, including on average half of the other
+/// runs of that level.
 fn present_lookup(levels: &[LevelCosts], table_bytes: f64) -> f64 {
     let (mut newer, mut blocks) = (0.0, 0.0);
     for level in levels {
@@ -224,7 +226,7 @@ mod tests {
 
     #[test]
     fn merging_flushes_trade_writes_for_runs() {
-        // Triggered by size, so that level 0 gives up the same bytes in both modes.
+        // A size trigger makes level 0 give up the same bytes in both modes.
         let shared = "trigger=level-saturation; granularity=level; movement=none; buffer=1MiB";
         for name in ["1-leveling", "tiering T=4"] {
             let [separate, merged] =

@@ -1,6 +1,6 @@
 //! A design: every choice about one tree, as a value with a text form.
 //!
-//! A design decides which memtable buffers writes, how the tree is kept in shape, how its tables are
+//! A design decides which memtable buffers writes, how the tree is compacted, how its tables are
 //! written, and when writers stall. It is stored with its tree.
 //!
 //! The text form is a name of the [`crate::catalogue`] or an eagerness, followed by the settings that
@@ -10,8 +10,8 @@
 //! 1-leveling T=10 L0=4 base=256MiB; granularity=file; movement=least-overlap; filter=10
 //! ```
 //!
-//! Parts are separated by `;`, and within the first part by spaces. [`Design`] lists all keys.
-//! [`Design::settings`] and [`Design::from_settings`] give and take the parts, for other syntaxes.
+//! Parts are separated by `;`, and within the first part by spaces. [`Design`] lists all keys. For
+//! other syntaxes, [`Design::settings`] returns the parts and [`Design::from_settings`] accepts them.
 
 mod constraint;
 mod filters;
@@ -48,7 +48,7 @@ pub enum Compression {
     None,
     /// LZ4 block format.
     Lz4,
-    /// Zstandard. Every build of the engine reads it, and a build with the feature `zstd` writes it.
+    /// Zstandard. Every build of the engine reads it; only builds with the feature `zstd` write it.
     Zstd,
 }
 
@@ -89,7 +89,7 @@ pub enum Compression {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Design {
-    /// How the tree is kept in shape.
+    /// How the tree is compacted.
     pub strategy: Strategy,
     /// The structure that buffers writes.
     pub memtable: MemtableKind,
@@ -103,10 +103,10 @@ pub struct Design {
     pub block_bytes: u32,
     /// Bloom filter bits per key for each level; 0 for no filter. May be fractional.
     pub filter_bits: PerLevel<f64>,
-    /// Whether the bits are given for each level, or are an average that is allocated to levels.
+    /// Whether the bits are given for each level or are an average to allocate to levels.
     pub filter_allocation: FilterAllocation,
-    /// The number of bits that a key sets in a filter, 1 to 16; `None` for the number with the fewest
-    /// false positives at the bits per key.
+    /// The number of bits that a key sets in a filter, 1 to 16; `None` for the number that gives the
+    /// fewest false positives.
     pub filter_probes: Option<u8>,
     /// Compression of data blocks for each level.
     pub compression: PerLevel<Compression>,

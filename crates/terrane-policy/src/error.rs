@@ -1,4 +1,4 @@
-//! Errors that say why a text is not a design, a shape or a size.
+//! Errors for texts that are no valid design, shape or size.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// Returns an error that says that `found` stands where `expected` was wanted.
+    /// Returns an error for `found` in place of `expected`.
     pub fn new(what: &'static str, found: impl Into<String>, expected: impl Into<String>) -> Self {
         let (found, expected) = (found.into(), expected.into());
         Self { kind: ParseErrorKind::Malformed, what, found, expected }

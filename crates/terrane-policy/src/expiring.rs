@@ -1,31 +1,32 @@
-//! Finds the tables of which every value expires. Once the last has expired, the table is dropped unread.
+//! Finds the tables whose values all expire. Once the last value has expired, the table can be dropped
+//! unread.
 //!
-//! A table hides older versions of its keys until it is dropped. So that no reader sees these again, all
-//! values of the older tables that overlap it must have expired as well. Entries of the same keys in newer
-//! sources stay.
+//! A table hides older versions of its keys until it is dropped. To keep these hidden, all values of the
+//! older tables that overlap it must have expired as well. Entries of the same keys in newer sources
+//! remain.
 
 use crate::shape::{TableId, TableInfo, TreeShape};
 
-/// A table that can be dropped from a time on.
+/// A table that can be dropped after a certain time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpiringTable {
     /// The table.
     pub id: TableId,
-    /// When its last value and those below it have expired, in microseconds since the Unix epoch.
+    /// The time at which its last value and those below it expire, in microseconds since the Unix epoch.
     pub from_micros: u64,
 }
 
-/// Returns all tables that can be dropped at some time if the tree does not change.
+/// Returns all tables that can eventually be dropped if the tree does not change.
 pub fn expiring_tables(shape: &TreeShape) -> Vec<ExpiringTable> {
     let mut runs: Vec<_> = shape.levels.iter().flat_map(|level| &level.runs).collect();
     let mut found = Vec::new();
-    // From new to old, so that `runs` has the older ones.
+    // Proceeds from new to old, so that `runs` contains only older runs.
     while !runs.is_empty() {
         let run = runs.remove(0);
         for table in &run.tables {
             let older = runs.iter().flat_map(|run| run.overlapping(&table.range));
             let all = older.chain([table]).map(|table| expiry_of(table));
-            // `None` is below all times, and a table with it is never dropped.
+            // If a value never expires, the result is `None`, and the table is never dropped.
             let times = all.collect::<Option<Vec<u64>>>();
             let last = times.and_then(|times| times.into_iter().max());
             found.extend(last.map(|from_micros| ExpiringTable { id: table.id, from_micros }));
@@ -34,8 +35,8 @@ pub fn expiring_tables(shape: &TreeShape) -> Vec<ExpiringTable> {
     found
 }
 
-/// Returns when a table has no values any more; `None` if that is never, or if it deletes ranges, which
-/// other tables may need.
+/// Returns when a table's last value expires; `None` if one never does, or if the table deletes ranges,
+/// because tombstones must outlive the data below them.
 fn expiry_of(table: &TableInfo) -> Option<u64> {
     table.last_value_micros().filter(|_| table.range_tombstones == 0)
 }

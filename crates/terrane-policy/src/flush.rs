@@ -6,13 +6,13 @@
 //! which grows to the capacity of level 0 and then moves on as usual. Lookups search one run in
 //! level 0 instead of several; in return, every byte is rewritten several times.
 //!
-//! Compactions see the memtable as a run newer than all of level 0, and see the flush as a merge of
-//! the memtable with older runs. The flush is therefore subject to [`crate::soundness`] and
+//! Compactions see the memtable as a run newer than all of level 0, and the flush as a merge of the
+//! memtable with older runs. The flush is therefore subject to [`crate::soundness`] and
 //! [`Compaction::conflicts_with`]. A flush never waits. It falls back to a new run if
 //! 1. a job has claimed the tables that it would merge, or they could not be read;
 //! 2. the merged run would exceed the capacity of level 0, which bounds what a flush rewrites;
-//! 3. a due compaction needs these tables, or would take the result at once. A sequence of flushes
-//!    would otherwise delay that compaction, or rewrite data in vain.
+//! 3. a due compaction needs these tables, or would take the result at once. Otherwise, a sequence of
+//!    flushes could delay that compaction or rewrite data in vain.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,19 +28,19 @@ use crate::units::format_bytes;
 /// The decision about one flush.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FlushPlan {
-    /// The flush makes a new run.
+    /// The flush creates a new run.
     NewRun(NewRunReason),
     /// The flush merges the memtable, the first input, with tables of level 0, or adds its tables
     /// to a run with which it shares no key.
     Merge(Compaction),
 }
 
-/// Why a flush makes a new run.
+/// Why a flush creates a new run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NewRunReason {
     /// The design asks for a new run at each flush.
     Design,
-    /// Level 0 has nothing that the flush could merge with.
+    /// Level 0 is empty.
     Empty,
     /// A job has claimed the tables that it would merge, or they could not be read.
     Busy,
@@ -79,7 +79,7 @@ impl fmt::Display for NewRunReason {
 }
 
 /// Decides what a flush does with a memtable whose keys and range tombstones lie within `range`, and
-/// that makes about `bytes` of tables.
+/// whose tables will take about `bytes`.
 pub fn plan(input: &PickContext<'_>, range: &KeyRange, bytes: u64) -> FlushPlan {
     if input.design.flush == FlushMode::New {
         return FlushPlan::NewRun(NewRunReason::Design);
@@ -108,8 +108,7 @@ fn merged(input: &PickContext<'_>, merge: &Compaction) -> Option<TreeShape> {
     Some(played.shape)
 }
 
-/// Returns the tree with the memtable as its newest run: the tree for which a merging flush must be
-/// sound.
+/// Returns the tree with the memtable as its newest run, for which a merging flush must be sound.
 pub fn with_memtable(shape: &TreeShape, merge: &Compaction) -> TreeShape {
     let mut shape = shape.clone();
     if shape.levels.is_empty() {
@@ -122,7 +121,7 @@ pub fn with_memtable(shape: &TreeShape, merge: &Compaction) -> TreeShape {
     shape
 }
 
-/// The memtable merged with the overlapping tables of as many of the newest runs as the rules allow.
+/// Merges the memtable with the overlapping tables of as many of the newest runs as the rules allow.
 fn merge(input: &PickContext<'_>, memtable: &Arc<TableInfo>) -> Result<Compaction, NewRunReason> {
     let level0 = &input.shape.level(0).runs;
     let newest = level0.first().ok_or(NewRunReason::Empty)?;
@@ -134,8 +133,8 @@ fn merge(input: &PickContext<'_>, memtable: &Arc<TableInfo>) -> Result<Compactio
         let inputs = closed_under_overlap(0, &runs, &memtable.range);
         let output = Output { level: 0, placement: Placement::Join(run.id) };
         let merge = Compaction { inputs, output, relocated: Vec::new(), reason: Reason::Flush };
-        // The size of the merged run includes the rest of the joined run. Otherwise flushes of few
-        // keys would let a run grow for as long as a compaction occupies another one.
+        // The size of the merged run includes the rest of the joined run. Otherwise a run would keep
+        // growing by flushes of few keys while a compaction occupies another run.
         let joined = run.tables.iter().filter(|table| !merge.takes(table.id));
         let bytes = merge.input_bytes() + joined.map(|table| table.size_bytes).sum::<u64>();
         let apart = if bytes > limit {

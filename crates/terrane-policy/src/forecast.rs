@@ -2,7 +2,7 @@
 //!
 //! [`forecast`] simulates compactions until the tree satisfies a design, and adds up their I/O. It
 //! assumes that merged tables keep all input bytes; a real merge drops overwritten and deleted
-//! entries and writes less. It only estimates where tables are cut, and which tables move.
+//! entries and writes less. Where tables are cut and which tables move are only estimates.
 //! `terrane-tests/tests/api/forecasts.rs` compares forecasts with the engine.
 
 mod tree;
@@ -21,34 +21,35 @@ const JOBS_MAX: u64 = 100_000;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Forecast {
-    /// Compactions.
+    /// The number of compactions.
     pub jobs: u64,
     /// Tables that are merged into others.
     pub tables_rewritten: u64,
     /// Tables that move to another level without being rewritten.
     pub tables_moved: u64,
-    /// Bytes that compactions read, which is also the maximum that they write again.
+    /// Bytes that compactions read, which is also the maximum that they write.
     pub bytes_rewritten: u64,
-    /// The maximum number of bytes that exist twice at a time, in outputs and in inputs not yet
+    /// The maximum number of bytes that exist twice at any time, in outputs and in inputs not yet
     /// removed, for the given number of concurrent compactions.
     pub peak_extra_bytes: u64,
-    /// The tree before.
+    /// The tree before the compactions.
     pub before: Amplification,
-    /// The tree when everything is done.
+    /// The tree after the compactions.
     pub after: Amplification,
     /// True if the simulated tree satisfied the design before the maximum number of compactions was
     /// reached.
     pub is_complete: bool,
 }
 
-/// What the shape of a tree costs in reads and space.
+/// The cost of a tree's shape in reads and space.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Amplification {
     /// The number of sorted runs; a short scan reads every run.
     pub runs: u64,
-    /// Data blocks that a lookup of a missing key reads on average, by the filters of the design.
+    /// Data blocks that a lookup of a missing key reads on average, given the filters of the
+    /// design.
     pub blocks_per_missing_key: f64,
     /// The bytes of all runs but the oldest divided by the bytes of the oldest run: an upper bound
     /// on obsolete data.
@@ -56,8 +57,8 @@ pub struct Amplification {
 }
 
 impl Forecast {
-    /// Returns the duration of the compactions in seconds, at a rate of this many bytes read and
-    /// rewritten per second.
+    /// Returns the duration of the compactions in seconds, at a rate of `bytes_per_second` read and
+    /// rewritten.
     pub fn seconds_at(&self, bytes_per_second: f64) -> f64 {
         self.bytes_rewritten as f64 / bytes_per_second.max(1.0)
     }
@@ -80,8 +81,8 @@ impl Amplification {
     }
 }
 
-/// Forecasts what `input.design` will do to `input.shape`, which followed the design `now` so far,
-/// with `at_once` concurrent compactions.
+/// Forecasts what `input.design` will do to `input.shape`, which has followed the design `now` so
+/// far, with `at_once` concurrent compactions.
 pub fn forecast(input: &PickContext<'_>, now: &Design, at_once: usize) -> Forecast {
     let mut tree = SimulatedTree::of(input.shape.clone(), input.design);
     tree.now_micros = input.now_micros;
@@ -159,8 +160,8 @@ mod tests {
         assert!(peak(2) > peak(1) && peak(2) <= 2 * peak(1) && peak(3) > peak(2));
     }
 
-    /// Once, cuts were taken from the first keys on: the last table then spanned all other keys and
-    /// overlapped tables that it should not.
+    /// An earlier version placed all cuts among the first keys, so the last table spanned all other
+    /// keys and overlapped tables that it should not.
     #[test]
     fn tables_of_a_large_merge_share_its_keys_evenly() {
         // Each table of one run overlaps two of the other.

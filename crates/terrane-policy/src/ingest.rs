@@ -1,14 +1,14 @@
 //! Where an ingest puts its tables.
 //!
 //! The entries of an ingest are newer than everything in the tree when it is added. A reader searches
-//! from new to old, so a table of the ingest may be placed below runs with which it shares no key, and
-//! not below any other. Each table goes to the deepest level that allows that, which is where a
-//! compaction would bring it in the end without changing it, so it is written only once.
+//! from new to old, so a table of the ingest may be placed only below runs with which it shares no key.
+//! Each table goes to the deepest such level. Compactions would eventually move it there unchanged, so
+//! placing it there at once saves rewriting it.
 //!
-//! 1. A table joins the newest run of its level if it shares no key with it. Where a level may hold
-//!    several runs, the tables that share keys with the newest one form a new run.
-//! 2. No table is placed where a job in progress may put keys of the same range, or claims tables. A
-//!    new run of level 0 is always possible, as for a flush.
+//! 1. A table joins the newest run of its level if they share no key. Where a level may hold several
+//!    runs, the tables that share keys with the newest one form a new run.
+//! 2. No table is placed where a job in progress may write keys of the same range, or claims tables. A
+//!    new run in level 0 is always possible, as for a flush.
 //! 3. The deepest level is the last one of the tree, or one that holds the ingest within its capacity.
 //!    Under a size-tiered policy the ingest is a new run of level 0.
 
@@ -33,8 +33,8 @@ pub struct IngestedRun {
 }
 
 impl IngestedRun {
-    /// Returns a job that takes the tables from above level 0 to their place. Jobs that conflict with it
-    /// must not begin before the tables are there.
+    /// Returns a job that moves the tables from above level 0 to their place. Jobs that conflict with it
+    /// must not begin before the tables are in place.
     pub fn claim(&self) -> Compaction {
         claim(self.level, self.placement, &self.tables)
     }
@@ -46,8 +46,8 @@ fn claim(level: usize, placement: Placement, tables: &[Arc<TableInfo>]) -> Compa
     Compaction { inputs, output, relocated: Vec::new(), reason: Reason::Flush }
 }
 
-/// Decides where the tables of an ingest go, which are in key order and do not overlap. `in_progress`
-/// are the jobs of the tree.
+/// Decides where the tables of an ingest go. They are in key order and do not overlap. `in_progress` are
+/// the running jobs of the tree.
 pub fn place(
     shape: &TreeShape,
     design: &Design,
@@ -132,7 +132,7 @@ mod tests {
     const LEVELED: &str = "1-leveling T=4 L0=4 base=4MiB; buffer=1MiB";
     const TIERED: &str = "tiering T=4; buffer=1MiB";
 
-    /// Returns the places of an ingest of tables from 100 on, in the form of a shape.
+    /// Returns the places of an ingest's tables, numbered from 100, in the form of a shape.
     fn places(design: &str, shape: &str, tables: &str, in_progress: &[Compaction]) -> String {
         let design: Design = design.parse().unwrap();
         let shape: TreeShape = shape.parse().unwrap();

@@ -1,9 +1,9 @@
 //! Half-open ranges of keys.
 //!
 //! Every range in Terrane is `[start, end)`, even if it includes its last key: the smallest key
-//! above `k` in bytewise order is `k` followed by a zero byte, so `[a, k]` is `[a, k\0)`. Because
-//! there is only one form of range, one overlap test is enough, and range tombstones, whose ends
-//! are exclusive, need no second kind of bound.
+//! above `k` in bytewise order is `k` followed by a zero byte, so `[a, k]` is `[a, k\0)`. With only
+//! one form of range, one overlap test is enough, and range tombstones, whose ends are exclusive,
+//! need no second kind of bound.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ impl KeyRange {
         Self { start: start.into(), end: end.map(Into::into) }
     }
 
-    /// The range `[first, last]`, with its last key included.
+    /// Returns the range `[first, last]`, which includes its last key.
     pub fn inclusive(first: &[u8], last: &[u8]) -> Self {
         Self { start: first.into(), end: Some(successor(last)) }
     }
 
-    /// All keys.
+    /// Returns the range of all keys.
     pub fn all() -> Self {
         Self { start: Arc::from(&[][..]), end: None }
     }
@@ -77,7 +77,7 @@ impl KeyRange {
     pub fn hull_of<'a>(ranges: impl IntoIterator<Item = &'a KeyRange>) -> Option<KeyRange> {
         let mut ranges = ranges.into_iter();
         let first = ranges.next()?;
-        // Compactions have thousands of tables; only the bounds of the result are copied.
+        // Compactions can have thousands of tables, so only the bounds of the result are copied.
         let (mut start, mut end) = (&first.start, first.end.as_ref());
         for range in ranges {
             start = start.min(&range.start);
@@ -95,7 +95,7 @@ pub fn successor(key: &[u8]) -> Arc<[u8]> {
     next.into()
 }
 
-/// Formats a key for people: printable ASCII as it is, every other byte as `\xNN`.
+/// Formats a key for display: printable ASCII unchanged, every other byte as `\xNN`.
 pub fn escape(key: &[u8]) -> String {
     use fmt::Write;
     let mut text = String::with_capacity(key.len());

@@ -5,8 +5,8 @@
 //! [`pick()`] decides which compaction to run next, and [`admit`] whether writers may proceed.
 //!
 //! Every function here is pure: it takes plain data and returns a decision. There is no I/O, no
-//! thread, no clock and no randomness without a seed, so the same code decides in the engine, in the simulator and
-//! in tests that state a tree as text and expect a decision as text.
+//! thread, no clock and no randomness without a seed, so the same code decides in the engine, in the
+//! simulator, and in tests whose trees and expected decisions are text.
 //!
 //! | module | one line |
 //! |---|---|
@@ -17,7 +17,7 @@
 //! | [`catalogue`] | named designs |
 //! | [`compaction`] | a compaction: inputs, output, reason |
 //! | [`pick`](mod@pick) | picks a compaction for a shape and a design |
-//! | [`expiring`] | which tables can be dropped because all of their values have expired |
+//! | [`expiring`] | which tables can be dropped once all of their values have expired |
 //! | [`flush`] | where a flush puts the entries of a memtable |
 //! | [`ingest`] | where an ingest puts its tables |
 //! | [`forecast`](mod@forecast) | what a design will do to a tree, simulated on shapes |

@@ -1,9 +1,9 @@
 //! Chooses a memtable kind for a mix of operations by the expected costs of each kind.
 //!
-//! For a design with `memtable=auto`, the engine calls [`choose`] at each rotation with the
-//! operations since the previous rotation. As in the later implementation of the memory buffer
-//! paper, the cost of a kind is the sum over operations of their number times their cost. The costs
-//! are measured on our kinds at several memtable sizes, not asymptotic:
+//! For a design with `memtable=auto`, the engine calls [`choose`] at each rotation with the operations
+//! since the previous rotation. As in the later implementation of the memory buffer paper, the cost of a
+//! kind is the sum, over all kinds of operations, of their number times their cost. The costs are
+//! measured for our kinds at several memtable sizes, not asymptotic:
 //!
 //! | kind | insert | lookup | range |
 //! |---|---|---|---|
@@ -11,18 +11,19 @@
 //! | vector | constant | a search, after sorting new entries | as a lookup |
 //! | vector, `query=scan` | constant | two bytes of every entry since the last range | sorting new entries |
 //! | hash vector | a bucket | a bucket | sorting new entries |
-//! | FloDB | a slot of a hash table, if the key is there already | a slot, then a search | draining, a search |
+//! | FloDB | a slot of a hash table, if the key is already there | a slot, then a search | draining, a search |
 //!
 //! Skip-list, hash skip-list and hash linked-list are not candidates. At every size and for every
-//! operation another kind costs less, even for ranges within a prefix, whose entries are adjacent
-//! in a B-link tree (`docs/papers/memtables.md`). The prefixes of ranges are therefore not recorded.
+//! operation, another kind costs less. That is true even for ranges within a prefix, because their
+//! entries are adjacent in a B-link tree (`docs/papers/memtables.md`). The prefixes of ranges are
+//! therefore not recorded.
 //!
-//! A kind is also charged for its flushes: each key that is written again before the flush is a version
-//! that the flush drops, and FloDB overwrites it in place instead. Costs depend on the number of threads
-//! that write, because the appends to a vector take a lock.
+//! A kind is also charged for its flushes: each key that is written again before the flush leaves a
+//! version that the flush drops, whereas FloDB overwrites it in place. Costs depend on the number of
+//! threads that write, because appending to a vector takes a lock.
 //!
-//! The current kind stays unless another is expected to cost at least a twentieth less. A kind that does
-//! not suit is left before its memtable is full once that pays: see [`regret`].
+//! The current kind stays unless another is expected to cost at least a twentieth less. An unsuitable
+//! kind is replaced before its memtable is full once that pays off: see [`regret`].
 //!
 //! | module | one line |
 //! |---|---|
@@ -43,14 +44,14 @@ use crate::design::{MemtableKind, OrderedView, VectorQuery};
 use costs::{CostTable, MEASURED};
 use model::CostModel;
 
-/// Counts of the operations on a tree during some time.
+/// Counts of the operations on a tree during a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemtableOperations {
     /// Puts and deletes.
     pub writes: u64,
     /// Writes whose key is greater than the previous key.
     pub ascending: u64,
-    /// The number of keys that were written, however often.
+    /// The number of distinct keys written.
     pub distinct: u64,
     /// Bytes of the written keys and values.
     pub written_bytes: u64,
@@ -60,9 +61,9 @@ pub struct MemtableOperations {
     pub found: u64,
     /// The number of iterators and scans that began.
     pub scans: u64,
-    /// The number of memtable entries that iterators and scans passed.
+    /// The number of memtable entries that iterators and scans stepped over.
     pub scanned: u64,
-    /// The number of threads that wrote at the same time; 0 counts as 1.
+    /// The number of threads that wrote concurrently; 0 counts as 1.
     pub threads: u32,
 }
 
@@ -82,8 +83,8 @@ pub const OPERATIONS_MIN: u64 = 1000;
 /// Another kind replaces the current one only if it is expected to cost less than this fraction.
 const WORTH_CHANGING: f64 = 0.95;
 
-/// The overhead of an entry in bytes, used to estimate how many entries fit a buffer. The overhead
-/// of each kind differs from it by at most 16 bytes.
+/// The overhead of an entry in bytes, used to estimate how many entries fit in a buffer. Each kind's
+/// actual overhead differs by at most 16 bytes.
 const METADATA_BYTES: f64 = 40.0;
 
 impl MemtableOperations {
@@ -113,7 +114,7 @@ impl MemtableOperations {
         (2.0 * share(self.ascending, self.writes) - 1.0).clamp(0.0, 1.0)
     }
 
-    /// Estimates the entries that fit a buffer.
+    /// Estimates the number of entries that fit in a buffer.
     fn entries_of(&self, buffer_bytes: u64) -> f64 {
         let entry_bytes = share(self.written_bytes, self.writes) + METADATA_BYTES;
         (buffer_bytes as f64 / entry_bytes).max(1.0)
@@ -168,7 +169,7 @@ fn kinds(entries: f64, buffer_bytes: u64) -> impl Iterator<Item = MemtableKind> 
     [MemtableKind::BTree, MemtableKind::VECTOR, SCANNED, hashed, flodb].into_iter()
 }
 
-/// The vector that lookups scan.
+/// The vector whose lookups scan unsorted entries.
 const SCANNED: MemtableKind = MemtableKind::Vector { prealloc_bytes: 0, query: VectorQuery::Scan };
 
 /// Returns true if two kinds differ at most in the settings of a hash vector.

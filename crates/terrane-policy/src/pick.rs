@@ -1,17 +1,17 @@
 //! Picks the next compaction for a shape and a design.
 //!
 //! [`pick`] considers every level that a [`Trigger`](crate::strategy::Trigger) marks and returns the
-//! first compaction that conflicts with no running job: in the order of trigger precedence, and for
-//! triggers on the fullness of levels, fullest first. A level with more runs than its eagerness
-//! allows, as after a change of design, is repaired even without a trigger, so that every strategy
-//! reaches a shape that satisfies its own constraints.
+//! first compaction that conflicts with no running job: in the order of trigger precedence, and fullest
+//! level first for fullness triggers. A level with more runs than its eagerness allows, for example
+//! after a change of design, is repaired even without a trigger, so that every strategy reaches a shape
+//! that satisfies its own constraints.
 //!
-//! A level that acts because of its fullness does one of the following:
-//! - a level that gathers runs merges all of them into the next level: into its run if that level is
-//!   a single run, into its newest run if that has room and runs are filled
+//! A level that acts because it is full does one of the following:
+//! - a level that gathers runs merges all of them into the next level: into its run if that level is a
+//!   single run, into its newest run if that has room and the strategy fills runs
 //!   ([`Strategy::fills_runs`](crate::Strategy::fills_runs)), and as a new run otherwise. Below level
-//!   0, with a granularity of files, it merges a table with the tables that overlap it instead;
-//! - a level of one run moves all or some of its tables, by granularity, into the next level;
+//!   0, if the granularity is files, it instead merges a table with the tables that overlap it;
+//! - a level of one run moves all or some of its tables, depending on granularity, into the next level;
 //! - a level that should be one run, but has several, merges its runs in place.
 //!
 //! Triggers on single tables move tables in the same way, but choose among the marked tables. A
@@ -22,13 +22,12 @@
 //!
 //! Under a local limit, merges into a level at its limit wait; see `deferred_by_limit`.
 //!
-//! Merges relocate values of files with much garbage on their way. If no compaction can run, or dead
-//! values are overdue, such files may be collected by a job of their own; see `collect`.
+//! Merges also relocate values of files with much garbage. If no compaction can run, or dead values are
+//! overdue, a separate job may collect such files; see `collect`.
 //!
-//! Two properties hold, and property tests check them. Every compaction passes
-//! [`crate::soundness::check`]. From any shape, the tree settles after finitely many compactions,
-//! because each compaction moves data down or leaves fewer runs, fewer tombstones, younger
-//! tables or fewer values in files with garbage.
+//! Property tests check two properties. Every compaction passes [`crate::soundness::check`]. From any
+//! shape, the tree settles after finitely many compactions, because each compaction moves data down or
+//! leaves fewer runs, fewer tombstones, younger tables or fewer values in files with garbage.
 
 mod assemble;
 mod candidate;
@@ -70,7 +69,7 @@ pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
     let first_of = |some: &[CompactionCandidate]| {
         let merge = some.iter().filter(is_open).find_map(|candidate| {
             let merge = act(input, candidate)?;
-            // A promise to delete does not wait.
+            // A delete persistence deadline does not wait.
             let is_deferred =
                 candidate.rank > 0 && deferred_by_limit::is_deferred(input, &candidates, &merge);
             (!is_deferred).then_some(merge)
@@ -78,7 +77,8 @@ pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
         let relocated = collect::with_merge(input, &merge);
         Some(Compaction { relocated, ..merge })
     };
-    // Delete persistence precedes everything else, for tombstones and for the values that they deleted.
+    // Delete persistence precedes everything else, both for tombstones and for the values that they
+    // deleted.
     let promised = candidates.partition_point(|candidate| candidate.rank == PROMISED);
     first_of(&candidates[..promised])
         .or_else(|| collect::overdue_job(input))
@@ -86,7 +86,7 @@ pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
         .or_else(|| collect::pick(input))
 }
 
-/// Returns the level that a compaction is due for by the shape alone, regardless of time.
+/// Returns the level whose shape alone makes a compaction due, regardless of time.
 pub fn due_by_shape(input: &PickContext<'_>) -> Option<usize> {
     let scaled = input.design.with_scaled_capacities(input.shape);
     let input = &PickContext { design: &scaled, ..*input };
@@ -109,12 +109,12 @@ fn candidates(
     candidates
 }
 
-/// Compacts everything in `range` one level down; the caller repeats this for each level. The
-/// tables of `level` that share keys with the range move into the next level, or are rewritten in
-/// place if `level` is the last one, where values also leave files with garbage. See
-/// [`manual_collection`] for the garbage that this leaves.
+/// Compacts everything in `range` one level down; the caller repeats this for each level. The tables of
+/// `level` that share keys with the range move into the next level, or are rewritten in place if
+/// `level` is the last one, which also moves values out of files with garbage. See
+/// [`manual_collection`] for the garbage that remains.
 ///
-/// Returns `None` if the level holds nothing in the range or is busy.
+/// Returns `None` if the level has no tables in the range or is busy.
 pub fn manual(input: &PickContext<'_>, level: usize, range: &KeyRange) -> Option<Compaction> {
     let reason = Reason::Manual { level, rewrites: false };
     let compaction = if level >= input.last_level() && level > 0 {
@@ -122,7 +122,7 @@ pub fn manual(input: &PickContext<'_>, level: usize, range: &KeyRange) -> Option
     } else {
         move_runs(input, level, Some(range), reason)
     }?;
-    // Values move once, in the last step.
+    // Values move only once, in the last step.
     let is_last = compaction.output.level == level;
     let relocated = if is_last { collect::with_request(input, &compaction) } else { Vec::new() };
     let compaction = Compaction { relocated, ..compaction };

@@ -7,7 +7,7 @@ use crate::shape::RunId;
 
 /// A position in the order of recency: level, then run within the level; smaller is newer.
 ///
-/// Runs are ordered newest first, so the number of the run counts down.
+/// Runs are ordered newest first, so the run number counts down.
 pub(crate) type Recency = (usize, Reverse<u64>);
 
 pub(crate) fn recency(level: usize, run: RunId) -> Recency {
@@ -15,8 +15,7 @@ pub(crate) fn recency(level: usize, run: RunId) -> Recency {
 }
 
 /// Returns the position of a compaction's result. A run that the result joins keeps its position
-/// even if its last table has left it in the meantime, because the position is the number of the
-/// run.
+/// even if its last table has left it in the meantime, because the run number is the position.
 pub(crate) fn output_recency(compaction: &Compaction) -> Recency {
     let level = compaction.output.level;
     match compaction.output.placement {
@@ -26,7 +25,8 @@ pub(crate) fn output_recency(compaction: &Compaction) -> Recency {
 }
 
 /// Returns true if all inputs and the output of `newer` are newer than all inputs and the output of
-/// `older`. Then neither can end up between the positions of the other, whichever finishes first.
+/// `older`. Then neither result can land between the positions of the other compaction, whichever
+/// finishes first.
 pub(crate) fn is_newer_throughout(newer: &Compaction, older: &Compaction) -> bool {
     let oldest = places(newer).max();
     let newest = places(older).min();

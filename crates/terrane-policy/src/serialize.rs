@@ -1,4 +1,4 @@
-//! Designs and causes of stalls as text, for `serde`.
+//! Serializes designs and stall causes as text, for `serde`.
 
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};

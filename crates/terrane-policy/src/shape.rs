@@ -1,19 +1,19 @@
 //! The shape of a tree: levels, runs and tables without their data.
 //!
-//! One shape covers leveling, tiering and everything between: `levels[i].runs[j].tables[k]`. The
-//! engine passes shapes to policy and applies [`ShapeEdit`]s to them; the simulator and the tests do
-//! the same without files.
+//! One structure covers leveling, tiering and everything in between: `levels[i].runs[j].tables[k]`. The
+//! engine passes shapes to policy and applies [`ShapeEdit`]s to them; the simulator and the tests do the
+//! same without files.
 //!
 //! Invariants, checked by [`TreeShape::check`]:
-//! 1. Runs of a level are ordered by falling [`RunId`]; a higher number is newer.
+//! 1. Runs of a level are ordered by descending [`RunId`]; a higher number is newer.
 //! 2. Tables of a run are in key order and do not overlap.
 //! 3. A table occurs once, and its range is not empty.
 //! 4. There are no empty runs, and no empty levels after the last one in use.
-//! 5. Value files are in ascending order of numbers, and so are the references of a table to them.
-//!    Every value file that a table refers to is in the shape.
+//! 5. Value files are in ascending order, and so are each table's references to them. Every value file
+//!    that a table refers to is in the shape.
 //!
-//! Recency falls from level to level, and from run to run within a level: for any key, an entry in an
-//! earlier run is newer than an entry in a later one. [`crate::soundness`] preserves this order.
+//! Recency decreases from level to level, and from run to run within a level: for any key, an entry in
+//! an earlier run is newer than an entry in a later one. [`crate::soundness`] preserves this order.
 
 mod edit;
 mod text;
@@ -72,19 +72,19 @@ pub struct TableInfo {
     pub smallest_seq: SeqNo,
     /// The largest sequence number of any entry or range tombstone.
     pub largest_seq: SeqNo,
-    /// When the file was made, in microseconds since the Unix epoch.
+    /// When the file was created, in microseconds since the Unix epoch.
     pub created_micros: u64,
     /// When the oldest tombstone in it was written or flushed, in microseconds since the Unix
     /// epoch; inherited through compactions.
     pub oldest_tombstone_micros: Option<u64>,
     /// The entries that expire; `None` if none does.
     pub expiry: Option<Expiry>,
-    /// The values that the table's entries have in value files, one element for each file, in
-    /// ascending order of files.
+    /// The table's references to values in value files: one element for each file, in ascending order of
+    /// files.
     pub value_refs: Box<[ValueRef]>,
 }
 
-/// The entries of a table whose values expire at a time.
+/// The entries of a table whose values expire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expiry {
     /// The number of these entries.
@@ -96,12 +96,12 @@ pub struct Expiry {
 }
 
 impl Expiry {
-    /// Returns one entry that expires at this time.
+    /// Returns the expiry of one entry, at this time.
     pub fn of(micros: u64) -> Self {
         Self { entries: 1, first_micros: micros, last_micros: micros }
     }
 
-    /// Returns the entries of both, where there are any.
+    /// Returns the combination of both; `None` if both are `None`.
     pub fn combined(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
         Some(Self {
@@ -131,14 +131,14 @@ impl TableInfo {
         }
     }
 
-    /// Returns true if it holds any tombstone, point or range.
+    /// Returns true if the table holds any tombstone, point or range.
     pub fn has_tombstones(&self) -> bool {
         self.tombstones > 0 || self.range_tombstones > 0
     }
 
-    /// Returns since when the table has a tombstone or an expired entry, or when the first entry will
-    /// expire, in microseconds since the Unix epoch. An entry that expires after the oldest snapshot,
-    /// taken at `oldest_snapshot_micros`, does not count, because the snapshot sees it.
+    /// Returns since when the table has had a tombstone or an expired entry, or when its first entry
+    /// will expire, in microseconds since the Unix epoch. An entry that expires after the oldest
+    /// snapshot, taken at `oldest_snapshot_micros`, does not count, because the snapshot sees it.
     pub fn dead_since(&self, oldest_snapshot_micros: Option<u64>) -> Option<u64> {
         let deleted = self.oldest_tombstone_micros.filter(|_| self.has_tombstones());
         let expired = self.expiry.map(|expiry| expiry.first_micros);
@@ -146,8 +146,8 @@ impl TableInfo {
         deleted.into_iter().chain(expired).min()
     }
 
-    /// Returns the time from which on no entry of the table has a value, in microseconds since the Unix
-    /// epoch; `None` if an entry has a value for ever.
+    /// Returns the time from which no entry of the table has a value, in microseconds since the Unix
+    /// epoch; `None` if some value never expires.
     pub fn last_value_micros(&self) -> Option<u64> {
         let is_all =
             |expiry: &Expiry| expiry.entries.checked_add(self.tombstones) == Some(self.entries);
@@ -155,7 +155,7 @@ impl TableInfo {
         expiry.map(|expiry| expiry.last_micros)
     }
 
-    /// Bytes of the values that the table's entries have in value files.
+    /// Returns the bytes of the table's values in value files.
     pub fn value_bytes(&self) -> u64 {
         self.value_refs.iter().map(|used| used.bytes).sum()
     }
@@ -194,7 +194,7 @@ impl Run {
         Some(first.range.hull(&last.range))
     }
 
-    /// Returns the tables that share keys with `range`; they are a contiguous slice of the run.
+    /// Returns the tables that share keys with `range`, a contiguous slice of the run.
     pub fn overlapping(&self, range: &KeyRange) -> &[Arc<TableInfo>] {
         let from = self.tables.partition_point(|table| !range.starts_before_end_of(&table.range));
         let count = self.tables[from..]
@@ -224,12 +224,12 @@ impl Level {
     }
 }
 
-/// Levels of a tree, level 0 (where flushes land) first.
+/// The levels of a tree, beginning with level 0, which receives flushes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TreeShape {
     /// The levels, newest data first.
     pub levels: Vec<Level>,
-    /// The value files, in ascending order of numbers.
+    /// The value files, in ascending order.
     pub value_files: Vec<Arc<ValueFileInfo>>,
 }
 
@@ -256,7 +256,7 @@ impl TreeShape {
         self.levels.iter().rposition(|level| !level.runs.is_empty()).unwrap_or(0)
     }
 
-    /// All tables with their positions, newest data first.
+    /// Returns all tables with their positions, newest data first.
     pub fn places(&self) -> impl Iterator<Item = TablePosition<'_>> {
         self.levels.iter().enumerate().flat_map(|(index, level)| {
             level.runs.iter().flat_map(move |run| {
@@ -269,22 +269,22 @@ impl TreeShape {
         })
     }
 
-    /// All tables, newest data first.
+    /// Returns all tables, newest data first.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableInfo>> {
         self.places().map(|place| place.table)
     }
 
-    /// The number of sorted runs in all levels.
+    /// Returns the number of sorted runs in all levels.
     pub fn run_count(&self) -> usize {
         self.levels.iter().map(|level| level.runs.len()).sum()
     }
 
-    /// The number of tables in all levels.
+    /// Returns the number of tables in all levels.
     pub fn table_count(&self) -> usize {
         self.levels.iter().map(Level::table_count).sum()
     }
 
-    /// Bytes of all tables.
+    /// Returns the bytes of all tables.
     pub fn size_bytes(&self) -> u64 {
         self.levels.iter().map(Level::size_bytes).sum()
     }

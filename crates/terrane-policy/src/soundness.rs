@@ -1,9 +1,9 @@
 //! Checks that a compaction never inverts recency.
 //!
-//! A read searches from new to old and takes the first entry that it finds. So for any two tables
-//! that share keys, one of which moves, the newer one before must be the newer one after: data must
-//! never jump over newer data for the same key, nor sink below older data. The check compares the
-//! ranges of whole tables, which errs on the safe side.
+//! A read searches from new to old and takes the first entry that it finds. Therefore, if one of
+//! two tables that share keys moves, the newer of the two must stay the newer: data must never jump
+//! over newer data for the same key, nor sink below older data. The check compares the ranges of
+//! whole tables, which errs on the safe side.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::shape::{TableId, TablePosition, TreeShape};
 pub enum Unsound {
     /// The compaction has no inputs.
     Empty,
-    /// An input is not at the position that the compaction names.
+    /// An input is not at the position that the compaction gives.
     Misplaced(TableId),
     /// `moved` would change its order with `passed`, which shares keys with it.
     TurnsRecency {
@@ -50,7 +50,7 @@ impl std::error::Error for Unsound {}
 /// Checks that `compaction` preserves the recency of every key of `shape`.
 ///
 /// # Errors
-/// The first violation found.
+/// Returns the first violation found.
 pub fn check(shape: &TreeShape, compaction: &Compaction) -> Result<(), Unsound> {
     let hull = compaction.range();
     if compaction.tables().next().is_none() {
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(verdict(tree, &[1, 2, 3], 0, Some(3)), Ok(()));
     }
 
-    /// A collection of value files rewrites single tables where they are, to replace pointers.
+    /// A value file collection rewrites single tables in place to replace pointers.
     #[test]
     fn any_table_may_be_rewritten_in_place() {
         let shape: TreeShape = TREE.parse().unwrap();

@@ -1,15 +1,15 @@
 //! The space of valid strategies.
 //!
-//! It combines every eagerness with every set of triggers, every granularity and every list of
-//! movement rules that can have an effect: one rule that ranks all tables, after any of the others
-//! in any order. Strategies that [`Strategy::validate`] rejects are not counted. The compaction
-//! paper estimates the space at more than 10^4 (§3.2). Numeric settings would multiply the number
-//! of strategies without end, so each setting has one value here.
+//! It combines every eagerness with every set of triggers, every granularity and every effective
+//! list of movement rules: any of the rules that rank only some tables, in any order, followed by
+//! one that ranks all. Strategies that [`Strategy::validate`] rejects are not counted. The
+//! compaction paper estimates the space at more than 10^4 (§3.2). Numeric settings would multiply
+//! the number of strategies without bound, so each setting has one value here.
 
 use crate::design::Design;
 use crate::strategy::{Eagerness, Granularity, Movement, Scope, Strategy, Trigger, TriggerKind};
 
-/// Each eagerness, as the text of a design that has it.
+/// Each eagerness, as the text of a design with it.
 const EAGERNESS: [&str; 5] =
     ["leveling", "1-leveling", "tiering", "lazy-leveling", "hybrid runs=T-1,4,last:2"];
 
@@ -23,8 +23,8 @@ pub fn strategies() -> impl Iterator<Item = Strategy> {
     })
 }
 
-/// Every set of triggers, with one size-tiered policy or none: two of them are never valid together,
-/// nor is one with a trigger on the fullness of levels.
+/// Returns every set of triggers, with at most one size-tiered policy: two of them are never valid
+/// together, nor is one together with a fullness trigger.
 fn trigger_sets() -> Vec<Vec<Trigger>> {
     let (policies, others): (Vec<Trigger>, Vec<Trigger>) =
         triggers().into_iter().partition(|trigger| trigger.kind().is_size_tiered());
@@ -40,7 +40,7 @@ fn trigger_sets() -> Vec<Vec<Trigger>> {
     sets.filter(|set| !set.is_empty()).collect()
 }
 
-/// Returns true if the strategy keeps the tree in shape: some trigger looks at the fullness of
+/// Returns true if the strategy bounds the size of levels: some trigger considers the fullness of
 /// levels.
 pub fn bounds_levels(strategy: &Strategy) -> bool {
     strategy
@@ -73,14 +73,16 @@ fn with_triggers(base: &Strategy, triggers: &[Trigger], rules: &[Vec<Movement>])
     found
 }
 
-/// Every trigger that can fire, with its usual settings, in the order in which strategies rank them.
+/// Returns every trigger that can fire, with its usual settings, in the order in which strategies
+/// rank them.
 fn triggers() -> Vec<Trigger> {
     let kinds = TriggerKind::ALL.iter().map(|kind| kind.info());
     let firing = kinds.filter(|info| info.scope != Scope::Nothing);
     firing.filter_map(|info| info.usual.parse().ok()).collect()
 }
 
-/// Every list of rules: one that ranks all tables, after any of the others in any order.
+/// Returns every list of rules: any of those that rank only some tables, in any order, followed by
+/// one that ranks all.
 fn movements() -> Vec<Vec<Movement>> {
     let (last, partial): (Vec<Movement>, Vec<Movement>) =
         Movement::ALL.iter().partition(|rule| rule.ranks_all());
@@ -96,7 +98,7 @@ fn movements() -> Vec<Vec<Movement>> {
     last.iter().flat_map(|last| -> Vec<Vec<Movement>> { with(last) }).collect()
 }
 
-/// Returns the text of a design that has this strategy of the space, and defaults otherwise.
+/// Returns the text of a design with this strategy, and defaults otherwise.
 pub fn text_of(strategy: &Strategy) -> String {
     let runs = match &strategy.eagerness {
         Eagerness::Hybrid(runs) => format!(" runs={runs}"),
@@ -131,7 +133,7 @@ pub fn has_word(strategy: &Strategy, word: &str) -> bool {
     })
 }
 
-/// The names of all eagerness values.
+/// Returns the names of all eagerness values.
 pub fn eagerness_names() -> impl Iterator<Item = &'static str> {
     Eagerness::NAMED.iter().map(|(_, name)| *name).chain(["hybrid"])
 }

@@ -1,13 +1,13 @@
 //! A compaction strategy as a value: trigger × eagerness × granularity × data movement.
 //!
-//! The four primitives are those of the compaction paper (§3.1). [`Eagerness`] says how many runs
-//! a level may hold, [`Trigger`]s when a level has to act, [`Granularity`] how much it moves, and
-//! [`Movement`]s which part of it; all but the first may differ from level to level. How large
-//! levels are is part of the strategy too: the size ratio T with its [`Growth`], the number of runs
-//! that level 0 gathers, and the capacity of level 1.
+//! The four primitives are those of the compaction paper (§3.1). [`Eagerness`] determines how many runs
+//! a level may hold, [`Trigger`]s when a level must act, [`Granularity`] how much it moves, and
+//! [`Movement`]s which part of it; all but the first may differ from level to level. A strategy also
+//! determines the sizes of levels: the size ratio T with its [`Growth`], the number of runs that level
+//! 0 gathers, and the capacity of level 1.
 //!
-//! Levels are numbered from level 0, where flushes land. The compaction paper calls the memory
-//! buffer level 0, so that its level 1 is level 0 here, or level 1 if level 0 keeps no run.
+//! Levels are numbered from level 0, where flushes land. The compaction paper calls the memory buffer
+//! level 0, so its level 1 is level 0 here, or level 1 if level 0 keeps no run.
 
 mod combinations;
 mod eagerness;
@@ -44,15 +44,14 @@ pub struct Strategy {
     pub eagerness: Eagerness,
     /// Size ratio T between adjacent levels; at least 2.
     pub size_ratio: u32,
-    /// How the ratio differs from level to level.
+    /// How the ratio varies from level to level.
     pub growth: Growth,
     /// Runs at which level 0, where flushes land, is merged into level 1; at least 1.
     pub level0_runs: u32,
-    /// Capacity of level 1 in bytes; `None` if it is the ratio of level 1 times the capacity of
-    /// level 0.
+    /// Capacity of level 1 in bytes; `None` for level 1's ratio times the capacity of level 0.
     pub base_bytes: Option<u64>,
-    /// How many values a tombstone counts for in the sizes of levels and tables, beyond half of the
-    /// entries of its table; 0 for its bytes alone. Levels with many tombstones are then full earlier
+    /// For how many values a tombstone beyond half of its table's entries counts in the sizes of levels
+    /// and tables; 0 counts only its bytes. With a weight, levels with many tombstones are full earlier
     /// (RocksDB: 2).
     pub tombstone_weight: u32,
     /// How many runs a level that gathers runs gives up at once.
@@ -66,8 +65,8 @@ pub struct Strategy {
 }
 
 impl Strategy {
-    /// Returns the default strategy of an eagerness: size ratio 10, both triggers on the fullness of
-    /// levels, whole levels where runs gather and single files elsewhere.
+    /// Returns the default strategy of an eagerness: size ratio 10, both fullness triggers, whole
+    /// levels where runs gather and single files elsewhere.
     pub fn new(eagerness: Eagerness) -> Self {
         let size_ratio = 10;
         Self {
@@ -84,14 +83,14 @@ impl Strategy {
         }
     }
 
-    /// Returns the capacity of `level`, from level 1 on, over that of the level above.
+    /// Returns the capacity of `level`, from level 1 on, divided by the capacity of the level above.
     pub fn ratio(&self, level: usize, last_level: usize) -> u64 {
         self.growth.ratio(level, last_level, self.size_ratio)
     }
 
     /// Returns the number of runs that a settled `level` may hold, if `last_level` is the deepest one.
     ///
-    /// 0 means that runs only pass through, 1 that the level is one sorted sequence.
+    /// 0 means that runs only pass through; 1 means that the level is one sorted sequence.
     pub fn runs_allowed(&self, level: usize, last_level: usize) -> u32 {
         if level == 0 {
             return self.level0_runs.saturating_sub(1);
@@ -104,8 +103,8 @@ impl Strategy {
         level > 0 && self.runs_allowed(level, last_level) == 1
     }
 
-    /// Returns true if a run that enters `level` joins the newest run there while that has room, as
-    /// in Dostoevsky's fluid tree: the level holds fewer runs than enter it.
+    /// Returns true if a run that enters `level` joins the newest run there while that has room, as in
+    /// Dostoevsky's fluid tree, where a level holds fewer runs than enter it.
     pub fn fills_runs(&self, level: usize, last_level: usize) -> bool {
         let allowed = u64::from(self.runs_allowed(level, last_level));
         level > 0 && allowed > 1 && allowed + 1 < self.ratio(level, last_level)
@@ -113,9 +112,9 @@ impl Strategy {
 
     /// Returns the capacity of a level in bytes, for memtables of `buffer_bytes`.
     ///
-    /// Level 0 holds as many memtables as it gathers runs, level 1 [`Strategy::base_bytes`] or its
-    /// ratio times level 0, and each deeper level its ratio times the level above (compaction paper
-    /// §2).
+    /// Level 0 holds one memtable for each run that it gathers, level 1 holds [`Strategy::base_bytes`]
+    /// or its ratio times level 0, and each deeper level its ratio times the level above (compaction
+    /// paper §2).
     pub fn capacity_bytes(&self, level: usize, last_level: usize, buffer_bytes: u64) -> u64 {
         let level0 = buffer_bytes.saturating_mul(u64::from(self.level0_runs));
         let mut capacity = level0;
@@ -130,7 +129,7 @@ impl Strategy {
         capacity
     }
 
-    /// Returns the four primitives in a word each, without their settings.
+    /// Returns the four primitives as one word each, without their settings.
     pub fn words(&self) -> [String; 4] {
         let mut triggers: Vec<&str> = Vec::new();
         for trigger in self.triggers.values().iter().flatten() {
@@ -152,13 +151,13 @@ impl Strategy {
         ]
     }
 
-    /// The size-tiered policy, if the strategy has one: it merges runs of similar size whatever
+    /// Returns the size-tiered policy, if the strategy has one. It merges runs of similar size whatever
     /// their levels.
     pub fn size_tiered(&self) -> Option<&dyn SizeTiered> {
         self.size_tiered_trigger()?.rule().size_tiered()
     }
 
-    /// The trigger that has a size-tiered policy.
+    /// Returns the trigger that has a size-tiered policy.
     pub fn size_tiered_trigger(&self) -> Option<&Trigger> {
         self.triggers.at(0).iter().find(|trigger| trigger.kind().is_size_tiered())
     }
@@ -245,7 +244,8 @@ mod tests {
         assert_eq!(runs(Eagerness::Hybrid("4,2,last:1".parse().unwrap())), [9, 4, 2, 1]);
     }
 
-    /// Dostoevsky's fluid tree (§4): below level 0, where a level holds fewer runs than enter it.
+    /// In Dostoevsky's fluid tree (§4), runs are filled below level 0 where a level holds fewer runs
+    /// than enter it.
     #[test]
     fn runs_are_filled_where_a_level_holds_fewer_than_enter_it() {
         let fills = |design: &str, level: usize| strategy(design).fills_runs(level, 3);

@@ -7,7 +7,7 @@ pub fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
     is_near.then_some(near.1)
 }
 
-/// Returns true if `name` has at least half of the letters of `known`, in the same order.
+/// Returns true if `name` consists of at least half of the letters of `known`, in the same order.
 fn abbreviates(name: &str, known: &str) -> bool {
     let mut letters = known.chars();
     name.len() * 2 >= known.len() && name.chars().all(|one| letters.any(|letter| letter == one))
@@ -18,7 +18,7 @@ pub fn did_you_mean<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) ->
     nearest(name, names).map_or(String::new(), |near| format!("; did you mean '{near}'?"))
 }
 
-/// Returns what to do about an unknown name: the name that was meant, if one is similar, or all names.
+/// Returns a hint for an unknown name: the likely intended name, if one is similar, or all names.
 /// `expected` is a list such as `one of a, b or c`.
 pub fn hint(name: &str, expected: &str) -> String {
     let list = expected.strip_prefix("one of ").unwrap_or_default();

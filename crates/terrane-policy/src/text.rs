@@ -24,7 +24,7 @@ pub(crate) fn split_outside(text: &str, separator: char) -> Vec<&str> {
 /// Returns a word and the text in parentheses after it: `name` or `name(arguments)`.
 ///
 /// # Errors
-/// A parenthesis is not closed, or something follows it.
+/// Returns an error if a parenthesis is not closed, or text follows it.
 pub(crate) fn call(text: &str) -> Result<(&str, Option<&str>), ParseError> {
     let Some((name, rest)) = text.split_once('(') else { return Ok((text.trim(), None)) };
     rest.trim_end()

@@ -1,4 +1,4 @@
-//! AsterixDB's published policies: the cases of its own unit tests, as text.
+//! Tests AsterixDB's published policies with the cases of its own unit tests, as text.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -28,10 +28,10 @@ fn design(case: &Case, rest: &str) -> Design {
         .unwrap()
 }
 
-/// A unit of size: no design has runs of a few bytes.
+/// The unit of sizes, because no design has runs of a few bytes.
 const UNIT: u64 = 1024;
 
-/// Sizes of runs, the newest first; those that a merge has taken end with `*`.
+/// Parses sizes of runs, newest first; `*` marks runs that a merge has claimed.
 fn runs(text: &str) -> Vec<SizedRun> {
     let run = |word: &str| SizedRun {
         is_free: !word.ends_with('*'),
@@ -40,7 +40,7 @@ fn runs(text: &str) -> Vec<SizedRun> {
     text.split_whitespace().map(run).collect()
 }
 
-/// The sizes of the runs that the policy merges.
+/// Returns the sizes of the runs that the policy merges.
 fn choose(case: &Case) -> String {
     let design = design(case, "");
     let runs = runs(&case.input);
@@ -53,7 +53,7 @@ fn sizes(runs: &[SizedRun]) -> String {
     runs.iter().map(|run| (run.bytes / UNIT).to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// The same in a tree in which writers stop at a number of runs.
+/// Does the same for a tree in which writers stop at a number of runs.
 fn lag(case: &Case) -> String {
     let limit = case.argument("limit").unwrap();
     let design = design(case, &format!("; limit=global({limit}); violation=stop"));
@@ -68,8 +68,8 @@ fn lag(case: &Case) -> String {
     job.tables().map(|table| (table.size_bytes / UNIT).to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// Adds runs of size 1 until the oldest reaches a size: the most runs, runs on average, and the
-/// number of sizes that the oldest run had.
+/// Adds runs of size 1 until the oldest reaches a size. Returns the maximum and average number of
+/// runs, and the number of sizes that the oldest run had.
 fn grow(case: &Case) -> String {
     let design = design(case, "");
     let policy = design.strategy.size_tiered().unwrap();
@@ -92,8 +92,8 @@ fn grow(case: &Case) -> String {
     format!("most {most}, average {average:.2}, {} sizes of the oldest", oldest.len())
 }
 
-/// Plays merges that begin (`op1 tree=1 left=10`) and end (`op1 ends`); the merges that run after
-/// each line.
+/// Plays merges that begin (`op1 tree=1 left=10`) and end (`op1 ends`). Returns the running merges
+/// after each line.
 fn schedule(case: &Case) -> String {
     let scheduler: Scheduler = case.argument("scheduler").unwrap().parse().unwrap();
     let mut merges: Vec<(String, ScheduledMerge)> = Vec::new();

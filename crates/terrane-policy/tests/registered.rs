@@ -8,7 +8,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Returns true if `text` holds `name` as a word of its own, in which `-` is a letter.
+/// Returns true if `text` contains `name` as a separate word; `-` counts as a letter.
 fn mentions(text: &str, name: &str) -> bool {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).any(|word| word == name)
 }

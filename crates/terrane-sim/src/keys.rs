@@ -1,16 +1,16 @@
 //! The popularity of keys, and the number of distinct keys in runs.
 //!
 //! Keys form groups of similar popularity, each spread evenly over the key space. The content of a
-//! run is, per group, the expected number of its entries and of the tombstones among them, and the
-//! share of the group's keys that its writes hit. Runs of updates are independent, so a merge keeps
-//! the share `Π (1 - hit)` of an older run, over all newer ones. A load in random order and inserts
-//! write keys that no older run has: they add entries and hit nothing.
+//! run is, per group, the expected number of its entries and tombstones, and the share of the
+//! group's keys that its writes hit. Runs of updates are independent, so a merge keeps the share
+//! `Π (1 - hit)` of an older run, where the product is over all newer runs. Inserts and loads in
+//! random order write keys that no older run has: they add entries and hit nothing.
 //!
-//! A range delete erases a share of the key space at a random place: of an older run, a merge keeps
-//! `1 - erased`. If deleted keys do not return, tombstones are never overwritten, and the number of
-//! keys to choose from shrinks with every delete.
+//! A range delete erases a share of the key space at a random place: a merge keeps the share
+//! `1 - erased` of an older run. If deleted keys do not return, tombstones are never overwritten,
+//! and the number of keys to choose from shrinks with every delete.
 //!
-//! A value that has expired is a tombstone, but writes choose its key as before (`expiry`).
+//! An expired value is a tombstone, but writes continue to choose its key (`expiry`).
 
 mod expiry;
 
@@ -73,8 +73,8 @@ struct KeyGroup {
 /// All keys of a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Population {
-    /// The number of keys to choose from. It changes with inserts and with deletes of keys that do
-    /// not return.
+    /// The number of keys to choose from. Inserts increase it, and deletes of keys that do not
+    /// return decrease it.
     live: f64,
     records: f64,
     groups: Arc<[KeyGroup]>,
@@ -97,7 +97,7 @@ pub struct Content {
     cohorts: Cohorts,
 }
 
-/// The part of a run in one group of keys. Numbers are those of a run over the whole key space.
+/// The part of a run in one group of keys. Numbers are for a run over the whole key space.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct GroupContent {
     /// The share of the older keys that the run's writes hit.
@@ -106,7 +106,7 @@ struct GroupContent {
     entries: f64,
     /// Tombstones of deletes.
     tombstones: f64,
-    /// Tombstones of values that have expired.
+    /// Expired values, which count as tombstones.
     expired: f64,
 }
 
@@ -169,7 +169,7 @@ impl Population {
             };
             let times = -hitting * f64::ln_1p(-probability.min(0.999_999_9));
             let hit = -f64::exp_m1(-times);
-            // The share of keys whose last event is a write, not a range delete.
+            // The share of keys whose last operation is a write, not a range delete.
             let left = match covered > 0.0 && times > 0.0 {
                 true => times / (times + covered) * -f64::exp_m1(-(times + covered)),
                 false => hit,
@@ -177,7 +177,7 @@ impl Population {
             let updated = left * keys;
             let new = if at == last { writes * mix.inserts } else { 0.0 };
             let new = new * if covered > 0.0 { -f64::exp_m1(-covered) / covered } else { 1.0 };
-            // A key that does not return has one tombstone for each of its deletes.
+            // If deleted keys do not return, each delete leaves one tombstone.
             let dead = match mix.deleted_return {
                 true => updated * tombstones,
                 false => (hitting * tombstones * self.share_of(group)).min(updated),
@@ -198,7 +198,7 @@ impl Population {
         if self.is_uniform { 1.0 } else { group.keys * group.probability }
     }
 
-    /// Changes the number of keys by writes of several kinds.
+    /// Updates the number of keys after writes of several kinds.
     pub(crate) fn grow(&mut self, writes: f64, mix: &WriteMix) {
         self.live += writes * mix.inserts;
         if !mix.deleted_return {
@@ -225,8 +225,8 @@ impl Population {
         }
     }
 
-    /// Returns how many entries a run is expected to have in a fraction `width` of the key space,
-    /// tombstones included.
+    /// Returns the expected number of entries that a run has in a fraction `width` of the key
+    /// space, tombstones included.
     pub fn entries(&self, content: &Content, width: f64) -> f64 {
         width * content.groups.iter().map(|group| group.entries).sum::<f64>()
     }
@@ -236,14 +236,14 @@ impl Population {
         self.groups.len()
     }
 
-    /// Returns how many values that never expire a run is expected to have, by group.
+    /// Returns the expected number of a run's values that never expire, by group.
     pub(crate) fn lasting_by_group(&self, content: &Content) -> Vec<f64> {
         let groups = content.groups.iter().enumerate();
         groups.map(|(at, group)| (group.values() - content.expiring_of(at)).max(0.0)).collect()
     }
 
-    /// Reduces the share of each group that is left of older runs by what a run overwrites of it. A
-    /// load overwrites nothing.
+    /// Reduces each group's remaining share of older runs by the share that a newer run overwrites.
+    /// A load overwrites nothing.
     pub(crate) fn overwrite(&self, left: &mut [f64], newer: &Content) {
         let kept = 1.0 - newer.erased;
         left.iter_mut().zip(&*newer.groups).for_each(|(left, group)| {
@@ -251,7 +251,7 @@ impl Population {
         });
     }
 
-    /// Returns the content of a merge of runs, the newest first.
+    /// Returns the content of a merge of runs, listed newest first.
     pub fn union<'a>(&self, contents: impl IntoIterator<Item = &'a Content>) -> Content {
         let mut merged = Content {
             groups: Arc::default(),
@@ -308,8 +308,8 @@ impl Population {
 }
 
 impl Content {
-    /// Returns the expected number of tombstones in a fraction `width` of the key space, those of values
-    /// that have expired included.
+    /// Returns the expected number of tombstones in a fraction `width` of the key space, including
+    /// expired values.
     pub fn tombstones(&self, width: f64) -> f64 {
         width * self.groups.iter().map(|group| group.tombstones + group.expired).sum::<f64>()
     }
@@ -325,8 +325,8 @@ impl Content {
         self.range_tombstones > 0.0 || self.groups.iter().any(is_dead)
     }
 
-    /// Returns the content without its tombstones: the result of a merge below which nothing is
-    /// older.
+    /// Returns the content without its tombstones: the result of a merge with no older data below
+    /// it.
     #[must_use]
     pub fn without_tombstones(&self) -> Self {
         let group = |group: &GroupContent| GroupContent {
@@ -426,7 +426,7 @@ mod tests {
         let settled = merged.without_tombstones();
         assert!((keys.entries(&settled, 1.0) - left).abs() < 1.0);
         assert!(merged.has_tombstones() && !settled.has_tombstones());
-        // The other way round, the load is newer and hides nothing.
+        // In reverse order, the load is newer and hides nothing.
         let wrong = keys.union([&everything, &newer]);
         assert!(keys.entries(&wrong, 1.0) > 1.6e6);
     }

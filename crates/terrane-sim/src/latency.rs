@@ -1,8 +1,8 @@
 //! Latencies of writes.
 //!
 //! Writes are a fluid: between two events they arrive and complete at constant rates, so the
-//! latency of the n-th write is linear in n. Percentiles over all these lines are exact up to the
-//! last digit of a binary search, and cost the same for a billion writes as for one.
+//! latency of the n-th write is linear in n. Percentiles over these lines are exact to the
+//! precision of a binary search, and cost the same for a billion writes as for one.
 
 /// Latencies of writes, piecewise linear.
 #[derive(Debug, Clone, Default)]
@@ -19,12 +19,12 @@ struct LatencyLine {
     high: f64,
 }
 
-/// The number of writes slower than a bound among latencies to which lines are added.
+/// Counts the writes slower than a bound while lines are added to the latencies.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SlowWrites {
-    /// Lines that are counted and will not change.
+    /// The number of counted lines, which will not change.
     lines: usize,
-    /// The slow writes of these lines.
+    /// The number of slow writes on these lines.
     count: f64,
 }
 
@@ -41,7 +41,7 @@ impl SlowWrites {
 }
 
 impl LatencyLine {
-    /// Returns the share of the writes that took at most this long.
+    /// Returns the share of the writes that took at most `latency`.
     fn part_up_to(&self, latency: f64) -> f64 {
         if latency >= self.high {
             1.0
@@ -98,7 +98,7 @@ impl Latencies {
         if self.count > 0.0 { sum / self.count } else { 0.0 }
     }
 
-    /// Returns the number of writes that took at most this long.
+    /// Returns the number of writes that took at most `latency`.
     fn up_to(&self, latency: f64) -> f64 {
         self.lines.iter().map(|line| line.count * line.part_up_to(latency)).sum()
     }

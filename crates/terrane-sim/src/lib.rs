@@ -1,10 +1,10 @@
 //! Simulates a log-structured merge tree in virtual time, without data, files or threads.
 //!
-//! `terrane-policy`, which decides in the engine, decides here too: compactions, the shares of
-//! merges in the bandwidth, admission of writers. The mechanism is replaced by arithmetic: a run is
-//! its expected number of keys, a merge takes the time of its bytes and entries on a
-//! [`MachineModel`], and writes are a fluid between two events. Hours of a hundred-terabyte tree
-//! are simulated in seconds.
+//! `terrane-policy` decides here as it does in the engine: on compactions, bandwidth shares of
+//! merges, and admission of writers. Arithmetic replaces the mechanism: a run is its expected
+//! number of keys, a merge takes the time of its bytes and entries on a [`MachineModel`], and
+//! writes are a fluid between two events. Simulating hours of a hundred-terabyte tree takes
+//! seconds.
 //!
 //! | module | one line |
 //! |---|---|
@@ -20,7 +20,7 @@
 //! | `unplayed` | the parts of a setup that a simulation leaves out |
 //! | [`phases`] | the two-phase test: the maximum rate, and latencies just below it |
 //!
-//! [`unplayed()`] lists what a simulation leaves out of a setup.
+//! [`unplayed()`] lists the parts of a setup that a simulation leaves out.
 #![forbid(unsafe_code)]
 
 pub mod keys;

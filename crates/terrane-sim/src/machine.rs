@@ -5,7 +5,7 @@
 pub struct MachineModel {
     /// The limit on bytes per second that flushes and merges write together; `None` is unlimited.
     pub budget: Option<f64>,
-    /// True if reads from the device count against the budget as well.
+    /// True if reads from the device also count against the budget.
     pub budget_includes_reads: bool,
     /// The device that stores the tables.
     pub device: Device,
@@ -24,14 +24,14 @@ pub struct Device {
     pub request_seconds: f64,
     /// The number of bytes that a request transfers.
     pub request_bytes: f64,
-    /// How many requests the device serves concurrently; as many streams saturate it.
+    /// The number of requests that the device serves concurrently; this many streams saturate it.
     pub concurrency: u32,
 }
 
 /// Processor times in seconds, and overheads in bytes, per entry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MachineCosts {
-    /// The time that one writer takes to write an entry into the log and the memtable.
+    /// The time of one writer to write an entry into the log and the memtable.
     pub write_seconds: f64,
     /// The time per entry of a flush.
     pub flush_seconds: f64,
@@ -41,8 +41,8 @@ pub struct MachineCosts {
     pub memtable_entry_bytes: f64,
     /// The bytes per entry of a table in addition to key and value, filter and index included.
     pub table_entry_bytes: f64,
-    /// The bytes per tombstone of a table in addition to its key; below zero if keys are compressed
-    /// by more than that.
+    /// The bytes per tombstone of a table in addition to its key; negative if key compression saves
+    /// more than that.
     pub table_tombstone_bytes: f64,
 }
 
@@ -104,15 +104,15 @@ impl JobCost {
     }
 }
 
-/// What reads take of a device.
+/// The load of reads on a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct DeviceReads {
     pub(crate) requests_per_second: f64,
     pub(crate) bytes_per_second: f64,
 }
 
-/// The share of the device that reads leave to flushes and merges at least: the device serves
-/// requests in turn, so that many reads delay each other as well.
+/// The minimum share of the device that reads leave to flushes and merges: the device serves
+/// requests in turn, so many reads also delay each other.
 const DEVICE_LEFT_MIN: f64 = 0.05;
 
 impl Device {
@@ -126,8 +126,8 @@ impl Device {
 }
 
 impl MachineModel {
-    /// Returns the fractions of flushes and of merges completed per second. Flushes go first and have
-    /// equal parts of the bandwidth; the merges have shares of the rest. Reads go before both.
+    /// Returns the fractions of flushes and of merges completed per second. Reads take precedence
+    /// over both. Flushes precede merges and share the bandwidth equally; merges share the rest.
     pub(crate) fn rates(
         &self,
         flushes: &[JobCost],
@@ -205,7 +205,7 @@ mod tests {
             ..MachineModel::default()
         };
         let work = JobCost { written_bytes: 100.0, ..JobCost::default() };
-        // Half of the time goes to requests, and a quarter to the bytes.
+        // Half of the time goes to requests, and a quarter to bytes.
         let reads = DeviceReads { requests_per_second: 5.0, bytes_per_second: 25.0 };
         let rate = |machine: &MachineModel| machine.rates(&[], &[(work, 1.0)], reads).1[0];
         assert!((rate(&machine) - 0.25).abs() < 1e-6, "{}", rate(&machine));

@@ -1,6 +1,6 @@
-//! The kinds of writes in proportions.
+//! The kinds of writes and their proportions.
 
-/// The bytes that the engine stores with a value that expires.
+/// The additional bytes that the engine stores with an expiring value.
 pub(crate) const EXPIRY_BYTES: f64 = 8.0;
 
 /// The kinds of writes, as shares of all writes. All others are updates of existing keys.
@@ -14,8 +14,8 @@ pub struct WriteMix {
     pub range_deletes: f64,
     /// The share of the key space that a range delete covers.
     pub range_width: f64,
-    /// True if updates also write deleted keys again, so that all keys are equally likely at any
-    /// time. Otherwise, updates and deletes choose existing keys.
+    /// True if updates also write deleted keys again, so that all keys remain equally likely.
+    /// Otherwise, updates and deletes choose existing keys.
     pub deleted_return: bool,
     /// The share of the inserts and updates whose values expire.
     pub expiring: f64,
@@ -38,12 +38,12 @@ impl Default for WriteMix {
 }
 
 impl WriteMix {
-    /// Returns the mean bytes that the engine stores with a write to say when its value expires.
+    /// Returns the mean bytes per write that the engine stores for expiry times.
     pub(crate) fn expiry_bytes(&self) -> f64 {
         self.expiring * (1.0 - self.deletes - self.range_deletes) * EXPIRY_BYTES
     }
 
-    /// Returns the mean bytes of keys and values of a write, with keys and records of these sizes.
+    /// Returns the mean bytes of key and value per write, with keys and records of these sizes.
     pub(crate) fn bytes(&self, key_bytes: f64, record_bytes: f64) -> f64 {
         let puts = 1.0 - self.deletes - self.range_deletes;
         puts * record_bytes + (self.deletes + 2.0 * self.range_deletes) * key_bytes

@@ -15,7 +15,7 @@ pub struct SimulationOutcome {
     pub trees: Vec<TreeTotals>,
     /// Successive intervals of equal length.
     pub windows: Vec<SimulationWindow>,
-    /// Stalls in the order of time.
+    /// Stalls in chronological order.
     pub stalls: Vec<StallPeriod>,
     /// Latencies from arrival to completion in an open system; in a closed one, from start to
     /// completion.
@@ -25,7 +25,7 @@ pub struct SimulationOutcome {
     /// Times with the cumulative number of completed writes, linear in between. Only recorded with
     /// [`SimulationSetup::check`](crate::SimulationSetup::check).
     pub departures: Vec<(f64, f64)>,
-    /// Writes that had arrived and were not completed at the end.
+    /// Writes that had arrived but were not completed at the end.
     pub queued: f64,
     /// Why the simulation ended early: a deadlock, or a failed check.
     pub stuck: Option<String>,
@@ -59,11 +59,11 @@ pub struct Totals {
     pub collected_bytes: f64,
     /// Bytes written by merges.
     pub merge_bytes: f64,
-    /// How long completed merges took, in seconds, summed over merges.
+    /// The total duration of completed merges, in seconds.
     pub merge_seconds: f64,
-    /// How long admission delayed writers, in seconds, summed over all writers.
+    /// The total time for which admission delayed writers, in seconds.
     pub delayed_seconds: f64,
-    /// Bytes written by flushes and merges that have ended.
+    /// Bytes written by completed flushes and merges.
     pub ended_bytes: f64,
     /// The integral of `ended_bytes` over time, in byte-seconds.
     pub expired_byte_seconds: f64,
@@ -75,7 +75,7 @@ pub struct Totals {
     pub most_runs: usize,
 }
 
-/// Totals of one of several trees over some time.
+/// Totals over some time of one of several trees.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TreeTotals {
     /// Completed flushes.
@@ -122,7 +122,7 @@ pub struct StallPeriod {
     pub cause: StallCause,
     /// The number of runs or memtables that exceeded the limit.
     pub measured: u32,
-    /// The source and the target level of the largest merge of the tree when it started.
+    /// The source and target level of the tree's largest merge at the start of the stall.
     pub merging: Option<(usize, usize)>,
     /// The start, in seconds.
     pub from: f64,
@@ -136,9 +136,9 @@ impl Totals {
         (self.flush_bytes + self.merge_bytes) / self.user_bytes.max(1.0)
     }
 
-    /// Returns the mean over time of the bytes that ended flushes and merges have written, per byte
-    /// that the user has written. It hardly changes if a merge ends just before or just after the end
-    /// of the run.
+    /// Returns the time average of the bytes that completed flushes and merges have written, per
+    /// byte that the user has written. It hardly depends on whether a merge ends just before or
+    /// just after the end of the run.
     pub fn mean_write_amplification(&self) -> f64 {
         self.expired_byte_seconds / self.user_byte_seconds.max(1.0)
     }
@@ -158,7 +158,7 @@ impl SimulationOutcome {
         self.totals.run_seconds / self.seconds.max(1e-9)
     }
 
-    /// Returns how long writers were stalled for one cause, or for any cause, in seconds.
+    /// Returns how long writers were stalled by one cause, or by any cause, in seconds.
     pub fn stalled_seconds(&self, cause: Option<StallCause>) -> f64 {
         let of = self.stalls.iter().filter(|stall| cause.is_none_or(|cause| stall.cause == cause));
         of.map(|stall| stall.until - stall.from).fold(0.0, |sum, time| sum + time)

@@ -9,8 +9,8 @@ use crate::simulation::{Simulation, SimulationSetup};
 use crate::tree::SimulatedTree;
 use crate::workload::Arrival;
 
-/// The maximum p99 latency at a sustainable rate, in seconds. Writes that wait for merges exceed it
-/// by far, and others stay far below it.
+/// The maximum p99 latency at a sustainable rate, in seconds. Writes that wait for merges far
+/// exceed it, and all other writes stay far below it.
 pub const P99_MAX_SECONDS: f64 = 1.0;
 
 /// The minimum fraction of arrived writes that a sustainable rate completes.
@@ -87,8 +87,8 @@ const CHECKS: u32 = 64;
 /// Runs the running phase once, at the arrival rate of `setup`, and returns the verdicts on phases of
 /// these lengths, in seconds, that start together.
 ///
-/// The run ends early once more writes were slow than the quantile tolerates of all writes that
-/// arrive in the longest phase: no phase that is not over can be sustainable then.
+/// The run ends early once the number of slow writes exceeds what the quantile tolerates for all
+/// arrivals of the longest phase, because no unfinished phase can be sustainable then.
 pub fn verdicts(setup: &SimulationSetup, tree: SimulatedTree, phases: &[f64]) -> Vec<RateVerdict> {
     let longest = phases.iter().copied().fold(0.0, f64::max);
     let rate = setup.workload.arrival.mean().unwrap_or(f64::INFINITY);

@@ -1,12 +1,12 @@
 //! The event loop: rates are constant from one event to the next.
 //!
-//! Events are a memtable that reaches its size, the end of a flush or merge, the expiry of the last value
-//! of a table, a change of the arrival rate, a drained queue, and the engine's periodic decisions. If a
-//! scheduler depends on the progress of merges, it decides again every few megabytes.
+//! Events are a memtable that reaches its size, the end of a flush or merge, the expiry of the last value of a
+//! table, a change of the arrival rate, a drained queue, and the engine's periodic decisions. A scheduler that
+//! depends on the progress of merges decides again every few megabytes.
 //!
-//! The order of actions is the engine's. A memtable at its size is replaced if admission allows it;
-//! one flush of a tree at a time writes its oldest immutable memtable; after every change of a tree,
-//! policy picks compactions until one would get no share of the bandwidth.
+//! The order of actions is the engine's. A full memtable is replaced if admission allows it. Each tree runs one
+//! flush at a time, of its oldest immutable memtable. After every change of a tree, policy picks compactions until
+//! one would get no share of the bandwidth.
 //!
 //! Several trees share the writers, the gate and the machine. Each write goes to one of them, so a tree
 //! that stops its writers soon stops all of them.
@@ -31,10 +31,10 @@ pub use setup::{OtherTree, SimulationSetup};
 use state::TreeState;
 use writers::{ArrivalCurve, WriterRates};
 
-/// Times closer than this, in seconds, are equal: a tolerance for rounding.
+/// Times closer than this, in seconds, count as equal, as a tolerance for rounding.
 const SOON: f64 = 1e-7;
 
-/// The interval, in seconds, of checks for compactions that become due by time, as in the engine.
+/// The interval, in seconds, between checks for compactions that time makes due, as in the engine.
 const LOOK_AGAIN: f64 = 10.0;
 
 /// The end of a simulation.
@@ -48,9 +48,9 @@ enum StopAt {
 
 /// The rates of all jobs, as fractions done per second.
 struct JobRates {
-    /// Of each tree's flush, in the order of the trees that have one.
+    /// The rate of each tree's flush, in the order of the trees that have one.
     flushes: Vec<f64>,
-    /// Of each merge, in the order of the trees.
+    /// The rate of each merge, in the order of the trees.
     merges: Vec<f64>,
 }
 
@@ -61,11 +61,11 @@ pub struct Simulation<'a> {
     trees: Vec<TreeState<'a>>,
     goal: StopAt,
     now: f64,
-    /// How often trees were passed by merges, and by flushes, of others.
+    /// How often trees were passed over by merges, and by flushes, of other trees.
     merge_turns: Turns,
     flush_turns: Turns,
     next_merge: u64,
-    /// The set of merges has changed since the scheduler last decided.
+    /// True if the set of merges has changed since the scheduler last decided.
     is_undecided: bool,
     decide_at: f64,
     look_at: f64,
@@ -75,8 +75,8 @@ pub struct Simulation<'a> {
     departed: f64,
     /// The start of the present stall, and its period with the present cause.
     blocked: Option<(f64, StallPeriod)>,
-    /// The number of writes that the last stall interrupted and that are not completed yet, and
-    /// their latency in seconds.
+    /// The number of writes that the last stall interrupted and that are still incomplete, and their latency in
+    /// seconds.
     waiting: (f64, f64),
     window: SimulationWindow,
     window_from: f64,
@@ -85,14 +85,13 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Returns a simulation of `setup` that starts with `tree`. A setup with other trees needs
-    /// [`Self::of_trees`].
+    /// Returns a simulation of `setup` that starts with `tree`. A setup with several trees needs [`Self::of_trees`].
     pub fn new(setup: &'a SimulationSetup, tree: SimulatedTree) -> Self {
         Self::of_trees(setup, vec![tree])
     }
 
     /// Returns a simulation of `setup` that starts with `trees`: the first one has the design of the setup, and the
-    /// next ones are its other trees. Trees without a counterpart are left out.
+    /// next ones are its other trees. Trees without a counterpart are ignored.
     pub fn of_trees(setup: &'a SimulationSetup, trees: Vec<SimulatedTree>) -> Self {
         let others = setup.others.iter().map(|other| &other.design);
         let designs = std::iter::once(&setup.design).chain(others);
@@ -189,7 +188,7 @@ impl<'a> Simulation<'a> {
             .then(|| format!("writers are stalled by {cause} ({measured}), but no job is running"))
     }
 
-    /// Takes all actions that are due now and need no time.
+    /// Performs all actions that are due now and take no time.
     fn settle(&mut self) {
         if self.trees.iter().any(|tree| tree.has_changed) {
             self.drop_tables();
@@ -283,8 +282,7 @@ impl<'a> Simulation<'a> {
                 totals.read_bytes += part * merge.begun.work.read_bytes;
                 totals.merge_bytes += part * merge.begun.work.written_bytes;
                 counted.written_bytes += part * merge.begun.work.written_bytes;
-                // Complete a merge of which only a rounding error is left; it would yield steps of
-                // zero length.
+                // Complete a merge whose rest is only a rounding error, which would yield steps of zero length.
                 if (1.0 - merge.done) <= rate * SOON {
                     merge.done = 1.0;
                 }

@@ -21,12 +21,12 @@ const LEVELS_MAX: usize = 20;
 pub enum InitialTree {
     /// An empty tree.
     Empty,
-    /// All records were written once in random order, and all merges are complete.
+    /// All records have been written once in random order, and all merges are complete.
     Loaded,
-    /// A tree after a long time: all records are in its last level, and the levels above have
-    /// random fill. For trees that would take long to load.
+    /// A tree after a long run: all records are in its last level, and the levels above are filled
+    /// at random. For trees that would take long to load.
     Settled,
-    /// Loaded, or settled if the load would take too many flushes.
+    /// [`Self::Loaded`], or [`Self::Settled`] if the load would take too many flushes.
     Auto,
 }
 
@@ -55,8 +55,8 @@ impl FromStr for InitialTree {
     }
 }
 
-/// Returns a tree with the runs of a real one, each with its number of entries. The oldest run is
-/// taken for loaded records, the others for updates.
+/// Returns a tree with the runs of a real one, each with its number of entries. The oldest run
+/// counts as loaded records, the others as updates.
 pub fn tree_like(setup: &SimulationSetup, shape: &TreeShape) -> SimulatedTree {
     let mut tree = initial_tree(setup, InitialTree::Empty, 0);
     let mut is_oldest = true;
@@ -80,8 +80,8 @@ pub fn initial_trees(setup: &SimulationSetup, start: InitialTree, seed: u64) -> 
     alone.iter().zip(seed..).map(|(setup, seed)| initial_tree(setup, start, seed)).collect()
 }
 
-/// Returns the initial tree of a simulation, the first one if there are several. The fill of a settled
-/// tree's levels depends on `seed`.
+/// Returns the initial tree of a simulation, or the first of several. The fill of a settled tree's
+/// levels depends on `seed`.
 pub fn initial_tree(setup: &SimulationSetup, start: InitialTree, seed: u64) -> SimulatedTree {
     let workload = &setup.workload;
     let mut keys = Population::new(workload.records, workload.skew);
@@ -111,7 +111,7 @@ fn loaded(setup: &SimulationSetup, empty: SimulatedTree) -> SimulatedTree {
     Simulation::new(&setup, empty).load().1
 }
 
-/// Fills levels from the deepest one up.
+/// Fills levels from the deepest upwards.
 fn settled(setup: &SimulationSetup, mut tree: SimulatedTree, seed: u64) -> SimulatedTree {
     let design = &setup.design;
     let everything = tree.keys().after_load(tree.keys().records());
@@ -126,7 +126,7 @@ fn settled(setup: &SimulationSetup, mut tree: SimulatedTree, seed: u64) -> Simul
     for level in (1..last).rev() {
         let allowed = design.strategy.runs_allowed(level, last).max(1);
         let capacity = design.capacity_bytes(level, last) as f64;
-        // A level of one run is full if compactions take single tables from it, and anything
+        // A level of one run stays full if compactions take single tables from it, but varies
         // between empty and full if they take the whole level.
         let (runs, each) = if allowed > 1 {
             ((random.unit() * f64::from(allowed + 1)) as u32, capacity / f64::from(allowed + 1))

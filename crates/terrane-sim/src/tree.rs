@@ -1,7 +1,7 @@
 //! A tree of expected contents, and the effects of flushes and compactions on it.
 //!
-//! The tree has the shape that policy sees, and an expected content for each table. Keys are
-//! positions in a key space of uniform density. If a design only takes whole runs, a run is one
+//! The tree has the shape that policy sees, and an expected content for each table. Keys are positions in
+//! a key space of uniform density. If a design only takes whole runs, each run is represented by one
 //! table, which changes no decision; otherwise tables are cut as in the engine.
 
 mod cut;
@@ -48,11 +48,11 @@ pub struct SimulatedTree {
     next_run: u64,
 }
 
-/// What a table holds.
+/// The content of a table.
 #[derive(Debug, Clone)]
 struct TableContent {
     entries: Content,
-    /// Where its values are, if they are separated.
+    /// The value files of its values, if they are separated.
     values: ValueCounts,
 }
 
@@ -81,8 +81,7 @@ fn width(start: u64, end: u64) -> f64 {
     end.saturating_sub(start) as f64 / END as f64
 }
 
-/// Returns true if compactions of a design always take whole runs, so that the boundaries of tables
-/// do not matter.
+/// Returns true if a design's compactions always take whole runs, so that table boundaries do not matter.
 fn takes_whole_runs(design: &Design) -> bool {
     let strategy = &design.strategy;
     let counts_tables =
@@ -92,8 +91,8 @@ fn takes_whole_runs(design: &Design) -> bool {
 }
 
 impl SimulatedTree {
-    /// Returns an empty tree for records of a key and a value of these sizes in bytes. Tables are larger than the design
-    /// says if there would be more than `tables_max` of them.
+    /// Returns an empty tree for keys and records of these sizes, in bytes. Tables are larger than the
+    /// design's table size if there would otherwise be more than `tables_max`.
     pub fn new(
         design: &Design,
         keys: Population,
@@ -109,7 +108,7 @@ impl SimulatedTree {
         let tombstone_bytes = (key_bytes + costs.table_tombstone_bytes).max(1.0);
         let data = keys.records() * entry_bytes;
         let least = (data / tables_max.max(1) as f64) as u64;
-        // Collections of values take single tables.
+        // Value collections take single tables.
         let is_uncut = takes_whole_runs(design) && values.is_none();
         let table_bytes = if is_uncut { u64::MAX } else { design.table_bytes.max(least) };
         Self {
@@ -160,7 +159,7 @@ impl SimulatedTree {
         (self.bytes_of(content, 1.0), self.keys.entries(content, 1.0))
     }
 
-    /// Returns the bytes of tables with this content in a part of the key space.
+    /// Returns the table bytes of this content in a part of the key space.
     fn bytes_of(&self, content: &Content, width: f64) -> f64 {
         let tombstones = content.tombstones(width);
         let expiring = content.expiring_values(width).map_or(0.0, |expiring| expiring.values);
@@ -196,7 +195,7 @@ impl SimulatedTree {
         }
     }
 
-    /// Returns the range of all keys with data that no table holds yet.
+    /// Returns the range of all keys, with data that is not in tables yet.
     fn new_data(&self, content: &Content) -> ContentRange {
         let fresh = self.values.map(|_| self.keys.lasting_by_group(content)).unwrap_or_default();
         let values = ValueCounts::default();
@@ -232,7 +231,7 @@ impl SimulatedTree {
         let expiring = table.expiry.map_or(0, |expiry| expiry.entries);
         table.entries =
             match values.map_or(0.0, |expiring| expiring.values) + piece.content.tombstones(part) {
-                // Policy drops a table without lasting values, and must not miss it by rounding.
+                // Policy drops a table without lasting values. Rounding must not hide such a table.
                 without if entries - without < 0.5 => table.tombstones + expiring,
                 _ => (entries.round() as u64).max(table.tombstones + expiring + 1),
             };
@@ -270,7 +269,7 @@ impl SimulatedTree {
         self.remove_empty();
     }
 
-    /// Drops tables that hold no values any more.
+    /// Drops tables that no longer contain values.
     pub(crate) fn drop_tables(&mut self, dropped: &[TableId]) {
         for run in self.shape.levels.iter_mut().flat_map(|level| &mut level.runs) {
             run.tables.retain(|table| !dropped.contains(&table.id));

@@ -1,4 +1,4 @@
-//! What a simulation leaves out of a design and its workload.
+//! The parts of a design and its workload that a simulation leaves out.
 
 use terrane_policy::design::{Compression, MemtableKind};
 use terrane_policy::strategy::Movement;
@@ -7,8 +7,8 @@ use terrane_policy::{Design, TriggerKind};
 use crate::keys::Skew;
 use crate::simulation::SimulationSetup;
 
-/// Returns a sentence for each part of a setup that is not simulated, or only approximately. The
-/// results of a setup without such parts are those of the whole design.
+/// Returns a sentence for each part of a setup that is not simulated, or only approximately. For a
+/// setup without such parts, the results represent the whole design.
 pub fn unplayed(setup: &SimulationSetup) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for note in setup.alone().iter().flat_map(unplayed_alone) {
@@ -44,7 +44,7 @@ fn unplayed_alone(setup: &SimulationSetup) -> Vec<String> {
     }
     if has_deletes && !mix.deleted_return && workload.skew != Skew::Uniform {
         notes.push(
-            "deletes of popular keys do not make other keys popular: the skew is that of all keys"
+            "deletes of popular keys do not make other keys popular: the skew is over all keys"
                 .to_owned(),
         );
     }

@@ -25,7 +25,7 @@ pub struct WriteLoad {
     pub writers: u32,
     /// The shares of kinds of writes.
     pub mix: WriteMix,
-    /// Reads that come with the writes.
+    /// Reads that accompany the writes.
     pub reads: ReadLoad,
 }
 
@@ -45,7 +45,7 @@ pub struct ReadLoad {
 }
 
 impl WriteLoad {
-    /// Returns the mean bytes of keys and values of a write.
+    /// Returns the mean bytes of key and value per write.
     pub fn bytes_per_write(&self) -> f64 {
         self.mix.bytes(self.key_bytes, self.record_bytes)
     }
@@ -105,7 +105,7 @@ impl Arrival {
             Self::Constant(rate) => (Some(rate), f64::INFINITY),
             Self::Burst { low, low_seconds, high, high_seconds } => {
                 let period = low_seconds + high_seconds;
-                // A time just before a change is due to rounding: it counts as after the change.
+                // A time just before a change results from rounding and counts as after the change.
                 let round = ((now + 1e-6) / period).floor();
                 let within = now - round * period;
                 if within + 1e-6 < low_seconds {

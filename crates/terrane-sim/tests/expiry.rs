@@ -1,4 +1,4 @@
-//! Values that expire: tables that are dropped unread, expired values in merges, and deadlines.
+//! Tests expiring values: tables dropped unread, expired values in merges, and deadlines.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use terrane_sim::{
@@ -9,7 +9,7 @@ use terrane_sim::{
 const RATE: f64 = 1000.0;
 const RECORD_BYTES: f64 = 1000.0;
 
-/// Runs writes of a mix on a tree that is empty at first.
+/// Runs writes of a mix on an initially empty tree.
 fn run(design: &str, mix: WriteMix, seconds: f64) -> (SimulationOutcome, SimulatedTree) {
     let mut machine = MachineModel::default();
     machine.device.bytes_per_second = 1e12;
@@ -36,7 +36,7 @@ fn inserts(ttl_seconds: f64) -> WriteMix {
     WriteMix { inserts: 1.0, expiring: 1.0, ttl_seconds, ..WriteMix::default() }
 }
 
-/// Returns the greatest size of the tree in the second half of a run.
+/// Returns the maximum size of the tree in the second half of a run.
 fn most_bytes(outcome: &SimulationOutcome) -> f64 {
     let half = &outcome.windows[outcome.windows.len() / 2..];
     half.iter().map(|window| window.level_bytes.iter().sum::<u64>()).max().unwrap() as f64
@@ -55,8 +55,8 @@ fn a_tree_of_values_that_expire_holds_about_the_writes_of_a_lifetime() {
     }
 }
 
-/// Without merges, every table is dropped once its last value has expired, so that nothing is written but
-/// by flushes.
+/// Without merges, every table is dropped once its last value has expired, so that only flushes
+/// write.
 #[test]
 fn tables_are_dropped_unread_once_their_last_value_has_expired() {
     let (outcome, tree) = run("tiering T=16", inserts(10.0), 300.0);
@@ -64,7 +64,7 @@ fn tables_are_dropped_unread_once_their_last_value_has_expired() {
     assert!(outcome.totals.drops > 200, "{:?}", outcome.totals);
     let held = outcome.totals.flushes - outcome.totals.drops;
     assert_eq!(tree.shape().run_count() as u64, held);
-    // Ten seconds of writes are ten flushes.
+    // Ten seconds of writes cause ten flushes.
     assert!((9..=12).contains(&held), "{held}");
 }
 
@@ -75,7 +75,7 @@ fn one_lasting_value_keeps_its_table() {
     assert_eq!(outcome.totals.drops, 0);
 }
 
-/// An expired value in a lower level is only dropped by a merge, which a deadline brings about.
+/// Only a merge drops an expired value in a lower level, and the deadline triggers it.
 #[test]
 fn a_deadline_of_deletes_rewrites_tables_with_expired_values() {
     let half = WriteMix { expiring: 0.5, ..inserts(20.0) };

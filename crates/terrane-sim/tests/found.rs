@@ -1,5 +1,4 @@
-//! Results of two-phase tests as text, which record findings and make changes of results
-//! reviewable.
+//! Results of two-phase tests as text, to record them and make changes reviewable.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The verdicts of one run on phases of several lengths.
+//! Tests the verdicts of one run on phases of several lengths.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use terrane_sim::{
@@ -44,7 +44,7 @@ fn one_run_has_the_verdicts_of_a_run_of_each_phase() {
             }
         }
     }
-    // Phases that hold, that do not, and that hold only while they are short.
+    // Some rates are sustainable, some are not, and some only in short phases.
     let all = |verdict| found.iter().filter(|one| one.iter().all(|of| *of == verdict)).count();
     let same = all(RateVerdict::Sustainable) + all(RateVerdict::Unsustainable);
     assert!(all(RateVerdict::Sustainable) > 3 && all(RateVerdict::Unsustainable) > 3, "{found:?}");

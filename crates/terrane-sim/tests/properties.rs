@@ -1,5 +1,5 @@
-//! Random designs and workloads: no stall without a running job, no starved merge, no unsound
-//! compaction. Also the stability paper's theorem and formulas, on whole simulations.
+//! Tests on random designs and workloads that no stall lacks a running job, no merge starves, and no
+//! compaction is unsound. Also tests the stability paper's theorem and formulas on whole simulations.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use terrane_policy::scheduler::{
@@ -77,7 +77,7 @@ fn random_mix(rng: &mut Rng) -> WriteMix {
 }
 
 fn random_setup(rng: &mut Rng) -> SimulationSetup {
-    // Random settings may contradict each other; then draw again.
+    // Random settings may contradict each other, so draw until they do not.
     let design: Design = loop {
         if let Ok(design) = random_design(rng).parse() {
             break design;
@@ -141,7 +141,7 @@ fn random_designs_never_stall_idle_starve_a_merge_or_invert_recency() {
     }
 }
 
-/// The same seed gives the same numbers.
+/// The same seed yields the same results.
 #[test]
 fn simulations_repeat() {
     let run = || {
@@ -153,11 +153,11 @@ fn simulations_repeat() {
     assert_eq!(run(), run());
 }
 
-/// The latencies behind a stall of known length, against arithmetic.
+/// Compares the latencies after a stall of known length with arithmetic.
 #[test]
 fn a_known_stall_gives_the_latency_that_arithmetic_gives() {
-    // 1,024 writes arrive per second, and a stall lasts one second: the first stalled write waits a
-    // second, and the last one not at all (§3.2: 0.5 s on average).
+    // 1,024 writes arrive per second, and a stall lasts one second: the first stalled write waits for
+    // a second, and the last one not at all (§3.2: 0.5 s on average).
     let design = "leveling; granularity=level; buffer=1MiB; buffers=2; violation=none";
     let mut setup = SimulationSetup::new(
         design.parse().unwrap(),
@@ -185,7 +185,7 @@ fn a_known_stall_gives_the_latency_that_arithmetic_gives() {
     assert!((first.from - 4.0).abs() < 1e-3 && (first.until - 5.0).abs() < 1e-3, "{first:?}");
     let longest = outcome.latencies.quantile(1.0);
     assert!((longest - 1.0).abs() < 1e-3, "{longest}");
-    // Of the writes of five seconds, those of one arrive during the stall, and half of these wait
+    // A fifth of the writes, one second of five, arrives during the stall, and half of these wait
     // longer than half a second. They fill the next memtable at once, and writers stall again.
     let half = outcome.latencies.quantile(1.0 - 0.5 / 5.0);
     assert!((half - 0.5).abs() < 0.01, "{half}");
@@ -193,7 +193,7 @@ fn a_known_stall_gives_the_latency_that_arithmetic_gives() {
     assert!((outcome.processing.quantile(1.0) - 1.0).abs() < 1e-3);
 }
 
-/// The completion time of the `number`-th write.
+/// Returns the completion time of the `number`-th write.
 fn made_at(departures: &[(f64, f64)], number: f64) -> f64 {
     let at = departures.partition_point(|(_, made)| *made < number);
     let Some(&(until, after)) = departures.get(at) else { return f64::INFINITY };
@@ -203,10 +203,10 @@ fn made_at(departures: &[(f64, f64)], number: f64) -> f64 {
     from + (until - from) * (number - before) / (after - before).max(1e-9)
 }
 
-/// The tolerance, in writes, for the rounded capacity of a memtable of four thousand writes.
+/// The tolerance, in writes, for rounding the capacity of a memtable of four thousand writes.
 const ROUNDING: f64 = 10.0;
 
-/// The maximum over all writes of completion time in `one` minus completion time in `other`, in
+/// Returns the maximum over all writes of the completion time in `one` minus that in `other`, in
 /// seconds.
 fn latest(one: &SimulationOutcome, other: &SimulationOutcome) -> f64 {
     let ends = [one, other].map(|outcome| outcome.departures.last().map_or(0.0, |last| last.1));
@@ -215,11 +215,11 @@ fn latest(one: &SimulationOutcome, other: &SimulationOutcome) -> f64 {
         numbers.map(|(_, number)| *number).filter(|number| *number < ends[0].min(ends[1]));
     let later =
         |number| made_at(&one.departures, number - ROUNDING) - made_at(&other.departures, number);
-    // Also look just after each bend: a stall ends when the next write completes.
+    // Also check just after each bend, because a stall ends when the next write completes.
     numbers.flat_map(|number| [later(number), later(number + 1e-3)]).fold(0.0, f64::max)
 }
 
-/// A random schedule of rate limits: fast, slow, or zero.
+/// Returns a random schedule of rate limits: fast, slow, or zero.
 fn random_brakes(rng: &mut Rng, rate: f64, seconds: f64) -> Vec<(f64, f64)> {
     let mut brakes = Vec::new();
     let mut from = 0.0;
@@ -234,10 +234,10 @@ fn random_brakes(rng: &mut Rng, rate: f64, seconds: f64) -> Vec<(f64, f64)> {
 /// Theorem 1: no schedule of admissions completes any write earlier than the schedule that admits
 /// writes as soon as the tree has space.
 ///
-/// The theorem assumes the same merges in every schedule. The test therefore uses trees whose merges
-/// are the same and in the same order for any timing of writes, a machine on which flushes do not
-/// slow down merges, and the paper's two memtables: with more, a burst may fill some before the first
-/// one counts as a run. Start times of merges and lengths of queues differ between schedules.
+/// The theorem assumes the same merges in every schedule. The test therefore uses trees with the same
+/// merges in the same order for any timing of writes, a machine on which flushes do not slow down
+/// merges, and the paper's two memtables: with more, a burst may fill several before the first counts
+/// as a run. Start times of merges and lengths of queues differ between schedules.
 #[test]
 fn no_schedule_of_writes_makes_any_of_them_earlier() {
     let mut rng = Rng::new(seed_from_env(6));
@@ -295,9 +295,9 @@ fn no_schedule_of_writes_makes_any_of_them_earlier() {
     assert!(delayed > 40, "only {delayed} schedules delayed a write: the test proves nothing");
 }
 
-/// §5.1.3: the sustained rates of full merges, against the formulas. These ignore flushes and
-/// duplicate keys; the formula of leveling assumes that every level is half full on average, but the
-/// last one is nearly full.
+/// §5.1.3: compares the sustained rates of full merges with the formulas. These ignore flushes and
+/// duplicate keys; the leveling formula assumes that every level is half full on average, but the last
+/// one is nearly full.
 #[test]
 fn rates_are_near_the_formulas() {
     let rate = |text: &str, records: f64| {
@@ -336,9 +336,9 @@ fn rates_are_near_the_formulas() {
     }
 }
 
-/// §5.1.3: during the largest merge, the single scheduler lets as many flushed runs accumulate as the
-/// formula says. The formula ignores the bandwidth of the concurrent flushes, and the few runs from
-/// before the merge.
+/// §5.1.3: during the largest merge, the single scheduler lets flushed runs accumulate to the number
+/// that the formula gives. The formula ignores the bandwidth of the concurrent flushes, and the few
+/// runs that precede the merge.
 #[test]
 fn one_merge_at_a_time_accumulates_as_many_runs_as_the_formula_says() {
     for (ratio, level) in [(3u32, 4u32), (4, 3), (4, 4), (10, 2)] {

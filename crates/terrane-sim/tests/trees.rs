@@ -1,4 +1,4 @@
-//! Several trees that share writers, the gate and the budget.
+//! Tests several trees that share writers, the gate and the budget.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use terrane_policy::Scheduler;
@@ -69,8 +69,8 @@ fn equal_trees_get_equal_work_and_together_the_rate_of_the_budget() {
     }
 }
 
-/// Without turns, the merges of the tree with 97 % of the writes keep the slot, and the runs of the
-/// other tree grow until it stops all writers.
+/// Without turns, the merges of the tree with 97 % of the writes would keep the slot, and the runs
+/// of the other tree would grow until it stops all writers.
 #[test]
 fn a_tree_with_few_writes_is_not_starved_by_a_saturated_one() {
     for scheduler in Scheduler::ALL {

@@ -1,4 +1,4 @@
-//! Separated values in the simulator, against the cost model.
+//! Compares separated values in the simulator with the cost model.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use terrane_policy::ValueSeparation;
@@ -11,7 +11,7 @@ use terrane_sim::{
 const RECORD_BYTES: f64 = 16_400.0;
 const RECORDS: f64 = 60_000.0;
 
-/// Writes a second, so few that all due work is done before the next memtable is full.
+/// Writes per second, few enough that all due work is done before the next memtable is full.
 const RATE: f64 = 1000.0;
 
 fn setup(values: &str, skew: Skew) -> SimulationSetup {
@@ -35,7 +35,7 @@ fn setup(values: &str, skew: Skew) -> SimulationSetup {
     setup
 }
 
-/// Returns the windows after the second half of `rounds` updates of each record.
+/// Returns the windows of the second half of `rounds` updates of each record.
 fn late(values: &str, skew: Skew, rounds: f64) -> Vec<SimulationWindow> {
     let setup = setup(values, skew);
     let tree = initial_tree(&setup, InitialTree::Loaded, 1);
@@ -71,8 +71,8 @@ fn values_of_a_load_are_written_once() {
     assert!(inline > 4.0 * written, "{inline} {written}");
 }
 
-/// Under uniform overwrites, the files of every setting take the space and cost the writes that the
-/// model gives for the space that they take.
+/// Under uniform overwrites, the files of every setting cost as many writes as the model predicts
+/// for the space that they take.
 #[test]
 fn uniform_overwrites_cost_what_the_model_says() {
     for values in [
@@ -89,14 +89,14 @@ fn uniform_overwrites_cost_what_the_model_says() {
         let model = ValueFileCosts::of(&separation);
         let off = taken / model.space - 1.0;
         assert!(off.abs() < 0.1, "{values}: space {taken}, model {model:?}");
-        // Tables add a little, and so does the spread of garbage over files.
+        // Tables and the uneven spread of garbage over files add a little.
         let at_this_space = ValueFileCosts::at_space(taken).written;
         let off = written / at_this_space - 1.0;
         assert!((-0.2..0.25).contains(&off), "{values}: written {written}, model {at_this_space}");
     }
 }
 
-/// The space bound holds for value files, at any skew, and a tighter bound costs more writes.
+/// The space bound holds for value files at any skew, and a tighter bound costs more writes.
 #[test]
 fn the_space_bound_holds_and_costs_writes() {
     for skew in [Skew::Uniform, Skew::Zipf(0.99)] {

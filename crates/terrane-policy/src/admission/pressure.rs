@@ -9,12 +9,12 @@ use crate::shape::TreeShape;
 /// It corresponds to 4 MiB a second.
 const SLOWEST_NANOS_PER_BYTE: f64 = 240.0;
 
-/// A tree of fewer runs is taken for one of this many runs, so that a tree of one level may have a
-/// flushed run, and another one, while its run is merged.
+/// The minimum number of runs that a global limit expects. It lets a tree of one level hold one or
+/// two flushed runs while its own run is merged.
 const GLOBAL_EXPECTED_MIN: u32 = 2;
 
 /// The number of runs beyond the limit at which writers stop even if their memtable has room.
-/// Flushes of memtables that were immutable when the limit was reached add fewer runs than this.
+/// Flushes that were pending when the limit was reached add fewer runs than this.
 const PENDING_FLUSHES_MAX: u32 = 4;
 
 /// What stalls writers.
@@ -28,7 +28,7 @@ pub enum StallCause {
     TotalRuns,
     /// Flushing falls behind: too many immutable memtables.
     ImmutableMemtables,
-    /// A compaction is due, and the design stalls writers until the tree is in shape.
+    /// A compaction is due, and the design stalls writers until none is.
     CompactionsDue,
     /// Collections fall behind: value files take more space than the design allows.
     ValueSpace,
@@ -74,10 +74,10 @@ pub struct Pressure {
     pub threshold: u32,
     /// The number of runs or memtables at which writers stop.
     pub stop_at: u32,
-    /// How far the newest run fills its level, in percent, for a level that holds one run when
-    /// merging keeps up. In such a level, the number of runs alone leaves no step between full
-    /// speed and a stop. bLSM delays writers by how far a level has refilled while its previous run
-    /// is still being merged.
+    /// How far the newest run fills its level, in percent, for a level that holds one run while
+    /// merging keeps up. In such a level, the run count alone leaves no step between full speed and
+    /// a stop. bLSM delays writers by how far a level has refilled while its previous run is still
+    /// being merged.
     pub newest_percent: Option<u8>,
 }
 
@@ -121,11 +121,10 @@ impl Pressure {
         f64::from(self.newest_percent.unwrap_or(0)) / 100.0
     }
 
-    /// Returns true if a stop takes effect at once, even if the memtable has room. A stop takes
-    /// effect at once if the design demands that the tree is in shape at every write, or if
-    /// requested flushes have added more runs than were pending. Otherwise writers continue until
-    /// their memtable is full: stopping them earlier would only lengthen their stalls
-    /// (performance-stability, Theorem 1).
+    /// Returns true if a stop takes effect at once, even if the memtable has room. It does if the
+    /// design allows no write while a compaction is due, or if requested flushes have added more
+    /// runs than were pending. Otherwise writers continue until their memtable is full: stopping
+    /// them earlier would only lengthen their stalls (performance-stability, Theorem 1).
     pub fn stops_at_once(&self) -> bool {
         match self.cause {
             StallCause::CompactionsDue => true,
@@ -142,7 +141,7 @@ impl Pressure {
         strength * strength * SLOWEST_NANOS_PER_BYTE
     }
 
-    /// Returns how far the tree has come from its first delay (0) to its stop (1).
+    /// Returns the tree's position between its first delay (0) and its stop (1).
     pub fn strength(&self) -> f64 {
         let span = f64::from(self.stop_at.saturating_sub(self.threshold));
         let steps = f64::from(self.measured.saturating_sub(self.threshold));
@@ -176,8 +175,8 @@ impl fmt::Display for Pressure {
     }
 }
 
-/// Returns the pressure of the runs that the limit of a design counts. If the limit applies to each
-/// level, it is the highest pressure of any level.
+/// Returns the pressure of the runs that count towards a design's limit. If the limit applies to
+/// each level, this is the highest pressure of any level.
 pub(crate) fn run_pressure(shape: &TreeShape, design: &Design) -> Pressure {
     let limits = &design.constraint;
     match limits.limit {
@@ -232,15 +231,16 @@ pub(crate) fn expected_runs(design: &Design, level: usize, last_level: usize) ->
     if level == 0 || allowed > 1 { allowed.saturating_add(1) } else { 1 }
 }
 
-/// As [`expected_runs`], but level 0 has none if every flush merges into level 1 at once: the paper
-/// counts L components for leveling, and a flushed one beyond them (performance-stability §5.1.1).
+/// Like [`expected_runs`], but zero for level 0 if every flush merges into level 1 at once: the
+/// paper counts L components for leveling, and a flushed one beyond them (performance-stability
+/// §5.1.1).
 fn settled_runs(design: &Design, level: usize, last_level: usize) -> u32 {
     let passes_on = level == 0 && design.strategy.runs_allowed(0, last_level) == 0;
     if passes_on { 0 } else { expected_runs(design, level, last_level) }
 }
 
-/// Levels below level 0 may be at their bound, because writers add runs to level 0 only, and merges
-/// that would exceed it wait.
+/// Levels below level 0 may reach their bound, because writers add runs to level 0 only, and merges
+/// that would exceed a bound wait.
 fn local(shape: &TreeShape, design: &Design, level: usize, bound: Bound) -> Pressure {
     let last = shape.last_level();
     let expected = expected_runs(design, level, last);
@@ -261,7 +261,7 @@ fn local(shape: &TreeShape, design: &Design, level: usize, bound: Bound) -> Pres
     pressure
 }
 
-/// Writers are delayed from half-way between the expected number of runs and the limit.
+/// Writers are delayed from halfway between the expected number of runs and the limit.
 fn bounded(
     cause: StallCause,
     level: Option<usize>,

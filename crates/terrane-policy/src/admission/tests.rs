@@ -49,7 +49,7 @@ fn the_violation_decides_what_happens_at_too_many_runs() {
 
 #[test]
 fn bounds_are_multiples_of_the_expected_runs_or_numbers() {
-    // Three runs gather in level 0: the bound is twice that number.
+    // Level 0 gathers three runs; the bound is twice that.
     assert_eq!(
         [4, 5, 6].map(|runs| verdict(runs, "limit=local(2x); violation=slow-down")),
         ["proceed", "delay", "stop"]
@@ -68,7 +68,7 @@ fn bounds_are_multiples_of_the_expected_runs_or_numbers() {
     assert_eq!(admit(&tree(1), 0, &design), Admission::Proceed);
     let Admission::Stop(pressure) = admit(&tree(2), 0, &design) else { panic!() };
     assert_eq!(pressure.to_string(), "total-runs: 4 (delay at 4, stop at 4)");
-    // Three levels of one run each: 2L is six, and the flushed run is one of them.
+    // With three levels of one run each, 2L is six, and the flushed run counts.
     let deep = |level0: u64| {
         let runs: String =
             (0..level0).map(|at| format!("L0 r{}: {0}=a..=z:1\n", 90 - at)).collect();
@@ -84,7 +84,7 @@ fn bounds_are_multiples_of_the_expected_runs_or_numbers() {
     let Admission::Stop(pressure) = admit(&deep(21), 0, &tiering) else { panic!() };
     assert_eq!(pressure.stop_at, 24);
     let local: Design = "leveling L0=1; limit=local; violation=slow-down".parse().unwrap();
-    // Two runs in level 1 are at the bound of that level, and one run in level 0 is below its bound.
+    // Two runs in level 1 reach its bound, and one run in level 0 is below its own.
     assert!(!matches!(admit(&tree(1), 0, &local), Admission::Stop(_)));
     let Admission::Stop(pressure) = admit(&tree(2), 0, &local) else { panic!() };
     assert_eq!((pressure.cause, pressure.level), (StallCause::LevelRuns, Some(0)));
@@ -209,12 +209,12 @@ fn delays_grow_with_the_square_of_the_way_to_the_stop() {
         Pressure { newest_percent, ..pressure }.delay_nanos_per_byte()
     };
     let near = |delay: f64, expected: f64| assert!((delay - expected).abs() < 1e-9, "{delay}");
-    // One of five steps, three of them, all.
+    // One step of five, three steps, and all five.
     near(delay(4, None), 9.6);
     near(delay(6, None), 86.4);
     near(delay(8, None), 240.0);
     near(delay(9, None), 240.0);
-    // The fill of a level is a part of a step.
+    // The fill of a level counts as part of a step.
     near(delay(4, Some(0)), 0.0);
     near(delay(5, Some(50)), 240.0 * 0.375 * 0.375);
 }
@@ -277,7 +277,7 @@ fn a_local_limit_goes_by_the_level_that_is_closest_to_its_own() {
     let worst = |runs: &[(usize, u64)]| match admit(&tree(runs), 0, &design) {
         Admission::Proceed => None,
         Admission::Delay(pressure) | Admission::Stop(pressure) => {
-            // Only a level of one run goes by how full its newest run is.
+            // Only a level of one run considers the fill of its newest run.
             assert_eq!(pressure.newest_percent, None);
             Some((pressure.level.unwrap(), pressure.measured, pressure.stop_at))
         }
@@ -288,7 +288,7 @@ fn a_local_limit_goes_by_the_level_that_is_closest_to_its_own() {
     assert_eq!(worst(&[vec![(0, 1); 5], vec![(1, 9); 6]].concat()), Some((1, 6, 7)));
     assert_eq!(worst(&[vec![(0, 1); 6], vec![(1, 9); 6]].concat()), Some((0, 6, 6)));
     assert_eq!(worst(&[vec![(1, 9); 6], vec![(2, 9); 6]].concat()), Some((1, 6, 7)));
-    // Of two levels of one run, the fuller one.
+    // Of two levels of one run each, the fuller one decides.
     let leveled: Design = "leveling T=10 L0=1; granularity=level; base=100B; limit=local(2x); \
                            violation=slow-down"
         .parse()
@@ -299,8 +299,8 @@ fn a_local_limit_goes_by_the_level_that_is_closest_to_its_own() {
     let flushed = tree(&[(0, 10), (0, 10), (1, 10)]);
     let Admission::Stop(pressure) = admit(&flushed, 0, &leveled) else { panic!() };
     assert_eq!((pressure.level, pressure.newest_percent), (Some(0), None));
-    // Of two levels with different limits, the one that is closer to its own: six of eleven runs in
-    // level 1, or two of three in level 2.
+    // Of two levels with different limits, the one closer to its limit decides: six of eleven runs
+    // in level 1, or two of three in level 2.
     let lazy: Design =
         "lazy-leveling T=5 L0=5; limit=local(2x); violation=slow-down".parse().unwrap();
     let shape = tree(&[vec![(1, 9); 6], vec![(2, 9); 2]].concat());
@@ -319,7 +319,7 @@ fn runs_that_merge_no_more_do_not_count_and_merging_flushes_count_memtables() {
         share("tiering T=3 L0=3; limit=global(2x)", &[vec![(0, 1); 3], vec![(1, 9); 6]].concat()),
         0.75,
     );
-    // Level 0 passes its run on, and level 1 expects three: twice as many in all are the bound.
+    // Level 0 passes its run on, and level 1 expects three runs; the bound is twice their total.
     near(share("tiering T=3 L0=1; limit=global(2x)", &[(1, 9); 3]), 0.5);
     let sized = "tiering; granularity=run; movement=none; trigger=prefix(1KiB,5,1.2); \
                  buffer=1KiB; delay=10; stop=20";

@@ -4,12 +4,12 @@ use super::pressure::{Pressure, StallCause};
 use crate::design::Design;
 use crate::shape::SettledValues;
 
-/// Garbage of as many value files does not count, so that small trees do not stall.
+/// Garbage worth this many value files is ignored, so that small trees do not stall.
 const FILES_OF_SLACK: u64 = 4;
 
 /// Returns the pressure of garbage in value files, in percent of the live values; `None` if the
-/// design sets no bound. Writers slow down at the space bound, and stop when there is half as much
-/// garbage again as the bound allows.
+/// design sets no bound. Writers slow down at the space bound, and stop when garbage exceeds what
+/// the bound allows by half.
 pub(super) fn value_pressure(mut settled: SettledValues, design: &Design) -> Option<Pressure> {
     let separation = design.values.separation()?;
     let slack = separation.file_bytes.saturating_mul(FILES_OF_SLACK);

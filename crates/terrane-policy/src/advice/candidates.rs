@@ -1,9 +1,9 @@
 //! The candidates: the catalogue with given sizes, and neighbours of a good design.
 //!
-//! Sizes, memtable and filter memory are given by the user, and only strategies are compared, and
-//! where values are stored. So
-//! every candidate has the buffer, table and block size, memtable and compression of the base design,
-//! and the same average number of filter bits per key, however it allocates them.
+//! The user sets sizes, memtable and filter memory; candidates differ only in strategy and in where
+//! they store values. Every candidate therefore has the buffer, table and block size, memtable and
+//! compression of the base design, and the same average number of filter bits per key, however it
+//! allocates them.
 
 use crate::catalogue;
 use crate::design::{Design, FilterAllocation, PerLevel, ValueSeparation, Values};
@@ -113,7 +113,7 @@ pub fn neighbours(design: &Design, value_bytes: u64) -> Vec<(String, Design)> {
     found
 }
 
-/// Returns the entry of a list that is closest to a value, and the neighbours of that entry.
+/// Returns the list entry closest to a value, and that entry's neighbours.
 fn near(values: &[u32], value: u32) -> impl Iterator<Item = u32> {
     let at = values.partition_point(|one| *one < value);
     let from = at.saturating_sub(1);

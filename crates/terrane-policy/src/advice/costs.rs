@@ -33,8 +33,8 @@ pub struct DesignCosts {
     pub found_blocks: f64,
     /// Data blocks that a lookup of a missing key reads.
     pub missing_blocks: f64,
-    /// Values that a lookup of an existing key reads from value files, and each entry of a scan; 0 if
-    /// values are inline.
+    /// Values that a lookup of an existing key, or each entry of a scan, reads from value files; 0
+    /// if values are inline.
     pub value_reads: f64,
     /// The number of sorted runs; a scan reads every run.
     pub runs: f64,
@@ -106,12 +106,11 @@ impl DesignCosts {
         (shares.found * self.found_blocks + shares.missing * self.missing_blocks) / lookups
     }
 
-    /// Returns what reads cost in a tree whose levels have these numbers of runs and bytes: the
-    /// data blocks that a lookup of an existing key reads, those that a lookup of a missing key
-    /// reads, and the number of runs.
+    /// Returns the cost of reads in a tree whose levels have these numbers of runs and bytes: the
+    /// data blocks per lookup of an existing key and of a missing key, and the number of runs.
     ///
     /// A lookup finds an existing key in a level with a probability proportional to the level's
-    /// bytes, after it checked every newer run.
+    /// bytes, after checking every newer run.
     pub fn of_levels(design: &Design, levels: &[(f64, f64)]) -> (f64, f64, f64) {
         let last = levels.iter().rposition(|(_, bytes)| *bytes > 0.0).unwrap_or(0);
         let total: f64 = levels.iter().map(|(_, bytes)| bytes).sum();

@@ -1,4 +1,4 @@
-//! TombstoneWeight of the costs, and limits on them.
+//! Weights of the costs, and limits on them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::costs::{DesignCosts, OperationShares, OperationTimes};
 use crate::error::ParseError;
 
-/// The weight of each cost; 1 counts the time as it is.
+/// The weight of each cost; 1 leaves the time unchanged.
 ///
 /// The text form names the weights that differ from the default: `write=1,lookup=2,space=0.5`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,7 +24,7 @@ pub struct Objective {
 }
 
 impl Default for Objective {
-    /// Time counts as it is, space has a small weight, and stalls have a large weight.
+    /// Times have weight 1, space has a small weight, and stalls have a large weight.
     fn default() -> Self {
         Self { write: 1.0, lookup: 1.0, range: 1.0, space: 0.1, stall: 2.0 }
     }

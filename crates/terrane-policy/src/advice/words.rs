@@ -1,4 +1,4 @@
-//! Differences in words, and designs as short texts.
+//! Describes differences in words, and designs as short texts.
 
 use super::costs::{DesignCosts, OperationShares};
 use crate::design::Design;
@@ -24,7 +24,7 @@ pub fn summary(design: &Design) -> String {
             kept.push((key, value));
         }
     }
-    // Settings of the first part come before settings that follow a semicolon.
+    // Settings of the first part precede those after a semicolon.
     let is_first = |key: &str| matches!(key, "T" | "L0" | "base");
     let mut text = name;
     for (key, value) in kept.iter().filter(|(key, _)| is_first(key)) {

@@ -5,7 +5,7 @@
 //! if the rate of each level is proportional to n/r: deep levels get few bits, shallow ones many. A
 //! level whose rate would exceed one gets no filter, and its memory goes to the other levels.
 
-/// What the allocation of filter memory has to know about a level.
+/// The facts about a level that the allocation of filter memory needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelLoad {
     /// The number of keys in the level, in any unit.

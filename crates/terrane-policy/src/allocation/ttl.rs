@@ -1,14 +1,14 @@
 //! Lethe's allocation of the delete persistence threshold (Lethe §4.1).
 
-/// Returns the age at which a tombstone has to leave each level, so that it passes through all
-/// levels within `threshold`. The time that a tombstone may spend in a level grows with the
-/// capacity of the level, d_i = T · d_(i−1), and these times add up to the threshold.
+/// Returns the age at which a tombstone must leave each level to pass through all levels within
+/// `threshold`. The time that a tombstone may spend in a level grows with the capacity of the
+/// level, d_i = T · d_(i−1), and these times add up to the threshold.
 ///
 /// `ratios` are the size ratios of levels 1, 2, … to the level above, so there is one more deadline
 /// than ratios. Ages count from the delete, not from when the table entered its level, so the
-/// deadline of a level is the sum of the times of this level and of all levels above. The artifact
-/// of the compaction paper compares the age with the time of the level alone, and therefore acts
-/// earlier than necessary.
+/// deadline of a level is the sum of the times of this level and of all levels above. The
+/// compaction paper's artifact compares the age with the time of the level alone, and therefore
+/// acts earlier than necessary.
 pub fn ttl_deadlines(threshold: u64, ratios: &[u64]) -> Vec<u64> {
     let mut weights = vec![1.0f64];
     for &ratio in ratios {
@@ -23,7 +23,7 @@ pub fn ttl_deadlines(threshold: u64, ratios: &[u64]) -> Vec<u64> {
         .enumerate()
         .map(|(level, weight)| {
             sum += weight;
-            // The last deadline is exact, whatever rounding did to the other deadlines.
+            // The last deadline is exact, however the others were rounded.
             let share = if level + 1 == count { 1.0 } else { sum / total };
             if share >= 1.0 { threshold } else { ((threshold as f64 * share) as u64).max(1) }
         })

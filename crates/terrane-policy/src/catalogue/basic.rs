@@ -77,7 +77,7 @@ pub(super) const ALL: &[Entry] = &[
             plain("leveling trigger=level-saturation; granularity=level; movement=none; filter=0")
         },
         row: None,
-        beyond: "the rolling merge, which moves a little at every write; components that are B-trees written in multi-page blocks",
+        beyond: "the rolling merge, which moves a little data at every write; components that are B-trees written in multi-page blocks",
     },
     Entry {
         name: "greedy-leveling",

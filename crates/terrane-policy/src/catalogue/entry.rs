@@ -17,12 +17,12 @@ pub struct Entry {
     pub design: fn() -> Design,
     /// The system's row in Table 1 of the compaction paper, if it has one.
     pub row: Option<Row>,
-    /// What the real system does that its design here does not; empty if nothing is missing.
+    /// Features of the real system that its design here lacks; empty if none.
     pub beyond: &'static str,
 }
 
 /// A row of Table 1 of the compaction paper: for each primitive, all values that the paper lists
-/// for the system, as in text forms, separated by spaces. `none` stands for "N/A" in the table.
+/// for the system, in their text forms, separated by spaces. `none` stands for "N/A" in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Row {

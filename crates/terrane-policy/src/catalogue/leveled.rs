@@ -1,7 +1,7 @@
-//! Systems of the compaction paper's Table 1 that level all or most of their levels.
+//! Systems of the compaction paper's Table 1 that apply leveling to all or most of their levels.
 //!
-//! Level 0 of LevelDB and its descendants is full by its number of files, deeper levels by their
-//! bytes: `trigger=run-count,level-saturation`.
+//! In LevelDB and its descendants, the number of files decides whether level 0 is full, and bytes
+//! decide for deeper levels: `trigger=run-count,level-saturation`.
 
 use super::entry::{Entry, Row, plain};
 
@@ -59,7 +59,7 @@ const CASSANDRA_ROW: Row = Row {
 pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "rocksdb-leveling",
-        about: "flushes gather in the first level; the table with least overlap moves down, and stale tables do",
+        about: "flushes gather in the first level; the table with least overlap moves down, and stale tables as well",
         source: "RocksDB, level compaction with its defaults; files older than 30 days move",
         design: || {
             plain(&format!(
@@ -226,7 +226,7 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: None,
-        beyond: "snowshoveling from the memory component; here only the fill of a level slows writers down, not also the progress of the merge out of it",
+        beyond: "snowshoveling from the memory component; here only the fill of a level slows writers down, not the progress of the merge out of it",
     },
     Entry {
         name: "clsm",

@@ -1,16 +1,16 @@
-//! The strategies that the compaction paper measures: the nine of its Table 2, and the tenth, which
-//! its journal version adds. All have the paper's setup (§5): size ratio 10, a buffer of 8 MiB,
-//! pages of 16 KiB, 10 filter bits per key, and compactions before writes (§4.1). In the strategies
-//! that level, flushes merge into the first level at once, except in the tenth strategy. Table 2 gives
-//! level saturation as the trigger of Tier, which the paper's programs do not have: `tier` is what
-//! they ran, `tier-levels` what the table says.
+//! The strategies that the compaction paper measures: the nine of its Table 2, and a tenth from its
+//! journal version. All use the paper's setup (§5): size ratio 10, a buffer of 8 MiB, pages of 16
+//! KiB, 10 filter bits per key, and compactions before writes (§4.1). In the strategies that level,
+//! flushes merge into the first level at once, except in the tenth strategy. Table 2 gives level
+//! saturation as Tier's trigger, but the paper's programs run a different one: `tier` is the
+//! strategy that they ran, `tier-levels` the one in the table.
 
 use super::entry::{Entry, plain};
 use crate::design::Design;
 
 const SET_UP: &str = "T=10; buffer=8MiB; table=8MiB; block=16KiB; filter=10; stall=full";
 
-/// Returns a leveled strategy that moves one file at a time.
+/// Returns a leveling strategy that moves one file at a time.
 fn leveled(triggers: &str, movement: &str) -> Design {
     plain(&format!("leveling {SET_UP}; trigger={triggers}; granularity=file; movement={movement}"))
 }
@@ -73,7 +73,7 @@ pub(super) const ALL: &[Entry] = &[
     ),
     entry(
         "tsd",
-        "tables of at least half tombstones move first; a full level moves the one with most, or with least overlap",
+        "tables of at least half tombstones move first; a full level moves the one with most tombstones, or with least overlap",
         "compaction paper, Table 2 TSD",
         || leveled("tombstone-density(50)+level-saturation", "most-tombstones+least-overlap"),
     ),

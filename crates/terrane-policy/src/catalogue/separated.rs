@@ -1,15 +1,15 @@
-//! Systems that store separated values from their keys.
+//! Systems that store values separately from their keys.
 //!
-//! None of them is a row of the compaction paper's Table 1. Their thresholds, file sizes and limits
-//! of garbage are those of their defaults; a space bound is this engine's own, because none of them
-//! bounds all files together.
+//! None of them is a row of the compaction paper's Table 1. Thresholds, file sizes and garbage
+//! limits are the systems' defaults. The space bound is this engine's own, because none of them
+//! bounds the total size of its files.
 
 use super::entry::{Entry, plain};
 
 pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "separated-values",
-        about: "as balanced, with values from 1 KiB on in value files",
+        about: "as balanced, with values of 1 KiB and more in value files",
         source: "Terrane",
         design: || plain("1-leveling T=10 L0=4 base=256MiB; values=separate(1KiB)"),
         row: None,
@@ -17,7 +17,7 @@ pub(super) const ALL: &[Entry] = &[
     },
     Entry {
         name: "wisckey",
-        about: "LevelDB whose tables hold keys and pointers; the log of values is collected file by file",
+        about: "LevelDB whose tables hold keys and pointers; the value log is collected file by file",
         source: "WiscKey (Lu et al., FAST 2016)",
         design: || {
             plain(
@@ -25,19 +25,19 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: None,
-        beyond: "the log of values is the write-ahead log and is collected from its tail on, parallel prefetch of values in scans",
+        beyond: "the value log is the write-ahead log and is collected from its tail; scans prefetch values in parallel",
     },
     Entry {
         name: "rocksdb-blobdb",
         about: "RocksDB's level compaction with blob files: merges move values of files with garbage",
-        source: "RocksDB, integrated BlobDB (2021), with values from 1 KiB on",
+        source: "RocksDB, integrated BlobDB (2021), with values of 1 KiB and more",
         design: || {
             plain(
                 "1-leveling T=10 L0=4 base=256MiB; trigger=run-count,level-saturation+file-staleness(30d); granularity=file; movement=least-overlap; buffer=64MiB; table=64MiB; block=4KiB; delay=20; stop=36; violation=slow-down; buffers=2; values=separate(1KiB,garbage=100%,space=1.5,file=256MiB)",
             )
         },
         row: None,
-        beyond: "collections are off by default and go by the age of files: the oldest quarter; compression and caching of blobs",
+        beyond: "collections are off by default and pick files by age: the oldest quarter; compression and caching of blobs",
     },
     Entry {
         name: "titan",

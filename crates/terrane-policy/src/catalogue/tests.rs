@@ -1,4 +1,4 @@
-//! Checks the catalogue against the paper's tables, which `testdata/tables.txt` holds as facts.
+//! Checks the catalogue against the paper's tables, which `testdata/tables.txt` repeats.
 
 use std::collections::BTreeSet;
 
@@ -22,9 +22,9 @@ fn set(words: &str) -> BTreeSet<String> {
     words.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The primitives of a strategy as sets of names. Triggers are those of level 1, because level 0 of
-/// many systems is full by its number of files. A size-tiered policy counts as the triggers of the
-/// paper that it consists of.
+/// The primitives of a strategy as sets of names. Triggers are those of level 1, because many systems use
+/// the number of files for level 0. A size-tiered policy counts as the paper's triggers of which it
+/// consists.
 fn primitives(strategy: &Strategy) -> [BTreeSet<String>; 4] {
     let triggers = strategy.triggers.at(1).iter().flat_map(|trigger| {
         let info = trigger.kind().info();
@@ -33,7 +33,7 @@ fn primitives(strategy: &Strategy) -> [BTreeSet<String>; 4] {
     let triggers = triggers.map(str::to_owned);
     let granularity = strategy.granularity.at(1).to_string();
     let granularity = granularity.split('(').next().unwrap_or_default().to_owned();
-    // The paper knows one round-robin.
+    // The paper has a single round-robin.
     let rule = |rule: &Movement| rule.to_string().trim_end_matches("-within").to_owned();
     let movement: BTreeSet<String> = strategy.movement.at(1).iter().map(rule).collect();
     [
@@ -87,7 +87,7 @@ fn strategies_of_table_2_match_the_paper() {
     }
 }
 
-/// Table 2 prints a trigger of Tier that its text contradicts; the programs behind it ran RocksDB's
+/// Table 2 prints a trigger for Tier that the paper's text contradicts: its programs ran RocksDB's
 /// universal compaction.
 #[test]
 fn tier_is_rocksdbs_universal_compaction() {
@@ -101,7 +101,7 @@ fn tier_is_rocksdbs_universal_compaction() {
     assert_eq!(policy(&strategy), policy(&system));
 }
 
-/// Systems whose row in Table 1 their own source contradicts; `beyond` says how.
+/// Systems whose source contradicts their row in Table 1; `beyond` says how.
 const NOT_AS_PRINTED: [&str; 1] = ["wiredtiger"];
 
 #[test]
@@ -132,7 +132,7 @@ fn every_system_of_table_1_has_a_design_within_its_row() {
     assert_eq!(named.len(), 30);
 }
 
-/// What the performance-stability paper proposes (§5.1.5), and runs as AsterixDB.
+/// The performance-stability paper proposes these settings (§5.1.5), and runs them in AsterixDB.
 #[test]
 fn designs_of_the_stability_paper_have_its_scheduler_limit_and_memtables() {
     for name in ["greedy-leveling", "greedy-tiering", "asterixdb-leveling", "asterixdb-tiering"] {
@@ -141,7 +141,7 @@ fn designs_of_the_stability_paper_have_its_scheduler_limit_and_memtables() {
         assert_eq!(design.scheduler.to_string(), "greedy", "{name}");
         assert_eq!(constraint.limit.to_string(), "global(2x)", "{name}");
         assert_eq!(constraint.violation.to_string(), "stop", "{name}");
-        // One memtable takes writes while another one is flushed.
+        // One memtable takes writes while another is flushed.
         assert_eq!((constraint.stop_buffers, design.buffer_bytes), (1, 128 << 20), "{name}");
     }
 }
@@ -158,11 +158,11 @@ fn trees_of_several_papers_are_one_strategy_under_their_names() {
     for name in ["dent", "asterixdb-tiering", "greedy-tiering"] {
         let [eagerness, triggers, granularity, movement] = words(name);
         assert_eq!((eagerness.as_str(), triggers.as_str()), ("tiering", "run-count"), "{name}");
-        // A level that gathers runs gives up all of them in either case.
+        // A level that gathers runs gives up all of them with either granularity.
         assert!(["run", "level"].contains(&granularity.as_str()), "{name}: {granularity}");
         assert_eq!(movement, "none", "{name}");
     }
-    // A name is where a text begins.
+    // A design text may begin with a name.
     for name in ["dent", "asterixdb-leveling", "asterixdb-tiering", "leveldb", "blsm"] {
         let design: Design = format!("{name}; T=7").parse().unwrap();
         assert_eq!(design.strategy.size_ratio, 7, "{name}");

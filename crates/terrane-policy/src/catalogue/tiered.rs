@@ -1,4 +1,4 @@
-//! Systems of the compaction paper's Table 1 that tier all or most of their levels.
+//! Systems of the compaction paper's Table 1 that apply tiering to all or most of their levels.
 
 use super::entry::{Entry, Row, plain};
 use super::leveled::WHOLE_LEVELS;
@@ -20,11 +20,11 @@ const LAZY_ROW: Row = Row {
 
 const ROCKSDB: &str = "tiering T=4 L0=4; granularity=run; movement=none; buffer=64MiB; table=64MiB; delay=20; stop=36; violation=slow-down; buffers=2";
 
-/// The defaults of both systems, without the style of the buckets and the triggers before them.
+/// The defaults of both systems, without the bucket style and the triggers that precede it.
 const CASSANDRA: &str = "tiering T=4 L0=4; granularity=run; movement=none; buffer=64MiB; table=160MiB; filter=1%; delay=32; stop=64; trigger=tombstone-ttl(10d)+file-staleness(30d)";
 const BUCKETS: &str = "min=4,max=32,low=0.5,high=1.5,small=50MiB";
 
-/// All runs form one list; writers stop at its limit and not earlier (performance-stability §5.1.2).
+/// All runs form one list; writers stop at its limit, not earlier (performance-stability §5.1.2).
 const SIZE_TIERED: &str = "tiering T=3 L0=3; granularity=run; movement=none; buffer=128MiB; filter=1%; buffers=1; scheduler=greedy";
 
 pub(super) const ALL: &[Entry] = &[
@@ -38,7 +38,7 @@ pub(super) const ALL: &[Entry] = &[
             ))
         },
         row: Some(ROCKSDB_ROW),
-        beyond: "incremental compaction; the newest runs of level 0, which newer versions leave out of a merge for space if it stays above its limit without them; here old files move alone, there all runs merge; RocksDB has filters only on request, here they have 10 bits",
+        beyond: "incremental compaction; newer versions leave the newest runs of level 0 out of a merge for space if space amplification exceeds its limit even without them; here old files move alone, there all runs merge; RocksDB has filters only on request, here they have 10 bits",
     },
     Entry {
         name: "monkey-tiering",
@@ -112,12 +112,12 @@ pub(super) const ALL: &[Entry] = &[
         source: "Apache Cassandra, size-tiered compaction: min_threshold 4, max_threshold 32, buckets from 0.5 to 1.5, min_sstable_size 50 MiB, 1 % false positives, gc_grace 10 days",
         design: || plain(&format!("{CASSANDRA}+buckets(style=cassandra,{BUCKETS})")),
         row: Some(CASSANDRA_ROW),
-        beyond: "runs of a bucket that are not adjacent in age, because its cells have times; the choice of the bucket that is read most; tombstones kept for gc_grace, here they are dropped as soon as possible; time windows (TWCS)",
+        beyond: "merges of runs in a bucket that are not adjacent in age, which are possible because its cells have timestamps; preference for the bucket that is read most; tombstones kept for gc_grace, here they are dropped as soon as possible; time windows (TWCS)",
     },
     Entry {
         name: "cassandra-unified",
-        about: "a scaling parameter for each level: T4 everywhere, as in `scaling=T4`",
-        source: "Apache Cassandra 5.0, unified compaction: the default T4; others by scaling=L10,N,…",
+        about: "a scaling parameter for each level: T4 in all of them, as in `scaling=T4`",
+        source: "Apache Cassandra 5.0, unified compaction: the default T4; set others by scaling=L10,N,…",
         design: || {
             plain(
                 "hybrid scaling=T4; trigger=run-count; granularity=run; movement=none; table=1GiB",
@@ -132,11 +132,11 @@ pub(super) const ALL: &[Entry] = &[
         source: "ScyllaDB, size-tiered compaction: as Cassandra's, with pairs of like size where no bucket has four runs",
         design: || plain(&format!("{CASSANDRA}+buckets(style=scylladb,{BUCKETS})")),
         row: Some(CASSANDRA_ROW),
-        beyond: "runs of a bucket that are not adjacent in age, because its cells have times; incremental compaction, which frees fragments of runs early and bounds space amplification; one shard per core",
+        beyond: "merges of runs in a bucket that are not adjacent in age, which are possible because its cells have timestamps; incremental compaction, which frees fragments of runs early and bounds space amplification; one shard per core",
     },
     Entry {
         name: "hbase",
-        about: "three to ten adjacent runs merge, none larger than 1.2 times the others together: as many as possible, of those the smallest",
+        about: "three to ten adjacent runs merge, none larger than 1.2 times the others together: as many as possible, and then the smallest",
         source: "Apache HBase, exploring compaction: 3 to 10 files, ratio 1.2, memstore of 128 MiB, blocks of 64 KiB, 1 % false positives, writers stop at 16 files",
         design: || {
             plain(
@@ -156,7 +156,7 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: Some(RUNS),
-        beyond: "its merge policies go by size: asterixdb-prefix and asterixdb-concurrent; its binomial policy bounds the number of components",
+        beyond: "its merge policies compare sizes: asterixdb-prefix and asterixdb-concurrent; its binomial policy bounds the number of components",
     },
     Entry {
         name: "asterixdb-prefix",
@@ -164,7 +164,7 @@ pub(super) const ALL: &[Entry] = &[
         source: "AsterixDB, prefix merge policy: max-mergable-component-size 1 GB, max-tolerance-component-count 5; performance-stability §2.2 and its extended version",
         design: || plain(&format!("{SIZE_TIERED}; trigger=prefix(1GiB,5,1.2); delay=10; stop=20")),
         row: None,
-        beyond: "it stops writers as soon as five runs could be merged while a merge runs; here they stop at a limit, and runs that are not merged again do not count",
+        beyond: "it stops writers as soon as five runs are mergeable while a merge runs; here writers stop at a limit, and runs that are never merged again do not count",
     },
     Entry {
         name: "asterixdb-concurrent",
@@ -190,20 +190,20 @@ pub(super) const ALL: &[Entry] = &[
     },
     Entry {
         name: "wiredtiger",
-        about: "seven to 15 adjacent runs that as many merges have made merge into one",
+        about: "seven to 15 adjacent runs of the same merge generation merge into one",
         source: "WiredTiger's LSM trees, removed in 2024: chunks of 10 MiB, merge_max 15, merge_min half of it, chunk_max 5 GiB, 16 filter bits per key",
         design: || {
-            // Three generations of nearly 15 runs each are in order.
+            // Three generations of nearly 15 runs each are normal.
             plain(
                 "tiering T=7 L0=7; trigger=generations(chunk=10MiB,min=7,max=15,large=5GiB); granularity=run; movement=none; buffer=10MiB; filter=16; delay=45; stop=90; violation=slow-down",
             )
         },
         row: Some(WHOLE_LEVELS),
-        beyond: "the paper's row says leveling, its source merged generations of chunks; merges of fewer runs and across generations after a time without merges; chunks are B-trees",
+        beyond: "the paper's row says leveling, but WiredTiger's source merged generations of chunks; merges of fewer runs and across generations after a time without merges; chunks are B-trees",
     },
     Entry {
         name: "accumulo",
-        about: "small runs merge that hold more than three times the bytes of the largest of them; expired tombstones are compacted earlier",
+        about: "small runs merge once they hold more than three times the bytes of the largest of them; expired tombstones are compacted earlier",
         source: "Apache Accumulo: compaction ratio 3, 10 files in a compaction, 15 files per tablet, filters only on request",
         design: || {
             plain(
@@ -211,7 +211,7 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: Some(Row { triggers: "level-saturation run-count tombstone-ttl", ..RUNS }),
-        beyond: "small files that are not adjacent in age, because its keys have times; executors by the size of compactions; a lower ratio for tablets with too many files; tablet splits; iterators that filter during compaction",
+        beyond: "merges of small files that are not adjacent in age, which are possible because its keys have timestamps; executors by the size of compactions; a lower ratio for tablets with too many files; tablet splits; iterators that filter during compaction",
     },
     Entry {
         name: "sifrdb",

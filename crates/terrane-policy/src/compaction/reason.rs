@@ -16,34 +16,34 @@ pub enum Reason {
         /// The level that acts.
         level: usize,
         /// The measured value, in the unit of the trigger; if several tables fired it, the worst
-        /// value. See [`TriggerInfo::quantity`](crate::strategy::TriggerInfo::quantity).
+        /// value; see [`TriggerInfo::quantity`](crate::strategy::TriggerInfo::quantity).
         measured: u64,
         /// The value that fires the trigger.
         threshold: u64,
         /// The rule that chose the table; `None` if the whole level or tree is compacted.
         movement: Option<Movement>,
     },
-    /// A size-tiered policy merges adjacent runs.
+    /// A size-tiered policy merged adjacent runs.
     SizeTiered {
         /// The policy.
         trigger: TriggerKind,
-        /// The number of runs that are merged.
+        /// The number of runs to merge.
         merged: u64,
-        /// The number of runs of the tree.
+        /// The number of runs in the tree.
         of: u64,
-        /// Why it merges them.
+        /// Why they are merged.
         cause: MergeCause,
     },
     /// The level keeps no run, so that flushes move on as soon as they have written one.
     Passing {
-        /// The trigger on the fullness of the level, by which it is full with any run.
+        /// The level's fullness trigger, for which any run makes the level full.
         trigger: TriggerKind,
         /// The level.
         level: usize,
         /// Runs found.
         runs: u64,
     },
-    /// The level holds more runs than its eagerness allows, as after a change of design.
+    /// The level holds more runs than its eagerness allows, for example after a change of design.
     Repair {
         /// The level.
         level: usize,
@@ -79,14 +79,15 @@ pub enum Reason {
     Manual {
         /// The level that is compacted.
         level: usize,
-        /// Tables that stay in their place are rewritten as well, for a function that filters values.
+        /// True if tables that would stay in place are also rewritten, for a compaction filter.
         rewrites: bool,
     },
     /// A flush merges with level 0; see [`crate::flush`].
     Flush,
     /// Live values of files with much garbage are copied to new files.
     Collection {
-        /// The file with the most garbage, or the oldest; the job may relocate values of others.
+        /// The file with the most garbage, or the oldest; the job may relocate values of other
+        /// files too.
         file: ValueFileId,
         /// Why the file is collected.
         cause: CollectionCause,
@@ -100,7 +101,7 @@ pub enum Reason {
 /// Why a value file is collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CollectionCause {
-    /// The share of garbage in the file reached its limit, in percent.
+    /// The file's share of garbage reached its limit, in percent.
     Garbage,
     /// The bytes of all value files over the bytes of live values exceed their bound, in percent.
     Space,
@@ -127,7 +128,7 @@ impl Reason {
         }
     }
 
-    /// Returns true if all tables are rewritten that would otherwise stay where they are.
+    /// Returns true if tables that would otherwise stay where they are must be rewritten.
     pub(super) fn rewrites(self) -> bool {
         matches!(self, Self::Manual { rewrites: true, .. })
     }
@@ -148,7 +149,7 @@ impl Reason {
         }
     }
 
-    /// Returns the level from which a rule chose tables; `None` if everything there is compacted.
+    /// Returns the level from which a rule chose tables; `None` if the whole level is compacted.
     pub(crate) fn chosen_level(self) -> Option<usize> {
         match self {
             Self::Triggered { level, movement: Some(_), .. }

@@ -1,10 +1,10 @@
-//! The CS 265 tree's own models, as orders of growth in I/O operations.
+//! Dent's own models of the CS 265 tree, as orders of growth in I/O operations.
 //!
-//! A tree of n pages of entries, a buffer of b pages, fanout f: its depth is d = log_f(n/b). A page
-//! holds p/e entries. As in Dent, constants are left out: the numbers show how one tree grows and how
-//! two trees differ.
+//! A tree with n pages of entries, a buffer of b pages and fanout f has depth d = log_f(n/b). A
+//! page holds p/e entries. As in Dent, constants are left out: the numbers show how one tree grows
+//! and how two trees differ.
 
-/// A tree of the paper.
+/// A tree as in the paper.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DentTree {
     /// Pages of entries written: n.
@@ -33,7 +33,7 @@ impl DentTree {
     }
 
     /// Returns the cost of an update in a tree whose levels are one run each: each level is
-    /// rewritten for every run that comes into it, f times as often.
+    /// rewritten for every run that enters it, f times as often.
     pub fn leveled_update(&self) -> f64 {
         self.tiered_update() * self.fanout.min(self.pages / self.buffer_pages).max(1.0)
     }

@@ -1,15 +1,15 @@
 //! The false positive rate of this engine's filters.
 
-/// Bits of a cache line: a key sets and tests all of its bits within one line.
+/// Bits of a cache line; a key sets and tests all of its bits within one line.
 const LINE_BITS: f64 = 512.0;
 
 /// Returns the fraction of missing keys that a filter of this engine lets through. Each key sets
-/// `probes` bits, or the number with the fewest false positives.
+/// `probes` bits, by default the number with the fewest false positives.
 ///
-/// The filter consists of lines of 512 bits, and keys hash to lines at random. The rate is the mean
-/// over lines of the rate of a Bloom filter with the load of the line (Putze, Sanders, Singler 2007,
-/// §3). It exceeds [`false_positive_rate`](crate::allocation::false_positive_rate), on which
-/// allocations are based: 0.96 % instead of 0.82 % at ten bits.
+/// The filter consists of lines of 512 bits, and keys hash to lines at random. The rate is the
+/// mean, over all lines, of the rate of a Bloom filter with that line's load (Putze, Sanders,
+/// Singler 2007, §3). It exceeds [`false_positive_rate`](crate::allocation::false_positive_rate),
+/// on which allocations are based: 0.96 % instead of 0.82 % at ten bits.
 pub fn blocked_false_positive_rate(bits_per_key: f64, probes: Option<u8>) -> f64 {
     if bits_per_key <= 0.0 || bits_per_key.is_nan() {
         return 1.0;
@@ -17,8 +17,8 @@ pub fn blocked_false_positive_rate(bits_per_key: f64, probes: Option<u8>) -> f64
     let probes = probes.map_or_else(|| best_probes(bits_per_key), f64::from);
     let keys = LINE_BITS / bits_per_key;
     let unset_by_one = (1.0 - 1.0 / LINE_BITS).powf(probes);
-    // The Poisson distribution of keys per line, term by term, with the logarithm of the first term
-    // so that it does not underflow for loaded lines.
+    // Sums the Poisson distribution of keys per line term by term. The first term is kept as a
+    // logarithm so that it does not underflow for loaded lines.
     let (mut log_weight, mut unset, mut rate) = (-keys, 1.0, 0.0);
     let most = (keys + 12.0 * keys.sqrt() + 12.0).ceil() as u32;
     for count in 0..=most {
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn rates_lie_between_one_large_filter_and_the_limit_of_the_engines_test() {
-        // The right column is the limit in the engine's own test of its filters.
+        // The right column repeats the limits of the engine's own filter test.
         for (bits, most) in [(0.5, 0.87), (2.0, 0.40), (5.0, 0.10), (10.0, 0.0125), (16.0, 0.0015)]
         {
             let rate = blocked_false_positive_rate(bits, None);

@@ -1,21 +1,22 @@
 //! Level by level: the data that enters a level, the rewriting that it causes, and the data that stays.
 //!
 //! All data enters level 0 in flushes. A level receives data from the level above in *chunks*, the
-//! amount that the level above gives up at once. Depending on the level:
+//! amounts that the level above gives up at once. The cost depends on the level:
 //!
 //! - One run, moved as a whole: the level merges each chunk with its contents until it exceeds its
-//!   capacity, and then gives up everything. n chunks of a bytes are written a·(1 + 2 + … + n) in all,
-//!   except for the first one, which finds an empty level and moves if it is a single run itself.
+//!   capacity, and then gives up everything. n chunks of a bytes cause a·(1 + 2 + … + n) bytes of
+//!   writes, less the first chunk, which moves into the empty level if it is a single run itself.
 //! - One run, moved file by file: the level stays full. Each incoming byte rewrites x bytes if the
 //!   level is x times larger than the range from which the chunk was cut.
 //! - Several runs: a chunk becomes a run, written once, until there are too many runs.
 //! - Several runs with room for more than one chunk each (Dostoevsky's fluid tree): each run behaves
 //!   as in the first case.
 //!
-//! - Level 0 with merging flushes: one run. Each flush adds itself by rewriting the run, until the
-//!   result would be too large. The flush then becomes a second run and leaves with the first.
+//! - Level 0 with merging flushes: one run. Each flush rewrites the run together with its own data
+//!   until the result would be too large. That flush then becomes a second run and leaves with the
+//!   first.
 //!
-//! The last level is the first one that does not have to give anything up.
+//! The last level is the first that does not have to give up any data.
 
 use super::{DataProfile, blocked_false_positive_rate};
 use crate::design::{Design, FlushMode};
@@ -31,13 +32,13 @@ pub struct LevelCosts {
     pub level: usize,
     /// The bytes that the level holds.
     pub bytes: f64,
-    /// The maximum number of bytes that the level holds before it gives up some.
+    /// The maximum number of bytes that the level holds before it gives up data.
     pub bytes_max: f64,
     /// The number of runs that the level holds.
     pub runs: f64,
     /// The maximum number of runs that the level holds.
     pub runs_max: f64,
-    /// Bytes that entered the level from the level above, or from memtables.
+    /// Bytes that entered the level from the level above or from memtables.
     pub arrived_bytes: f64,
     /// Bytes that compactions wrote to the level.
     pub written_bytes: f64,
@@ -50,7 +51,7 @@ pub struct LevelCosts {
 }
 
 impl LevelCosts {
-    /// Blocks of the level that a lookup reads because of false positives.
+    /// Returns the blocks of the level that a lookup reads because of false positives.
     pub fn false_positives(&self) -> f64 {
         self.runs * self.false_positive_rate
     }
@@ -61,7 +62,7 @@ impl LevelCosts {
 struct DataChunk {
     /// All bytes that ever arrive in the level below.
     arriving: f64,
-    /// Bytes spread over all keys at a time, which rewrite a whole run below.
+    /// The bytes of one chunk. It spans all keys and thus rewrites a whole run below.
     bytes: f64,
     /// True if a level that stays full gives up the data file by file.
     is_partial: bool,
@@ -80,14 +81,14 @@ struct LevelFlow {
     leaves: Option<DataChunk>,
 }
 
-/// The levels of a tree after all data was written.
+/// Returns the levels of a tree after all data is written.
 pub(super) fn levels(design: &Design, data: &DataProfile) -> Vec<LevelCosts> {
     let depths = (0..=LEVELS_MAX).map(|last| attempt(design, data, last));
     let Some((mut levels, _)) = depths.into_iter().find(|(_, overflows)| !overflows) else {
         return Vec::new();
     };
     let last = levels.len() - 1;
-    // A level may have followed other rules while it was the last level.
+    // Different rules may have applied to a level while it was the last.
     let changes = |level: usize| {
         let strategy = &design.strategy;
         strategy.runs_allowed(level, level) != strategy.runs_allowed(level, last)
@@ -107,7 +108,7 @@ pub(super) fn levels(design: &Design, data: &DataProfile) -> Vec<LevelCosts> {
     levels
 }
 
-/// Bytes written to each level, added up from depth to depth as the tree grew.
+/// Returns the bytes written to each level, summed over the depths through which the tree grew.
 fn written_by_depth(design: &Design, data: &DataProfile, deepest: usize) -> Vec<f64> {
     let mut written = vec![0.0; deepest + 1];
     let mut begun = 0.0;
@@ -115,7 +116,7 @@ fn written_by_depth(design: &Design, data: &DataProfile, deepest: usize) -> Vec<
         let is_deepest = last == deepest;
         let ended = if is_deepest { data.records } else { most_records(design, data, last, begun) };
         let at = |records: f64| attempt(design, &DataProfile { records, ..*data }, last).0;
-        // Before that, the tree may have had fewer levels.
+        // A shallower tree wrote the records before `begun`.
         for (sum, level) in written.iter_mut().zip(at(ended)) {
             *sum += level.written_bytes;
         }
@@ -127,7 +128,8 @@ fn written_by_depth(design: &Design, data: &DataProfile, deepest: usize) -> Vec<
     written.iter().map(|bytes| bytes.max(0.0)).collect()
 }
 
-/// The number of records that fit a tree of this depth; at least `least`, which it held before.
+/// Returns the number of records that fit a tree of this depth: at least `least`, which a shallower
+/// tree held.
 fn most_records(design: &Design, data: &DataProfile, last: usize, least: f64) -> f64 {
     let (mut fits, mut overflows) = (least, data.records);
     for _ in 0..60 {
@@ -186,7 +188,7 @@ impl LevelModel<'_> {
         self.design.capacity_bytes(self.level, self.last) as f64
     }
 
-    /// Returns true if the level acts by its size although it gathers runs.
+    /// Returns true if the level's size decides when it acts, although it gathers runs.
     fn goes_by_size(&self) -> bool {
         !self
             .design
@@ -226,7 +228,7 @@ impl LevelModel<'_> {
     fn one_full_run(&self, from: DataChunk, room: f64) -> LevelFlow {
         let stays = from.arriving.min(room);
         let spread = from.bytes.max(1.0);
-        // While the level grows, an incoming byte meets half of its final size on average.
+        // While the level grows, it has on average half of its final size when a byte arrives.
         let growing = if from.is_partial {
             stays * (1.0 + stays / spread / 2.0)
         } else {
@@ -298,12 +300,11 @@ fn one_run(from: DataChunk, room: f64) -> LevelFlow {
     }
 }
 
-/// One run that flushes merge with while it has room, and a second run when the first has no room
-/// left.
+/// One run, with which flushes merge while it has room, and a second run once the first is full.
 fn flushed_together(from: DataChunk, room: f64) -> LevelFlow {
     let fit = ((room / from.bytes).ceil() - 1.0).max(1.0);
     let all = (fit + 1.0) * from.bytes;
-    // Apart from its own bytes, which count as flushed, each chunk rewrites the chunks before it.
+    // Each chunk rewrites the chunks before it; its own bytes count as flushed.
     let rewritten = |chunks: f64| from.bytes * (chunks * (chunks - 1.0) / 2.0).max(0.0);
     if from.arriving < all {
         let chunks = from.arriving / from.bytes;

@@ -1,10 +1,10 @@
-//! Separated values: what a design stores in tables, and what collections of value files cost.
+//! Separated values: what a design stores in tables, and the cost of value file collections.
 //!
 //! A flush writes each value once to a value file, and merges rewrite keys and pointers only. Under
-//! overwrites of equally likely keys, the values of a file die at a constant rate, so the share of a
-//! file that is live after x overwrites per key is e^-x. If files are collected at that age, the
-//! files that exist have 1/x of their bytes written per age, and each byte that is written is either
-//! new or relocated: with g = 1 - e^-x, the garbage of a file when it is collected,
+//! overwrites of equally likely keys, the values of a file die at a constant rate, so after x
+//! overwrites per key the live share of a file is e^-x. Let files be collected at that age, when
+//! their share of garbage is g = 1 - e^-x. In steady state, 1/x of the bytes in files are written per
+//! unit of age, each either new or relocated, so
 //!
 //! - value files take x / g bytes per live byte, and
 //! - 1 / g bytes are written to them per byte that the user overwrites.
@@ -18,14 +18,14 @@ use crate::design::{Design, ValueSeparation};
 /// The bytes of a pointer in a table.
 pub const POINTER_BYTES: f64 = 19.0;
 
-/// The bytes of a record of a value file in addition to key and value.
+/// The bytes of a value file record in addition to key and value.
 pub const VALUE_RECORD_BYTES: f64 = 32.0;
 
-/// The share of the garbage that the space bound allows at which collections begin, as in
+/// Collections begin when garbage reaches this share of what the space bound allows, as in
 /// [`crate::pick`].
 const START: f64 = 0.85;
 
-/// Value files under overwrites of equally likely keys, in the long run.
+/// The steady-state costs of value files when all keys are equally likely to be overwritten.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ValueFileCosts {
     /// Bytes written to value files per byte of values that the user overwrites, by flushes and
@@ -33,13 +33,13 @@ pub struct ValueFileCosts {
     pub written: f64,
     /// Bytes of value files per byte of live values.
     pub space: f64,
-    /// The share of garbage in a file when it is collected.
+    /// A file's share of garbage when it is collected.
     pub garbage: f64,
 }
 
 impl ValueFileCosts {
-    /// Returns the costs if collections keep the files at `space` bytes per live byte, which is more
-    /// than 1.
+    /// Returns the costs if collections keep the files at `space` bytes per live byte, where `space`
+    /// is more than 1.
     pub fn at_space(space: f64) -> Self {
         let garbage = |age: f64| -f64::exp_m1(-age);
         let (mut low, mut high) = (1e-9, space.max(1.0) + 1.0);
@@ -51,8 +51,8 @@ impl ValueFileCosts {
         Self { written: 1.0 / garbage, space: high / garbage, garbage }
     }
 
-    /// Returns the costs of a design's settings: a file is collected when it reaches its own limit
-    /// of garbage, or earlier if all files together would exceed the space bound.
+    /// Returns the costs of a design's settings: a file is collected when it reaches its own garbage
+    /// limit, or earlier if all files together would exceed the space bound.
     pub fn of(separation: &ValueSeparation) -> Self {
         let bound = 1.0 + (f64::from(separation.space_percent) / 100.0 - 1.0) * START;
         let by_space = Self::at_space(bound);
@@ -64,8 +64,8 @@ impl ValueFileCosts {
     }
 }
 
-/// Returns the data as tables see it, and the bytes of a value with its record, if the design stores
-/// the values of these records separately.
+/// If the design stores the values of these records separately, returns the data that remains in
+/// tables, and the bytes of a value's record.
 pub(super) fn separated(design: &Design, data: &DataProfile) -> Option<(DataProfile, f64)> {
     let value = (data.record_bytes - data.key_bytes).max(0.0);
     if !design.values.is_separated(value as u64) {

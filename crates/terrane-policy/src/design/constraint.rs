@@ -1,5 +1,5 @@
 //! The component constraint of a tree as a value: which runs count, how many are too many, and how
-//! writers are held back then (performance-stability §4.1, §5.1.1, §5.1.2).
+//! writers are then slowed or stopped (performance-stability §4.1, §5.1.1, §5.1.2).
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,8 +7,8 @@ use std::str::FromStr;
 use crate::error::ParseError;
 use crate::text::call;
 
-/// A number of runs that is never reached: level 0 may grow without bound, as in systems that give
-/// writes precedence over compactions (compaction paper §3.1.2).
+/// A number of runs that is never reached: level 0 may grow without bound, as in systems that
+/// prefer writes to compactions (compaction paper §3.1.2).
 pub const NEVER: u32 = u32::MAX;
 
 /// The limits of a tree.
@@ -19,16 +19,16 @@ pub struct Constraint {
     pub limit: Limit,
     /// What happens to writers when there are too many runs.
     pub violation: Violation,
-    /// Runs in level 0 at which writers begin to be delayed, more with each further run; with
-    /// [`Limit::Level0`].
+    /// Runs in level 0 at which delays of writers begin; each further run increases them. Applies
+    /// to [`Limit::Level0`].
     pub delay_runs: u32,
-    /// Runs in level 0 at which writers stop; with [`Limit::Level0`].
+    /// Runs in level 0 at which writers stop. Applies to [`Limit::Level0`].
     pub stop_runs: u32,
     /// Immutable memtables at which writers stop.
     pub stop_buffers: u32,
     /// Whether writers also wait for due compactions.
     pub stall: Stall,
-    /// The maximum number of operations per second that writers are allowed, even if the tree could
+    /// The maximum number of operations per second that writers may perform, even if the tree could
     /// take more (performance-stability §5.2.3, "Limit").
     pub max_rate: Option<u32>,
 }
@@ -39,9 +39,9 @@ pub struct Constraint {
 pub enum Stall {
     /// Writers wait only for the numbers of runs and memtables to fall, as in production systems.
     Runs,
-    /// Writers also wait for every compaction that the shape of the tree makes due: the compaction
-    /// paper gives compactions precedence over writes, so that no measurement sees a tree out of
-    /// shape (§4.1).
+    /// Writers also wait for every compaction that the tree's shape makes due. The compaction paper
+    /// gives compactions precedence over writes, so that no measurement includes overdue
+    /// compactions (§4.1).
     Full,
 }
 
@@ -70,7 +70,7 @@ impl FromStr for Stall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Limit {
-    /// The runs of level 0, which have limits of their own, as in LevelDB and RocksDB.
+    /// The runs of level 0, against `delay_runs` and `stop_runs`, as in LevelDB and RocksDB.
     Level0,
     /// The runs of each level separately, as in bLSM. Merges into a level at its limit wait.
     Local(Bound),
@@ -85,12 +85,13 @@ pub enum Bound {
     /// A multiple of the maximum number of runs that the design has while merging keeps up. The
     /// paper's bound is 2: 2L runs for leveling, 2TL for tiering.
     Times(u32),
-    /// A number.
+    /// A fixed number.
     Runs(u32),
 }
 
 impl Bound {
-    /// Returns the bound in runs, if the design has at most `expected` while merging keeps up.
+    /// Returns the bound in runs for a design that has at most `expected` runs while merging keeps
+    /// up.
     pub fn runs(self, expected: u32) -> u32 {
         match self {
             Self::Times(factor) => expected.saturating_mul(factor),
@@ -103,7 +104,7 @@ impl Bound {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Violation {
-    /// Writers are delayed more and more on the way to the limit, and stopped at it.
+    /// Delays grow as the tree approaches the limit, and writers stop at it.
     SlowDown,
     /// Writers proceed at full speed until they are stopped (Theorem 1).
     Stop,

@@ -1,4 +1,4 @@
-//! The number of filter bits of each level.
+//! The number of filter bits for each level.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use crate::text::call;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FilterAllocation {
-    /// Each level has the bits that the design gives for it.
+    /// The design gives the bits for each level.
     Given,
-    /// The given bits are an average, which is allocated so that a lookup of a missing key is as
-    /// cheap as possible (Monkey §4).
+    /// The given bits are an average, which is allocated to minimize the cost of looking up a
+    /// missing key (Monkey §4).
     Monkey,
 }
 
@@ -38,8 +38,8 @@ impl FilterAllocation {
     }
 }
 
-/// Converts a false positive rate such as `1%` to the bits per key that keep it; returns any other
-/// text as it is.
+/// Converts a false positive rate such as `1%` to the bits per key that achieve it; returns any
+/// other text unchanged.
 fn in_bits(text: &str) -> Result<Cow<'_, str>, ParseError> {
     let Some(percent) = text.strip_suffix('%') else { return Ok(text.into()) };
     let percent: f64 = percent.trim().parse().unwrap_or(f64::NAN);
@@ -51,7 +51,7 @@ fn in_bits(text: &str) -> Result<Cow<'_, str>, ParseError> {
         ));
     }
     // The bits are rounded up to a tenth of a bit, the resolution of filters, so that the rate is
-    // kept.
+    // not exceeded.
     let tenths = (10.0 * bits_for_rate(percent / 100.0) - 1e-9).ceil().max(0.0);
     Ok((tenths / 10.0).to_string().into())
 }

@@ -9,15 +9,15 @@ use crate::error::ParseError;
 /// | key in text | field | default | raising it |
 /// |---|---|---|---|
 /// | `membuffer` | `membuffer_percent` | 25% | more rewritten keys are updated in place; 0% for no Membuffer |
-/// | `partition-bits` | `partition_bits` | 4 | short scans drain less; keys that are spread unevenly use less of the Membuffer |
+/// | `partition-bits` | `partition_bits` | 4 | short scans drain less; unevenly distributed keys use less of the Membuffer |
 /// | `drain-threads` | `drain_threads` | 1 | more writes find a free slot, at the cost of processor time |
 /// | `lower` | `lower` | `btree` | |
 /// | `insert` | `insert` | `multi` | |
 /// | `update` | `update` | `in-place` | |
 /// | `scan` | `scan` | `versioned` | |
-/// | `restarts-max` | `restarts_max` | 10 | of `scan=restart`: fewer scans block writers, and more of them scan in vain |
+/// | `restarts-max` | `restarts_max` | 10 | for `scan=restart`: fewer scans block writers, but more of them scan in vain |
 /// | `moment` | `moment` | `shared` | |
-/// | `chain-max` | `chain_max` | 10000 | of `scan=restart`: more scans drain nothing, and see older states |
+/// | `chain-max` | `chain_max` | 10000 | for `scan=restart`: more scans drain nothing, but see older states |
 /// | `flush` | `flush` | `tables` | |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FloDb {
@@ -25,8 +25,8 @@ pub struct FloDb {
     pub membuffer_percent: u8,
     /// The Membuffer has two to the power of this many partitions; 0 to 12.
     pub partition_bits: u8,
-    /// Threads that move entries from the Membuffer to the lower level; 0 to 16. If trees of a
-    /// database differ, the database has as many threads as the largest setting asks for.
+    /// Threads that move entries from the Membuffer to the lower level; 0 to 16. If the trees of a
+    /// database have different settings, the largest applies to the database.
     pub drain_threads: u8,
     /// The lower level, into which these threads move entries.
     pub lower: LowerLevel,
@@ -36,18 +36,19 @@ pub struct FloDb {
     pub update: UpdateMode,
     /// How range scans see a consistent state.
     pub scan: ScanMode,
-    /// Of [`ScanMode::Restart`]: after this many restarts a scan blocks writers; 0 to 1000.
+    /// For [`ScanMode::Restart`]: the number of restarts after which a scan blocks writers; 0 to
+    /// 1000.
     pub restarts_max: u16,
-    /// Of [`ScanMode::Restart`]: which moments a scan may share with others.
+    /// For [`ScanMode::Restart`]: which moments a scan may share with others.
     pub moment: ScanMoment,
-    /// Of [`ScanMode::Restart`]: the number of scans that may share the moment of one drain; 0 to
+    /// For [`ScanMode::Restart`]: the number of scans that may share the moment of one drain; 0 to
     /// 1,000,000.
     pub chain_max: u32,
     /// What happens to an immutable memtable.
     pub flush: FlushTarget,
 }
 
-/// The structure that the Membuffer is drained into, and that scans walk.
+/// The structure into which the Membuffer is drained, and which scans traverse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LowerLevel {
     /// The B-link tree.
@@ -56,10 +57,10 @@ pub enum LowerLevel {
     SkipList,
 }
 
-/// How entries go from the Membuffer to the lower level.
+/// How entries move from the Membuffer to the lower level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DrainInsert {
-    /// Each entry is inserted by a search of its own.
+    /// Each entry is inserted with its own search.
     Single,
     /// Entries are sorted, and each search starts from the position of the previous one (FloDB
     /// paper, Algorithm 1).
@@ -79,7 +80,7 @@ pub enum UpdateMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ScanMode {
-    /// The versions that they need are kept: scans never restart, and never stop a writer.
+    /// The versions that scans need are kept, so scans never restart and never stop a writer.
     Versioned,
     /// As in FloDB (§4.4), for comparison: the scan drains the Membuffer, restarts if it meets an
     /// entry newer than itself, and blocks writers of the lower level after some restarts. This mode
@@ -87,17 +88,18 @@ pub enum ScanMode {
     Restart,
 }
 
-/// Which moments, as of which a scan reads, it may share with other scans (FloDB paper, §4.4).
+/// Which moments a scan may share with other scans; a scan reads the state as of its moment (FloDB
+/// paper, §4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ScanMoment {
-    /// A scan that begins while others run shares their moment, which may be older than its begin:
+    /// A scan that begins while others run shares their moment, which may be older than the scan:
     /// such scans are serializable.
     Shared,
-    /// A scan also reuses the moment of scans that have ended, until the memtable is replaced.
+    /// A scan also reuses the moment of finished scans until the memtable is replaced.
     Reused,
-    /// A scan waits for a moment after its begin, which it may share with scans that wait as well:
-    /// all scans are linearizable.
+    /// A scan waits for a moment after its start, which it may share with other waiting scans: all
+    /// scans are linearizable.
     Fresh,
 }
 
@@ -107,8 +109,8 @@ pub enum ScanMoment {
 pub enum FlushTarget {
     /// The memtable is flushed to tables.
     Tables,
-    /// The memtable is discarded together with its data, to measure memory alone. This mode is only
-    /// for a database without tables.
+    /// The memtable is discarded together with its data, to measure memory alone. Only for a
+    /// database without tables.
     Discard,
 }
 
@@ -130,7 +132,7 @@ impl FloDb {
         insert: DrainInsert::Multi,
         update: UpdateMode::InPlace,
         scan: ScanMode::Versioned,
-        // The next three are those of the authors' program.
+        // This value and the next two come from the authors' program.
         restarts_max: 10,
         moment: ScanMoment::Shared,
         chain_max: 10_000,
@@ -153,7 +155,7 @@ impl FloDb {
         Ok(flodb)
     }
 
-    /// Checks that the settings are in their ranges.
+    /// Checks that the settings are within their ranges.
     pub(super) fn validate(&self) -> Result<(), ParseError> {
         let checks = [
             ("membuffer", self.membuffer_percent.into(), MEMBUFFER_PERCENT_MAX.into()),

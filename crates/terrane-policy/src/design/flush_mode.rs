@@ -1,4 +1,4 @@
-//! The setting that says how flushes treat level 0; [`crate::flush`] decides by this setting.
+//! The setting for how flushes treat level 0; [`crate::flush`] applies it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use crate::error::ParseError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FlushMode {
-    /// Each flush makes a new run.
+    /// Each flush creates a new run.
     New,
     /// Flushes merge with the runs that share keys with them.
     Merge,

@@ -31,11 +31,11 @@ pub enum MemtableKind {
     SkipList {
         /// One in `branching` nodes that reach a height also reaches the next height; 2 to 16.
         branching: u8,
-        /// The largest height of a node; 1 to 20.
+        /// The maximum height of a node; 1 to 20.
         height: u8,
     },
     /// An array of entries in order of arrival: inserts are cheapest and memory use is lowest, but
-    /// reads have to sort.
+    /// reads must sort.
     Vector {
         /// Bytes allocated when the memtable is created; 0 for an array that doubles.
         prealloc_bytes: u64,
@@ -45,34 +45,34 @@ pub enum MemtableKind {
     /// A skip-list in each bucket of a hash table. Reads within one prefix search one bucket; ranges
     /// that span prefixes sort.
     HashSkipList {
-        /// How many of the first bytes of a key choose its bucket; 0 to 255.
+        /// The number of leading bytes of a key that choose its bucket; 0 to 255.
         prefix: u8,
         /// The number of buckets; each takes 8 bytes even if it is empty.
         buckets: u32,
-        /// The largest height of a node; 1 to 20.
+        /// The maximum height of a node; 1 to 20.
         height: u8,
-        /// What a range that spans prefixes reads.
+        /// How a range that spans prefixes is read.
         view: OrderedView,
     },
     /// A sorted linked list in each bucket of a hash table.
     HashLinkedList {
-        /// How many of the first bytes of a key choose its bucket; 0 to 255.
+        /// The number of leading bytes of a key that choose its bucket; 0 to 255.
         prefix: u8,
         /// The number of buckets; each takes 8 bytes even if it is empty.
         buckets: u32,
-        /// The length at which a list becomes a skip-list; 0 for never.
+        /// The length at which a list becomes a skip-list; 0 means never.
         threshold: u32,
-        /// What a range that spans prefixes reads.
+        /// How a range that spans prefixes is read.
         view: OrderedView,
     },
     /// Entries in order of arrival in each bucket of a hash table: inserts search nothing, lookups
     /// search one bucket, ranges sort.
     HashVector {
-        /// How many of the first bytes of a key choose its bucket; 0 to 255.
+        /// The number of leading bytes of a key that choose its bucket; 0 to 255.
         prefix: u8,
         /// The number of buckets; each takes 8 bytes even if it is empty.
         buckets: u32,
-        /// What a range that spans prefixes reads.
+        /// How a range that spans prefixes is read.
         view: OrderedView,
     },
     /// A hash table in front of an ordered structure.
@@ -110,7 +110,7 @@ const HEIGHT_USUAL: u8 = 12;
 /// The threshold at which RocksDB turns a list into a skip-list.
 const THRESHOLD_USUAL: u32 = 256;
 
-/// In a hash vector the whole key chooses the bucket, up to 255 bytes.
+/// In a hash vector the whole key, up to 255 bytes, chooses the bucket.
 const PREFIX_USUAL: u8 = u8::MAX;
 
 impl MemtableKind {
@@ -156,7 +156,7 @@ impl MemtableKind {
         match self {
             Self::Auto => {
                 "chosen at each rotation from the operations since the previous one, and changed \
-                 only if that is expected to save more than a tenth"
+                 only if that is expected to save more than a twentieth"
             }
             Self::BTree => {
                 "fast inserts, lookups and ranges: the best choice unless one of them dominates"
@@ -166,7 +166,7 @@ impl MemtableKind {
             }
             Self::Vector { prealloc_bytes: 0, query: VectorQuery::Resort } => {
                 "the cheapest inserts and the least memory, for many writes and few reads: a read \
-                 sorts the entries added since the previous one. With prealloc no insert waits \
+                 sorts the entries added since the previous one. With prealloc, no insert waits \
                  while the array doubles"
             }
             Self::Vector { query: VectorQuery::Resort, .. } => {

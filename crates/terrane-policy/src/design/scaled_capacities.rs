@@ -1,4 +1,4 @@
-//! Capacities that follow the tree.
+//! Capacities that scale with the tree.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use crate::shape::TreeShape;
 use crate::strategy::Growth;
 
 impl Design {
-    /// Returns the design with capacities for the tree as it is now. Under [`Growth::Dynamic`],
-    /// level 1 is sized so that the last level is just full, but level 1 gets at least a T-th of
-    /// its configured capacity. Then each level holds a T-th of the next one, and all levels above
-    /// the last level are small compared to it, however full the last level is
-    /// (performance-stability §5.2.3; Dong et al., CIDR 2017). No level gets less than level 0; the
-    /// levels below such a level keep their share of the last one.
+    /// Returns the design with capacities for the current tree. Under [`Growth::Dynamic`], level 1
+    /// is sized so that the last level is just full, but level 1 gets at least a T-th of its
+    /// configured capacity. Each level then holds a T-th of the next one, so all other levels are
+    /// small compared with the last, however full that is (performance-stability §5.2.3; Dong et
+    /// al., CIDR 2017). No level gets less than level 0; levels below one that is raised to this
+    /// minimum keep their share of the last.
     pub fn with_scaled_capacities(&self, shape: &TreeShape) -> Cow<'_, Self> {
         if self.strategy.growth != Growth::Dynamic {
             return Cow::Borrowed(self);
@@ -21,7 +21,7 @@ impl Design {
         let ratio = f64::from(self.strategy.size_ratio);
         let full = self.capacity_bytes(last, last) as f64;
         let filled = shape.level(last).size_bytes() as f64 / full;
-        // Rounded up, so that a last level that is not full does not exceed its capacity.
+        // Round up, so that a last level that is not full does not exceed its capacity.
         let base = self.capacity_bytes(1, last) as f64 * filled.clamp(1.0 / ratio, 1.0);
         let base = (base.ceil() as u64).max(1);
         let mut scaled = self.clone();

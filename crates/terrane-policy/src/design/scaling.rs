@@ -1,12 +1,12 @@
-//! Cassandra's notation for how eager levels are: `L10`, `T4`, `N`, a word for each level.
+//! Cassandra's notation for the eagerness of levels: a word such as `L10`, `T4` or `N` for each.
 //!
-//! | word | fanout f | a level of it holds |
+//! | word | fanout f | the level holds |
 //! |---|---|---|
 //! | `L10` | 10 | one run |
 //! | `T4` | 4 | up to 3 runs; the fourth triggers a merge |
 //! | `N` | 2 | one run: where leveling and tiering meet |
 //!
-//! It is another notation for runs and growth, from Cassandra's unified compaction strategy. That
+//! This is another notation for runs and growth, from Cassandra's unified compaction strategy. That
 //! strategy assigns tables to levels by density and splits them into shards; here levels are fixed,
 //! and compactions are split by key as usual.
 

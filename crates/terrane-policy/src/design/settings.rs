@@ -1,4 +1,4 @@
-//! A design as a name and settings: the parts of its text form, and of other syntaxes such as TOML.
+//! A design as a name and settings: the parts of its text form and of other syntaxes such as TOML.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::text::split_outside;
 use crate::units::{self, format_bytes, parse_count};
 
 impl Design {
-    /// All keys of settings.
+    /// All setting keys.
     pub const KEYS: [&'static str; 28] = [
         "T",
         "L0",
@@ -46,8 +46,8 @@ impl Design {
         "scheduler",
     ];
 
-    /// Returns every choice but the eagerness as a key and a text, in printing order. Rare settings
-    /// are included only if they differ from their defaults.
+    /// Returns every choice except the eagerness as a key and a text, in printing order. Rare
+    /// settings are included only if they differ from their defaults.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let strategy = &self.strategy;
         let mut settings = vec![
@@ -113,7 +113,7 @@ impl Design {
         settings
     }
 
-    /// Builds a design from a name, which is one of the catalogue or an eagerness, and settings.
+    /// Builds a design from settings and a name, which is a catalogue name or an eagerness.
     ///
     /// # Errors
     /// Returns an error if the name or a key is unknown, a value cannot be parsed, or the choices
@@ -127,8 +127,8 @@ impl Design {
         Ok(design)
     }
 
-    /// Parses the design that a database was created with. Rules that later versions introduced do
-    /// not apply.
+    /// Parses the design that a database was created with. It need not satisfy rules that later
+    /// versions introduced.
     ///
     /// # Errors
     /// Returns an error if a key is unknown, a value cannot be parsed, or no version accepted the
@@ -166,7 +166,7 @@ impl Design {
     }
 }
 
-/// Returns the design that settings modify: a design of the catalogue, or the default design of an
+/// Returns the design that settings modify: a catalogue design, or the default design of an
 /// eagerness.
 fn named(name: &str) -> Result<Design, ParseError> {
     if let Some(entry) = catalogue::find(name) {

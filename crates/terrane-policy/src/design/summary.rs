@@ -16,12 +16,12 @@ pub struct Difference {
     pub second: String,
 }
 
-/// The text of a setting that a design leaves at its default.
+/// The text that stands for a setting at its default.
 const DEFAULT: &str = "default";
 
 impl Design {
-    /// Returns the choices in which this design differs from another one, in printing order. The text
-    /// of a rare setting that one of the two leaves out is `default`.
+    /// Returns the choices in which this design differs from another one, in printing order. If a
+    /// design omits a rare setting, its text is `default`.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
         let (mine, theirs) = (self.settings(), other.settings());
         let text_of = |settings: &[(&str, String)], key| {
@@ -48,12 +48,12 @@ impl Design {
         let eagerness = self.strategy.eagerness.to_string();
         let plain = eager(&eagerness).ok().map(|design| (eagerness.as_str(), design));
         let named = catalogue::ALL.iter().map(|entry| (entry.name, (entry.design)()));
-        // `runs` would turn any name into a hybrid.
+        // The setting `runs` would turn any name into a hybrid.
         let named = named.filter(|(_, base)| base.strategy.eagerness.to_string() == eagerness);
         let bases = plain.into_iter().chain(named);
         let texts = bases.filter_map(|(name, base)| self.summary_from(name, &base));
         // A design of an earlier version may break a rule for new designs; only its full text is
-        // certain to be read.
+        // certain to parse.
         texts.min_by_key(String::len).unwrap_or_else(|| self.to_string())
     }
 

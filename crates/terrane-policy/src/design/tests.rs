@@ -1,4 +1,4 @@
-//! Text forms round-trip, and invalid designs are rejected with the reason.
+//! Text forms round-trip, and invalid designs are rejected with a reason.
 
 use super::*;
 use crate::catalogue;
@@ -128,9 +128,9 @@ fn nonsense_is_rejected_with_the_expected_values() {
 #[test]
 fn choices_that_suit_some_level_are_accepted() {
     for text in [
-        // Earlier versions wrote two rules that both rank all tables.
+        // Earlier versions accepted two rules that each rank all tables.
         "leveling; movement=least-overlap+round-robin",
-        // Runs gather in level 0 alone, or below level 0 alone.
+        // Runs gather only in level 0, or only below it.
         "leveling L0=2; granularity=run",
         "1-leveling L0=4; granularity=run",
         "tiering L0=1; granularity=run",
@@ -182,7 +182,7 @@ fn memtables_print_and_parse_back() {
         assert_eq!(design.to_string().parse(), Ok(design));
     }
 }
-/// These are texts that earlier versions wrote into databases.
+/// Earlier versions wrote these texts into databases.
 #[test]
 fn texts_of_earlier_versions_parse() {
     for text in [

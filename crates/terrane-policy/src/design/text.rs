@@ -19,7 +19,7 @@ impl Display for Design {
     }
 }
 
-/// Returns the text of a name with settings.
+/// Returns a name and its settings as text.
 pub(super) fn joined<'a>(name: &str, settings: impl Iterator<Item = Setting<'a>>) -> String {
     let mut text = name.to_owned();
     for (key, value) in settings {
@@ -41,7 +41,7 @@ impl FromStr for Design {
 /// A key and its value.
 type Setting<'a> = (&'a str, &'a str);
 
-/// The first word of a text, and its settings.
+/// Splits a text into its first word and its settings.
 pub(super) fn parts(text: &str) -> Result<(&str, Vec<Setting<'_>>), ParseError> {
     let parts = split_outside(text, ';');
     let mut words = parts.first().copied().unwrap_or("").split_whitespace();

@@ -16,8 +16,8 @@ impl Design {
         self.check_runs_that_rest()
     }
 
-    /// The rules that every design of an existing database satisfies. New rules must not be added
-    /// here: a database must open with its design, so that the design can be changed.
+    /// The rules that every design of an existing database satisfies. Do not add rules here: a
+    /// database must still open with its stored design, so that the design can be changed.
     pub(super) fn check_stored(&self) -> Result<(), ParseError> {
         self.strategy.validate()?;
         let level0_runs = self.strategy.level0_runs;
@@ -116,16 +116,15 @@ impl Design {
         Ok(())
     }
 
-    /// A flush writes about one buffer of data: if runs of that size already rest, no run is ever
-    /// merged.
+    /// A flush writes about one buffer of data: if the policy no longer merges runs of that size,
+    /// it never merges any.
     fn check_runs_that_rest(&self) -> Result<(), ParseError> {
         let resting = |policy: &dyn SizeTiered| !policy.merges_again(self.buffer_bytes);
         match self.strategy.size_tiered_trigger() {
             Some(trigger) if self.strategy.size_tiered().is_some_and(resting) => {
                 let buffer = format_bytes(self.buffer_bytes);
                 let expected = format!(
-                    "a size above the buffer of {buffer}: larger runs are not merged again, and \
-                     each flush makes one of about that size, so that nothing would ever be merged"
+                    "a size above the buffer of {buffer}: larger runs are not merged again, and each flush creates one of about that size, so nothing would ever be merged"
                 );
                 Err(out_of_range("trigger", trigger, &expected))
             }

@@ -1,10 +1,9 @@
 //! Where values are stored: in tables next to their keys, or separately in value files.
 //!
-//! Separated values are the key-value separation of WiscKey (FAST '16), RocksDB's BlobDB and Titan: a
-//! value of at least the threshold goes to a value file, and tables keep a pointer to it. Merges
-//! then rewrite keys and pointers, not values. In return, values that are overwritten or deleted
-//! stay in their files as garbage until the file is collected, and a scan reads values from several
-//! files.
+//! Separated values are the key-value separation of WiscKey (FAST '16), RocksDB's BlobDB and Titan:
+//! a value of at least the threshold goes to a value file, and tables keep a pointer to it. Merges
+//! then rewrite keys and pointers, not values. In return, overwritten or deleted values remain as
+//! garbage until their file is collected, and a scan reads values from several files.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -40,14 +39,14 @@ pub struct ValueSeparation {
     /// A value file is collected when this share of its bytes is garbage, in percent. At 100, no
     /// file is collected for its own garbage.
     pub garbage_percent: u32,
-    /// The bytes of all value files over the bytes of live values, in percent, above which files
-    /// are collected whatever their own share of garbage is.
+    /// The bytes of all value files divided by the bytes of live values, in percent, above which
+    /// files are collected regardless of their own share of garbage.
     pub space_percent: u32,
     /// Target size of a value file, in bytes.
     pub file_bytes: u64,
 }
 
-/// What a threshold, a size or a share may be, for messages.
+/// The accepted forms, for error messages.
 const FORMS: &str = "inline or separate(1KiB,garbage=50%,space=1.3,file=64MiB)";
 
 impl ValueSeparation {
@@ -59,10 +58,10 @@ impl ValueSeparation {
     /// Checks that each setting is within its range.
     ///
     /// # Errors
-    /// The first setting that is not, with the allowed values.
+    /// Returns an error for the first setting out of range, with the allowed values.
     pub(super) fn validate(&self) -> Result<(), ParseError> {
         let checks = [
-            // A smaller value is no larger than the pointer that would replace it.
+            // A smaller value would be no larger than the pointer that replaces it.
             (
                 (32..=1 << 30).contains(&self.threshold_bytes),
                 self.threshold_bytes,
@@ -100,7 +99,7 @@ impl ValueSeparation {
 }
 
 impl Values {
-    /// Returns the settings of separated values; `None` if all values are inline.
+    /// Returns the separation settings; `None` if all values are inline.
     pub fn separation(&self) -> Option<&ValueSeparation> {
         match self {
             Self::Inline => None,
@@ -148,7 +147,7 @@ impl FromStr for Values {
         let bad = || ParseError::new("values", text, FORMS);
         match call(text)? {
             ("inline", None) => Ok(Self::Inline),
-            // `apart` in manifests and scripts of earlier versions.
+            // Earlier versions wrote `apart` in manifests and scripts.
             ("separate" | "apart", Some(arguments)) => {
                 let mut arguments = arguments.split(',').map(str::trim);
                 let threshold = parse_bytes(arguments.next().unwrap_or("")).map_err(|_| bad())?;

@@ -18,7 +18,7 @@ pub struct CompactionCost {
     pub tables_rewritten: u64,
     /// Tables that move without being rewritten.
     pub tables_moved: u64,
-    /// Bytes read, which is also the maximum that is written again. It includes relocated values.
+    /// Bytes read, including relocated values; also the maximum number of bytes written.
     pub bytes_rewritten: u64,
 }
 
@@ -58,8 +58,8 @@ pub struct SimulatedTree {
 }
 
 impl SimulatedTree {
-    /// A tree whose merges write tables of the size that a design gives, as far as bounds of inputs
-    /// allow cuts.
+    /// Returns a tree whose merges write tables of the design's size, as far as the bounds of
+    /// inputs allow cuts.
     pub fn of(shape: TreeShape, design: &Design) -> Self {
         let tables = shape.places().map(|place| place.table.id.0.max(place.run.0));
         let files = shape.value_files.iter().map(|file| file.id.0);
@@ -74,7 +74,7 @@ impl SimulatedTree {
         }
     }
 
-    /// Returns a number that no table and no run has yet.
+    /// Returns a number that no table or run has yet.
     pub fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -83,7 +83,7 @@ impl SimulatedTree {
     /// Applies a compaction.
     ///
     /// # Errors
-    /// The compaction is unsound: its result breaks an invariant of shapes.
+    /// Returns an error if the compaction is unsound: its result breaks an invariant of shapes.
     pub fn carry_out(&mut self, job: &Compaction) -> Result<CompactionCost, ShapeError> {
         let cost = CompactionCost::of(job, &self.shape);
         let run = match job.output.placement {
@@ -117,7 +117,7 @@ impl SimulatedTree {
         Ok(cost)
     }
 
-    /// Returns the file that takes the relocated values of a merge, unless they go to its tables.
+    /// Returns the file for the relocated values of a merge; `None` if they go to its tables.
     fn new_value_file(
         &mut self,
         job: &Compaction,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::compaction::Compaction;
 use crate::shape::{TableInfo, ValueFileId, ValueRef};
 
-/// The references of merged tables that their job relocates.
+/// Returns the references of merged tables that their job relocates.
 pub(super) fn relocated_refs<'a>(
     job: &'a Compaction,
     tables: &'a [Arc<TableInfo>],

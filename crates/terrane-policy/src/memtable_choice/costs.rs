@@ -9,8 +9,8 @@
 //! which differ less between machines than the costs themselves.
 //!
 //! Writes are measured with one thread and with two, reads with one, because readers do not wait for
-//! each other. The costs for more threads continue the line through these two, as for a lock; they are
-//! not measured.
+//! each other. Costs for more threads are not measured but extrapolated linearly from these two, as
+//! for a lock.
 
 use std::sync::LazyLock;
 
@@ -26,7 +26,7 @@ pub(super) struct WriteCosts {
     pub(super) insert: [f64; 4],
     /// An insert of a key that is greater than the previous key.
     pub(super) insert_ascending: [f64; 4],
-    /// A write to one of few keys that are in the memtable already.
+    /// A write to one of a few keys that are already in the memtable.
     pub(super) update: [f64; 4],
 }
 
@@ -37,7 +37,7 @@ pub(super) struct KindCosts {
     pub(super) writes: [WriteCosts; 2],
     pub(super) lookup: [f64; 4],
     pub(super) lookup_missing: [f64; 4],
-    /// Sorting, per entry.
+    /// The cost of sorting, per entry.
     pub(super) order: [f64; 4],
     /// A seek, if nothing was inserted since the previous seek.
     pub(super) seek: [f64; 4],
@@ -48,7 +48,7 @@ pub(super) struct KindCosts {
 }
 
 impl KindCosts {
-    /// Returns the cost of a write by each of some threads in a memtable of `entries`.
+    /// Returns the cost of a write in a memtable of `entries` while `threads` threads write.
     pub(super) fn write(
         &self,
         threads: u32,

@@ -1,16 +1,16 @@
-//! The cost of a mix of operations in a kind of memtable, in nanoseconds of the threads that execute
-//! them and of the flush.
+//! The cost of a mix of operations in a kind of memtable, in nanoseconds of the executing threads and
+//! of the flush.
 
 use super::costs::{self, CostTable, KindCosts};
 use super::{MemtableOperations, share};
 use crate::design::{MemtableKind, VectorQuery};
 
-/// What a flush takes for an entry that it writes: the default of `terrane simulate`, which
+/// The time that a flush spends on an entry that it writes: the default of `terrane simulate`, which
 /// `terrane simulate calibrate` measures.
 pub(super) const FLUSHED: f64 = 500.0;
 
-/// What a flush takes for a version that it drops, because a newer one of its key is flushed: sorting,
-/// and a comparison.
+/// The time that a flush spends on a version that it drops in favour of a newer one: sorting, and a
+/// comparison.
 pub(super) const DROPPED: f64 = 150.0;
 
 /// The share of a buffer whose keys FloDB overwrites in place. Its Membuffer holds a quarter of the
@@ -23,7 +23,7 @@ pub(super) struct CostModel<'a> {
     /// The number of entries in a full memtable.
     pub(super) entries: f64,
     table: &'a CostTable,
-    /// Whether the operations are on a memtable of this size, and not on all that fill up to it.
+    /// Whether the operations use a memtable of this size, rather than memtables that fill up to it.
     is_present: bool,
 }
 
@@ -32,8 +32,8 @@ impl<'a> CostModel<'a> {
         Self { mix, entries, table, is_present: false }
     }
 
-    /// Returns the costs in a memtable that has this many entries. In FloDB all writes that are not of
-    /// distinct keys are in place.
+    /// Returns the costs in a memtable with this many entries. In FloDB, all writes beyond the first to
+    /// each key are in place.
     pub(super) fn present(mix: &'a MemtableOperations, entries: f64, table: &'a CostTable) -> Self {
         Self { mix, entries, table, is_present: true }
     }
@@ -62,7 +62,7 @@ impl<'a> CostModel<'a> {
             MemtableKind::Vector { .. } => {
                 self.lookups(costs, half) + self.ordered(costs, half, reads)
             }
-            // A scan sorts, or drains, the entries that were written since the last scan.
+            // A scan sorts or drains the entries written since the last scan.
             MemtableKind::HashVector { .. }
             | MemtableKind::HashSkipList { .. }
             | MemtableKind::HashLinkedList { .. }
@@ -76,7 +76,7 @@ impl<'a> CostModel<'a> {
         used + self.inserts(kind, costs) + self.flushes(kind)
     }
 
-    /// Returns the average number of entries that reads search.
+    /// Returns the average number of entries through which reads search.
     pub(super) fn searched(&self, kind: MemtableKind) -> f64 {
         if self.is_present {
             self.entries
@@ -111,12 +111,13 @@ impl<'a> CostModel<'a> {
     fn flushes(&self, kind: MemtableKind) -> f64 {
         let writes = self.mix.writes as f64;
         let written = self.mix.distinct.min(self.mix.writes) as f64;
-        // FloDB flushes less than this: the longer a memtable takes to fill, the more it overwrites.
+        // This overestimates FloDB's flushes: the longer a memtable takes to fill, the more it
+        // overwrites.
         let dropped = (writes - written) - writes * self.in_place(kind);
         written * FLUSHED + dropped.max(0.0) * DROPPED
     }
 
-    /// Lookups that search `entries`.
+    /// Returns the cost of lookups that search `entries`.
     pub(super) fn lookups(&self, costs: &KindCosts, entries: f64) -> f64 {
         let found = self.mix.found.min(self.mix.lookups) as f64;
         let missing = self.mix.lookups as f64 - found;
@@ -124,7 +125,7 @@ impl<'a> CostModel<'a> {
             + missing * costs::at(&costs.lookup_missing, entries)
     }
 
-    /// Scans of some entries, and the sorting of all writes if some `reads` require it.
+    /// Returns the cost of scans, and of sorting all writes if `reads` is not zero.
     pub(super) fn ordered(&self, costs: &KindCosts, half: f64, reads: u64) -> f64 {
         let MemtableOperations { writes, scans, scanned, .. } = *self.mix;
         let seek = costs::at(&costs.seek, half);

@@ -1,8 +1,8 @@
-//! All kinds of memtables in order of their expected cost for a mix, for `terrane advise`.
+//! Ranks all kinds of memtables by their expected cost for a mix, for `terrane advise`.
 //!
 //! For the hashed kinds this includes the length of the prefix and the number of buckets, X and H of the
 //! memory buffer paper: the shortest prefix by which nearly every entry of a memtable has its own bucket,
-//! and, if there are ranges, the longest prefix that most ranges stay in.
+//! and, if there are ranges, the longest prefix within which most ranges stay.
 
 use super::costs::{self, MEASURED};
 use super::model::CostModel;
@@ -10,9 +10,9 @@ use super::{MemtableOperations, SCANNED, choose};
 use crate::design::flodb::FloDb;
 use crate::design::{MemtableKind, OrderedView, VectorQuery};
 
-/// What a lookup takes for each doubling of a bucket that is a skip-list, for each entry that it passes
-/// in a linked list, and for each in an array, in nanoseconds: from the lookups by the number of buckets
-/// in `docs/papers/memtables.md` (§3.4 of the paper).
+/// The time that a lookup spends on each doubling of a bucket that is a skip-list, on each entry that it
+/// passes in a linked list, and on each in an array, in nanoseconds. The source is the table of lookups by
+/// number of buckets in `docs/papers/memtables.md` (§3.4 of the paper).
 const DOUBLING: f64 = 60.0;
 const LIST_ENTRY: f64 = 40.0;
 const ARRAY_ENTRY: f64 = 10.0;
@@ -20,24 +20,24 @@ const ARRAY_ENTRY: f64 = 10.0;
 /// A prefix is long enough if it gives this many buckets for each entry.
 const ENOUGH: f64 = 0.9;
 
-/// Most ranges stay in a prefix whose entries are this many times as many as those of a range.
+/// Most ranges stay within a prefix that has this many times the entries of a range.
 const WITHIN: f64 = 4.0;
 
-/// The length of a bucket at which a linked list becomes a skip-list, by default.
+/// The default bucket length at which a linked list becomes a skip-list.
 const THRESHOLD: u32 = 256;
 
-/// The prefixes of the keys of a database, estimated from keys that are neighbours in their order.
+/// The prefixes of a database's keys, estimated from keys that are neighbours in key order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PrefixSample {
     /// The number of keys in the database.
     records: f64,
-    /// By length of the prefix: the share of neighbours whose prefixes differ.
+    /// The share of neighbours whose prefixes differ, by prefix length.
     differ: Vec<f64>,
 }
 
 impl PrefixSample {
-    /// Returns the sample of runs of keys. The keys of each run are neighbours in the database, which
-    /// has `records` keys. Returns `None` if no run has two keys.
+    /// Returns a sample from runs of keys. The keys of each run are neighbours in the database, which has
+    /// `records` keys. Returns `None` if no run has two keys.
     pub fn of_runs<K: AsRef<[u8]>>(runs: &[Vec<K>], records: f64) -> Option<Self> {
         let pairs = || runs.iter().flat_map(|run| run.windows(2));
         let count = pairs().count();
@@ -74,7 +74,7 @@ impl PrefixSample {
         (0..=longest).find(is_enough).unwrap_or(longest)
     }
 
-    /// Returns the longest prefix that most ranges over `scanned` entries stay in, if there is one.
+    /// Returns the longest prefix within which most ranges of `scanned` entries stay, if there is one.
     fn of_ranges(&self, scanned: f64) -> Option<u8> {
         let stay = |length: &u8| self.records / self.prefixes(*length) >= WITHIN * scanned;
         let longest = u8::try_from(self.differ.len().saturating_sub(1)).unwrap_or(u8::MAX);
@@ -91,7 +91,7 @@ pub struct RankedMemtable {
     pub nanos: f64,
 }
 
-/// Ranks all kinds for a mix, lowest cost first, and returns what the present kind costs. `sample` gives
+/// Ranks all kinds for a mix, lowest cost first, and returns the cost of the present kind. `sample` gives
 /// the prefixes of the keys; without it, the first eight bytes of all keys are assumed to differ.
 pub fn rank_memtables(
     mix: &MemtableOperations,
@@ -174,13 +174,13 @@ impl Ranking<'_> {
         self.mix.scans > 0 && longest.is_some_and(|longest| prefix <= longest)
     }
 
-    /// Returns what sorting for ranges costs.
+    /// Returns the cost of sorting for ranges.
     fn sorting(&self, kind: MemtableKind) -> f64 {
         let (costs, half) = (self.model.costs(kind), self.model.searched(kind));
         self.model.ordered(costs, half, self.mix.scans) - self.model.ordered(costs, half, 0)
     }
 
-    /// Returns what searches cost in buckets of several entries.
+    /// Returns the cost of searches in buckets with several entries.
     fn crowding(&self, kind: MemtableKind) -> f64 {
         let each = |prefix: u8, buckets: u32| {
             // A memtable is half full on average.
@@ -208,7 +208,7 @@ impl Ranking<'_> {
         (self.mix.lookups + self.mix.scans + inserts) as f64 * search
     }
 
-    /// Returns what kinds cost that copy and sort all entries for a read.
+    /// Returns the cost of copying and sorting all entries for a read.
     fn copying(&self, kind: MemtableKind) -> f64 {
         let reads = match kind {
             MemtableKind::Vector { query: VectorQuery::Copy, .. } => {

@@ -1,38 +1,38 @@
-//! When to leave a kind of memtable before its memtable is full.
+//! When to replace a memtable's kind before the memtable is full.
 //!
 //! A kind is chosen when a memtable is created. If few keys are written after that, the memtable stays,
-//! however badly it suits the reads: a lookup in a full vector that was never sorted takes 60 µs. The
-//! engine therefore passes the operations of each short time to [`Regret::note`]. It sums up
-//! their excess cost over the best other kind, and once this regret exceeds the cost of a change, the
-//! change is due. So a change that turns out to be useless costs at most as much as the regret before
-//! it: the ski-rental rule.
+//! however badly its kind suits the reads: a lookup in a full vector that was never sorted takes 60 µs.
+//! The engine therefore passes the operations of each short time to [`Regret::note`]. It sums up their
+//! excess cost over the best other kind. Once this regret exceeds the cost of a change, the change is
+//! due. A change that proves useless thus costs at most as much as the regret before it: the ski-rental
+//! rule.
 //!
 //! A vector that lookups scan is sorted once, which needs no flush. Any other change replaces the
 //! memtable, which is flushed early: level 0 gets a smaller run, and the merges that it causes move fewer
-//! bytes each time. Each early flush doubles the regret that the next one needs, and `n` of them count
-//! until `2^n` memtables in a row are full, so that no two kinds alternate. So regret of `r` causes at
-//! most `log2(r / cost)` flushes.
+//! bytes each time. Each early flush doubles the regret required for the next; after `n` of them, `2^n`
+//! consecutive full memtables reset the requirement. This prevents two kinds from alternating: regret of
+//! `r` causes at most `log2(r / cost)` flushes.
 
 use super::costs::{self, MEASURED};
 use super::model::{CostModel, FLUSHED};
 use super::{MemtableOperations, MemtableSelection, SCANNED, are_alike, kinds};
 use crate::design::MemtableKind;
 
-/// What a lookup takes for a key that it finds in a table, in cached blocks, and for a run whose
-/// filter says no: the prices of `terrane advise`.
+/// The time of a lookup that finds its key in cached blocks of a table, and of one that a run's filter
+/// answers: the prices of `terrane advise`.
 const TABLE_FOUND: f64 = 1100.0;
 const TABLE_MISSING: f64 = 100.0;
 
-/// What merges take for an entry of a flush: the default of `terrane simulate`.
+/// The time that merges spend on an entry of a flush: the default of `terrane simulate`.
 const MERGED: f64 = 600.0;
 
-/// What an early flush costs, however small it is: a table, its syncs, and a run that scans visit.
+/// The minimum cost of an early flush: a table, its syncs, and a run that scans visit.
 const FLUSH_LEAST: f64 = 5e6;
 
-/// The regret doubles at most this often, so that no phase is ever stuck.
+/// The required regret doubles at most this often, so that no phase gets stuck with a kind.
 const DOUBLINGS_MAX: u32 = 6;
 
-/// The least and the largest number of lookups between two checks.
+/// The minimum and maximum number of lookups between two checks.
 const CHECK: (f64, f64) = (64.0, 65_536.0);
 
 /// An active memtable, and the operations since the last call of [`Regret::note`].
@@ -50,40 +50,41 @@ pub struct RecentUse<'a> {
     pub operations: &'a MemtableOperations,
 }
 
-/// A change that pays, with its reason.
+/// A change that pays off, with its reason.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// Sort the entries of the memtable.
     Sort(String),
-    /// Replace the memtable by one of this kind.
+    /// Replace the memtable with one of this kind.
     Replace(MemtableSelection),
 }
 
 /// The regret since a memtable became active.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Regret {
-    /// What the operations cost more than if the memtable had been sorted, or replaced.
+    /// The excess cost of the operations over a sorted, or a replaced, memtable.
     unsorted_nanos: f64,
     kind_nanos: f64,
-    /// The entries that were added since the memtable was sorted, for a vector that lookups scan.
+    /// The entries added since the memtable was sorted, for a vector whose lookups scan.
     unsorted: f64,
     /// The number of entries at the last call.
     entries: u64,
-    /// Lookups since the regret was zero.
+    /// The number of lookups since the regret was zero.
     lookups: u64,
-    /// Early flushes, and full memtables in a row since the last of them.
+    /// The number of early flushes, and of consecutive full memtables since the last one.
     early: u32,
     full: u32,
 }
 
 impl Regret {
-    /// Begins again for a memtable that became active, because the one before was full or not.
+    /// Begins again for a new active memtable. `was_early` says whether the previous one was replaced
+    /// early.
     pub fn begin(&mut self, was_early: bool) {
         let (mut early, mut full) = (self.early, self.full + 1);
         if was_early {
             (early, full) = ((early + 1).min(DOUBLINGS_MAX), 0);
         } else if full >= 1 << early {
-            // As many full memtables in a row as the doublings allow for: the kind suits.
+            // Enough consecutive memtables filled up: the kind is suitable.
             (early, full) = (0, 0);
         }
         *self = Self { early, full, ..Self::default() };
@@ -94,7 +95,7 @@ impl Regret {
         let new =
             recent.entries.saturating_sub(std::mem::replace(&mut self.entries, recent.entries));
         let mut mix = *recent.operations;
-        // Of the writes, FloDB has overwritten those that are not new entries.
+        // FloDB overwrote in place all writes that did not add an entry.
         let is_flodb = matches!(recent.kind, MemtableKind::FloDb(_));
         mix.distinct = if is_flodb { new.min(mix.writes) } else { mix.writes };
         self.count_unsorted(&mix, recent.entries as f64);
@@ -134,7 +135,7 @@ impl Regret {
         self.unsorted = added.min(entries);
     }
 
-    /// Adds what lookups cost more than in a sorted vector.
+    /// Adds the excess cost of lookups over those in a sorted vector.
     fn note_unsorted(
         &mut self,
         mix: &MemtableOperations,
@@ -180,12 +181,12 @@ impl Regret {
 }
 
 /// Returns the best other kind for operations after the memtable is replaced, and their cost: lookups
-/// find the entries of the replaced memtable in a table, and the next one fills.
+/// then find the entries of the replaced memtable in a table, and the next memtable fills.
 fn costs_after(mix: &MemtableOperations, recent: &RecentUse<'_>) -> Option<(MemtableKind, f64)> {
     let model = CostModel::new(mix, recent.capacity as f64, &MEASURED);
     let found = mix.found.min(mix.lookups) as f64;
     let in_tables = found * TABLE_FOUND + (mix.lookups as f64 - found) * TABLE_MISSING;
-    // A short time says nothing about keys that are repeated over a whole memtable.
+    // A short period says nothing about keys that repeat over a whole memtable.
     let others = kinds(recent.capacity as f64, recent.buffer_bytes)
         .filter(|kind| !matches!(kind, MemtableKind::FloDb(_)) && !are_alike(*kind, recent.kind));
     others
@@ -193,14 +194,14 @@ fn costs_after(mix: &MemtableOperations, recent: &RecentUse<'_>) -> Option<(Memt
         .min_by(|(_, one), (_, other)| one.total_cmp(other))
 }
 
-/// Returns what it costs to flush a memtable before it is full.
+/// Returns the cost of flushing a memtable before it is full.
 pub(super) fn replacing_nanos(recent: &RecentUse<'_>) -> f64 {
     let left = recent.capacity.saturating_sub(recent.entries).max(recent.capacity / 16);
     FLUSH_LEAST + left as f64 * (FLUSHED + MERGED)
 }
 
-/// Returns the number of lookups after which [`Regret::note`] should be called, so that it notices in
-/// time that a kind does not suit, however the operations change.
+/// Returns the number of lookups after which [`Regret::note`] should be called to detect an unsuitable
+/// kind in time, however the operations change.
 pub fn check_every(kind: MemtableKind, capacity: u64) -> u64 {
     let one = MemtableOperations { lookups: 1, ..MemtableOperations::default() };
     let model = CostModel::new(&one, capacity as f64, &MEASURED);

@@ -4,7 +4,7 @@ mod phases;
 
 const BUFFER: u64 = 64 << 20;
 
-/// Random writes of 100 bytes, lookups half of which find their key, scans of ten entries.
+/// Random writes of 100 bytes, lookups of which half find their key, and scans of ten entries.
 fn mix(writes: u64, lookups: u64, scans: u64) -> MemtableOperations {
     let mut mix = MemtableOperations { writes, lookups, scans, ..MemtableOperations::default() };
     mix.ascending = writes / 2;
@@ -41,7 +41,7 @@ fn few_operations_and_small_gains_change_nothing() {
     let few = choose(&mix(10, 9, 9), vector, BUFFER);
     assert_eq!(few.kind, MemtableKind::VECTOR);
     assert!(few.reason.contains("28 operations"), "{}", few.reason);
-    // A second choice for the same mix keeps the first.
+    // A second choice for the same mix confirms the first.
     for lookups in 0..100 {
         let mix = mix(100_000, lookups * 2000, lookups % 7 * 100);
         let first = choose(&mix, None, BUFFER).kind;
@@ -49,7 +49,7 @@ fn few_operations_and_small_gains_change_nothing() {
     }
 }
 
-/// Hysteresis: for some mixes between those of two kinds, either kind stays if it is the current one.
+/// Hysteresis: for mixes where two kinds cost nearly the same, whichever kind is current stays.
 #[test]
 fn the_current_kind_stays_if_another_is_only_slightly_better() {
     let with_lookups = |lookups| mix(1_000_000, lookups, 0);

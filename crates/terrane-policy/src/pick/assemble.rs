@@ -27,8 +27,8 @@ pub(super) fn move_runs(
     into_next_level(input, level, inputs, false, reason)
 }
 
-/// Moves the runs that the intake selects into the next level: all, or only as many of the oldest as
-/// made the level act.
+/// Moves the runs that the intake selects into the next level: all of them, or only as many of the
+/// oldest as made the level act.
 pub(super) fn move_oldest_runs(
     input: &PickContext<'_>,
     level: usize,
@@ -62,7 +62,7 @@ pub(super) fn move_tables(
         if let Some(expansion) = expansion {
             return move_expanded(input, level, (run, at), expansion, reason.chosen_by(rule));
         }
-        // The tables after the chosen table; if too few tables follow it, the tables before it.
+        // Take the tables after the chosen table or, if too few follow it, also those before it.
         let from = at.min(run.tables.len().saturating_sub(count));
         let tables = run.tables.iter().skip(from).take(count).cloned().collect();
         let one = Input { level, run: run.id, tables };
@@ -71,8 +71,8 @@ pub(super) fn move_tables(
     })
 }
 
-/// Moves a table of a single-run level into the next level, with others that cost little on the way;
-/// with the table alone if a running job is in the way of the others.
+/// Moves a table of a single-run level into the next level, together with tables that add little
+/// cost, or alone if a running job claims those.
 fn move_expanded(
     input: &PickContext<'_>,
     level: usize,
@@ -133,7 +133,7 @@ pub(super) fn merge_in_place(
     (!inputs.is_empty()).then_some(Compaction { inputs, output, relocated: Vec::new(), reason })
 }
 
-/// `is_part` says that more of the level will follow, and may go into the same run.
+/// If `is_part`, more of the level will follow, possibly into the same run.
 fn into_next_level(
     input: &PickContext<'_>,
     level: usize,
@@ -193,8 +193,8 @@ fn whole(level: usize, run: &Run) -> Input {
     Input { level, run: run.id, tables: run.tables.clone() }
 }
 
-/// The tables of `runs` that share keys with `range`, the tables that share keys with those, and so
-/// on. The result is contiguous in recency for every key that it touches.
+/// Returns the tables of `runs` that share keys with `range`, the tables that share keys with those,
+/// and so on. The result is contiguous in recency for every key that it touches.
 pub(crate) fn closed_under_overlap(level: usize, runs: &[Run], range: &KeyRange) -> Vec<Input> {
     let mut hull = range.clone();
     loop {

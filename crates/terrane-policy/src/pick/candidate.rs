@@ -8,7 +8,7 @@ use crate::compaction::Reason;
 use crate::shape::{Run, TableInfo};
 use crate::strategy::{Trigger, TriggerKind};
 
-/// The precedence of delete persistence. The triggers of a design begin at 1.
+/// The precedence of delete persistence. A design's triggers begin at 1.
 pub(super) const PROMISED: usize = 0;
 
 /// The data that a candidate would compact.
@@ -39,7 +39,7 @@ pub(super) struct CompactionCandidate {
 }
 
 impl Extent {
-    /// The tables of a run that may be compacted, with their indexes.
+    /// Returns the tables of a run that may be compacted, with their indexes.
     pub(super) fn tables_of<'a>(
         &'a self,
         run: &'a Run,
@@ -67,12 +67,12 @@ impl CompactionCandidate {
     }
 }
 
-/// Sorts by precedence, then worst first.
+/// Sorts candidates by precedence, then worst first.
 pub(super) fn sort(candidates: &mut [CompactionCandidate]) {
     candidates.sort_by(|a, b| a.rank.cmp(&b.rank).then(b.score.total_cmp(&a.score)));
 }
 
-/// The triggers of a level with their precedence. Triggers on the fullness of the level share the
+/// Returns the triggers of a level with their precedence. All fullness triggers share the
 /// precedence of the first of them, so that the fullest level goes first, whichever trigger fired.
 /// Delete persistence takes precedence over everything.
 pub(super) fn ranked<'a>(
@@ -87,7 +87,7 @@ pub(super) fn ranked<'a>(
         .map(move |(at, trigger)| (if trigger.kind().is_load() { load } else { at + 1 }, trigger))
 }
 
-/// The precedence of triggers on the fullness of a level.
+/// Returns the precedence of a level's fullness triggers.
 pub(super) fn load_rank(input: &PickContext<'_>, level: usize) -> usize {
     let triggers = input.design.strategy.triggers.at(level);
     triggers.iter().position(|trigger| trigger.kind().is_load()).unwrap_or(triggers.len()) + 1

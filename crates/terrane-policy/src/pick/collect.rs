@@ -1,27 +1,26 @@
 //! Collects value files: jobs that copy the live values of files with much garbage to new files, so
 //! that the old files can be removed.
 //!
-//! A job relocates the pointers of its tables into the chosen files, the victims. When no table
-//! refers to a victim any more, the engine removes the file. Merges relocate values on their way,
-//! because they write new tables anyway. If no merge is due, a job of its own rewrites one table in
-//! place; for dead values that are overdue, it does so before merges. A table holds some fifty bytes for each value, so rewriting it is cheap next to moving
-//! values. New files hold values whose keys are close to each other, so few tables refer to them,
-//! and collecting them again is cheap.
+//! A job relocates the pointers of its tables into the chosen files, the victims. Once no table refers
+//! to a victim, the engine removes the file. Merges relocate values as well, because they write new
+//! tables anyway. If no merge is due, a collection job rewrites one table in place; if dead values are
+//! overdue, this job precedes merges. A table holds some fifty bytes for each value, so rewriting it is
+//! cheap compared with moving values. New files hold values whose keys are close to each other, so few
+//! tables refer to them, and collecting them again is cheap.
 //!
 //! A file can be a victim when it is settled and part of it is garbage. Victims are, in this order:
-//! 1. files with a dead value that delete persistence wants gone;
-//! 2. the files with the largest share of garbage, as many as it takes to stay below the space bound
-//!    of the design if all of their garbage were gone;
-//! 3. the files whose share of garbage reaches the limit of the design. For jobs of their own, they
+//! 1. files with a dead value that delete persistence requires to be removed;
+//! 2. the files with the largest share of garbage, as many as must lose their garbage to stay below the
+//!    design's space bound;
+//! 3. the files whose share of garbage reaches the design's limit. To justify a collection job, they
 //!    must together hold enough garbage to be worth rewriting all tables that refer to them;
 //! 4. all files, if the design stores values inline: their values go back to tables.
 //!
-//! Until a victim is gone, the values that were moved exist twice. So jobs work on few victims at a
-//! time.
+//! Moved values exist twice until their victim is removed, so jobs work on few victims at a time.
 //!
-//! Garbage never shrinks until a file is gone, and a job turns live values of its victims into
-//! garbage. So a victim stays a victim, and every job leaves fewer live values in victims: jobs come
-//! to an end. Files that are all garbage need no job.
+//! Jobs terminate: a file's garbage never shrinks, and a job turns live values of its victims into
+//! garbage, so a victim stays a victim, and every job leaves fewer live values in victims. Files that
+//! are all garbage need no job.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -33,26 +32,26 @@ use crate::compaction::{
 use crate::design::ValueSeparation;
 use crate::shape::{SettledValues, TableInfo, ValueFileId, ValueFileState, ValueFileUsage};
 
-/// A job relocates at most this many times the size of a value file, or the values that one table
-/// has in one file. It bounds the space that a job needs before it frees any, and how long it keeps
-/// compactions from its table.
+/// A job relocates at most this many times the size of a value file, or the values that one table has
+/// in one file. The limit bounds the space that a job needs before it frees any, and how long the job
+/// blocks compactions of its table.
 const FILES_PER_JOB: u64 = 4;
 
-/// Jobs work on victims of at most this share of all value files at a time, or on as many as one job
-/// takes.
+/// The victims at any time hold at most one part in this many of all value file bytes, or as many bytes
+/// as one job relocates.
 const VICTIMS_SHARE: u64 = 10;
 
-/// A merge relocates at most this many times the values of the level that it moves down, or as many
-/// as a job of its own. Collections then keep pace with writers, because what writers bring comes
-/// down in merges.
+/// A merge relocates at most this many times the value bytes that it moves down, or as many as a
+/// collection job. Collections then keep pace with writers, because merges move down all that is
+/// written.
 const VALUES_PER_MERGE: u64 = 2;
 
-/// Files are collected for the space bound when the garbage reaches this share of what the bound
-/// allows, in percent, because writers slow down at the bound.
+/// Collection for the space bound begins when garbage reaches this percentage of what the bound allows,
+/// because writers slow down at the bound.
 const START_PERCENT: u64 = 85;
 
-/// The garbage of the files that reach their limit must be this many times the tables that refer to
-/// them. Rewriting the tables then adds at most a quarter to the bytes that writers wrote.
+/// The garbage of the files at their limit must be at least this many times the size of the tables that
+/// refer to them. Rewriting these tables then adds at most a quarter to the bytes that writers wrote.
 const GARBAGE_PER_TABLE_BYTE: u64 = 4;
 
 /// A file to collect, and why.
@@ -64,9 +63,9 @@ struct Victim {
     threshold: u64,
 }
 
-/// Returns the next job that removes a dead value for which the time of delete persistence is up. Such
-/// jobs precede all compactions but those for tombstones, and several may run at a time: a range delete
-/// makes all files of its keys due at once.
+/// Returns the next job that removes a dead value past its delete persistence deadline. Such jobs
+/// precede all compactions except those for tombstones, and several may run concurrently, because a
+/// range delete makes all files of its keys due at once.
 pub(super) fn overdue_job(input: &PickContext<'_>) -> Option<Compaction> {
     if input.shape.value_files.is_empty() || age_limit(input).is_none() {
         return None;
@@ -76,19 +75,19 @@ pub(super) fn overdue_job(input: &PickContext<'_>) -> Option<Compaction> {
     next_job(input, &overdue(input, &files))
 }
 
-/// Returns the next job that collects value files; `None` if no file needs it, or jobs that conflict
-/// with it are running.
+/// Returns the next job that collects value files; `None` if no file needs it or conflicting jobs are
+/// running.
 pub(super) fn pick(input: &PickContext<'_>) -> Option<Compaction> {
     let is_collection = |job: &Compaction| matches!(job.reason, Reason::Collection { .. });
-    // Other jobs must find a thread.
+    // Only one collection runs at a time, which leaves threads to other jobs.
     if input.shape.value_files.is_empty() || input.in_progress.iter().any(is_collection) {
         return None;
     }
     next_job(input, &victims(input, Worth::OwnJob))
 }
 
-/// Returns the next job that moves the live values of `files` elsewhere, as far as these contain
-/// garbage; `None` if no table refers to such a file, or jobs that conflict with it are running.
+/// Returns the next job that moves live values out of those of `files` that contain garbage; `None` if
+/// no table refers to such a file or conflicting jobs are running.
 pub fn manual_collection(input: &PickContext<'_>, files: &[ValueFileId]) -> Option<Compaction> {
     let mut usage = input.shape.value_usage();
     usage.retain(|one| has_garbage(input, one) && files.binary_search(&one.file.id).is_ok());
@@ -98,7 +97,7 @@ pub fn manual_collection(input: &PickContext<'_>, files: &[ValueFileId]) -> Opti
     Some(Compaction { reason: Reason::Manual { level: job.output.level, rewrites: false }, ..job })
 }
 
-/// Returns the value files with garbage to which a requested compaction refers.
+/// Returns the value files with garbage to which the inputs of a requested compaction refer.
 pub(super) fn with_request(input: &PickContext<'_>, request: &Compaction) -> Vec<ValueFileId> {
     let mut usage = input.shape.value_usage();
     usage.retain(|one| {
@@ -119,7 +118,7 @@ fn has_garbage(input: &PickContext<'_>, usage: &ValueFileUsage) -> bool {
 fn next_job(input: &PickContext<'_>, victims: &[Victim]) -> Option<Compaction> {
     victims.iter().find_map(|victim| {
         let mut places: Vec<_> = input.shape.places().collect();
-        // Tables of upper levels will soon be merged anyway.
+        // Deepest level first: tables of upper levels will soon be merged anyway.
         places.reverse();
         places.into_iter().find_map(|place| {
             if !place.table.refers_to(&[victim.usage.file.id]) {
@@ -145,7 +144,7 @@ fn next_job(input: &PickContext<'_>, victims: &[Victim]) -> Option<Compaction> {
     })
 }
 
-/// Returns the value files whose values a merge relocates on its way.
+/// Returns the value files whose values a merge also relocates.
 pub(super) fn with_merge(input: &PickContext<'_>, merge: &Compaction) -> Vec<ValueFileId> {
     let is_merge = |group: &InputGroup| matches!(group, InputGroup::Merge(_));
     if input.shape.value_files.is_empty() || !merge.groups(input.shape).iter().any(is_merge) {
@@ -160,7 +159,7 @@ pub(super) fn with_merge(input: &PickContext<'_>, merge: &Compaction) -> Vec<Val
 }
 
 /// Returns the time at which a dead value becomes due for collection, in microseconds since the Unix
-/// epoch. Values that are due already do not count.
+/// epoch. Values that are already due do not count.
 pub(super) fn next_due_micros(input: &PickContext<'_>) -> Option<u64> {
     let limit = age_limit(input)?;
     let usage = input.shape.value_usage().into_iter().filter(can_be_collected);
@@ -168,8 +167,8 @@ pub(super) fn next_due_micros(input: &PickContext<'_>) -> Option<u64> {
     due.filter(|due| *due > input.now_micros).min()
 }
 
-/// The age in microseconds at which a dead value becomes due. Tombstones have used part of the time
-/// to reach the value, and the rest is for the collection.
+/// Returns the age in microseconds at which a dead value becomes due. Tombstones may use the first part
+/// of the persistence time to reach the value; the rest is for the collection.
 fn age_limit(input: &PickContext<'_>) -> Option<u64> {
     input.delete_persistence_micros.map(|micros| micros - micros / 8)
 }
@@ -180,23 +179,24 @@ fn can_be_collected(usage: &ValueFileUsage) -> bool {
     usage.file.state == ValueFileState::Settled && usage.live_bytes > 0 && usage.garbage_bytes() > 0
 }
 
-/// The most bytes of values that a job of its own relocates, unless one file has more in its table.
+/// Returns the maximum value bytes that a collection job relocates, unless its table has more in one
+/// file.
 fn job_bytes_max(input: &PickContext<'_>) -> u64 {
     let usual = ValueSeparation::at(0);
     let separation = input.design.values.separation().unwrap_or(&usual);
     separation.file_bytes.saturating_mul(FILES_PER_JOB)
 }
 
-/// Whether the tables that refer to victims are rewritten for them alone.
+/// Why the tables that refer to victims are rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Worth {
-    /// They are.
+    /// Only to collect the victims.
     OwnJob,
-    /// They are merged anyway.
+    /// A merge rewrites them anyway.
     OnTheWay,
 }
 
-/// The files to collect, first one first.
+/// Returns the files to collect, most urgent first.
 fn victims(input: &PickContext<'_>, worth: Worth) -> Vec<Victim> {
     let usage = input.shape.value_usage();
     let Some(separation) = input.design.values.separation() else {
@@ -219,7 +219,7 @@ fn victims(input: &PickContext<'_>, worth: Worth) -> Vec<Victim> {
     [overdue, rest].concat()
 }
 
-/// The first victims, as many as jobs work on at a time.
+/// Keeps the first victims, as many as jobs work on at a time.
 fn at_a_time(input: &PickContext<'_>, mut victims: Vec<Victim>) -> Vec<Victim> {
     let most = job_bytes_max(input).max(input.shape.value_bytes() / VICTIMS_SHARE);
     let mut bytes = 0u64;
@@ -239,13 +239,13 @@ fn back_inline(mut usage: Vec<ValueFileUsage>) -> Vec<Victim> {
     usage.into_iter().map(victim).collect()
 }
 
-/// The share of garbage in millionths.
+/// Returns the share of garbage in millionths.
 fn garbage_share(usage: &ValueFileUsage) -> u64 {
     let share = u128::from(usage.garbage_bytes()) * 1_000_000 / u128::from(usage.file.bytes.max(1));
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-/// Files with a dead value that is too old, oldest first.
+/// Returns the files with a dead value that is too old, oldest first.
 fn overdue(input: &PickContext<'_>, files: &[ValueFileUsage]) -> Vec<Victim> {
     let Some(limit) = age_limit(input) else { return Vec::new() };
     let aged = files.iter().filter_map(|usage| {
@@ -259,8 +259,8 @@ fn overdue(input: &PickContext<'_>, files: &[ValueFileUsage]) -> Vec<Victim> {
     aged
 }
 
-/// The files that must go so that all settled files together stay below the space bound. `files` is
-/// sorted by garbage, worst first.
+/// Returns the files that must be collected to keep all settled files together below the space bound.
+/// `files` is sorted by garbage, worst first.
 fn over_the_bound(
     separation: &ValueSeparation,
     settled: SettledValues,
@@ -282,7 +282,7 @@ fn over_the_bound(
     victims
 }
 
-/// The files whose own share of garbage reaches the limit. `files` is sorted by garbage, worst
+/// Returns the files whose own share of garbage reaches the limit. `files` is sorted by garbage, worst
 /// first.
 fn over_the_limit(separation: &ValueSeparation, files: &[ValueFileUsage]) -> Vec<Victim> {
     let threshold = u64::from(separation.garbage_percent);
@@ -304,7 +304,7 @@ fn is_worth_its_tables(input: &PickContext<'_>, victims: &[Victim]) -> bool {
     garbage >= rewritten.saturating_mul(GARBAGE_PER_TABLE_BYTE)
 }
 
-/// The files that a job on `tables` relocates, in ascending order: `first` if it is given, and other
+/// Returns the files that a job on `tables` relocates, in ascending order: `first` if given, and other
 /// victims in their order. If there are several, their values in `tables` take at most `most` bytes.
 fn relocated(
     tables: &[&Arc<TableInfo>],
@@ -328,7 +328,7 @@ fn relocated(
         if more == 0 {
             continue;
         }
-        // The first one is moved whatever its size, and one that is too large keeps no other back.
+        // The first file is taken whatever its size; a later one that is too large is skipped.
         if !files.is_empty() && bytes.saturating_add(more) > most {
             continue;
         }

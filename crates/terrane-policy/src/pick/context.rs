@@ -21,12 +21,12 @@ pub struct PickContext<'a> {
     pub accesses: &'a TableAccesses,
     /// The time, in microseconds since the Unix epoch.
     pub now_micros: u64,
-    /// The oldest sequence number that a snapshot holds; newer tombstones must be kept.
+    /// The oldest sequence number that a snapshot pins; newer tombstones must be kept.
     pub oldest_snapshot: Option<SeqNo>,
     /// When the oldest snapshot was taken, in microseconds since the Unix epoch: entries that expire
     /// later must be kept for it.
     pub oldest_snapshot_micros: Option<u64>,
-    /// The time within which deletes must become persistent under any design, in microseconds.
+    /// The time within which deletes must become persistent, whatever the design, in microseconds.
     pub delete_persistence_micros: Option<u64>,
 }
 
@@ -53,8 +53,9 @@ impl<'a> PickContext<'a> {
         self.in_progress.iter().any(|job| job.reason != Reason::Flush)
     }
 
-    /// The time within which the tombstones of deletes must reach the entries that they delete. If
-    /// values are stored apart, the rest of the time is for the collection of their files.
+    /// Returns the time within which tombstones must reach the entries that they delete. If values
+    /// are stored separately, the rest of the persistence time is for the collection of their
+    /// files.
     pub(super) fn tombstone_micros(&self) -> Option<u64> {
         let has_files =
             !self.shape.value_files.is_empty() || self.design.values.separation().is_some();
@@ -62,7 +63,7 @@ impl<'a> PickContext<'a> {
         self.delete_persistence_micros.map(apart)
     }
 
-    /// The deepest level in use.
+    /// Returns the deepest level in use.
     pub(super) fn last_level(&self) -> usize {
         self.shape.last_level()
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::compaction::Compaction;
 use crate::shape::{Level, TreeShape};
 
-/// For each level, the end of the tables that moved last: round-robin movement continues there, and
-/// all other rules use it to break ties: they prefer the tables after it.
+/// For each level, the end of the tables that moved last. Round-robin movement continues there, and
+/// all other rules break ties in favour of the tables after it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cursors {
     next: Vec<Option<Arc<[u8]>>>,
@@ -16,9 +16,9 @@ impl Cursors {
     /// Returns cursors at the first key of every level.
     pub(super) const START: Self = Self { next: Vec::new() };
 
-    /// Estimates the cursors of a reopened tree: the tables that moved last out of a level are, or end
-    /// with, the newest table of the next one. Cursors are not stored, and starting over at each
-    /// opening would move the first tables of every level again and again.
+    /// Estimates the cursors of a reopened tree: the tables that moved last out of a level are, or
+    /// end with, the newest table of the next level. Cursors are not stored, and starting over at
+    /// each opening would keep moving the first tables of every level.
     pub fn resumed(shape: &TreeShape) -> Self {
         let newest = |level: &Level| {
             let tables = level.runs.iter().flat_map(|run| &run.tables);
@@ -42,7 +42,7 @@ impl Cursors {
         self.next[level] = next;
     }
 
-    /// Records how far `compaction` got in its level, if a rule chose its tables.
+    /// Records how far `compaction` progresses in its level, if a rule chose its tables.
     pub fn advance(&mut self, compaction: &Compaction) {
         let Some(level) = compaction.reason.chosen_level() else { return };
         let moved = compaction.inputs.iter().filter(|input| input.level == level);

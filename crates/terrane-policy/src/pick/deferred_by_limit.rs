@@ -1,13 +1,13 @@
 //! Merges that a local limit defers.
 //!
-//! Under [`Limit::Local`], a level holds at most a number of runs (performance-stability §5.1.1). A
-//! merge that would add a run beyond that number waits, and so does a merge into a level of one run
-//! that is full again while its former contents are still being merged down. This is why a local limit
-//! hurts greedy: it prefers small merges, which "may not be able to complete due to possible violations
-//! of the constraint at the next level" (§5.2.3).
+//! Under [`Limit::Local`], a level holds a limited number of runs (performance-stability §5.1.1). A
+//! merge that would add a run beyond the limit waits, and so does a merge into a level of one run that
+//! is full again while its former contents are still being merged down. A local limit therefore hurts
+//! the greedy scheduler, which prefers small merges that "may not be able to complete due to possible
+//! violations of the constraint at the next level" (§5.2.3).
 //!
-//! A merge waits only for progress in the level below it: a job that is running there, or that policy
-//! would pick. So the tree is never stuck.
+//! A merge waits only for progress in the level below it: a running job, or one that policy would pick.
+//! Therefore the tree never gets stuck.
 
 use super::candidate::CompactionCandidate;
 use super::context::PickContext;
@@ -16,8 +16,8 @@ use crate::admission::pressure::{count, expected_runs};
 use crate::compaction::{Compaction, Placement};
 use crate::design::{Limit, Violation};
 
-/// Returns true if `job` must wait until the level that it goes to holds fewer runs. `all` are the
-/// candidates among which it was picked.
+/// Returns true if `job` must wait until its target level holds fewer runs. `all` are the candidates
+/// among which it was picked.
 pub(super) fn is_deferred(
     input: &PickContext<'_>,
     all: &[CompactionCandidate],
@@ -27,7 +27,7 @@ pub(super) fn is_deferred(
     if !exceeds_local_limit(input, job) {
         return false;
     }
-    // The job of a table that cannot be read stays in progress, but moves nothing.
+    // A job on an unreadable table stays in progress, but moves no data.
     let relieves = |other: &Compaction| {
         let runs = other.inputs.iter().filter(|input| input.level == target).count();
         runs > 1 || runs == 1 && other.output.level > target

@@ -1,4 +1,4 @@
-//! When time alone makes a compaction due.
+//! Deadlines: when time alone makes a compaction due.
 
 use super::collect;
 use super::context::PickContext;
@@ -8,8 +8,8 @@ use crate::shape::TableInfo;
 use crate::strategy::trigger::TombstoneTtl;
 use crate::strategy::{Scope, Trigger};
 
-/// Returns the next time at which a table, or a tombstone in it, becomes too old for its level, or a
-/// dead value for its file, in microseconds since the Unix epoch. What is due already does not
+/// Returns the next time at which a table or a tombstone becomes too old for its level, or a dead
+/// value too old for its file, in microseconds since the Unix epoch. Deadlines in the past do not
 /// count.
 pub fn next_due_micros(input: &PickContext<'_>) -> Option<u64> {
     let looks_at_time =
@@ -30,8 +30,8 @@ pub fn next_due_micros(input: &PickContext<'_>) -> Option<u64> {
     due
 }
 
-/// Returns the time from which on the rest of a deadline counts: now, or when the first entry of a table
-/// expires.
+/// Returns the time from which the rest of a deadline counts: now, or when the first entry of a
+/// table expires.
 fn begin_of(table: &TableInfo, trigger: &Trigger, input: &PickContext<'_>) -> u64 {
     let has_deadline = trigger.rule().tombstone_times().is_some();
     let dead_since = table.dead_since(input.oldest_snapshot_micros).filter(|_| has_deadline);

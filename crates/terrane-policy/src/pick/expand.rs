@@ -1,4 +1,4 @@
-//! Tables that go along with the one that a movement rule chose, because they cost little.
+//! Tables that move along with the one that a movement rule chose, because they add little cost.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use crate::key_range::KeyRange;
 use crate::shape::{Run, TableInfo};
 use crate::strategy::Expansion;
 
-/// Returns the tables of the run, the chosen one among them, that move together; `None` if it moves
-/// alone.
+/// Returns the tables of the run that move together with the chosen one, which is included; `None`
+/// if it moves alone.
 pub(super) fn tables(
     input: &PickContext<'_>,
     level: usize,
@@ -24,7 +24,7 @@ pub(super) fn tables(
     if below.is_empty() {
         return neighbours(run, at, expansion, |range| target.overlapping(range).is_empty());
     }
-    // All tables within the keys that are rewritten anyway.
+    // All tables within the key range that is rewritten anyway.
     let rewritten = hull(below)?.hull(&chosen.range);
     let fits = |tables: &Range<usize>| {
         let bytes = bytes_of(&run.tables[tables.clone()]) + bytes_of(below);
@@ -42,8 +42,8 @@ pub(super) fn tables(
     fits(&inside).then_some(inside)
 }
 
-/// Returns the table and its neighbours, those after it first, as long as none of them and no gap
-/// between them overlaps the next level.
+/// Returns the table and its neighbours, first those after it, as long as neither they nor the gaps
+/// between them overlap the next level.
 fn neighbours(
     run: &Run,
     at: usize,
@@ -65,7 +65,7 @@ fn neighbours(
     (found.len() > 1).then_some(found)
 }
 
-/// The indexes of the tables that satisfy a condition; they are adjacent.
+/// Returns the indexes of the tables that satisfy a condition; they are adjacent.
 fn indexes(run: &Run, holds: impl Fn(&TableInfo) -> bool) -> Range<usize> {
     let from = run.tables.iter().position(|table| holds(table)).unwrap_or(0);
     let count = run.tables[from..].iter().take_while(|table| holds(table)).count();

@@ -10,7 +10,7 @@ use crate::shape::{Level, TableInfo};
 use crate::strategy::trigger::Manual;
 use crate::strategy::{Intake, LevelContext, Scope, TombstoneWeight, Trigger, TriggerKind};
 
-/// The contents of a level, without the tables that running jobs take away.
+/// The contents of a level without the inputs of running jobs.
 #[derive(Debug, Clone, Copy, Default)]
 struct LevelLoadTotals {
     runs: u64,
@@ -28,7 +28,7 @@ pub(super) fn candidates(input: &PickContext<'_>) -> Vec<CompactionCandidate> {
 }
 
 /// Writers must not stall because of runs that no trigger would ever merge: a level whose runs
-/// would delay writers acts, but only after all other candidates.
+/// would delay writers acts, but after all other candidates.
 fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     if input.design.strategy.size_tiered().is_some() {
         return sized::relief(input);
@@ -86,13 +86,14 @@ fn of_level(
     }
     // Merging flushes leave one run, whatever its size.
     let is_merged = level == 0 && input.design.flush == FlushMode::Merge;
-    // Levels that gather runs act by their number, unless the strategy goes by size alone.
+    // In levels that gather runs, the run count decides, unless the strategy has only size
+    // triggers.
     let has = |scope| triggers.iter().any(|trigger| trigger.has_scope(scope));
     let by_size = is_merged || !has(Scope::LevelRuns);
     let allowed = u64::from(strategy.runs_allowed(level, last));
     let gathers = level == 0 || allowed > 1;
-    // A level of one run never has too many runs. Without a size limit nothing would ever move below
-    // it, and every merge into it would rewrite all of it.
+    // A level of one run never has too many runs. Without a size limit it would never give up data,
+    // and every merge into it would rewrite it completely.
     let has_size = has(Scope::LevelSize);
     let capacity_bytes = input.design.capacity_bytes(level, last);
     let context = LevelContext {
@@ -123,7 +124,8 @@ fn of_level(
             found.push(CompactionCandidate::triggered(kind, level, rank, measure, Extent::Level));
         }
     }
-    // Runs that only pass through level 0 move on, and levels that should be one run become one.
+    // Runs that only pass through level 0 move on; levels that should be one run are merged into
+    // one.
     let passes = level == 0 && allowed == 0;
     if passes || !gathers && load.runs > 1 {
         let runs = load.runs;
@@ -141,10 +143,10 @@ fn of_level(
     found
 }
 
-/// Returns true if a level has to wait because the level below it is full. With [`Intake::Exact`],
-/// a full level of one run moves on before it takes more: otherwise every batch that comes into it
-/// would be merged with a run that grows beyond its capacity, for as long as the level above is
-/// further behind.
+/// Returns true if a level must wait because the level below it is full. With [`Intake::Exact`], a
+/// full level of one run moves on before it takes more data. Otherwise, while the level above is
+/// further behind, every batch that arrives would be merged with a run that grows beyond its
+/// capacity.
 pub(super) fn is_blocked(
     input: &PickContext<'_>,
     all: &[CompactionCandidate],

@@ -1,4 +1,4 @@
-//! Tables that are marked for compaction by their contents, their age, or how they are read.
+//! Tables that are marked for compaction because of their contents, their age, or their reads.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::shape::{RunId, TableInfo, TreeShape};
 use crate::strategy::trigger::TombstoneTtl;
 use crate::strategy::{Scope, TableContext, Trigger};
 
-/// A table that a trigger marks, with the value that was measured and the threshold.
+/// A table that a trigger marks, with the measured value and the threshold.
 #[derive(Debug, Clone)]
 pub(super) struct MarkedTable {
     pub(super) table: Arc<TableInfo>,
     pub(super) measure: (u64, u64),
-    /// No table below this table shares keys with it.
+    /// True if no table below this one shares keys with it.
     pub(super) is_lowest: bool,
 }
 
@@ -62,8 +62,8 @@ fn of_trigger(
     }
 }
 
-/// The tables of a level whose measured value and threshold satisfy `enough`, and that a compaction
-/// would do something for.
+/// Returns the tables of a level whose measured value and threshold satisfy `enough`, and that
+/// would gain from a compaction.
 pub(super) fn marks(
     input: &PickContext<'_>,
     level: usize,
@@ -98,8 +98,8 @@ pub(super) fn marks(
     found
 }
 
-/// Returns true if a compaction would gain anything: older data to merge with, or tombstones to
-/// drop.
+/// Returns true if a compaction would achieve anything: there is older data to merge with, or a
+/// tombstone to drop.
 fn can_act(input: &PickContext<'_>, trigger: &Trigger, table: &TableInfo, is_lowest: bool) -> bool {
     let is_pinned = input.oldest_snapshot.is_some_and(|oldest| table.largest_seq > oldest);
     !is_lowest || trigger.kind().info().drops_tombstones && !is_pinned

@@ -5,8 +5,8 @@ use super::context::PickContext;
 use crate::shape::Run;
 use crate::strategy::{Movement, MovementContext, TableChoice, TombstoneWeight, Trigger};
 
-/// Calls `accept` for the tables of `run` that `extent` covers, in the order of the first rule that
-/// ranks any, then of the next rule, and in the end by least overlap, until it returns a value.
+/// Calls `accept` for the tables of `run` that `extent` covers until it returns a value: in the
+/// order of the first rule that ranks any, then of the next rule, and finally by least overlap.
 pub(super) fn find<T>(
     input: &PickContext<'_>,
     level: usize,
@@ -51,11 +51,11 @@ fn context<'a>(
     }
 }
 
-/// Rotates tables in key order so that the one after the table that moved last comes first.
+/// Rotates tables in key order so that the table after the one that moved last comes first.
 ///
-/// That is round-robin movement, and how every other rule breaks ties. If ties were broken by key, a
-/// rule that ranks many tables equal, such as all tables of one compaction, would take the first one
-/// every time. Because the data that come into a level are spread over all keys, the first table
+/// This is round-robin movement, and also how every other rule breaks ties. If ties were broken by
+/// key, a rule that ranks many tables equal, such as all tables of one compaction, would take the
+/// first one every time. Because data that enters a level is spread over all keys, the first table
 /// would soon span most keys and overlap most of the next level.
 fn from_cursor<'a>(
     input: &PickContext<'_>,

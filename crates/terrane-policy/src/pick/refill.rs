@@ -1,11 +1,12 @@
-//! How far a level has filled up again while a compaction takes data from it.
+//! How far a level has refilled while a compaction takes data from it.
 
 use super::context::PickContext;
 use crate::compaction::{Compaction, Reason};
 use crate::design::FlushMode;
 
-/// Returns how far the level that `job` takes from is full again, as a fraction of the fullness at
-/// which it acts: 0 right after the job took everything, 1 when the level should act again.
+/// Returns how far the level from which `job` takes data has refilled, as a fraction of the
+/// fullness at which it acts: 0 right after the job took everything, 1 when the level should act
+/// again.
 pub fn refilled(input: &PickContext<'_>, job: &Compaction) -> f64 {
     let level = job.from_level();
     let last = input.shape.last_level();

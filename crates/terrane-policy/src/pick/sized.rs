@@ -1,4 +1,4 @@
-//! Size-tiered policies applied to a tree, whose runs in order of age form their list.
+//! Applies size-tiered policies to a tree, whose runs in order of age form the policy's list.
 
 use std::ops::Range;
 
@@ -10,13 +10,13 @@ use crate::design::Violation;
 use crate::shape::Run;
 use crate::strategy::{MergeCause, SizedMerge, SizedRun, TombstoneWeight, Trigger};
 
-/// All runs, the newest first, with their levels.
+/// Returns all runs, newest first, with their levels.
 fn runs<'a>(input: &PickContext<'a>) -> Vec<(usize, &'a Run)> {
     let levels = input.shape.levels.iter().enumerate();
     levels.flat_map(|(level, content)| content.runs.iter().map(move |run| (level, run))).collect()
 }
 
-/// The runs as a policy sees them.
+/// Returns the runs as a policy sees them.
 fn sized(input: &PickContext<'_>, all: &[(usize, &Run)]) -> Vec<SizedRun> {
     let weight = TombstoneWeight::of(input.shape, input.design.strategy.tombstone_weight);
     let is_taken = |run: &Run| {
@@ -32,16 +32,16 @@ fn sized(input: &PickContext<'_>, all: &[(usize, &Run)]) -> Vec<SizedRun> {
         .collect()
 }
 
-/// The merge that the size-tiered policy of the design wants, if it has one.
+/// Returns the merge that the design's size-tiered policy requests, if any.
 pub(super) fn candidate(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     let policy = input.design.strategy.size_tiered()?;
     let all = runs(input);
     wanted(input, &all, policy.choose(&sized(input, &all))?)
 }
 
-/// Writers must not stall because of runs that the policy does not merge. Then the policy may choose
-/// by weaker rules ([`SizeTiered::relieve`]). If it does not, all runs that it still merges become
-/// one run, and if these are fewer than two, all runs of the tree do.
+/// Writers must not stall because of runs that the policy does not merge. In that case the policy
+/// may choose by weaker rules ([`SizeTiered::relieve`]). If it chooses none, all runs that it still
+/// merges become one run, or all runs of the tree if it would merge fewer than two.
 ///
 /// [`SizeTiered::relieve`]: crate::strategy::SizeTiered::relieve
 pub(super) fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {

@@ -1,5 +1,5 @@
-//! Triggers that look at the whole tree: space amplification and read amplification. When one fires, all runs
-//! become one.
+//! Triggers on the whole tree: space amplification and read amplification. When one fires, all runs
+//! are merged into one.
 
 use super::candidate::{CompactionCandidate, Extent, ranked};
 use super::context::PickContext;
@@ -7,7 +7,7 @@ use crate::compaction::{Compaction, Input, Output, Placement, Reason};
 use crate::shape::Run;
 use crate::strategy::{Scope, TreeContext};
 
-/// The tree as a candidate, if its last level has such a trigger and it fires.
+/// Returns the tree as a candidate if the last level has such a trigger and it fires.
 pub(super) fn candidate(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     let level = input.last_level();
     let oldest_bytes = input.shape.level(level).runs.last()?.size_bytes();

@@ -1,4 +1,4 @@
-//! Picks as text, and properties on random trees.
+//! Tests picks as text, and properties of random trees.
 
 mod flushes;
 mod properties;
@@ -39,9 +39,9 @@ fn collections_match_testdata() {
     datadriven::run(path, answer);
 }
 
-/// Besides the design, a case may state the time `now`, delete `persistence`, the oldest `snapshot`,
-/// the `reads` of tables, jobs that are `running`, and a `cursor`: `1@d` for a turn of level 1 that
-/// starts at key `d`.
+/// In addition to the design, a case may state the time `now`, delete `persistence`, the oldest
+/// `snapshot`, the `reads` of tables, `running` jobs, and a `cursor`: `1@d` starts a turn of level
+/// 1 at key `d`.
 fn answer(case: &Case) -> String {
     let design: Design = case.argument("design").unwrap_or(catalogue::DEFAULT).parse().unwrap();
     let mut tree = TestTree::new(case.input.parse().unwrap(), design);
@@ -129,8 +129,9 @@ fn dents_figure_1_needs_two_merges() {
     assert_eq!((tree.shape.level(0).runs.len(), tree.shape.level(1).runs.len()), (0, 1));
 }
 
-/// The former contents of level 1, run 2, are being merged into level 2 while the level is full again.
-/// Under a global limit, flushed data goes on into run 3; under a local one it waits for run 2.
+/// The former contents of level 1, run 2, are being merged into level 2 while the level is full
+/// again. Under a global limit, flushed data continues into run 3; under a local limit it waits for
+/// run 2.
 #[test]
 fn a_merge_into_a_level_at_its_local_limit_waits() {
     let tree = |bytes: u64, limit: &str| {
@@ -167,7 +168,8 @@ fn a_merge_into_a_level_at_its_local_limit_waits() {
     assert_eq!(picked(100, "local(2)", false), Some((1, 1)));
 }
 
-/// Level 1 gathers three runs and may hold six. A seventh waits until some of them have moved on.
+/// Level 1 gathers three runs and may hold six. A seventh run waits until some of them have moved
+/// on.
 #[test]
 fn a_merge_that_adds_a_run_beyond_the_local_limit_waits() {
     let picked = |runs: u64, limit: &str| {
@@ -178,7 +180,7 @@ fn a_merge_that_adds_a_run_beyond_the_local_limit_waits() {
         let shape = format!("{level0}{level1}").parse().unwrap();
         let tree = TestTree::new(shape, design.parse().unwrap());
         let first = tree.pick(&[]).unwrap();
-        // The level with more runs goes first; the other one may go as well.
+        // The level with more runs goes first; the other may also act.
         assert_eq!(first.from_level(), usize::from(runs > 3));
         tree.pick(&[first]).map(|job| job.from_level())
     };
@@ -187,7 +189,8 @@ fn a_merge_that_adds_a_run_beyond_the_local_limit_waits() {
     assert_eq!(picked(6, "global(2x)"), Some(0));
 }
 
-/// Nothing would ever merge level 1, and level 0 is closer to its limit: waiting would not help.
+/// No trigger would ever merge level 1, and level 0 is closer to its limit, so waiting would not
+/// help.
 #[test]
 fn a_merge_does_not_wait_for_a_level_in_which_nothing_is_due() {
     let picked = |design: &str, level1: usize| {

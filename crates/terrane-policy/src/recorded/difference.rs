@@ -11,26 +11,27 @@ use crate::strategy::Movement;
 
 /// How the choice of a system differs from that of a design.
 ///
-/// The variants are tried in an order of `between`; the first that applies is the difference.
+/// `between` tries the variants in a fixed order; the first that applies is the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Difference {
     /// The design would choose the same if tombstones counted for more than their bytes, as in
-    /// RocksDB: each tombstone beyond half of a table's entries for two values more.
+    /// RocksDB: each tombstone beyond half of a table's entries for two additional values.
     Deletes,
-    /// The system compacts, and the design has nothing to do.
+    /// The system compacts, but the design has nothing to do.
     Rests,
-    /// The design compacts, and the system has nothing to do.
+    /// The design compacts, but the system has nothing to do.
     Acts,
     /// The system merges tables of level 0 into level 0.
     WithinLevel0,
     /// The system compacts another level.
     Level,
-    /// The system takes only some of the runs of level 0 or of the list that the design takes.
+    /// The system takes only some of the runs, of level 0 or of the list, that the design takes.
     FewerRuns,
     /// The system takes other runs of level 0 or of the list.
     Runs,
-    /// The same tables, and more of their level that overlap no further tables of the next level.
+    /// The same tables, and more of their level that overlap no additional tables of the next
+    /// level.
     Expanded,
     /// The same tables, and others next to them, move without being rewritten.
     MovedTogether,
@@ -38,7 +39,8 @@ pub enum Difference {
     MoreTables,
     /// Only some of the tables of the level.
     FewerTables,
-    /// Another table, which the design's rule ranks equal: it would move if its turn had come.
+    /// Another table, which the design's rule ranks equal: it would move if it were that table's
+    /// turn.
     Tie,
     /// Another table: the turns of round-robin movement begin elsewhere.
     Turn,
@@ -89,7 +91,7 @@ impl Difference {
         }
     }
 
-    /// The rule by which the difference is found.
+    /// The rule that detects the difference.
     pub fn rule(self) -> &'static str {
         match self {
             Self::Deletes => {
@@ -155,8 +157,8 @@ impl Choice {
     }
 }
 
-/// Compares two choices for the tree of `context`; `None` if they are equal. A choice of `None` is to
-/// do nothing.
+/// Compares two choices for the tree of `context`; returns `None` if they are equal. A choice of
+/// `None` means no compaction.
 pub(super) fn between(
     context: &PickContext<'_>,
     system: Option<&Choice>,
@@ -196,8 +198,8 @@ fn of_compactions(context: &PickContext<'_>, system: &Choice, design: &Choice) -
     }
 }
 
-/// Sets the turn to each table that the system took: if the design then takes it, the rule did not
-/// prefer another one.
+/// Starts a turn at each table that the system took. If the design then takes that table, its rule
+/// did not prefer another.
 fn other_table(context: &PickContext<'_>, system: &Choice) -> Difference {
     let rules = context.design.strategy.movement.at(system.level);
     let is_turn =
@@ -217,8 +219,8 @@ fn other_table(context: &PickContext<'_>, system: &Choice) -> Difference {
     }
 }
 
-/// What the design would choose if tombstones counted for more than their bytes; `None` if they do
-/// anyway, or that changes no size.
+/// Returns the design's choice if tombstones counted for more than their bytes; `None` if they
+/// already do, or if this changes no size.
 fn with_deletes(context: &PickContext<'_>) -> Option<Option<Choice>> {
     if context.design.strategy.tombstone_weight > 0 {
         return None;
@@ -246,5 +248,5 @@ fn with_deletes(context: &PickContext<'_>) -> Option<Option<Choice>> {
     Some(job.map(|job| Choice::of(&shape, &job)))
 }
 
-/// The values that RocksDB counts for a tombstone beyond half of the entries.
+/// The number of values for which RocksDB counts a tombstone beyond half of the entries.
 const DELETION_WEIGHT: u64 = 2;

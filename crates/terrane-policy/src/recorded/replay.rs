@@ -24,7 +24,9 @@ pub enum ReplayError {
 impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown(id) => write!(f, "the recording takes table {id}, which is not there"),
+            Self::Unknown(id) => {
+                write!(f, "the recording takes table {id}, which the tree does not contain")
+            }
             Self::Shape(error) => write!(f, "the recording does not fit the tree: {error}"),
         }
     }
@@ -32,10 +34,10 @@ impl fmt::Display for ReplayError {
 
 impl std::error::Error for ReplayError {}
 
-/// What the system and the design chose for the same tree.
+/// The choices of the system and the design for the same tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// The number of the event in the recording, from 0.
+    /// The index of the event in the recording.
     pub event: usize,
     /// What the system did: a compaction, or [`Event::Rest`].
     pub system: Event,
@@ -45,10 +47,10 @@ pub struct Decision {
     pub difference: Option<Difference>,
 }
 
-/// Plays `trace` and compares every decision with that of `design`.
+/// Plays `trace` and compares every decision with the one of `design`.
 ///
 /// # Errors
-/// The recording is damaged: an event does not fit the tree.
+/// Returns an error if the recording is damaged: an event does not fit the tree.
 pub fn replay(trace: &Trace, design: &Design) -> Result<Vec<Decision>, ReplayError> {
     let is_list = design.strategy.size_tiered().is_some();
     let mut tree = SystemTree::start(trace)?;

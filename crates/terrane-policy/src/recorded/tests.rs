@@ -1,4 +1,4 @@
-//! Recordings as text, and the share of their decisions that the catalogue makes as well.
+//! Tests recordings as text, and the share of their decisions that the catalogue reproduces.
 
 use std::path::PathBuf;
 
@@ -117,9 +117,9 @@ fn differences_follow_their_rules() {
     assert_eq!(counted, Some(Difference::Deletes));
 }
 
-/// The recordings of LevelDB and RocksDB, with the compactions that their designs choose as well. A
-/// change of the catalogue or of picking that departs from them fails here. `docs/recorded.md` has
-/// the rest.
+/// Compares the recordings of LevelDB and RocksDB with the compactions that their designs choose.
+/// Fails if a change to the catalogue or to picking alters these decisions. `docs/recorded.md`
+/// lists all decisions.
 #[test]
 fn the_catalogue_decides_as_the_systems_do() {
     let expected = [

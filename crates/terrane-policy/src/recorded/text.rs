@@ -1,4 +1,4 @@
-//! The text form of a recording, one event a line:
+//! The text form of a recording, one event per line:
 //!
 //! ```text
 //! # Lines that start with # are comments.
@@ -19,10 +19,10 @@
 //! base 4
 //! ```
 //!
-//! Tables are written as in the text form of a [`TreeShape`](crate::shape::TreeShape), and keys
-//! as there. The tables of level 0 are listed with the newest first, those of other levels in key
-//! order. `cursor` gives the last key that moved out of a level. `move` moves its inputs without
-//! rewriting them. The word after `compact` and `move` is the system's own reason, or `-`.
+//! Tables and keys are written as in the text form of a [`TreeShape`](crate::shape::TreeShape). The
+//! tables of level 0 are listed newest first, those of other levels in key order. `cursor` gives
+//! the last key that moved out of a level. `move` moves its inputs without rewriting them. The word
+//! after `compact` and `move` is the system's own reason, or `-`.
 
 use std::fmt;
 use std::str::FromStr;

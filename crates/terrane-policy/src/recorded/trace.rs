@@ -1,4 +1,4 @@
-//! What a system did to a tree.
+//! A recording of a system's actions on a tree.
 
 use std::sync::Arc;
 
@@ -17,22 +17,22 @@ pub struct Trace {
     pub load: String,
     /// The design that stands for the system, as text.
     pub design: String,
-    /// Decisions that were left out before the first event.
+    /// The number of decisions omitted before the first event.
     pub skipped: usize,
-    /// The tree at the beginning: tables by level; those of level 0 with the newest first.
+    /// The initial tree: tables by level; level 0 newest first.
     pub start: Vec<Vec<Arc<TableInfo>>>,
-    /// The base level at the beginning; see [`Event::Base`].
+    /// The initial base level; see [`Event::Base`].
     pub base: usize,
     /// For each level, the last key that moved out of it, for systems that move tables round-robin.
     pub cursors: Vec<(usize, Vec<u8>)>,
-    /// What happened, in order.
+    /// The events, in order.
     pub events: Vec<Event>,
 }
 
 /// An event of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A flush made a table.
+    /// A flush created a table.
     Flush {
         /// The level that took the table.
         level: usize,
@@ -43,8 +43,8 @@ pub enum Event {
     Compaction(SystemCompaction),
     /// The system had no compaction to do.
     Rest,
-    /// From here on, the system compacts level 0 into this level, and the levels between them are
-    /// empty (RocksDB's dynamic level bytes). A design calls this level 1.
+    /// From now on, the system compacts level 0 into this level, and the levels in between are
+    /// empty (RocksDB's dynamic level bytes). In designs this is level 1.
     Base(usize),
 }
 
@@ -57,7 +57,7 @@ pub struct SystemCompaction {
     pub inputs: Vec<(usize, Vec<TableId>)>,
     /// The level of the outputs.
     pub level: usize,
-    /// The outputs; `None` if the inputs moved as they are.
+    /// The outputs; `None` if the inputs moved unchanged.
     pub outputs: Option<Vec<Arc<TableInfo>>>,
 }
 
@@ -69,18 +69,18 @@ impl SystemCompaction {
 }
 
 impl Event {
-    /// Returns true if the system decided something: what to compact, or that nothing is due.
+    /// Returns true if the event is a decision: what to compact, or that nothing is due.
     pub fn is_decision(&self) -> bool {
         matches!(self, Self::Compaction(_) | Self::Rest)
     }
 }
 
 impl Trace {
-    /// Returns the same recording without all but the last decisions: the events before them become
-    /// part of the tree at the beginning.
+    /// Returns the recording reduced to its last decisions: earlier events become part of the
+    /// initial tree.
     ///
     /// # Errors
-    /// An event does not fit the tree.
+    /// Returns an error if an event does not fit the tree.
     pub fn last(&self, decisions: usize) -> Result<Self, ReplayError> {
         let all = self.events.iter().filter(|event| event.is_decision()).count();
         let mut left_out = all.saturating_sub(decisions);

@@ -9,9 +9,9 @@ use crate::key_range::successor;
 use crate::pick::Cursors;
 use crate::shape::{Level, Run, RunId, TableId, TableInfo, TreeShape};
 
-/// A system's levels, and what moved out of them.
+/// A system's levels, and the last keys that moved out of them.
 pub(super) struct SystemTree {
-    /// The sorted runs of level 0, the newest first; the tables of a run in key order.
+    /// The sorted runs of level 0, newest first; the tables of a run are in key order.
     level0: Vec<Vec<Arc<TableInfo>>>,
     /// Level 1 and so on, in key order.
     deeper: Vec<Vec<Arc<TableInfo>>>,
@@ -32,7 +32,7 @@ impl SystemTree {
         tree.checked()
     }
 
-    /// The tables by level; those of level 0 with the newest run first.
+    /// Returns the tables by level; level 0 lists the newest run first.
     pub(super) fn levels(&self) -> Vec<Vec<Arc<TableInfo>>> {
         let level0 = self.level0.iter().flatten().cloned().collect();
         std::iter::once(level0).chain(self.deeper.iter().cloned()).collect()
@@ -46,12 +46,13 @@ impl SystemTree {
         self.cursors.iter().map(|(level, key)| (*level, key.clone())).collect()
     }
 
-    /// The level of a design that corresponds to a level of the system.
+    /// Returns the design's level that corresponds to a level of the system.
     pub(super) fn design_level(&self, level: usize, is_list: bool) -> usize {
         if is_list { 0 } else { level.saturating_sub(self.base.max(1) - 1) }
     }
 
-    /// The tree as a design sees it. If the design treats all runs as one list, so does the shape.
+    /// Returns the tree as a design sees it. If the design treats all runs as one list, so does the
+    /// shape.
     pub(super) fn shape(&self, is_list: bool) -> TreeShape {
         let mut levels: Vec<Level> = vec![Level::default()];
         let runs: usize = self.level0.len() + self.deeper.len();
@@ -72,7 +73,7 @@ impl SystemTree {
         TreeShape { levels, ..TreeShape::default() }
     }
 
-    /// The cursors as a design sees them.
+    /// Returns the cursors as a design sees them.
     pub(super) fn design_cursors(&self, is_list: bool) -> Cursors {
         let mut cursors = Cursors::default();
         for (level, key) in &self.cursors {
@@ -81,7 +82,7 @@ impl SystemTree {
         cursors
     }
 
-    /// Carries out what the system did.
+    /// Applies the system's action.
     pub(super) fn apply(&mut self, event: &Event) -> Result<(), ReplayError> {
         match event {
             Event::Rest => return Ok(()),
@@ -123,7 +124,7 @@ impl SystemTree {
         Ok(())
     }
 
-    /// Records how far a compaction got in the level that it took tables from.
+    /// Records how far a compaction progressed in the level from which it took tables.
     fn advance(&mut self, compaction: &SystemCompaction, taken: &[Arc<TableInfo>]) {
         let Some((level, ids)) = compaction.inputs.first().filter(|(level, _)| *level > 0) else {
             return;

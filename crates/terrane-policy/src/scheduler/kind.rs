@@ -12,7 +12,7 @@ use super::merge::{MergeDemand, SchedulerInfo};
 use crate::error::ParseError;
 use crate::text::call;
 
-/// Generates [`Scheduler`] from a list of rules. The modules that they name hold their
+/// Generates [`Scheduler`] from a list of rules, each with the module that has its
 /// [`SchedulerInfo`].
 macro_rules! schedulers {
     ($($(#[doc = $doc:literal])* $name:ident $({ $(#[doc = $about:literal])* $argument:ident: u32 = $usual:literal })? => $module:ident,)*) => {
@@ -40,7 +40,7 @@ macro_rules! schedulers {
                 }
             }
 
-            /// Returns the argument of a scheduler that has an argument.
+            /// Returns the scheduler's argument, if it has one.
             fn argument(self) -> Option<u32> {
                 match self {
                     $($(Self::$name { $argument } => Some($argument),)?)*
@@ -65,9 +65,9 @@ schedulers! {
     Single => single,
     /// All merges at the same speed.
     Fair => fair,
-    /// The merges with the least input left, at the same speed; the others pause.
+    /// The merges with the least input left, all at the same speed; the others pause.
     Greedy {
-        /// How many merges of each tree run; 1 in the paper.
+        /// The number of merges that each tree runs; 1 in the paper.
         merges: u32 = 1
     } => greedy,
     /// All merges at the speed at which their outputs are needed.
@@ -81,7 +81,7 @@ impl Scheduler {
         (self.info().changes_with_progress)(self.argument().unwrap_or_default())
     }
 
-    /// The share of the bandwidth of each of `merges`, where `slots` trees may run merges.
+    /// Returns each merge's share of the bandwidth if `slots` trees may run merges.
     pub(super) fn shares(self, merges: &[MergeDemand], slots: usize) -> Vec<f64> {
         (self.info().shares)(merges, self.argument().unwrap_or_default(), slots)
     }

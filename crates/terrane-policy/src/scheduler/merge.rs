@@ -3,13 +3,13 @@
 /// A merge of one tree that could run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MergeDemand {
-    /// Ids rise in the order in which merges are created.
+    /// Ids increase in the order in which merges are created.
     pub(crate) id: u64,
     /// The tree to which the merge belongs.
     pub(crate) tree: u32,
     /// Input left, in bytes.
     pub(crate) remaining_bytes: u64,
-    /// How far the level from which the merge takes data is full again, as a fraction of the
+    /// How far the level from which the merge takes data has refilled, as a fraction of the
     /// fullness at which the level acts.
     pub(crate) refilled: f64,
     /// Whether the merge had a share when shares were last allocated.
@@ -24,20 +24,20 @@ pub(crate) struct MergeDemand {
 pub struct SchedulerInfo {
     /// The name in text forms.
     pub name: &'static str,
-    /// Other names that are understood.
+    /// Other accepted names.
     pub aliases: &'static [&'static str],
     /// The maximum value of the scheduler's argument.
     pub most: u32,
     /// Whether the scheduler depends on [`refilled`](crate::scheduler::ScheduledMerge::refilled),
-    /// which costs a look at the tree.
+    /// whose computation inspects the tree.
     pub looks_at_levels: bool,
-    /// A tree that was passed this number of times precedes the other trees; see
+    /// A tree that was passed over this many times precedes other trees; see
     /// [`Turns`](crate::scheduler::Turns).
     pub passes_max: u32,
-    /// Whether shares change as merges progress, for an argument; otherwise they change only when a
-    /// merge begins or ends.
+    /// Whether, for a given argument, shares change as merges progress; otherwise they change only
+    /// when a merge begins or ends.
     pub(crate) changes_with_progress: fn(u32) -> bool,
-    /// The share of the bandwidth of each merge. The second argument is the scheduler's argument,
-    /// and the third is the number of trees that may run merges.
+    /// Computes each merge's share of the bandwidth. The second parameter is the scheduler's
+    /// argument; the third is the number of trees that may run merges.
     pub(crate) shares: fn(&[MergeDemand], u32, usize) -> Vec<f64>,
 }

@@ -12,9 +12,9 @@ pub fn tiering_entries_per_second(bandwidth: f64, levels: u32) -> f64 {
     bandwidth / f64::from(levels.max(1))
 }
 
-/// The flushed runs that accumulate during the largest merge into `level`, µ · T^i / B, which a
-/// scheduler of one merge at a time must tolerate. `rate` is the arrival rate µ, in the unit of the
-/// bandwidth.
+/// Returns the flushed runs that accumulate during the largest merge into `level`, µ · T^i / B,
+/// which a scheduler that runs one merge at a time must tolerate. `rate` is the arrival rate µ, in
+/// the unit of the bandwidth.
 pub fn tolerated_flushes(rate: f64, bandwidth: f64, size_ratio: u32, level: u32) -> f64 {
     rate * f64::from(size_ratio.max(2)).powi(i32::try_from(level).unwrap_or(i32::MAX)) / bandwidth
 }

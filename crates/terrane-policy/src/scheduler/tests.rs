@@ -1,6 +1,6 @@
 use super::*;
 
-/// Parses merges from `id:tree:remaining`, with `*` after those that run.
+/// Parses merges from `id:tree:remaining`; `*` marks running merges.
 fn merges(scheduler: &str, text: &str) -> Vec<ScheduledMerge> {
     let scheduler: Scheduler = scheduler.parse().unwrap();
     let parsed = text.split_whitespace().map(|word| {
@@ -59,7 +59,7 @@ fn greedy_over_several_trees_keeps_slots_until_a_merge_ends() {
     assert_eq!(running("greedy", "1:1:100* 2:2:10 3:2:20 4:1:50", 1), [4]);
     // A free slot goes to the tree with the most merges, and there to the smallest merge.
     assert_eq!(running("greedy", "1:1:5 2:2:30 3:2:20", 1), [3]);
-    // Of trees with as many merges, the one whose first merge was created first has it.
+    // Of trees with equally many merges, the one with the oldest merge gets it.
     assert_eq!(running("greedy", "1:1:5 2:2:5 3:2:5 4:1:5", 1), [1]);
     // With two slots, both trees run a merge.
     assert_eq!(running("greedy", "1:1:5 2:2:30 3:2:20", 2), [1, 3]);
@@ -72,7 +72,7 @@ fn gear_gives_a_larger_share_to_the_merge_that_is_needed_sooner() {
     two[0].refilled = 0.75;
     let shares = allocate(&two, 1);
     assert!((shares[0] - 0.8).abs() < 1e-9, "{shares:?}");
-    // Of two levels with as much room, the larger merge needs more.
+    // Of two levels with the same room, the one with the larger merge needs more bandwidth.
     assert_eq!(allocate(&merges("gear", "1:1:100 2:1:300"), 1), [0.25, 0.75]);
     // A merge out of a full level takes nearly all of the bandwidth.
     two[0].refilled = 5.0;
@@ -102,8 +102,8 @@ fn schedulers_print_as_they_parse() {
     }
 }
 
-/// Returns the times at which merges end, in rising order. When a merge ends, `created` may add
-/// another one.
+/// Returns the times at which merges end, in ascending order. When a merge ends, `created` may add
+/// another.
 fn ends_of(
     scheduler: &dyn Fn(&[ScheduledMerge]) -> Vec<f64>,
     merges: &[ScheduledMerge],
@@ -134,14 +134,14 @@ fn ends_of(
     ends
 }
 
-/// Returns the times at which merges end, in rising order.
+/// Returns the times at which merges end, in ascending order.
 fn ends(scheduler: &dyn Fn(&[ScheduledMerge]) -> Vec<f64>, merges: &[ScheduledMerge]) -> Vec<f64> {
     ends_of(scheduler, merges, &|_| None)
 }
 
-/// Theorem 2: for a given set of merges that each take the same number of runs, greedy completes the
-/// `i`-th merge no later than any other scheduler, for every `i`. So it has the fewest runs at any
-/// time.
+/// Theorem 2: for a given set of merges that each take the same number of runs, greedy completes
+/// the `i`-th merge no later than any other scheduler, for every `i`. It therefore has the fewest
+/// runs at any time.
 #[test]
 fn greedy_has_the_fewest_runs_at_every_time_for_a_given_set_of_merges() {
     let mut rng = terrane_testkit::Rng::new(terrane_testkit::seed_from_env(11));
@@ -189,7 +189,7 @@ fn no_scheduler_is_best_at_all_times() {
     };
     let mut played: Vec<(String, Vec<f64>)> = Vec::new();
     for scheduler in ["single", "fair", "greedy", "greedy(2)", "gear"] {
-        // The order of creation matters to `single` only.
+        // The order of creation matters only to `single`.
         for text in ["1:1:100 7:1:120", "7:1:120 8:1:100"] {
             played.push((format!("{scheduler}, {text}"), play(scheduler, text)));
         }
@@ -217,16 +217,17 @@ fn no_scheduler_is_best_at_all_times() {
     }
 }
 
-/// Trees with merges that begin as threads and the scheduler allow, as the gate lets them.
+/// Simulated trees whose merges begin as threads and the scheduler allow, like the engine's gate.
 struct Trees {
     scheduler: Scheduler,
     slots: usize,
     turns: Turns,
     begun: Vec<(ScheduledMerge, f64)>,
     next_id: u64,
-    /// For each tree, the sizes of the merges that it needs, the next one last.
+    /// For each tree, the sizes of the merges that it needs, in reverse order.
     needed: Vec<Vec<u64>>,
-    /// For each tree, the merges of others that ended since it needs a merge and has no share.
+    /// For each tree that needs a merge but has no share, the number of other trees' merges that
+    /// have ended meanwhile.
     waited: Vec<u32>,
 }
 
@@ -249,7 +250,7 @@ impl Trees {
         shares
     }
 
-    /// Begins the merges that would run at once.
+    /// Begins the merges that would get a share at once.
     fn begin(&mut self) {
         loop {
             let (id, scheduler) = (self.next_id, self.scheduler);
@@ -276,7 +277,7 @@ impl Trees {
         }
     }
 
-    /// Runs until a merge ends. Returns false if there is none.
+    /// Runs until a merge ends. Returns false if no merge runs.
     fn run(&mut self) -> bool {
         let shares = self.decide();
         let sharing = self.begun.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
@@ -313,8 +314,8 @@ impl Trees {
     }
 }
 
-/// Merges of trees that are busy at random times. No tree waits for more merges of others than the
-/// scheduler says, and some tree waits that long.
+/// Runs trees that are busy at random times. No tree waits for more merges of other trees than the
+/// scheduler's bound, and some tree waits for exactly that many.
 #[test]
 fn no_tree_waits_for_more_merges_of_others_than_the_bound() {
     for scheduler in ["single", "fair", "greedy", "greedy(2)", "gear"] {
@@ -366,7 +367,7 @@ fn the_order_of_trees_follows_their_turns() {
     turns.note_end(2);
     assert_eq!([1, 2, 3].map(|tree| turns.passed(tree)), [1, 0, 1]);
     assert_eq!(turns.order(&waiting, &begun), [1, 0, 2]);
-    // Tree 3 waits no longer, and later again.
+    // Tree 3 stops waiting, and waits again later.
     turns.note_waiting([1, 2]);
     turns.note_waiting([1, 2, 3]);
     turns.note_end(2);
@@ -400,14 +401,14 @@ fn an_overdue_tree_takes_the_slot_of_a_running_one() {
 #[test]
 fn shares_change_with_progress_if_a_scheduler_says_so() {
     let changes = |text: &str| text.parse::<Scheduler>().unwrap().changes_with_progress();
-    // The smallest merge of a tree stays the smallest one.
+    // A tree's smallest merge stays its smallest.
     let all = ["single", "fair", "greedy", "greedy(2)", "gear"];
     assert_eq!(all.map(changes), [false, false, false, true, true]);
 }
 
 #[test]
 fn sustainable_rates_match_the_paper() {
-    // §5.1.3: with ratio 10, a merge into level 5 of 5 requires that 4000 flushes are tolerated.
+    // §5.1.3: with ratio 10, a merge into level 5 of 5 must tolerate 4000 flushes.
     let rate = leveling_entries_per_second(100.0, 10, 5);
     assert!((rate - 4.0).abs() < 1e-9);
     assert!((tolerated_flushes(rate, 100.0, 10, 5) - 4000.0).abs() < 1e-9);

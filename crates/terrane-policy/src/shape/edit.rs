@@ -1,4 +1,4 @@
-//! Changes of a shape: what a flush or a compaction does to it, and what a manifest records.
+//! Changes to a shape, which flushes and compactions make and a manifest records.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Run, RunId, TableId, TableInfo, TreeShape, ValueFileId, ValueFileInfo};
 use crate::key_range::KeyRange;
 
-/// A table that an edit puts into a run.
+/// A table that an edit adds to a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddedTable {
     /// Index of the level.
@@ -18,7 +18,7 @@ pub struct AddedTable {
     pub table: Arc<TableInfo>,
 }
 
-/// Tables and value files that leave a shape and those that enter it, in one step.
+/// Tables and value files that leave and enter a shape in one step.
 ///
 /// A table that is in both lists moves without being rewritten.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct ShapeEdit {
     pub added: Vec<AddedTable>,
     /// Value files that leave; no table of the result may refer to them.
     pub removed_value_files: Vec<ValueFileId>,
-    /// Value files that enter, or whose facts change.
+    /// Value files that enter, or whose properties change.
     pub value_files: Vec<Arc<ValueFileInfo>>,
 }
 
@@ -75,11 +75,11 @@ impl fmt::Display for ShapeError {
 impl std::error::Error for ShapeError {}
 
 impl TreeShape {
-    /// Returns the shape after `edit`.
+    /// Returns the shape after applying `edit`.
     ///
     /// # Errors
-    /// The edit removes a table that the shape does not have, or its result breaks an invariant of
-    /// [`crate::shape`].
+    /// Returns an error if the edit removes a table that the shape does not have, or its result
+    /// breaks an invariant of [`crate::shape`].
     pub fn apply(&self, edit: &ShapeEdit) -> Result<TreeShape, ShapeError> {
         let mut shape = self.clone();
         shape.remove(&edit.removed)?;
@@ -89,7 +89,7 @@ impl TreeShape {
         shape.trim();
         shape.change_value_files(edit)?;
         shape.check_tables()?;
-        // Only the edit can leave a reference without its file, so the other tables need no check.
+        // Only the edit can create a dangling reference, so the other tables need no check.
         shape.check_value_refs(edit.added.iter().map(|added| &added.table))?;
         if let Some((table, file)) = shape.user_of(&edit.removed_value_files) {
             return Err(ShapeError::DanglingValues(table, file));
@@ -146,7 +146,8 @@ impl TreeShape {
         Ok(())
     }
 
-    /// Returns a table that refers to one of `gone`, unless the shape has that file again.
+    /// Returns a table that refers to one of the `gone` files, unless the shape has that file
+    /// again.
     fn user_of(&self, gone: &[ValueFileId]) -> Option<(TableId, ValueFileId)> {
         if gone.is_empty() {
             return None;
@@ -176,7 +177,7 @@ impl TreeShape {
     /// Checks the invariants of [`crate::shape`].
     ///
     /// # Errors
-    /// The first violation.
+    /// Returns the first violation.
     pub fn check(&self) -> Result<(), ShapeError> {
         self.check_tables()?;
         if let Some(pair) = self.value_files.windows(2).find(|pair| pair[0].id >= pair[1].id) {

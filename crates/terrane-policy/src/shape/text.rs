@@ -1,4 +1,4 @@
-//! The text form of a shape, one run a line:
+//! The text form of a shape, one run per line:
 //!
 //! ```text
 //! L0 r9: 12=a..=f:10MiB
@@ -7,8 +7,8 @@
 //! V 5: 1MiB,values=64,state=unflushed
 //! ```
 //!
-//! A table is `id=range:size` and then attributes that are not zero. A range is `a..=f` with its
-//! last key, `a..f` without it, `a..` without end. Keys are written as
+//! A table is `id=range:size`, followed by the attributes that are not zero. A range is `a..=f`
+//! with its last key, `a..f` without it, or `a..` without an end. Keys are written as
 //! [`escape`](crate::key_range::escape) prints them, and the three characters `.`, `:` and `,` as
 //! `\x2e`, `\x3a` and `\x2c`. Lines that start with `#` are comments.
 //!
@@ -16,7 +16,7 @@
 //!
 //! `values=` lists the value files that a table refers to, each as `file:bytes/values`. A line with
 //! `V` is a value file, with its bytes and the attributes that are not zero; its state is `open`,
-//! `unflushed` or, if it is not given, settled.
+//! `unflushed` or, by default, settled.
 
 use std::fmt;
 use std::str::FromStr;
@@ -185,7 +185,7 @@ fn parse_place(place: &str) -> Result<(usize, RunId), ParseError> {
     let level = words.next().and_then(|word| word.strip_prefix('L')).ok_or_else(wanted)?;
     let run = words.next().and_then(|word| word.strip_prefix('r')).ok_or_else(wanted)?;
     let level: usize = level.parse().map_err(|_| wanted())?;
-    // A shape of more levels than bits in a size is a typing error, not a tree.
+    // A shape with more levels than bits in a size is a typing error, not a tree.
     if level >= 64 {
         return Err(wanted());
     }

@@ -1,8 +1,8 @@
-//! Value files of a shape: what policy knows about values that are stored apart from their keys.
+//! Value files of a shape: policy's view of values that are stored separately from their keys.
 //!
-//! A value file is written once, by appending, and never changed. A table refers to it by pointers,
-//! of which each stands for one entry. A value is live as long as some table of the shape has its
-//! pointer; all other bytes of the file are garbage, or belong to writes that are not flushed yet.
+//! A value file is append-only and immutable once complete. A table refers to it by pointers, each
+//! of which belongs to one entry. A value is live as long as some table of the shape has a pointer
+//! to it; all other bytes of the file are garbage, or belong to unflushed writes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ impl fmt::Display for ValueFileId {
     }
 }
 
-/// The phase of the life of a value file.
+/// The phase in the life of a value file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ValueFileState {
     /// Values are still being appended.
     Open,
     /// The file is complete, but some of its values belong to writes that are only in memtables.
     Unflushed,
-    /// The file is complete, and every value in it was flushed: all live ones have a pointer in a
+    /// The file is complete, and every value in it was flushed: all live values have a pointer in a
     /// table. Only such files can be collected.
     Settled,
 }
@@ -36,17 +36,18 @@ pub enum ValueFileState {
 pub struct ValueFileInfo {
     /// The file's number.
     pub id: ValueFileId,
-    /// Bytes of all values that were written to the file, with the overhead of their records.
+    /// Bytes of all values written to the file, including record overhead.
     pub bytes: u64,
-    /// The number of values that were written to the file.
+    /// The number of values written to the file.
     pub values: u64,
-    /// The phase of its life.
+    /// The phase in its life.
     pub state: ValueFileState,
-    /// When the file was made, in microseconds since the Unix epoch.
+    /// When the file was created, in microseconds since the Unix epoch.
     pub created_micros: u64,
-    /// When the first of its dead values was deleted or overwritten, in microseconds since the Unix
-    /// epoch, or earlier; `None` if no value is dead. If the merge that drops a pointer does not
-    /// know the time of the delete, it uses that of the oldest tombstone among its inputs.
+    /// When the first of its dead values was deleted or overwritten, or an earlier time, in
+    /// microseconds since the Unix epoch; `None` if no value is dead. If the merge that drops a
+    /// pointer does not know the time of the delete, it uses the time of the oldest tombstone among
+    /// its inputs.
     pub oldest_dead_micros: Option<u64>,
 }
 
@@ -69,13 +70,13 @@ impl ValueFileInfo {
 pub struct ValueRef {
     /// The value file.
     pub file: ValueFileId,
-    /// Bytes of the values, with the overhead of their records.
+    /// Bytes of the values, including record overhead.
     pub bytes: u64,
     /// The number of values.
     pub values: u64,
 }
 
-/// A value file and the values in it that are live.
+/// A value file and its live values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueFileUsage {
     /// The file.
@@ -96,7 +97,7 @@ pub struct SettledValues {
 }
 
 impl SettledValues {
-    /// Returns the sum of those among `usage`.
+    /// Returns the sum over the settled files in `usage` that cannot be removed.
     pub fn of(usage: &[ValueFileUsage]) -> Self {
         let is_settled = |one: &&ValueFileUsage| one.file.state == ValueFileState::Settled;
         let settled = usage.iter().filter(is_settled).filter(|one| !one.is_dead());
@@ -106,8 +107,8 @@ impl SettledValues {
         })
     }
 
-    /// Returns the bytes of the files over the bytes of live values, in percent; 100 if there are
-    /// none.
+    /// Returns the bytes of the files divided by the bytes of live values, in percent; 100 if there
+    /// are no live values.
     pub fn percent(&self) -> u64 {
         if self.bytes == 0 {
             return 100;
@@ -118,8 +119,8 @@ impl SettledValues {
 }
 
 impl ValueFileUsage {
-    /// Bytes to which no table points. In a file that is not settled, these may be values of writes
-    /// that are not flushed.
+    /// Returns the bytes to which no table points. In a file that is not settled, these may be
+    /// values of unflushed writes.
     pub fn garbage_bytes(&self) -> u64 {
         self.file.bytes.saturating_sub(self.live_bytes)
     }
@@ -131,14 +132,14 @@ impl ValueFileUsage {
 }
 
 impl TreeShape {
-    /// Returns the value file with a number.
+    /// Returns the value file with the number `id`.
     pub fn value_file(&self, id: ValueFileId) -> Option<&Arc<ValueFileInfo>> {
         let at = self.value_files.binary_search_by_key(&id, |file| file.id).ok()?;
         self.value_files.get(at)
     }
 
-    /// Returns every value file with its live values, in ascending order of numbers. It visits the
-    /// references of all tables.
+    /// Returns every value file with its live values, in ascending order. Visits the references of
+    /// all tables.
     pub fn value_usage(&self) -> Vec<ValueFileUsage> {
         let unused = |file: &Arc<ValueFileInfo>| ValueFileUsage {
             file: Arc::clone(file),
@@ -155,18 +156,18 @@ impl TreeShape {
         usage
     }
 
-    /// Returns the bytes of all settled value files, and of the live values in them. It visits the
+    /// Returns the bytes of all settled value files, and of the live values in them. Visits the
     /// references of all tables.
     pub fn settled_values(&self) -> SettledValues {
         SettledValues::of(&self.value_usage())
     }
 
-    /// Bytes of all value files.
+    /// Returns the bytes of all value files.
     pub fn value_bytes(&self) -> u64 {
         self.value_files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Bytes of all values to which tables point.
+    /// Returns the bytes of all values to which tables point.
     pub fn live_value_bytes(&self) -> u64 {
         self.tables().flat_map(|table| table.value_refs.iter()).map(|used| used.bytes).sum()
     }

@@ -1,18 +1,18 @@
 //! Checks which choices are valid together.
 //!
-//! Contradictions are rejected with the reason. Choices without an effect are rejected too, unless
-//! earlier versions wrote them into databases: namely least overlap and round-robin with a
-//! granularity that leaves nothing to choose, and least overlap and round-robin in one list.
+//! Contradictions are rejected with a reason. Choices without an effect are rejected too, unless
+//! earlier versions wrote them into databases: least overlap and round-robin with a granularity
+//! that leaves nothing to choose, and both in one list.
 
 use super::trigger::Manual;
 use super::{Eagerness, Granularity, Growth, Movement, Strategy, Trigger, TriggerKind};
 use crate::error::ParseError;
 
 impl Strategy {
-    /// Checks that the choices are valid, each and together.
+    /// Checks that the choices are valid, individually and together.
     ///
     /// # Errors
-    /// The first invalid choice, with the reason.
+    /// Returns the first invalid choice, with the reason.
     pub fn validate(&self) -> Result<(), ParseError> {
         self.check_sizes()?;
         for triggers in self.triggers.values() {
@@ -50,7 +50,7 @@ impl Strategy {
         Ok(())
     }
 
-    /// Size-tiered strategies have no levels, and no other choice about levels.
+    /// Size-tiered strategies ignore levels, so they allow no other choice about levels.
     fn check_size_tiered(&self) -> Result<(), ParseError> {
         let is_sized = |trigger: &&Trigger| trigger.kind().is_size_tiered();
         let Some(sized) = self.triggers.values().iter().flatten().find(is_sized) else {

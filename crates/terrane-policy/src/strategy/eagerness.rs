@@ -1,6 +1,6 @@
 //! Eagerness: how many sorted runs a level may hold (compaction paper §3.1.2).
 //!
-//! All values are points of one mechanism, [`Runs`]; the names stand for common ones.
+//! All values are points of one mechanism, [`Runs`]; the named ones are common.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,8 @@ use crate::error::ParseError;
 pub enum Eagerness {
     /// One run in every level; a flush is merged into level 1 at once.
     Leveling,
-    /// Flushes gather in level 0, every deeper level is one run (RocksDB's and LevelDB's layout).
+    /// Flushes gather in level 0, and every deeper level is one run (RocksDB's and LevelDB's
+    /// layout).
     OneLeveling,
     /// Every level gathers T runs, which are then merged into one run of the next level.
     Tiering,
@@ -33,7 +34,7 @@ impl Eagerness {
         (Eagerness::LazyLeveling, "lazy-leveling"),
     ];
 
-    /// How many runs levels from level 1 on may hold.
+    /// Returns how many runs the levels from level 1 on may hold.
     pub fn runs(&self) -> Runs {
         match self {
             Self::Leveling | Self::OneLeveling => Runs::all(RunLimit::Fixed(1)),
@@ -74,7 +75,7 @@ impl Eagerness {
 }
 
 impl fmt::Display for Eagerness {
-    /// The name. The runs of a hybrid are printed separately.
+    /// Writes the name. The runs of a hybrid are printed separately.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = Self::NAMED.iter().find(|(value, _)| value == self);
         f.write_str(name.map_or("hybrid", |(_, name)| name))

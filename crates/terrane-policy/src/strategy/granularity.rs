@@ -10,26 +10,26 @@ use crate::text::call;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Granularity {
-    /// All of the level, with all overlapping data of the next one.
+    /// The whole level, with all overlapping data of the next one.
     Level,
-    /// All sorted runs of the level; a next level that gathers runs is not rewritten.
+    /// All sorted runs of the level; the next level is not rewritten if it gathers runs.
     Run,
-    /// One table, with all overlapping tables. Below level 0, in a level that gathers runs: the table
-    /// with all tables of the level that share keys with it.
+    /// One table, with all overlapping tables. Below level 0, in a level that gathers runs, these are
+    /// all tables of the level that share keys with it.
     File,
     /// Up to this many adjacent tables of a run, with all overlapping tables.
     Files(u32),
-    /// One table, and further tables of its level that cost little on the way.
+    /// One table, and further tables of its level that add little cost.
     Expanded(Expansion),
 }
 
-/// What goes along with one table, from a level of one run.
+/// Which tables move along with the chosen table of a single-run level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Expansion {
-    /// Once the tables of the next level are known, tables of the level join as long as they bring no
-    /// further table of the next level, and the inputs stay smaller than this many tables of the
-    /// target size: they would otherwise rewrite the same tables of the next level later. (LevelDB:
-    /// 25, RocksDB: 50.)
+    /// Once the tables of the next level are known, further tables of the level join as long as they
+    /// overlap no additional table of the next level and the inputs stay smaller than this many
+    /// tables of the target size. They would otherwise rewrite the same tables of the next level
+    /// later. (LevelDB: 25, RocksDB: 50.)
     pub tables: u32,
     /// Up to this many adjacent tables move together if none of them overlaps the next level; 1 moves
     /// the table alone. (RocksDB: 4.)

@@ -1,12 +1,12 @@
 //! How capacities grow from level to level: a number, a list, or a formula.
 //!
-//! | text | capacity of level i over that of level i − 1 |
+//! | text | capacity of level i divided by the capacity of level i − 1 |
 //! |---|---|
 //! | `fixed` | T (compaction paper §2) |
 //! | `4,6,10` | 4 for level 1, 6 for level 2, 10 from level 3 on (Moose, Wacky continuum) |
 //! | `bush(2)` | T raised to 2^(L − i) for the last level L: small levels take in many runs before they merge, the largest few (LSM-Bush §4) |
-//! | `dynamic` | T, with level 1 as large as makes the last level full: between a T-th of its capacity and all of it (performance-stability §5.2.3; RocksDB's dynamic level bytes) |
-//! | `64MiB,1GiB` | what makes up these capacities of levels 1 and 2; T below (Moose) |
+//! | `dynamic` | T, with level 1 sized so that the last level is full: between a T-th of its capacity and all of it (performance-stability §5.2.3; RocksDB's dynamic level bytes) |
+//! | `64MiB,1GiB` | given by these capacities of levels 1 and 2; T below (Moose) |
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,8 @@ use crate::error::ParseError;
 use crate::text::call;
 use crate::units::{format_bytes, parse_bytes};
 
-/// The largest ratio of a formula: a level beyond it would never be merged in practice.
+/// The maximum ratio that a formula gives: a level with a larger one would never be merged in
+/// practice.
 const RATIO_MAX: u64 = 1 << 16;
 
 /// The rule by which capacities grow.
@@ -24,7 +25,7 @@ const RATIO_MAX: u64 = 1 << 16;
 pub enum Growth {
     /// By the size ratio T at every level.
     Fixed,
-    /// By a ratio for each level from level 1 on; the last ratio holds for all deeper levels.
+    /// By a ratio for each level from level 1 on; the last ratio applies to all deeper levels.
     Ratios(Vec<u32>),
     /// Doubly exponentially toward small levels: T^(exponent^(L − i)) at level i of L.
     Bush {
@@ -39,7 +40,8 @@ pub enum Growth {
 }
 
 impl Growth {
-    /// Capacity of `level`, from level 1 on, over that of the level above; at least 2.
+    /// Returns the capacity of `level`, from level 1 on, divided by the capacity of the level
+    /// above; at least 2.
     pub(super) fn ratio(&self, level: usize, last_level: usize, size_ratio: u32) -> u64 {
         let fixed = u64::from(size_ratio.max(2));
         match self {
@@ -59,7 +61,7 @@ impl Growth {
         }
     }
 
-    /// The capacity of `level`, from level 1 on, if the rule states it.
+    /// Returns the capacity of `level`, from level 1 on, if the rule states it.
     pub(super) fn given_bytes(&self, level: usize) -> Option<u64> {
         match self {
             Self::Capacities(bytes) => bytes.get(level.checked_sub(1)?).copied(),
@@ -68,8 +70,8 @@ impl Growth {
     }
 }
 
-/// LSM-Bush's ratio of `level` to the level above: T for the last level, and for each level above
-/// that the ratio below raised to `exponent`.
+/// Returns LSM-Bush's ratio of `level` to the level above: T for the last level, and for each level
+/// above it the ratio of the level below, raised to `exponent`.
 pub fn bush_ratio(size_ratio: u64, exponent: u32, level: usize, last_level: usize) -> u64 {
     let steps = last_level.max(level) - level;
     let mut ratio = size_ratio.max(2);
@@ -98,7 +100,7 @@ impl fmt::Display for Growth {
             Self::Bush { exponent } => write!(f, "bush({exponent})"),
             Self::Capacities(bytes) => {
                 let words = bytes.iter().map(|&bytes| match format_bytes(bytes) {
-                    // A bare number would be a ratio.
+                    // A number without a unit would be a ratio.
                     text if text.ends_with('B') => text,
                     text => text + "B",
                 });

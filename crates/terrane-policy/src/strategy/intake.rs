@@ -9,11 +9,12 @@ use crate::error::ParseError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Intake {
-    /// All runs: more of them if merging is behind, which absorbs bursts of writes. A rate measured
-    /// this way is not sustainable, because the tree loses its shape (performance-stability §6.2).
+    /// All runs. If merging is behind, these are more than usual, which absorbs bursts of writes. A
+    /// rate measured this way is not sustainable, because the tree degenerates
+    /// (performance-stability §6.2).
     All,
-    /// The oldest runs, as many as made the level act. If whole levels move, a full level of one run
-    /// moves on before it takes more.
+    /// The oldest runs, as many as made the level act. If whole levels move, a full level of one
+    /// run moves on before it takes more data.
     Exact,
 }
 

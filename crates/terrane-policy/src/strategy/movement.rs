@@ -1,11 +1,11 @@
 //! Data movement: which table a partial compaction takes (compaction paper §3.1.4).
 //!
-//! Rules are tried in order. Most of them rank all tables of a run; those about deletes rank only
-//! tables with the tombstones they look for, and leave the choice to the next rule if there are none
-//! (Table 2, TSD and TSA). After the last rule, the table with the least overlap moves.
+//! Rules are tried in order. Most of them rank all tables of a run. Rules about deletes rank only
+//! tables with tombstones of the kind they seek, and leave the choice to the next rule if there are
+//! none (Table 2, TSD and TSA). After the last rule, the table with the least overlap moves.
 //!
-//! A rule is a file with an order of tables, and an entry of the list below. Its name, its text form,
-//! its place in [`crate::space`] and in the property tests follow from the entry.
+//! A rule is a file with an order of tables, and an entry in the list below. Its name, its text
+//! form, and its place in [`crate::space`] and in the property tests follow from the entry.
 
 mod coldest;
 mod coldest_update;
@@ -27,8 +27,7 @@ use std::str::FromStr;
 use crate::error::ParseError;
 use crate::text::call;
 
-/// Generates [`Movement`] from a list of rules. The modules that they name hold their
-/// [`MovementInfo`].
+/// Generates [`Movement`] from a list of rules, each with the module that has its [`MovementInfo`].
 macro_rules! movements {
     ($($(#[doc = $doc:literal])* $name:ident $({ $seed:ident: u64 })? => $module:ident,)*) => {
         /// A rule that picks a table of a run.
@@ -38,7 +37,7 @@ macro_rules! movements {
             $(
                 $(#[doc = $doc])*
                 $name $({
-                    /// What makes one sequence of choices differ from another.
+                    /// The seed, which makes one sequence of choices differ from another.
                     $seed: u64,
                 })?,
             )*
@@ -75,10 +74,10 @@ macro_rules! movements {
 }
 
 movements! {
-    /// The table after the one moved last, in key order, around and around.
+    /// The table after the one moved last, in key order, starting over after the last.
     RoundRobin => round_robin,
-    /// Like round-robin, but the turn begins within a table: with the one that holds the first keys
-    /// after those that moved last (LevelDB).
+    /// Like round-robin, but the turn may begin within a table: the one with the first keys after
+    /// those that moved last (LevelDB).
     RoundRobinWithin => round_robin_within,
     /// Any table; the seed and the tables of the run decide which.
     Random { seed: u64 } => random,
@@ -89,13 +88,14 @@ movements! {
     LeastOverlapGrandparent => least_overlap_grandparent,
     /// The table that was read least recently.
     Coldest => coldest,
-    /// The table whose newest entry is the oldest: RocksDB's estimate of the coldest.
+    /// The table with the oldest newest entry: RocksDB's estimate of the coldest table.
     ColdestUpdate => coldest_update,
     /// The table with the oldest entry.
     Oldest => oldest,
     /// The table with the most tombstones, among the tables that have any.
     MostTombstones => most_tombstones,
-    /// The table whose oldest tombstone is the furthest past its deadline, of those that have any.
+    /// The table whose oldest tombstone is furthest past its deadline, among the tables that have
+    /// any.
     ExpiredTtl => expired_ttl,
 }
 

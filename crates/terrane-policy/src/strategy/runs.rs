@@ -1,11 +1,11 @@
 //! How many sorted runs levels may hold: one mechanism that covers every eagerness.
 //!
-//! The text form is a list of values for levels 1, 2, …, whose last value holds for all deeper
+//! The text form is a list of values for levels 1, 2, …, whose last value applies to all deeper
 //! levels. The value for the deepest level in use follows `last:`. For example, `T-1,last:1` is
-//! Dostoevsky's lazy leveling, `4,last:2` its fluid tree of K = 4 and Z = 2 (Dostoevsky §4). `T-1`
-//! stands for the size ratio of the level less one, which is tiering.
+//! Dostoevsky's lazy leveling, and `4,last:2` its fluid tree with K = 4 and Z = 2 (Dostoevsky §4).
+//! `T-1` stands for the size ratio of the level less one, which is tiering.
 //!
-//! Level 0, where flushes land, has a setting of its own.
+//! Level 0, where flushes land, has its own setting.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ use crate::error::ParseError;
 pub enum RunLimit {
     /// This many runs; at least 1.
     Fixed(u32),
-    /// One run less than the number of runs of the level above that fit: the level is tiered.
+    /// One run fewer than the runs of the level above that fit: the level is tiered.
     Tiered,
 }
 
@@ -30,8 +30,8 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// `first` for level 1 and so on; the last of `rest` holds for all deeper levels. The deepest
-    /// level in use has `last`, if that is given.
+    /// Takes `first` for level 1 and `rest` for the next levels; the last of `rest` applies to all
+    /// deeper levels. The deepest level in use has `last`, if given.
     pub fn new(
         first: RunLimit,
         rest: impl IntoIterator<Item = RunLimit>,
@@ -40,13 +40,13 @@ impl Runs {
         Self { upper: std::iter::once(first).chain(rest).collect(), last }
     }
 
-    /// The same for all levels from level 1 on.
+    /// Returns the same value for all levels from level 1 on.
     pub fn all(count: RunLimit) -> Self {
         Self::new(count, [], None)
     }
 
-    /// Runs that `level`, from level 1 on, may hold, where its ratio to the level above is
-    /// `ratio`.
+    /// Returns the number of runs that `level`, from level 1 on, may hold if its ratio to the level
+    /// above is `ratio`.
     pub(super) fn allowed(&self, level: usize, last_level: usize, ratio: u64) -> u32 {
         let index = level.saturating_sub(1).min(self.upper.len() - 1);
         let upper = self.upper.get(index).copied().unwrap_or(RunLimit::Fixed(1));
@@ -57,7 +57,7 @@ impl Runs {
         }
     }
 
-    /// All values, including that of the deepest level.
+    /// Returns all values, including the one for the deepest level.
     pub(crate) fn values(&self) -> impl Iterator<Item = RunLimit> {
         self.upper.iter().copied().chain(self.last)
     }

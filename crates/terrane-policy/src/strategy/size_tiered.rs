@@ -1,9 +1,9 @@
 //! Size-tiered policies: all runs form one list, and adjacent runs of similar size are merged.
 //!
-//! No level is ever full. The list holds all runs of the tree in order of age, and a merge puts its
-//! result in the place of its oldest input. Because flushes land in level 0, a tree that always had
-//! such a policy consists of level 0 alone; the runs of a tree that had another design before form the
-//! list as they are.
+//! No level is ever full. The list holds all runs of the tree in order of age, and the result of a
+//! merge takes the place of its oldest input. Because flushes land in level 0, a tree that always
+//! had such a policy consists only of level 0; the runs of a tree that had another design before
+//! form the list unchanged.
 //!
 //! | text | merges | source |
 //! |---|---|---|
@@ -11,9 +11,9 @@
 //! | `concurrent(3,10,1.2)` | 3 to 10 of the newest runs, as far back as sizes are similar | [`Concurrent`](super::trigger::Concurrent) |
 //! | `universal(runs=4,space=200,ratio=1,min=2)` | for space amplification, for similar size, and for the number of runs | [`Universal`](super::trigger::Universal) |
 //! | `buckets(min=4,max=32)` | runs of like size, once there are four | [`Buckets`](super::trigger::Buckets) |
-//! | `exploring(min=3,max=10)` | the adjacent runs that a merge gets rid of for the fewest bytes | [`Exploring`](super::trigger::Exploring) |
+//! | `exploring(min=3,max=10)` | the adjacent runs that cost the fewest bytes to merge away | [`Exploring`](super::trigger::Exploring) |
 //! | `small-set(ratio=3,max=10)` | small runs that hold three times the bytes of the largest of them | [`SmallSet`](super::trigger::SmallSet) |
-//! | `generations(min=7,max=15)` | runs that as many merges have made | [`Generations`](super::trigger::Generations) |
+//! | `generations(min=7,max=15)` | runs that took equally many merges to build | [`Generations`](super::trigger::Generations) |
 //!
 //! A policy sees [`SizedRun`]s and chooses which of them to merge; it knows nothing of trees.
 
@@ -27,25 +27,25 @@ use crate::units::short_bytes;
 pub struct SizedRun {
     /// Its bytes.
     pub bytes: u64,
-    /// Its bytes, and what its tombstones count for beyond them ([`Strategy::tombstone_weight`]).
+    /// Its bytes, plus the weight of its tombstones ([`Strategy::tombstone_weight`]).
     ///
     /// [`Strategy::tombstone_weight`]: super::Strategy::tombstone_weight
     pub weighed_bytes: u64,
-    /// True if no running merge has taken the run.
+    /// True if no running merge has claimed the run.
     pub is_free: bool,
 }
 
 impl SizedRun {
-    /// A run that no merge has taken, without tombstones that weigh.
+    /// Returns a run that no merge has claimed, whose tombstones have no weight.
     pub fn free(bytes: u64) -> Self {
         Self { bytes, weighed_bytes: bytes, is_free: true }
     }
 }
 
-/// The runs that a policy merges, and why.
+/// The runs that a policy chose to merge, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SizedMerge {
-    /// At least two adjacent runs, none of which a running merge has taken.
+    /// At least two adjacent runs, none of them claimed by a running merge.
     pub runs: Range<usize>,
     /// The reason.
     pub cause: MergeCause,
@@ -55,56 +55,56 @@ pub struct SizedMerge {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MergeCause {
-    /// There are more runs than the policy allows, or as many as make a merge.
+    /// There are more runs than the policy allows, or enough for a merge.
     Count {
         /// The number of runs.
         runs: u64,
         /// The limit.
         limit: u64,
     },
-    /// The runs newer than the oldest hold so many percent of its bytes.
+    /// The runs newer than the oldest hold this percentage of its bytes.
     SpaceAmplification {
         /// The percentage.
         percent: u64,
         /// The limit.
         limit: u64,
     },
-    /// The oldest run of the merge is small enough, compared to its younger runs together.
+    /// The oldest run of the merge is small enough compared with the total of its younger runs.
     SizeRatio {
-        /// Its bytes in percent of theirs.
+        /// Its bytes as a percentage of theirs.
         percent: u64,
-        /// The largest percentage that may be merged.
+        /// The maximum percentage for a merge.
         limit: u64,
     },
-    /// The runs are of similar size, and enough to be merged.
+    /// There are enough adjacent runs of similar size to merge.
     Similar {
         /// The number of runs.
         runs: u64,
-        /// The number that makes a merge.
+        /// The number required for a merge.
         limit: u64,
     },
-    /// The runs of similar size are enough to be merged, but other runs lie between them.
+    /// There are enough runs of similar size to merge, but other runs lie between them.
     Spread {
         /// The number of runs of similar size.
         runs: u64,
-        /// The number that makes a merge.
+        /// The number required for a merge.
         limit: u64,
     },
-    /// No run is too large, compared to all others of the merge together.
+    /// No run is too large compared with all others of the merge together.
     LargestRatio {
-        /// The bytes of the largest in percent of those of the others.
+        /// The bytes of the largest as a percentage of the others' bytes.
         percent: u64,
-        /// The largest percentage that may be merged.
+        /// The maximum percentage for a merge.
         limit: u64,
     },
     /// The runs hold several times the bytes of the largest of them.
     SumRatio {
-        /// Their bytes in percent of those of the largest.
+        /// Their bytes as a percentage of the largest run's bytes.
         percent: u64,
-        /// The percentage that they have to exceed.
+        /// The percentage that they must exceed.
         limit: u64,
     },
-    /// The runs are so small together that their ratio does not matter.
+    /// The runs together are so small that their ratio does not matter.
     Small {
         /// Their bytes.
         bytes: u64,
@@ -118,7 +118,7 @@ pub enum MergeCause {
         /// The limit in bytes.
         limit: u64,
     },
-    /// Writers would otherwise be delayed or stopped, and the policy would not merge anything.
+    /// Writers would otherwise be delayed or stopped, because the policy would not merge anything.
     Stall {
         /// The number of runs that count.
         runs: u64,
@@ -172,11 +172,11 @@ impl fmt::Display for MergeCause {
 
 /// A size-tiered policy.
 pub trait SizeTiered {
-    /// Chooses the runs to merge, from a list with the newest run first.
+    /// Chooses the runs to merge from a list, newest run first.
     fn choose(&self, runs: &[SizedRun]) -> Option<SizedMerge>;
 
-    /// Chooses the runs to merge when writers would otherwise wait, and [`SizeTiered::choose`] finds
-    /// none. If there are none here either, all runs that will be merged again become one.
+    /// Chooses the runs to merge when writers would otherwise wait and [`SizeTiered::choose`] finds
+    /// none. If this finds none either, all runs that the policy would merge again become one.
     fn relieve(&self, _runs: &[SizedRun]) -> Option<Range<usize>> {
         None
     }
@@ -187,7 +187,7 @@ pub trait SizeTiered {
     }
 }
 
-/// How much larger the oldest run of a merge may be than all its younger runs together: 1.2 keeps a
+/// The maximum size of a merge's oldest run relative to all younger runs together: 1.2 keeps a
 /// large run from being rewritten for little gain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SizeRatio {
@@ -224,7 +224,7 @@ impl SizeRatio {
         u128::from(oldest) * 100 <= u128::from(younger) * u128::from(self.percent)
     }
 
-    /// The cause of a merge whose oldest run the ratio allows.
+    /// Returns the cause of a merge whose oldest run the ratio allows.
     pub(crate) fn cause(self, oldest: u64, younger: u64) -> MergeCause {
         MergeCause::SizeRatio { percent: percent_of(oldest, younger), limit: self.percent() }
     }
@@ -246,7 +246,7 @@ pub(crate) fn bytes_of(runs: &[SizedRun]) -> u64 {
     runs.iter().fold(0, |sum, run| sum.saturating_add(run.bytes))
 }
 
-/// Splits a list into its longest parts of equal values; parts of `None` are left out.
+/// Splits a list into its longest stretches of equal values; stretches of `None` are omitted.
 pub(crate) fn stretches<T: PartialEq>(values: &[Option<T>]) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     let parts = values.chunk_by(|a, b| a == b).map(move |part| {
@@ -256,13 +256,13 @@ pub(crate) fn stretches<T: PartialEq>(values: &[Option<T>]) -> impl Iterator<Ite
     parts.filter_map(|(is_kept, part)| is_kept.then_some(part))
 }
 
-/// Merges at least `least` runs of one group, and the runs between them: at most `most` runs and
-/// `large_bytes`, with the fewest bytes of other groups, and of those with the most runs of the
-/// group. Runs without a group are never merged.
+/// Merges at least `least` runs of one group, and the runs between them, up to `most` runs and
+/// `large_bytes` in all. Of the possible ranges it takes the one with the fewest bytes of other
+/// groups and then with the most runs of the group. Runs without a group are never merged.
 ///
-/// Groups are of like size. A system that may merge any tables of a group leaves those between them
-/// out. Here runs are merged in order of age, and where sizes alternate, no two runs of a group might
-/// ever be adjacent.
+/// The runs of a group are of similar size. A system that may merge any tables of a group leaves
+/// out those between them. Here only adjacent runs can be merged, and where sizes alternate, no two
+/// runs of a group might ever be adjacent.
 pub(crate) fn spread<T: PartialEq>(
     runs: &[SizedRun],
     groups: &[Option<T>],
@@ -288,20 +288,21 @@ pub(crate) fn spread<T: PartialEq>(
     Some(SizedMerge { runs: span, cause })
 }
 
-/// Returns `part` in percent of `whole`, rounded down.
+/// Returns `part` as a percentage of `whole`, rounded down.
 pub(crate) fn percent_of(part: u64, whole: u64) -> u64 {
     let percent = u128::from(part) * 100 / u128::from(whole.max(1));
     u64::try_from(percent).unwrap_or(u64::MAX)
 }
 
-/// Splits the arguments of a text and trims them; empty for none and for empty parentheses.
+/// Splits the arguments of a text and trims them; empty without arguments and for empty
+/// parentheses.
 pub(crate) fn arguments(given: Option<&str>) -> Vec<&str> {
     let given = given.filter(|text| !text.trim().is_empty());
     given.map_or(Vec::new(), |text| text.split(',').map(str::trim).collect())
 }
 
-/// Passes on the arguments of a text that are written as `key=value`; `None` if one is not, or if
-/// `set` refuses it.
+/// Passes each `key=value` argument of a text to `set`; `None` if an argument has another form or
+/// `set` rejects it.
 pub(crate) fn for_each_setting(
     given: Option<&str>,
     mut set: impl FnMut(&str, &str) -> Option<()>,
@@ -312,25 +313,25 @@ pub(crate) fn for_each_setting(
     })
 }
 
-/// Runs of the policies' tests.
+/// Helpers for the tests of policies.
 #[cfg(test)]
 pub(crate) mod test {
     use super::{SizeTiered, SizedMerge, SizedRun};
     use crate::strategy::trigger::rule::TriggerRule;
 
-    /// Runs of these sizes; those of runs that are being merged are negative.
+    /// Returns runs of these sizes; a negative size marks a run that is being merged.
     pub(crate) fn sized(sizes: &[i64]) -> Vec<SizedRun> {
         let one =
             |&bytes: &i64| SizedRun { is_free: bytes > 0, ..SizedRun::free(bytes.unsigned_abs()) };
         sizes.iter().map(one).collect()
     }
 
-    /// The policy with these settings.
+    /// Returns the policy with these settings.
     pub(crate) fn policy<P: TriggerRule>(settings: &str) -> P {
         P::parse(Some(settings), settings).unwrap()
     }
 
-    /// What a policy with these settings merges.
+    /// Returns the choice of a policy with these settings.
     pub(crate) fn merge<P: TriggerRule + SizeTiered>(
         settings: &str,
         newest_first: &[i64],
@@ -338,7 +339,7 @@ pub(crate) mod test {
         policy::<P>(settings).choose(&sized(newest_first))
     }
 
-    /// The sizes of the runs that a policy merges, with the newest run first.
+    /// Returns the sizes of the runs that a policy merges, newest run first.
     pub(crate) fn sizes<P: TriggerRule + SizeTiered>(
         settings: &str,
         newest_first: &[i64],
@@ -347,7 +348,8 @@ pub(crate) mod test {
         sized(newest_first)[chosen].iter().map(|run| run.bytes).collect()
     }
 
-    /// The sizes of the runs that a policy merges, both with the oldest run first.
+    /// Returns the sizes of the runs that a policy merges; argument and result list the oldest run
+    /// first.
     pub(crate) fn sizes_oldest_first<P: TriggerRule + SizeTiered>(
         settings: &str,
         oldest_first: &[i64],

@@ -3,14 +3,14 @@
 //! | text | fires when | source |
 //! |---|---|---|
 //! | `level-saturation` | a level holds more bytes than its capacity | (i) |
-//! | `file-count`, `file-count(4,40)` | a level holds more tables than fit its capacity, or than given; T times more per level below the last one given | (i′) |
-//! | `run-count` | a level holds more sorted runs than it may | (ii) |
-//! | `file-staleness(1d,7d)` | a table of a level is older than that, and older data lie below it | (iii) |
+//! | `file-count`, `file-count(4,40)` | a level holds more tables than fit its capacity, or than the given number; below the last given level the number grows by T per level | (i′) |
+//! | `run-count` | a level holds more sorted runs than allowed | (ii) |
+//! | `file-staleness(1d,7d)` | a table of a level is older than this, and older data lies below it | (iii) |
 //! | `space-amplification(200)` | all runs but the oldest hold more than this percentage of its bytes: RocksDB's estimate | (iv) |
 //! | `read-amplification(12)` | the tree consists of more sorted runs than this, all of which a scan reads | (vii) |
-//! | `tombstone-ttl(1h)` | the oldest tombstone of a table is older than the level's share of the time; a list gives the age for each level | (v), Lethe §4.1 |
+//! | `tombstone-ttl(1h)` | the oldest tombstone of a table is older than the level's share of this time; a list gives the age for each level | (v), Lethe §4.1 |
 //! | `tombstone-density(50)` | at least this percentage of a table's entries are tombstones | (vi), Table 2 TSD |
-//! | `read-triggered(16KiB)` | a table was read once per this many bytes of it, and older data lie below it | (vii) of a table, LevelDB's seek compaction |
+//! | `read-triggered(16KiB)` | a table was read once per this many bytes of it, and older data lies below it | (vii) of a table, LevelDB's seek compaction |
 //! | `prefix(1GiB,5)` | adjacent runs reach a total size or a number; see `super::size_tiered` | AsterixDB |
 //! | `concurrent(3,10)` | enough of the newest runs are of similar size; see `super::size_tiered` | AsterixDB |
 //! | `universal(runs=4)` | runs grow by space amplification, size ratio or number; see `super::size_tiered` | RocksDB |
@@ -21,7 +21,7 @@
 //! | `manual` | never: only on request | |
 //!
 //! A trigger is a file that implements `TriggerRule`, and a line in the list below. Its kind, its
-//! text form, its place in [`crate::space`] and in the property tests follow from the line.
+//! text form, and its place in [`crate::space`] and in the property tests follow from the line.
 
 mod buckets;
 mod concurrent;
@@ -74,7 +74,7 @@ use rule::TriggerRule;
 /// [`TriggerRule`].
 macro_rules! triggers {
     ($($name:ident),* $(,)?) => {
-        /// An event on which a level is compacted.
+        /// A condition under which a level is compacted.
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
         #[allow(missing_docs, reason = "the payload of a variant is documented")]
@@ -152,25 +152,25 @@ triggers! {
 }
 
 impl TriggerKind {
-    /// The name, as in text forms.
+    /// Returns the name, as in text forms.
     pub fn name(self) -> &'static str {
         self.info().name
     }
 
-    /// Returns true if it looks at how full a level is, as opposed to single tables or the whole
-    /// tree.
+    /// Returns true if the trigger considers how full a level is, as opposed to single tables or
+    /// the whole tree.
     pub fn is_load(self) -> bool {
         matches!(self.info().scope, Scope::LevelSize | Scope::LevelRuns)
     }
 
-    /// Returns true if it looks at the runs of the whole tree by their size.
+    /// Returns true if the trigger considers the runs of the whole tree by size.
     pub fn is_size_tiered(self) -> bool {
         self.info().scope == Scope::SizeTiered
     }
 }
 
 impl Trigger {
-    /// Returns true if its kind has this scope.
+    /// Returns true if the trigger has this scope.
     pub(crate) fn has_scope(&self, scope: Scope) -> bool {
         self.kind().info().scope == scope
     }

@@ -26,7 +26,8 @@ const UNITS: [(&str, u64); 13] = [
 /// Parses a size in bytes, with an optional unit; fractions such as `1.5MiB` are rounded down.
 ///
 /// # Errors
-/// A text that is not a non-negative number followed by a known unit, or does not fit in 64 bits.
+/// Returns an error if the text is not a non-negative number with an optional known unit, or does
+/// not fit in 64 bits.
 pub fn parse_bytes(text: &str) -> Result<u64, ParseError> {
     let bad = || ParseError::new("size", text, "a number of bytes such as 4096, 64MiB or 1.5GB");
     let trimmed = text.trim();
@@ -37,7 +38,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, ParseError> {
     scaled(number.trim_end(), factor).map(|(bytes, _)| bytes).ok_or_else(bad)
 }
 
-/// The part of `text` before `unit`, compared without regard to case.
+/// Returns the part of `text` before `unit`, ignoring case.
 fn strip_unit<'a>(text: &'a str, unit: &str) -> Option<&'a str> {
     let split = text.len().checked_sub(unit.len())?;
     let (number, suffix) = (text.get(..split)?, text.get(split..)?);

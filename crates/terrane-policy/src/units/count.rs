@@ -14,7 +14,7 @@ const LETTERS: [(char, u64); 4] =
 /// Parses a count, with an optional letter.
 ///
 /// # Errors
-/// A text that is not a non-negative whole number, or does not fit in 64 bits.
+/// Returns an error if the text is not a non-negative whole number, or does not fit in 64 bits.
 pub fn parse_count(text: &str) -> Result<u64, ParseError> {
     let trimmed = text.trim();
     let letter = LETTERS

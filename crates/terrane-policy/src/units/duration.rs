@@ -1,4 +1,4 @@
-//! Times as text: `500ms`, `90s`, `1h`, `7d`. Kept in microseconds.
+//! Times as text: `500ms`, `90s`, `1h`, `7d`. Their values are in microseconds.
 
 use crate::error::ParseError;
 
@@ -14,7 +14,8 @@ const UNITS: [(&str, u64); 6] = [
 /// Parses a time in microseconds; a fraction such as `1.5h` is rounded down.
 ///
 /// # Errors
-/// A text that is not a positive number followed by a unit, or does not fit in 64 bits.
+/// Returns an error if the text is not a positive number followed by a unit, or does not fit in 64
+/// bits.
 pub fn parse_micros(text: &str) -> Result<u64, ParseError> {
     let bad = || ParseError::new("time", text, "a time such as 500ms, 90s, 10m, 1h 30m or 7d");
     let parts = text.split_whitespace().map(|part| part_of(part).ok_or_else(bad));
@@ -22,7 +23,7 @@ pub fn parse_micros(text: &str) -> Result<u64, ParseError> {
     sum.ok_or_else(bad)?
 }
 
-/// A number with its unit.
+/// Parses a number with its unit.
 fn part_of(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
     let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit)?;

@@ -1,4 +1,4 @@
-//! Whole numbers for people.
+//! Whole numbers for display.
 
 /// Formats a number with commas between thousands: `12,345`.
 pub fn grouped(number: u64) -> String {

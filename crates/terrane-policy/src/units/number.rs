@@ -29,7 +29,7 @@ pub(super) fn scaled(text: &str, factor: u64) -> Option<(u64, bool)> {
     let (value, is_whole) = match (tens, power >= 0) {
         (Some(tens), true) => (value.checked_mul(tens)?, true),
         (Some(tens), false) => (value / tens, value.is_multiple_of(tens)),
-        // Dividing by more than a u128 holds leaves 0; multiplying by it overflows unless zero.
+        // Dividing by more than a u128 holds gives 0; multiplying by it overflows, except for zero.
         (None, at_least_one) if value == 0 || !at_least_one => (0, value == 0),
         (None, _) => return None,
     };

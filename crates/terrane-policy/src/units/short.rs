@@ -1,4 +1,4 @@
-//! Sizes and times rounded for people.
+//! Sizes and times, rounded for display.
 
 /// Formats bytes with three digits and a binary unit: `64.0 MiB`. Unlike
 /// [`format_bytes`](super::format_bytes), the result is rounded and cannot be parsed.

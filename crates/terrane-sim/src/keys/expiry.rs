@@ -1,14 +1,14 @@
-//! Values that expire: when those of a run expire, and what is left of them at a time.
+//! Values that expire: when the values of a run expire, and how many remain at a given time.
 //!
-//! The values of a run that expire form cohorts. A cohort expires evenly over an interval of time, and has a
-//! number of values for each group of keys. A memtable is one cohort, because its writes arrived one
-//! after another; a merge has the cohorts of its inputs, without the values that newer runs overwrote.
+//! The expiring values of a run form cohorts. A cohort expires evenly over an interval of time, and has a
+//! number of values for each group of keys. A memtable is one cohort, because its writes arrived one after
+//! another; a merge has its inputs' cohorts without the values that newer runs overwrote.
 
 use std::sync::Arc;
 
 use super::Content;
 
-/// A run has at most this many cohorts. Beyond, those that are the closest in time become one.
+/// The maximum number of cohorts in a run. Beyond it, the cohorts closest in time are combined.
 const COHORTS_MAX: usize = 16;
 
 /// Values of a run that expire within an interval, evenly distributed over it.
@@ -17,15 +17,15 @@ struct Cohort {
     /// The interval, in seconds.
     from: f64,
     until: f64,
-    /// The values of each group of keys, as numbers of a run over the whole key space.
+    /// The number of values in each group of keys, for a run over the whole key space.
     values: Vec<f64>,
 }
 
-/// The values of a run that expire.
+/// The expiring values of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Cohorts(Arc<[Cohort]>);
 
-/// The values that expire in a part of the key space.
+/// The expiring values in a part of the key space.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ExpiringValues {
     pub(crate) values: f64,
@@ -65,7 +65,7 @@ impl Cohorts {
 }
 
 impl CohortSum {
-    /// Adds the cohorts of a run, of each group the share that `left` says.
+    /// Adds the cohorts of a run, reduced to the share `left` of each group.
     pub(super) fn add(&mut self, cohorts: &Cohorts, left: impl Fn(usize) -> f64) {
         for cohort in &*cohorts.0 {
             let values = cohort.values.iter().enumerate();
@@ -97,8 +97,8 @@ impl CohortSum {
 }
 
 impl Content {
-    /// Returns the content of a memtable of which the share `expiring` of the values expires evenly over an
-    /// interval of time, in seconds.
+    /// Returns the content of a memtable in which the share `expiring` of the values expires, evenly over an
+    /// interval of time in seconds.
     #[must_use]
     pub fn expiring(self, expiring: f64, (from, until): (f64, f64)) -> Self {
         if expiring <= 0.0 {
@@ -108,7 +108,7 @@ impl Content {
         Self { cohorts: Cohorts([Cohort { from, until, values }].into()), ..self }
     }
 
-    /// Returns the content at a time, in seconds: values that have expired are tombstones.
+    /// Returns the content at a time, in seconds, with expired values as tombstones.
     #[must_use]
     pub fn at(self, now: f64) -> Self {
         if !self.cohorts.0.iter().any(|cohort| cohort.from <= now) {
@@ -129,7 +129,8 @@ impl Content {
         Self { groups: groups.into(), cohorts: Cohorts(left.into()), ..self }
     }
 
-    /// Returns the expected values that expire in a fraction `width` of the key space; `None` if none does.
+    /// Returns the expected expiring values in a fraction `width` of the key space; `None` if there are
+    /// none.
     pub(crate) fn expiring_values(&self, width: f64) -> Option<ExpiringValues> {
         let times = |of: fn(&Cohort) -> f64| self.cohorts.expiring().map(of);
         let first = times(|cohort| cohort.from).reduce(f64::min)?;
@@ -138,7 +139,7 @@ impl Content {
         Some(ExpiringValues { values, first, last })
     }
 
-    /// Returns the values of a group that expire.
+    /// Returns the number of expiring values in a group.
     pub(super) fn expiring_of(&self, group: usize) -> f64 {
         self.cohorts.0.iter().filter_map(|cohort| cohort.values.get(group)).sum()
     }
@@ -176,7 +177,7 @@ mod tests {
         let settled = merged.at(5.0).without_tombstones();
         let values = keys.entries(&settled, 1.0);
         assert!((values - keys.entries(&newer, 1.0)).abs() < 1e-6, "{values}");
-        // An expired value hides older ones until it is dropped, and is overwritten as they are.
+        // An expired value hides older ones until it is dropped, and can be overwritten like them.
         let expired = keys.union([&newer, &older.at(5.0)]);
         assert!((expired.tombstones(1.0) - left).abs() < 1.0);
     }

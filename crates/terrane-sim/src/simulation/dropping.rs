@@ -6,8 +6,8 @@ use super::state::TreeState;
 use super::{SOON, Simulation};
 
 impl Simulation<'_> {
-    /// Drops the tables without values that no job takes, from trees that have changed, and sets the time
-    /// of the next ones.
+    /// Drops tables without values from trees that have changed, unless a job has claimed them, and
+    /// sets the time of the next drops.
     pub(super) fn drop_tables(&mut self) {
         if self.setup.workload.mix.expiring <= 0.0 {
             return;

@@ -10,12 +10,12 @@ use super::{Simulation, StopAt};
 use crate::machine::JobCost;
 use crate::tree::SimulatedTree;
 
-/// A tree that waits for a flush is passed by at most this many flushes of trees that are closer to
-/// stopping their writers, and then by one of each other tree, as in the engine.
+/// A tree that waits for a flush is passed over by at most this many flushes of trees that are closer
+/// to stopping their writers, and then by one flush of each other tree, as in the engine.
 const PASSES_MAX: u32 = 2;
 
 impl Simulation<'_> {
-    /// Replaces full memtables, unless writers of their tree are stopped.
+    /// Replaces full memtables, except in trees whose writers are stopped.
     pub(super) fn replace_memtables(&mut self) {
         let is_last = self.goal == StopAt::Loaded && self.left_to_load() < 0.5;
         for at in 0..self.trees.len() {
@@ -34,8 +34,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Starts to write the oldest immutable memtables, one of a tree at a time, as many as there are
-    /// threads. First come trees that were passed often, then those that are closest to the number of
+    /// Starts flushes of the oldest immutable memtables, one per tree, up to the number of threads.
+    /// Trees that were passed over often come first, and then trees that are closest to the number of
     /// memtables at which they stop writers.
     pub(super) fn begin_flushes(&mut self) {
         let waits = |at: &usize| !self.trees[*at].immutable.is_empty();

@@ -10,16 +10,17 @@ use super::Simulation;
 use super::jobs::RunningMerge;
 use crate::tree::PlannedCompaction;
 
-/// Shares are decided again after this many bytes of a merge, as by the engine's gate.
+/// Shares are reallocated after this many bytes of a merge, as by the engine's gate.
 const DECIDE_EVERY_BYTES: f64 = (4 << 20) as f64;
 
-/// Shares are decided at most once in this fraction of a window; more decisions would not show.
+/// Shares are reallocated at most once in this fraction of a window; more decisions would have no
+/// visible effect.
 const DECIDE_PART: f64 = 1.0 / 64.0;
 
-/// A bound on successive compactions that only move tables; no tree needs as many.
+/// A bound on successive compactions that only move tables, far above what any tree needs.
 const MOVES_MAX: usize = 100_000;
 
-/// A compaction that a tree needs next.
+/// The next compaction of a tree.
 struct Candidate {
     compaction: Compaction,
     input_bytes: u64,
@@ -128,13 +129,13 @@ impl Simulation<'_> {
         self.merge_turns.shares(&merges, slots).last().is_some_and(|share| *share > 0.0)
     }
 
-    /// Returns the merges of all trees, in their order.
+    /// Returns the merges of all trees, tree by tree.
     fn as_merges(&self) -> Vec<ScheduledMerge> {
         let trees = self.trees.iter().enumerate();
         trees.flat_map(|(number, tree)| tree.as_merges(number)).collect()
     }
 
-    /// Updates the shares by the decision of the schedulers.
+    /// Updates the shares as the schedulers decide.
     pub(super) fn decide(&mut self) {
         self.is_undecided = false;
         for tree in &mut self.trees {
@@ -172,7 +173,7 @@ impl Simulation<'_> {
                 let tree = &mut self.trees[at];
                 let merge = tree.merges.remove(number);
                 tree.in_progress.remove(number);
-                // The tree loses its slot: its other merges run on only if they get one again.
+                // The tree loses its slot: its other merges continue only if they get one again.
                 tree.merges.iter_mut().for_each(|other| other.share = 0.0);
                 self.merge_turns.note_end(at as u32);
                 self.outcome.trees[at].merges += 1;

@@ -1,11 +1,11 @@
-//! Runs in parts, with the results so far between them.
+//! Runs a simulation in parts, and returns the results so far after each.
 
 use super::{Simulation, StopAt};
 use crate::outcome::SimulationOutcome;
 
 impl Simulation<'_> {
-    /// Runs until `seconds` after the start, and returns the results so far. They lack a stall that
-    /// has not ended and the last window. Another call continues the run.
+    /// Runs until `seconds` after the start, and returns the results so far. They lack an
+    /// unfinished stall and the last window. Another call continues the run.
     pub(crate) fn run_until(&mut self, seconds: f64) -> &SimulationOutcome {
         self.goal = StopAt::Time(seconds);
         self.play();

@@ -1,8 +1,9 @@
 //! Reads that share the device with flushes and merges.
 //!
-//! Reads arrive in proportion to writes. A lookup reads the blocks that the filters of the design
-//! let through, a scan a block of each run and then the blocks of its entries; the share of them
-//! that is not in memory comes from the device, one request each. Their latencies are not simulated.
+//! Reads arrive in proportion to writes. A lookup reads the blocks that the design's filters let
+//! through; a scan reads a block of each run and then the blocks of its entries. The share of these
+//! blocks that is not in memory comes from the device, one request each. Their latencies are not
+//! simulated.
 
 use terrane_policy::advice::DesignCosts;
 
@@ -10,7 +11,7 @@ use super::{Simulation, StopAt};
 use crate::machine::DeviceReads;
 
 impl Simulation<'_> {
-    /// Computes the requests that the reads of one write make in a tree as it is now.
+    /// Computes the number of requests by the reads that accompany one write, for the current tree.
     pub(super) fn reads_per_write(&self, at: usize) -> f64 {
         let workload = &self.setup.workload;
         let reads = &workload.reads;
@@ -33,7 +34,7 @@ impl Simulation<'_> {
             * (reads.gets * (found + separated) + reads.missing * missing + reads.scans * scan)
     }
 
-    /// Returns what reads take of the device while this many writes complete each second.
+    /// Returns the load of reads on the device while this many writes complete each second.
     pub(super) fn device_reads(&self, writes_per_second: f64) -> DeviceReads {
         let mut reads = DeviceReads::default();
         for tree in &self.trees {

@@ -1,4 +1,4 @@
-//! Results: windows and the end.
+//! Records results: windows, and the final outcome.
 
 use terrane_policy::{Level, TreeShape};
 
@@ -7,7 +7,7 @@ use crate::outcome::{SimulationOutcome, SimulationWindow};
 use crate::tree::SimulatedTree;
 
 impl Simulation<'_> {
-    /// Ends the present window.
+    /// Ends the current window.
     pub(super) fn close_window(&mut self) {
         let seconds = self.now - self.window_from;
         if seconds <= SOON {

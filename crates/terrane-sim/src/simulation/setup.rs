@@ -10,11 +10,12 @@ use crate::workload::WriteLoad;
 pub struct SimulationSetup {
     /// The design of the tree; of the first one if there are several.
     pub design: Design,
-    /// The share of the writes that go to the first tree, relative to the shares of the others.
+    /// The share of the writes that goes to the first tree, relative to the shares of the other
+    /// trees.
     pub share: f64,
-    /// Other trees, each with as many records as the workload says.
+    /// Other trees, each with the workload's number of records.
     pub others: Vec<OtherTree>,
-    /// How many trees flush at the same time: the engine's `flush_threads`.
+    /// The number of trees that flush concurrently: the engine's `flush_threads`.
     pub flush_threads: usize,
     /// The writes.
     pub workload: WriteLoad,
@@ -24,10 +25,11 @@ pub struct SimulationSetup {
     pub window_seconds: f64,
     /// The maximum number of tables; larger trees get larger tables instead.
     pub tables_max: usize,
-    /// An external limit on the rate: from each time on, in seconds, the maximum writes per second.
+    /// External rate limits: pairs of a start time, in seconds, and the maximum writes per second
+    /// from then on.
     pub rate_limits: Vec<(f64, f64)>,
     /// Checks the soundness of every compaction and the invariants of every tree, and records the
-    /// completion times of writes. For tests: it takes most of the time.
+    /// completion times of writes. Only for tests, because it takes most of the time.
     pub check: bool,
 }
 
@@ -62,11 +64,11 @@ impl SimulationSetup {
         let given = self.others.iter().map(|other| other.share);
         let given: Vec<f64> = std::iter::once(self.share).chain(given).collect();
         let all: f64 = given.iter().sum();
-        // A single tree has exactly 1.
+        // A single tree gets exactly 1.
         given.iter().map(|share| share / all).collect()
     }
 
-    /// Returns the setups of the trees, each as if it were alone.
+    /// Returns a separate setup for each tree, as if it were alone.
     pub fn alone(&self) -> Vec<Self> {
         let alone = |design: &Design| Self {
             design: design.clone(),

@@ -21,7 +21,7 @@ pub(super) struct TreeState<'a> {
     pub(super) cursors: Cursors,
     /// The number of writes in the active memtable.
     pub(super) active: f64,
-    /// When the first of them was made.
+    /// When the first of them was written.
     pub(super) active_from: f64,
     /// The immutable memtables, oldest first.
     pub(super) immutable: VecDeque<FullMemtable>,
@@ -29,19 +29,19 @@ pub(super) struct TreeState<'a> {
     pub(super) merges: Vec<RunningMerge>,
     pub(super) in_progress: Vec<Compaction>,
     pub(super) admission: Admission,
-    /// The tree or the memtables have changed since policy last decided.
+    /// True if the tree or the memtables have changed since policy last decided.
     pub(super) has_changed: bool,
-    /// Reads from the device that come with each write to the tree, as it is now.
+    /// Reads from the device that accompany each write, for the current tree.
     pub(super) requests_per_write: f64,
     /// The next time at which all values of a table will have expired.
     pub(super) drop_at: f64,
 }
 
-/// A memtable that waits for its flush.
+/// An immutable memtable that waits for its flush.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FullMemtable {
     pub(super) writes: f64,
-    /// When the first and the last of them were made.
+    /// When the first and the last of them were written.
     pub(super) made: (f64, f64),
 }
 
@@ -108,14 +108,14 @@ impl<'a> TreeState<'a> {
         }
     }
 
-    /// Returns the source and the target level of the largest merge in progress.
+    /// Returns the source and target level of the largest merge in progress.
     pub(super) fn largest_merge(&self) -> Option<(usize, usize)> {
         let bytes = |merge: &RunningMerge| merge.begun.input_bytes;
         let largest = self.merges.iter().max_by(|a, b| bytes(a).total_cmp(&bytes(b)))?;
         Some((largest.level, largest.begun.compaction.output.level))
     }
 
-    /// Returns the merges in progress as the scheduler sees them; `number` is that of the tree.
+    /// Returns the merges in progress as the scheduler sees them; `number` is the tree's number.
     pub(super) fn as_merges(&self, number: usize) -> impl Iterator<Item = ScheduledMerge> {
         self.merges.iter().map(move |merging| ScheduledMerge {
             id: merging.id,

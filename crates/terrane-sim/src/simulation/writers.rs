@@ -16,9 +16,9 @@ pub(super) struct WriterRates {
     pub(super) made: f64,
     /// The service time of a write, in seconds.
     service: f64,
-    /// The part of the service time that is a delay by admission.
+    /// The part of the service time by which admission delays the write.
     delay: f64,
-    /// The tree that stops writers, with the cause and its measure.
+    /// The tree that stops writers, with the cause and the measured value.
     pub(super) blocked: Option<(usize, StallCause, u32)>,
     /// The time at which the arrival rate changes or the queue is drained.
     pub(super) until: f64,
@@ -69,7 +69,7 @@ impl Simulation<'_> {
         (tree.design.buffer_bytes as f64 / entry).max(1.0)
     }
 
-    /// Returns the mean bytes of keys and values of a write; a load only writes records.
+    /// Returns the mean bytes of key and value per write; a load writes only records.
     pub(super) fn bytes_per_write(&self) -> f64 {
         match self.goal {
             StopAt::Loaded => self.setup.workload.record_bytes,
@@ -81,7 +81,7 @@ impl Simulation<'_> {
         self.setup.workload.records - self.departed
     }
 
-    /// Computes the present rates.
+    /// Computes the current rates.
     pub(super) fn pace(&mut self) -> WriterRates {
         let workload = &self.setup.workload;
         let costs = &self.setup.machine.costs;
@@ -131,7 +131,7 @@ impl Simulation<'_> {
         if let Some(arriving) = arriving {
             self.arrived.set_rate(self.now, arriving);
             let queued = self.arrived.count_at(self.now).unwrap_or(0.0) - self.departed;
-            // A queue below the tolerance is empty.
+            // A queue below the tolerance counts as empty.
             if queued > arriving.max(can) * SOON {
                 if can > arriving {
                     pace.until = pace.until.min(self.now + queued / (can - arriving));
@@ -217,7 +217,7 @@ impl Simulation<'_> {
             let made = |number: f64| self.now + (number - from) / pace.made;
             let first_waits = (made(next) - came).max(0.0);
             let last_waits = (made(last) - (came + (last - next) / rate)).max(0.0);
-            // A wait below the tolerance is rounding.
+            // A wait below the tolerance is a rounding error.
             let clean = |wait: f64| if wait < SOON { 0.0 } else { wait };
             self.outcome.latencies.add(
                 last - next,
@@ -237,8 +237,8 @@ impl Simulation<'_> {
         self.waiting = (writers, took);
     }
 
-    /// Returns the number of the next `count` writes that were in progress during the stall, and
-    /// their latency.
+    /// Returns how many of the next `count` writes were in progress during the stall, and their
+    /// latency.
     fn take_waiting(&mut self, count: f64) -> (f64, f64) {
         let (waiting, took) = self.waiting;
         let slow = waiting.min(count);

@@ -9,8 +9,8 @@ use super::values::ValueCounts;
 use super::{END, SimulatedTree, TableContent, bounds, range, width};
 use crate::keys::Content;
 
-/// The maximum overlap of a table with the level below it, in tables of its size (LevelDB's
-/// grandparent limit, also the engine's).
+/// The maximum overlap of a table with the level below it, in tables of its size (LevelDB's grandparent
+/// limit, which the engine also uses).
 const GRANDPARENTS_MAX: f64 = 10.0;
 
 /// A range of keys with the same content throughout.
@@ -19,9 +19,9 @@ pub(super) struct ContentRange {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) content: Content,
-    /// Where the values of the range are, if they are separated.
+    /// The value files of the range's values, if they are separated.
     pub(super) values: ValueCounts,
-    /// The number of separated values, by group of keys, that have no file yet.
+    /// The number of separated values that have no file yet, by group of keys.
     pub(super) fresh: Vec<f64>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct ContentRange {
 struct Source<'a> {
     start: u64,
     end: u64,
-    /// A smaller number is newer.
+    /// The position in the order of age; smaller is newer.
     age: usize,
     content: &'a Content,
     /// `None` for a memtable, whose values have no file yet.
@@ -50,7 +50,8 @@ struct OpenTable {
 }
 
 impl SimulatedTree {
-    /// Returns the output of a merge of overlapping tables into `level` that begins at a time, in seconds.
+    /// Returns the output of a merge of overlapping tables into `level` that begins at time `now`, in
+    /// seconds.
     pub(super) fn merged(
         &self,
         job: &Compaction,
@@ -68,8 +69,8 @@ impl SimulatedTree {
         self.cut(self.union(job, tables, None, now), &grandparents)
     }
 
-    /// Returns the union of tables of a job and of a memtable that covers all keys. Values that have
-    /// expired `now` are tombstones.
+    /// Returns the union of a job's tables and of a memtable that covers all keys. Values that have
+    /// expired at `now` are tombstones.
     pub(super) fn union(
         &self,
         job: &Compaction,
@@ -121,7 +122,7 @@ impl SimulatedTree {
         pieces
     }
 
-    /// Returns the content of a merge, without its tombstones if no table below is older.
+    /// Returns the content of a merge, without its tombstones if there is no older table below.
     fn droppable(&self, job: &Compaction, content: Content, start: u64, end: u64) -> Content {
         if content.has_tombstones() && job.is_bottom(&range(start, end), &self.shape) {
             return content.without_tombstones();
@@ -129,8 +130,8 @@ impl SimulatedTree {
         content
     }
 
-    /// Returns where the values are that a merge of overlapping sources leaves in a range of this
-    /// width, and those that it writes to new files.
+    /// For a merge of overlapping sources, returns the values that stay in their files, and those that go
+    /// to new files, in a range of this width.
     fn values_left(
         &self,
         job: &Compaction,

@@ -25,13 +25,13 @@ pub(crate) struct PlannedCompaction {
     made: Vec<(ContentRange, [u64; 4])>,
 }
 
-/// Returns since when some tables have a tombstone or a value that has expired, in microseconds.
+/// Returns since when some of the tables have a tombstone or an expired value, in microseconds.
 fn oldest_tombstone(tables: &[Arc<TableInfo>]) -> u64 {
     tables.iter().filter_map(|table| table.dead_since(None)).min().unwrap_or(u64::MAX)
 }
 
 impl SimulatedTree {
-    /// Plans a compaction that begins at a time, in seconds: its cost and its output.
+    /// Plans a compaction that begins at time `now`, in seconds: its cost and its output.
     pub(crate) fn plan(
         &self,
         compaction: Compaction,
@@ -80,7 +80,8 @@ impl SimulatedTree {
         begun
     }
 
-    /// Plans a flush of `content` that merges with tables of level 0 and begins at a time, in seconds.
+    /// Plans a flush of `content` that merges with tables of level 0 and begins at time `now`, in
+    /// seconds.
     pub(crate) fn plan_flush(
         &self,
         merge: Compaction,
@@ -118,7 +119,7 @@ impl SimulatedTree {
     /// Applies a planned compaction to the tree.
     ///
     /// # Errors
-    /// With `check`, when the resulting shape is invalid.
+    /// With `check`, returns an error if the resulting shape is invalid.
     pub(crate) fn finish(
         &mut self,
         begun: PlannedCompaction,

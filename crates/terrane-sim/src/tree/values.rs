@@ -1,4 +1,4 @@
-//! Values that are stored apart: where the values of a table are, and what merges leave of them.
+//! Separated values: where the values of a table are, and how many of them merges keep.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use terrane_policy::{
 use super::SimulatedTree;
 use super::cut::ContentRange;
 
-/// The sizes of values that are stored apart.
+/// The sizes of separated values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ValueSizes {
-    /// The bytes of a value with its record.
+    /// The bytes of a value file record.
     pub(super) record: f64,
     /// The target size of a value file.
     file: f64,
@@ -25,8 +25,8 @@ pub(super) struct ValueSizes {
 pub(super) struct ValueCounts(BTreeMap<ValueFileId, Vec<f64>>);
 
 impl ValueSizes {
-    /// Returns the sizes for records of a key and a value, and the bytes of key and pointer, which
-    /// are left in tables. Returns `None` if the design stores these values inline.
+    /// Returns the value sizes for records of a key and a value, and the bytes of key and pointer,
+    /// which stay in tables. Returns `None` if the design stores these values inline.
     pub(super) fn of(design: &Design, key_bytes: f64, record_bytes: f64) -> Option<(Self, f64)> {
         let value = (record_bytes - key_bytes).max(0.0);
         let ValueSeparation { file_bytes, .. } = design.values.separation()?;
@@ -36,7 +36,7 @@ impl ValueSizes {
 }
 
 impl ValueCounts {
-    /// Adds `part` of the values of others, and of these the share of each group that `kept` says.
+    /// Adds `part` of the values of `others`, further reduced to the share `kept` of each group.
     pub(super) fn add(&mut self, others: &ValueCounts, part: f64, kept: Option<&[f64]>) {
         for (file, counts) in &others.0 {
             let sums = self.0.entry(*file).or_insert_with(|| vec![0.0; counts.len()]);
@@ -46,7 +46,7 @@ impl ValueCounts {
         }
     }
 
-    /// Takes out the values of some files, and returns how many they are, by group.
+    /// Removes the values of some files, and returns their number by group.
     pub(super) fn take(&mut self, files: &[ValueFileId]) -> Vec<f64> {
         let mut taken = Vec::new();
         for file in files {
@@ -57,7 +57,7 @@ impl ValueCounts {
         taken
     }
 
-    /// Returns the references of a table. Less than half an expected value is none.
+    /// Returns the references of a table. Less than half an expected value counts as none.
     fn refs(&self, sizes: ValueSizes) -> Box<[ValueRef]> {
         let refs = self.0.iter().map(|(file, counts)| {
             let values = counts.iter().sum::<f64>();
@@ -78,7 +78,7 @@ impl SimulatedTree {
     /// Writes the fresh values of adjacent ranges to new value files.
     pub(super) fn write_values(&mut self, pieces: &mut [ContentRange], micros: u64) {
         let Some(sizes) = self.values else { return };
-        // The open file with its bytes.
+        // The open file, with its bytes so far.
         let mut open: Option<(ValueFileId, f64)> = None;
         for piece in pieces {
             let fresh = std::mem::take(&mut piece.fresh);

@@ -27,7 +27,7 @@ fn write_form(f: &mut fmt::Formatter<'_>, name: &str, settings: &[String]) -> fm
     }
 }
 
-/// Formats a setting, unless it has its default.
+/// Formats a setting, unless it has its default value.
 fn unless<T: PartialEq + Display>(key: &str, value: &T, usual: &T) -> Option<String> {
     (value != usual).then(|| format!("{key}={value}"))
 }
@@ -74,7 +74,7 @@ impl Display for MemtableKind {
     }
 }
 
-/// The settings of a text form, which the parser takes out one by one.
+/// The settings of a text form, which the parser consumes one by one.
 struct SettingList<'t> {
     left: Vec<(&'t str, &'t str)>,
 }
@@ -100,7 +100,8 @@ impl<'t> SettingList<'t> {
         Some(self.left.remove(at).1)
     }
 
-    /// Takes the value of a key; `usual` if it is not given, and an error if there is no default.
+    /// Takes the value of a key, or `usual` if the key is missing. A missing key without a default
+    /// is an error.
     fn take<T: FromStr>(
         &mut self,
         key: &str,
@@ -124,7 +125,7 @@ impl<'t> SettingList<'t> {
         parse_bytes(value).map_err(wrong)
     }
 
-    /// Takes the number of buckets, which must be given: `form` shows in the error how to give it.
+    /// Takes the number of buckets, which is required. `form` is an example for the error message.
     fn buckets(&mut self, form: &str) -> Result<u32, ParseError> {
         let expected = format!("a number of buckets, as in '{form}'");
         let Some(value) = self.text("buckets") else {
@@ -134,7 +135,7 @@ impl<'t> SettingList<'t> {
         count.ok_or_else(|| ParseError::new("memtable", format!("buckets={value}"), expected))
     }
 
-    /// Checks that no setting is left over, because the kind has no such setting.
+    /// Checks that no setting is left, because a remaining one is unknown to the kind.
     fn end(self, kind: MemtableKind) -> Result<MemtableKind, ParseError> {
         match self.left.first() {
             None => Ok(kind),

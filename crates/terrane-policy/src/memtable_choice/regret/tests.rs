@@ -16,7 +16,7 @@ fn lookups(lookups: u64, found: u64) -> MemtableOperations {
     MemtableOperations { lookups, found, ..MemtableOperations::default() }
 }
 
-/// Fills a memtable to three quarters.
+/// Fills three quarters of a memtable.
 fn filled(kind: MemtableKind) -> (Regret, u64) {
     let mut regret = Regret::default();
     for part in 1..=75 {
@@ -27,7 +27,7 @@ fn filled(kind: MemtableKind) -> (Regret, u64) {
     (regret, CAPACITY / 100 * 75)
 }
 
-/// Notes lookups until a change is due. Returns it and the number of lookups.
+/// Notes lookups until a change is due. Returns the change and the number of lookups.
 fn until_change(
     regret: &mut Regret,
     kind: MemtableKind,
@@ -50,7 +50,7 @@ fn a_vector_that_lookups_scan_is_sorted_once() {
         assert!(reason.contains("sorted once"), "{reason}");
         // Sorting takes 10 ms, a lookup 10 to 20 µs.
         assert!(lookups < 4000, "{lookups}");
-        // Then the vector is about as good as any kind: nothing is ever due again.
+        // The vector is then about as good as any kind, so no change is ever due again.
         assert_eq!(until_change(&mut regret, SCANNED, entries, true), None);
     }
 }
@@ -65,7 +65,8 @@ fn few_lookups_among_many_writes_change_nothing() {
     }
 }
 
-/// Each lookup of a vector sorts the entries since the last lookup. Only another kind avoids that.
+/// Each lookup of a vector sorts the entries since the last lookup. Only a different kind avoids
+/// that.
 #[test]
 fn a_kind_that_does_not_suit_is_left_once_that_pays() {
     let vector = MemtableKind::VECTOR;
@@ -78,7 +79,7 @@ fn a_kind_that_does_not_suit_is_left_once_that_pays() {
     assert!(selection.reason.contains("left early"), "{}", selection.reason);
 }
 
-/// A kind that is always wrong, by operations that change each time, causes few early flushes.
+/// Operations that change each time make every kind wrong, but cause few early flushes.
 #[test]
 fn each_early_flush_needs_twice_the_regret() {
     let vector = MemtableKind::VECTOR;

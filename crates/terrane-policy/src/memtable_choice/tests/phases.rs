@@ -1,8 +1,8 @@
-//! `memtable=auto` against the best kind of each phase, in the time of the cost model: random sequences of
-//! phases, in which every cost differs from the one by which kinds are chosen.
+//! Compares `memtable=auto` with the best kind for each phase, in the cost model's time: random sequences of
+//! phases, in which every actual cost differs from the cost that the choice assumes.
 //!
-//! The best kind is that of a chooser who knows the phase: it has the memtable that `auto` has when the phase
-//! begins, may sort it or replace it at once, and uses the same kind for the rest of the phase.
+//! The best kind is the choice of an oracle that knows the phase: it starts with `auto`'s memtable, may sort
+//! or replace it at once, and keeps the same kind for the rest of the phase.
 
 use terrane_testkit::Rng;
 
@@ -15,19 +15,19 @@ const SEQUENCES: u64 = 5;
 const PHASES: usize = 10;
 const STEP: u64 = 16_384;
 
-/// The memtables that the writes of a phase fill, if they are of new keys. A phase of few writes is
-/// shorter: it has as many operations as this many memtables have entries.
+/// The number of memtables that the writes of a phase fill if all keys are new. A phase of few writes is
+/// shorter: its operations number as many as the entries of this many memtables.
 const MEMTABLES: f64 = 100.0;
 const MEMTABLES_MAX: f64 = 1000.0;
 
-/// How far each cost is from the table by which kinds are chosen.
+/// How far each cost differs from the table that the choice uses.
 const ERROR: f64 = 0.05;
 
-/// The largest ratio of a phase, and of a phase that fills about one memtable.
+/// The maximum ratio for a phase, and for a phase that fills only a few memtables.
 const LIMIT: f64 = 1.15;
 const LIMIT_OF_FEW: f64 = 1.6;
 
-/// What a lookup costs in the tables.
+/// The cost of a lookup in tables.
 const IN_TABLES: f64 = 1100.0;
 
 #[derive(Debug, Clone, Copy)]
@@ -35,11 +35,11 @@ struct Phase {
     /// Shares of all operations.
     lookups: f64,
     scans: f64,
-    /// The share of lookups whose key was written lately.
+    /// The share of lookups whose key was written recently.
     found: f64,
     ascending: f64,
     threads: u32,
-    /// The number of keys that are written.
+    /// The number of distinct keys written.
     keys: f64,
 }
 
@@ -64,7 +64,7 @@ impl Phase {
         (memtables * CAPACITY as f64) as u64 / STEP
     }
 
-    /// The number of keys among the first `writes` writes.
+    /// The number of distinct keys among the first `writes` writes.
     fn distinct(&self, writes: f64) -> f64 {
         let keys = if self.keys > 1e6 { return writes } else { self.keys * CAPACITY as f64 };
         keys * (1.0 - (-writes / keys).exp())
@@ -137,7 +137,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Returns this tree with a kind that stays, in all ways to begin with it, with their costs.
+    /// Returns this tree with a fixed kind, for each way to begin with it, and the cost of each way.
     fn with(&self, kind: MemtableKind) -> [(Self, f64); 3] {
         let keeps = Self { fixed: Some(kind), ..self.clone() };
         let (mut sorts, mut replaces) = (keeps.clone(), keeps.clone());
@@ -157,13 +157,13 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Sorts a vector that lookups scan. Returns the cost.
+    /// Sorts a vector whose lookups scan. Returns the cost.
     fn sort(&mut self) -> f64 {
         let unsorted = std::mem::take(&mut self.unsorted);
         unsorted * costs::at(&self.table.vector_scanned.order, self.entries)
     }
 
-    /// Performs operations. Returns their cost.
+    /// Performs the operations of one step. Returns their cost.
     fn step(&mut self, phase: &Phase) -> f64 {
         let part = |share: f64| (STEP as f64 * share) as u64;
         let (lookups, scans) = (part(phase.lookups), part(phase.scans));
@@ -220,7 +220,7 @@ impl<'a> Tree<'a> {
         others + part(MemtableKind::VECTOR, sorted) + part(SCANNED, self.unsorted)
     }
 
-    /// Replaces or sorts the memtable if that is due. Returns the nanoseconds that it takes.
+    /// Replaces or sorts the memtable if that is due. Returns the cost in nanoseconds.
     fn change(&mut self, phase: &Phase) -> f64 {
         let mut nanos = 0.0;
         let reads = self.since_check.lookups + self.since_check.scans;
@@ -259,9 +259,9 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// In every phase `auto` takes at most 1.15 times as long as the best kind for this phase, if costs are
-/// up to a twentieth from the table either way. A phase that fills few memtables is over before regret
-/// has paid for a change, or the next choice.
+/// In every phase `auto` takes at most 1.15 times as long as the best kind for the phase, with costs up to a
+/// twentieth above or below the table. A phase that fills few memtables ends before regret has paid for a
+/// change or the next choice takes place, so its limit is higher.
 #[test]
 fn auto_is_nearly_as_good_as_the_best_kind_in_every_phase() {
     let mut worst = (0.0, String::new());

@@ -1,4 +1,4 @@
-//! Where flushes put memtables, as text; and as properties on random trees.
+//! Tests where flushes put memtables, as text and as properties of random trees.
 
 use std::fmt::Write;
 
@@ -22,8 +22,8 @@ fn flushes_match_the_expected_plans() {
     datadriven::run(path, answer);
 }
 
-/// `flush` prints the plan for a memtable of these keys and bytes; `flushes` runs `count` flushes and,
-/// after each, every compaction that is due.
+/// `flush` prints the plan for a memtable of these keys and bytes; `flushes` runs `count` flushes
+/// and, after each, every due compaction.
 fn answer(case: &Case) -> String {
     let design = case.argument("design").unwrap().parse().unwrap();
     let mut tree = TestTree::new(case.input.parse().unwrap(), design);
@@ -75,7 +75,7 @@ fn a_new_run_is_a_fallback_unless_the_design_asks_for_one_or_there_is_none() {
     assert!(NewRunReason::TooLarge { bytes: 2, limit: 1 }.is_fallback());
 }
 
-/// Only a merging flush has a memtable that the tree does not hold yet.
+/// Only a merging flush has a memtable that is not yet in the tree.
 #[test]
 fn other_jobs_add_no_memtable_to_the_tree() {
     let shape: TreeShape = "L0 r2: 2=a..=c:1\nL1 r1: 1=a..=c:1".parse().unwrap();
@@ -145,8 +145,8 @@ fn merging_flushes_are_sound_with_compactions_that_finish_in_any_order() {
     assert!(merged > 100 && busy > 10, "{merged} flushes merged, {busy} found their tables busy");
 }
 
-/// However fast flushes follow each other, a due compaction can begin between two of them, and level
-/// 0 stays within the bounds of the design.
+/// However quickly flushes follow each other, a due compaction can begin between two of them, and
+/// level 0 stays within the design's bounds.
 #[test]
 fn flushes_that_merge_never_keep_a_compaction_waiting() {
     let first = seed_from_env(60);
@@ -162,7 +162,7 @@ fn flushes_that_merge_never_keep_a_compaction_waiting() {
         let range = KeyRange::new(b"0000", Some(b"0100"));
         for _ in 0..60 {
             let bytes = rng.between(20 << 10, 64 << 10);
-            // The flush begins before any compaction, and holds its tables until it ends.
+            // The flush begins before any compaction, and claims its tables until it ends.
             let plan = tree.plan_flush(&[], &range, bytes);
             match plan {
                 FlushPlan::NewRun(_) => tree.flush(range.clone(), bytes),
@@ -183,8 +183,8 @@ fn flushes_that_merge_never_keep_a_compaction_waiting() {
     }
 }
 
-/// A long compaction holds its inputs. Flushes during it must delay and stop writers like flushes
-/// that make new runs, even if they cover few keys.
+/// A long compaction claims its inputs. Flushes during that time must delay and stop writers like
+/// flushes that create new runs, even if they cover few keys.
 #[test]
 fn flushes_during_a_long_compaction_stall_writers_in_time() {
     for limit in ["level0", "local", "global"] {

@@ -1,4 +1,4 @@
-//! Properties of all strategies on random trees.
+//! Tests properties of all strategies on random trees.
 
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -12,7 +12,7 @@ use crate::soundness;
 use crate::strategy::trigger::{LevelSaturation, RunCount};
 use crate::strategy::{Granularity, Intake, Trigger, TriggerKind};
 
-/// More compactions than any tree of these sizes needs.
+/// More compactions than any tree of this size needs.
 const STEPS_MAX: usize = 4000;
 
 fn settle(tree: &mut TestTree, story: &str) {
@@ -98,7 +98,7 @@ fn size_tiered_policies_merge_neighbours_while_flushes_come() {
             }
             most = most.max(tree.shape.run_count());
         }
-        // Without merges there would be as many runs as flushes, about two hundred.
+        // Without merges, each of the roughly two hundred flushes would leave a run.
         assert!(flushed > 100 && most < 40, "{policy}, seed {seed}: {most} runs of {flushed}");
     }
 }

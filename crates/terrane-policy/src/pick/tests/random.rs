@@ -17,7 +17,7 @@ use crate::strategy::{Movement, Scope, Trigger, TriggerKind};
 /// The current time of random trees, in microseconds.
 pub(super) const NOW: u64 = 1_000_000;
 
-/// Returns a random tree that satisfies the invariants of [`TreeShape`] and no others.
+/// Returns a random tree that satisfies the invariants of [`TreeShape`] but no others.
 pub(super) fn shape(rng: &mut Rng) -> TreeShape {
     let mut edit = ShapeEdit::default();
     let (mut id, mut run) = (500, 100);
@@ -59,7 +59,7 @@ fn table(rng: &mut Rng, id: u64, (from, to): (u64, u64)) -> TableInfo {
     table
 }
 
-/// Returns a design of the catalogue with small sizes, often with random primitives that are valid
+/// Returns a catalogue design with small sizes, often with random primitives that are valid
 /// together.
 pub(super) fn design(rng: &mut Rng) -> Design {
     loop {
@@ -108,7 +108,7 @@ fn interaction(rng: &mut Rng, design: &mut Design) {
     }
 }
 
-/// Sets a size-tiered policy, with random triggers that it may be combined with.
+/// Sets a size-tiered policy, with random triggers that may be combined with it.
 fn size_tiered(rng: &mut Rng, design: &mut Design) {
     let policies = small_triggers(|scope| scope == Scope::SizeTiered);
     let mut chosen: Vec<Trigger> = triggers(rng);

@@ -12,8 +12,8 @@ use crate::shape::{ShapeEdit, TreeShape};
 const FLUSHES: u64 = 240;
 const MICROS_PER_FLUSH: u64 = 6 * 3_600_000_000;
 
-/// Plays flushes six hours apart, and returns the first reason of each kind with the number of
-/// compactions that had it.
+/// Plays flushes six hours apart, and returns the first reason of each kind with its number of
+/// compactions.
 fn reasons(design: Design, persistence: Option<u64>) -> Vec<(String, u64)> {
     let mut tree = TestTree::new(TreeShape::default(), design);
     tree.design.table_bytes = tree.design.table_bytes.max(tree.design.buffer_bytes);
@@ -39,7 +39,7 @@ fn reasons(design: Design, persistence: Option<u64>) -> Vec<(String, u64)> {
     found.into_iter().map(|(_, reason, count)| (reason, count)).collect()
 }
 
-/// Makes a tenth of the entries of the newest table tombstones.
+/// Turns a tenth of the newest table's entries into tombstones.
 fn add_tombstones(tree: &mut TestTree) {
     let newest = tree.shape.level(0).runs[0].clone();
     let mut added = newest.tables[0].as_ref().clone();
@@ -50,7 +50,7 @@ fn add_tombstones(tree: &mut TestTree) {
     tree.flush_table(added);
 }
 
-/// Read the text when it changes: each reason has to name what made the tree act.
+/// Review the text when it changes: each reason must name what made the tree act.
 pub(super) fn of_catalogue() -> String {
     let mut text = String::new();
     let mut play = |name: &str, design: Design, persistence| {

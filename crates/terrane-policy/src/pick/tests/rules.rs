@@ -1,4 +1,4 @@
-//! Decisions at a bound, or next to a running job.
+//! Tests decisions at a bound, or while another job runs.
 
 use super::simulate::TestTree;
 use super::*;
@@ -28,8 +28,8 @@ fn a_run_is_filled_up_to_its_share_of_the_level() {
     assert!(over.starts_with("L0 r6: 6 + L0 r5: 5 -> L1 new run"), "{over}");
 }
 
-/// What comes while a level of one run moves down as a whole forms its next run. If only a part of it
-/// moves, or it is rewritten where it is, what comes waits.
+/// Data that arrives while a level of one run moves down as a whole forms the level's next run. If
+/// only part of the level moves, or it is rewritten in place, the data waits.
 #[test]
 fn data_joins_no_run_that_is_leaving() {
     let design = "leveling base=4MiB; granularity=level; movement=none; buffer=1MiB";
@@ -75,16 +75,16 @@ fn a_compaction_is_due_by_shape_regardless_of_time() {
     assert_eq!(due("tiering; trigger=space-amplification(900)+run-count", runs), None);
     let list = "L0 r5: 5=a..=z:9MiB\nL0 r4: 4=a..=z:9MiB\nL0 r3: 3=a..=z:9MiB";
     assert_eq!(due("asterixdb-concurrent", list), Some(0));
-    // A merge of size-tiered runs is one of the level of its oldest run.
+    // A merge of size-tiered runs belongs to the level of its oldest run.
     let deeper = "L0 r5: 5=a..=z:9MiB\nL0 r4: 4=a..=z:9MiB\nL1 r3: 3=a..=z:9MiB";
     assert_eq!(due("asterixdb-concurrent", deeper), Some(1));
-    // Not while a job has its tables.
+    // No pick while a running job claims the tables.
     let tree = tree("leveling base=512KiB; trigger=level-saturation", old);
     let job = tree.pick(&[]).unwrap();
     assert_eq!(due_by_shape(&tree.input(&[job])), None);
 }
 
-/// Level 0 gathers runs, so that everything moves down even if there is no other level.
+/// Level 0 gathers runs, so everything moves down even if there is no other level.
 #[test]
 fn a_manual_compaction_moves_the_only_level_down() {
     let tree = tree("balanced", "L0 r6: 6=a..=m:1MiB\nL0 r5: 5=a..=z:1MiB");
@@ -92,8 +92,8 @@ fn a_manual_compaction_moves_the_only_level_down() {
     assert!(job.to_string().starts_with("L0 r6: 6 + L0 r5: 5 -> L1 new run"), "{job}");
 }
 
-/// The next turn of a level begins after the tables that it gave up, in whichever of its runs they end
-/// last. Tables of the next level do not count.
+/// The next turn of a level begins after the last key of the tables that it gave up, in any of its
+/// runs. Tables of the next level do not count.
 #[test]
 fn a_turn_continues_after_the_tables_that_moved() {
     let turns = |design: &str, shape: &str| {

@@ -1,4 +1,4 @@
-//! Running jobs as text.
+//! Parses running jobs from text.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Properties of the collection of value files, on random trees.
+//! Tests properties of value file collection on random trees.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::design::{Design, ValueSeparation, Values};
 use crate::shape::{TreeShape, ValueFileInfo, ValueFileState, ValueFileUsage, ValueRef};
 use crate::soundness;
 
-/// More jobs than any tree of these sizes needs.
+/// More jobs than any tree of this size needs.
 const STEPS_MAX: usize = 4000;
 
-/// Returns random settings, often ones that many files exceed.
+/// Returns random settings, often such that many files exceed them.
 pub(super) fn separation(rng: &mut Rng) -> ValueSeparation {
     ValueSeparation {
         garbage_percent: *rng.pick(&[1, 20, 30, 50, 90, 100]),
@@ -24,7 +24,7 @@ pub(super) fn separation(rng: &mut Rng) -> ValueSeparation {
     }
 }
 
-/// Adds value files to a tree, and references of its tables to them.
+/// Adds value files to a tree, and references from its tables to them.
 pub(super) fn add(rng: &mut Rng, tree: &mut TestTree) {
     let files = 1 + rng.below(12);
     let mut bytes = vec![0; files as usize];
@@ -61,7 +61,7 @@ fn file(rng: &mut Rng, id: u64, live: u64) -> ValueFileInfo {
     file
 }
 
-/// Asserts that no value file needs a collection, by formulas of its own.
+/// Asserts, with independent formulas, that no value file needs a collection.
 pub(super) fn assert_collected(tree: &TestTree, story: &str) {
     let (shape, design) = (&tree.shape, &tree.design);
     let usage = shape.value_usage();

@@ -1,10 +1,10 @@
 //! `gear`, spring and gear: merges that end just when their outputs are needed (bLSM §4;
 //! performance-stability §2.3, §4.1).
 //!
-//! A merge out of a level must end before the level is full again, or the data that comes into the
-//! level has to wait. bLSM keeps the finished fraction of a merge equal to the fraction of its level
-//! that is full again. Here the bandwidth is shared so that all merges would get there together: each
-//! in proportion to its remaining input over the room left in its level.
+//! A merge out of a level must end before the level is full again, or data that arrives in the
+//! level must wait. bLSM keeps the finished fraction of a merge equal to the refilled fraction of
+//! its level. Here merges share the bandwidth such that all would finish in time together: each in
+//! proportion to its remaining input divided by the room left in its level.
 
 use crate::scheduler::merge::{MergeDemand, SchedulerInfo};
 
@@ -18,8 +18,8 @@ pub(super) static INFO: SchedulerInfo = SchedulerInfo {
     shares,
 };
 
-/// A level counts as no fuller than this, so that no merge takes all of the bandwidth before its
-/// level is full, and a merge of a full level takes nearly all of it.
+/// The fullness of a level is capped at this value, so that no merge takes all bandwidth before its
+/// level is full, but a merge of a full level takes nearly all of it.
 const FULLEST: f64 = 0.99;
 
 fn shares(merges: &[MergeDemand], _argument: u32, _slots: usize) -> Vec<f64> {

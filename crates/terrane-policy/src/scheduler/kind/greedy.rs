@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use crate::scheduler::merge::{MergeDemand, SchedulerInfo};
 
-/// The rule that the tree with the most merges goes first may pass a tree this many times.
+/// The rule "most merges first" may pass over a tree this many times.
 const PASSES_MAX: u32 = 2;
 
 pub(super) static INFO: SchedulerInfo = SchedulerInfo {
@@ -18,12 +18,13 @@ pub(super) static INFO: SchedulerInfo = SchedulerInfo {
     shares,
 };
 
-/// The smallest `most` merges of each running tree get equal shares.
+/// Gives equal shares to the smallest `most` merges of each running tree.
 fn shares(merges: &[MergeDemand], most: u32, slots: usize) -> Vec<f64> {
     let mut chosen: Vec<u64> = Vec::new();
     for tree in running_trees(merges, slots.max(1)) {
         let mut own: Vec<&MergeDemand> = merges.iter().filter(|merge| merge.tree == tree).collect();
-        // Of two merges with the same input left, the running one goes on: a switch gains nothing.
+        // Of two merges with the same input left, the running one continues, because a switch gains
+        // nothing.
         own.sort_by_key(|merge| (merge.remaining_bytes, !merge.is_running, merge.id));
         chosen.extend(own.iter().take(most.max(1) as usize).map(|merge| merge.id));
     }
@@ -32,7 +33,7 @@ fn shares(merges: &[MergeDemand], most: u32, slots: usize) -> Vec<f64> {
     merges.iter().map(of).collect()
 }
 
-/// What decides whether a tree has a slot.
+/// The criteria that decide whether a tree gets a slot.
 struct Claim {
     tree: u32,
     overdue: u32,

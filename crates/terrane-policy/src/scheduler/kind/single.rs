@@ -1,5 +1,5 @@
-//! `single`: all bandwidth to the merge that was created first, until it ends (LevelDB;
-//! performance-stability §4.1).
+//! `single`: all bandwidth to the oldest merge, until it ends (LevelDB; performance-stability
+//! §4.1).
 
 use crate::scheduler::merge::{MergeDemand, SchedulerInfo};
 

@@ -1,4 +1,4 @@
-//! `expired-ttl`: the table whose oldest tombstone or expired entry is the furthest past its deadline.
+//! `expired-ttl`: the table whose oldest tombstone or expired entry is furthest past its deadline.
 
 use std::cmp::Reverse;
 

@@ -14,8 +14,9 @@ fn order(context: &MovementContext<'_>, choices: &mut Vec<TableChoice<'_>>) {
     by_overlap(context, context.level + 1, choices);
 }
 
-/// Sorts by overlap ratio: bytes of level `other` that share keys with a table, per byte of the
-/// table, or of its weight. For the next level these are the bytes that the move rewrites.
+/// Sorts by overlap ratio: the bytes of level `other` that share keys with a table, divided by the
+/// table's weighted bytes. For the next level, the overlapping bytes are those that the move
+/// rewrites.
 pub(super) fn by_overlap(
     context: &MovementContext<'_>,
     other: usize,
@@ -26,7 +27,7 @@ pub(super) fn by_overlap(
         let tables = runs.iter().flat_map(|run| run.overlapping(&table.range));
         let overlap: u64 = tables.map(|other| other.size_bytes).sum();
         let ratio = overlap as f64 / context.weight.bytes(table).max(1) as f64;
-        // The bits of floats that are not negative are ordered like the floats.
+        // Non-negative floats are ordered like their bits.
         ratio.to_bits()
     });
 }

@@ -1,5 +1,5 @@
-//! `most-tombstones`: the table with the most tombstones, if any has some; where a trigger
-//! `tombstone-density` is set, only tables that it marks.
+//! `most-tombstones`: the table with the most tombstones, if any table has one; if a trigger
+//! `tombstone-density` is set, only among the tables that it marks.
 
 use std::cmp::Reverse;
 

@@ -10,5 +10,5 @@ pub(super) static INFO: MovementInfo = MovementInfo {
     order,
 };
 
-/// The tables come in this order.
+/// The tables already are in this order.
 fn order(_context: &MovementContext<'_>, _choices: &mut Vec<TableChoice<'_>>) {}

@@ -1,8 +1,8 @@
-//! `round-robin-within`: like round-robin, but the turn begins within a table.
+//! `round-robin-within`: like round-robin, but the turn may begin within a table.
 //!
-//! Tables that come into a level have other bounds than those that left it. So the key at which the
-//! turn begins often lies within a table. Round-robin passes that table over until the next round;
-//! this rule, which is LevelDB's, moves it.
+//! Tables entering a level rarely have the bounds of those that left, so the key at which the turn
+//! begins often lies within a table. Round-robin skips that table until the next round; this rule,
+//! which is LevelDB's, moves it.
 
 use super::rule::{MovementContext, MovementInfo, TableChoice};
 
@@ -14,7 +14,7 @@ pub(super) static INFO: MovementInfo = MovementInfo {
     order,
 };
 
-/// The tables come in the order of round-robin; the last one lies before the turn.
+/// The tables arrive in round-robin order, so the last one may contain the start of the turn.
 fn order(context: &MovementContext<'_>, choices: &mut Vec<TableChoice<'_>>) {
     let Some((cursor, (_, last))) = context.cursor.zip(choices.last()) else { return };
     let lies_in =

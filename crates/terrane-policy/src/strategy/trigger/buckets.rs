@@ -1,21 +1,21 @@
-//! `buckets(style=cassandra,min=4,max=32,low=0.5,high=1.5,small=50MiB)`: runs of like size, as in the
-//! size-tiered compaction of Cassandra and ScyllaDB.
+//! `buckets(style=cassandra,min=4,max=32,low=0.5,high=1.5,small=50MiB)`: runs of similar size, as in
+//! the size-tiered compaction of Cassandra and ScyllaDB.
 //!
-//! Runs come into buckets in the order of their sizes. A run joins a bucket if it holds more than
-//! `low` and less than `high` times the average of the bucket, or if both are smaller than `small`. A
+//! Runs are put into buckets in the order of their sizes. A run joins a bucket if it holds more than
+//! `low` and less than `high` times the bucket's average, or if both are smaller than `small`. A
 //! bucket of at least `min` runs is merged, at most `max` runs at a time.
 //!
 //! | | `cassandra` | `scylladb` |
 //! |---|---|---|
 //! | first | the bucket with the smallest average | the bucket with the most runs |
 //! | without a bucket of `min` runs | nothing | any two runs of one bucket |
-//! | a bucket | may grow by ever larger runs | keeps its smallest run within `low` of its average |
+//! | a bucket | may grow by ever larger runs | keeps its smallest run above `low` times its average |
 //!
-//! Both systems merge any tables of a bucket, because each cell has a time. Here the order of runs
-//! decides which version is newer, so runs of the bucket that are adjacent are merged. While flushes
-//! are of like size, older runs are larger, and this makes no difference. If no bucket has `min`
-//! adjacent runs but one has as many in all, as where large and small flushes alternate, they are
-//! merged with the runs between them, where these have the fewest bytes. (Options
+//! Both systems merge any tables of a bucket, because each cell has a timestamp. Here the order of
+//! runs decides which version is newer, so only adjacent runs of the bucket are merged. While flushes
+//! are of similar size, older runs are larger, and this makes no difference. If no bucket has `min`
+//! adjacent runs but one has `min` in all, for example because large and small flushes alternate,
+//! they are merged together with the runs between them, where these have the fewest bytes. (Options
 //! `min_threshold`, `max_threshold`, `bucket_low`, `bucket_high` and `min_sstable_size`. Not here:
 //! Cassandra prefers the bucket that is read most.)
 
@@ -29,7 +29,7 @@ use crate::strategy::size_tiered::{
 };
 use crate::units::{format_bytes, parse_bytes};
 
-/// Adjacent runs of like size, once there are enough of them.
+/// Merges adjacent runs of similar size, once there are enough of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Buckets {
     style: Style,
@@ -47,7 +47,7 @@ enum Style {
     ScyllaDb,
 }
 
-/// What a bucket says about its runs.
+/// Statistics of a bucket's runs.
 struct Bucket {
     runs: u64,
     smallest: u64,
@@ -142,7 +142,7 @@ impl Buckets {
         small_bytes: 50 << 20,
     };
 
-    /// The number of the bucket of each run; `None` for runs that a merge has taken.
+    /// Returns the bucket number of each run; `None` for runs that a merge has claimed.
     fn sorted(&self, runs: &[SizedRun]) -> Vec<Option<usize>> {
         let mut by_size: Vec<usize> = (0..runs.len()).filter(|at| runs[*at].is_free).collect();
         by_size.sort_by_key(|at| runs[*at].bytes);
@@ -168,7 +168,7 @@ impl Buckets {
         found
     }
 
-    /// The bucket with one more run of this size, if the run may join it.
+    /// Returns the bucket with one more run of this size, if the run may join it.
     fn joined(&self, bucket: &Bucket, size: u64) -> Option<Bucket> {
         let are_small = size < self.small_bytes && bucket.average < self.small_bytes;
         let are_alike =
@@ -182,7 +182,7 @@ impl Buckets {
         ((are_small || are_alike) && keeps_smallest).then_some(Bucket { runs, average, ..*bucket })
     }
 
-    /// The runs to merge among the stretches of one bucket that have at least this many runs.
+    /// Returns the runs to merge among the stretches of one bucket that have at least this many runs.
     fn best(&self, runs: &[SizedRun], buckets: &[Option<usize>], least: u32) -> Option<SizedMerge> {
         let alike = stretches(buckets).filter(|stretch| stretch.len() >= least as usize);
         let oldest = alike.map(|one| one.end - one.len().min(self.most as usize)..one.end);
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use crate::strategy::size_tiered::test::{policy, sized, sizes};
 
-    /// The buckets of runs of these sizes, as lists of sizes.
+    /// Returns the buckets of runs of these sizes, as lists of sizes.
     fn buckets(text: &str, newest_first: &[i64]) -> Vec<Vec<u64>> {
         let runs = sized(newest_first);
         let numbers = policy::<Buckets>(text).sorted(&runs);
@@ -213,12 +213,12 @@ mod tests {
         (0..count).map(of).collect()
     }
 
-    /// The sizes of the chosen runs, the newest first.
+    /// Returns the sizes of the chosen runs, newest first.
     fn chosen(text: &str, newest_first: &[i64]) -> Vec<u64> {
         sizes::<Buckets>(text, newest_first)
     }
 
-    /// The cases of Cassandra's own unit test.
+    /// The cases are those of Cassandra's own unit test.
     #[test]
     fn runs_of_like_size_share_a_bucket() {
         for style in ["style=cassandra,small=2", "style=scylladb,small=2"] {
@@ -233,19 +233,19 @@ mod tests {
         assert_eq!(buckets("small=0B", &[149, 100]).len(), 1);
         assert_eq!(buckets("small=0B", &[150, 100]).len(), 2);
         assert_eq!(buckets("small=0B,high=1.6", &[150, 100]).len(), 1);
-        // Both have to be small: the run, and the average of the bucket.
+        // Both the run and the bucket's average must be small.
         assert_eq!(buckets("small=50", &[10, 49]).len(), 1);
         assert_eq!(buckets("small=50", &[10, 50]).len(), 2);
     }
 
-    /// The average moves up with every run, until the smallest run is less than half of it.
+    /// The average rises with every run, until the smallest run is less than half of it.
     #[test]
     fn a_bucket_of_scylladb_does_not_lose_its_smallest_run() {
         let rising = [100, 140, 170, 200, 225, 245, 265, 280];
         assert_eq!(buckets("small=0B", &rising).len(), 1);
         let strict = buckets("style=scylladb,small=0B", &rising);
         assert_eq!((strict[0].len(), &strict[1][..]), (7, &[280][..]));
-        // Small runs may lose it, and a run is small below the bound.
+        // A bucket of small runs may lose its smallest; a run is small if it is below the bound.
         assert_eq!(buckets("style=scylladb,small=280", &rising).len(), 2);
         assert_eq!(buckets("style=scylladb,small=281", &rising).len(), 1);
         assert_eq!(buckets("style=scylladb,small=1000", &[1, 100, 900]).len(), 1);
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(chosen("small=0B", &[10, 10, 10]), []);
         assert_eq!(chosen("small=0B", &[10, 11, 9, 10]), [10, 11, 9, 10]);
         assert_eq!(chosen("small=0B", &[10, 10, 10, 10, 40, 40]), [10; 4]);
-        // The oldest runs of a bucket go first.
+        // The oldest runs of a bucket are merged first.
         assert_eq!(chosen("small=0B,min=2,max=2", &[11, 10, 10, 9]), [10, 9]);
         // Only adjacent runs are merged, and only free ones.
         assert_eq!(chosen("small=0B,min=3", &[10, 10, 40, 10, -10, 10]), [10, 10, 40, 10]);

@@ -1,15 +1,15 @@
 //! `concurrent(3,10,1.2)`: AsterixDB's `ConcurrentMergePolicy`. It merges the newest runs that no
-//! merge has taken yet, back to the oldest one of similar size, so that small merges run while large
-//! ones do.
+//! merge has claimed, back to the oldest one of similar size, so that small merges run concurrently
+//! with large ones.
 //!
-//! Among the newest free runs, the policy looks for the oldest one that is not larger, compared to
-//! those before it, than the ratio allows. A merge takes at most a given number of runs, and waits
-//! until it has a least number of them. (Parameters `min-` and `max-merge-component-count` and
-//! `size-ratio`; its `max-component-count` is a limit of runs here, as `global(30)`.)
+//! Among the newest free runs, the policy looks for the oldest one that the ratio allows compared
+//! with the runs newer than it. A merge takes at most a given number of runs, and waits until a
+//! minimum number is available. (Parameters `min-` and `max-merge-component-count` and
+//! `size-ratio`; its `max-component-count` is a limit on runs here, such as `global(30)`.)
 //!
 //! With a size, as in `concurrent(3,10,1.2,1TiB)`, it is AsterixDB's default policy,
-//! `SizeBoundedConcurrentMergePolicy`: the runs of a merge hold fewer bytes than that together, so
-//! larger runs rest. (`max-component-size`. The policy there merges one run more than
+//! `SizeBoundedConcurrentMergePolicy`: the runs of a merge together hold fewer bytes than that, so
+//! larger runs are left alone. (`max-component-size`. AsterixDB's policy merges one run more than
 //! `max-merge-component-count`.)
 
 use std::ops::Range;
@@ -21,13 +21,13 @@ use crate::strategy::size_tiered::{
 };
 use crate::units::{format_bytes, parse_bytes};
 
-/// A number of the newest runs of similar size; merges run concurrently.
+/// Merges some of the newest runs if they are of similar size; merges run concurrently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Concurrent {
     least: u32,
     most: u32,
     ratio: SizeRatio,
-    /// All merges hold fewer bytes.
+    /// All merges are smaller than this many bytes.
     bound: Option<u64>,
 }
 
@@ -99,7 +99,7 @@ impl SizeTiered for Concurrent {
         self.of_at_least(self.least as usize, runs)
     }
 
-    /// Any two runs that may be merged.
+    /// Chooses any two runs that may be merged.
     fn relieve(&self, runs: &[SizedRun]) -> Option<Range<usize>> {
         self.of_at_least(2, runs).map(|merge| merge.runs)
     }
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(chosen("3,10", &[1, 1, -9, 4, 4, 4, 4]), None);
     }
 
-    /// The cases of AsterixDB's own unit tests of its size-bounded policy.
+    /// The cases are those of AsterixDB's own unit tests for its size-bounded policy.
     #[test]
     fn no_merge_reaches_the_bound() {
         const BOUND: &str = "3,5,1,30B";

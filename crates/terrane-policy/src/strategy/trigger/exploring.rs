@@ -1,13 +1,13 @@
 //! `exploring(min=3,max=10,ratio=1.2,small=128MiB,stuck=16)`: HBase's exploring compaction.
 //!
-//! The policy looks at every sequence of `min` to `max` adjacent runs. A sequence is allowed if no run
-//! is larger than `ratio` times all others of the sequence together, or if the sequence is smaller
-//! than `small`. It takes the one with the most runs, and of those the smallest. Runs older than a
-//! running merge wait for it. With `large=BYTES`, no merge is larger, and older runs that are larger
-//! are left alone.
+//! The policy considers every sequence of `min` to `max` adjacent runs. A sequence is allowed if no run
+//! is larger than `ratio` times all others of the sequence together, or if the sequence is smaller than
+//! `small`. The policy takes the allowed sequence with the most runs, and of those the smallest. Runs
+//! older than a running merge wait for it. `large=BYTES` bounds the size of a merge, and larger old
+//! runs are left alone.
 //!
-//! At `stuck` runs writers would be blocked. Then the policy takes the sequence with the most runs per
-//! byte, and if no sequence is allowed, the smallest.
+//! At `stuck` runs, where writers would be blocked, the policy takes the sequence with the most runs
+//! per byte or, if no sequence is allowed, the smallest.
 //!
 //! (`hbase.hstore.compaction.min`, `.max`, `.ratio`, `.min.size` and `.max.size`, and
 //! `hbase.hstore.blockingStoreFiles`. Not here: another ratio off-peak, and major compactions.)
@@ -21,7 +21,7 @@ use crate::strategy::size_tiered::{
 };
 use crate::units::{format_bytes, parse_bytes};
 
-/// The adjacent runs that a merge gets rid of for the fewest bytes.
+/// Merges the adjacent runs that cost the fewest bytes to merge away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Exploring {
     least: u32,
@@ -141,8 +141,8 @@ impl Exploring {
         self.large_bytes.unwrap_or(u64::MAX)
     }
 
-    /// All sequences of `count` runs that have the right length: those with the oldest first run come
-    /// first, and the shorter ones of those.
+    /// Returns all sequences of the right length among `count` runs: in the order of their oldest run,
+    /// oldest first, and the shorter ones first among those.
     fn windows(&self, count: usize) -> impl Iterator<Item = Range<usize>> {
         let (least, most) = (self.least as usize, self.most as usize);
         (1..=count)
@@ -181,7 +181,7 @@ mod tests {
         sizes_oldest_first::<Exploring>(text, oldest_first)
     }
 
-    /// The settings of HBase's own unit tests.
+    /// The settings are those of HBase's own unit tests.
     const TESTED: &str = "min=3,max=5,ratio=1,small=10B,large=2100B,stuck=10";
     const TOO_LARGE: i64 = 2101;
 
@@ -219,16 +219,16 @@ mod tests {
         assert_eq!(chosen(TESTED, &run(6, &[30, 30, 30, 30])), [30, 30, 30]);
         assert_eq!(chosen(TESTED, &run(5, &[30, 30, 30, 30])), [99, 30, 30, 30, 30]);
         assert_eq!(chosen(TESTED, &run(6, &[30, 30, 30, 15])), [30, 30, 30, 15]);
-        // Then a merge may be larger than otherwise.
+        // A stuck store allows a merge that is larger than usual.
         assert_eq!(chosen(TESTED, &[2099; 9]), []);
         assert_eq!(chosen(TESTED, &[2099; 10]), [2099; 3]);
-        // The older runs, unless the newer ones are clearly cheaper.
+        // The older runs are preferred, unless the newer ones are clearly cheaper.
         assert_eq!(chosen(TESTED, &run(4, &[30, 26, 26, 29, 25, 25])), [30, 26, 26]);
         assert_eq!(chosen(TESTED, &run(4, &[27, 27, 27, 20, 20, 20])), [20, 20, 20]);
     }
 
-    /// Bytes are compared per run unless one of two sequences has none; then the one with more runs is
-    /// better.
+    /// Sequences are compared by bytes per run, unless one of them has no bytes; then the one with more
+    /// runs is better.
     #[test]
     fn a_stuck_store_may_have_empty_runs() {
         let chosen = |oldest_first: [u64; 4]| {
@@ -258,7 +258,7 @@ mod tests {
     fn runs_older_than_a_running_merge_wait() {
         assert_eq!(chosen(TESTED, &[20, 20, 20, -50, 20, 20, 20]), [20; 3]);
         assert_eq!(chosen(TESTED, &[20, 20, 20, -50, 20, 20]), []);
-        // A running merge leaves one run, which counts as well.
+        // A running merge leaves one run, which also counts.
         let busy = [512, -90, -90, 256, 128, 64, 32, 16, 8, 4, 2];
         assert_eq!(chosen(TESTED, &busy), [8, 4, 2]);
         assert_eq!(chosen(TESTED, &busy[1..]), []);

@@ -4,9 +4,9 @@ use super::rule::{LevelContext, Measure, Scope, TriggerInfo, TriggerRule, level_
 use crate::design::PerLevel;
 use crate::error::ParseError;
 
-/// A level holds more tables than the number given for it or, if no numbers are given, more tables
-/// than fit its capacity. Below the last level given, the number grows by the size ratio, so that
-/// the tree has room for all data.
+/// Fires if a level holds more tables than the number given for it or, if no numbers are given,
+/// more tables than fit its capacity. Below the last level given, the number grows by the size
+/// ratio, so that the tree has room for all data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileCount(pub Option<PerLevel<u32>>);
 

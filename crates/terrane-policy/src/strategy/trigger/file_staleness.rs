@@ -8,7 +8,7 @@ use crate::design::PerLevel;
 use crate::error::ParseError;
 use crate::units::{format_micros, short_micros};
 
-/// A table of a level is older than this, in microseconds, and older data lies below it.
+/// Fires if a table of a level is older than this, in microseconds, and older data lies below it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileStaleness(pub PerLevel<u64>);
 

@@ -1,16 +1,15 @@
 //! `generations(chunk=10MiB,min=7,max=15,large=5GiB)`: the merges of WiredTiger's LSM trees.
 //!
-//! A flush makes a run of generation 0, and a merge a run of the generation after that of its inputs.
-//! `min` to `max` adjacent runs of one generation are merged, those of the newest generation that has
-//! enough of them first, and of one generation the oldest. A merge is at most `large`.
+//! A flush creates a run of generation 0, and a merge creates a run of the generation after its inputs'
+//! one. `min` to `max` adjacent runs of one generation are merged: first the newest generation that has
+//! enough, and within a generation the oldest runs. A merge is at most `large`.
 //!
 //! WiredTiger stores the generation of each run. Here it follows from its size: a run of generation g
-//! holds about `min` to the power of g chunks, and the boundaries lie half-way between two
-//! generations.
+//! holds about `min` to the power of g chunks, and the boundaries lie halfway between two generations.
 //!
-//! WiredTiger merges generations that differ once no merge has come for longer than flushes should
-//! have made one. Here sizes decide, without a clock: where no generation has `min` adjacent runs but one
-//! has as many in all, they are merged with the runs between them, where these have the fewest bytes.
+//! WiredTiger merges across generations if there was no merge for longer than flushes should take to
+//! cause one. Here sizes decide, without a clock: if no generation has `min` adjacent runs but one has
+//! `min` in all, they are merged together with the runs between them, where these have the fewest bytes.
 //!
 //! (`chunk_size`, `merge_min`, of which 0 means half of `merge_max`, `merge_max` and `chunk_max`. Not
 //! here: after a longer time without merges, WiredTiger merges fewer runs.)
@@ -24,7 +23,7 @@ use crate::strategy::size_tiered::{
 };
 use crate::units::{format_bytes, parse_bytes};
 
-/// Adjacent runs that as many merges have made.
+/// Merges adjacent runs that took equally many merges to build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Generations {
     chunk_bytes: u64,
@@ -102,15 +101,15 @@ impl Generations {
     /// WiredTiger's defaults.
     const DEFAULT: Self = Self { chunk_bytes: 10 << 20, least: 7, most: 15, large_bytes: 5 << 30 };
 
-    /// The generation of a run of this size: of the powers of `min`, the nearest to its number of
-    /// chunks, by ratio.
+    /// Returns the generation of a run of this size: the exponent of the power of `min` nearest, by
+    /// ratio, to its number of chunks.
     fn generation(&self, bytes: u64) -> u32 {
         let chunks = bytes as f64 / self.chunk_bytes as f64;
-        // Negative logarithms, of runs smaller than a chunk, saturate at 0.
+        // The negative logarithms of runs smaller than a chunk saturate at 0.
         (chunks.ln() / f64::from(self.least).ln()).round() as u32
     }
 
-    /// The oldest runs of a stretch that may be merged.
+    /// Returns the oldest runs of a stretch that may be merged.
     fn oldest(&self, runs: &[SizedRun], stretch: Range<usize>) -> Option<Range<usize>> {
         let (least, most) = (self.least as usize, self.most as usize);
         let fits = |window: &Range<usize>| bytes_of(&runs[window.clone()]) <= self.large_bytes;
@@ -139,7 +138,8 @@ mod tests {
         assert_eq!([of(0), of(1), of(10), of(17)], [0; 4]);
         assert_eq!([of(18), of(30), of(50)], [1; 3]);
         assert_eq!([of(53), of(90), of(250)], [2, 2, 3]);
-        // With WiredTiger's defaults, merges of 7 to 15 chunks are one generation, of 49 the next.
+        // With WiredTiger's defaults, runs of 7 to 15 chunks are one generation, and those of 49 chunks
+        // the next.
         let usual = Generations::DEFAULT;
         let chunks = |count: u64| usual.generation(count * (10 << 20));
         assert_eq!([chunks(1), chunks(7), chunks(15), chunks(49), chunks(105)], [0, 1, 1, 2, 2]);
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(chosen(THREE, &[10, 10, 30, 10, 30]), [10, 10, 30, 10]);
         assert_eq!(chosen(THREE, &[10, 10, 30, 10, 30, 30]), [30, 10, 30, 30]);
         assert_eq!(chosen(THREE, &[30, 10, 30, 30, 10, 90, 10]), [30, 10, 30, 30]);
-        // Neither more than the most, nor more bytes than the largest merge, nor runs that are taken.
+        // A merge takes neither more runs nor more bytes than the maximum, nor claimed runs.
         assert_eq!(chosen(THREE, &[10, 30, 90, 10, 30, 10]), []);
         assert_eq!(chosen("chunk=10B,min=3,max=5,large=49B", &[10, 30, 10, 10]), []);
         assert_eq!(chosen("chunk=10B,min=3,max=5,large=60B", &[10, 30, 10, 10]), [10, 30, 10, 10]);

@@ -6,7 +6,7 @@ use super::rule::{
 use crate::error::ParseError;
 use crate::units::short_bytes;
 
-/// A level holds more bytes than its capacity.
+/// Fires if a level holds more bytes than its capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelSaturation;
 

@@ -1,4 +1,4 @@
-//! `manual`: a level acts on request only.
+//! `manual`: a level acts only on request.
 
 use super::rule::{Scope, TriggerInfo, TriggerRule, no_argument};
 use crate::error::ParseError;

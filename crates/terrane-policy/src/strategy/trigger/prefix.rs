@@ -1,13 +1,13 @@
-//! `prefix(1GiB,5,1.2)`: AsterixDB's `PrefixMergePolicy`. Small runs gather until a merge is worth it,
-//! and large ones rest.
+//! `prefix(1GiB,5,1.2)`: AsterixDB's `PrefixMergePolicy`. Small runs gather until a merge is
+//! worthwhile, and large ones are left alone ("rest").
 //!
 //! Going from the oldest run to the newest, the policy merges the first sequence that
-//! - exceeds the size from which runs rest, with as few runs as that takes, or else
+//! - exceeds the size from which runs rest, with as few runs as possible, or else
 //! - extends to the newest run and holds the tolerated number of runs,
 //!
-//! if its oldest run is not larger than the ratio allows. Resting runs separate sequences. One merge
-//! runs at a time. (Parameters `max-mergable-component-size` and `max-tolerance-component-count`; the
-//! ratio is a constant there.)
+//! if the ratio allows its oldest run. Resting runs separate sequences. One merge runs at a time.
+//! (Parameters `max-mergable-component-size` and `max-tolerance-component-count`; the ratio is a
+//! constant there.)
 
 use super::rule::{TriggerInfo, TriggerRule, sized_info, wrong};
 use crate::error::ParseError;
@@ -16,12 +16,12 @@ use crate::strategy::size_tiered::{
 };
 use crate::units::{format_bytes, parse_bytes};
 
-/// Adjacent runs that exceed a size together, or many small ones; one merge at a time.
+/// Merges adjacent runs that together exceed a size, or many small ones; one merge at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Prefix {
     /// Larger runs are not merged again.
     rests_from: u64,
-    /// The number of runs that are merged even if they stay smaller together.
+    /// The number of runs that are merged even if their total is smaller.
     tolerated: u32,
     ratio: SizeRatio,
 }
@@ -85,11 +85,11 @@ impl Prefix {
     /// AsterixDB's defaults: 1 GiB and 5 runs.
     const DEFAULT: Self = Self { rests_from: 1 << 30, tolerated: 5, ratio: SizeRatio::DEFAULT };
 
-    /// The sequence whose oldest run is given, if it is to be merged.
+    /// Returns the sequence with the given oldest run, if it should be merged.
     fn from(&self, runs: &[SizedRun], oldest: usize) -> Option<SizedMerge> {
         let own = runs[oldest].bytes;
         let rests = |run: &SizedRun| !self.merges_again(run.bytes);
-        // Younger runs, up to the next one that rests.
+        // Younger runs, up to the next resting one.
         let newest = runs[..oldest].iter().rposition(rests).map_or(0, |at| at + 1);
         if rests(&runs[oldest]) || newest == oldest {
             return None;
@@ -132,10 +132,10 @@ mod tests {
 
     #[test]
     fn runs_that_reach_the_size_are_merged_and_rest() {
-        // The three oldest exceed 100 bytes without the newest one.
+        // The three oldest runs exceed 100 bytes without the newest.
         assert_eq!(chosen("100B,5", &[60, 30, 25, 10]), [60, 30, 25]);
         assert_eq!(chosen("100B,5", &[115, 30, 25, 10]), []);
-        // They have to exceed it.
+        // A sum of exactly 100 bytes does not suffice.
         assert_eq!(chosen("100B,5", &[50, 30, 20]), []);
         assert_eq!(chosen("100B,5", &[50, 30, 21]), [50, 30, 21]);
         // A resting run separates the runs on either side of it.

@@ -1,13 +1,13 @@
-//! `read-amplification(12)`: reads have to search too many runs (compaction paper §3.1.1, vii).
+//! `read-amplification(12)`: reads must search too many runs (compaction paper §3.1.1, vii).
 //!
-//! A scan reads every sorted run of the tree, and so does a lookup whose key none of the filters
-//! excludes. Their number is therefore the read amplification that the shape allows, whatever the
-//! filters and the cache keep from the disk.
+//! A scan reads every sorted run of the tree, and so does a lookup whose key no filter excludes.
+//! The number of runs is therefore the worst-case read amplification of the shape, whatever filters
+//! and cache save.
 
 use super::rule::{Measure, Scope, TreeContext, TriggerInfo, TriggerRule, runs, wrong};
 use crate::error::ParseError;
 
-/// The tree consists of more sorted runs than this.
+/// Fires if the tree consists of more sorted runs than this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadAmplification(pub u32);
 

@@ -5,12 +5,12 @@ use super::rule::{Measure, Scope, TableContext, TriggerInfo, TriggerRule, wrong}
 use crate::error::ParseError;
 use crate::units::{format_bytes, parse_bytes};
 
-/// The number of lookups that read a table has reached the size of the table divided by this many
+/// Fires if the number of lookups that read a table reaches the table's size divided by this many
 /// bytes, and older data lies below the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadTriggered(pub u64);
 
-/// The minimum number of reads that fires the trigger; it is LevelDB's minimum number of seeks
+/// The minimum number of reads that fires the trigger, which is LevelDB's minimum number of seeks
 /// before a compaction.
 const READS_MIN: u64 = 100;
 

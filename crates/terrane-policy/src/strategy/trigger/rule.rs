@@ -1,11 +1,11 @@
-//! What every trigger provides: a description of its kind, a text form and a measurement.
+//! The interface of triggers: a description of the kind, a text form and a measurement.
 
 use crate::design::PerLevel;
 use crate::error::ParseError;
 use crate::shape::TableInfo;
 use crate::strategy::size_tiered::SizeTiered;
 
-/// What a trigger looks at.
+/// The part of the tree that a trigger measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scope {
@@ -17,7 +17,7 @@ pub enum Scope {
     Table,
     /// The tree as a whole.
     Tree,
-    /// The sizes of runs, whatever their levels; see [`SizeTiered`].
+    /// The sizes of all runs, whatever their levels; see [`SizeTiered`].
     SizeTiered,
     /// Nothing: the trigger never fires.
     Nothing,
@@ -41,7 +41,7 @@ pub struct TriggerFinding {
 pub struct TriggerInfo {
     /// The name in text forms.
     pub name: &'static str,
-    /// What the trigger looks at.
+    /// The part of the tree that the trigger measures.
     pub scope: Scope,
     /// A text form with usual settings; [`crate::space`] enumerates these.
     pub usual: &'static str,
@@ -51,11 +51,11 @@ pub struct TriggerInfo {
     pub looks_at_time: bool,
     /// Whether the trigger depends on how often tables were read.
     pub looks_at_accesses: bool,
-    /// Whether it fires in order to drop tombstones, and so rewrites a table in place if nothing
-    /// older lies below it.
+    /// Whether it fires in order to drop tombstones, and therefore rewrites a table in place if no
+    /// older data lies below it.
     pub drops_tombstones: bool,
-    /// The triggers of the compaction paper that the policy consists of, by their names here; empty
-    /// if it is one of them itself.
+    /// The triggers of the compaction paper of which the policy consists, by their names here;
+    /// empty if it is one of them itself.
     pub consists_of: &'static [&'static str],
     /// Prints a value with its unit.
     pub quantity: fn(u64) -> String,
@@ -66,8 +66,7 @@ pub struct TriggerInfo {
 /// The measured value and the threshold of a trigger.
 pub(crate) type Measure = (u64, u64);
 
-/// A level, as [`Scope::LevelSize`] triggers see it. Tables that running compactions take away are
-/// not counted.
+/// A level, as [`Scope::LevelSize`] triggers see it, without the inputs of running compactions.
 pub(crate) struct LevelContext<'a> {
     pub(crate) level: usize,
     pub(crate) bytes: u64,
@@ -113,7 +112,7 @@ pub(crate) trait TriggerRule {
     where
         Self: Sized;
 
-    /// The text between the parentheses; `None` to print the name alone.
+    /// Returns the text between the parentheses; `None` to print only the name.
     fn argument(&self) -> Option<String> {
         None
     }
@@ -123,7 +122,7 @@ pub(crate) trait TriggerRule {
         None
     }
 
-    /// Measures a table; `None` if the trigger has no interest in it.
+    /// Measures a table; `None` if the trigger ignores it.
     fn measure_table(&self, _table: &TableContext<'_>) -> Option<Measure> {
         None
     }
@@ -133,24 +132,23 @@ pub(crate) trait TriggerRule {
         None
     }
 
-    /// Returns the times by which the trigger wants tombstones to be gone, if it looks at their
-    /// age.
+    /// Returns the times within which tombstones must be gone, if the trigger considers their age.
     fn tombstone_times(&self) -> Option<&PerLevel<u64>> {
         None
     }
 
-    /// The policy of a [`Scope::SizeTiered`] trigger.
+    /// Returns the policy of a [`Scope::SizeTiered`] trigger.
     fn size_tiered(&self) -> Option<&dyn SizeTiered> {
         None
     }
 }
 
-/// The error for `text` where `expected` was wanted.
+/// Returns the error for `text` in place of `expected`.
 pub(super) fn wrong(text: &str, expected: &str) -> ParseError {
     ParseError::new("trigger", text, expected)
 }
 
-/// Checks that a trigger without settings is given none.
+/// Checks that a trigger without settings has no argument.
 pub(super) fn no_argument<T>(
     argument: Option<&str>,
     text: &str,
@@ -159,13 +157,13 @@ pub(super) fn no_argument<T>(
     if argument.is_some() { Err(wrong(text, "no argument")) } else { Ok(trigger) }
 }
 
-/// `held of allowed`, for a level.
+/// Describes a level as `held of allowed`.
 pub(super) fn level_holds(finding: &TriggerFinding, quantity: fn(u64) -> String) -> String {
     let TriggerFinding { level, measured, threshold } = finding;
     format!("level {level} holds {measured} of {}", quantity(*threshold))
 }
 
-/// Parses rising times by level.
+/// Parses times by level, which must not decrease.
 pub(super) fn parse_times(argument: Option<&str>, text: &str) -> Result<PerLevel<u64>, ParseError> {
     let Some(argument) = argument else {
         return Err(wrong(text, "a time, as in 'tombstone-ttl(1h)'"));
@@ -203,7 +201,8 @@ pub(super) fn runs(value: u64) -> String {
     format!("{value} runs")
 }
 
-/// The properties of a size-tiered policy. Its reasons are [`MergeCause`]s, with their own texts.
+/// Returns the properties of a size-tiered policy. Its reasons are [`MergeCause`]s, with their own
+/// texts.
 ///
 /// [`MergeCause`]: crate::strategy::MergeCause
 pub(super) const fn sized_info(

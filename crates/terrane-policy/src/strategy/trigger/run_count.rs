@@ -1,11 +1,11 @@
-//! `run-count`: a level holds more sorted runs than it may (compaction paper §3.1.1, ii).
+//! `run-count`: a level holds more sorted runs than allowed (compaction paper §3.1.1, ii).
 //!
-//! The eagerness of the strategy says how many runs a level may hold; [`crate::pick`] counts them.
+//! The strategy's eagerness determines how many runs a level may hold; [`crate::pick`] counts them.
 
 use super::rule::{Scope, TriggerInfo, TriggerRule, level_holds, no_argument, runs};
 use crate::error::ParseError;
 
-/// A level holds more sorted runs than it may.
+/// Fires if a level holds more sorted runs than allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunCount;
 

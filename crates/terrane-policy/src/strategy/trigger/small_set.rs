@@ -1,18 +1,18 @@
 //! `small-set(ratio=3,max=10)`: Accumulo's default compaction planner.
 //!
-//! The policy adds runs to a set in the order of their sizes, the smallest first. A set may be merged
-//! if all of it holds more than `ratio` times the bytes of its largest run. The set grows for as long
-//! as it may be merged. A later, larger set is preferred if merging the smaller one would leave a run
-//! that is larger than the largest one of the later set, and so stand in its way. If no set of the
-//! `max` smallest runs may be merged, the next larger ones are tried. With `total=BYTES`, only the
-//! smallest runs that hold no more bytes together are looked at.
+//! The policy adds runs to a set in the order of their sizes, smallest first. A set may be merged if
+//! it holds more than `ratio` times the bytes of its largest run. The set grows for as long as it may
+//! be merged. A later, larger set is preferred if merging the smaller one would leave a run larger
+//! than the later set's largest run, and thus prevent that merge. If no set of the `max` smallest
+//! runs may be merged, the next larger ones are tried. With `total=BYTES`, only the smallest runs
+//! whose sizes add up to at most BYTES are considered.
 //!
-//! A running merge counts as one run of all its bytes; if the set would hold it, the merge is waited
-//! for.
+//! A running merge counts as one run of all its bytes; if the set would include it, the policy waits
+//! for that merge.
 //!
-//! Accumulo merges any files, because each key has a time. Here the order of runs decides which
-//! version is newer, so of a set only adjacent runs are merged: the most that satisfy the ratio by
-//! themselves. While flushes are of like size, the smallest runs are the newest, and this makes no
+//! Accumulo merges any files, because each key has a timestamp. Here the order of runs decides which
+//! version is newer, so only adjacent runs of a set are merged: as many as satisfy the ratio by
+//! themselves. While flushes are of similar size, the smallest runs are the newest, and this makes no
 //! difference. (`table.compaction.major.ratio`, `maxOpen` and `maxSize`.)
 
 use std::ops::Range;
@@ -25,7 +25,7 @@ use crate::strategy::size_tiered::{
 };
 use crate::units::{format_bytes, parse_bytes};
 
-/// Small runs that hold several times the bytes of the largest of them.
+/// Merges small runs that hold several times the bytes of the largest of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SmallSet {
     ratio: SizeRatio,
@@ -33,7 +33,7 @@ pub struct SmallSet {
     total_bytes: Option<u64>,
 }
 
-/// A run, or all adjacent runs that merges have taken.
+/// A run, or all adjacent runs that merges have claimed.
 struct SetMember {
     /// The index of the run, or of the newest of several.
     at: usize,
@@ -104,7 +104,8 @@ impl SizeTiered for SmallSet {
             if set.iter().any(|member| !member.is_free) {
                 return None;
             }
-            // Accumulo merges runs that are not adjacent; here a later set may have some that are.
+            // Accumulo merges runs that are not adjacent; here only a later set may have adjacent
+            // ones.
             if let Some(merge) = self.adjacent(runs, set) {
                 return Some(merge);
             }
@@ -113,7 +114,7 @@ impl SizeTiered for SmallSet {
     }
 }
 
-/// The runs, of which adjacent ones that merges have taken count as one.
+/// Returns the runs; adjacent runs that merges have claimed count as one.
 fn members(runs: &[SizedRun]) -> Vec<SetMember> {
     let mut members: Vec<SetMember> = Vec::new();
     for (at, &SizedRun { bytes, is_free, .. }) in runs.iter().enumerate() {
@@ -131,10 +132,10 @@ impl SmallSet {
     /// Accumulo's defaults.
     const DEFAULT: Self = Self { ratio: SizeRatio::of_percent(300), most: 10, total_bytes: None };
 
-    /// The number of the smallest of these that are merged, given in the order of their sizes.
+    /// Returns how many of these runs, which are sorted by size, make up the set to merge.
     fn set_of(&self, sorted: &[SetMember]) -> Option<usize> {
         let mut sum = sorted.first()?.bytes;
-        // The last of each series of sets that may be merged, with its bytes.
+        // The last of the current series of mergeable sets, with its bytes.
         let mut chosen: Option<(usize, u64)> = None;
         let mut allowed: Option<(usize, u64)> = None;
         let prefers = |chosen: Option<(usize, u64)>, at: usize| {
@@ -157,7 +158,7 @@ impl SmallSet {
         last.or(chosen).map(|(at, _)| at + 1)
     }
 
-    /// The longest adjacent runs of the set that may be merged, the newest of several.
+    /// Returns the longest mergeable stretch of adjacent runs in the set, the newest of several.
     fn adjacent(&self, runs: &[SizedRun], set: &[SetMember]) -> Option<SizedMerge> {
         let mut marked = vec![None; runs.len()];
         for member in set {
@@ -185,12 +186,12 @@ mod tests {
     use super::*;
     use crate::strategy::size_tiered::test::{merge, sizes_oldest_first};
 
-    /// Runs of a size are ordered by age, so that sets of the smallest are adjacent.
+    /// Runs of equal size are ordered by age, so that sets of the smallest are adjacent.
     fn chosen(text: &str, oldest_first: &[i64]) -> Vec<u64> {
         sizes_oldest_first::<SmallSet>(text, oldest_first)
     }
 
-    /// The cases of Accumulo's own unit tests.
+    /// The cases are those of Accumulo's own unit tests.
     #[test]
     fn the_set_grows_while_it_satisfies_the_ratio() {
         assert_eq!(chosen("ratio=2", &[100, 100, 100, 1, 1, 1]), [1, 1, 1]);
@@ -214,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_merge_must_not_stand_in_the_way_of_a_larger_one() {
-        // Four of 33 would make one of 132, which is larger than 100.
+        // Four runs of 33 would become one of 132, which is larger than 100.
         let sizes = [100, 99, 33, 33, 33, 33];
         assert_eq!(chosen("ratio=2", &sizes), [100, 99, 33, 33, 33, 33]);
         assert_eq!(chosen("ratio=3", &sizes), [100, 99, 33, 33, 33, 33]);
@@ -252,7 +253,7 @@ mod tests {
         assert_eq!(chosen("ratio=3", &[5, 5, 5, 5, 90, 5, 5, 5, 5, 5]), [5; 5]);
         assert_eq!(chosen("ratio=3", &[5, 5, 90, 5, 5, 90]), []);
         assert_eq!(chosen("ratio=2", &[90, 5, 5, 5, 60, 5, 5, 5]), [5; 3]);
-        // Two are enough, wherever they are,
+        // Two runs suffice, wherever they are,
         assert_eq!(chosen("ratio=1.5", &[10, 10]), [10, 10]);
         assert_eq!(chosen("ratio=1.5", &[10, 10, 200, 90, 200]), [10, 10]);
         // if they satisfy the ratio by themselves.

@@ -1,13 +1,12 @@
-//! `space-amplification(200)`: too much data may be out of date (compaction paper §3.1.1, iv).
+//! `space-amplification(200)`: too much data may be obsolete (compaction paper §3.1.1, iv).
 //!
-//! How much of a run is out of date cannot be seen without reading it. RocksDB's estimate, used
-//! here, is that all newer runs may overwrite the oldest one: the estimate is their bytes divided
-//! by its bytes.
+//! The obsolete part of a run is unknown until the run is read. RocksDB's estimate, used here,
+//! assumes that all newer runs overwrite the oldest one: their bytes divided by its bytes.
 
 use super::rule::{Measure, Scope, TreeContext, TriggerInfo, TriggerRule, parse_percent, percent};
 use crate::error::ParseError;
 
-/// All runs but the oldest hold more than this percentage of its bytes.
+/// Fires if all runs but the oldest hold more than this percentage of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpaceAmplification(pub u32);
 

@@ -36,7 +36,7 @@ fn triggers_print_as_they_parse() {
     assert_eq!(defaults.to_string(), "universal(runs=4,space=200,ratio=1,min=2)");
     assert_eq!("universal( space=200%, ratio=1 % )".parse(), Ok(defaults.clone()));
     assert_eq!("universal()".parse(), Ok(defaults));
-    // The number of runs of a merge follows the least number.
+    // The maximum number of runs follows the minimum.
     for (text, printed) in [
         ("concurrent(2)", "concurrent(2,10,1.2)"),
         ("concurrent(12)", "concurrent(12,12,1.2)"),
@@ -48,7 +48,8 @@ fn triggers_print_as_they_parse() {
     }
 }
 
-/// Runs that a policy merges no more neither count as pressure on writers nor are part of a relief.
+/// Runs that a policy no longer merges neither count as pressure on writers nor take part in
+/// relief.
 #[test]
 fn runs_beyond_the_largest_merge_are_left_alone() {
     for (text, largest) in [
@@ -134,7 +135,7 @@ fn triggers_without_sense_are_refused() {
     }
 }
 
-/// Flushes whose sizes alternate leave no run next to one of its own size.
+/// If flush sizes alternate, no run is adjacent to one of its own size.
 #[test]
 fn alternating_sizes_are_merged() {
     for policy in [

@@ -4,7 +4,7 @@
 use super::rule::{Measure, Scope, TableContext, TriggerInfo, TriggerRule, parse_percent, percent};
 use crate::error::ParseError;
 
-/// At least this percentage of a table's entries are tombstones.
+/// Fires if at least this percentage of a table's entries are tombstones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TombstoneDensity(pub u32);
 

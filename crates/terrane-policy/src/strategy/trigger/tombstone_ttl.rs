@@ -8,8 +8,9 @@ use crate::design::PerLevel;
 use crate::error::ParseError;
 use crate::units::{format_micros, short_micros};
 
-/// The oldest tombstone of a table, or the time since its first entry expired, is older than this, in microseconds. A single value is the time
-/// for the whole tree, of which each level gets a share; a list gives the age for each level.
+/// Fires if a table's oldest tombstone is older than this, in microseconds, or its first entry
+/// expired longer ago. A single value is the time for the whole tree, of which each level gets a
+/// share; a list gives the age for each level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TombstoneTtl(pub PerLevel<u64>);
 

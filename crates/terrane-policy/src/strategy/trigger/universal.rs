@@ -1,16 +1,16 @@
 //! `universal(runs=4,space=200,ratio=1,min=2)`: RocksDB's universal compaction.
 //!
-//! Nothing happens before there are `runs` of them. Then the first of these reasons decides:
-//! 1. space amplification: the runs newer than the oldest hold `space` percent of its bytes. The
-//!    oldest run and all runs up to the next one that a merge has taken become one;
-//! 2. size ratio: from the newest run on, a run joins those before it if it is at most `ratio`
-//!    percent larger than all of them together. The newest such sequence of at least `min` runs is
-//!    merged;
-//! 3. the number of runs: if more than `runs` of them are free, the newest ones are merged, as many
-//!    as bring the number below that, whatever their sizes.
+//! Nothing is merged while there are fewer than `runs` runs. From then on, the first of these reasons
+//! decides:
+//! 1. space amplification: the runs newer than the oldest hold `space` percent of its bytes. The oldest
+//!    run and all runs up to the next one that a merge has claimed become one;
+//! 2. size ratio: from the newest run on, a run joins the newer ones if it is at most `ratio` percent
+//!    larger than all of them together. The newest such sequence of at least `min` runs is merged;
+//! 3. the number of runs: if more than `runs` runs are free, enough of the newest ones are merged to
+//!    bring the number below that, whatever their sizes.
 //!
-//! Where tombstones have a weight, it counts for the newer runs of a comparison, and not for the oldest.
-//! A merge for the last two reasons takes at most `max` runs. (`level0_file_num_compaction_trigger`,
+//! If tombstones have a weight, it counts for the newer runs of a comparison, but not for the oldest. A
+//! merge for the last two reasons takes at most `max` runs. (`level0_file_num_compaction_trigger`,
 //! `max_size_amplification_percent`, `size_ratio`, `min_merge_width` and `max_merge_width`, with the
 //! default `stop_style`; the compaction paper's Tier, §4.1.)
 
@@ -22,7 +22,7 @@ use crate::strategy::size_tiered::{
     MergeCause, SizeTiered, SizedMerge, SizedRun, for_each_setting, percent_of,
 };
 
-/// Runs by space amplification, by size ratio and by number, in this order.
+/// Merges runs for space amplification, for size ratio and for their number, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Universal {
     runs: u32,
@@ -126,7 +126,7 @@ impl Universal {
 
     fn for_number(&self, runs: &[SizedRun]) -> Option<SizedMerge> {
         let free = runs.iter().filter(|run| run.is_free).count();
-        // Without an excess, the sequence of one run is shorter than the least.
+        // Without an excess, the sequence has one run, which is below the minimum.
         let excess = free.checked_sub(self.runs as usize)?;
         let most = (self.most as usize).min(excess + 1);
         let runs_merged = self.newest_sequence(runs, most, |_, _| true)?;
@@ -134,9 +134,9 @@ impl Universal {
         Some(SizedMerge { runs: runs_merged, cause })
     }
 
-    /// The newest sequence of free runs, at least the least number and at most `most` of them, in
-    /// which each run joins the younger ones. A sequence that stays too short is left out, and the
-    /// next one begins with the run after its newest.
+    /// Returns the newest sequence of free runs, from the minimum number to `most`, in which each run
+    /// joins the younger ones. A sequence that stays too short is skipped, and the next one begins with
+    /// the run after its newest.
     fn newest_sequence(
         &self,
         runs: &[SizedRun],
@@ -177,7 +177,7 @@ mod tests {
     fn nothing_is_merged_before_there_are_enough_runs() {
         assert_eq!(chosen("runs=4", &[1, 1, 1]), None);
         assert_eq!(chosen("runs=4", &[1, 1, 1, 1]), Some((0..4, "space")));
-        // Runs that are being merged count as well.
+        // Runs that are being merged also count.
         assert_eq!(chosen("runs=4", &[1, 1, 3, -9]), Some((0..2, "ratio")));
     }
 
@@ -186,22 +186,22 @@ mod tests {
         assert_eq!(chosen("runs=4", &[10, 40, 50, 50]), Some((0..4, "space")));
         assert_eq!(chosen("runs=4,space=201", &[10, 40, 50, 50]), Some((2..4, "ratio")));
         assert_eq!(chosen("runs=2,space=200", &[200, 100]), Some((0..2, "space")));
-        // Up to the newest run that a merge has taken, of which only the older ones count.
+        // Only the runs older than the claimed one are merged and counted.
         assert_eq!(chosen("runs=4", &[9, -9, 150, 60, 100]), Some((2..5, "space")));
         assert_eq!(chosen("runs=4,space=300", &[9, -90, 150, 60, 100]), Some((2..5, "ratio")));
-        // Without the oldest run, there is nothing to gain.
+        // While the oldest run is claimed, a merge gains nothing.
         assert_eq!(chosen("runs=3", &[60, 100, -10]), None);
         assert_eq!(chosen("runs=3", &[60, -100, 10]), None);
     }
 
     #[test]
     fn runs_join_younger_ones_that_are_as_large_together() {
-        // The flushes of a load, one unit each, up to the third merge of all runs.
+        // The states of a load with flushes of one unit each, up to the third merge of all runs.
         assert_eq!(chosen("runs=4", &[1, 1, 1, 4]), Some((0..3, "ratio")));
         assert_eq!(chosen("runs=4", &[1, 1, 3, 4]), Some((0..2, "ratio")));
         assert_eq!(chosen("runs=4", &[1, 2, 3, 4]), None);
         assert_eq!(chosen("runs=4", &[1, 1, 2, 3, 4]), Some((0..5, "ratio")));
-        // One percent larger may join, two percent may not.
+        // A run that is one percent larger may join; one that is two percent larger may not.
         assert_eq!(chosen("runs=3", &[100, 101, 900]), Some((0..2, "ratio")));
         assert_eq!(chosen("runs=3", &[100, 102, 900]), None);
         assert_eq!(chosen("runs=3,ratio=2", &[100, 102, 900]), Some((0..2, "ratio")));
@@ -240,7 +240,7 @@ mod tests {
         // Only free runs count.
         assert_eq!(chosen("runs=4", &[1, 2, 4, 8, -16]), None);
         assert_eq!(chosen("runs=4", &[-1, 2, 4, 8, 16, 32]), Some((1..3, "number")));
-        // Two may not be merged where the least are three.
+        // Two runs may not be merged if the minimum is three.
         assert_eq!(chosen("runs=4,min=3", &[1, 2, 4, 8, 16]), None);
     }
 }
