@@ -14,18 +14,18 @@ import pytest
 import terrane
 
 LEFT_OUT = {
-    "test_version": "the version of LevelDB",
-    "test_open_read_only_dir": "needs a user whom permissions bind",
+    "test_version": "checks LevelDB's version",
+    "test_open_read_only_dir": "needs a user without root's permissions",
     "test_write_batch_context_manager": "a batch whose block raises is discarded; plyvel writes it",
-    "test_comparator": "keys have one order, that of bytes",
+    "test_comparator": "keys are always in byte order",
     "test_raw_iterator": "no raw iterators; `iterator` and `Entries.seek` do their work",
     "test_raw_iterator_empty_db": "no raw iterators",
     "test_raw_iterator_snapshot": "no raw iterators",
     "test_raw_iterator_closing": "no raw iterators",
     "test_write_batch_append": "batches are not appended to each other",
-    "test_write_batch_approximate_size": "a batch has a length in operations, not in bytes",
+    "test_write_batch_approximate_size": "the length of a batch is counted in operations, not in bytes",
     "test_approximate_sizes": "writes keys of 100 KB; keys have at most 64 KiB",
-    "test_repair_db": "repair is `terrane repair` of the command",
+    "test_repair_db": "repair is the command `terrane repair`",
 }
 
 
