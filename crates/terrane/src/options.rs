@@ -251,9 +251,9 @@ impl Options {
         self
     }
 
-    /// Opens files that a loss of power may have left, although the machine has run without
-    /// interruption since they were written: a snapshot of a volume, or a copy by reflinks, taken
-    /// while the database was in use and opened on the same machine.
+    /// Opens files as a power failure may have left them, although the machine has run without
+    /// interruption since they were written: a snapshot of a volume, or a copy by reflinks, taken while
+    /// the database was in use and opened on the same machine.
     ///
     /// A log that ends in a damaged record is either the trace of lost power, which loses unsynced
     /// writes, or damage. Unless the machine was restarted in between, opening takes it for damage if
@@ -273,7 +273,7 @@ impl Options {
         self
     }
 
-    /// Sets the clock, instead of that of the operating system.
+    /// Sets the clock, instead of the operating system's.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.components.clock = clock;

@@ -1,4 +1,4 @@
-//! Keeps account of the memory of each holder.
+//! Accounts for the memory of each holder.
 //!
 //! All memory that grows with the data is charged to one of a few holders; the memory budget bounds
 //! the sum. The buffer pool accounts for blocks itself.
@@ -17,7 +17,7 @@ pub(crate) struct MemoryLedger {
     pub(crate) jobs: AtomicUsize,
     /// The part of `tables` that the capacity of the buffer pool takes into account.
     pub(crate) tables_counted: AtomicUsize,
-    /// The capacity that the buffer pool keeps in any case.
+    /// The capacity that the buffer pool always keeps.
     pub(crate) pool_bytes_min: AtomicUsize,
 }
 

@@ -1,9 +1,9 @@
 //! Every metric, each declared once.
 //!
-//! A line here is the field, its documentation, the counter that threads increment, the entry of
-//! [`Stats::metrics`] - and so of text, JSON, OpenMetrics and `docs/metrics.md` - and the part of
-//! [`Stats::since`]. To add a metric, add a line and increment its counter. Distributions of durations
-//! are declared in `latencies.rs`.
+//! Each line defines the field, its documentation, the counter that threads increment, the entry in
+//! [`Stats::metrics`] - and so in text, JSON, OpenMetrics and `docs/metrics.md` - and the part of
+//! [`Stats::since`]. To add a metric, add a line and increment its counter. Distributions of durations are
+//! declared in `latencies.rs`.
 
 use super::counters::Counters;
 use super::latencies::Latencies;
@@ -319,8 +319,8 @@ impl Stats {
         metrics
     }
 
-    /// Returns the metrics of the files, which a read-only opening knows too. Other metrics of a read-only
-    /// opening concern that opening alone.
+    /// Returns the metrics that come from the files, which a read-only opening reports too. Other metrics
+    /// of a read-only opening concern that opening alone.
     pub fn stored_metrics(&self) -> Vec<Metric> {
         let mut metrics = self.metrics();
         metrics.retain(|metric| metric.is_stored);
