@@ -155,7 +155,7 @@ impl LogSync {
         state
     }
 
-    /// Notes that all records before `lsn` are complete.
+    /// Records that all records before `lsn` are complete.
     #[inline]
     pub(super) fn set_written(&self, lsn: Lsn) {
         // Release: pairs with the load in `written`. A thread that reads this position and then
