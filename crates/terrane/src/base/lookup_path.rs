@@ -19,13 +19,13 @@ pub struct LookupPath {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LookupStep {
-    /// What the lookup consults.
+    /// The memtable or run.
     pub place: LookupPlace,
     /// The result of the step.
     pub answer: LookupAnswer,
 }
 
-/// What a lookup consults.
+/// A place that a lookup consults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LookupPlace {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Bytes by holder.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryLedger {
-    /// What open tables keep in memory, without their blocks.
+    /// The memory of open tables, without their blocks.
     pub(crate) tables: AtomicUsize,
     /// Memtables, active and immutable.
     pub(crate) memtables: AtomicUsize,

@@ -84,7 +84,7 @@ impl LogPointer {
 ///
 /// # Errors
 /// [`Error::NoLogDirectory`] if the log is not where the database says, and
-/// [`Error::LogDirectoryTaken`] if another database's log is there.
+/// [`Error::LogDirectoryTaken`] if that directory has another database's log.
 pub(crate) fn find(storage: &dyn Storage, dir: &Path) -> Result<PathBuf> {
     let mut pointer = LogPointer::read(storage, dir)?;
     loop {

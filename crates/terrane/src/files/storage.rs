@@ -245,7 +245,7 @@ pub trait Lock: Send + Sync + fmt::Debug {
 
 /// Finds out whether a file is locked.
 pub trait LockProbe: Send + Sync + fmt::Debug {
-    /// Returns true if anyone holds a shared lock on the file. The probe takes no lock that outlasts
-    /// the call.
+    /// Returns true if any process holds a shared lock on the file. The probe takes no lock that
+    /// outlasts the call.
     fn is_locked(&self) -> io::Result<bool>;
 }

@@ -6,7 +6,7 @@
 //!
 //! A pointer takes the place of the value in a table, in an entry of kind
 //! [`EntryKind::Separated`](crate::base::types::EntryKind::Separated). It names the value file by number; the
-//! manifest knows the writer, which completes the name. The checksum is that of the value, seeded with the
+//! manifest knows the writer, which completes the name. The checksum covers the value and is seeded with the
 //! identity of the file and the offset of the value, so a reader accepts only the bytes to which the table
 //! refers.
 

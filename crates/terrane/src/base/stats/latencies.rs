@@ -110,8 +110,8 @@ latencies! {
     get: Get Sampled;
     /// Lookups of several keys at once, each as a whole.
     multi_get: MultiGet Sampled;
-    /// Writes and batches, until they are visible and as durable as they ask for; not those of
-    /// transactions. Stalls are part of it.
+    /// Writes and batches outside transactions, until they are visible and as durable as requested.
+    /// Stalls are included.
     write: Write Sampled;
     /// Commits of transactions with writes that did not conflict.
     commit: Commit Sampled;
@@ -120,7 +120,7 @@ latencies! {
     seek: Seek Sampled;
     /// Syncs of a segment of the log.
     log_sync: LogSync All;
-    /// Stops and delays of writes, each from its begin to its end.
+    /// Stops and delays of writes, each from start to end.
     stall: Stall All;
     /// Flushes of memtables.
     flush: Flush All;

@@ -1,4 +1,4 @@
-//! What a metric is, and the macro that declares all of them.
+//! The type of metrics, and the macro that declares them.
 
 use super::counters::Counters;
 

@@ -233,7 +233,7 @@ impl State {
     }
 }
 
-/// Returns the memory of a frame of `bytes` that has memory of its own.
+/// Returns the memory that a frame of `bytes` takes if it has its own memory.
 fn single_bytes(bytes: usize) -> usize {
     bytes.next_multiple_of(if bytes >= PAGES_MIN { PAGE_BYTES } else { FRAME_ALIGN })
 }

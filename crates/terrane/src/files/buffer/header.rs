@@ -77,7 +77,7 @@ pub(super) unsafe fn header<'a>(frame: FramePtr) -> &'a Header {
 /// # Safety
 /// The frame exists.
 pub(super) unsafe fn place_of(frame: FramePtr) -> (u32, u32) {
-    // SAFETY: the frame exists, as the caller promises.
+    // SAFETY: the caller guarantees that the frame exists.
     let header = unsafe { header(frame) };
     (header.chunk, header.place)
 }
@@ -87,7 +87,7 @@ pub(super) unsafe fn place_of(frame: FramePtr) -> (u32, u32) {
 /// # Safety
 /// The frame exists.
 pub(super) unsafe fn size_of_frame(frame: FramePtr) -> usize {
-    // SAFETY: the frame exists, as the caller promises.
+    // SAFETY: the caller guarantees that the frame exists.
     HEADER_BYTES + unsafe { header(frame) }.capacity as usize
 }
 
@@ -97,7 +97,7 @@ pub(super) unsafe fn size_of_frame(frame: FramePtr) -> usize {
 /// The frame exists.
 #[inline]
 pub(super) unsafe fn retain(frame: FramePtr) {
-    // SAFETY: the frame exists, as the caller promises.
+    // SAFETY: the caller guarantees that the frame exists.
     let header = unsafe { header(frame) };
     // Relaxed: the caller got the frame from another reference or from a slot.
     if header.refs.fetch_add(1, Ordering::Relaxed) > u32::MAX / 2 {
@@ -135,7 +135,7 @@ pub(super) fn bytes_of(frame: FramePtr) -> NonNull<u8> {
 /// The frame exists as long as the returned slice is used, and no [`BlockMut`] of it exists.
 #[inline]
 pub(super) unsafe fn bytes<'a>(frame: FramePtr) -> &'a [u8] {
-    // SAFETY: the frame exists, as the caller promises.
+    // SAFETY: the caller guarantees that the frame exists.
     let len = unsafe { header(frame) }.len as usize;
     // SAFETY: `len <= capacity` bytes are initialized (1), and only a [`BlockMut`] could change them (2).
     unsafe { std::slice::from_raw_parts(bytes_of(frame).as_ptr(), len) }

@@ -1,7 +1,7 @@
 //! Locks on disk: file locks of the operating system.
 //!
-//! A process that probes a lock holds it exclusively for a moment, so a process that takes a shared
-//! lock at that moment tries again.
+//! A process that probes a lock briefly holds it exclusively, so a process that takes a shared lock
+//! at that moment must retry.
 #![allow(clippy::disallowed_methods, reason = "this module makes file system calls")]
 #![allow(clippy::disallowed_types, reason = "this module makes file system calls")]
 
@@ -136,7 +136,7 @@ impl Drop for SharedLock {
     }
 }
 
-/// A file that others lock.
+/// A file that other processes lock.
 #[derive(Debug)]
 pub(super) struct DiskProbe(File);
 

@@ -261,8 +261,8 @@ impl<'a> Block<'a> {
         Ok(RawEntry { seq, kind, head, suffix_len, rest, rest_start, value, value_start })
     }
 
-    /// Returns the index of the first entry whose head is not below that of `key`. Reads no entry, so
-    /// that a caller can prefetch it.
+    /// Returns the index of the first entry whose head is not below the head of `key`. Reads no entry, so that
+    /// a caller can prefetch it.
     #[inline]
     pub(super) fn narrow(&self, key: &[u8]) -> usize {
         let prefix = self.prefix();

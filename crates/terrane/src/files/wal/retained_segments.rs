@@ -1,4 +1,4 @@
-//! Segments that no tree needs any more, retained for readers of changes.
+//! Segments that no tree needs, retained for readers of changes.
 //!
 //! 1. They are older than all other segments, and have no gaps between them, because the oldest is
 //!    freed first.

@@ -194,7 +194,7 @@ impl LogSync {
             }
             state.is_syncing = true;
             let mut syncing = SyncGuard { of: self, is_over: false };
-            // The sync covers all records written so far, including those of writers that have not
+            // The sync covers all records written so far, including records of writers that have not
             // begun to wait.
             let target = self.written().max(upto);
             let segments: Vec<Unsynced> = state.segments.iter().cloned().collect();

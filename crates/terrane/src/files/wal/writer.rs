@@ -76,7 +76,7 @@ pub(crate) struct LogWriter {
     pub(super) full: Vec<FullSegment>,
     /// The older segments, which are retained for readers of changes.
     pub(super) retained: RetainedSegments,
-    /// Readers of changes begin here at the earliest.
+    /// The earliest position for readers of changes.
     pub(super) changes_from: Lsn,
     /// The files of segments that have or may get second names as value files, and are not reused.
     pub(super) linked: BTreeSet<PathBuf>,
@@ -131,8 +131,8 @@ impl FullSegment {
     }
 }
 
-/// Returns the segments of an earlier opening that trees may need, and those that are kept for readers
-/// of changes. Makes them durable if `needs_sync`.
+/// Returns the segments of an earlier opening that trees may need, and the segments retained for
+/// readers of changes. Makes them durable if `needs_sync`.
 fn ended_segments(
     LogEnvironment { storage, clock, .. }: &LogEnvironment,
     LogConfig { retention, retained_from, .. }: LogConfig,
@@ -243,7 +243,7 @@ impl LogWriter {
         self.current.header.segment
     }
 
-    /// Returns the position at which readers of changes begin at the earliest.
+    /// Returns the earliest position for readers of changes.
     pub(crate) fn changes_from(&self) -> Lsn {
         self.changes_from
     }

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::node::NodeId;
 
-/// What a name denotes.
+/// The file or directory that a name denotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
     File(NodeId),
