@@ -296,8 +296,8 @@ impl Options {
     /// that keeps a [`Db`](crate::Db) keeps the database open. Closing a database, or dropping its last
     /// handle, waits for running listeners: do neither while holding a lock that the listener takes.
     ///
-    /// Several threads may call the listener concurrently, and events may arrive out of the order of
-    /// their numbers. If it panics, it is not called again.
+    /// Several threads may call the listener concurrently, and events may arrive out of order. If it
+    /// panics, it is not called again.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

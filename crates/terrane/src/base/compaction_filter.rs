@@ -9,7 +9,7 @@ use crate::base::error::{Error, Result};
 
 /// Decides which values compactions keep.
 ///
-/// A keyspace gets a filter by [`Keyspace::set_compaction_filter`](crate::Keyspace::set_compaction_filter).
+/// [`Keyspace::set_compaction_filter`](crate::Keyspace::set_compaction_filter) gives a keyspace a filter.
 /// Every compaction of the keyspace then passes each value that it rewrites to the filter, if it is the
 /// newest of its key among the compaction's tables.
 ///

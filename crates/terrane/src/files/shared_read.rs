@@ -7,9 +7,9 @@
 //! 1. An attempt holds the lock that keeps writers from removing files, if there is a file to lock.
 //! 2. An attempt reads the notes in the log first, then the manifest, then the tables, then the log.
 //!    Everything that one of them states about the next was still true when the next was read.
-//! 3. If two attempts in a row fail in the same way at the same place, the failure is real: a writer
-//!    that changed the files would have changed what the second attempt found. Otherwise the writer
-//!    moved on, and after some attempts the error says so.
+//! 3. If two attempts in a row fail in the same way at the same place, the failure is real: if a
+//!    writer had changed the files, the second attempt would have found something else. Otherwise the
+//!    writer moved on, and after some attempts the error says so.
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -4,7 +4,7 @@
 //! code records, and its entry in text, JSON, OpenMetrics and `docs/metrics.md`.
 //!
 //! Reading the clock twice takes as long as a tenth of a lookup in memory. Operations of callers are
-//! therefore sampled: each thread measures one of [`SAMPLE_PERIOD`] on average, at random intervals,
+//! therefore sampled: each thread measures one in [`SAMPLE_PERIOD`] on average, at random intervals,
 //! because a fixed interval could coincide with a pattern of the operations. Slower work - syncs, stalls
 //! and jobs - is always measured.
 

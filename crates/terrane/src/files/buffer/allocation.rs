@@ -37,7 +37,7 @@ const PAGE_BYTES: usize = 4096;
 const ROUNDS: usize = 16;
 
 impl State {
-    /// Returns the size of chunks; none if frames get memory of their own.
+    /// Returns the size of chunks; `None` if frames get their own memory.
     fn chunk_bytes(&self) -> Option<usize> {
         match self.capacity {
             HUGE_BYTES_MIN.. => Some(HUGE_PAGE_BYTES),

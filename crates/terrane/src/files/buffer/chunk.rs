@@ -31,8 +31,8 @@ pub(super) fn class_of(bytes: usize) -> Option<(usize, usize)> {
     (class < CLASSES).then_some((class, (1 << log2) + steps * step + EXTRA_BYTES))
 }
 
-/// Returns the distance of a header from the start of its frame. The bytes of a large frame begin
-/// with a cache line, because the lines of a filter are read alone. In a small frame the header
+/// Returns the distance of a header from the start of its frame. The bytes of a large frame begin at
+/// a cache line, because the lines of a filter are read individually. In a small frame the header
 /// shares a line with the start of the block, which a search reads anyway.
 pub(super) fn lead_of(frame_bytes: usize) -> usize {
     if frame_bytes > LARGE_BYTES { FRAME_ALIGN - HEADER_BYTES } else { 0 }
