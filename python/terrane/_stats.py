@@ -24,8 +24,8 @@ class Metrics:
     scan_entries: int
     """Entries that iterators moved to."""
     scan_dead_keys: int
-    """Deleted keys that iterators stepped over, which makes them slow; not those that they skipped
-    together."""
+    """Deleted keys that iterators stepped over one at a time, which makes them slow. Keys skipped in bulk do
+    not count."""
     get_blocks: int
     """Data blocks searched by point lookups, cached or not."""
     filter_probes: int
@@ -79,7 +79,7 @@ class Metrics:
     collections: int
     """Collections of value files, which also count as compactions."""
     value_bytes_relocated: int
-    """Bytes of value files written by compactions, for relocated values above all. They are part of
+    """Bytes of value files written by compactions, mostly for relocated values. They are part of
     `compaction_bytes_written`."""
     compaction_cpu_micros: int
     """Processor time of compactions that rewrote data, 0 if the operating system does not report it; the rest
@@ -153,7 +153,7 @@ class Metrics:
     updates_in_place: int
     """Versions overwritten in place."""
     membuffer_drained: int
-    """Versions that drain threads moved to a lower level; scans and flushes move others."""
+    """Versions that drain threads moved to a lower level, without those that scans and flushes moved."""
     membuffer_drain_micros: int
     """Time that drain threads spent moving versions."""
     gets_retried: int
@@ -163,11 +163,11 @@ class Metrics:
     scan_fallbacks: int
     """Scans that blocked writers after too many restarts, under `scan=restart`."""
     scan_masters: int
-    """Moments that scans drained the Membuffer for, at first or to restart, under `scan=restart`."""
+    """Moments for which scans drained the Membuffer, to start or to restart, under `scan=restart`."""
     scan_piggybacks: int
-    """Moments of running scans that scans shared, at first or to restart, under `scan=restart`."""
+    """Moments of running scans that other scans shared, to start or to restart, under `scan=restart`."""
     scan_reuses: int
-    """Moments of ended scans that scans reused, under `scan=restart`."""
+    """Moments of finished scans that later scans reused, under `scan=restart`."""
     stalled_writes: int
     """Writes that were stopped or delayed."""
     stall_level0_runs_micros: int
@@ -193,8 +193,8 @@ class Metrics:
     pinned_bytes: int
     """Blocks pinned by iterators and values that are not in the cache."""
     open_table_bytes: int
-    """What open tables keep in memory besides their blocks: range tombstones, samples of indexes, and a word
-    per block."""
+    """Memory of open tables without their blocks: range tombstones, samples of indexes, and a word per
+    block."""
     job_bytes: int
     """Buffers of flushes and compactions."""
     storage_bytes_written: int

@@ -1,4 +1,5 @@
-//! What every other module uses: plain data, and code without files or threads of its own.
+//! The code that every other module uses: plain data, and functions without files or threads of
+//! their own.
 //!
 //! | module | one line |
 //! |---|---|

@@ -72,27 +72,26 @@ options! {
     takes_effect "when the database is opened";
 
     /// The limit in bytes for cached and pinned blocks of tables, indexes and filters included, within
-    /// `memory_budget`; with `0B` they may take all of the budget that nothing else needs. A sixteenth
-    /// of the budget is theirs in any case, but no more than this limit.
+    /// `memory_budget`; with `0B` they may take all of the budget that nothing else needs. They always get
+    /// a sixteenth of the budget, but no more than this limit.
     cache_bytes: u64 as Bytes = Bytes(0),
     accepts "0 or 64 KiB to 1 TiB" where |bytes| bytes.0 == 0 || (64 << 10..=1 << 40).contains(&bytes.0),
     trade_off "A fixed cache does not shrink and grow with the memtables, but may leave memory unused.",
     takes_effect "when the database is opened";
 
-    /// How tables are read. Blocks in memory are used in place in either mode; the mode decides what
-    /// happens to the others. `cached` reads them through the page cache, `direct` past it. Databases
-    /// that were created with the former default `mapped` are read with `cached`.
+    /// How tables are read. Blocks in memory are used in place in either mode; the mode decides how other
+    /// blocks are read. `cached` reads them through the page cache, `direct` past it. Databases that were
+    /// created with the former default `mapped` are read with `cached`.
     read_mode: ReadMode as ReadMode = ReadMode::Cached,
     accepts "`cached` or `direct`" where |_| true,
     trade_off "The page cache speeds up reads of blocks that do not fit into `memory_budget`, but takes memory that the budget does not bound.",
     takes_effect "when the database is opened";
 
-    /// The maximum number of table files that stay open; a file that was closed is opened again when it
-    /// is next read. Each thread that reads may have one more open for a moment, also the engine's own
-    /// 16, which read blocks for others. The log, the manifest and running jobs need about twenty more.
-    /// Table files take at most half of the limit of the process (`ulimit -n`), regardless of this
-    /// option. A read-only opening opens all tables and keeps them open, because another process may
-    /// remove the files; the option does not apply to it.
+    /// The maximum number of table files that stay open; a file that was closed is opened again when it is
+    /// next read. Each reading thread, including the engine's own 16, may briefly have one more file open.
+    /// The log, the manifest and running jobs need about twenty more. Table files take at most half of the
+    /// limit of the process (`ulimit -n`), regardless of this option. A read-only opening opens all tables
+    /// and keeps them open, because another process may remove the files; the option does not apply to it.
     open_files: usize as usize = default_open_files(),
     accepts "1 to 1000000" where |count| (1..=1_000_000).contains(count),
     trade_off "More open files save reopening when many tables are read, but take descriptors from the rest of the program.",
@@ -122,13 +121,13 @@ options! {
     trade_off "Saves readers the first read after a compaction, but takes cache space; `all` pays if the cache has room for recently written data.",
     takes_effect "when the database is opened";
 
-    /// The number of memtables that may be flushed at the same time, each of another keyspace.
+    /// The number of memtables that may be flushed concurrently, each of another keyspace.
     flush_threads: usize as usize = 2,
     accepts "1 to 16" where |count| (1..=16).contains(count),
     trade_off "With more threads, a small memtable does not wait behind a large one of another keyspace, but flushes compete more with the application.",
     takes_effect "when the database is opened";
 
-    /// The number of compactions that may run at the same time. Flushes have their own threads.
+    /// The number of compactions that may run concurrently. Flushes have their own threads.
     compaction_threads: usize as usize = default_compaction_threads(),
     accepts "1 to 64" where |count| (1..=64).contains(count),
     trade_off "More threads keep up with more writes, but compete more with the application.",
@@ -142,12 +141,11 @@ options! {
     trade_off "A large compaction finishes sooner, but uses more processors and memory meanwhile.",
     takes_effect "when the database is opened";
 
-    /// The number of runs that one get reads at the same time, if their blocks are not in memory and
-    /// reads wait for a device (Dent §2.4.2); with 0 or 1 it reads run after run. Helps trees of many
-    /// runs with weak filters: a get that passes the filters of several runs would wait for each of
-    /// them in turn. Measured with `cargo bench -p terrane --bench parallel_reads`. Runs in memory are
-    /// searched one after the other in any case. Scans and `multi_get` overlap their reads without
-    /// this option.
+    /// The number of runs that one get reads concurrently, if their blocks are not in memory and reads
+    /// wait for a device (Dent §2.4.2); with 0 or 1 it reads run after run. Helps trees of many runs with
+    /// weak filters: a get that passes the filters of several runs would wait for each of them in turn.
+    /// Measured with `cargo bench -p terrane --bench parallel_reads`. Runs in memory are always searched
+    /// one after the other. Scans and `multi_get` overlap their reads without this option.
     read_threads: usize as usize = 0,
     accepts "0 to 64" where |count| *count <= 64,
     trade_off "A get that has to read several runs waits less, but may read older runs in vain.",
@@ -177,9 +175,9 @@ options! {
 
     /// The directory of the log, for example on a device of its own (performance-stability §3.1). A
     /// relative path counts from the directory of the database; `database` puts the log next to the
-    /// tables. The database records the directory, so a later opening finds the log without this
-    /// option. An opening for writing with another directory moves the log there. If the directory was
-    /// moved, set the option to where it is now.
+    /// tables. The database records the directory, so a later opening finds the log without this option.
+    /// An opening for writing with another directory moves the log there. If the directory was moved, set
+    /// the option to its new location.
     log_dir: PathBuf as LogDir = LogDir(None),
     accepts "`database`, or a directory that no other database uses" where LogDir::is_valid,
     trade_off "A device of its own keeps flushes and compactions from delaying the log, but the database then needs both directories, and flushes copy values that `values=separate` would leave in the log.",
@@ -199,8 +197,8 @@ options! {
     takes_effect "when the database is opened";
 
     /// How much of the log is kept for followers of changes after its writes have been flushed. Each flush
-    /// then syncs the log. The changes begin with the opening that sets the option. Not together with
-    /// `delete_persistence`, because the log keeps deleted values.
+    /// then syncs the log. The changes begin with the opening that sets the option. Cannot be combined
+    /// with `delete_persistence`, because the log keeps deleted values.
     keep_changes: KeepChanges as KeepChanges = KeepChanges::NONE,
     accepts "`none`, at least 1MiB such as `10GiB`, at least 1s such as `24h`, or both such as `24h,10GiB`" where |keep| keep.is_valid(),
     trade_off "Readers of changes may fall behind further, but the log takes more space.",
@@ -251,14 +249,14 @@ impl Options {
         self
     }
 
-    /// Opens files that a loss of power may have left, although the machine has run without
-    /// interruption since they were written: a snapshot of a volume, or a copy by reflinks, taken
-    /// while the database was in use and opened on the same machine.
+    /// Opens files as a power failure may have left them, although the machine has run without
+    /// interruption since they were written: a snapshot of a volume, or a copy by reflinks, taken while
+    /// the database was in use and opened on the same machine.
     ///
-    /// A log that ends in a damaged record is either the trace of lost power, which loses unsynced
-    /// writes, or damage. Unless the machine was restarted in between, opening takes it for damage if
-    /// valid records follow. With this option it drops these records, as after a restart, and the
-    /// synced writes before them remain. Damage of synced records is still refused. The option is not
+    /// A damaged record at the end of the log is either the result of a power failure, which loses
+    /// unsynced writes, or damage. Unless the machine was restarted in between, opening treats it as
+    /// damage if valid records follow. With this option it drops these records, as after a restart, and
+    /// the synced writes before them remain. Damage of synced records is still refused. The option is not
     /// stored, and is no longer needed once the files have been opened for writing with it.
     #[must_use]
     pub fn after_power_loss(mut self) -> Self {
@@ -273,7 +271,7 @@ impl Options {
         self
     }
 
-    /// Sets the clock, instead of that of the operating system.
+    /// Sets the clock, instead of the operating system's.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.components.clock = clock;
@@ -298,8 +296,8 @@ impl Options {
     /// that keeps a [`Db`](crate::Db) keeps the database open. Closing a database, or dropping its last
     /// handle, waits for running listeners: do neither while holding a lock that the listener takes.
     ///
-    /// Several threads may call the listener concurrently, and events may arrive out of the order of
-    /// their numbers. If it panics, it is not called again.
+    /// Several threads may call the listener concurrently, and events may arrive out of order. If it
+    /// panics, it is not called again.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -16,7 +16,7 @@ pub(crate) struct Cancel {
 }
 
 impl Cancel {
-    /// The operation ends as soon as it checks.
+    /// The operation ends at its next check.
     pub(crate) fn cancel(&self) {
         // Relaxed, as everywhere here: the flag and the counts guard no other memory.
         self.is_cancelled.store(true, Ordering::Relaxed);
@@ -26,7 +26,7 @@ impl Cancel {
         self.is_cancelled.load(Ordering::Relaxed)
     }
 
-    /// Begins the count of another operation.
+    /// Resets the progress for another operation.
     pub(crate) fn begin(&self, total_bytes: u64) {
         self.done_bytes.store(0, Ordering::Relaxed);
         self.total_bytes.store(total_bytes, Ordering::Relaxed);
@@ -36,7 +36,7 @@ impl Cancel {
         self.done_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Returns the bytes that were processed, and all bytes.
+    /// Returns the number of processed bytes, and of all bytes.
     pub(crate) fn progress(&self) -> (u64, u64) {
         let total = self.total_bytes.load(Ordering::Relaxed);
         (self.done_bytes.load(Ordering::Relaxed).min(total), total)

@@ -10,8 +10,8 @@ pub trait Clock: Send + Sync + fmt::Debug {
     /// Returns microseconds since the Unix epoch.
     fn now_micros(&self) -> u64;
 
-    /// Returns the time at which flushes and merges wait for bandwidth and for each other, if this
-    /// clock simulates it; by default they wait in real time.
+    /// Returns the simulated time in which flushes and merges wait for bandwidth and for each
+    /// other, if this clock has one; by default they wait in real time.
     fn job_time(&self) -> Option<&dyn JobTime> {
         None
     }

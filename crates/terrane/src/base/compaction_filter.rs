@@ -1,4 +1,4 @@
-//! Compaction filters: compactions ask a function of the application whether a value is kept.
+//! Compaction filters: compactions ask a function of the application whether to keep a value.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,36 +9,36 @@ use crate::base::error::{Error, Result};
 
 /// Decides which values compactions keep.
 ///
-/// A keyspace gets a filter by [`Keyspace::set_compaction_filter`](crate::Keyspace::set_compaction_filter).
-/// Every compaction of the keyspace then passes the values that it rewrites to the filter, each the
-/// newest of its key among the tables of the compaction.
+/// [`Keyspace::set_compaction_filter`](crate::Keyspace::set_compaction_filter) gives a keyspace a filter.
+/// Every compaction of the keyspace then passes each value that it rewrites to the filter, if it is the
+/// newest of its key among the compaction's tables.
 ///
-/// - **When.** The engine chooses the time. A value in a memtable, or in a table that no compaction
-///   rewrites, is not filtered. [`Keyspace::compact_range`](crate::Keyspace::compact_range) filters the
-///   whole range. A value may be passed several times, also by several threads at the same time.
-/// - **Snapshots.** No reader sees a filter at work. A snapshot, transaction, iterator or
-///   checkpoint that exists when a compaction ends reads afterwards what it read before. Compactions do
-///   not filter values that a snapshot or transaction sees which is open when they begin, so a long-lived one
-///   defers the filter, and so do short ones that always overlap.
-/// - **Transactions.** A removed or replaced value counts as unchanged: no commit fails because of a
-///   filter. To find out reliably whether a value is still wanted, ask the same function when reading.
-/// - **Change feed.** [`Db::changes`](crate::Db::changes) has no changes by filters, because they are not
-///   writes: a copy of the database needs the filter as well.
-/// - **Older values.** A value that is removed does not uncover an older one.
+/// - **When.** The engine chooses the time. A value in a memtable, or in a table that no compaction rewrites,
+///   is not filtered. [`Keyspace::compact_range`](crate::Keyspace::compact_range) filters the whole range. A
+///   value may be passed several times, even by several threads concurrently.
+/// - **Snapshots.** No reader sees a filter at work. A snapshot, transaction, iterator or checkpoint that
+///   exists when a compaction ends reads afterwards what it read before. Compactions do not filter values
+///   that are visible to a snapshot or transaction that is open when they begin, so a long-lived one defers
+///   the filter, as do short ones that always overlap.
+/// - **Transactions.** A removed or replaced value counts as unchanged: no commit fails because of a filter.
+///   To decide reliably whether a value is still wanted, call the same function when reading.
+/// - **Change feed.** [`Db::changes`](crate::Db::changes) does not report changes made by filters, because
+///   they are not writes: a copy of the database needs the filter as well.
+/// - **Older values.** Removing a value does not uncover an older one.
 /// - **Operands.** A value is filtered with the operands of [`Keyspace::merge`](crate::Keyspace::merge)
 ///   that the compaction combines with it. Newer operands, which are not in the same compaction, later
 ///   apply to the result. A value below operands that a compaction cannot combine with it, because it is
 ///   stored apart or expires, is not filtered until the key is put again.
 /// - **Expiry.** A value that replaces one that expires has the same expiry time.
 ///
-/// A filter runs in the threads of compactions, so it must be fast. One that keeps everything adds about
-/// 40 ns per value, a tenth of the processor time of a compaction of values of 100 bytes. A filter may read
-/// the database but must not write to it or wait for its background work, which may be waiting for the
-/// filter. A filter that panics is not called again for the keyspace while the database is open, unless it is
-/// taken off and set again: compactions keep all values from there on, and
+/// A filter runs in the compaction threads, so it must be fast. One that keeps everything adds about 40 ns
+/// per value, a tenth of the processor time of a compaction of values of 100 bytes. A filter may read the
+/// database but must not write to it or wait for its background work, which may be waiting for the filter. A
+/// filter that panics is not called again for the keyspace while the database is open, unless it is removed
+/// and set again: compactions keep all values from then on, and
 /// [`Event::CompactionFilterInactive`](crate::Event::CompactionFilterInactive) reports it.
 pub trait CompactionFilter: Send + Sync + fmt::Debug + 'static {
-    /// The name, which the database stores with each keyspace that uses the filter, of 1 to 255 bytes.
+    /// The name, 1 to 255 bytes long, which the database stores with each keyspace that uses the filter.
     fn name(&self) -> &str;
 
     /// Decides by the key alone; `None` if the value is needed. This avoids reading values that are
@@ -52,16 +52,16 @@ pub trait CompactionFilter: Send + Sync + fmt::Debug + 'static {
     fn decide(&self, key: &[u8], value: &[u8]) -> FilterDecision;
 }
 
-/// What becomes of a value.
+/// A filter's decision about a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FilterDecision {
-    /// It stays.
+    /// The value is kept.
     Keep,
-    /// The key is deleted, at the time at which the value was written.
+    /// The key is deleted, as of the time at which the value was written.
     Remove,
-    /// The key gets another value, at the time at which the value was written. If the new value is longer
-    /// than [`MAX_VALUE_LEN`](crate::MAX_VALUE_LEN), with 8 bytes for the expiry time if it has one, the old
-    /// value stays.
+    /// The key gets another value, as of the time at which the old value was written. If the new value is
+    /// longer than [`MAX_VALUE_LEN`](crate::MAX_VALUE_LEN), including 8 bytes for an expiry time if it has
+    /// one, the old value is kept.
     Replace(Vec<u8>),
 }
 
@@ -82,7 +82,7 @@ impl CompactionFilters {
         self.all.push(filter);
     }
 
-    /// Lets keyspaces have filters that are not registered.
+    /// Allows keyspaces to use filters that are not registered.
     pub(crate) fn accept_unknown(&mut self) {
         self.accepts_unknown = true;
     }
@@ -97,7 +97,7 @@ impl CompactionFilters {
     /// Returns the filter of this name.
     ///
     /// # Errors
-    /// There is none, which concerns a keyspace, or the name has no valid length.
+    /// No filter of this name is registered, or the length of the name is invalid.
     pub(crate) fn find_registered(&self, name: &str, keyspace: &str) -> Result<KeyspaceFilter> {
         let filter = self.find(name);
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
@@ -147,7 +147,7 @@ impl KeyspaceFilter {
         if self.function.is_none() {
             return Some("no function of this name is registered by Options::compaction_filter");
         }
-        // Relaxed: a merge that misses the panic of another one calls the function once more.
+        // Relaxed: a merge that misses another merge's panic calls the function once more.
         let has_panicked = self.has_panicked.load(Ordering::Relaxed);
         has_panicked.then_some(
             "the function panicked, and is not called until the next opening or until the filter is taken \

@@ -17,15 +17,16 @@ use crate::base::error::Error;
 ///
 /// A crash loses only the last writes: if a write survives, so do all writes before it. Writes with
 /// `None` are an exception: they are not in the log, and may be lost although later writes with
-/// another durability survive. While a [checkpoint](crate::Db::checkpoint) is made they are logged, so
-/// that it has every write up to its last one, and fail if the disk of the log is full.
+/// another durability survive. While a [checkpoint](crate::Db::checkpoint) is being made, they are
+/// logged, so that it contains every write up to its last one; they fail if the disk of the log is
+/// full.
 ///
 /// Dropping a database without [`Db::close`](crate::Db::close) loses the same writes as the death of
 /// the process: those with `None` that were not flushed. `close` flushes them.
 ///
 /// On Linux the log is written through a memory map if its file system is ext2, ext3, ext4 or tmpfs,
-/// and with one system call for each record on any other. A map would end the process with SIGBUS on a
-/// full disk if the file system copies on write, as Btrfs and ZFS do, and XFS for shared blocks.
+/// and with one system call for each record on any other. On a full disk, a map would kill the process
+/// with SIGBUS if the file system copies on write: Btrfs and ZFS always do, XFS for shared blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Durability {

@@ -62,7 +62,7 @@ pub enum Error {
     NotAscending {
         /// The key.
         key: Arc<[u8]>,
-        /// The key before.
+        /// The previous key.
         last: Arc<[u8]>,
     },
     /// The directory does not contain a database.
@@ -90,7 +90,7 @@ pub enum Error {
         /// The directory.
         path: Arc<Path>,
     },
-    /// The log of the database is not in the directory that the database states.
+    /// The log of the database is not in the directory that the database names.
     #[non_exhaustive]
     NoLogDirectory {
         /// The database.
@@ -156,8 +156,8 @@ pub enum Error {
     ChangesGone(Box<ChangesGone>),
     /// The database was closed.
     Closed,
-    /// [`Maintenance::cancel`](crate::Maintenance::cancel) ended the operation. What it had finished
-    /// stays.
+    /// [`Maintenance::cancel`](crate::Maintenance::cancel) ended the operation. The work that it had
+    /// finished is kept.
     Cancelled,
     /// The database was opened read-only.
     ReadOnly,
@@ -177,7 +177,7 @@ pub enum Error {
     /// A background job failed with an error that a retry cannot fix. The database refuses writes.
     Background(Box<Error>),
     /// A bug in this library. Builds with debug assertions panic instead, unless another thread's panic
-    /// is the reason.
+    /// is the cause.
     #[non_exhaustive]
     Internal {
         /// The violated expectation.
@@ -314,7 +314,7 @@ impl fmt::Display for Error {
             Self::Conflict { attempts } => conflict(f, *attempts),
             Self::ChangesGone(gone) => gone.fmt(f),
             Self::Closed => f.write_str("the database is closed; open it again"),
-            Self::Cancelled => f.write_str("cancelled; what was finished before stays"),
+            Self::Cancelled => f.write_str("cancelled; the work finished before is kept"),
             Self::ReadOnly => f.write_str("the database is open read-only; open it for writing"),
             Self::Poisoned(cause) => write!(
                 f,
@@ -405,7 +405,7 @@ pub(crate) mod tests {
         pub(super) static INTERNAL_EXPECTED: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Runs what causes an internal error on purpose, on this thread.
+    /// Runs code that causes an internal error on purpose, on this thread.
     pub(crate) fn expecting_internal<T>(run: impl FnOnce() -> T) -> T {
         INTERNAL_EXPECTED.set(true);
         let outcome = run();

@@ -241,7 +241,7 @@ pub enum Event {
         keyspace: String,
         /// The number of the value file.
         file: u64,
-        /// The age of the oldest delete that may have hit one of its values, in microseconds.
+        /// The age of the oldest delete that may affect one of its values, in microseconds.
         age_micros: u64,
         /// The delete persistence time, in microseconds.
         threshold_micros: u64,
@@ -255,7 +255,7 @@ pub enum Event {
 pub struct PredictedChange {
     /// The compactions until the tree satisfies the new design, at least.
     pub compactions: u64,
-    /// The bytes that they read, which is also the maximum that they write again.
+    /// The bytes that they read, which is also the maximum that they rewrite.
     pub bytes_rewritten: u64,
     /// The number of sorted runs before.
     pub runs_before: u64,

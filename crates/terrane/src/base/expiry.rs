@@ -94,7 +94,7 @@ impl<'a> ReadTime<'a> {
     }
 }
 
-/// The default time to live, in microseconds, of puts that state none; or none.
+/// The default time to live, in microseconds, of puts without one, if there is a default.
 #[derive(Debug, Default)]
 pub(crate) struct DefaultTtl {
     /// 0 for none.

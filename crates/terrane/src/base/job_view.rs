@@ -1,6 +1,6 @@
 //! A flush or compaction that runs or waits, for people and programs.
 
-/// What a job does.
+/// The work of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -35,7 +35,7 @@ pub struct JobView {
     pub id: Option<u64>,
     /// The keyspace.
     pub keyspace: String,
-    /// What the job does.
+    /// The work of the job.
     pub job: JobType,
     /// Whether it runs.
     pub state: JobState,

@@ -1,15 +1,15 @@
-//! The way of a lookup through a tree, for people and programs.
+//! The path of a lookup through a tree, for people and programs.
 
 use std::fmt;
 
-/// The way of a lookup through a tree; see [`Keyspace::explain`](crate::Keyspace::explain). Prints as a line
-/// per step.
+/// The path of a lookup through a tree; see [`Keyspace::explain`](crate::Keyspace::explain). Prints as a
+/// line per step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LookupPath {
     /// The keyspace.
     pub keyspace: String,
-    /// Where the lookup searches, in this order. It ends with the first step that decides.
+    /// Where the lookup searches, in this order. It ends at the first step that decides the result.
     pub steps: Vec<LookupStep>,
     /// Whether the key has a value.
     pub has_value: bool,
@@ -19,13 +19,13 @@ pub struct LookupPath {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LookupStep {
-    /// What the lookup consults.
+    /// The memtable or run.
     pub place: LookupPlace,
-    /// What it learns.
+    /// The result of the step.
     pub answer: LookupAnswer,
 }
 
-/// What a lookup consults.
+/// A place that a lookup consults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LookupPlace {
@@ -44,7 +44,7 @@ pub enum LookupPlace {
     },
 }
 
-/// What a lookup learns from a memtable or run.
+/// The result of consulting a memtable or run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LookupAnswer {

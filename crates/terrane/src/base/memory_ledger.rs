@@ -1,4 +1,4 @@
-//! Keeps account of the memory of each holder.
+//! Accounts for the memory of each holder.
 //!
 //! All memory that grows with the data is charged to one of a few holders; the memory budget bounds
 //! the sum. The buffer pool accounts for blocks itself.
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Bytes by holder.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryLedger {
-    /// What open tables keep in memory, without their blocks.
+    /// The memory of open tables, without their blocks.
     pub(crate) tables: AtomicUsize,
     /// Memtables, active and immutable.
     pub(crate) memtables: AtomicUsize,
@@ -17,7 +17,7 @@ pub(crate) struct MemoryLedger {
     pub(crate) jobs: AtomicUsize,
     /// The part of `tables` that the capacity of the buffer pool takes into account.
     pub(crate) tables_counted: AtomicUsize,
-    /// The capacity that the buffer pool keeps in any case.
+    /// The capacity that the buffer pool always keeps.
     pub(crate) pool_bytes_min: AtomicUsize,
 }
 

@@ -18,11 +18,11 @@ pub(crate) use chain::{OperandChain, Part};
 /// [`Keyspace::merge`](crate::Keyspace::merge) stores an operand. Reads combine it with older versions,
 /// and so do flushes and compactions, which therefore may combine operands before they meet a value: the
 /// operator must be associative, so that `(a b) c` and `a (b c)` are the same. It must also be a pure
-/// function, and the same in every program that opens the database. The value of a key that had none is
-/// its first operand.
+/// function, and the same in every program that opens the database. If a key has no value, its first
+/// operand becomes the value.
 pub trait MergeOperator: Send + Sync + fmt::Debug + 'static {
-    /// The name, which the database stores with each keyspace that uses the operator. Another name says
-    /// that the operator combines differently.
+    /// The name, which the database stores with each keyspace that uses the operator. A different name
+    /// means that the operator combines differently.
     fn name(&self) -> &str;
 
     /// Combines an older value or operand with a newer operand; `None` if they cannot be combined. Then
@@ -47,17 +47,17 @@ pub(crate) struct MergeOperators {
     unknown: UnknownNames,
 }
 
-/// What may be done with the name of an operator that is not registered.
+/// How the names of operators that are not registered may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnknownNames {
     Refused,
-    /// Keyspaces that have it are opened.
+    /// Keyspaces that have such an operator can be opened.
     Opened,
-    /// Keyspaces are also given it.
+    /// Such an operator can also be set on keyspaces.
     Set,
 }
 
-/// An operator of which only the name is known, so that nothing is combined.
+/// An operator of which only the name is known, so it combines nothing.
 #[derive(Debug)]
 struct Unknown(String);
 
@@ -88,12 +88,12 @@ impl MergeOperators {
         self.all.push(operator);
     }
 
-    /// Finds an operator that combines nothing for every unknown name, if that may be done.
+    /// Sets how unknown names may be used; each stands for an operator that combines nothing.
     pub(crate) fn accept_unknown(&mut self, unknown: UnknownNames) {
         self.unknown = unknown;
     }
 
-    /// Returns the operator of a keyspace that is opened.
+    /// Returns the operator of a keyspace that is being opened.
     ///
     /// # Errors
     /// There is none.
@@ -101,7 +101,7 @@ impl MergeOperators {
         self.find_or(name, keyspace, self.unknown != UnknownNames::Refused)
     }
 
-    /// Returns the operator that a keyspace is to have.
+    /// Returns the operator to set on a keyspace.
     ///
     /// # Errors
     /// There is none.
@@ -183,7 +183,7 @@ fn combine(
     older: &[u8],
     newer: &[u8],
 ) -> Option<Vec<u8>> {
-    // A panic of the application must end neither a job nor a reader. The operator is a pure function, so
+    // A panic in application code must not end a job or a reader. The operator is a pure function, so
     // none of its state matters afterwards.
     let called = AssertUnwindSafe(|| operator.combine(key, older, newer));
     let combined = catch_unwind(called).ok().flatten()?;

@@ -27,7 +27,7 @@ use terrane_policy::key_range::successor;
 /// Unlike [`RangeBounds`], this trait does not name the type of the keys, so that `..` needs no
 /// annotation. Any other `RangeBounds` is passed as the pair of its bounds.
 pub trait KeyBounds: sealed::Sealed {
-    /// Returns the range with a start that is included and an end that is not.
+    /// Returns the range with an inclusive start and an exclusive end.
     #[doc(hidden)]
     fn half_open(&self) -> (Cow<'_, [u8]>, Option<Cow<'_, [u8]>>);
 }

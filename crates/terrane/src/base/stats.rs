@@ -3,9 +3,9 @@
 //! | module | one line |
 //! |---|---|
 //! | `metrics` | every metric, declared once; the struct [`Stats`] |
-//! | `metric` | what a metric is, and the macro behind the declaration |
+//! | `metric` | the type of metrics, and the macro behind the declaration |
 //! | `counters` | counting in many threads |
-//! | `stripe` | groups of threads, which count apart |
+//! | `stripe` | groups of threads that count separately |
 //! | `times` | a histogram of durations |
 //! | `latencies` | durations by kind of work, declared once; which operations are measured |
 //! | `values` | reports by level, and of a current stall |

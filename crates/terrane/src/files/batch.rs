@@ -63,7 +63,7 @@ impl<'a> Op<'a> {
             Self::Put { key, value } | Self::Merge { key, operand: value } => {
                 (key.len(), value.len(), 0)
             }
-            // The expiry time counts as well: a memtable takes no more bytes than for any other value.
+            // The expiry time counts as well, so an entry has no more bytes than with any other value.
             Self::PutExpiring { key, stored } if stored.len() >= EXPIRY_BYTES => {
                 (key.len(), stored.len(), 0)
             }
@@ -275,7 +275,7 @@ impl Batch {
         self.check_times();
     }
 
-    /// Adds a put whose value expires at a time. Not together with times to live.
+    /// Adds a put whose value expires at a time. Must not be mixed with times to live.
     pub(crate) fn add_expiring(
         &mut self,
         keyspace: KeyspaceId,
@@ -288,7 +288,7 @@ impl Batch {
         self.check_times();
     }
 
-    /// Refuses a batch in which a time could be an expiry time or a time to live.
+    /// Refuses a batch that mixes expiry times and times to live.
     fn check_times(&mut self) {
         if self.has_expiry_times && self.has_ttls {
             let found = "with a time to live, next to values that expire at a given time";
@@ -313,8 +313,8 @@ impl Batch {
         self.has_ttls
     }
 
-    /// Returns the batch with expiry times, as of `now_micros`, in place of times to live.
-    /// Puts in a keyspace with a time in `defaults` and without one of their own get that one.
+    /// Returns the batch with expiry times, as of `now_micros`, in place of times to live. Puts without
+    /// their own time get the time of their keyspace in `defaults`, if there is one.
     pub(crate) fn with_expiry_times(
         &self,
         now_micros: u64,

@@ -17,22 +17,22 @@
 //!    readers that were pinned when the slot was emptied have unpinned. A reader therefore uses a
 //!    block without counting a reference, and a [`BlockView`] lives no longer than its guard.
 //! 4. A pinned reader never waits for I/O or for another reader, so (3) waits for microseconds.
-//! 5. The lock of the pool is taken by misses, by the last reference to a frame, and when a table is
-//!    closed. Slots change under this lock; only the two bits change without it.
-//! 6. Memory counts against the capacity from when it is added to the pool until it is taken out. Each
-//!    allocating thread may have one more chunk or frame that it maps or gives back without the lock.
-//!    The pool exceeds its capacity by blocks that are pinned, and by up to a sixteenth while readers
-//!    that lost their processor keep evicted frames from reuse.
+//! 5. The pool's lock is taken by misses, when the last reference to a frame is dropped, and when a
+//!    table is closed. Slots change under this lock; only the two bits change without it.
+//! 6. Memory counts against the capacity while it is in the pool. Each allocating thread may have one
+//!    more chunk or frame that it maps or unmaps without the lock. Pinned blocks can take the pool
+//!    beyond its capacity, as can evicted frames, by up to a sixteenth, while preempted readers keep
+//!    them from reuse.
 //!
 //! | module | one line |
 //! |---|---|
-//! | `epoch` | when all earlier readers are gone |
+//! | `epoch` | detects when all earlier readers are gone |
 //! | `memory` | chunks of memory, with huge pages where the system has them |
 //! | `header`, `frame` | frames; references to them |
-//! | `word`, `slots` | the word of a block; those of a table |
-//! | `chunk`, `pool`, `allocation` | which frames are free; the state under the lock; who gets which |
-//! | `eviction`, `shrink` | which blocks stay; which memory is given back |
-//! | `locked`, `steps` | what is done without the lock; how much at once, and waiting for readers |
+//! | `word`, `slots` | the word of a block; the words of a table |
+//! | `chunk`, `pool`, `allocation` | free frames; the state under the lock; allocation of frames |
+//! | `eviction`, `shrink` | which blocks are evicted; which memory is released |
+//! | `locked`, `steps` | work after the lock is released; step sizes, waits for readers |
 
 #![allow(unsafe_code, reason = "frames are shared without counting references")]
 

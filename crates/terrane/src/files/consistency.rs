@@ -1,7 +1,7 @@
 //! Relates the manifest, the log and the tables of a database to each other.
 //!
-//! The checksums of a file detect damage within the file. A file that is intact but older or shorter
-//! than the others expect is detected here. Opening for writing, opening read-only and
+//! The checksums of a file detect damage within the file. This module detects a file that is intact but
+//! older or shorter than the other files expect. Opening for writing, opening read-only and
 //! [`inspect::verify`](crate::inspect::verify) make the same checks, so that they agree about every
 //! directory. The relations hold after every crash:
 //!
@@ -17,12 +17,12 @@
 //!    durable. The tables of the other keyspaces may hold the later parts of batches whose earlier
 //!    parts are in these records.
 //!
-//! A position up to which a keyspace is flushed is no lower limit for the end of the log: the
-//! position of an idle keyspace is the end of the log, synced or not. Neither is a number of a table
-//! file beyond those of the manifest a sign of damage: a crash leaves files of unfinished jobs.
+//! The log may end before the position up to which a keyspace is flushed, because for an idle keyspace
+//! that position is the end of the log, synced or not. A table file with a higher number than those in
+//! the manifest is not a sign of damage either, because a crash leaves files of unfinished jobs.
 //!
-//! A reader next to a writer reads the notes first, then the manifest, then the log. Relation 1 then
-//! holds although the writer goes on.
+//! A reader alongside a writer reads the notes first, then the manifest, then the log. Relation 1 then
+//! holds even while the writer continues.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -86,11 +86,12 @@ fn check_len(storage: &dyn Storage, path: &Path, expected: u64, what: &'static s
     }
 }
 
-/// Checks that no ingest was added since the manifest was read whose later writes were read from the
-/// log up to `last_seq`. An ingest is not in the log, so they would be shown without it.
+/// Checks that no ingest was added after the manifest was read, if writes after the ingest were read from
+/// the log, which ends at `last_seq`. An ingest is not in the log, so those writes would appear without
+/// it.
 ///
 /// # Errors
-/// [`Error::Changed`] if there was such an ingest, or that of reading the manifest.
+/// [`Error::Changed`] if there was such an ingest, or the error of reading the manifest.
 pub(crate) fn check_ingests(
     storage: &dyn Storage,
     dir: &Path,
@@ -101,7 +102,7 @@ pub(crate) fn check_ingests(
     if manifest::replay(&now, dir)?.state.last_ingest <= state.last_ingest {
         return Ok(());
     }
-    // The first edit is a snapshot, which states only the last of its ingests. `replay` has decoded all.
+    // The first edit is a snapshot, which states only its last ingest. `replay` has decoded all edits.
     let edits = now.edits.iter().enumerate();
     let edits = edits.filter_map(|(at, edit)| Some((at, Edit::decode(&edit.bytes).ok()?)));
     let ingests = edits.flat_map(|(at, edit)| {
@@ -170,7 +171,7 @@ impl<'a> BatchCheck<'a> {
         Ok(seq)
     }
 
-    /// Returns true if a writer created a keyspace of the batch, or gave it its merge operator, after the
+    /// Returns true if a writer created a keyspace of the batch, or set its merge operator, after the
     /// manifest was read.
     pub(crate) fn is_ahead(&self, storage: &dyn Storage, batch: &LogBatch<'_>) -> Result<bool> {
         // Operations that cannot be decoded are reported by `visit`.
@@ -237,9 +238,9 @@ fn older_than_tables(
     Error::corruption(batch.path, Some(batch.offset), "log", detail)
 }
 
-/// Checks relation 5: refuses a log that ends before the position that the manifest states as
-/// durable. Replay begins at the first needed record, so a log that no keyspace needs up to that
-/// position passes.
+/// Checks relation 5: refuses a log that ends before the position that the manifest states as durable.
+/// Replay begins at the first needed record, so a log passes if no keyspace needs the records before that
+/// position.
 pub(crate) fn check_end(state: &ManifestState, replayed: &Replayed, dir: &Path) -> Result<()> {
     if replayed.end >= state.log_durable {
         return Ok(());

@@ -1,11 +1,11 @@
-//! Threads that read for others, so that several reads of a device overlap.
+//! Threads that read on behalf of readers, so that several reads of a device overlap.
 //!
 //! A device with a queue serves many reads in little more time than one. A reader that needs several
-//! blocks starts their reads here and waits for all of them; a scan starts the read of its next
-//! blocks while its caller consumes the present ones.
+//! blocks starts their reads here and waits for all of them; a scan starts reading its next blocks
+//! while its caller consumes the current ones.
 //!
 //! 1. A waiting reader never depends on a free thread: it runs its own read if no thread has begun
-//!    it. So reads cannot deadlock, and without threads they run one after the other.
+//!    it. Reads therefore cannot deadlock, and without threads they run one after the other.
 //! 2. Threads start when reads wait for them, up to a maximum, and stay until the database is closed.
 //! 3. A read from the page cache is quicker than the hand-over, so readers read alone unless many of
 //!    the recent reads were slow ([`IoThreads::helps`]). A single slow read says nothing: the thread
@@ -23,12 +23,12 @@ use std::time::{Duration, Instant};
 /// about 10 microseconds, and a fast device takes at least 40 for a block.
 const SLOW_READ: Duration = Duration::from_micros(20);
 
-/// What a slow read adds to the score, of which a quick read takes 1: threads help if at least one
-/// of about eight reads is slow.
+/// A slow read adds this to the score, and a quick read subtracts 1: threads help if at least about
+/// one in eight reads is slow.
 const SLOW_SCORE: u32 = 8;
 const SCORE_MAX: u32 = 64;
 
-/// The score from which on threads help.
+/// The lowest score at which threads help.
 const HELPS_FROM: u32 = 17;
 
 /// The threads of a database that read for its readers.
@@ -41,7 +41,7 @@ pub(crate) struct IoThreads {
 #[derive(Debug)]
 struct Shared {
     queue: Mutex<Queue>,
-    /// A read waits, or the threads are to end.
+    /// Signals that a read waits, or that the threads must stop.
     changed: Condvar,
     /// How slow the recent reads were, up to [`SCORE_MAX`].
     score: AtomicU32,
@@ -58,7 +58,7 @@ struct Queue {
 
 /// A read that any thread may run.
 trait Run: Send + Sync {
-    /// Runs the read, unless it was begun or is not wanted any more.
+    /// Runs the read, unless it has begun or was abandoned.
     fn run(&self);
 }
 
@@ -74,7 +74,7 @@ impl IoThreads {
     /// Returns true if reads are slow enough to use other threads.
     #[inline]
     pub(crate) fn helps(&self) -> bool {
-        // Relaxed: because of a stale value, at most a few reads more or fewer use other threads.
+        // Relaxed: a stale value only makes a few reads more or fewer use other threads.
         self.count_max > 0 && self.is_slow()
     }
 
@@ -84,7 +84,7 @@ impl IoThreads {
         self.shared.score.load(Ordering::Relaxed) >= HELPS_FROM
     }
 
-    /// Runs a read on this thread, and notes its duration.
+    /// Runs a read on this thread, and records its duration.
     pub(crate) fn read_alone<T>(&self, read: impl FnOnce() -> T) -> T {
         let begin = Instant::now();
         let result = read();
@@ -208,7 +208,7 @@ enum Progress<T> {
     Waiting(Box<dyn FnOnce() -> T + Send>),
     Running,
     Done(T),
-    /// The read panicked, or is not wanted any more.
+    /// The read panicked or was abandoned.
     Over,
 }
 
@@ -238,7 +238,7 @@ impl<T: Send> Run for Task<T> {
     }
 }
 
-/// A read that was started. If this is dropped, the read is not begun any more.
+/// A read that was started. Dropping this abandons the read unless it has begun.
 pub(crate) struct Pending<T: Send>(Arc<Task<T>>);
 
 impl<T: Send> Pending<T> {
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn reads_run_at_the_same_time() {
         let threads = IoThreads::new(3);
-        // Passes only if three threads run at once, one of which is this one.
+        // Passes only if three threads run at once, including this one.
         let barrier = Arc::new(Barrier::new(3));
         let pending: Vec<_> = (0..3)
             .map(|number| {
@@ -323,7 +323,7 @@ mod tests {
         let (busy, begun) = (Arc::new(Barrier::new(2)), Arc::new(AtomicUsize::new(0)));
         let (meets, counts) = (Arc::clone(&busy), Arc::clone(&begun));
         let first = threads.start(move || meets.wait().is_leader());
-        // Not waited for before it was begun, so that the only thread runs it.
+        // `first` is awaited only after it has begun, so that the only thread runs it.
         let second = threads.start(move || counts.fetch_add(1, Ordering::Relaxed));
         drop(second);
         busy.wait();

@@ -6,8 +6,8 @@
 //!
 //! 1. `LOGDIR` decides: the log is in the directory that it names, and next to the tables if it does
 //!    not exist. It is replaced after the log is complete and durable in the new place.
-//! 2. A directory has segments of one database, whose `DATABASE` or `DATABASE.new` is older than
-//!    the first of them. With `DATABASE.new` alone, the segments are an unfinished copy.
+//! 2. A directory has segments of only one database, whose `DATABASE` or `DATABASE.new` is older
+//!    than the first segment. With `DATABASE.new` alone, the segments are an unfinished copy.
 //! 3. A writer holds the locks of both directories.
 //!
 //! Readers and [`crate::inspect`] find the log with [`find`].
@@ -23,12 +23,12 @@ use crate::files::storage::{Access, Storage};
 pub(crate) const LOGDIR: &str = "LOGDIR";
 /// The name of an incomplete `LOGDIR`.
 const LOGDIR_NEW: &str = "LOGDIR.new";
-/// The name of the file that states whose log a directory has.
+/// The name of the file that states whose log a directory contains.
 pub(crate) const DATABASE: &str = "DATABASE";
 /// The name of `DATABASE` while the log is not complete.
 pub(crate) const DATABASE_NEW: &str = "DATABASE.new";
 
-/// Returns true if a directory of a database, or of its log, has files of this name.
+/// Returns true if `name` is one of these files, complete or not.
 pub(crate) fn is_pointer(name: &str) -> bool {
     [LOGDIR, LOGDIR_NEW, DATABASE, DATABASE_NEW].contains(&name)
 }
@@ -84,7 +84,7 @@ impl LogPointer {
 ///
 /// # Errors
 /// [`Error::NoLogDirectory`] if the log is not where the database says, and
-/// [`Error::LogDirectoryTaken`] if another database's log is there.
+/// [`Error::LogDirectoryTaken`] if that directory has another database's log.
 pub(crate) fn find(storage: &dyn Storage, dir: &Path) -> Result<PathBuf> {
     let mut pointer = LogPointer::read(storage, dir)?;
     loop {
@@ -154,7 +154,7 @@ fn read_owner(storage: &dyn Storage, file: &Path) -> Result<Option<u64>> {
     database.map(Some).ok_or_else(|| damaged(file))
 }
 
-/// Writes a file of lines, and a last line with their checksum. Does not make its name durable.
+/// Writes a file of lines, followed by a line with their checksum. Does not make its name durable.
 fn write_lines(storage: &dyn Storage, file: &Path, lines: &[&str]) -> Result<()> {
     let mut text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
     text.push_str(&format!("{:016x}\n", checksum(text.as_bytes(), 0)));
@@ -166,7 +166,7 @@ fn write_lines(storage: &dyn Storage, file: &Path, lines: &[&str]) -> Result<()>
     created.sync().map_err(|error| Error::io("sync", file, error))
 }
 
-/// Returns the lines of a file without the last one, their checksum; `None` if there is no file.
+/// Returns the lines of a file, without the checksum line; `None` if the file does not exist.
 fn read_lines(storage: &dyn Storage, file: &Path) -> Result<Option<Vec<String>>> {
     let read = || -> std::io::Result<Vec<u8>> {
         let len = storage.len(file)?;
@@ -176,7 +176,7 @@ fn read_lines(storage: &dyn Storage, file: &Path) -> Result<Option<Vec<String>>>
     };
     let bytes = match read() {
         Ok(bytes) => bytes,
-        // Without a directory there is no file either.
+        // If the directory does not exist, neither does the file.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io("read", file, error)),
     };

@@ -12,7 +12,7 @@
 //! | `job` | the history of compactions |
 //! | `store` | the interface to durable storage of edits |
 //! | `file` | its implementation in files |
-//! | `shared` | reads the files next to a writer |
+//! | `shared` | reads the files alongside a writer |
 //! | `load` | finds the manifest of a directory |
 
 mod edit;
@@ -60,7 +60,7 @@ pub(crate) struct Manifest {
     /// True if a failed edit may nevertheless be durable. A rewrite must then succeed before the
     /// next edit.
     is_doubtful: bool,
-    /// The error of a failed sync, or of a lost lock. After it, no edit can be promised to be durable.
+    /// The error of a failed sync or a lost lock, after which no edit can be promised to be durable.
     poisoned: Option<Error>,
 }
 

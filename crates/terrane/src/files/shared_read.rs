@@ -1,15 +1,15 @@
 //! Reads the files of a database while a writer may change them.
 //!
 //! A reader may find a file that a writer has just removed, or two files of which the writer has
-//! replaced one. Nothing is damaged then, and another attempt finds the files that the writer made.
-//! Three rules distinguish damage from a change:
+//! replaced one. Nothing is damaged then, and another attempt finds the writer's new files. Three
+//! rules distinguish damage from a change:
 //!
 //! 1. An attempt holds the lock that keeps writers from removing files, if there is a file to lock.
 //! 2. An attempt reads the notes in the log first, then the manifest, then the tables, then the log.
-//!    Whatever one of them states about the next was true when the next was read.
-//! 3. If two attempts in a row fail in the same way at the same place, the failure is real: a writer
-//!    that changed the files would have changed what the second attempt found. Otherwise the writer
-//!    moved on, and after some attempts the error says so.
+//!    Everything that one of them states about the next was still true when the next was read.
+//! 3. If two attempts in a row fail in the same way at the same place, the failure is real: if a
+//!    writer had changed the files, the second attempt would have found something else. Otherwise the
+//!    writer moved on, and after some attempts the error says so.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -54,7 +54,7 @@ pub(crate) fn read_shared<T>(
     Err(Error::Changed { path: dir.into(), tries: TRIES })
 }
 
-/// Returns true if the change of a file by a writer can cause an error.
+/// Returns true if a writer's change to a file can cause this error.
 pub(crate) fn may_be_change(error: &Error) -> bool {
     match error {
         Error::Corruption(_) | Error::Changed { .. } => true,
@@ -66,7 +66,7 @@ pub(crate) fn may_be_change(error: &Error) -> bool {
 }
 
 /// Returns true if two errors are about the same place. Details at an offset may differ, because they
-/// may count records that the writer goes on to append.
+/// may count records that the writer keeps appending.
 fn is_same(one: &Error, other: &Error) -> bool {
     match (one, other) {
         (Error::Corruption(one), Error::Corruption(other)) => {
@@ -122,7 +122,7 @@ mod tests {
         // The writer appends to a damaged log.
         let (result, calls) = read_with(|call| Some(damage(Some(7), &format!("{call} records"))));
         assert_eq!((result.unwrap_err().kind(), calls), (ErrorKind::Corruption, 2));
-        // The writer frees segments before the reader looks at them.
+        // The writer frees segments before the reader opens them.
         let (result, _) =
             read_with(|call| Some(damage(None, &format!("segment {call} is missing"))));
         assert_eq!(result.unwrap_err().kind(), ErrorKind::Busy);

@@ -91,16 +91,17 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
-    /// Takes an exclusive lock, which ends when the value is dropped or the process dies. Creates the
-    /// file if it does not exist, and leaves it when the lock ends. If another process holds the
-    /// lock, the error is [`io::ErrorKind::WouldBlock`] and its text names the holder.
+    /// Takes an exclusive lock, which is released when the value is dropped or the process dies.
+    /// Creates the file if it does not exist, and keeps it when the lock is released. If another
+    /// process holds the lock, the error is [`io::ErrorKind::WouldBlock`] and its text names the
+    /// holder.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
 
-    /// Takes a shared lock on an existing file, which ends when the value is dropped or the process
-    /// dies. Any number of processes can hold it, and none of them needs write permission.
+    /// Takes a shared lock on an existing file, which is released when the value is dropped or the
+    /// process dies. Any number of processes can hold it, and none of them needs write permission.
     ///
     /// A storage that cannot do this returns [`io::ErrorKind::Unsupported`]. Opening a database
-    /// read-only next to a writer may then take several attempts.
+    /// read-only alongside a writer may then take several attempts.
     fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())
@@ -109,7 +110,7 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// Opens a file, and creates it if it does not exist, to find out whether it is locked with
     /// [`Storage::lock_shared`].
     ///
-    /// If this returns an error, as the default does, a writer keeps no files for readers. Implement
+    /// If this returns an error, which is the default, a writer keeps no files for readers. Implement
     /// it together with `lock_shared`; a storage that wraps another one must forward both.
     fn probe_lock(&self, path: &Path) -> io::Result<Box<dyn LockProbe>> {
         let _ = path;
@@ -142,7 +143,7 @@ pub trait Appender: Send {
         false
     }
 
-    /// Returns false if the file has no name anymore. A storage that cannot check this returns true.
+    /// Returns false if the file no longer has a name. A storage that cannot check this returns true.
     fn has_name(&self) -> io::Result<bool> {
         Ok(true)
     }
@@ -173,11 +174,11 @@ pub trait Segment: Send + fmt::Debug {
     /// Writes at `offset`. The written bytes survive the death of the process.
     ///
     /// # Errors
-    /// The range is not within the segment, or the operating system failed, for example because a
-    /// file system that copies on write has no space. Then a part of the bytes may be written.
+    /// The range is not within the segment, or the operating system failed, for example because a file
+    /// system that copies on write has no space. Some of the bytes may then have been written.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Writes as [`Segment::write`] does, but costs less if the bytes are synced right after.
+    /// Writes like [`Segment::write`], but costs less if the bytes are synced right after.
     ///
     /// # Errors
     /// As for [`Segment::write`].
@@ -188,20 +189,20 @@ pub trait Segment: Send + fmt::Debug {
     /// Returns a handle that makes written bytes durable while writes continue.
     fn syncer(&self) -> Arc<dyn Syncer>;
 
-    /// Returns a handle through which several threads write at the same time, if such writes cannot
-    /// fail: they need neither space nor anything else from the operating system. Without it, the
+    /// Returns a handle through which several threads write concurrently, if such writes cannot fail
+    /// because they need neither space nor anything else from the operating system. Without it, the
     /// default, only one thread at a time appends to the log.
     fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {
         None
     }
 }
 
-/// Writes to a segment from several threads at the same time. The bytes survive the death of the
-/// process, and the handle may outlive its segment.
+/// Writes to a segment from several threads concurrently. The bytes survive the death of the process,
+/// and the handle may outlive its segment.
 pub trait RecordWriter: Send + Sync + fmt::Debug {
     /// Writes the parts of a record one after the other, at `offset`, which is a multiple of eight.
     /// Bytes 8 to 16 of the record are written last, in one step: if the process dies before that, they
-    /// are what they were.
+    /// keep their old value.
     ///
     /// # Errors
     /// The first part is shorter than 16 bytes, or the record is not within the segment.
@@ -210,7 +211,7 @@ pub trait RecordWriter: Send + Sync + fmt::Debug {
     /// Writes zeros, and prepares the range so that the next writes to it are fast.
     ///
     /// # Errors
-    /// The range is not within the segment, or the operating system failed. Then the range has its
+    /// The range is not within the segment, or the operating system failed. The range then holds its
     /// former contents or zeros.
     fn write_zeros(&self, offset: u64, len: u64) -> io::Result<()>;
 }
@@ -235,8 +236,8 @@ pub trait Syncer: Send + Sync + fmt::Debug {
 /// A lock on a database, held until it is dropped.
 pub trait Lock: Send + Sync + fmt::Debug {
     /// Returns false if the lock no longer protects the database, because its file was removed or
-    /// replaced: another process can then take a lock at the same path. A storage that cannot tell
-    /// returns true.
+    /// replaced: another process can then take a lock at the same path. A storage that cannot check
+    /// this returns true.
     fn is_held(&self) -> io::Result<bool> {
         Ok(true)
     }
@@ -244,7 +245,7 @@ pub trait Lock: Send + Sync + fmt::Debug {
 
 /// Finds out whether a file is locked.
 pub trait LockProbe: Send + Sync + fmt::Debug {
-    /// Returns true if anyone holds a shared lock on the file. The probe takes no lock that outlasts
-    /// the call.
+    /// Returns true if any process holds a shared lock on the file. The probe takes no lock that
+    /// outlasts the call.
     fn is_locked(&self) -> io::Result<bool>;
 }

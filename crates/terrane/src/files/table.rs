@@ -22,7 +22,7 @@
 //! | `reader`, `open_table`, `open_files`, `blocks`, `lookup` | lifecycle, opening, the files that are open, the read path, lookups |
 //! | `resident` | lookups that read no file |
 //! | `cursor`, `read_ahead` | scans; reading a whole table once |
-//! | `slots`, `warming` | which block is in which slot; keeps new blocks in memory |
+//! | `slots`, `warming` | the slots of blocks; keeps new blocks in memory |
 //! | `verify`, `salvage` | checks a table; reads a damaged one |
 
 mod block;

@@ -56,7 +56,7 @@ impl Value {
         Self::inline(bytes).unwrap_or_else(pin)
     }
 
-    /// Returns the value without its first `count` bytes, or without all if it has fewer.
+    /// Returns the value without its first `count` bytes; empty if it has fewer.
     #[must_use]
     pub(crate) fn skip(self, count: usize) -> Self {
         let rest = self.get(count..).unwrap_or_default();

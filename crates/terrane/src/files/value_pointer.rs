@@ -6,9 +6,9 @@
 //!
 //! A pointer takes the place of the value in a table, in an entry of kind
 //! [`EntryKind::Separated`](crate::base::types::EntryKind::Separated). It names the value file by number; the
-//! manifest knows the writer, which completes the name. The checksum is that of the value, seeded
-//! with the identity of the file and the offset of the value, so a reader accepts no other bytes than
-//! those to which the table refers.
+//! manifest knows the writer, which completes the name. The checksum covers the value and is seeded with the
+//! identity of the file and the offset of the value, so a reader accepts only the bytes to which the table
+//! refers.
 
 use crate::base::checksum::{checksum, place_seed};
 use crate::base::codec::{DecodeError, Decoded, Reader, put_varint};
@@ -26,7 +26,7 @@ pub(crate) struct ValueFileName {
 /// The length of a record of a value file without its key and its value.
 pub(crate) const RECORD_HEADER_BYTES: usize = 32;
 
-/// Returns the length of a record of a value file. Values in a segment of the log count the same.
+/// Returns the length of a record of a value file. Values in a log segment count the same.
 pub(crate) fn record_bytes(key_len: usize, value_len: usize) -> u64 {
     (RECORD_HEADER_BYTES + key_len) as u64 + value_len as u64
 }

@@ -1,11 +1,10 @@
 //! The write-ahead log.
 //!
-//! One log serves all keyspaces of a database. It is a chain of segments: preallocated, reused
-//! files of fixed length. A record survives the death of the process once it is written to the
-//! current segment. The storage decides how: through a memory map, which takes no system call, or
-//! with a positioned write, which may fail half-way
-//! ([`Segment::write`](crate::files::storage::Segment::write)). A record that was written half-way is not
-//! valid, and the next record overwrites it.
+//! One log serves all keyspaces of a database. It is a chain of segments: preallocated, reused files of
+//! fixed length. A record survives the death of the process once it is written to the current segment.
+//! The storage decides how: through a memory map, which takes no system call, or with a positioned write,
+//! which may fail midway ([`Segment::write`](crate::files::storage::Segment::write)). A partly written
+//! record is invalid, and the next record overwrites it.
 //!
 //! A position in the log ([`Lsn`](crate::base::types::Lsn)) counts bytes from the first record ever
 //! written. Every memtable records the position at which it began. Once it is flushed, its keyspace
@@ -18,16 +17,16 @@
 //! | `notes` | the notes in a header, byte by byte |
 //! | `writer` | the end of the log and its state |
 //! | `segment` | the current segment |
-//! | `append` | encodes records into the current segment, by the owner of the lock |
-//! | `slice` | places records in the current segment, by several writers at the same time |
-//! | `zero_tail` | how far the rest of a segment holds zeros |
+//! | `append` | encodes records into the current segment under the lock |
+//! | `slice` | places records of several concurrent writers in the current segment |
+//! | `zero_tail` | the zeros after the last record of a segment |
 //! | `next_segment` | switches from one segment to the next |
 //! | `free_segments` | preallocated and reused segment files |
 //! | `requests` | requests to background threads, so that no writer blocks |
 //! | `sync` | group commit: one sync for many writers |
 //! | `segment_reader`, `recover` | read the log back and decide where it ends |
 //! | `value_places` | finds large values in records |
-//! | `log_notes` | the manifest versions that headers state |
+//! | `log_notes` | the manifest versions noted in headers |
 //! | `retained_segments` | segments that are kept for readers of changes |
 //! | `change_scan` | reads committed batches of a log in use |
 

@@ -43,7 +43,7 @@ macro_rules! options {
         #[derive(Debug, Clone)]
         pub struct Options {
             $($name: Option<$stored>,)*
-            /// The names and texts of options for the case that the database is created.
+            /// The names and texts of options that apply if the database is created.
             if_new: Vec<(&'static str, String)>,
             pub(crate) open_mode: OpenMode,
             pub(crate) components: Components,

@@ -24,22 +24,22 @@ impl Options {
         self
     }
 
-    /// Opens keyspaces also if their merge operators or compaction filters are not registered: for programs
-    /// that look after databases of others, as the command `terrane` does.
+    /// Opens keyspaces even if their merge operators or compaction filters are not registered. Use this in
+    /// programs that maintain other programs' databases, like the command `terrane`.
     ///
-    /// The operands of such a keyspace are stored, moved and copied, but not combined: a read of a key with
-    /// an operand above another operand or a value fails with [`Invalid`](crate::ErrorKind::Invalid), as does
-    /// a scan that comes to the key, and a compaction keeps all of them. A filter that is not registered keeps
+    /// The operands of such a keyspace are stored, moved and copied, but not combined: a read of a key with an
+    /// operand above another operand or a value fails with [`Invalid`](crate::ErrorKind::Invalid), as does a
+    /// scan that reaches the key, and a compaction keeps all of them. A filter that is not registered keeps
     /// all values. [`Keyspace::set_merge_operator`](crate::Keyspace::set_merge_operator) and
-    /// [`set_compaction_filter`](crate::Keyspace::set_compaction_filter) take registered names only.
+    /// [`set_compaction_filter`](crate::Keyspace::set_compaction_filter) accept only registered names.
     #[must_use]
     pub fn unknown_functions(mut self) -> Self {
         self.components.merge_operators.accept_unknown(UnknownNames::Opened);
         self
     }
 
-    /// Like [`Self::unknown_functions`], and gives keyspaces functions that nobody registered: for a repair,
-    /// which creates the keyspaces anew.
+    /// Like [`Self::unknown_functions`], but also sets unregistered functions on keyspaces: for a repair,
+    /// which recreates the keyspaces.
     #[must_use]
     pub(crate) fn any_functions(mut self) -> Self {
         self.components.merge_operators.accept_unknown(UnknownNames::Set);

@@ -1,4 +1,4 @@
-//! Options for the creation of a database only, and a design that changes that of an existing one.
+//! Options for the creation of a database only, and a design that replaces an existing database's.
 
 use terrane_policy::Design;
 

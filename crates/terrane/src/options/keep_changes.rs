@@ -36,8 +36,8 @@ impl KeepChanges {
     /// refused.
     pub const NONE: Self = Self { bytes: 0, micros: 0 };
 
-    /// Keeps flushed log files of at most this many bytes in total. Old ones are removed as others
-    /// follow.
+    /// Keeps flushed log files of at most this many bytes in total. The oldest are removed as new
+    /// ones follow.
     #[must_use]
     pub fn bytes(bytes: u64) -> Self {
         Self { bytes: bytes.max(1), micros: 0 }

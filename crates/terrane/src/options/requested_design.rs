@@ -12,12 +12,12 @@ pub(crate) struct RequestedDesign {
     pub(crate) if_other: IfOther,
 }
 
-/// How an opening treats another design than the requested one.
+/// How an opening treats a stored design that differs from the requested one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IfOther {
     /// The opening fails.
     Refuse,
-    /// The stored design stays.
+    /// The stored design is kept.
     Keep,
     /// The opening changes the design.
     Change,
@@ -28,7 +28,7 @@ impl RequestedDesign {
         Self { value, if_other }
     }
 
-    /// Returns the design if the opening must change another design to it.
+    /// Returns the design if the opening must change the stored design to it.
     pub(crate) fn to_change(&self) -> Option<&Design> {
         (self.if_other == IfOther::Change).then_some(&self.value)
     }

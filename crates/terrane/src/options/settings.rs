@@ -16,7 +16,7 @@ impl Settings {
         self.memory_budget.0
     }
 
-    /// The most that the cache may take.
+    /// The maximum size of the cache.
     pub(crate) fn cache_bytes_max(&self) -> u64 {
         if self.cache_bytes.0 == 0 { u64::MAX } else { self.cache_bytes.0 }
     }
@@ -53,7 +53,7 @@ impl Settings {
         self.log_segment_bytes.0.min(kept.max(SEGMENT_BYTES_MIN))
     }
 
-    /// How much of the log is kept that no tree needs; `None` if it is freed at once.
+    /// How much of the log is kept once no tree needs it; `None` if it is freed at once.
     pub(crate) fn log_retention(&self) -> Option<LogRetention> {
         self.keep_changes.is_some().then(|| LogRetention {
             bytes_max: self.keep_changes.bytes_max(),

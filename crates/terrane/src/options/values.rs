@@ -27,11 +27,11 @@ pub enum OpenMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReadMode {
-    /// Through the page cache of the operating system. Blocks that are not in the memory of the
-    /// database may be there.
+    /// Through the page cache of the operating system. Blocks that are not in the database's memory
+    /// may be in that cache.
     Cached,
-    /// Bypassing the page cache. Blocks are in memory once, and the memory budget is all that the
-    /// database takes.
+    /// Bypassing the page cache. Blocks are in memory only once, and the database takes no memory
+    /// beyond its budget.
     Direct,
 }
 
@@ -115,7 +115,7 @@ impl fmt::Display for Persistence {
     }
 }
 
-/// The directory of the log; `None` for that of the database.
+/// The directory of the log; `None` for the database's own directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogDir(pub(crate) Option<PathBuf>);
 
@@ -123,7 +123,7 @@ pub(crate) struct LogDir(pub(crate) Option<PathBuf>);
 const BESIDE_TABLES: &str = "database";
 
 impl LogDir {
-    /// Returns true if a line of a file can name the directory.
+    /// Returns true if the path can be written as a line of a file.
     pub(crate) fn is_valid(&self) -> bool {
         let is_line = |text: &str| !text.is_empty() && !text.contains('\n');
         self.0.as_ref().is_none_or(|path| path.to_str().is_some_and(is_line))

@@ -1,4 +1,4 @@
-//! What is known about an invalid argument, a damaged file and a refused operation.
+//! The facts in errors about invalid arguments, damaged files, refused operations and lost changes.
 
 use std::fmt;
 use std::io;

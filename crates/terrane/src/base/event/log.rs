@@ -23,7 +23,7 @@ const KEPT: usize = 1000;
 thread_local! {
     /// The addresses of the logs whose listeners this thread is running, the innermost last.
     static LISTENING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-    /// The address of the log whose events this thread holds back from the listener, and the events.
+    /// The address of the log whose events this thread holds back from the listener, and these events.
     static HELD_BACK: RefCell<Option<(usize, Vec<LoggedEvent>)>> = const { RefCell::new(None) };
 }
 
@@ -69,8 +69,8 @@ impl EventLog {
         Self { clock, listener, has_panicked: AtomicBool::new(false), ring: Mutex::default() }
     }
 
-    /// Notes an event, calls the listener, and returns the event's number. Must not be called with
-    /// a lock held, because the listener is user code.
+    /// Records an event, calls the listener, and returns the event's number. Must not be called with a
+    /// lock held, because the listener is user code.
     pub(crate) fn emit(&self, event: Event) -> u64 {
         let logged = self.keep(event);
         let number = logged.number;
@@ -143,7 +143,7 @@ impl EventLog {
         self.after(0)
     }
 
-    /// Returns those of the last events whose number is greater than `number`, oldest first.
+    /// Returns the kept events whose number is greater than `number`, oldest first.
     pub(crate) fn after(&self, number: u64) -> Vec<LoggedEvent> {
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         let new = ring.last.iter().rev().take_while(|event| event.number > number).count();

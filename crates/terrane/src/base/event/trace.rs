@@ -12,7 +12,7 @@ use super::LoggedEvent;
 #[cfg(feature = "tracing")]
 pub(crate) type JobSpan = tracing::span::EnteredSpan;
 
-/// Without the feature `tracing`, nothing.
+/// Empty without the feature `tracing`.
 #[cfg(not(feature = "tracing"))]
 pub(crate) struct JobSpan;
 
@@ -153,7 +153,7 @@ mod tests {
     use crate::files::storage::{Fault, FaultStorage, MemoryStorage, Operation};
     use crate::{Background, Durability, Options, WriteOptions};
 
-    /// Writes down what it is told.
+    /// Records every span and event as a line.
     #[derive(Clone, Default)]
     struct Recorder(Arc<Mutex<Vec<String>>>);
 

@@ -1,13 +1,13 @@
 //! The operands of a key, combined as they arrive from new to old.
 //!
 //! A result may grow with each operand, so combining every operand with the result so far would take
-//! quadratic time. Parts are combined when the older one stands for as many operands as the newer one, as
-//! carries in a binary counter, so that each byte is copied once for each doubling.
+//! quadratic time. Two parts are combined when the older one stands for at least as many operands as the
+//! newer one, like carries in a binary counter, so that each byte is copied once per doubling.
 //!
-//! Parts that cannot be combined are kept apart, because a value below them may still take them. Beyond
-//! [`PARTS_MAX`], the number of parts of operands that can be combined, and [`BYTES_MAX`], the chain is
-//! excessive: a read fails, and a merge writes the newest parts as they are, so that neither gathers the
-//! operands of a key without bound.
+//! Parts that cannot be combined stay separate, because a value below them may still combine with them.
+//! A chain with more than [`PARTS_MAX`] parts, which combinable operands never reach, and more than
+//! [`BYTES_MAX`] bytes is excessive: a read fails, and a merge writes the newest parts as they are, so
+//! neither gathers the operands of a key without bound.
 
 use std::collections::VecDeque;
 
@@ -15,10 +15,11 @@ use super::{MergeOperator, combine};
 use crate::base::error::{Error, Result};
 use crate::base::types::SeqNo;
 
-/// The parts of as many operands as there can be sequence numbers.
+/// The maximum number of parts if all operands can be combined, even with one operand for each sequence
+/// number.
 const PARTS_MAX: usize = 64;
 
-/// The bytes of parts that cannot be combined beyond which a chain is excessive.
+/// The maximum bytes of a chain that has more than [`PARTS_MAX`] parts.
 const BYTES_MAX: usize = 64 << 20;
 
 /// Bytes charged for a part in addition to those of its operands.
@@ -75,7 +76,7 @@ impl OperandChain {
         }
     }
 
-    /// Returns true if so many parts could not be combined that no more are gathered.
+    /// Returns true if the chain has too many uncombined parts to gather more.
     #[inline]
     pub(crate) fn is_excessive(&self) -> bool {
         self.parts.len() > PARTS_MAX && self.bytes > BYTES_MAX

@@ -1,12 +1,12 @@
 //! How long work takes, by kind, each kind declared once.
 //!
-//! A line of the declaration is the field of [`Latencies`], its documentation, the kind that the code
-//! records, and its entry in text, JSON, OpenMetrics and `docs/metrics.md`.
+//! Each line of the declaration defines a field of [`Latencies`], its documentation, the kind that the
+//! code records, and its entry in text, JSON, OpenMetrics and `docs/metrics.md`.
 //!
-//! Reading the clock twice takes as long as a tenth of a lookup in memory. Operations of callers
-//! are therefore sampled: each thread measures one of [`SAMPLE_PERIOD`] on average, at random
-//! distances, because a fixed distance could coincide with a pattern of the operations. Everything
-//! slower - syncs, stalls and jobs - is measured always.
+//! Reading the clock twice takes as long as a tenth of a lookup in memory. Operations of callers are
+//! therefore sampled: each thread measures one in [`SAMPLE_PERIOD`] on average, at random intervals,
+//! because a fixed interval could coincide with a pattern of the operations. Slower work - syncs, stalls
+//! and jobs - is always measured.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::stripe::stripe_of_thread;
 use super::times::{Times, TimesCounter};
 
-/// One of this many operations is measured on average; at most twice as many pass between two.
+/// One in this many operations is measured on average, and at least one in twice as many.
 const SAMPLE_PERIOD: u32 = 32;
 
 /// Whether all work of a kind is measured.
@@ -32,7 +32,7 @@ pub struct LatencyMetric<'a> {
     pub name: &'static str,
     /// The meaning, in a sentence.
     pub help: &'static str,
-    /// Whether only a sample of the operations is measured, so that the count is smaller than theirs.
+    /// Whether only a sample is measured, so that the count is smaller than the number of operations.
     pub is_sampled: bool,
     /// The durations.
     pub times: &'a Times,
@@ -43,7 +43,7 @@ macro_rules! latencies {
         $(#[doc = $help:literal])*
         $field:ident: $timed:ident $measured:ident;
     )*) => {
-        /// A kind of work whose duration is noted.
+        /// A kind of work whose duration is recorded.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(usize)]
         pub(crate) enum Timed {
@@ -61,9 +61,9 @@ macro_rules! latencies {
 
         /// Distributions of durations by kind of work, since the database was opened.
         ///
-        /// Only work that succeeded is measured. Of `get`, `multi_get`, `write`, `commit` and `seek`, one
-        /// of 32 is, chosen at random, because reading the clock costs a part of the operation; so
-        /// percentiles are those of all operations, and counts are not.
+        /// Only work that succeeded is measured. Of `get`, `multi_get`, `write`, `commit` and `seek`,
+        /// only one in 32 is measured, chosen at random, because reading the clock would add a noticeable
+        /// cost; percentiles therefore represent all operations, but counts do not.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[cfg_attr(feature = "serde", serde(default))]
@@ -91,7 +91,7 @@ macro_rules! latencies {
                 },)*]
             }
 
-            /// Returns the durations noted since `earlier`.
+            /// Returns the durations recorded since `earlier`.
             #[must_use]
             pub fn since(&self, earlier: &Self) -> Self {
                 Self { $($field: self.$field.since(&earlier.$field),)* }
@@ -110,8 +110,8 @@ latencies! {
     get: Get Sampled;
     /// Lookups of several keys at once, each as a whole.
     multi_get: MultiGet Sampled;
-    /// Writes and batches, until they are visible and as durable as they ask for; not those of
-    /// transactions. Stalls are part of it.
+    /// Writes and batches outside transactions, until they are visible and as durable as requested.
+    /// Stalls are included.
     write: Write Sampled;
     /// Commits of transactions with writes that did not conflict.
     commit: Commit Sampled;
@@ -120,7 +120,7 @@ latencies! {
     seek: Seek Sampled;
     /// Syncs of a segment of the log.
     log_sync: LogSync All;
-    /// Stops and delays of writes, each from its begin to its end.
+    /// Stops and delays of writes, each from start to end.
     stall: Stall All;
     /// Flushes of memtables.
     flush: Flush All;
@@ -132,12 +132,12 @@ latencies! {
 }
 
 thread_local! {
-    /// The number of operations of this thread up to the next measured one, and the state of its random
-    /// numbers; zeros at first.
+    /// The number of operations of this thread until the next measured one, and the state of its random
+    /// number generator; initially zeros.
     static NEXT_SAMPLE: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// The begin of an operation, if it is measured.
+/// The start of an operation, if it is measured.
 #[derive(Debug, Clone, Copy)]
 #[must_use]
 pub(crate) struct Sample(Option<Instant>);
@@ -184,14 +184,14 @@ fn scrambled(mut bits: u32) -> u32 {
     bits ^ bits << 5
 }
 
-/// Durations of all kinds of work, which threads note.
+/// Durations of all kinds of work, as recorded by threads.
 #[derive(Debug, Default)]
 pub(crate) struct DurationCounters {
     all: [TimesCounter; Timed::COUNT],
 }
 
 impl DurationCounters {
-    /// Notes how long some work took.
+    /// Records how long some work took.
     #[inline]
     pub(crate) fn note(&self, timed: Timed, took: Duration) {
         self.all[timed as usize].add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));

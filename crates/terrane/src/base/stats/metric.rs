@@ -1,4 +1,4 @@
-//! What a metric is, and the macro that declares all of them.
+//! The type of metrics, and the macro that declares them.
 
 use super::counters::Counters;
 
@@ -15,8 +15,8 @@ pub struct Metric {
     pub unit: MetricUnit,
     /// The meaning, in a sentence.
     pub help: &'static str,
-    /// Whether the value is that of the files, so that a read-only opening knows it as well. Other values
-    /// are those of the process that has the database open.
+    /// Whether the value comes from the files, so that a read-only opening reports it as well. Other values
+    /// belong to the process that has the database open.
     pub is_stored: bool,
     /// The value; `None` if it does not apply now, such as the age of the oldest tombstone in a
     /// database without tombstones.
@@ -101,9 +101,10 @@ impl MetricValue for Option<u64> {
     }
 }
 
-/// Declares metrics: a line `field: type = kind(Counter) unit "name"`, or with `[Stored]` before the unit
-/// for values of the files, is a field of a struct, its documentation, its entry in [`Stats::metrics`](crate::Stats::metrics), its part of the
-/// difference of two structs and, with a `Counter`, the variant of the enum of that name.
+/// Declares metrics. Each line `field: type = kind(Counter) unit "name"` defines a field of a struct, its
+/// documentation, its entry in [`Stats::metrics`](crate::Stats::metrics), its part of the difference of two
+/// structs and, with a `Counter`, the enum variant of that name. `[Stored]` before the unit marks a value that
+/// comes from the files.
 ///
 /// The fields after `and` are not metrics.
 macro_rules! metrics {

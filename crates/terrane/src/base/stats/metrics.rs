@@ -1,9 +1,9 @@
 //! Every metric, each declared once.
 //!
-//! A line here is the field, its documentation, the counter that threads increment, the entry of
-//! [`Stats::metrics`] - and so of text, JSON, OpenMetrics and `docs/metrics.md` - and the part of
-//! [`Stats::since`]. To add a metric, add a line and increment its counter. Distributions of durations
-//! are declared in `latencies.rs`.
+//! Each line defines the field, its documentation, the counter that threads increment, the entry in
+//! [`Stats::metrics`] - and so in text, JSON, OpenMetrics and `docs/metrics.md` - and the part of
+//! [`Stats::since`]. To add a metric, add a line and increment its counter. Distributions of durations are
+//! declared in `latencies.rs`.
 
 use super::counters::Counters;
 use super::latencies::Latencies;
@@ -29,8 +29,8 @@ metrics! {
         scans: u64 = Counter(Scans) Count "scans";
         /// Entries that iterators moved to.
         scan_entries: u64 = Counter(ScanEntries) Count "scan_entries";
-        /// Deleted keys that iterators stepped over, which makes them slow; not those that they
-        /// skipped together.
+        /// Deleted keys that iterators stepped over one at a time, which makes them slow. Keys
+        /// skipped in bulk do not count.
         scan_dead_keys: u64 = Counter(ScanDeadKeys) Count "scan_dead_keys";
         /// Data blocks searched by point lookups, cached or not.
         get_blocks: u64 = Counter Count "get_blocks";
@@ -85,7 +85,7 @@ metrics! {
             "compaction_bytes_written";
         /// Collections of value files, which also count as compactions.
         collections: u64 = Counter(Collections) Count "collections";
-        /// Bytes of value files written by compactions, for relocated values above all. They are part
+        /// Bytes of value files written by compactions, mostly for relocated values. They are part
         /// of `compaction_bytes_written`.
         value_bytes_relocated: u64 = Counter(ValueBytesRelocated) Bytes "value_bytes_relocated";
         /// Processor time of compactions that rewrote data, 0 if the operating system does not
@@ -190,7 +190,8 @@ metrics! {
         writes: u64 = Counter(MembufferWrites) Count "membuffer_writes";
         /// Versions overwritten in place.
         updates_in_place: u64 = Counter(UpdatesInPlace) Count "updates_in_place";
-        /// Versions that drain threads moved to a lower level; scans and flushes move others.
+        /// Versions that drain threads moved to a lower level, without those that scans and flushes
+        /// moved.
         drained: u64 = Counter(Drained) Count "membuffer_drained";
         /// Time that drain threads spent moving versions.
         drain_micros: u64 = Counter(DrainMicros) Micros "membuffer_drain_micros";
@@ -200,11 +201,13 @@ metrics! {
         scan_restarts: u64 = Counter(ScanRestarts) Count "scan_restarts";
         /// Scans that blocked writers after too many restarts, under `scan=restart`.
         scan_fallbacks: u64 = Counter(ScanFallbacks) Count "scan_fallbacks";
-        /// Moments that scans drained the Membuffer for, at first or to restart, under `scan=restart`.
+        /// Moments for which scans drained the Membuffer, to start or to restart, under
+        /// `scan=restart`.
         scan_masters: u64 = Counter(ScanMasters) Count "scan_masters";
-        /// Moments of running scans that scans shared, at first or to restart, under `scan=restart`.
+        /// Moments of running scans that other scans shared, to start or to restart, under
+        /// `scan=restart`.
         scan_piggybacks: u64 = Counter(ScanPiggybacks) Count "scan_piggybacks";
-        /// Moments of ended scans that scans reused, under `scan=restart`.
+        /// Moments of finished scans that later scans reused, under `scan=restart`.
         scan_reuses: u64 = Counter(ScanReuses) Count "scan_reuses";
     } and {}
 
@@ -245,8 +248,8 @@ metrics! {
         cache_bytes: u64 = Gauge Bytes "cache_bytes";
         /// Blocks pinned by iterators and values that are not in the cache.
         pinned_bytes: u64 = Gauge Bytes "pinned_bytes";
-        /// What open tables keep in memory besides their blocks: range tombstones, samples of
-        /// indexes, and a word per block.
+        /// Memory of open tables without their blocks: range tombstones, samples of indexes, and a
+        /// word per block.
         open_table_bytes: u64 = Gauge Bytes "open_table_bytes";
         /// Buffers of flushes and compactions.
         job_bytes: u64 = Gauge Bytes "job_bytes";
@@ -319,8 +322,8 @@ impl Stats {
         metrics
     }
 
-    /// Returns the metrics of the files, which a read-only opening knows too. Other metrics of a read-only
-    /// opening concern that opening alone.
+    /// Returns the metrics that come from the files, which a read-only opening reports too. Other metrics
+    /// of a read-only opening concern that opening alone.
     pub fn stored_metrics(&self) -> Vec<Metric> {
         let mut metrics = self.metrics();
         metrics.retain(|metric| metric.is_stored);

@@ -61,7 +61,7 @@ impl OperationCounts {
         [writes, deletes, written_bytes, gets, gets_found, scans, scan_entries, open_micros]
     }
 
-    /// Returns the counts whose numbers `next` returns in this order.
+    /// Returns counts made of the numbers that `next` returns, in this order.
     pub(crate) fn of_numbers(mut next: impl FnMut() -> u64) -> Self {
         Self {
             writes: next(),

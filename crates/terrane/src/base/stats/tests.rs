@@ -124,7 +124,7 @@ fn parse(text: &str) -> BTreeMap<String, Family> {
         };
         let suffix = bare.strip_prefix(current.as_str()).unwrap_or_else(|| panic!("{line}"));
         assert!(suffixes.contains(&suffix), "{line}");
-        assert!(family.samples.iter().all(|(other, _)| other != name), "{line} is there twice");
+        assert!(family.samples.iter().all(|(other, _)| other != name), "{line} is a duplicate");
         family.samples.push((name.to_owned(), value.to_owned()));
     }
     for (name, family) in &families {

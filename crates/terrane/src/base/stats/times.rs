@@ -20,8 +20,8 @@ const CELLS_PER_OCTAVE: usize = 1 << CELL_BITS;
 /// Durations up to 2^46 nanoseconds (19 hours); longer durations count as this long.
 const NANOS_BITS: usize = 46;
 const CELLS: usize = (NANOS_BITS - CELL_BITS as usize + 1) * CELLS_PER_OCTAVE;
-/// The copies of a histogram. Fewer than of the counters, because a copy is large, and most
-/// operations are not counted.
+/// The number of copies of a histogram. Counters have more, because a copy of a histogram is large,
+/// and most operations are not measured.
 const GROUPS: usize = 4;
 
 const _: () = assert!(Times::PRECISION * 2.0 * CELLS_PER_OCTAVE as f64 >= 1.0);
@@ -50,7 +50,7 @@ impl Cells {
 }
 
 impl TimesCounter {
-    /// Notes a duration.
+    /// Records a duration.
     #[inline]
     pub(crate) fn add(&self, nanos: u64) {
         let Some(group) = self.groups.get(stripe_of_thread() % GROUPS) else { return };
@@ -81,7 +81,7 @@ impl TimesCounter {
     }
 }
 
-/// Returns the cells up to the last one that counts something.
+/// Returns the cells up to the last nonzero one.
 fn trimmed(cells: &[u64]) -> Box<[u64]> {
     let used = cells.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
     cells.iter().take(used).copied().collect()
@@ -92,7 +92,7 @@ fn trimmed(cells: &[u64]) -> Box<[u64]> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(into = "StoredTimes", try_from = "StoredTimes"))]
 pub struct Times {
-    /// Ends with the last cell that counts something.
+    /// Ends with the last nonzero cell.
     cells: Box<[u64]>,
     sum_nanos: u64,
     max_nanos: u64,
@@ -178,7 +178,7 @@ impl Times {
     }
 }
 
-/// The cells of a distribution that count something, with their numbers.
+/// The nonzero cells of a distribution, with their numbers.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct StoredTimes {

@@ -1,12 +1,12 @@
 //! Allocation of frames.
 //!
-//! A size that many blocks have gets chunks of its own; other blocks get memory of their own from
-//! the allocator, so that a rare size does not take a chunk. If the pool is full, blocks are evicted
-//! until there is a free frame. If that frees only frames of other sizes, eviction goes on until a
-//! chunk can be emptied and given back: no size keeps memory that it no longer needs.
+//! A common block size gets its own chunks; blocks of rare sizes get their own memory from the
+//! allocator, so that a rare size does not occupy a chunk. If the pool is full, blocks are evicted
+//! until a frame is free. If that frees only frames of other sizes, eviction continues until a chunk
+//! can be emptied and released: no size keeps memory that it no longer needs.
 //!
-//! A reader that lost its processor keeps evicted frames from reuse for milliseconds. Nothing more is
-//! evicted meanwhile, because what waits for the reader is enough: allocations wait briefly, and then
+//! A preempted reader keeps evicted frames from reuse for milliseconds. Nothing more is evicted
+//! meanwhile, because the frames that wait for the reader suffice: allocations wait briefly, and then
 //! exceed the capacity by up to a sixteenth.
 
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
 use super::pool::{Shared, State, owner};
 use super::steps::{BATCH_BYTES_MAX, Missing, Shrinking};
 
-/// Below this capacity all frames get memory of their own: chunks would be too large a part of it.
+/// Below this capacity all frames get their own memory: a chunk would take too large a part of the
+/// capacity.
 const CHUNKED_BYTES_MIN: usize = 8 << 20;
 
 /// From this capacity on, chunks are huge pages.
@@ -25,9 +26,9 @@ const HUGE_BYTES_MIN: usize = 64 << 20;
 
 const SMALL_CHUNK_BYTES: usize = 256 << 10;
 
-/// From this size on, a frame with memory of its own has whole pages, which go back to the system
-/// when it is freed. The allocator would keep parts of them. Smaller ones would be too many mappings
-/// for the system in a large pool.
+/// A frame of at least this size with its own memory gets whole pages, which return to the system
+/// when it is freed; the allocator would keep some of them. Doing so for smaller frames would create
+/// too many mappings in a large pool.
 const PAGES_MIN: usize = 512 << 10;
 
 const PAGE_BYTES: usize = 4096;
@@ -36,7 +37,7 @@ const PAGE_BYTES: usize = 4096;
 const ROUNDS: usize = 16;
 
 impl State {
-    /// Returns the size of chunks; none if frames get memory of their own.
+    /// Returns the size of chunks; `None` if frames get their own memory.
     fn chunk_bytes(&self) -> Option<usize> {
         match self.capacity {
             HUGE_BYTES_MIN.. => Some(HUGE_PAGE_BYTES),
@@ -46,8 +47,8 @@ impl State {
     }
 
     /// Finds memory for a frame. Fails if readers still use the evicted blocks, and the caller is
-    /// patient or the capacity is exceeded by far; if the pool is full and can evict nothing; and if
-    /// it takes more memory than `memory`. The caller then calls it again with that memory.
+    /// patient or the capacity is far exceeded; if the pool is full and can evict nothing; and if
+    /// `memory` does not suffice. In the last case the caller maps the memory and calls again.
     pub(super) fn acquire(
         &mut self,
         bytes: usize,
@@ -55,7 +56,8 @@ impl State {
         memory: &mut Option<Memory>,
     ) -> Result<(u32, u32), Missing> {
         let class = class_of(bytes);
-        // Also if the caller has memory: another thread may have added a chunk meanwhile.
+        // Tried even if the caller has memory, because another thread may have added a chunk
+        // meanwhile.
         if let Some(place) = class.and_then(|(class, _)| self.take_free(class, None)) {
             return Ok(place);
         }
@@ -66,7 +68,7 @@ impl State {
         }
         self.reap();
         for _ in 0..ROUNDS {
-            // A part that was in use when the capacity shrank, or when it was exceeded.
+            // A chunk that was in use when the capacity shrank or was exceeded.
             if self.allocated <= self.capacity || self.shrink() != Shrinking::Goes {
                 break;
             }
@@ -84,7 +86,7 @@ impl State {
                 return Err(Missing::Readers);
             }
             if round == rounds || self.pending_bytes >= bytes {
-                // Enough was evicted. More would not be free earlier.
+                // Enough was evicted. Evicting more would not free a frame sooner.
                 break;
             }
             // The blocks evicted before had another size.
@@ -111,7 +113,7 @@ impl State {
         memory: &mut Option<Memory>,
     ) -> Result<Option<(u32, u32)>, Missing> {
         let room = self.capacity.saturating_sub(self.allocated);
-        // A size gets a chunk once its frames would fill a quarter of one.
+        // A size gets a chunk once its frames would fill a quarter of it.
         let chunk = self.chunk_bytes().zip(class).filter(|(chunk, (class, frame))| {
             frame * 16 <= *chunk && self.single_bytes[*class] + frame > chunk / 4
         });
@@ -171,7 +173,7 @@ impl State {
         (self.chunks.len() - 1) as u32
     }
 
-    /// Gives the memory of a chunk back that has no referenced frames.
+    /// Releases the memory of a chunk without referenced frames.
     pub(super) fn remove_chunk(&mut self, number: u32) {
         if let Some(chunk) = self.chunks[number as usize].take() {
             self.allocated -= chunk.bytes();
@@ -188,7 +190,7 @@ impl State {
         }
     }
 
-    /// Adds a chunk to the list of those that may have free frames, unless it is there.
+    /// Adds a chunk to the list of chunks that may have free frames, unless the list contains it.
     pub(super) fn set_open(&mut self, number: u32) {
         let chunk = self.chunk_mut(number);
         let class = chunk.class;
@@ -231,7 +233,7 @@ impl State {
     }
 }
 
-/// Returns the memory of a frame of `bytes` that has memory of its own.
+/// Returns the memory that a frame of `bytes` takes if it has its own memory.
 fn single_bytes(bytes: usize) -> usize {
     bytes.next_multiple_of(if bytes >= PAGES_MIN { PAGE_BYTES } else { FRAME_ALIGN })
 }

@@ -31,8 +31,8 @@ pub(super) fn class_of(bytes: usize) -> Option<(usize, usize)> {
     (class < CLASSES).then_some((class, (1 << log2) + steps * step + EXTRA_BYTES))
 }
 
-/// Returns the distance of a header from the start of its frame. The bytes of a large frame begin
-/// with a cache line, because the lines of a filter are read alone. In a small frame the header
+/// Returns the distance of a header from the start of its frame. The bytes of a large frame begin at
+/// a cache line, because the lines of a filter are read individually. In a small frame the header
 /// shares a line with the start of the block, which a search reads anyway.
 pub(super) fn lead_of(frame_bytes: usize) -> usize {
     if frame_bytes > LARGE_BYTES { FRAME_ALIGN - HEADER_BYTES } else { 0 }
@@ -44,10 +44,10 @@ const LARGE_BYTES: usize = 16 << 10;
 /// The state of one frame of a chunk.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Entry {
-    /// The slot that refers to the frame. It exists while it is here: a table that is closed removes
-    /// its slots first.
+    /// The slot that refers to the frame. The slot exists while this refers to it, because closing a
+    /// table removes its slots first.
     pub(super) slot: Option<NonNull<Slot>>,
-    /// Distinguishes the blocks that the frame contains one after the other.
+    /// Distinguishes the blocks that the frame holds over time.
     pub(super) birth: u32,
     /// True while the block is on probation.
     pub(super) is_young: bool,
@@ -68,7 +68,7 @@ pub(super) struct Chunk {
     pub(super) live: usize,
     /// The number of frames in slots.
     pub(super) linked: usize,
-    /// True if the chunk is in the list of those that may have free frames.
+    /// True if the chunk is in the list of chunks that may have free frames.
     pub(super) is_open: bool,
     /// The places of the frames that are not referenced.
     free: Vec<u32>,
@@ -117,7 +117,7 @@ impl Chunk {
         Some(place)
     }
 
-    /// Gives a frame back.
+    /// Returns a frame to the chunk.
     pub(super) fn give_back(&mut self, place: u32) {
         self.entries[place as usize] = Entry::default();
         self.free.push(place);

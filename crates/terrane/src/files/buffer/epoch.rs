@@ -1,4 +1,4 @@
-//! Epochs: when all readers that may still use an evicted block are gone.
+//! Epochs: detect when all readers that may still use an evicted block are gone.
 //!
 //! Each thread that reads has a record with the epoch in which it was pinned, or 0. The evicting
 //! thread empties slots, calls [`advance`], and reuses the frames once no record has an earlier
@@ -24,7 +24,7 @@ static RECORDS: Mutex<Vec<Arc<Record>>> = Mutex::new(Vec::new());
 /// True once the process may use `membarrier`.
 static IS_ASYMMETRIC: AtomicBool = AtomicBool::new(false);
 
-/// A cache line of its own, because its thread writes it for every lookup.
+/// Has its own cache line, because its thread writes it for every lookup.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Record(AtomicU64);
@@ -59,7 +59,7 @@ impl Drop for Local {
     }
 }
 
-/// Keeps evicted blocks in memory that this thread may have found in a slot.
+/// Keeps in memory the evicted blocks that this thread may have found in a slot.
 #[derive(Debug)]
 pub(crate) struct Guard(Rc<Local>);
 
@@ -74,8 +74,8 @@ pub(crate) fn pin() -> Guard {
         // Acquire: a reader in an epoch sees the slots that were emptied before it began. A stale
         // epoch is an earlier one, which only makes the evicting thread wait longer.
         //
-        // Release: an evicting thread that loads this epoch, and not the 0 before it, reuses frames
-        // that this thread read before that 0.
+        // Release: an evicting thread that loads this epoch instead of the 0 before it reuses frames
+        // that this thread read before storing that 0.
         local.record.0.store(EPOCH.load(Ordering::Acquire), Ordering::Release);
         // The record must be visible before slots are loaded.
         if IS_ASYMMETRIC.load(Ordering::Relaxed) {
@@ -113,13 +113,13 @@ pub(super) fn prepare() {
 /// The barrier failed, so no epoch began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BarrierFailed {
-    /// True if the system will refuse it from now on, for example because the process has installed
-    /// a filter of system calls.
+    /// True if the system will refuse the barrier from now on, for example because the process has
+    /// installed a system call filter.
     pub(super) is_permanent: bool,
 }
 
-/// Begins an epoch. Whoever is pinned in this epoch or a later one sees all slots that the caller
-/// has emptied.
+/// Begins an epoch. A thread that is pinned in this epoch or a later one sees all slots that the
+/// caller has emptied.
 pub(super) fn advance() -> Result<u64, BarrierFailed> {
     fence(Ordering::SeqCst);
     #[cfg(test)]
@@ -156,8 +156,8 @@ mod barrier {
         membarrier(REGISTER_PRIVATE_EXPEDITED)
     }
 
-    /// Makes every running thread of the process execute a full barrier. An error is true if it is
-    /// permanent.
+    /// Makes every running thread of the process execute a full barrier. The error is true if the
+    /// failure is permanent.
     pub(super) fn execute() -> Result<(), bool> {
         if membarrier(PRIVATE_EXPEDITED) {
             return Ok(());
@@ -198,7 +198,7 @@ pub(super) mod tests {
         assert!(is_pinned() && earliest_pinned() < epoch);
         drop(inner);
         assert!(!is_pinned());
-        // Other tests of this process may be pinned, but not in an earlier epoch for long.
+        // Other tests of this process may be pinned, but do not stay in an earlier epoch for long.
         while earliest_pinned() < epoch {
             std::thread::yield_now();
         }

@@ -1,12 +1,12 @@
-//! Which blocks stay: S3-FIFO (Yang et al., SOSP 2023) without queues or a hash table.
+//! Chooses the blocks to evict: S3-FIFO (Yang et al., SOSP 2023) without queues or a hash table.
 //!
-//! A new data block is on probation. A block leaves probation in the order of arrival once
-//! probation takes more than a tenth of the memory: it is evicted if nobody used it again, so a
-//! scan evicts little but its own blocks. All other blocks are on a clock: the hand passes the
-//! frames in the order of their addresses, takes one use from each block, and evicts a block
-//! without uses. An evicted block leaves the time of its eviction in its slot. If it is read again
-//! before as many blocks were evicted as are in memory, it skips probation. Indexes and filters skip
-//! it too, and begin with the most uses.
+//! A new data block is on probation. A block leaves probation in the order of arrival once probation
+//! takes more than a tenth of the memory: it is evicted if it was not used again, so a scan evicts
+//! little but its own blocks. All other blocks are on a clock: the hand passes the frames in the order
+//! of their addresses, takes one use from each block, and evicts a block without uses. An eviction
+//! leaves its time in the block's slot. If the block is read again before the number of further
+//! evictions reaches the number of blocks in memory, it skips probation. Indexes and filters skip it
+//! too, and begin with the maximum uses.
 
 use super::frame::BlockRef;
 use super::header::{FramePtr, STANDALONE, place_of, retain};
@@ -17,7 +17,8 @@ use super::word::{Slot, USES_MAX, Word};
 /// The part of the memory for blocks on probation: one in this many bytes.
 const PROBATION_PART: usize = 10;
 
-/// How many blocks an eviction looks at before it becomes less choosy. The lock is held meanwhile.
+/// The number of blocks that an eviction visits before it becomes less choosy. The lock is held
+/// meanwhile.
 const PATIENCE: usize = 1024;
 
 impl State {
@@ -40,7 +41,7 @@ impl State {
         self.births = birth.wrapping_add(1);
         let entry = &mut self.chunk_mut(number).entries[place as usize];
         if entry.slot.is_some() {
-            // A frame is in one slot only.
+            // A frame is in at most one slot.
             return;
         }
         (entry.slot, entry.birth, entry.is_young) = (Some(slot.into()), birth, is_young);
@@ -54,7 +55,7 @@ impl State {
             self.young.push_back(Young { chunk: number, place, birth });
             self.shorten_queue();
         }
-        // SAFETY: `block` has a reference. The new one is that of the slot.
+        // SAFETY: `block` has a reference. The new one belongs to the slot.
         unsafe { retain(frame) };
         slot.fill(frame, uses);
         self.end_probation_of_used();
@@ -75,7 +76,7 @@ impl State {
         }
     }
 
-    /// Drops the blocks from the queue that have left probation, once they are most of it.
+    /// Drops the blocks that have left probation from the queue, once they are most of it.
     fn shorten_queue(&mut self) {
         if self.young.len() > 2 * self.cached + 64 {
             let mut queue = std::mem::take(&mut self.young);
@@ -116,19 +117,18 @@ impl State {
         self.young_bytes -= if was_young { bytes } else { 0 };
     }
 
-    /// Evicts blocks of at least `wanted` bytes, if there are as many. Returns the bytes of those that
-    /// were evicted.
+    /// Evicts blocks of at least `wanted` bytes, if enough can be evicted. Returns the evicted bytes.
     pub(super) fn evict(&mut self, wanted: usize) -> usize {
         let mut evicted = 0;
-        // The longer it takes, the more uses do not save a block. In a small pool, all blocks are seen
-        // first.
+        // The longer the search takes, the more uses a block needs to survive. In a small pool, all
+        // blocks are visited first.
         let round = self.young.len() + self.places + self.chunks.len() + 1;
         let (mut steps, mut seen) = (0, 0);
         while evicted < wanted && self.cached > 0 && steps < (USES_MAX + 3) * round {
             let impatience = (seen / PATIENCE).max(steps / round);
             let uses_max = impatience.saturating_sub(1).min(USES_MAX);
             steps += 1;
-            // Unused blocks go before others, even if probation takes little.
+            // Unused blocks are evicted before others, even if probation takes little.
             let is_probation_long = self.young_bytes == self.cached_bytes
                 || self.young_bytes * PROBATION_PART > self.cached_bytes
                 || (impatience == 1 && self.young_bytes > 0);
@@ -144,7 +144,7 @@ impl State {
     }
 
     /// Ends the probation of the oldest block, which is evicted if it has at most this many uses.
-    /// Returns the bytes that were evicted; none if the block had left probation.
+    /// Returns the evicted bytes; `None` if the block had left probation.
     fn end_probation(&mut self, uses_max: usize) -> Option<usize> {
         let young = self.young.pop_front()?;
         if !self.is_young(young) {
@@ -164,7 +164,7 @@ impl State {
     }
 
     /// Moves the clock hand to the next frame, whose block is evicted if it has at most this many uses
-    /// and is not on probation. Returns the bytes that were evicted; none if there is no such block.
+    /// and is not on probation. Returns the evicted bytes; `None` if it evicted no block.
     fn advance_hand(&mut self, uses_max: usize) -> Option<usize> {
         let (number, place) = self.hand;
         let Some(chunk) = self.chunks.get(number) else {

@@ -16,7 +16,7 @@ use super::pool::Shared;
 /// # Safety
 /// [`release`] has returned true for the frame, and this is called once.
 pub(super) unsafe fn end(frame: FramePtr) -> Arc<Shared> {
-    // SAFETY: nobody else refers to the frame, and its memory is not reused yet.
+    // SAFETY: nothing else refers to the frame, and its memory is not reused yet.
     let header = unsafe { header(frame) };
     // SAFETY: the pointer comes from `Arc::into_raw` in `State::create`, and is used once, here.
     unsafe { Arc::from_raw(header.pool.cast()) }
@@ -27,7 +27,7 @@ pub(super) unsafe fn end(frame: FramePtr) -> Arc<Shared> {
 /// # Safety
 /// The frame exists.
 pub(super) unsafe fn pool_of(frame: FramePtr) -> Arc<Shared> {
-    // SAFETY: the frame exists, as the caller promises.
+    // SAFETY: the caller guarantees that the frame exists.
     let pool: *const Shared = unsafe { header(frame) }.pool.cast();
     // SAFETY: the pointer comes from `Arc::into_raw`, and the frame has a reference (3).
     unsafe { Arc::increment_strong_count(pool) };
@@ -40,7 +40,7 @@ pub(super) unsafe fn pool_of(frame: FramePtr) -> Arc<Shared> {
 /// # Safety
 /// The bytes of `from` do not change, and the caller has the only reference to `to`.
 pub(super) unsafe fn copy(from: FramePtr, to: FramePtr) {
-    // SAFETY: the caller promises that the frame exists and does not change.
+    // SAFETY: the caller guarantees that the frame exists and does not change.
     let bytes = unsafe { bytes(from) };
     // SAFETY: the caller has the only reference. It is not dropped here.
     let mut block = std::mem::ManuallyDrop::new(unsafe { BlockMut::new(to, bytes.len()) });
@@ -53,7 +53,7 @@ pub(crate) struct BlockMut(FramePtr);
 /// A counted reference to a block, which stays in memory until the last reference is dropped.
 pub(crate) struct BlockRef(FramePtr);
 
-/// A block in memory that was found in a slot. It cannot outlive the guard of the reader.
+/// A block in memory that was found in a slot. It cannot outlive the reader's guard.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockView<'a>(FramePtr, PhantomData<&'a ()>);
 
@@ -134,7 +134,7 @@ impl BlockRef {
         BlockView(self.0, PhantomData)
     }
 
-    /// Returns `len` bytes at `start`; none of them if the block is shorter.
+    /// Returns `len` bytes at `start`; `None` if the block is shorter.
     #[inline]
     pub(crate) fn part(&self, start: u32, len: u32) -> &[u8] {
         self.get(start as usize..start as usize + len as usize).unwrap_or_default()
@@ -151,7 +151,7 @@ impl Clone for BlockRef {
 impl Drop for BlockRef {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this is the reference of `self`, which is not used again.
+        // SAFETY: `self` owns this reference, and does not use it again.
         if unsafe { release(self.0) } {
             free(self.0);
         }

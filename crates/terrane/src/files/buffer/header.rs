@@ -9,8 +9,8 @@
 //!
 //! 1. The header and `capacity` initialized bytes after it belong to one frame until its reference
 //!    count is 0. A pointer to a frame has the provenance of all of it.
-//! 2. Only a [`BlockMut`](super::frame::BlockMut) changes `len` and the bytes, and it is the only reference. All other fields
-//!    but the count are written when the frame is created, and never change.
+//! 2. Only a [`BlockMut`](super::frame::BlockMut) changes `len` and the bytes, and it is the only reference.
+//!    All other fields except the count are written when the frame is created, and never change.
 //! 3. `pool` is a counted reference to the pool, so the pool outlives its frames.
 
 use std::ptr::NonNull;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::memory::FRAME_ALIGN;
 
-/// The header of a frame. It has the same size with addresses of 32 bits.
+/// The header of a frame. Its size is the same on 32-bit systems.
 #[derive(Debug)]
 #[repr(C, align(32))]
 pub(super) struct Header {
@@ -30,11 +30,11 @@ pub(super) struct Header {
     chunk: u32,
     /// The place of the frame in its chunk.
     place: u32,
-    /// From `Arc::into_raw`; this module does not know the type.
+    /// From `Arc::into_raw`, with the type erased.
     pub(super) pool: *const (),
 }
 
-/// The chunk of a frame that is in no chunk, and never in a slot.
+/// The chunk number of a frame without a chunk, which is never in a slot.
 pub(super) const STANDALONE: u32 = u32::MAX;
 
 pub(super) const HEADER_BYTES: usize = size_of::<Header>();
@@ -56,7 +56,7 @@ pub(super) unsafe fn create(
     pool: *const (),
 ) -> FramePtr {
     let header = Header { refs: AtomicU32::new(1), len: 0, capacity, chunk, place, pool };
-    // SAFETY: the memory is large enough, aligned and unused, as the caller promises.
+    // SAFETY: the caller guarantees that the memory is large enough, aligned and unused.
     unsafe { frame.write(header) };
     frame
 }
@@ -67,8 +67,8 @@ pub(super) unsafe fn create(
 /// The frame exists as long as the returned reference is used.
 #[inline]
 pub(super) unsafe fn header<'a>(frame: FramePtr) -> &'a Header {
-    // SAFETY: the frame exists, as the caller promises, and its header is initialized. Nobody writes
-    // to it but through the atomic count (2).
+    // SAFETY: the caller guarantees that the frame exists, so its header is initialized. Only the atomic
+    // count is written while it is shared (2).
     unsafe { frame.as_ref() }
 }
 
@@ -77,7 +77,7 @@ pub(super) unsafe fn header<'a>(frame: FramePtr) -> &'a Header {
 /// # Safety
 /// The frame exists.
 pub(super) unsafe fn place_of(frame: FramePtr) -> (u32, u32) {
-    // SAFETY: the frame exists, as the caller promises.
+    // SAFETY: the caller guarantees that the frame exists.
     let header = unsafe { header(frame) };
     (header.chunk, header.place)
 }
@@ -87,7 +87,7 @@ pub(super) unsafe fn place_of(frame: FramePtr) -> (u32, u32) {
 /// # Safety
 /// The frame exists.
 pub(super) unsafe fn size_of_frame(frame: FramePtr) -> usize {
-    // SAFETY: the frame exists, as the caller promises.
+    // SAFETY: the caller guarantees that the frame exists.
     HEADER_BYTES + unsafe { header(frame) }.capacity as usize
 }
 
@@ -97,9 +97,9 @@ pub(super) unsafe fn size_of_frame(frame: FramePtr) -> usize {
 /// The frame exists.
 #[inline]
 pub(super) unsafe fn retain(frame: FramePtr) {
-    // SAFETY: the frame exists, as the caller promises.
+    // SAFETY: the caller guarantees that the frame exists.
     let header = unsafe { header(frame) };
-    // Relaxed: whoever takes a reference got the frame from another reference or from a slot.
+    // Relaxed: the caller got the frame from another reference or from a slot.
     if header.refs.fetch_add(1, Ordering::Relaxed) > u32::MAX / 2 {
         // Only a program that leaks references gets here.
         std::process::abort();
@@ -132,11 +132,11 @@ pub(super) fn bytes_of(frame: FramePtr) -> NonNull<u8> {
 /// Returns the bytes of a frame.
 ///
 /// # Safety
-/// The frame exists as long as the returned slice is used, and nobody has a [`BlockMut`] of it.
+/// The frame exists as long as the returned slice is used, and no [`BlockMut`] of it exists.
 #[inline]
 pub(super) unsafe fn bytes<'a>(frame: FramePtr) -> &'a [u8] {
-    // SAFETY: the frame exists, as the caller promises.
+    // SAFETY: the caller guarantees that the frame exists.
     let len = unsafe { header(frame) }.len as usize;
-    // SAFETY: `len <= capacity` bytes are initialized (1), and nobody changes them (2).
+    // SAFETY: `len <= capacity` bytes are initialized (1), and only a [`BlockMut`] could change them (2).
     unsafe { std::slice::from_raw_parts(bytes_of(frame).as_ptr(), len) }
 }

@@ -6,8 +6,8 @@ use std::sync::MutexGuard;
 use super::memory::Memory;
 use super::pool::State;
 
-/// The locked state. Memory that the owner of the lock no longer needs goes back to the operating
-/// system after the lock is released, because that takes long.
+/// The locked state. Memory that the lock's owner no longer needs returns to the operating system
+/// after the lock is released, because that is slow.
 pub(super) struct Locked<'a> {
     // Dropped first: fields are dropped in the order in which they are declared.
     state: MutexGuard<'a, State>,

@@ -1,4 +1,4 @@
-//! Memory for frames, taken from the operating system and given back to it.
+//! Memory for frames, taken from the operating system and returned to it.
 //!
 //! Random reads of 256 MiB take 155 ns in huge pages and 210 ns in pages of 4 KiB, so large chunks
 //! are aligned to huge pages and ask for them. Small pieces come from the allocator.
@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 /// The size of a huge page on x86-64, and the largest chunk.
 pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// The alignment of frames. The bits below it of an address are free for other uses.
+/// The alignment of frames. The lower bits of an address are free for other uses.
 pub(super) const FRAME_ALIGN: usize = 64;
 
 /// Zeroed memory that is freed when this value is dropped.
@@ -20,7 +20,7 @@ pub(super) struct Memory {
     is_mapped: bool,
 }
 
-// SAFETY: `Memory` is only an address; who accesses the bytes is decided by its users.
+// SAFETY: `Memory` is only an address and accesses no bytes itself; its users synchronize accesses.
 unsafe impl Send for Memory {}
 
 impl Memory {
@@ -39,8 +39,8 @@ impl Memory {
             .map_or_else(|| Self::small(bytes), |start| Self { start, bytes, is_mapped: true })
     }
 
-    /// Does the same as [`Memory::pages`], and has the system fill the pages with zeros now, which
-    /// takes 0.1 to 10 ms for a huge page.
+    /// Does the same as [`Memory::pages`], but makes the system zero the pages at once, which takes
+    /// 0.1 to 10 ms for a huge page.
     pub(super) fn populated(bytes: usize) -> Self {
         let memory = Self::pages(bytes);
         if memory.is_mapped {
@@ -107,7 +107,7 @@ mod mapped {
             return Some(start);
         }
         // The address is not aligned: maps twice as much, and unmaps the parts before and after the
-        // aligned one.
+        // aligned range.
         unmap(start, bytes);
         let start = map_anywhere(2 * bytes)?;
         let before = start.as_ptr().align_offset(HUGE_PAGE_BYTES);
@@ -139,17 +139,17 @@ mod mapped {
 
     pub(super) fn populate(start: NonNull<u8>, bytes: usize) {
         // SAFETY: the range is a mapping of this module, and the advice does not change its contents.
-        // An older kernel does not know it; pages are then filled when they are first used.
+        // An older kernel does not know the advice; pages are then filled on first use.
         let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite) };
     }
 
     pub(super) fn unmap(start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the range was mapped by this module, and nothing uses it any more, because its
-        // owner is being dropped or has not been created yet.
+        // SAFETY: this module mapped the range, and nothing uses it, because its owner is being
+        // dropped or has not been created yet.
         let unmapped = unsafe { munmap(start.as_ptr().cast(), bytes) };
         if unmapped.is_err() {
-            // A hole in a larger mapping splits it, and the system limits the number of mappings. The
-            // addresses stay reserved then, but their memory goes back.
+            // A hole in a larger mapping splits it, and the system limits the number of mappings. If
+            // that fails, the addresses stay reserved, but their memory is released.
             // SAFETY: as above.
             let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxDontNeed) };
         }

@@ -20,11 +20,11 @@ pub(crate) const BLOCK_LEN_MAX: usize = u32::MAX as usize - 4096;
 #[derive(Debug)]
 pub(crate) struct BufferPool(Arc<Shared>);
 
-/// What frames and slots share.
+/// The state that frames and slots share.
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
-    /// The bytes of blocks outside of the pool.
+    /// The bytes of blocks outside the pool.
     standalone: AtomicUsize,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct PoolBytes {
     pub(crate) allocated: usize,
     /// Blocks in slots, which can be evicted unless they are in use.
     pub(crate) cached: usize,
-    /// The part of `allocated` that is used by blocks that are in no slot.
+    /// The part of `allocated` used by blocks outside any slot.
     pub(crate) pinned: usize,
     /// Blocks outside of the pool.
     pub(crate) standalone: usize,
@@ -66,7 +66,7 @@ pub(super) struct State {
     pub(super) free_bytes: usize,
     /// The largest memory of a chunk so far.
     pub(super) largest_chunk_bytes: usize,
-    /// For each class, the bytes of frames with memory of their own.
+    /// For each class, the bytes of frames that have their own memory.
     pub(super) single_bytes: [usize; CLASSES],
     /// The number of frames, used or not.
     pub(super) places: usize,
@@ -75,7 +75,7 @@ pub(super) struct State {
     /// The bytes and the number of frames in slots.
     pub(super) cached_bytes: usize,
     pub(super) cached: usize,
-    /// Blocks on probation, oldest first. Some have left it since.
+    /// Blocks on probation, oldest first, including some that have left probation.
     pub(super) young: VecDeque<Young>,
     pub(super) young_bytes: usize,
     pub(super) births: u32,
@@ -83,15 +83,15 @@ pub(super) struct State {
     pub(super) evictions: usize,
     /// The next frame that the clock hand visits.
     pub(super) hand: (usize, usize),
-    /// Frames that were removed from their slots, but may be in use by readers.
+    /// Frames that were removed from their slots, but that readers may still use.
     pub(super) unlinked: Vec<FramePtr>,
-    /// The same, with the epoch in which no reader finds them any more.
+    /// The same, with the first epoch in which no reader can find them.
     pub(super) retired: VecDeque<(u64, Vec<FramePtr>)>,
-    /// The bytes of the frames of both.
+    /// The bytes of the frames in `unlinked` and `retired`.
     pub(super) pending_bytes: usize,
-    /// True if the pool can evict no more, because it cannot know when readers are done.
+    /// True if the pool can no longer evict, because it cannot know when readers are done.
     pub(super) is_stuck: bool,
-    /// Memory that is given back once the lock is released.
+    /// Memory to release after the lock.
     pub(super) garbage: Vec<Memory>,
 }
 
@@ -135,7 +135,7 @@ impl BufferPool {
         &self.0
     }
 
-    /// Allocates a block of `len` bytes with any contents. Evicts others to make room for it.
+    /// Allocates a block of `len` bytes with arbitrary contents. Evicts other blocks to make room.
     pub(crate) fn allocate(&self, len: usize) -> BlockMut {
         debug_assert!(!epoch::is_pinned(), "a pinned reader must not wait");
         let len = len.min(BLOCK_LEN_MAX);
@@ -152,7 +152,8 @@ impl BufferPool {
                     // SAFETY: the frame was just created, with one reference.
                     return unsafe { BlockMut::new(frame, len) };
                 }
-                // Without the lock, because others would wait while the system clears the pages.
+                // Without the lock, because other threads would wait while the system clears the
+                // pages.
                 Err(Missing::Pages(bytes)) => {
                     drop(state);
                     memory = Some(Memory::populated(bytes));
@@ -191,8 +192,8 @@ impl BufferPool {
         state.allocated.max(state.live_bytes + HUGE_PAGE_BYTES) + len <= state.capacity
     }
 
-    /// Changes the capacity. Evicts blocks and gives memory back to the operating system if there is
-    /// too much.
+    /// Changes the capacity. If the pool exceeds it, evicts blocks and returns memory to the
+    /// operating system.
     pub(crate) fn set_capacity(&self, capacity: u64) {
         self.0.lock().capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
         let mut backoff = Backoff::default();
@@ -202,7 +203,7 @@ impl BufferPool {
             match shrinking {
                 Shrinking::Ends => return,
                 Shrinking::Goes => backoff = Backoff::default(),
-                // Later allocations and changes go on with it.
+                // Later allocations and capacity changes continue.
                 Shrinking::Waits if backoff.is_long() => return,
                 Shrinking::Waits => backoff.wait(),
             }
@@ -263,7 +264,7 @@ impl Shared {
         }
     }
 
-    /// Empties slots of a file that has no readers any more, and frees their frames.
+    /// Empties slots of a file without readers, and frees their frames.
     pub(super) fn close(&self, slots: &[Slot]) {
         let mut state = self.lock();
         for slot in slots {
@@ -287,9 +288,9 @@ impl State {
         self.chunks[number as usize].as_mut().expect("a frame is in a chunk")
     }
 
-    /// Makes a frame free whose last reference was dropped.
+    /// Frees a frame whose last reference was dropped.
     fn free(&mut self, frame: FramePtr) {
-        // SAFETY: the frame is not reused before it is given back, below.
+        // SAFETY: the frame is not reused before it is returned to its chunk, below.
         let (number, place) = unsafe { place_of(frame) };
         let is_tight = self.allocated + HUGE_PAGE_BYTES > self.capacity;
         let chunk = self.chunk_mut(number);
@@ -325,19 +326,20 @@ impl State {
         }
     }
 
-    /// Keeps a frame that was taken out of its slot until no reader uses it.
+    /// Keeps a frame that was removed from its slot until no reader uses it.
     pub(super) fn retire(&mut self, frame: FramePtr) {
         self.pending_bytes += self.bytes_of(frame);
         self.unlinked.push(frame);
     }
 
-    /// Releases the frames that no reader uses any more.
+    /// Releases the frames that no reader uses.
     pub(super) fn reap(&mut self) {
         if !self.unlinked.is_empty() {
             match epoch::advance() {
                 Ok(epoch) => self.retired.push_back((epoch, std::mem::take(&mut self.unlinked))),
                 Err(failed) if failed.is_permanent => {
-                    // Nobody will know when readers are done with these frames, so they stay.
+                    // The pool cannot know when readers are done with these frames, so it leaks
+                    // them.
                     let frames = std::mem::take(&mut self.unlinked);
                     let bytes: usize = frames.iter().map(|frame| self.bytes_of(*frame)).sum();
                     self.pending_bytes -= bytes;
@@ -359,7 +361,7 @@ impl State {
         }
     }
 
-    /// Returns the size of a frame that the pool has a reference to.
+    /// Returns the size of a frame to which the pool has a reference.
     fn bytes_of(&self, frame: FramePtr) -> usize {
         // SAFETY: the caller has a reference to the frame.
         let (number, _) = unsafe { place_of(frame) };

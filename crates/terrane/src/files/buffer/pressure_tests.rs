@@ -1,5 +1,5 @@
-//! Under pressure, only cold blocks are evicted: while a reader has lost its processor, while the pool
-//! is full of blocks that are used, and while it shrinks.
+//! Under pressure, only cold blocks are evicted: while a reader is preempted, while the pool is full
+//! of used blocks, and while it shrinks.
 
 use std::sync::{Barrier, PoisonError};
 
@@ -26,7 +26,7 @@ fn resident(slots: &Slots, blocks: std::ops::Range<usize>) -> usize {
     blocks.filter(|block| slots.is_resident(*block)).count()
 }
 
-/// Fills a pool. All blocks but the last tenth are used: the first `hot` ones.
+/// Fills a pool. The first `hot` blocks, all but the last tenth, are used.
 fn hot_pool(slots_count: usize) -> (BufferPool, Slots, usize, usize) {
     let pool = BufferPool::new(CAPACITY as u64);
     let slots = Slots::new(&pool, slots_count);
@@ -81,7 +81,7 @@ fn a_pool_that_shrinks_a_little_evicts_only_what_is_cold() {
     let allocated = pool.bytes().allocated;
     for bytes in [1, 300 << 10, 600 << 10] {
         resize(&pool, allocated - bytes);
-        // Those that were on probation until now have no uses left.
+        // Blocks that were on probation until now have no uses left.
         assert!(resident(&slots, 0..hot) * 100 >= hot * 99, "{}", resident(&slots, 0..hot));
     }
     let cold = resident(&slots, hot..count);
@@ -104,7 +104,7 @@ fn a_new_size_takes_only_what_is_cold() {
 fn readers_that_keep_blocks_do_not_make_a_smaller_pool_evict_the_others() {
     let _pins = without_long_pins();
     let (pool, slots, hot, _) = hot_pool(40_000);
-    // One block of each chunk, so no chunk can be given back.
+    // One block of each chunk, so no chunk can be released.
     let held: Vec<BlockRef> =
         (0..hot).step_by(100).map(|block| slots.get(block, &pin()).unwrap().share()).collect();
     use_blocks(&slots, 0..hot, 2);
@@ -128,7 +128,7 @@ fn a_pool_whose_barriers_fail_stays_within_its_capacity_and_can_be_dropped() {
     assert_eq!(bytes.standalone, 0);
     assert!(resident(&slots, 0..9000) > 1500);
     pool.set_capacity(1 << 20);
-    // Blocks have memory of their own from now on.
+    // Blocks have their own memory from now on.
     let block = pool.allocate(BLOCK).freeze();
     assert!(pool.bytes().standalone > BLOCK);
     drop((block, slots, pool));

@@ -1,8 +1,8 @@
-//! Giving memory back: frames go back to the operating system a chunk at a time.
+//! Releases memory: frames return to the operating system one chunk at a time.
 //!
-//! A chunk is emptied only if its blocks fit into the free frames of other chunks, or if it has few.
-//! Cold blocks are therefore evicted first, wherever they are, and hot blocks move. Memory of a chunk
-//! of which a reader keeps one frame is not given back before the reader drops it.
+//! A chunk is emptied only if its blocks fit into the free frames of other chunks, or if it has few
+//! blocks. Cold blocks are therefore evicted first, wherever they are, and hot blocks move. While a
+//! reader keeps one frame of a chunk, the chunk's memory is not released.
 
 use super::chunk::Chunk;
 use super::frame::{copy, pool_of};
@@ -10,7 +10,7 @@ use super::pool::State;
 use super::steps::{BATCH_BYTES_MAX, Shrinking};
 use super::word::Slot;
 
-/// The number of chunks among which a sparse one is sought, and of those that are looked at.
+/// The maximum number of removable chunks compared, and of chunks visited to find them.
 const CHUNKS_COMPARED: usize = 64;
 const CHUNKS_SEEN_MAX: usize = 4096;
 
@@ -29,7 +29,7 @@ impl State {
             self.reap();
             return Shrinking::Goes;
         }
-        // With this many free frames, some chunk can be emptied, unless all of them are in use.
+        // With this many free frames, some chunk can be emptied, unless all are in use.
         let sizes = self.free_frames.iter().filter(|frames| **frames > 0).count();
         let spread = ((sizes + 1) * self.largest_chunk_bytes).min(self.capacity / 2);
         let missing = (over + spread).saturating_sub(self.free_bytes);
@@ -40,14 +40,14 @@ impl State {
         Shrinking::Goes
     }
 
-    /// Takes all blocks out of the sparsest chunk that is worth it, and moves those that are used to
-    /// other chunks. The chunk is given back when readers are done. Returns false if there is none.
+    /// Removes all blocks from the sparsest suitable chunk, moving the used ones to other chunks.
+    /// The chunk is released when readers are done. Returns false if no chunk is suitable.
     pub(super) fn empty_chunk(&mut self) -> bool {
         if self.free_bytes == 0 {
             return false;
         }
         let count = self.chunks.len();
-        // The hand has just left sparse chunks behind it.
+        // The clock hand has just left sparse chunks behind it.
         let candidates = (0..count).map(|back| (self.hand.0 + count - back) % count);
         let live = |number: &usize| self.chunks[*number].as_ref().map_or(0, |chunk| chunk.live);
         let sparse = candidates
@@ -74,8 +74,8 @@ impl State {
         true
     }
 
-    /// Returns true if a chunk has several frames, none that only readers refer to, and few enough
-    /// blocks.
+    /// Returns true if a chunk has several frames, no frame to which only readers refer, and few
+    /// enough blocks.
     fn is_removable(&self, chunk: &Chunk) -> bool {
         if chunk.is_single || chunk.live != chunk.linked {
             return false;
@@ -91,7 +91,8 @@ impl State {
         // SAFETY: the slot has a reference to the frame, and the lock keeps it.
         let pool = unsafe { pool_of(old) };
         let new = self.create(to, &pool);
-        // SAFETY: nobody but this function knows the new frame, and the old one is in a slot.
+        // SAFETY: only this function refers to the new frame, and the old one does not change
+        // because it is in a slot.
         unsafe { copy(old, new) };
         self.forget(old);
         self.retire(old);
@@ -101,7 +102,7 @@ impl State {
         let bytes = chunk.frame_bytes;
         self.cached += 1;
         self.cached_bytes += bytes;
-        // The first reference to the new frame is that of the slot.
+        // The first reference to the new frame belongs to the slot.
         slot.fill(new, uses);
     }
 }

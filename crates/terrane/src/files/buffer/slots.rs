@@ -19,7 +19,7 @@ use super::word::{Slot, Word};
 
 const WORDS_PER_LINE: usize = 64 / size_of::<Slot>();
 
-/// How long a new block stays if nobody uses it.
+/// How long a new block stays in memory if it is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Priority {
     /// A data block: evicted early, unless it is used again or was evicted recently.
@@ -51,9 +51,9 @@ impl Slots {
     pub(crate) fn get<'a>(&'a self, slot: usize, guard: &'a Guard) -> Option<BlockView<'a>> {
         let word = self.slots.get(slot)?.load_for_use();
         let Word::Resident { frame, .. } = word else { return None };
-        // SAFETY: the slot had a reference to the frame when it was loaded, which is released only
-        // after the guard is dropped. `&'a self` keeps the table from being closed, which would
-        // release the reference at once.
+        // SAFETY: when the slot was loaded, it had a reference to the frame, which is released only
+        // after the guard is dropped. `&'a self` prevents closing the table, which would release the
+        // reference at once.
         Some(unsafe { BlockView::new(frame, guard) })
     }
 
@@ -115,8 +115,8 @@ impl Slots {
         }
     }
 
-    /// Puts a block into a slot, and returns the block to use: that of another thread if it was
-    /// faster.
+    /// Puts a block into a slot, and returns the block to use, which is another thread's if that
+    /// thread was faster.
     pub(crate) fn fill(&self, slot: usize, block: BlockRef, priority: Priority) -> BlockRef {
         let Some(slot) = self.slots.get(slot) else { return block };
         let mut state = self.pool.lock();
@@ -148,7 +148,7 @@ impl Slots {
         self.slots = slots;
     }
 
-    /// Shortens the slots to `count`, and drops the blocks of the others.
+    /// Shortens the slots to `count`, and drops the blocks of the removed slots.
     pub(crate) fn truncate(&mut self, count: usize) {
         if count < self.slots.len() {
             self.clear(count);

@@ -1,11 +1,11 @@
-//! The steps in which a pool evicts blocks and gives memory back, and the waits for readers between them.
+//! The steps in which a pool evicts blocks and releases memory, and the waits for readers between them.
 
 use std::time::Duration;
 
-/// The most bytes that are evicted at once. A batch shares the cost of waiting for readers.
+/// The maximum bytes evicted at once. A batch shares the cost of waiting for readers.
 pub(super) const BATCH_BYTES_MAX: usize = 256 << 10;
 
-/// What an allocation waits for.
+/// The reason why an allocation must wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     /// Readers still use the evicted blocks, or the pool is full and can evict nothing.
@@ -25,16 +25,16 @@ pub(super) enum Shrinking {
     Ends,
 }
 
-/// The number of waits that spin, and of those that offer the processor to others.
+/// The number of waits that spin, and then of waits that yield the processor.
 const SPINS: u32 = 4;
 const YIELDS: u32 = 3;
 
-/// Waits that become longer. Readers are pinned for microseconds, unless they have lost their processor.
+/// Waits of increasing length. Readers are pinned for microseconds, unless they are preempted.
 #[derive(Debug, Default)]
 pub(super) struct Backoff(u32);
 
 impl Backoff {
-    /// Returns true if the readers have probably lost their processor.
+    /// Returns true if the readers were probably preempted.
     pub(super) fn is_long(&self) -> bool {
         self.0 >= SPINS + YIELDS
     }

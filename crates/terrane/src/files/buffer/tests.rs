@@ -1,5 +1,5 @@
-//! Blocks stay what they are while they are evicted, moved, pinned and dropped; the pool stays
-//! within its capacity; and blocks that are used stay.
+//! Blocks keep their contents while they are evicted, moved, pinned and dropped; the pool stays
+//! within its capacity; and used blocks stay in memory.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -10,15 +10,15 @@ use terrane_testkit::{Rng, seed_from_env};
 use super::pool::PoolBytes;
 use super::*;
 
-/// Locked for writing by a test that pins a thread for long, which delays all pools.
+/// Locked for writing by a test that pins a thread for a long time, which delays all pools.
 pub(super) static LONG_PINS: RwLock<()> = RwLock::new(());
 
 pub(super) fn without_long_pins() -> RwLockReadGuard<'static, ()> {
     LONG_PINS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Repeats `step`, which evicts, until the pool is as `settled` says. Readers of other tests delay it
-/// while they are pinned, which is long if they have lost their processor.
+/// Repeats `step`, which evicts, until `settled` returns true. Pinned readers of other tests delay
+/// this, for long if they are preempted.
 fn until(pool: &BufferPool, settled: impl Fn(PoolBytes) -> bool, step: impl Fn()) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !settled(pool.bytes()) {
@@ -102,7 +102,7 @@ fn blocks_keep_their_bytes_while_others_come_and_go() {
         drop(files);
         held.iter().for_each(|(file, block, found)| check(found, *file, *block));
         assert_eq!(pool.bytes().cached, 0);
-        // The pool lives as long as a block of it.
+        // The pool lives as long as any of its blocks.
         drop(pool);
         held.iter().for_each(|(file, block, found)| check(found, *file, *block));
     }
@@ -187,7 +187,7 @@ fn a_long_scan_does_not_evict_what_is_used() {
     let stayed = (0..hot).filter(|block| slots.is_resident(*block)).count();
     assert!(stayed * 100 >= hot * 98, "{stayed} of {hot}");
     assert!(slots.is_resident(meta));
-    // A scan alone: whoever was used before it is there after it.
+    // A scan alone: blocks used before it are still in memory after it.
     hits(&pool, &slots, in_memory..in_memory * 11);
     let stayed = (0..hot).filter(|block| slots.is_resident(*block)).count();
     assert!(stayed * 100 >= hot * 60, "{stayed} of {hot}");

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::header::{FramePtr, HEADER_BYTES, Header};
 
-/// The most uses that a slot counts.
+/// The maximum number of uses that a slot counts.
 pub(super) const USES_MAX: usize = 3;
 
 /// Set if the block is not in memory.
@@ -28,7 +28,7 @@ pub(super) struct Slot(AtomicPtr<Header>);
 pub(super) enum Word {
     /// In memory, with this count of uses.
     Resident { frame: FramePtr, uses: usize },
-    /// Evicted at this count of evictions; 0 if it was never in memory.
+    /// Evicted when the eviction count had this value; 0 if it was never in memory.
     Absent { stamp: usize },
 }
 
@@ -45,7 +45,7 @@ impl Slot {
         decode(self.0.load(Ordering::Acquire))
     }
 
-    /// Does the same, and counts a use unless the block has the most uses already.
+    /// Does the same, and counts a use unless the block already has the maximum.
     #[inline]
     pub(super) fn load_for_use(&self) -> Word {
         // Acquire: see `load`.
@@ -59,7 +59,7 @@ impl Slot {
         word
     }
 
-    /// Returns a slot with the same contents, which replaces this one. The pool is locked.
+    /// Returns a slot with the same contents, to replace this one. The pool is locked.
     pub(super) fn successor(&self) -> Self {
         // Relaxed: slots with contents change under the lock.
         Self(AtomicPtr::new(self.0.load(Ordering::Relaxed)))
@@ -79,8 +79,8 @@ impl Slot {
 
     /// Empties the slot. The pool is locked.
     pub(super) fn evict(&self, stamp: usize) {
-        // Release: a table that is being closed frees an empty slot without the lock, after this.
-        // `epoch::advance` orders this before everything else that follows from it.
+        // Release: a table that is being closed frees an empty slot without the lock, after this. For
+        // all other uses `epoch::advance` provides the order.
         self.0.store(without_provenance_mut(stamp << STAMP_SHIFT | ABSENT), Ordering::Release);
     }
 }

@@ -39,7 +39,7 @@ pub(crate) enum Change {
     NextTable(u64),
     NextRun(u64),
     NextKeyspace(u32),
-    /// Outside of the log, no sequence number is larger than this.
+    /// No sequence number outside the log is larger than this.
     LastSeq(SeqNo),
     /// A log segment that must exist.
     RequiredSegment(u64),
@@ -54,18 +54,17 @@ pub(crate) enum Change {
         name: String,
         design: String,
     },
-    /// Gives a keyspace an operator that combines operands with values.
+    /// Sets the operator with which a keyspace combines operands with values.
     MergeOperator {
         keyspace: KeyspaceId,
         name: String,
     },
-    /// Gives a keyspace a compaction filter, or takes it off if the name is empty.
+    /// Sets the compaction filter of a keyspace, or removes it if the name is empty.
     CompactionFilter {
         keyspace: KeyspaceId,
         name: String,
     },
-    /// Changes the default time to live of a keyspace, for puts that state none, in
-    /// microseconds; 0 for none.
+    /// Changes a keyspace's default time to live, for puts without their own, in microseconds; 0 for none.
     KeyspaceTtl {
         keyspace: KeyspaceId,
         ttl_micros: u64,
@@ -86,7 +85,7 @@ pub(crate) enum Change {
         keyspace: KeyspaceId,
         table: TableId,
     },
-    /// Adds a value file, or changes what is known about it.
+    /// Adds a value file, or changes its record.
     ValueFile {
         keyspace: KeyspaceId,
         file: ValueFileRecord,
@@ -99,11 +98,11 @@ pub(crate) enum Change {
     Job(JobRecord),
     /// The log was durable up to this position when the edit was written.
     LogDurable(Lsn),
-    /// Readers of changes begin at this log position at the earliest; the largest number until the opening
-    /// that begins to keep the log has found it. A reader may skip it.
+    /// The earliest log position for readers of changes; the largest number until the opening that begins
+    /// to retain the log has determined it. A reader may skip it.
     ChangesFrom(Lsn),
-    /// The last sequence number of an ingest, which is not in the log. Later writes in the log must not
-    /// be read without it; only a reader next to a writer can come into that situation.
+    /// The last sequence number of an ingest, which is not in the log. Later writes in the log must not be
+    /// read without it, which can happen only to a reader alongside a writer.
     LastIngest(SeqNo),
     /// The operation history at the time of the edit; a reader may skip it.
     Operations(OperationCounts),
@@ -136,16 +135,16 @@ const ADD_TABLE: u64 = 19;
 const REMOVE_TABLE: u64 = 21;
 const VALUE_FILE: u64 = 23;
 const REMOVE_VALUE_FILE: u64 = 25;
-/// As [`ADD_TABLE`], for a table that refers to separated values.
+/// Like [`ADD_TABLE`], for a table that refers to separated values.
 const ADD_TABLE_WITH_VALUES: u64 = 27;
-/// As [`KEYSPACE`], for a design that separates values. A version that does not know such designs
-/// then refuses the manifest as unsupported, not as damaged.
+/// Like [`KEYSPACE`], for a design that separates values. A version that does not know such designs then
+/// refuses the manifest as unsupported, not as damaged.
 const KEYSPACE_WITH_VALUES: u64 = 29;
-/// As [`ADD_TABLE_WITH_VALUES`], for a table with values that expire.
+/// Like [`ADD_TABLE_WITH_VALUES`], for a table with values that expire.
 const ADD_TABLE_WITH_EXPIRY: u64 = 33;
 const KEYSPACE_TTL: u64 = 39;
 const MERGE_OPERATOR: u64 = 41;
-/// Odd, because a version that skipped it would forget the filter when it rewrites the manifest.
+/// Odd, because a version that skipped it would drop the filter when it rewrites the manifest.
 const COMPACTION_FILTER: u64 = 43;
 const LAST_INGEST: u64 = 32;
 const CHANGES_FROM: u64 = 44;

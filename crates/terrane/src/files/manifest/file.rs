@@ -17,7 +17,7 @@
 //!    so `CURRENT` always names a complete file.
 //! 4. If another process takes the directory, at most one of the two acknowledges edits: an edit is
 //!    acknowledged only if, once it is durable, the lock is still held and the file still has its
-//!    name. A process that takes the directory after that reads the edit.
+//!    name. A process that takes the directory later reads the edit.
 //! 5. After a failed append nothing is appended to the file, because its tail is unknown. The next
 //!    write is a rewrite into a new file.
 //!
@@ -57,11 +57,11 @@ pub(crate) struct FileManifest {
     dir: PathBuf,
     /// The current file; `None` before the first write and after a failed append.
     file: Option<OpenManifest>,
-    /// The number of the file that was written last, whether it became current or not.
+    /// The number of the file written last, even if it did not become current.
     number: u64,
     version: u64,
     bytes_written: u64,
-    /// The lock of the directory; `None` if no other process knows the directory yet.
+    /// The lock of the directory; `None` if no other process can use the directory yet.
     lock: Option<DirectoryLock>,
 }
 
@@ -240,7 +240,7 @@ impl FileManifest {
         match written {
             Ok(bytes) => self.bytes_written += bytes,
             Err(error) => {
-                // Nothing refers to the new files, which take space of a disk that may be full.
+                // Nothing refers to the new files, and they take space on a disk that may be full.
                 let _ = self.storage.remove(&file.path);
                 let _ = self.storage.remove(&self.dir.join(CURRENT_NEW));
                 return Err(error);
@@ -253,8 +253,8 @@ impl FileManifest {
         Ok(file)
     }
 
-    /// Returns the first number after the last one that no file has. A crash may have left a file
-    /// with a higher number, and a file from elsewhere may have any number.
+    /// Returns the first unused number after the last one. A crash may have left a file with a
+    /// higher number, and a foreign file may have any number.
     fn unused_number(&self) -> Result<u64> {
         let names = self.storage.list(&self.dir);
         let names = names.map_err(|error| Error::io("list", &self.dir, error))?;
@@ -268,7 +268,7 @@ impl FileManifest {
         Ok(number)
     }
 
-    /// Writes the file that is to replace `CURRENT`.
+    /// Writes the file that will replace `CURRENT`.
     fn write_pointer(&self, number: u64) -> Result<()> {
         let new = self.dir.join(CURRENT_NEW);
         let io = |operation, path: &Path, error| Error::io(operation, path, error);
@@ -288,9 +288,9 @@ impl FileManifest {
     }
 }
 
-/// Fails if another process can have taken the directory before the last edit became durable
-/// (invariant 4). The name of the file is checked as well, because two machines that share a file
-/// system may both hold the lock.
+/// Fails if another process may have taken the directory before the last edit became durable
+/// (invariant 4). The file name is checked as well, because two machines that share a file system
+/// may both hold the lock.
 fn check_owner(lock: Option<&DirectoryLock>, file: &OpenManifest) -> Result<()> {
     let Some(lock) = lock else { return Ok(()) };
     lock.check()?;
@@ -346,7 +346,7 @@ impl ManifestStore for FileManifest {
     }
 
     fn rewrite(&mut self, snapshot: &Versioned) -> Result<()> {
-        // Checked first, because the new file replaces the one that another process may have begun.
+        // Checked first, because the new file replaces any file that another process may have begun.
         if let Some(lock) = &self.lock {
             lock.check()?;
         }
@@ -356,7 +356,7 @@ impl ManifestStore for FileManifest {
         let number = file.number;
         self.file = Some(file);
         self.version = snapshot.version;
-        // Other files are obsolete, or a crash left them. If removing one fails, the next rewrite
+        // Other files are obsolete or were left by a crash. If removing one fails, the next rewrite
         // tries again.
         let names = self.storage.list(&self.dir).unwrap_or_default();
         for name in names {

@@ -52,7 +52,7 @@ pub(crate) fn file(bytes: &[u8]) {
 }
 
 /// Builds a file of edits with valid checksums from the input: two bytes give the length of an edit,
-/// the third says whether its frame or its copy is damaged. The file must read back as the input's
+/// the third says whether its frame or its copy is damaged. Reading the file must return the input's
 /// edits.
 pub(crate) fn sealed_file(bytes: &[u8]) {
     let storage = MemoryStorage::new(1);
@@ -92,7 +92,8 @@ fn record(number: u64) -> TableRecord {
     TableRecord { file: TableFileId { number, writer: 1 }, info, checksum: 5 }
 }
 
-/// Valid edits: with tables, with separated values, and one for a state that has what it removes.
+/// Valid edits: with tables, with separated values, and one for a state with the items that it
+/// removes.
 pub(crate) fn good_edits() -> Vec<Vec<u8>> {
     vec![good_edit(), edit_with_separated_values(), removing_edit()]
 }

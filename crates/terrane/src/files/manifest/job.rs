@@ -14,7 +14,7 @@ use terrane_policy::TableId;
 use crate::base::codec::{Decoded, Reader, put_option, put_slice, put_varint};
 use crate::base::types::KeyspaceId;
 
-/// The number of jobs kept, in addition to the one that took longest to make deletes persistent.
+/// The number of jobs kept, in addition to the job that took longest to make deletes persistent.
 const JOBS_KEPT: usize = 1000;
 
 /// The approximate maximum size of the kept jobs, in bytes. It is small because every opening
@@ -37,8 +37,8 @@ pub(crate) struct JobRecord {
     pub(crate) predicted_bytes: u64,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
-    /// The age of the oldest tombstone, if the job dropped all tombstones that it read, or that of the
-    /// oldest dead value in the value files that it removed.
+    /// The age of the oldest tombstone, if the job dropped all tombstones that it read, or the age of
+    /// the oldest dead value in the value files that it removed.
     pub(crate) persisted_micros: Option<u64>,
     /// Its inputs and its output level.
     pub(crate) what: String,
@@ -131,7 +131,7 @@ pub(crate) fn describe(compaction: &terrane_policy::Compaction) -> String {
     format!("{} into L{} {target}", inputs.join(" + "), compaction.output.level)
 }
 
-/// Lists the first table numbers, and says how many others there are.
+/// Lists the first table numbers, and counts the rest.
 fn listed(tables: impl ExactSizeIterator<Item = TableId>) -> String {
     let count = tables.len();
     let few: Vec<String> = tables.take(4).map(|id| id.to_string()).collect();

@@ -4,8 +4,8 @@
 //!
 //! 1. It contains no file of a database.
 //! 2. It contains an interrupted creation: manifests and `CURRENT.new`, but no table and no log,
-//!    because `CURRENT` is durable before the first of them is created. Each manifest is torn, or
-//!    states that no table exists and no log is required. The next creation removes them.
+//!    because `CURRENT` is durable before the first table or log file is created. Each manifest is
+//!    torn, or states that no table exists and no log is required. The next creation removes them.
 //! 3. It contains an unfinished checkpoint. The file `CHECKPOINT` says so: it is durable before any
 //!    other file of the checkpoint exists, and is removed after `CURRENT` is durable.
 //! 4. It contains a database whose `CURRENT` was lost. That is damage.
@@ -34,8 +34,8 @@ const CREATION_BYTES_MAX: u64 = 1 << 20;
 
 /// Reads the manifest that `CURRENT` names. Returns no edits if the directory has no database.
 pub(crate) fn load(storage: &dyn Storage, dir: &Path) -> Result<LoadedManifest> {
-    // The names are listed first: a file that existed before `CURRENT` was missing is a sign of
-    // damage, and one that another process created since is not.
+    // The names are listed first: a file that existed while `CURRENT` was missing is a sign of
+    // damage, and a file that another process created afterwards is not.
     let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let Some(number) = read_pointer(storage, dir)? else {
         check_has_no_database(storage, dir, &names)?;
@@ -50,8 +50,8 @@ pub(crate) fn load(storage: &dyn Storage, dir: &Path) -> Result<LoadedManifest> 
     })
 }
 
-/// Removes what an interrupted creation left in a directory without a database. Nothing refers to
-/// these files, so a failure does no harm.
+/// Removes the remains of an interrupted creation from a directory without a database. Nothing
+/// refers to these files, so a failure does no harm.
 pub(crate) fn remove_interrupted_creation(storage: &dyn Storage, dir: &Path) {
     for name in storage.list(dir).unwrap_or_default() {
         if name == CURRENT_NEW || manifest_file_number(&name).is_some() {

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// Reads the manifest as [`load`] does, and reads it again if a writer may have been replacing it or
 /// appending to it: if the file that `CURRENT` names is gone, or only one of two copies of an edit was
-/// complete. An edit that is incomplete is not part of the result, because it is not durable yet.
+/// complete. The result excludes an incomplete edit, because it is not durable yet.
 pub(crate) fn load_shared(storage: &dyn Storage, dir: &Path) -> Result<LoadedManifest> {
     for _ in 0..REREADS {
         match load(storage, dir) {

@@ -23,7 +23,7 @@ pub(crate) struct ManifestState {
     pub(crate) required_segment: u64,
     /// The log was durable up to this position when the last edit that states it was written.
     pub(crate) log_durable: Lsn,
-    /// Readers of changes begin here at the earliest; the largest number if that is not known yet.
+    /// The earliest position for readers of changes; the largest number if it is not known yet.
     pub(crate) changes_from: Lsn,
     /// The last sequence number of the last ingest; 0 if there was none.
     pub(crate) last_ingest: SeqNo,
@@ -49,7 +49,7 @@ pub(crate) struct KeyspaceState {
     pub(crate) value_files: BTreeMap<ValueFileId, ValueFileRecord>,
     /// All writes of the keyspace before this log position are in tables.
     pub(crate) flushed: Lsn,
-    /// The default time to live, for puts that state none, in microseconds; 0 for none.
+    /// The default time to live, for puts without their own, in microseconds; 0 for none.
     pub(crate) ttl_micros: u64,
     /// The name of the operator that combines operands with values.
     pub(crate) merge_operator: Option<String>,

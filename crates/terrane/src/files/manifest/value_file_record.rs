@@ -25,8 +25,8 @@ pub(crate) struct ValueFileRecord {
 }
 
 impl ValueFileRecord {
-    /// Marks the file as one in which all writes are flushed. Of a segment of the log the whole file
-    /// counts from then on.
+    /// Marks all writes in the file as flushed. From then on a log segment counts with its whole
+    /// length.
     pub(crate) fn settle(&mut self) {
         let info = Arc::make_mut(&mut self.info);
         info.state = ValueFileState::Settled;

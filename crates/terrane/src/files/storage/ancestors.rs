@@ -6,7 +6,7 @@ use std::path::Path;
 use super::Storage;
 use crate::base::error::{Error, Result};
 
-/// Syncs all directories above `dir`, so that no name on the path to `dir` is lost with power.
+/// Syncs all directories above `dir`, so that a power failure loses no name on the path to `dir`.
 ///
 /// Directories that existed before are synced as well, because an interrupted earlier call may have
 /// created them. Directories that cannot be synced are skipped: the process may not read them, or
@@ -26,8 +26,8 @@ pub(crate) fn sync_ancestors(storage: &dyn Storage, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns true for errors by which a system says that it does not sync a directory, and false for
-/// errors of a sync that was tried.
+/// Returns true for errors that mean the system cannot sync a directory, and false if a sync was
+/// tried and failed.
 fn is_refusal(kind: ErrorKind) -> bool {
     matches!(
         kind,

@@ -5,8 +5,8 @@
 //! whole blocks. The last block of a file is padded with zeros, and the file is then truncated to
 //! its length.
 //!
-//! The underlying file is a trait, so that the disk and the storage of the tests, which refuses
-//! unaligned requests and crashes between any two steps, share this code.
+//! The underlying file is a trait, so that the disk shares this code with the test storage, which
+//! refuses unaligned requests and crashes between any two steps.
 
 use std::io;
 use std::ops::{Deref, DerefMut};

@@ -1,4 +1,4 @@
-//! The lock of an open database, shared by the parts that must not write without it.
+//! The lock of an open database, shared by all parts that must not write without it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use crate::base::error::{Error, Result};
 /// The locks of the directories of a database. They are released when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct DirectoryLock {
-    /// The lock files, that of the directory with the tables first.
+    /// The lock files; the lock of the table directory comes first.
     locks: Arc<[(PathBuf, Box<dyn Lock>)]>,
 }
 
 impl DirectoryLock {
-    /// Shares locks, given with their files. There is at least one.
+    /// Shares locks, each given with its file. There is at least one.
     pub(crate) fn new(locks: Vec<(PathBuf, Box<dyn Lock>)>) -> Self {
         Self { locks: locks.into() }
     }
 
-    /// Fails with [`Error::LockLost`] if another process can have taken a directory.
+    /// Fails with [`Error::LockLost`] if another process may have taken a directory.
     pub(crate) fn check(&self) -> Result<()> {
         for (path, lock) in &*self.locks {
             match lock.is_held() {
@@ -31,7 +31,7 @@ impl DirectoryLock {
         Ok(())
     }
 
-    /// Returns the error of a database whose directory another process has taken.
+    /// Returns the error for a database whose directory another process has taken.
     pub(crate) fn lost(&self) -> Error {
         let path = self.locks.first().map_or(Path::new(""), |(path, _)| path);
         Error::LockLost { path: path.into() }

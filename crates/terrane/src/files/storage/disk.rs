@@ -104,7 +104,8 @@ impl Storage for DiskStorage {
     }
 
     fn boot_id(&self) -> Option<u128> {
-        // Read once, because it does not change while this process lives. A failure may be temporary.
+        // Read once, because it does not change while this process lives. A failure is not stored,
+        // because it may be temporary.
         static BOOT_ID: OnceLock<u128> = OnceLock::new();
         if let Some(id) = BOOT_ID.get() {
             return Some(*id);

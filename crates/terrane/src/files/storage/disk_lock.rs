@@ -1,7 +1,7 @@
 //! Locks on disk: file locks of the operating system.
 //!
-//! A process that probes a lock holds it exclusively for a moment, so a process that takes a shared
-//! lock at that moment tries again.
+//! A process that probes a lock briefly holds it exclusively, so a process that takes a shared lock
+//! at that moment must retry.
 #![allow(clippy::disallowed_methods, reason = "this module makes file system calls")]
 #![allow(clippy::disallowed_types, reason = "this module makes file system calls")]
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::{Lock, LockProbe};
 
-/// How often a shared lock is tried, and the pause between the tries. Together they are far longer
+/// How often taking a shared lock is tried, and the pause between tries. Their product is far longer
 /// than a probe.
 const TRIES: u32 = 1000;
 const PAUSE: Duration = Duration::from_micros(100);
@@ -32,8 +32,8 @@ pub(super) fn lock(path: &Path) -> io::Result<DiskLock> {
             return Err(io::Error::new(io::ErrorKind::WouldBlock, holder.to_owned()));
         }
     }
-    // The text only informs the process that finds the lock taken, so a full disk is no reason to
-    // refuse the lock.
+    // The text only informs a process that finds the lock taken, so a full disk must not prevent
+    // locking.
     let _ = write_holder(&mut file);
     DiskLock::new(file, path)
 }
@@ -136,7 +136,7 @@ impl Drop for SharedLock {
     }
 }
 
-/// A file that others lock.
+/// A file that other processes lock.
 #[derive(Debug)]
 pub(super) struct DiskProbe(File);
 

@@ -80,8 +80,8 @@ fn written(file: File, len: u64) -> io::Result<Box<dyn Segment>> {
 ///   a reserve of clusters to split extents;
 /// - tmpfs keeps its blocks in memory and swap, where an allocated block stays accounted for.
 ///
-/// Unknown file systems do not, and neither does overlayfs: it reports a number of its own, whatever
-/// is below it.
+/// Unknown file systems count as needing it. So does overlayfs, which reports its own number whatever
+/// file system is below it.
 #[cfg(target_os = "linux")]
 fn overwrites_in_place(file: &File) -> bool {
     const EXT: u64 = 0xef53;
@@ -103,7 +103,7 @@ fn allocate(file: &mut File, len: u64) -> io::Result<()> {
 #[cfg(target_os = "linux")]
 fn reserve(file: &File, len: u64) -> io::Result<()> {
     if len == 0 {
-        return Ok(()); // The system call refuses that.
+        return Ok(()); // The system call refuses a length of 0.
     }
     let flags = rustix::fs::FallocateFlags::empty();
     Ok(rustix::io::retry_on_intr(|| rustix::fs::fallocate(file, flags, 0, len))?)

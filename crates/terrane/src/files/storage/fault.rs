@@ -25,10 +25,10 @@ pub enum Operation {
     /// Reading from an open file.
     Read,
     /// Appending, or writing through to a segment. Half of the bytes are written before the failure,
-    /// unless [`FaultStorage::tear_writes`] sets another share.
+    /// unless [`FaultStorage::tear_writes`] sets another percentage.
     Append,
     /// Writing to a segment, except through a [`RecordWriter`], whose writes cannot fail. Nothing is
-    /// written before the failure, unless [`FaultStorage::tear_writes`] sets another share.
+    /// written before the failure, unless [`FaultStorage::tear_writes`] sets another percentage.
     Write,
     /// Making contents durable.
     Sync,
@@ -83,7 +83,7 @@ pub struct FaultStorage {
     device: Arc<SlowDevice>,
 }
 
-/// A device whose reads wait.
+/// A simulated device whose reads are delayed.
 #[derive(Debug, Default)]
 struct SlowDevice {
     read_micros: AtomicU64,
@@ -96,7 +96,7 @@ struct FaultPlan {
     fault: Option<Fault>,
     seen: u64,
     fired: u64,
-    /// The share of its bytes that a failing write writes, if it was set.
+    /// The percentage of its bytes that a failing write writes, if set.
     written_percent: Option<u8>,
 }
 
@@ -111,14 +111,14 @@ impl FaultStorage {
         }
     }
 
-    /// Makes each read of a file wait for `delay` from now on, as on a device. Reads that overlap
-    /// wait at the same time.
+    /// Delays each file read by `delay` from now on, like a device. Overlapping reads wait
+    /// concurrently.
     pub fn delay_reads(&self, delay: Duration) {
         let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
         self.device.read_micros.store(micros, Ordering::Relaxed);
     }
 
-    /// Returns the largest number of reads that waited at the same time since the last call.
+    /// Returns the largest number of reads that waited concurrently since the last call.
     pub fn take_most_reads_at_once(&self) -> usize {
         self.device.most_reading.swap(0, Ordering::Relaxed)
     }
@@ -135,13 +135,13 @@ impl FaultStorage {
         *plan = FaultPlan { fault, seen: 0, fired: 0, written_percent: plan.written_percent };
     }
 
-    /// Makes writes that fail write the first `percent` of their bytes before, 0 to 100.
+    /// Makes failing writes write the first `percent` of their bytes, 0 to 100, before they fail.
     pub fn tear_writes(&self, percent: u8) {
         self.plan().written_percent = Some(percent.min(100));
     }
 
     /// Returns the part of `bytes` that a failing write writes, which is `usual` percent unless
-    /// another share was set.
+    /// another percentage was set.
     fn torn<'a>(&self, bytes: &'a [u8], usual: u8) -> &'a [u8] {
         let percent = usize::from(self.plan().written_percent.unwrap_or(usual));
         &bytes[..bytes.len() * percent / 100]
@@ -175,7 +175,7 @@ impl FaultStorage {
 }
 
 impl SlowDevice {
-    // Relaxed everywhere: a setting and counts that order nothing.
+    // Relaxed everywhere: the setting and the counts order nothing.
     fn wait(&self) {
         let micros = self.read_micros.load(Ordering::Relaxed);
         if micros > 0 {
@@ -349,7 +349,7 @@ impl Segment for FaultyFile<Box<dyn Segment>> {
     }
 
     fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {
-        // Relaxed: a setting that orders nothing.
+        // Relaxed: the setting orders nothing.
         let is_hidden = self.storage.hides_record_writers.load(Ordering::Relaxed);
         if is_hidden { None } else { self.file.record_writer() }
     }

@@ -19,7 +19,7 @@ use super::mapping::WritableMapping;
 use super::written_segment::{SegmentFile, WrittenSegment};
 use super::{RecordWriter, Segment, Syncer};
 
-/// A file of fixed length, mapped to be written.
+/// A file of fixed length, mapped for writing.
 #[derive(Debug)]
 pub(super) struct MappedSegment {
     map: WritableMapping,
@@ -67,9 +67,9 @@ impl Syncer for MappedSyncer {
         self.0.sync()
     }
 
-    /// A sync of the whole file would also write back the pages that writers are about to fill. Each
-    /// of these pages would be write-protected for that, with an interrupt of all other processors, and
-    /// fault again.
+    /// A sync of the whole file would also write back the pages that writers are about to fill. That
+    /// would write-protect each of these pages, which interrupts all other processors, and the pages
+    /// would fault again.
     fn sync_start(&self, len: u64) -> io::Result<()> {
         /// The smallest page.
         const PAGE_BYTES: u64 = 4 << 10;
@@ -89,8 +89,8 @@ impl RecordWriter for MappedWriter {
         self.map.write_record(offset, record)
     }
 
-    /// Zeros are written with system calls, because a fault in the map would read pages that are not
-    /// in memory from the disk, and takes a journal transaction for each page that was never written.
+    /// Zeros are written with system calls, because a fault in the map would read missing pages from
+    /// the disk, and would take a journal transaction for each page that was never written.
     fn write_zeros(&self, offset: u64, len: u64) -> io::Result<()> {
         if offset.checked_add(len).is_none_or(|end| end > self.map.len() as u64) {
             return Err(io::ErrorKind::InvalidInput.into());

@@ -2,8 +2,8 @@
 //!
 //! A [`WritableMapping`] is shared by the threads that write to it:
 //!
-//! 1. No reference into it exists, and all its memory is only stored to, with atomic stores. So
-//!    concurrent stores are no data race even if their ranges overlap.
+//! 1. No reference into it exists, and its memory is accessed only by atomic stores. Concurrent
+//!    stores are therefore not a data race, even if their ranges overlap.
 //!
 //! Files are not mapped for reading, because reading a page that another program has truncated raises
 //! SIGBUS, which ends the process.
@@ -29,8 +29,8 @@ impl WritableMapping {
     pub(super) fn of_file(file: &File, len: u64) -> io::Result<Self> {
         let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
         let map = MmapOptions::new().len(len).map_raw(file)?;
-        // Only a hint: a fault provides one page, and not those after it, which takes milliseconds
-        // where the system reads megabytes ahead.
+        // Only a hint: a fault then provides a single page. Providing the following pages as well
+        // takes milliseconds where the system reads megabytes ahead.
         let _ = map.advise(memmap2::Advice::Random);
         Ok(Self(Arc::new(map)))
     }
@@ -60,10 +60,11 @@ impl WritableMapping {
         Ok(())
     }
 
-    /// Copies the parts of a record to `offset`, a multiple of eight, with its second word last.
+    /// Copies the parts of a record to `offset`, a multiple of eight, and stores its second word
+    /// last.
     ///
     /// # Errors
-    /// The first part has less than two words, or the record is not within the mapping.
+    /// The first part is shorter than two words, or the record is not within the mapping.
     pub(super) fn write_record(&self, offset: u64, record: &[&[u8]]) -> io::Result<()> {
         let Some((record, parts)) = record.split_first() else {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -82,9 +83,8 @@ impl WritableMapping {
         };
         self.write(offset + 2 * WORD as u64, rest)?;
         self.store_words(start, first);
-        // Release: the compiler moves no earlier store behind this one. A process that dies keeps
-        // the stores that it has executed, and these are in program order as far as another
-        // process can tell.
+        // Release: the compiler moves no earlier store behind this one. The stores that a dead
+        // process executed survive, and other processes observe them in program order.
         if let [to] = self.words(start + WORD, 1) {
             to.store(u64::from_ne_bytes(*second), Ordering::Release);
         }

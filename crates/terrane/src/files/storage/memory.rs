@@ -12,7 +12,7 @@
 //! share its synced contents.
 //!
 //! If a capacity is set, writes that exceed it fail as on a full disk. Files with direct access
-//! refuse unaligned requests, as a device does.
+//! refuse unaligned requests, like a device.
 
 mod crash;
 mod files;
@@ -77,7 +77,7 @@ struct State {
     refuses_direct: bool,
     boot: u128,
     entropy: u64,
-    /// The crash points noted so far; `None` while none are noted.
+    /// The crash points recorded so far; `None` while none are recorded.
     crash_points: Option<Vec<CrashPoint>>,
     mark: u64,
 }
@@ -89,8 +89,8 @@ impl MemoryStorage {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Sets the capacity: a write fails if it would make all files together larger than this.
-    /// `None` removes the capacity.
+    /// Sets the capacity: a write fails if the total size of all files would exceed it. `None`
+    /// removes the capacity.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.lock_state().capacity_bytes = bytes;
     }
@@ -105,19 +105,19 @@ impl MemoryStorage {
         self.lock_state().used_bytes()
     }
 
-    /// Starts to note a crash point before each sync, rename, creation and removal, also of
-    /// directories.
+    /// Starts to record a crash point before each sync, rename, creation and removal, including those
+    /// of directories.
     pub fn track_crash_points(&self) {
         self.lock_state().crash_points = Some(Vec::new());
     }
 
-    /// Stops noting crash points and returns them.
+    /// Stops recording crash points and returns them.
     pub fn take_crash_points(&self) -> Vec<CrashPoint> {
         self.lock_state().crash_points.take().unwrap_or_default()
     }
 
-    /// Sets the mark that crash points get from now on. Tests use it to note the progress of
-    /// their script.
+    /// Sets the mark that crash points get from now on. Tests use it to record the progress of their
+    /// scripts.
     pub fn mark(&self, mark: u64) {
         self.lock_state().mark = mark;
     }
@@ -136,8 +136,7 @@ impl MemoryStorage {
         Ok(state.node(path)?.data().to_vec())
     }
 
-    /// Replaces the contents of a file durably and without recording a write, as a failing disk
-    /// would.
+    /// Replaces the contents of a file durably and without recording a write, like a failing disk.
     ///
     /// # Errors
     /// The file does not exist.
@@ -174,7 +173,7 @@ impl State {
         live.iter().filter_map(|id| self.nodes.get(id)).map(|node| node.data().len() as u64).sum()
     }
 
-    /// Fails if another `bytes` bytes would exceed the capacity.
+    /// Fails if `bytes` more bytes would exceed the capacity.
     fn take_room(&self, bytes: u64) -> io::Result<()> {
         match self.capacity_bytes {
             Some(capacity) if self.used_bytes() + bytes > capacity => {

@@ -2,25 +2,25 @@
 //! writer no longer needs.
 //!
 //! A reader holds a shared lock while it opens the database. It takes the lock before it reads the
-//! manifest. A file that the writer removes after it found no lock is therefore not in any manifest
-//! that a later reader reads.
+//! manifest. If the writer finds no lock and then removes a file, no later reader therefore reads a
+//! manifest with that file.
 //!
-//! The patience of the writer is bounded, because a reader that was stopped would otherwise fill the
-//! disk.
+//! The writer's patience is bounded, because a suspended reader would otherwise fill the disk.
 
 use std::sync::{Mutex, PoisonError};
 
 use super::LockProbe;
 
-/// How long a writer keeps files for readers that open without a gap between them, in microseconds.
+/// How long a writer keeps files while readers open the database without a gap between them, in
+/// microseconds.
 const PATIENCE_MICROS: u64 = 10_000_000;
 
-/// The readers that are opening the database; none if there is no probe.
+/// The readers that are opening the database; without a probe, none.
 #[derive(Debug, Default)]
 pub(crate) struct OpeningReaders {
     probe: Option<Box<dyn LockProbe>>,
-    /// When a probe found a reader for the first time since a probe found none, in microseconds since
-    /// the Unix epoch.
+    /// When a probe first found a reader after the last probe without one, in microseconds since the
+    /// Unix epoch.
     since_micros: Mutex<Option<u64>>,
 }
 
@@ -37,7 +37,7 @@ impl OpeningReaders {
             *since = None;
             return false;
         }
-        // The clock may have been set back.
+        // The clock may have gone backwards.
         let began = since.map_or(now_micros, |began| began.min(now_micros));
         *since = Some(began);
         now_micros - began < PATIENCE_MICROS

@@ -36,9 +36,9 @@ impl SegmentFile {
         Ok(())
     }
 
-    /// Makes the first page of the file durable, by a synchronous write of eight bytes that it has
-    /// already. Returns false if the system cannot do that. A file system that does not overwrite in
-    /// place may need space for that.
+    /// Makes the first page of the file durable by synchronously rewriting its first eight bytes.
+    /// Returns false if the system cannot do that. A file system that does not overwrite in place
+    /// may need space for it.
     #[cfg(target_os = "linux")]
     pub(super) fn sync_first_page(&self) -> io::Result<bool> {
         use rustix::io::{Errno, ReadWriteFlags, pwritev2, retry_on_intr};

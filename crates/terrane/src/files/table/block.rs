@@ -12,9 +12,9 @@
 //! - `shape`: the length of the prefix in bits 0 to 28; bit 29 is set if kinds take three bits; bit 30
 //!   is set if they take two; bit 31 is set if offsets are 32 bits wide.
 //! - `prefix`: the common prefix of all keys of the block; the rest of a key is its suffix.
-//! - `heads`: the first four bytes of each suffix, padded with zeros, as a big-endian number
-//!   (stored little-endian). A search reads these few adjacent cache lines and then one entry.
-//!   Entries do not repeat these bytes.
+//! - `heads`: the first four bytes of each suffix, padded with zeros, as a big-endian number (stored
+//!   little-endian). A search reads these few adjacent cache lines and then one entry. Entries do not repeat
+//!   the head bytes.
 //! - `offsets`: the start of each entry, relative to the first; an entry ends where the next one
 //!   starts.
 //! - sequence number and kind: `(seq - base) << 1 | kind`, kind 1 for a value, 0 for a tombstone. In a
@@ -168,7 +168,7 @@ impl<'a> Block<'a> {
         self.word(at).map_or(0, u32::from_le_bytes)
     }
 
-    /// Returns the bytes from `at` on, as many as a number takes.
+    /// Returns the bytes of a number from `at` on.
     #[inline]
     fn word<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
         self.bytes.get(at..)?.first_chunk().copied()
@@ -189,7 +189,7 @@ impl<'a> Block<'a> {
     }
 
     /// Does the same as [`Block::entry`], for the inner loop of scans.
-    // Inlined, because the parts would otherwise travel through memory.
+    // Inlined, because the parts would otherwise pass through memory.
     #[inline(always)]
     fn hot_entry(&self, index: usize) -> Decoded<RawEntry<'a>> {
         self.usual_entry(index).map_or_else(|| self.entry(index), Ok)
@@ -197,7 +197,7 @@ impl<'a> Block<'a> {
 
     /// Returns the entry at an index if its offsets and lengths are short and it is not damaged.
     ///
-    /// One load reads both offsets, and another one all that precedes the key, so that a scan has few
+    /// One load reads both offsets and another one everything before the key, so that a scan takes few
     /// instructions per entry.
     #[inline(always)]
     pub(super) fn usual_entry(&self, index: usize) -> Option<RawEntry<'a>> {
@@ -205,7 +205,7 @@ impl<'a> Block<'a> {
         if index >= layout.count || layout.wide {
             return None;
         }
-        // Behind the last offset are other bytes, but at least two, because an entry follows.
+        // At least two bytes follow the last offset, because an entry follows.
         let pair = u32::from_le_bytes(self.word(layout.offsets + index * 2)?);
         let start = layout.entries.start + (pair & 0xffff) as usize;
         let end = match index + 1 == layout.count {
@@ -261,8 +261,8 @@ impl<'a> Block<'a> {
         Ok(RawEntry { seq, kind, head, suffix_len, rest, rest_start, value, value_start })
     }
 
-    /// Returns the index of the first entry whose head is not below that of `key`. Reads no entry, so
-    /// that a caller can prefetch it.
+    /// Returns the index of the first entry whose head is not below the head of `key`. Reads no entry, so that
+    /// a caller can prefetch it.
     #[inline]
     pub(super) fn narrow(&self, key: &[u8]) -> usize {
         let prefix = self.prefix();
@@ -304,8 +304,8 @@ impl<'a> Block<'a> {
     /// Returns the first entry at or after `(key, seq)` if it has the key `key`.
     ///
     /// # Errors
-    /// The block is damaged, or its entries are out of order: then the search can end at an entry
-    /// newer than `seq`, which a reader at `seq` must not see.
+    /// The block is damaged, or its entries are out of order. In that case the search can end at an entry newer
+    /// than `seq`, which a reader at `seq` must not see.
     pub(super) fn find(&self, key: &[u8], seq: SeqNo) -> Decoded<Option<RawEntry<'a>>> {
         let low = self.narrow(key);
         self.prefetch_at(low);
@@ -323,7 +323,7 @@ impl<'a> Block<'a> {
         Ok(Some(entry))
     }
 
-    /// Prefetches the first entry at or after `key`, as far as heads tell.
+    /// Prefetches the first entry at or after `key`, as estimated from the heads.
     pub(super) fn prefetch(&self, key: &[u8]) {
         let start = self.offset(self.narrow(key));
         let entries = self.bytes.get(self.layout.entries.clone()).unwrap_or_default();
@@ -389,7 +389,7 @@ fn kind_of(bits: u64) -> Option<EntryKind> {
     }
 }
 
-/// Returns false if a block has no values that expire, or if a stored value does not begin with its expiry time.
+/// Returns false if a block has no expiring values, or if a stored value is too short for its expiry time.
 #[inline]
 fn may_expire(layout: &Layout, stored: &[u8]) -> bool {
     layout.kind_bits == WIDEST_KIND_BITS && stored.len() >= EXPIRY_BYTES

@@ -1,7 +1,7 @@
 //! The read path of an open table: blocks from the buffer manager, or from the file.
 //!
-//! A block that is in memory was verified and decompressed when it was read. Closures that are
-//! called with such a block are called by a pinned thread, and must not read others.
+//! A block that is in memory was verified and decompressed when it was read. Closures that get such a
+//! block run in a pinned thread, and must not read other blocks.
 
 use std::ops::Range;
 
@@ -70,13 +70,13 @@ impl Table {
         self.is_resident(data_slot(number))
     }
 
-    /// The threads that read for readers of the table.
+    /// The threads that read on behalf of readers of the table.
     pub(crate) fn io_threads(&self) -> &IoThreads {
         &self.file.environment.io_threads
     }
 
-    /// Returns the end of the blocks from `number` on that together have at most `bytes` bytes; at
-    /// least one, if the block exists.
+    /// Returns the end of the longest run of blocks from `number` on with at most `bytes` bytes in
+    /// total; the run has at least one block if that block exists.
     pub(super) fn blocks_within(&self, number: usize, bytes: u64) -> Result<usize> {
         self.with_index(|opened, index| {
             let count = opened.index.len();
@@ -89,8 +89,8 @@ impl Table {
         })
     }
 
-    /// Reads consecutive blocks as they are in the file, without verification. Returns them with
-    /// their offset.
+    /// Reads consecutive blocks as stored in the file, without verification. Returns them with their
+    /// offset.
     pub(super) fn read_blocks(&self, numbers: &Range<usize>) -> Result<(u64, BlockRef)> {
         let opened = self.opened()?;
         let last = numbers.end.saturating_sub(1);
@@ -138,7 +138,7 @@ impl Table {
         self.standalone_block(bytes, packing, place.start)
     }
 
-    /// Copies a verified block to memory outside of the buffer pool, and decompresses it.
+    /// Copies a verified block to memory outside the buffer pool, and decompresses it.
     pub(super) fn standalone_block(
         &self,
         bytes: &[u8],

@@ -34,7 +34,7 @@ pub(crate) struct TableCursor {
     ahead: Option<Box<ReadAhead>>,
 }
 
-/// What was prefetched for the next seek.
+/// The prefetched state for the next seek.
 #[derive(Debug, Clone, Copy, Default)]
 enum Prefetched {
     #[default]
@@ -43,7 +43,7 @@ enum Prefetched {
     Index(Narrowed),
     /// The start of the block with this number.
     Block(usize),
-    /// The entry at which the search in the block that `entries` has begins.
+    /// The entry at which the search in the block of `entries` begins.
     Entry(usize),
 }
 
@@ -53,8 +53,8 @@ impl TableCursor {
         Self { table, block: 0, entries, prefetched, loading: None, window: None, ahead: None }
     }
 
-    /// From now on reads the table once from front to back, about `chunk_bytes` at a time, and bypasses
-    /// the cache. Reports to `heat` which blocks are in the cache.
+    /// Switches to reading the table once from front to back, about `chunk_bytes` at a time, bypassing
+    /// the cache. Reports to `heat` which blocks are cached.
     pub(crate) fn read_ahead(&mut self, chunk_bytes: usize, heat: Option<Arc<Heat>>) {
         self.ahead = Some(Box::new(ReadAhead::new(chunk_bytes, heat)));
     }
@@ -190,7 +190,8 @@ impl TableCursor {
         }
     }
 
-    /// After a step to the entry that many entries before the end of its block, does the same.
+    /// Does the same after a step to the entry [`BEFORE_NEXT_BLOCK`] entries before the end of its
+    /// block.
     #[inline]
     fn prefetch_coming_block(&self) {
         if self.entries.remaining() == BEFORE_NEXT_BLOCK {
@@ -272,7 +273,7 @@ impl TableCursor {
     /// Starts to read a block that is not in memory, while the other runs of a seek do the same.
     fn start_loading(&mut self, number: usize) {
         let threads = self.table.io_threads();
-        // Jobs read past the pool.
+        // Jobs bypass the pool.
         if self.ahead.is_none() && threads.helps() && !self.table.is_block_resident(number) {
             let table = Arc::clone(&self.table);
             self.loading = Some((number, threads.start(move || table.block(number))));

@@ -26,7 +26,7 @@ pub(crate) fn filter_hash(key: &[u8]) -> u64 {
 }
 
 /// Builds the filter of a set of hashes; `None` for zero bits per key. Each key sets `probes` bits, or
-/// the number with the fewest false positives.
+/// by default the number with the fewest false positives.
 pub(super) fn build(hashes: &[u64], bits_per_key: f64, probes: Option<u8>) -> Option<Vec<u8>> {
     let wanted_bits = hashes.len() as f64 * bits_per_key;
     if wanted_bits < 1.0 {

@@ -14,8 +14,8 @@ use crate::base::checksum::checksum;
 use crate::base::codec::{Decoded, Reader};
 use crate::base::error::{Error, Result};
 
-/// The versions of the table format. Earlier builds cannot read features that later ones add, so a
-/// table states the earliest version that has the features it uses.
+/// The versions of the table format. Earlier builds cannot read features added later, so a table states
+/// the earliest version that has the features it uses.
 pub(crate) const PLAIN: u32 = 1;
 pub(crate) const WITH_SEPARATED_VALUES: u32 = 2;
 /// With padding or blocks of Zstandard, with or without separated values.

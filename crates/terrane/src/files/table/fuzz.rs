@@ -131,7 +131,7 @@ pub(crate) fn file(bytes: &[u8]) {
 }
 
 /// Reads a table with changed bytes and recomputed checksums: four bytes of input give the position
-/// and the value. So damage that a checksum would catch reaches the decoders.
+/// and the value. Damage that a checksum would catch thus reaches the decoders.
 pub(crate) fn sealed_file(bytes: &[u8]) {
     let sample = sample();
     let mut file = sample.bytes.clone();
@@ -230,7 +230,7 @@ fn make_sample() -> Result<Sample> {
     Ok(Sample { bytes, info: finished.info, footer, sealed })
 }
 
-/// Returns what tables and value files in `storage` need to be read.
+/// Returns the environment for reading tables and value files in `storage`.
 pub(crate) fn environment(storage: &MemoryStorage, access: Access) -> Arc<TableEnvironment> {
     let buffer = BufferPool::new(1 << 16);
     Arc::new(TableEnvironment::alone(Arc::new(storage.clone()), access, buffer))

@@ -109,7 +109,8 @@ pub(super) struct IndexLayout {
     /// The heads of blocks 0, [`SAMPLED`], 2 × [`SAMPLED`] and so on.
     samples: Box<[u64]>,
     /// The blocks that begin with versions of the previous block's last key, in order: few, or none.
-    /// Whoever asks for such a block would otherwise load its offset from a line that nobody else reads.
+    /// With this list, checks for such blocks need not load offsets from cache lines that nothing else
+    /// reads.
     continuing: Box<[u32]>,
 }
 
@@ -164,7 +165,7 @@ impl IndexLayout {
         self.count
     }
 
-    /// Returns the bytes outside of the index that describe it.
+    /// Returns the bytes outside the index that describe it.
     pub(super) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.samples) + size_of_val(&*self.continuing)
     }
@@ -250,8 +251,8 @@ impl<'a> Index<'a> {
         self.search_with(key, |_, _| ())
     }
 
-    /// Does the same, and calls `narrowed` with the first and the number of the blocks among which
-    /// the block is, while the memory that decides between them is on its way.
+    /// Does the same, and calls `narrowed` with the first and the number of the candidate blocks, while
+    /// the memory that decides between them is being fetched.
     #[inline]
     pub(super) fn search_with(&self, key: &[u8], narrowed: impl Fn(usize, usize)) -> usize {
         match self.suffix_of(key) {
@@ -276,8 +277,7 @@ impl<'a> Index<'a> {
         self.suffix_of(key).map_or_else(|block| block, |suffix| self.search_in(suffix, narrowed.0))
     }
 
-    /// Returns the part of a key after the prefix; or the block to search, if the key does not have
-    /// the prefix.
+    /// Returns the part of a key after the prefix, or the block to search if the key lacks the prefix.
     #[inline]
     fn suffix_of<'k>(&self, key: &'k [u8]) -> Result<&'k [u8], usize> {
         let prefix = self.bytes.get(self.layout.prefix.clone()).unwrap_or_default();
@@ -331,7 +331,7 @@ impl<'a> Index<'a> {
         low
     }
 
-    /// Returns the last group of [`SAMPLED`] heads that begins below `target`; none if all heads are
+    /// Returns the last group of [`SAMPLED`] heads that begins below `target`; `None` if all heads are
     /// at or above it.
     #[inline]
     fn group_of(&self, target: u64) -> Option<usize> {
@@ -422,7 +422,7 @@ mod tests {
                     assert_eq!(index.search(key), first, "seed {} key {key:?}", seed + round);
                     let narrowed = index.narrow(key, |_, _| ());
                     assert_eq!(index.search_narrowed(key, narrowed), first);
-                    // A key that is in no block is in the range of the found block, or next to it.
+                    // An absent key lies in the range of the found block, or next to it.
                     let mut absent = key.clone();
                     absent.push(0);
                     if !blocks.iter().any(|block| block.contains(&absent)) {

@@ -27,8 +27,8 @@ pub(crate) struct FoundVersion {
 }
 
 impl FoundVersion {
-    /// Returns when the value expires, in microseconds since the Unix epoch. A value whose time to live is
-    /// endless has the last time, and does not expire.
+    /// Returns when the value expires, in microseconds since the Unix epoch. A value with an infinite time
+    /// to live has the largest time, and does not expire.
     #[inline]
     pub(crate) fn expires_at_micros(&self) -> Option<u64> {
         let expires_at = (self.kind == EntryKind::Expiring).then(|| expires_at_micros(&self.value));
@@ -103,7 +103,7 @@ impl Table {
             None => self.with_index_of(opened, |index| search(opened, index, key))?,
         };
         loop {
-            // Counts the use of the index that led to the block as well.
+            // Also counts the use of the index that led to the block.
             self.counters().add_get_block(self.file.level());
             let found = self.with_block(opened, number, |block| find(block, key, seq))?;
             let found = found.or_else(|error| {
@@ -123,7 +123,7 @@ impl Table {
         self.with_index(|opened, index| search(opened, index, key))
     }
 
-    /// Returns the share of the table's data that is between two keys, to a block at each end.
+    /// Returns the fraction of the table's data between two keys, accurate to a block at each end.
     pub(crate) fn share_of(&self, (start, end): (&[u8], Option<&[u8]>)) -> Result<f64> {
         let own = &self.info().range;
         let after = |key: &[u8]| own.end.as_deref().is_some_and(|end| end <= key);
@@ -190,7 +190,7 @@ impl Table {
     /// Prefetches the start of data block `number`, if it is in memory.
     #[inline]
     pub(crate) fn prefetch_start(&self, number: usize) {
-        // An error is left to the read of the block.
+        // Errors are left to the later read of the block.
         if let Some(opened) = self.opened_already() {
             opened.slots.prefetch_block(data_slot(number), BLOCK_HEAD_LINES);
         }
@@ -206,7 +206,7 @@ impl Table {
     /// Prefetches the first entry at or after `key` in block `number`, if the block is in memory.
     pub(crate) fn prefetch_entry(&self, number: usize, key: &[u8]) -> Result<()> {
         let opened = self.opened()?;
-        // The lookup that follows reports damage.
+        // The following lookup reports damage.
         if let Some(block) = opened.slots.peek(data_slot(number), &pin())
             && let Ok(layout) = Layout::parse(&block)
         {

@@ -3,14 +3,15 @@
 //! A database may have more tables than its process may open files. Only a limited number of files
 //! stays open, and a file that was closed is opened again by name when it is next read.
 //!
-//! 1. A file in use stays open, because whoever reads it holds a reference. For a moment each thread
-//!    may thus have one more file open than the limit; the threads of [`crate::files::io_threads`] count too.
+//! 1. A file in use stays open, because its reader holds a reference. Each thread, including those of
+//!    [`crate::files::io_threads`], may thus briefly have one more file open than the limit.
 //! 2. A file can be opened again as long as its [`Table`](super::Table) exists, because a writer
 //!    removes the file only after the last user has dropped an obsolete table. In a read-only opening
 //!    another process removes files, so its files stay open, without a limit.
-//! 3. The file that is closed was not used since the clock hand last passed it: CLOCK, an
-//!    approximation of the least recently used file.
-//! 4. A table is in the list of open files exactly if it has a reader; both change under the lock.
+//! 3. A file is closed only if it was not used since the clock hand last passed it (CLOCK, an
+//!    approximation of LRU).
+//! 4. A table is in the list of open files if and only if it has a reader; both change under the
+//!    lock.
 //!
 //! A read of an open file takes no lock. With one lock for all tables, four threads that read 745
 //! tables past the block cache were slower by 30 %.
@@ -41,7 +42,7 @@ struct State {
     slots: Vec<Arc<Slot>>,
     /// The position in `slots` of the next file that may be closed.
     hand: usize,
-    /// The number of files closed to make room for others.
+    /// The number of files closed to make room for other files.
     closed: u64,
 }
 
@@ -83,8 +84,8 @@ impl TableReader {
     /// Calls `read` with the file, which is opened first unless it is open.
     ///
     /// # Errors
-    /// `open` fails. If it fails because the process has too many open files, others are closed
-    /// first.
+    /// `open` fails. If the process has too many open files, other files are closed and `open` is
+    /// repeated first.
     pub(crate) fn with<T>(
         &self,
         open: impl Fn() -> io::Result<Reader>,
@@ -138,7 +139,8 @@ impl OpenFiles {
                 Ok(reader) => break Arc::new(reader),
                 Err(error) if !is_out_of_files(&error) => return Err(error),
                 Err(error) => {
-                    // Half of the files make room, because the rest of the program needs some too.
+                    // Closes half of the files, because the rest of the program needs descriptors
+                    // too.
                     let open = self.lock().slots.len();
                     let closed = self.max.map(|_| self.lock().close_down_to(open / 2));
                     if closed.is_none_or(|closed| closed.is_empty()) {
@@ -161,7 +163,7 @@ impl OpenFiles {
         OpenFileCounts { open: state.slots.len() as u64, closed: state.closed }
     }
 
-    /// Adds to an error of the operating system how to get more files.
+    /// Adds advice on getting more files to an error of the operating system.
     fn explain(&self, error: &io::Error) -> io::Error {
         let text = match self.max {
             Some(max) => format!("or lower the option `open_files`, which allows {max} here"),
@@ -267,7 +269,7 @@ mod tests {
             let open = tables.iter().filter(|table| is_open(table)).count();
             assert_eq!(files.counts().open, open as u64);
         }
-        assert!(tables[..5].iter().all(is_open), "they were used all the time");
+        assert!(tables[..5].iter().all(is_open), "they were in constant use");
         let closed = files.counts().closed;
         assert!((995..1010).contains(&closed), "{closed}");
         tables.drain(..5);
@@ -331,7 +333,7 @@ mod tests {
             "{error}"
         );
         assert_eq!(files.counts().open, 0);
-        // A read-only opening closes none: another process may have removed them.
+        // A read-only opening closes no files, because another process may have removed them.
         let files = OpenFiles::new(None);
         let many = tables(&files, 50);
         (0..40).for_each(|number| read(&many, number).unwrap());

@@ -89,11 +89,11 @@ impl TableFile {
         Ok(OpenTable { reader, footer, index, properties, fragments, slots, _charge: charge })
     }
 
-    /// Returns the layout of the index and the slots of the table, with those blocks that the job
-    /// that wrote the table has put into memory.
+    /// Returns the layout of the index and the slots of the table, including the blocks that the job
+    /// that wrote the table put into memory.
     ///
-    /// An index that is read here, because it was evicted or never warmed, does not get into its slot:
-    /// a compaction may have opened the table.
+    /// An index that must be read here, because it was evicted or never warmed, is not put into its
+    /// slot, because a compaction may have opened the table.
     fn open_index(&self, reader: &TableReader, footer: &Footer) -> Result<(IndexLayout, Slots)> {
         let parse = |bytes: &[u8]| {
             IndexLayout::parse(bytes, self.size_bytes)
@@ -159,7 +159,8 @@ impl TableFile {
         Ok(buffer)
     }
 
-    /// Reads all parts but the data blocks again, which readers find in memory, and verifies them.
+    /// Reads again and verifies all parts except the data blocks; readers find these parts in
+    /// memory.
     pub(super) fn verify_parts(&self, opened: &OpenTable) -> Result<()> {
         let (reader, footer) = (&opened.reader, &opened.footer);
         let at = self.size_bytes.saturating_sub(FOOTER_BYTES as u64);

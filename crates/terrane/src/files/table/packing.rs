@@ -2,8 +2,9 @@
 //!
 //! A compressed block is its uncompressed length as a `u32` and the bytes of the codec: an LZ4 block
 //! or a Zstandard frame. The length of a block is known before it is decompressed, and no codec
-//! writes more than that. It is at most 255 times the compressed length: LZ4 cannot do better, and
-//! a block for which Zstandard can is compressed by LZ4. So a damaged block cannot claim much memory.
+//! writes more than that. It is at most 255 times the compressed length: LZ4 cannot do better, and a
+//! block for which Zstandard could is compressed by LZ4. A damaged block therefore cannot claim much
+//! memory.
 
 use std::path::Path;
 
@@ -34,8 +35,8 @@ const RATIO_MAX: usize = 255;
 /// The length of the longest block before compression: a block has at most one large value.
 const UNPACKED_LEN_MAX: usize = 2 * MAX_VALUE_LEN;
 
-/// Refuses a new design that this build cannot write. A design that a database already has is
-/// never refused; its blocks are compressed by LZ4 instead.
+/// Refuses a new design that this build cannot write. An existing database's design is never
+/// refused; its blocks are compressed by LZ4 instead.
 ///
 /// # Errors
 /// The design names Zstandard, and the build has no compressor for it.
@@ -48,7 +49,7 @@ pub(crate) fn check_compression(design: &Design) -> Result<()> {
     Err(Error::invalid("compression", "zstd", accepted))
 }
 
-/// Compresses a block if the design says so and it saves enough.
+/// Compresses a block if the design requests it and it saves enough.
 pub(super) fn compress(block: &[u8], compression: Compression) -> Option<(Vec<u8>, Packing)> {
     let compressed = match compression {
         Compression::None => return None,
@@ -69,7 +70,7 @@ fn lz4(block: &[u8]) -> (Vec<u8>, Packing) {
 /// Returns the length of a block before it was compressed.
 ///
 /// # Errors
-/// The block claims a length that no block of its compressed length has.
+/// The block claims a length that is impossible for its compressed length.
 pub(crate) fn unpacked_len(
     stored: &[u8],
     packing: Packing,
@@ -165,7 +166,7 @@ mod tests {
             for bit in 0..8 {
                 let mut damaged = ZSTD_SAMPLE.to_vec();
                 damaged[len] ^= 1 << bit;
-                // The result is an error or other bytes; the checksum of a block tells them apart.
+                // The result is an error or wrong bytes, which the block's checksum would detect.
                 let _ = unpacked(&damaged, Packing::Zstd);
             }
         }

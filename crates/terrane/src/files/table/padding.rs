@@ -1,10 +1,10 @@
-//! Zeros after a block, so that the next block begins with a page of the file.
+//! Zeros after a block, so that the next block begins at a page boundary of the file.
 //!
-//! A block of 4 KiB that begins anywhere is in two pages. A read of it takes both of them from the
-//! device, and room for both in the page cache. The writer therefore appends zeros to a block if few
-//! of them are missing to a whole page. A block of such a design has room for its trailer within
-//! [`PAGE_BYTES`] or a multiple of it, so blocks of many small entries are padded, and those of a few
-//! large ones, which would waste too much, are not.
+//! A block of 4 KiB that begins anywhere spans two pages. Reading it reads both from the device, and
+//! takes room for both in the page cache. The writer therefore appends zeros to a block if only a few
+//! are needed to fill a page. A block of such a design has room for its trailer within [`PAGE_BYTES`]
+//! or a multiple of it, so blocks of many small entries are padded. Blocks of a few large entries are
+//! not, because that would waste too much space.
 //!
 //! ```text
 //! +-------+--------------+-------+-----------------------+----------+
@@ -26,8 +26,8 @@ pub(super) fn is_worthwhile(block_bytes: usize) -> bool {
     block_bytes > 0 && (block_bytes as u64).is_multiple_of(PAGE_BYTES)
 }
 
-/// Pads a block at `offset`, to which the trailer is appended next. Returns false if the block needs
-/// no padding, or too much.
+/// Pads a block at `offset` before its trailer is appended. Returns false if the block needs no
+/// padding, or too much.
 pub(super) fn pad(block: &mut Vec<u8>, offset: u64) -> bool {
     let end = offset + (block.len() + TRAILER_BYTES) as u64;
     match u8::try_from(end.next_multiple_of(PAGE_BYTES) - end) {
@@ -40,7 +40,7 @@ pub(super) fn pad(block: &mut Vec<u8>, offset: u64) -> bool {
     }
 }
 
-/// Removes the padding of a block; returns none if the padding is longer than the block.
+/// Removes the padding of a block; `None` if the padding is longer than the block.
 pub(super) fn strip(padded: &[u8]) -> Option<&[u8]> {
     let count = usize::from(*padded.last()?);
     let len = padded.len().checked_sub(count).filter(|_| count > 0)?;

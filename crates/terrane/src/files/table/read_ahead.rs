@@ -2,7 +2,7 @@
 //!
 //! It reads many blocks at a time and bypasses the buffer manager: the inputs of a compaction are
 //! about to be replaced, and must not evict blocks that readers use. It verifies the checksum of
-//! every block, because the new table gets new checksums, which would otherwise hide damage.
+//! every block, because the new table gets new checksums, which would hide damage.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A table of a version of the tree: its identity, its lifecycle, and how often it is read.
+//! A table of a version of the tree: its identity, its lifecycle, and its read counts.
 //!
 //! A table is opened when it is first read (`open_table`), read block by block (`blocks`), and
 //! searched (`lookup`). Its file is removed when the last user drops an obsolete table.
@@ -34,27 +34,27 @@ pub(crate) struct TableEnvironment {
     pub(crate) buffer: BufferPool,
     /// Blocks of new tables that are not open yet.
     pub(crate) warm: WarmSlots,
-    /// Threads that read for readers of tables.
+    /// Threads that read on behalf of readers of tables.
     pub(crate) io_threads: IoThreads,
     /// The files that are open.
     pub(crate) open_files: Arc<OpenFiles>,
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) counters: Arc<Counters>,
-    /// The clock that gives the times of lookups.
+    /// The clock for the times of lookups.
     pub(crate) clock: Arc<dyn Clock>,
     /// True if tables count lookups, which only some designs need.
     pub(crate) counts_accesses: AtomicBool,
     /// Removes the files of obsolete tables.
     pub(crate) discard: fn(&TableEnvironment, &Path),
-    /// Obsolete files whose removal failed or was put off.
+    /// Obsolete files whose removal failed or was postponed.
     pub(crate) not_removed: Mutex<Vec<PathBuf>>,
     /// Readers in other processes that may need obsolete files.
     pub(crate) opening_readers: OpeningReaders,
 }
 
 impl TableEnvironment {
-    /// Returns an environment without a database: no limit on open files, no other threads, and
-    /// obsolete files stay.
+    /// Returns an environment without a database: it has no limit on open files and no other
+    /// threads, and keeps obsolete files.
     pub(crate) fn alone(storage: Arc<dyn Storage>, access: Access, buffer: BufferPool) -> Self {
         Self {
             storage,
@@ -73,12 +73,13 @@ impl TableEnvironment {
         }
     }
 
-    /// Takes the memory of open tables from the buffer pool, once it is a sixty-fourth of it. Writes
-    /// and jobs divide the memory anew; a program that only reads opens tables without them.
+    /// Takes the memory of open tables from the buffer pool once it reaches a sixty-fourth of the
+    /// pool. Writes and jobs redistribute memory, but a program that only reads opens tables without
+    /// them.
     pub(super) fn make_room_for_tables(&self) {
         let ledger = &*self.ledger;
         // Relaxed: no other memory access depends on the sums. Two threads may both take the memory,
-        // until it is divided anew.
+        // until it is redistributed.
         let open = ledger.tables.load(Ordering::Relaxed);
         let more = open.saturating_sub(ledger.tables_counted.load(Ordering::Relaxed));
         let capacity = self.buffer.bytes().capacity;
@@ -182,12 +183,11 @@ impl Table {
         }
     }
 
-    /// Counts a lookup if some design needs the count. If no design does, threads need not contend
-    /// for the cache line of the count.
+    /// Counts a lookup if some design needs the count. Otherwise threads avoid contending for the
+    /// count's cache line.
     #[inline]
     pub(super) fn note_read(&self) {
-        // Relaxed: a count that is read late affects which compaction is picked, but never a
-        // result.
+        // Relaxed: a stale value affects which compaction is picked, but never a result.
         if self.file.environment.counts_accesses.load(Ordering::Relaxed) {
             self.count_read();
         }
@@ -209,7 +209,7 @@ impl Table {
         Ok(self.opened.get_or_init(|| opened))
     }
 
-    /// Returns the open table, unless it was not read yet.
+    /// Returns the open table; `None` if it has not been opened yet.
     pub(super) fn opened_already(&self) -> Option<&OpenTable> {
         self.opened.get()
     }

@@ -11,9 +11,10 @@ use crate::files::buffer::pin;
 
 impl Table {
     /// Returns the newest version of `key` at or below `seq`, as [`Table::may_have`] and [`Table::get`]
-    /// would, if all that they read is in memory. Otherwise, and if what is in memory is damaged, `None`.
+    /// would, if everything they read is in memory. Returns `None` otherwise, or if a block in memory is
+    /// damaged.
     ///
-    /// Unlike [`Table::is_block_resident`] before a read, this holds for an eviction at the same time.
+    /// Unlike [`Table::is_block_resident`] before a read, this is safe against concurrent evictions.
     pub(crate) fn get_resident(
         &self,
         key: &[u8],

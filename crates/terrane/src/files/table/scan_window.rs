@@ -1,10 +1,11 @@
 //! Read-ahead of scans: after a few consecutive blocks that are not in memory, a scan reads the next
-//! blocks with one large read, and, if it is long, the blocks after those on another thread while its
-//! caller consumes these.
+//! blocks with one large read. A long scan also reads the following blocks on another thread while
+//! its caller consumes the current ones.
 //!
 //! Blocks that were read ahead go into the buffer manager only while it has free memory, so a scan
-//! evicts nothing that other readers use. A read-ahead that fails is forgotten: the block is then
-//! read by itself, so an error surfaces only if the scan reaches the damaged block, with its place.
+//! evicts nothing that other readers use. A failed read-ahead is discarded. The block is then read
+//! individually, so an error surfaces, with its location, only if the scan reaches the damaged
+//! block.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,11 +16,12 @@ use crate::base::stats::Counter;
 use crate::files::buffer::BlockRef;
 use crate::files::io_threads::Pending;
 
-/// The number of consecutive blocks that a scan reads by themselves: a short scan ends before.
+/// The number of consecutive blocks that a scan reads individually, because a short scan needs no
+/// more.
 const READS_ALONE: u32 = 2;
 
-/// The same while reads are quick, because they come from the page cache: one large read then gains
-/// little, and a scan that ends soon reads too much.
+/// The same while reads are quick because they come from the page cache. One large read then gains
+/// little, and a short scan would read too much.
 const QUICK_READS_ALONE: u32 = 16;
 
 /// The size of the first read-ahead, and the size up to which it doubles.
@@ -32,7 +34,7 @@ const OVERLAPPED_BYTES: u64 = 64 << 10;
 /// The read-ahead of one cursor over a table.
 #[derive(Debug, Default)]
 pub(super) struct ScanWindow {
-    /// The block that follows the last one that was not in memory.
+    /// The block after the last block that was not in memory.
     next: usize,
     /// The number of consecutive blocks that were not in memory.
     misses: u32,
@@ -42,7 +44,7 @@ pub(super) struct ScanWindow {
     coming: Option<(Range<usize>, Pending<Result<Blocks>>)>,
 }
 
-/// Consecutive blocks as they are in the file.
+/// Consecutive blocks as stored in the file.
 #[derive(Debug)]
 struct Blocks {
     numbers: Range<usize>,
@@ -111,8 +113,8 @@ impl ScanWindow {
         self.current = blocks;
     }
 
-    /// Returns the blocks to read next, from `number` on; none if they are so large that each is
-    /// better read by itself.
+    /// Returns the blocks to read next, from `number` on; empty if they are so large that each is
+    /// better read individually.
     fn grow(&mut self, table: &Table, number: usize) -> Range<usize> {
         self.bytes = (self.bytes * 2).clamp(FIRST_BYTES, BYTES_MAX);
         let end = table.blocks_within(number, self.bytes).unwrap_or(number);

@@ -67,7 +67,8 @@ impl Sink {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        // Large chunks, because many small updates would cost more than the checksum itself.
+        // Updates in large chunks, because many small updates would cost more than the checksum
+        // itself.
         self.sum.update(bytes);
         self.file.append(bytes).map_err(|error| Error::io("append to", &self.path, error))?;
         self.unsynced_bytes += bytes.len() as u64;

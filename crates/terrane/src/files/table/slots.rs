@@ -1,4 +1,4 @@
-//! Which slot of a table is whose: that of the index, that of the filter, and one per data block.
+//! The slots of a table: one for the index, one for the filter, and one per data block.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ pub(super) fn data_slot(number: usize) -> usize {
     number + 2
 }
 
-/// The slots of tables that were written and are not open yet.
+/// The slots of tables that were written but are not open yet.
 #[derive(Debug, Default)]
 pub(crate) struct WarmSlots(Mutex<HashMap<TableFileId, Slots>>);
 
@@ -31,7 +31,7 @@ impl WarmSlots {
         self.lock().insert(id, slots);
     }
 
-    /// Returns the slots of a table, which is being opened or will never be.
+    /// Returns the slots of a table that is being opened or will never be opened.
     pub(crate) fn take(&self, id: TableFileId) -> Option<Slots> {
         self.lock().remove(&id)
     }

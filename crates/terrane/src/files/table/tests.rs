@@ -163,7 +163,8 @@ fn blocks_of_small_entries_begin_with_pages_and_waste_little() {
         if !is_paged {
             assert!(aligned < count / 10, "{aligned} of {count}");
         }
-        // Entry, its place in the arrays, and the lengths; and, of each page, half of an entry.
+        // The entry, its place in the arrays, and the lengths; and, for each page, half of an
+        // entry.
         let used = entries.len() as u64 * (8 + value_len as u64 + 9);
         assert!(waste(used) < 1.05, "{block_bytes} {value_len}: {}", waste(used));
     }
@@ -244,8 +245,8 @@ fn range_tombstones_are_part_of_the_table_and_its_range() {
     table.verify().unwrap();
 }
 
-/// A prefetched seek did not happen, because the seek of another source failed. It then led a later
-/// seek to the block of another key.
+/// A prefetched seek did not happen, because another source's seek failed. Its prefetched block
+/// then misled a later seek for another key.
 #[test]
 fn a_key_that_is_approached_and_not_sought_leads_no_other_seek_astray() {
     let storage = MemoryStorage::new(1);
@@ -265,7 +266,7 @@ fn a_key_that_is_approached_and_not_sought_leads_no_other_seek_astray() {
     };
     let finished = write(&storage, &entries, config);
     let mut cursor = TableCursor::new(open(&storage, Access::Buffered, &finished));
-    /// Prefetches in so many of the three steps.
+    /// Runs the first `steps` of the three prefetch steps.
     fn prefetch(cursor: &mut TableCursor, key: &[u8], steps: usize) -> Result<()> {
         cursor.prefetch_index(key)?;
         if steps > 1 {
@@ -480,7 +481,7 @@ fn long_scans_read_ahead_whether_or_not_there_is_memory() {
         }
         let blocks = table.block_count().unwrap();
         let resident = (0..blocks).filter(|&block| table.is_block_resident(block)).count();
-        // A scan fills free memory, and otherwise leaves memory to others.
+        // A scan fills free memory, but takes no memory from others.
         assert_eq!(resident == blocks, capacity > 0, "{resident} of {blocks}");
         check_walks(&table, &entries);
         check_lookups(&table, &entries, &mut Rng::new(1));

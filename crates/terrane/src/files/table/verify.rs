@@ -34,7 +34,7 @@ pub(super) fn verify(table: &Table) -> Result<()> {
                 return Err(corrupt("it holds a key outside of the table's range".into()));
             }
             if !table.may_contain(super::filter_hash(key))? {
-                return Err(corrupt("the filter denies one of its keys".into()));
+                return Err(corrupt("the filter excludes one of its keys".into()));
             }
             if table.block_of(key)? > number {
                 return Err(corrupt("the index does not lead to one of its keys".into()));

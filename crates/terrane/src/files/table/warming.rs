@@ -1,11 +1,11 @@
 //! Cache warming: keeps blocks of new tables in memory while they are written.
 //!
-//! A compaction replaces tables and thereby invalidates cached blocks, so the first reads of the
-//! new tables would go to storage. The job has the new blocks in memory and can put them into the
-//! slots of the table, which are handed over when it is opened (compaction paper, take-aways V and VII). It does so only where the old blocks were cached: it
-//! inserts the index and filter if at least half of its input tables had theirs cached, and a data
-//! block if at least half of the input blocks read since the previous data block were cached. A flush
-//! has no inputs, and new data is read soon, so it always inserts its blocks.
+//! A compaction replaces tables and thereby invalidates cached blocks, so the first reads of the new tables
+//! would go to storage. The job has the new blocks in memory and can put them into the table's slots, which are
+//! handed over when the table is opened (compaction paper, take-aways V and VII). It does so only where the old
+//! blocks were cached: it inserts the index and filter if at least half of its input tables had their own
+//! cached, and a data block if at least half of the input blocks read since the previous data block were
+//! cached. A flush has no inputs, and new data is read soon, so it always inserts its blocks.
 //!
 //! Less used blocks are evicted to make room.
 
@@ -57,10 +57,10 @@ pub(crate) struct Heat {
 }
 
 impl Heat {
-    /// Notes that a data block of an input is read.
+    /// Records that a data block of an input is read.
     pub(super) fn note(&self, table: &Table, number: usize) {
         let is_cached = table.is_resident(data_slot(number));
-        // Relaxed, as everywhere here: only one thread uses them.
+        // Relaxed, as everywhere here: only one thread uses the counts.
         self.read.fetch_add(1, Ordering::Relaxed);
         self.cached.fetch_add(u32::from(is_cached), Ordering::Relaxed);
     }
@@ -132,8 +132,8 @@ impl WarmTable {
         Self { warmer, slots }
     }
 
-    /// Puts a data block into memory if the job wants that. The block consists of `parts`, in the
-    /// form that readers use.
+    /// Puts a data block into memory if the job requests it. The block consists of `parts`, in the form that
+    /// readers use.
     pub(super) fn put_data(&mut self, number: usize, parts: &[&[u8]]) {
         let is_wanted = match &self.warmer.data {
             Data::None => false,
@@ -145,7 +145,7 @@ impl WarmTable {
         }
     }
 
-    /// Puts the index or the filter into memory if the job wants that.
+    /// Puts the index or the filter into memory if the job requests it.
     pub(super) fn put_part(&mut self, slot: usize, bytes: &[u8]) {
         let is_wanted = if slot == INDEX_SLOT { self.warmer.index } else { self.warmer.filter };
         if is_wanted {

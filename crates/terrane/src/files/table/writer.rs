@@ -161,7 +161,8 @@ impl TableWriter {
             return self.add_large(key, seq, kind, value);
         }
         if !self.block.is_empty() {
-            // With its trailer, a block of whole pages is not longer than these.
+            // Including its trailer, the block must fit into the block size, so that it fills whole
+            // pages.
             let size_max = self.config.block_bytes.saturating_sub(TRAILER_BYTES);
             if self.block.add_within(size_max, key, seq, kind, value) {
                 return Ok(());
@@ -237,7 +238,7 @@ impl TableWriter {
     }
 
     /// Writes a block for one large value, without copying it; compresses it only if the design
-    /// says so.
+    /// requests it.
     fn add_large(&mut self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) -> Result<()> {
         self.write_block()?;
         self.begin_block(key);
@@ -315,7 +316,7 @@ impl TableWriter {
         Ok(FinishedTable { id: self.id, info, checksum, direct_refused })
     }
 
-    /// Writes a part. Readers find it in `slot`, if there is one.
+    /// Writes a part. Readers find it in `slot`, if given.
     fn write_part(&mut self, mut bytes: Vec<u8>, slot: Option<usize>) -> Result<Handle> {
         let offset = self.sink.offset();
         let len = u32::try_from(bytes.len())

@@ -12,10 +12,10 @@ pub(super) use with_rust::decompress;
 /// Whether this build compresses.
 pub(super) const CAN_COMPRESS: bool = cfg!(feature = "zstd");
 
-/// Blocks longer than this do not leave their buffers with the thread.
+/// Threads do not keep the buffers of blocks longer than this.
 const KEPT_LEN_MAX: usize = 256 << 10;
 
-/// Returns nothing: the build has no compressor.
+/// Returns `None`, because the build has no compressor.
 #[cfg(not(feature = "zstd"))]
 pub(super) fn compress(_: &[u8]) -> Option<Vec<u8>> {
     None
@@ -69,7 +69,7 @@ mod with_c {
 
     use super::KEPT_LEN_MAX;
 
-    /// Higher levels compress blocks of a few KiB hardly further, at several times the cost.
+    /// Higher levels compress blocks of a few KiB only slightly better, at several times the cost.
     const LEVEL: i32 = 1;
 
     thread_local! {
@@ -77,7 +77,8 @@ mod with_c {
         static DECOMPRESSOR: Cell<Option<DCtx<'static>>> = const { Cell::new(None) };
     }
 
-    /// Compresses a block to a frame after its length. Returns nothing if the library has no memory.
+    /// Compresses a block to a frame after its length. Returns `None` if the library cannot allocate
+    /// memory.
     pub(in crate::files::table) fn compress(block: &[u8]) -> Option<Vec<u8>> {
         let len = u32::try_from(block.len()).ok()?;
         let mut packed = vec![0; 4 + compress_bound(block.len())];
@@ -133,7 +134,7 @@ mod tests {
             if len < 2 {
                 continue;
             }
-            // Neither writes beyond the block, whatever the frame says.
+            // Neither decoder writes beyond the block, whatever the frame claims.
             let mut damaged = packed[4..].to_vec();
             let at = rng.index(damaged.len());
             damaged[at] ^= 1 << rng.index(8);

@@ -12,11 +12,11 @@ use crate::files::table::{TableEnvironment, TableReader};
 use crate::files::value::Value;
 use crate::files::value_pointer::{ValueFileName, ValuePointer};
 
-/// Larger values are read again each time, because each would take the place of many blocks.
+/// Larger values are not cached, because each would displace many blocks.
 const CACHED_BYTES_MAX: u32 = 128 << 10;
 
-/// Of the values that begin in the same part of a file, of this length, one at a time is in memory.
-/// The slots then take no more memory than those of a table with blocks of this length.
+/// The part of a file that shares a slot: of the values that begin in one part, at most one is in
+/// memory. The slots thus take no more memory than those of a table with blocks of this length.
 const SLOT_BYTES: u64 = 4 << 10;
 
 /// The length of the tag before a value in memory.
@@ -148,7 +148,7 @@ impl ValueFile {
     }
 }
 
-/// Returns the bytes before a value in memory, which say which value it is.
+/// Returns the tag before a value in memory, which identifies the value.
 fn tag_of(pointer: &ValuePointer) -> [u8; TAG_BYTES] {
     let mut tag = [0; TAG_BYTES];
     tag[..8].copy_from_slice(&pointer.offset.to_le_bytes());

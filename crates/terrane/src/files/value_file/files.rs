@@ -10,7 +10,8 @@ use crate::base::types::SeqNo;
 use crate::files::value::Value;
 use crate::files::value_pointer::ValuePointer;
 
-/// All value files to which the tables of a version may refer. They exist as long as the version.
+/// All value files to which the tables of a version may refer. They exist as long as the version
+/// does.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ValueFiles {
     dir: PathBuf,

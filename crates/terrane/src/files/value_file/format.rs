@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The checksum of a header covers the bytes before it. The checksum of a record covers the bytes
-//! after it up to the end of the key, and is seeded with the file and the offset of the record. The
-//! checksum of a value is the one in its pointer.
+//! after it up to the end of the key, and is seeded with the file and the offset of the record. A
+//! value's checksum is the same as in its pointer.
 
 use std::path::Path;
 

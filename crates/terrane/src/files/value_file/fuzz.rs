@@ -50,8 +50,8 @@ pub(crate) fn file(bytes: &[u8]) {
 
 /// Builds a file of records with valid checksums from the input. Four bytes give the length of a key,
 /// the damage and the length of a value; key and value follow. The damage is a false length of the
-/// value, a changed byte, or a sequence number that is too large. A file without damage must read back,
-/// and a damaged one must be refused.
+/// value, a changed byte, or a sequence number that is too large. A file without damage must be
+/// readable, and a damaged one must be refused.
 pub(crate) fn sealed_file(bytes: &[u8]) {
     let mut file = HEADER.encode();
     let mut good: Vec<(ValuePointer, &[u8])> = Vec::new();
@@ -106,7 +106,7 @@ pub(crate) fn sealed_file(bytes: &[u8]) {
 }
 
 /// Decodes arbitrary bytes as a pointer and as the references of a table, and reads the value to which
-/// the pointer leads. Only the pointers of written values lead to a value.
+/// the pointer refers. Only pointers of written values refer to a value.
 pub(crate) fn pointer(bytes: &[u8]) {
     let mut reader = Reader::new(bytes);
     if let Ok(refs) = value_refs(&mut reader) {
@@ -129,7 +129,7 @@ pub(crate) fn pointer(bytes: &[u8]) {
         (Err(error), Some(_)) => unreachable!("{pointer:?}: {error}"),
     };
     check_read(sample.file.read_once(&pointer));
-    // The read may find the value of each other pointer in memory.
+    // The read may find another pointer's value in memory.
     for (known, value) in &sample.values {
         assert!(sample.file.read(known).is_ok_and(|found| found == *value));
         check_read(sample.file.read(&pointer));

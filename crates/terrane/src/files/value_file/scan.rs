@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::files::storage::{Access, RandomReader, Storage};
 use crate::files::value_pointer::{RECORD_HEADER_BYTES, ValueFileName, record_bytes};
 
-/// What a scan of a value file found.
+/// The result of scanning a value file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ScannedValues {
     /// The keyspace that the header names.
@@ -19,7 +19,7 @@ pub(crate) struct ScannedValues {
 /// Reads a value file of `size_bytes` from front to back, and verifies every record.
 ///
 /// # Errors
-/// The file belongs to another name, or a record is damaged.
+/// The header does not match the file name, or a record is damaged.
 pub(crate) fn scan_value_file(
     storage: &dyn Storage,
     path: &Path,

@@ -1,4 +1,4 @@
-//! Files that were written, and damaged ones.
+//! Intact and damaged value files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -9,11 +9,11 @@ use crate::base::stats::Counter;
 use crate::base::types::{KeyspaceId, Lsn, SeqNo};
 use crate::files::batch::Op;
 
-/// How many zeros are written after a record that is about to be synced, unless zeros follow it
-/// already. The first write to a block of a new file makes the sync commit the journal of the file
-/// system, which takes longer than the sync itself; the zeros make one commit suffice for all of them.
-/// The device writes twice as much for that, which pays off for short records only, and not at all in
-/// a file that was a segment before.
+/// The number of zeros written after a record that is about to be synced, unless zeros follow it
+/// already. The first write to a block of a new file makes the sync commit the file system's journal,
+/// which takes longer than the sync itself; with the zeros, one commit suffices for all these blocks.
+/// The device then writes twice as much, which pays off only for short records, and never in a file
+/// that was a segment before.
 const SYNCED_AHEAD_BYTES: u64 = 256 << 10;
 const SYNCED_AHEAD_RECORD_MAX: usize = 64 << 10;
 
@@ -23,7 +23,7 @@ const COPIED_BYTES: usize = 16 << 10;
 impl LogWriter {
     /// Appends the operations of a write, the first of which has sequence number `seq`. `is_synced`
     /// means that the writer syncs the log right after. Returns the position after the record. On
-    /// failure the log has no new record.
+    /// failure the log is unchanged.
     ///
     /// # Errors
     /// The record cannot be written, or there is no space for another segment.
@@ -123,8 +123,8 @@ impl LogWriter {
         Ok(self.end())
     }
 
-    /// Writes a record, and the encoded one before it, at the end of the segment, which has room for
-    /// both. Returns their length.
+    /// Writes a record, preceded by the encoded record that waits for it, at the end of the segment,
+    /// which has room for both. Returns their length.
     fn place_record(
         &mut self,
         kind: RecordKind,

@@ -1,14 +1,14 @@
 //! Reads the committed batches of a log while writers append to it.
 //!
-//! 1. Only records before [`ReadLimit::upto`] are read, which are complete, and only batches that are
-//!    visible are returned. What was read of the file before the limit moved is read again, because a
-//!    writer may have been copying a record there.
+//! 1. Only records before [`ReadLimit::upto`], which are complete, are read, and only visible batches are
+//!    returned. When the limit moves, bytes read earlier are read again, because a writer may have been
+//!    copying a record there.
 //! 2. Every number between two batches belongs to a write that is not in the log, because batches take
-//!    consecutive numbers. The scan reports it ([`Scanned::Gap`]). A gap at the end is reported with
-//!    the batch after it, because these numbers may be used again after a crash, or once they are known
-//!    to be used up ([`ChangeScan::skip_used`]).
-//! 3. A segment that is freed meanwhile is found to be gone, because its records do not have the nonce
-//!    of another segment, and the next segment names its predecessor.
+//!    consecutive numbers. The scan reports it ([`Scanned::Gap`]). A gap at the end is reported together
+//!    with the batch after it, because its numbers may be reused after a crash, or once they are known to
+//!    be used up ([`ChangeScan::skip_used`]).
+//! 3. The scan notices that a segment was freed meanwhile, because records of the segment that replaced it
+//!    have another nonce, and because each segment names its predecessor.
 
 use std::io::ErrorKind;
 
@@ -20,15 +20,15 @@ use crate::base::types::{Lsn, SeqNo};
 use crate::files::batch::Ops;
 use crate::files::storage::Storage;
 
-/// How often a segment is looked for again that was freed between the list of segments and its opening.
+/// How often the scan retries after a segment was freed between being listed and being opened.
 const RETRIES: usize = 20;
 
-/// Up to where a log may be read.
+/// The limit up to which a log may be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ReadLimit {
     /// The newest visible sequence number, loaded before the position.
     pub(crate) visible: SeqNo,
-    /// All records before this position are complete, and durable if only such are wanted.
+    /// All records before this position are complete, and durable if only durable ones are wanted.
     pub(crate) upto: Lsn,
 }
 
@@ -46,7 +46,7 @@ pub(crate) trait LogInUse {
     /// The database was closed.
     fn part_from(&self, segment: u64) -> Result<Option<LogPart>>;
 
-    /// Returns up to where the log may be read, by a reader that has read it up to `at`.
+    /// Returns the limit for a reader that has read the log up to `at`.
     ///
     /// # Errors
     /// The log could not be made durable.
@@ -71,13 +71,13 @@ pub(crate) enum Scanned {
     Batch(LoggedBatch),
     /// Writes up to this sequence number are not in the log.
     Gap(SeqNo),
-    /// Nothing more may be read now.
+    /// Nothing more may be read yet.
     End,
-    /// The segment that follows was freed.
+    /// The following segment was freed.
     Gone(Gone),
 }
 
-/// The position that a scan is to continue at is not in the log.
+/// The position at which a scan should continue is not in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gone {
     /// The oldest position at which a scan can begin.
@@ -125,7 +125,7 @@ impl ChangeScan {
         self.limit.visible
     }
 
-    /// Reports a gap at the end, if the scan has found the end. All numbers up to `used` are used up, also
+    /// Reports a gap at the end, if the scan has found the end. All numbers up to `used` are used up, even
     /// after a crash, and their batches were durable before the end was found. Returns its last number.
     pub(crate) fn skip_used(&mut self, used: SeqNo) -> Option<SeqNo> {
         let last = used.min(self.limit.visible);
@@ -224,7 +224,7 @@ impl ChangeScan {
         Ok(Step::Return(Scanned::Gap(self.position)))
     }
 
-    /// Finds out why a record is missing that must be complete.
+    /// Finds out why a record that must be complete is missing.
     fn missing_record(&self, storage: &dyn Storage, log: &dyn LogInUse) -> Result<Scanned> {
         let Some(Place { reader, .. }) = &self.at else { return Ok(Scanned::End) };
         let segment = reader.header().segment;
@@ -240,7 +240,7 @@ fn damaged_record(reader: &SegmentReader) -> Error {
     Error::corruption(reader.path(), Some(reader.offset()), "log", detail)
 }
 
-/// Finds the place from which all batches after `position` follow.
+/// Finds a place that all batches after `position` follow.
 fn locate(
     storage: &dyn Storage,
     log: &dyn LogInUse,
@@ -255,11 +255,11 @@ fn locate(
             let Some(mut reader) = open(storage, log, part)? else { continue 'again };
             let end = part.end.unwrap_or(complete);
             let first = first_batch(&mut reader, end, log)?;
-            // Nothing is missing before the first segment of all.
+            // Nothing is missing before the first segment ever written.
             let is_whole = at == 0 && reader.header().previous == 0 && part.base == Lsn(0);
             let is_found = match first {
                 Some(first) => first <= position + 1,
-                // A log without any batch is read from its start by those who have everything.
+                // In a log without batches, a scan that has all writes begins at the start.
                 None => at == 0 && oldest.is_none() && position >= log.limit(end)?.visible,
             };
             if is_found || is_whole {
@@ -317,7 +317,7 @@ fn open(
         Err(Error::Io(failure)) if failure.source.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    // A segment leaves the log before its file is removed or used again.
+    // A segment leaves the log before its file is removed or reused.
     let is_there = || log.part_from(part.segment).map(|now| now.as_ref() == Some(part));
     if opened.is_none() && is_there()? {
         let detail = "the header of a segment is damaged or missing that readers of changes need";

@@ -13,9 +13,9 @@
 //!    the record's offset. Each use of a file as a segment draws a new nonce. Therefore a record of
 //!    an earlier use fails its checksum, and so does a record copied into a user value, because the
 //!    user cannot know the nonce.
-//! 2. At least 16 zeros follow the last record unless the file ends first, because every append with
-//!    the lock writes them, and records without the lock are placed in zeros ([`super::slice`]). A
-//!    reader stops where the length and the kind of a record are zeros.
+//! 2. At least 16 zeros follow the last record unless the file ends first, because an append under the
+//!    lock writes them, and an append without the lock only fills zeros ([`super::slice`]). A reader
+//!    stops where the length and the kind of a record are zeros.
 
 use std::path::Path;
 
@@ -195,7 +195,7 @@ pub(super) fn parse_record(bytes: &[u8], nonce: u64, offset: u64, len_max: u64) 
         Ok((reader.u64("sum")?, reader.u32("len")?, reader.u32("kind")?, reader.u64("seq")?))
     })();
     let Ok((sum, len, kind, seq)) = fields else { return Parsed::Garbage };
-    // Length and kind are written last. A process that died before that wrote no record.
+    // Length and kind are written last. If the process died before that, there is no record.
     if len == 0 && kind == 0 {
         return Parsed::Zeros;
     }

@@ -11,7 +11,8 @@ use super::writer::{FIRST_SEGMENT_BYTES, FREE_SEGMENTS_MAX, FullSegment, GROWTH,
 use crate::base::types::Lsn;
 use crate::files::storage::Segment;
 
-/// After a failed attempt to create a free segment, this part of the segment is filled before the next one.
+/// After a failed attempt to create a free segment, one part in this many of the current segment is filled
+/// before the next attempt.
 const RETRY_PARTS: u64 = 8;
 
 impl LogWriter {
@@ -45,16 +46,16 @@ impl LogWriter {
         Some(self.want(self.config.segment_bytes))
     }
 
-    /// Returns a request for a file that becomes the next segment if the current segment ends
-    /// early. Returns `None` if there is a free segment, or one is being created.
+    /// Returns a request for a file to become the next segment if the current segment ends early. Returns
+    /// `None` if there is a free segment, or one is being created.
     pub(crate) fn creation_to_end(&mut self, ending: Ending) -> Option<SegmentCreation> {
         let is_there =
             !self.free_segments.is_empty() || self.is_creating_segment || self.being_cleaned > 0;
         (!is_there).then(|| self.want(self.next_len(ending)))
     }
 
-    /// Returns true if records are needed only from `needed` on, all records are before it, and the
-    /// files that the log keeps take more than `bytes_max`.
+    /// Returns true if no record is needed, because all are before `needed`, and the log's files take more
+    /// than `bytes_max`.
     pub(crate) fn is_oversized(&self, needed: Lsn, bytes_max: u64) -> bool {
         let free_segments = (self.free_segments.len() + self.being_cleaned) as u64
             + u64::from(self.is_creating_segment);
@@ -82,7 +83,8 @@ impl LogWriter {
     }
 
     /// Takes the file created for [`LogWriter::due_creation`] or [`LogWriter::creation_to_end`]; `None` if
-    /// creating it failed. Returns it to be removed, if the log keeps no free segments meanwhile.
+    /// creating it failed. Returns the file for removal if the log has stopped keeping free segments
+    /// meanwhile.
     #[must_use = "the file is not used"]
     pub(crate) fn add_created(&mut self, made: Option<PathBuf>) -> Option<PathBuf> {
         self.is_creating_segment = false;
@@ -97,8 +99,8 @@ impl LogWriter {
         None
     }
 
-    /// Takes a freed file that was synced; `None` if the sync failed. Returns a file to be removed, if
-    /// there are enough free segments meanwhile.
+    /// Takes a freed file that was synced; `None` if the sync failed. Returns the file for removal if the
+    /// log has enough free segments by now.
     #[must_use = "the file is not used any more"]
     pub(crate) fn add_cleaned(&mut self, cleaned: Option<PathBuf>) -> Option<PathBuf> {
         self.being_cleaned = self.being_cleaned.saturating_sub(1);
@@ -109,16 +111,16 @@ impl LogWriter {
         None
     }
 
-    /// Frees the segments that end at or before `lsn`, because their records are in durable tables,
-    /// unless they are kept for readers of changes. A few files of the configured length are kept for
-    /// reuse; the others are to be removed.
+    /// Frees the segments that end at or before `lsn`, because their records are in durable tables, unless
+    /// they are kept for readers of changes. A few files of the configured length are kept for reuse; the
+    /// caller must remove the others.
     pub(crate) fn release(&mut self, lsn: Lsn) -> ReleasedSegments {
         let mut released = ReleasedSegments::default();
         let surplus = self.free_segments.len().saturating_sub(self.free_segments_max);
         released.removed.extend(self.free_segments.drain(..surplus).map(|free| free.path));
         let mut count = self.full.iter().take_while(|segment| segment.end <= lsn).count();
-        // The segment that ended last stays until the current header is durable. Otherwise a crash
-        // that loses the header would leave no log at all.
+        // The segment that ended last is kept until the current header is durable. Otherwise a crash that
+        // loses the header would leave no log at all.
         if count == self.full.len() && !self.is_header_durable() {
             count = count.saturating_sub(1);
         }
@@ -139,7 +141,7 @@ impl LogWriter {
         let Some(last) = freed.last() else { return released };
         // The files that are removed may make room for a free segment.
         self.creation_retry_at = 0;
-        // Segments that are kept are synced, because readers of changes depend on them.
+        // Retained segments are synced, because readers of changes depend on them.
         let upto = if self.config.retention.is_some() { last.end } else { lsn };
         self.sync.forget(upto);
         for segment in freed {

@@ -76,8 +76,8 @@ fn recover(storage: &MemoryStorage) -> Result<Batches> {
 }
 
 /// Builds a log with valid checksums from the input: the first byte gives the number of segments,
-/// then each record begins with its kind, sequence number and length. Every replayed batch must be
-/// one of the input's.
+/// then each record begins with its kind, sequence number and length. Every replayed batch must
+/// come from the input.
 pub(crate) fn sealed_log(bytes: &[u8]) {
     let storage = MemoryStorage::new(1);
     let Some((&first, mut rest)) = bytes.split_first() else { return };

@@ -1,4 +1,4 @@
-//! What the headers of log files state about the manifest.
+//! The notes about the manifest in the headers of log files.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::segment_reader::SegmentReader;
 use crate::base::error::{Error, Result};
 use crate::files::storage::Storage;
 
-/// What the headers of log files state about the manifest.
+/// The notes about the manifest in the headers of log files.
 ///
 /// A writer may be changing the files. A note is written after the edits that it states, so a
 /// manifest that is read after the notes has at least these edits.

@@ -17,11 +17,11 @@ pub(crate) enum Ending {
     Full,
     /// Its oldest record reached the age at which its file must be removed.
     Aged,
-    /// It has no record that is needed, and is large for a small database.
+    /// It has no record that is needed, and is larger than a small database should keep.
     Idle,
 }
 
-/// What is left to do after a segment has ended early.
+/// The remaining work after a segment has ended early.
 #[derive(Debug)]
 pub(crate) struct EndedEarly {
     pub(crate) header: Arc<HeaderSync>,
@@ -29,9 +29,9 @@ pub(crate) struct EndedEarly {
 }
 
 impl LogWriter {
-    /// Ends the current segment early, unless it is empty, so that its file can be freed. Returns
-    /// the header of the next segment, which must be durable before the file is freed, and the segments
-    /// to be dropped without the lock, because the space of a removed file is free only then.
+    /// Ends the current segment early, unless it is empty, so that its file can be freed. Returns the
+    /// header of the next segment, which must be durable before the file is freed, and the segments to
+    /// drop without the lock: the space of a removed file is free only once they are dropped.
     pub(crate) fn end_segment(&mut self, ending: Ending) -> Result<Option<EndedEarly>> {
         if self.current.offset == HEADER_BYTES {
             // The record that was announced has not been appended.
@@ -77,8 +77,8 @@ impl LogWriter {
                 (FreeSegment { path, is_new: true }, segment)
             }
         };
-        // The header of the next segment is written before this segment's `Continued` record,
-        // because recovery takes an announced but missing segment for damage.
+        // The header of the next segment is written before this segment's `Continued` record, because
+        // recovery reports an announced but missing segment as damage.
         let header = self.current.header;
         let base = Lsn(self.end().0 + record_bytes(0) as u64);
         // Segment numbers are never reused: the header of a segment that failed to begin may be on
@@ -100,17 +100,17 @@ impl LogWriter {
         let mut next = match begun {
             Ok(next) => next,
             Err(error) => {
-                // The header of the failed segment may be on disk and state that this segment ends
-                // at `end`. Setting the length makes that statement true: the next record does not
-                // fit anymore, so another segment begins after both.
+                // The header of the failed segment may be on disk and state that this segment ends at
+                // `end`. Setting the length makes that statement true: the next record no longer fits,
+                // so another segment begins after both.
                 self.current.len = end;
-                // The next attempt takes the same file: on a full disk there may be many.
+                // The next attempt takes the same file, because a full disk may cause many attempts.
                 self.free_segments.push(free);
                 return Err(error);
             }
         };
         if ending == Ending::Full {
-            // A busy writer fills the next segment as well, so its pages are prepared at once.
+            // A busy writer will fill the next segment as well, so its pages are prepared at once.
             next.ready_at = 0;
             next.since_micros = Some(next.header.created_micros);
         }
@@ -121,7 +121,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Makes a segment the current one. The one before is full.
+    /// Makes a segment the current one. The previous one is full.
     fn replace_current(&mut self, next: CurrentSegment) {
         let (end, ended_micros) = (next.header.base, next.header.created_micros);
         let before = std::mem::replace(&mut self.current, next);
@@ -138,7 +138,7 @@ impl LogWriter {
             ended_micros,
         });
         let CurrentSegment { segment, zero_tail, before: mut ended, .. } = before;
-        // Without requests, as with `Sync` writes, nobody else would drop the segments before.
+        // Without requests, as with `Sync` writes, nothing else would drop the previous segments.
         ended.clear();
         ended.push(EndedSegment { _segment: segment, _zero_tail: zero_tail });
         self.current.before = ended;

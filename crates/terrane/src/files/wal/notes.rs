@@ -5,10 +5,10 @@
 //! ```
 //!
 //! The first note states the version up to which the manifest has all edits, the second one the
-//! position up to which the log is durable, in this segment and the earlier ones. Recovery detects
-//! by them a manifest that lost edits and a log that lost records. Both are overwritten in place and
+//! position up to which the log is durable, in this segment and the earlier ones. From them recovery
+//! detects a manifest that lost edits and a log that lost records. Both are overwritten in place and
 //! without a sync: a note becomes durable with the next sync of the segment, or when the kernel
-//! writes the page back. A note that is lost weakens the detection and does no other harm.
+//! writes the page back. A lost note only weakens the detection.
 //!
 //! 1. A note is written after the fact that it states is durable. It is therefore true after every
 //!    crash, whichever of the writes to the header survived.
@@ -31,7 +31,7 @@ const NOTE_BYTES: usize = 16;
 /// The length of all notes.
 const NOTES_BYTES: usize = 2 * NOTE_BYTES;
 
-/// What the header of a segment states about the manifest and the log.
+/// The statements in a segment's header about the manifest and the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Notes {
     /// The manifest has all edits up to this version; 0 if there is no note.
@@ -75,8 +75,8 @@ fn note(header: &[u8], nonce: u64, offset: u64) -> u64 {
     if is_valid { u64::from_le_bytes(*number) } else { 0 }
 }
 
-/// Replaces the notes in the first bytes of a segment of which the first `bytes` bytes are copied.
-/// Its own notes may be newer than the copy. The copy becomes durable as a whole.
+/// Replaces the notes in a copy of a segment's first `bytes` bytes, because the segment's own notes
+/// may be newer than the copy. The copy becomes durable as a whole.
 pub(crate) fn state_copy(segment: &mut [u8], bytes: u64, path: &Path) -> Result<()> {
     let notes = SegmentHeader::decode(segment, path)?.map_or([0; NOTES_BYTES], |header| {
         let durable = Lsn(header.base.0 + bytes.saturating_sub(HEADER_BYTES));

@@ -9,9 +9,9 @@
 //! 1. If a later record, in the same or a later segment, or a note in a header states that the
 //!    position was durable, the log is damaged.
 //! 2. If the machine has not lost power since the segment began and a later record is valid, the log
-//!    is damaged, because the page cache keeps every write of a dead process. The caller passes the
-//!    current boot for this rule, unless the files are a snapshot of a volume: a snapshot lacks
-//!    unsynced writes although the machine runs on.
+//!    is damaged, because the page cache keeps every write of a dead process. For this rule the
+//!    caller passes the current boot, unless the files are a volume snapshot: a snapshot lacks
+//!    unsynced writes although the machine kept running.
 //! 3. Otherwise the log ends there. Later records that survived are not replayed, so that the
 //!    recovered writes are a prefix of the written ones.
 
@@ -69,8 +69,8 @@ impl Recovery {
         Ok(Self::of_segments(found, unused))
     }
 
-    /// Returns the log that ends with the newest of these segments. Adds the files of the others to
-    /// `unused`.
+    /// Returns the log that ends with the newest of these segments. Adds the files of all other
+    /// segments to `unused`.
     fn of_segments(mut found: Vec<SegmentReader>, mut unused: Vec<PathBuf>) -> Self {
         found.sort_by_key(|reader| reader.header().segment);
         let newest_segment = found.last().map_or(0, |reader| reader.header().segment);
@@ -95,7 +95,7 @@ impl Recovery {
     }
 
     /// Returns the position up to which the notes state that the log is durable. If an earlier
-    /// recovery ended a segment, notes of the segment do not count beyond that end.
+    /// recovery ended a segment, the segment's notes do not count beyond that end.
     fn noted_durable(&self) -> Lsn {
         let ends = self.segments.iter().skip(1).map(|next| next.header().previous_end);
         let ends = ends.chain([Lsn(u64::MAX)]);
@@ -280,7 +280,7 @@ impl Recovery {
     }
 }
 
-/// Opens all segments of a database. Also returns the log files that are not segments of it.
+/// Opens all segments of a database. Also returns all other log files.
 fn find_segments(
     storage: &dyn Storage,
     dir: &Path,

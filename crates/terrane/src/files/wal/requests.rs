@@ -53,24 +53,24 @@ impl SegmentCleaning {
 /// The segments freed by a release.
 #[derive(Debug, Default)]
 pub(crate) struct ReleasedSegments {
-    /// Segments to be synced and then returned with [`super::LogWriter::add_cleaned`].
+    /// Segments to sync and then return with [`super::LogWriter::add_cleaned`].
     pub(crate) reused: Vec<SegmentCleaning>,
-    /// Files to be removed.
+    /// Files to remove.
     pub(crate) removed: Vec<PathBuf>,
 }
 
 /// Requests for the current segment.
 #[derive(Debug)]
 pub(crate) struct SegmentRequests {
-    /// Segments that ended. Dropping them takes long, because they are unmapped.
+    /// Segments that ended. Dropping them is slow, because it unmaps them.
     pub(crate) ended: Vec<EndedSegment>,
     /// A request to prepare pages.
     pub(crate) pages: Option<PagePrefault>,
-    /// The header to be synced, unless another thread already has the request to sync it.
+    /// The header to sync, unless another thread already has the request to sync it.
     pub(crate) header: Option<Arc<HeaderSync>>,
 }
 
-/// A segment to which nothing is written any more.
+/// A segment that receives no more writes.
 #[derive(Debug)]
 pub(crate) struct EndedSegment {
     pub(super) _segment: Box<dyn Segment>,

@@ -1,11 +1,12 @@
-//! Segments that no tree needs any more, retained for readers of changes.
+//! Segments that no tree needs, retained for readers of changes.
 //!
-//! 1. They are older than all other segments, and follow each other without a gap: the oldest one is
+//! 1. They are older than all other segments, and have no gaps between them, because the oldest is
 //!    freed first.
-//! 2. Their records are durable, or are synced with the next sync of the log: a flush syncs the log
-//!    before its segments may be freed, and [`super::LogSync`] forgets only segments that are freed.
+//! 2. Their records are durable, or become durable with the next sync of the log: a flush syncs the
+//!    log before its segments may be freed, and [`super::LogSync`] forgets only freed segments.
 //! 3. A freed file may be reused while a reader of changes has it open. The new segment has another
-//!    nonce, so the reader finds no record of it, and then finds that its segment is gone.
+//!    nonce, so the reader accepts none of its records, and then finds that its own segment is
+//!    gone.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -13,10 +14,10 @@ use std::path::PathBuf;
 use super::writer::{FullSegment, LogWriter};
 use crate::base::types::Lsn;
 
-/// How much of the log is retained that no tree needs.
+/// How much of the log is retained after no tree needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogRetention {
-    /// The most bytes that the files may take.
+    /// The maximum total size of the files in bytes.
     pub(crate) bytes_max: u64,
     /// The age at which a segment is freed, counted from its end.
     pub(crate) age_max_micros: u64,
@@ -71,7 +72,7 @@ impl RetainedSegments {
         self.bytes > retention.bytes_max || self.micros_left(now_micros) == Some(0)
     }
 
-    /// Returns the time until the oldest segment is too old.
+    /// Returns the time until the oldest segment exceeds the maximum age.
     fn micros_left(&self, now_micros: u64) -> Option<u64> {
         let age_max = self.retention?.age_max_micros;
         if age_max == u64::MAX {
@@ -88,7 +89,8 @@ impl LogWriter {
         self.retained.bytes
     }
 
-    /// Returns the time, in microseconds, until the oldest retained segment is too old.
+    /// Returns the time, in microseconds, until the oldest retained segment exceeds the maximum
+    /// age.
     pub(crate) fn retention_micros_left(&self) -> Option<u64> {
         self.retained.micros_left(self.environment.clock.now_micros())
     }

@@ -29,7 +29,7 @@ pub(super) struct CurrentSegment {
     pub(super) path: PathBuf,
     /// See [`FreeSegment::is_new`].
     pub(super) is_new: bool,
-    /// The segments before this one, until a thread is asked to drop them.
+    /// The previous segments, until a thread is asked to drop them.
     pub(super) before: Vec<EndedSegment>,
     pub(super) segment: Box<dyn Segment>,
     /// The zeros after the last record; `None` if only the owner of the lock appends.
@@ -44,8 +44,7 @@ pub(super) struct CurrentSegment {
 }
 
 impl CurrentSegment {
-    /// Returns the work to do for the segment before the writer reaches that part of it, if any
-    /// work is due.
+    /// Returns the work due in the segment ahead of the writer, if any.
     #[inline]
     pub(super) fn due_requests(&mut self) -> Option<SegmentRequests> {
         if self.offset < self.ready_at { None } else { Some(self.requests()) }
@@ -67,8 +66,8 @@ impl CurrentSegment {
 #[derive(Debug, Clone)]
 pub(super) struct FreeSegment {
     pub(super) path: PathBuf,
-    /// True if the file never was a segment, so the file system has yet to note that its blocks were
-    /// written.
+    /// True if the file was never a segment, so the file system has yet to record that its blocks
+    /// were written.
     pub(super) is_new: bool,
 }
 

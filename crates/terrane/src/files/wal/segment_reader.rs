@@ -149,7 +149,7 @@ impl SegmentReader {
         self.reread();
     }
 
-    /// Returns to a record that was read, at `lsn`, and reads it again.
+    /// Returns to the record at `lsn`, which was read before, to read it again.
     pub(super) fn return_to(&mut self, lsn: Lsn) {
         self.offset = HEADER_BYTES + lsn.0.saturating_sub(self.header.base.0);
         self.reread();
@@ -215,8 +215,8 @@ impl SegmentReader {
         Ok(beyond)
     }
 
-    /// Visits every valid record before `end`, the end of the segment if that is known, including those
-    /// after damage. Adds the number of damaged parts between records to `skipped`.
+    /// Visits every valid record, even after damage, before `end`, which is the end of the segment if
+    /// that is known. Adds the number of damaged parts between records to `skipped`.
     pub(crate) fn salvage(
         &mut self,
         end: Option<Lsn>,
@@ -246,7 +246,7 @@ impl SegmentReader {
         Ok(())
     }
 
-    /// Skips a run of zeros. Returns true if there was one.
+    /// Skips a run of zeros. Returns true if it skipped any.
     fn skip_zeros(&mut self) -> Result<bool> {
         self.fill(RECORD_HEADER_BYTES as u64)?;
         let zeros = self.rest().chunks_exact(8).take_while(|word| **word == [0; 8]).count();

@@ -4,14 +4,14 @@
 //! order of their sequence numbers, and copy their records there. Once all of them are done, the
 //! owner of the lock closes the slice, and the log continues after the last part.
 //!
-//! 1. A slice lies in zeros ([`super::zero_tail`]) that end [`TERMINATOR_BYTES`] after it, and the
-//!    storage writes the second word of a record, its length and kind, last. If the process dies, a
-//!    part whose record is not complete is therefore read as the end of the log. No later record was
+//! 1. A slice lies in zeros ([`super::zero_tail`]) that extend [`TERMINATOR_BYTES`] beyond it, and the
+//!    storage writes the second word of a record, its length and kind, last. If the process dies,
+//!    recovery therefore reads an incomplete record as the end of the log. No later record was
 //!    acknowledged, because writes are acknowledged in order.
-//! 2. A slice is closed before another segment begins, so the segments before the newest one have
-//!    no such part.
+//! 2. A slice is closed before another segment begins, so only the newest segment can have incomplete
+//!    records.
 //! 3. Only a storage whose writes cannot fail has slices ([`crate::files::storage::RecordWriter`]): a
-//!    failed write would leave a gap before records that are acknowledged.
+//!    failed write would leave a gap before acknowledged records.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -74,16 +74,16 @@ thread_local! {
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// A record that is encoded up to its header, which depends on its place. Encoded before the place is
-/// reserved, because all later writes wait for a writer that has reserved.
+/// A record that is encoded up to its header, which depends on its place. It is encoded before its
+/// place is reserved, because all later writes wait for a writer that has reserved a place.
 #[derive(Debug)]
 pub(crate) struct PreparedRecord<'a> {
-    /// The header, and the payload before `rest`. If that is empty, the padding follows.
+    /// The header, and the payload before `rest`; if `rest` is empty, also the padding.
     bytes: Vec<u8>,
     /// The length of the payload in `bytes`.
     payload_bytes: usize,
-    /// The rest of the payload, if it is large. It is placed without a copy into `bytes`, and in zeros,
-    /// which are its padding.
+    /// The rest of the payload, if it is large. It is written without a copy into `bytes`; the zeros at
+    /// its place serve as padding.
     rest: &'a [u8],
     units: u64,
 }
@@ -158,7 +158,7 @@ impl LogSlice {
     /// Places a record at the part that begins after `before` units.
     ///
     /// # Errors
-    /// The storage failed although it said that it cannot.
+    /// The storage failed although it promised that it cannot.
     #[inline]
     pub(crate) fn put(
         &self,
@@ -178,9 +178,9 @@ impl LogSlice {
 }
 
 impl LogWriter {
-    /// Opens a slice after the last record, up to where work on the segment is due. Returns `None`
-    /// if the storage has none, or if the rest of the segment is too short. Nothing is appended until
-    /// the slice is closed.
+    /// Opens a slice from the last record to the offset at which work on the segment is due. Returns
+    /// `None` if the storage does not support slices, or if the rest of the segment is too short.
+    /// Nothing is appended until the slice is closed.
     pub(crate) fn open_slice(&mut self) -> Option<LogSlice> {
         let current = &self.current;
         let zero_tail = current.zero_tail.as_ref()?;
@@ -190,7 +190,7 @@ impl LogWriter {
         let half = current.len / 2 + SLICE_UNIT;
         let mut end = room_end.min(current.ready_at.max(offset + SLICE_BYTES_MIN));
         if offset < half {
-            // There a free segment becomes due.
+            // A free segment becomes due here.
             end = end.min(half);
         }
         if end < offset + SLICE_BYTES_MIN {
@@ -223,7 +223,7 @@ impl LogWriter {
         );
     }
 
-    /// Notes that all records of the slice that was closed last are complete.
+    /// Records that all records of the slice closed last are complete.
     pub(crate) fn set_complete(&mut self) {
         self.sync.set_written(self.end());
     }

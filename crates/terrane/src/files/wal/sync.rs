@@ -155,7 +155,7 @@ impl LogSync {
         state
     }
 
-    /// Notes that all records before `lsn` are complete.
+    /// Records that all records before `lsn` are complete.
     #[inline]
     pub(super) fn set_written(&self, lsn: Lsn) {
         // Release: pairs with the load in `written`. A thread that reads this position and then
@@ -194,7 +194,7 @@ impl LogSync {
             }
             state.is_syncing = true;
             let mut syncing = SyncGuard { of: self, is_over: false };
-            // The sync covers all records written so far, including those of writers that have not
+            // The sync covers all records written so far, including records of writers that have not
             // begun to wait.
             let target = self.written().max(upto);
             let segments: Vec<Unsynced> = state.segments.iter().cloned().collect();

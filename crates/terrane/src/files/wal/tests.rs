@@ -32,7 +32,7 @@ struct Log {
 /// Batches of a log with their positions.
 type Batches = Vec<(Lsn, SeqNo, Vec<u8>)>;
 
-/// Recovers a log, and checks that a reader next to a writer that does nothing finds the same.
+/// Recovers a log, and checks that a reader alongside an idle writer finds the same.
 fn recover(storage: &MemoryStorage, from: Lsn) -> Result<(Batches, Replayed, Recovery)> {
     let recovered = recover_alone(storage, from);
     let mut batches = Vec::new();
@@ -390,8 +390,8 @@ fn a_full_disk_refuses_the_record_and_changes_nothing() {
     assert_prefix(&batches, &log.written, log.written.len());
 }
 
-/// A write that failed between the end of a segment and the first record of the next dropped the
-/// old segment from those to be freed, or continued it beyond the end that the next header states.
+/// After a write failed between the end of a segment and the first record of the next one, the old
+/// segment was never freed, or continued beyond the end stated in the next header.
 #[test]
 fn a_write_that_fails_at_a_change_of_segments_loses_neither_records_nor_files() {
     let mut failures = 0;
@@ -429,7 +429,7 @@ fn a_write_that_fails_at_a_change_of_segments_loses_neither_records_nor_files() 
     assert_eq!(failures, 40);
 }
 
-/// On a full disk every write asked for a free segment again, which created and removed a file.
+/// On a full disk every write requested a free segment again, which created and removed a file.
 #[test]
 fn a_spare_that_could_not_be_created_is_not_wanted_by_every_write() {
     let mut log = Log::open(&MemoryStorage::new(1), 1 << 20).unwrap().writer;
@@ -481,7 +481,7 @@ fn a_sync_that_panics_fails_the_others() {
     struct Panics;
     impl crate::files::storage::Syncer for Panics {
         fn sync(&self) -> std::io::Result<()> {
-            panic!("a sync that panics, as this test wants it");
+            panic!("a sync that panics on purpose");
         }
     }
     let sync = LogSync::new(Arc::default());

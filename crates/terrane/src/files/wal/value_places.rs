@@ -44,7 +44,7 @@ pub(crate) struct FoundValue<'a> {
     pub(crate) offset: u64,
 }
 
-/// What a segment has in a part of the log.
+/// The sizes of a segment and of its records in a part of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SegmentPart {
     /// The length of the file.
@@ -90,7 +90,7 @@ pub(crate) fn values_in_segment(
     if part.start > reader.lsn() {
         reader.skip_to(part.start)?;
     }
-    // If no record begins at the start of the part, the reader goes through the ones before.
+    // If no record begins at the start of the part, the reader also visits earlier records.
     while reader.lsn() < part.end {
         let (at, lsn) = (reader.offset(), reader.lsn());
         let payload_at = at + RECORD_HEADER_BYTES as u64;

@@ -27,21 +27,21 @@ pub(crate) struct LogConfig {
     pub(crate) reuses_files: bool,
     /// True if files of an earlier opening may have second names as value files.
     pub(crate) may_be_linked: bool,
-    /// How long segments are kept that no tree needs; `None` if they are freed at once.
+    /// How long segments are retained after no tree needs them; `None` if they are freed at once.
     pub(crate) retention: Option<LogRetention>,
-    /// Where readers of changes begin at the earliest, if an earlier opening began to keep segments.
-    /// Parts of segments before that may never have been synced. With `None`, readers begin with this
+    /// The earliest position for readers of changes, if an earlier opening began to retain segments.
+    /// Parts of earlier segments may never have been synced. With `None`, readers begin with this
     /// opening.
     pub(crate) retained_from: Option<Lsn>,
 }
 
-/// The length of a log's first segment. It is short so that a small database takes little space.
-/// Each further segment is [`GROWTH`] times as long as the one before, up to the configured length.
+/// The length of a log's first segment. It is short so that a small database takes little space. Each
+/// further segment is [`GROWTH`] times as long as the previous one, up to the configured length.
 pub(super) const FIRST_SEGMENT_BYTES: u64 = 4 << 20;
 pub(super) const GROWTH: u64 = 4;
 
-/// The length of a log's first segment if it is kept after its records are in tables: every opening
-/// begins one.
+/// The length of a log's first segment if segments are retained. It is shorter because every opening
+/// begins a segment.
 const FIRST_KEPT_SEGMENT_BYTES: u64 = 64 << 10;
 
 /// The maximum number of free segments.
@@ -54,7 +54,7 @@ pub(crate) struct LogEnvironment {
     pub(crate) counters: Arc<Counters>,
     pub(crate) dir: PathBuf,
     pub(crate) database: u64,
-    /// The lock of the directory, checked before a segment begins; `None` if no other process knows
+    /// The lock of the directory, checked before a segment begins; `None` if no other process can use
     /// the directory.
     pub(crate) lock: Option<DirectoryLock>,
 }
@@ -74,9 +74,9 @@ pub(crate) struct LogWriter {
     pub(super) current: CurrentSegment,
     /// The segments that have ended and that trees may need, oldest first.
     pub(super) full: Vec<FullSegment>,
-    /// The segments before these, which are retained for readers of changes.
+    /// The older segments, which are retained for readers of changes.
     pub(super) retained: RetainedSegments,
-    /// Readers of changes begin here at the earliest.
+    /// The earliest position for readers of changes.
     pub(super) changes_from: Lsn,
     /// The files of segments that have or may get second names as value files, and are not reused.
     pub(super) linked: BTreeSet<PathBuf>,
@@ -121,7 +121,8 @@ pub(super) struct FullSegment {
 }
 
 impl FullSegment {
-    /// Returns a segment of an earlier opening. The last one ends as the present opening begins its own.
+    /// Returns a segment of an earlier opening. The last one ends when the current opening begins its
+    /// own.
     fn of(file: &ReplayedFile, now_micros: u64) -> Self {
         let ReplayedFile { segment: number, base, end, bytes, file_bytes, ended_micros, .. } =
             *file;
@@ -130,8 +131,8 @@ impl FullSegment {
     }
 }
 
-/// Returns the segments of an earlier opening that trees may need, and those that are kept for readers
-/// of changes. Makes them durable if `needs_sync`.
+/// Returns the segments of an earlier opening that trees may need, and the segments retained for
+/// readers of changes. Makes them durable if `needs_sync`.
 fn ended_segments(
     LogEnvironment { storage, clock, .. }: &LogEnvironment,
     LogConfig { retention, retained_from, .. }: LogConfig,
@@ -159,16 +160,16 @@ fn ended_segments(
     Ok((full, retained))
 }
 
-/// Makes a file durable to which nothing is appended.
+/// Makes a file that receives no more records durable.
 fn sync_file(storage: &dyn Storage, path: &Path) -> Result<()> {
     let segment = storage.open_segment(path).map_err(|error| Error::io("open", path, error))?;
     segment.syncer().sync().map_err(|error| Error::io("sync", path, error))
 }
 
 impl LogWriter {
-    /// Begins a new segment after the replayed records, and makes the chain durable up to it. The
-    /// new segment begins at `flushed` at least, because the manifest says that some keyspace has
-    /// the records before it in tables.
+    /// Begins a new segment after the replayed records, and makes the chain durable up to it. The new
+    /// segment begins at `flushed` or later, because the manifest states that some keyspace has the
+    /// records before `flushed` in tables.
     pub(crate) fn begin(
         environment: LogEnvironment,
         config: LogConfig,
@@ -179,7 +180,7 @@ impl LogWriter {
     ) -> Result<Self> {
         let LogEnvironment { storage, dir, .. } = &environment;
         let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
-        // A file from elsewhere may have any number. No log gets as far as this one.
+        // A foreign file may have any number. No log reaches this one.
         let numbers = names.iter().filter_map(|name| segment_file_number(name));
         let next_file = numbers.filter(|number| *number < 1 << 62).max().unwrap_or(0) + 1;
         // Later acknowledged writes depend on every replayed record, so all of them must be durable
@@ -205,7 +206,7 @@ impl LogWriter {
         let file = FreeSegment { path: path.clone(), is_new: true };
         let current = begin(&environment, file, segment, place, notes);
         let current = current.inspect_err(|_| {
-            // Every failed opening would leave a file.
+            // Otherwise every failed opening would leave a file.
             let _ = environment.storage.remove(&path);
         })?;
         sync.sync_header(&current.header_sync)?;
@@ -242,7 +243,7 @@ impl LogWriter {
         self.current.header.segment
     }
 
-    /// Returns the position at which readers of changes begin at the earliest.
+    /// Returns the earliest position for readers of changes.
     pub(crate) fn changes_from(&self) -> Lsn {
         self.changes_from
     }
@@ -259,8 +260,8 @@ impl LogWriter {
         ended.chain([self.current.path.clone()]).collect()
     }
 
-    /// Returns the files that hold records which trees may need, oldest first, and the length of the
-    /// part of each file to copy.
+    /// Returns the files with records that trees may need, oldest first, and the length of the part of
+    /// each file to copy.
     pub(crate) fn copies(&self) -> Vec<LogCopy> {
         let full =
             self.full.iter().map(|full| LogCopy { path: full.path.clone(), bytes: full.bytes });
@@ -268,8 +269,8 @@ impl LogWriter {
         full.chain([current]).collect()
     }
 
-    /// Notes that a write is about to append to the segment, which sets the segment's age unless
-    /// it has one.
+    /// Records that a write is about to append to the segment, which starts the segment's age unless
+    /// it has begun.
     #[inline]
     pub(crate) fn note_record(&mut self, now_micros: impl FnOnce() -> u64) {
         self.current.since_micros.get_or_insert_with(now_micros);
@@ -291,8 +292,7 @@ impl LogWriter {
         self.pins = if is_pinned { self.pins + 1 } else { self.pins.saturating_sub(1) };
     }
 
-    /// Returns the work to do for the segment before the writer reaches that part of it, if any
-    /// work is due.
+    /// Returns the work due in the segment ahead of the writer, if any.
     #[inline]
     pub(crate) fn due_requests(&mut self) -> Option<SegmentRequests> {
         self.current.due_requests()

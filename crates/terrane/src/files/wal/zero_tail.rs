@@ -1,14 +1,14 @@
-//! How far a segment is known to hold zeros after its last record.
+//! The known zeros after the last record of a segment.
 //!
-//! A writer that appends with the lock writes zeros after its record. A writer that does not hold the
-//! lock cannot, because the next record may be there already. So it places its record only where the
-//! segment is known to hold zeros: a background thread writes them ahead of the writers. A new file has
-//! zeros already, but writing them provides its pages. A record that was never written, because its
-//! process died, is then read as zeros, and not as damage.
+//! A writer that appends under the lock writes zeros after its record. A writer without the lock
+//! cannot, because the next record may be there already. It therefore places its record only where the
+//! segment is known to hold zeros, which a background thread writes ahead of the writers. A new file
+//! has zeros already, but writing them provides its pages. If the process dies before it writes a
+//! record, recovery reads zeros there instead of damage.
 //!
 //! Invariants:
-//! 1. No record is placed at or beyond the end without the lock. Before a record is appended with the
-//!    lock, the end is moved behind it, and moved back if the record could not be written.
+//! 1. No record is placed at or beyond the end without the lock. Before a record is appended under the
+//!    lock, the end is moved behind it; it is moved back if the write fails.
 //! 2. Zeros are written only from the end on, with the mutex held, so no zeros overwrite a record.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::files::storage::RecordWriter;
 
-/// The number of bytes that are zeroed with the mutex held; takes about 20 microseconds.
+/// The number of bytes zeroed in one step under the mutex, which takes about 20 microseconds.
 const STEP_BYTES: u64 = 128 << 10;
 
 /// The end of the zeros of a segment, and the handle to write more.
@@ -53,8 +53,8 @@ impl ZeroTail {
         }
     }
 
-    /// Prepares to write again from `offset`, where the last record ends, because what was written
-    /// there is not a record.
+    /// Prepares to write again from `offset`, where the last record ends, because the bytes written
+    /// there are not a record.
     #[cold]
     pub(super) fn move_back(&self, offset: u64) {
         let _zeroing = self.zeroing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +67,7 @@ impl ZeroTail {
         while self.end() < upto {
             let _zeroing = self.zeroing.lock().unwrap_or_else(PoisonError::into_inner);
             let end = self.end();
-            // Up to a multiple of the step, so that the system can use large pages.
+            // Ends at a multiple of the step, so that the system can use large pages.
             let count = upto.min((end / STEP_BYTES + 1) * STEP_BYTES).saturating_sub(end);
             // If that fails, the end stays, and writers append with the lock.
             if count == 0 || self.writer.write_zeros(end, count).is_err() {

@@ -143,8 +143,8 @@ fn nothing_is_appended_after_a_failed_append() {
     assert_eq!(versions(&storage).unwrap(), [2, 3]);
 }
 
-/// A file with the number 2^64 - 1 made the next number 0, and `CURRENT` did not lead to a manifest
-/// any more.
+/// A file with the number 2^64 - 1 made the next number 0, and `CURRENT` no longer named a
+/// manifest.
 #[test]
 fn numbers_of_files_from_elsewhere_are_not_used() {
     let storage = written(2);

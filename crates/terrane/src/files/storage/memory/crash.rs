@@ -1,4 +1,4 @@
-//! Makes the files that a crash leaves.
+//! Builds the files that a crash leaves behind.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -20,8 +20,8 @@ pub enum Crash {
     Process,
     /// The machine lost power.
     Power(Survival),
-    /// A snapshot of the volume was taken. It lacks unsynced data as after a loss of power, but the
-    /// machine did not restart.
+    /// A snapshot of the volume was taken. It lacks unsynced data, as after a power failure, but
+    /// the machine did not restart.
     Snapshot(Survival),
 }
 
@@ -30,7 +30,7 @@ pub enum Crash {
 pub struct Survival {
     /// The probability, in percent, that a sector or a change of names survives.
     pub percent: u64,
-    /// The seed that decides which of them survive.
+    /// The seed that decides which ones survive.
     pub seed: u64,
 }
 
@@ -73,8 +73,8 @@ impl CrashPoint {
         self.mark
     }
 
-    /// Returns the files that a crash leaves. After a power failure all of them are durable; after
-    /// the death of the process unsynced writes survive but remain unsynced.
+    /// Returns the files that a crash leaves behind. After a power failure all of them are durable;
+    /// after the death of the process unsynced writes survive but remain unsynced.
     pub fn image(&self, crash: Crash) -> MemoryStorage {
         let next_node = self.nodes.keys().last().map_or(0, |id| id.0 + 1);
         let entropy = self.entropy.wrapping_add(1);

@@ -40,7 +40,7 @@ impl Appender for MemoryAppender {
     }
 }
 
-/// Refuses unaligned requests, as a device does.
+/// Refuses unaligned requests, like a device.
 fn check_aligned(offset: u64, bytes: &[u8]) -> io::Result<()> {
     let places = [offset, bytes.len() as u64, bytes.as_ptr().addr() as u64];
     if places.iter().all(|place| place.is_multiple_of(ALIGN as u64)) {
@@ -161,7 +161,7 @@ impl RecordWriter for MemorySyncer {
             let node = state.nodes.get(&self.id).ok_or(io::ErrorKind::NotFound)?;
             node.data().get(offset as usize..).is_some_and(|data| data.starts_with(&zeros))
         };
-        // Otherwise a crash image would choose among the same bytes.
+        // Writing zeros over zeros would only make a crash image choose between equal bytes.
         if is_zero { Ok(()) } else { self.write(offset, &zeros) }
     }
 }

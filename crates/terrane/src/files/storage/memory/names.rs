@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::node::NodeId;
 
-/// What a name denotes.
+/// The file or directory that a name denotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
     File(NodeId),
@@ -125,7 +125,7 @@ impl NameChange {
         self.set.iter().any(|(path, _)| path.parent() == Some(dir))
     }
 
-    /// Returns the files that get names by this change.
+    /// Returns the files that this change names.
     pub(super) fn files(&self) -> impl Iterator<Item = NodeId> {
         self.set.iter().filter_map(|(_, entry)| entry.and_then(Entry::file))
     }

@@ -21,7 +21,7 @@ pub(super) struct PendingWrite {
     pub(super) bytes: Arc<[u8]>,
 }
 
-/// Each open handle of a file holds one of these. They count the handles.
+/// Each open handle of a file holds a clone, so the clones count the handles.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Open {
     holders: Arc<()>,

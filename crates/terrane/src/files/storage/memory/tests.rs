@@ -1,8 +1,8 @@
-//! Files, names and directories, and what crashes leave of them.
+//! Files, names and directories, and their state after crashes.
 
 use super::*;
 
-/// A power failure that nothing unsynced survives.
+/// A power failure after which nothing unsynced survives.
 const NOTHING_UNSYNCED: Crash = Crash::Power(Survival { percent: 0, seed: 0 });
 
 /// A storage with the durable directory `db`.
@@ -87,7 +87,7 @@ fn files_are_kept_while_named_durably_named_or_open() {
     drop(file);
     let reader = storage.open(path, Access::Buffered).unwrap();
     storage.remove(path).unwrap();
-    assert_eq!(files(), 1, "the loss of power would bring it back");
+    assert_eq!(files(), 1, "a power failure would bring it back");
     storage.sync_dir(dir).unwrap();
     let mut read = [0; 5];
     reader.read_at(0, &mut read).unwrap();

@@ -113,7 +113,7 @@ impl BlockBuilder {
     }
 
     /// Appends a block with one entry, except for the value of the entry, which the caller writes
-    /// after it. A large value then need not be copied into a block first.
+    /// after it. This avoids copying a large value into a block first.
     pub(crate) fn single(key: &[u8], seq: SeqNo, kind: EntryKind, out: &mut Vec<u8>) {
         out.extend_from_slice(&1u32.to_le_bytes());
         let (_, wide_kinds) = kind_bits_of(kind);

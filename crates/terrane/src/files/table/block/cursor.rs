@@ -138,8 +138,8 @@ impl BlockCursor {
     }
 
     /// Moves forward to the first entry of the block that does not have the current key.
-    // Inlined as far as `Iter::advance`: it is the inner loop of scans, and results would otherwise
-    // travel through memory at each call.
+    // Inlined up to `Iter::advance`, because this is the inner loop of scans, and results would
+    // otherwise pass through memory at each call.
     #[inline(always)]
     pub(crate) fn next_key(&mut self) -> Decoded<()> {
         let head = self.head;

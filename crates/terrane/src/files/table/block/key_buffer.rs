@@ -5,13 +5,13 @@
 
 use super::HEAD_BYTES;
 
-/// The longest key that is stored in the buffer itself.
+/// The maximum length of keys stored in the buffer itself.
 const INLINE_BYTES: usize = 64;
 
 /// The length of the pieces in which suffixes are copied.
 const PIECE_BYTES: usize = 16;
 
-/// A key whose first bytes, the prefix, stay while the rest is replaced.
+/// A key whose prefix is kept while the rest is replaced.
 #[derive(Debug)]
 pub(super) struct KeyBuffer {
     inline: [u8; INLINE_BYTES],
@@ -54,7 +54,8 @@ impl KeyBuffer {
     }
 
     /// Replaces the part after the prefix by a suffix of `suffix_len` bytes. `head` contains its
-    /// first four bytes, padded with zeros. `rest` begins with the others, and may be longer.
+    /// first four bytes, padded with zeros. `rest` begins with the remaining bytes, and may be
+    /// longer.
     #[inline(always)]
     pub(super) fn set_suffix(&mut self, head: u32, suffix_len: usize, rest: &[u8]) {
         self.len = self.prefix_len + suffix_len;
@@ -83,13 +84,13 @@ impl KeyBuffer {
         self.prefix_head | suffix >> (8 * self.prefix_len)
     }
 
-    /// Copies a suffix into the inline bytes, except if it is too long, or near the end of the block,
-    /// where a piece could extend beyond the end.
+    /// Copies a suffix into the inline bytes, unless it is too long, or so near the end of the block
+    /// that a piece could extend beyond it.
     #[inline(always)]
     fn copy_pieces(&mut self, head: u32, rest_len: usize, rest: &[u8]) -> Option<()> {
         let after = self.inline.get_mut(self.prefix_len..)?;
         let (first, mut to) = after.split_first_chunk_mut::<HEAD_BYTES>()?;
-        // Copies all four bytes; the length excludes those that pad a shorter suffix.
+        // Copies all four bytes; the length excludes the padding of a shorter suffix.
         *first = head.to_be_bytes();
         let mut from = rest;
         let mut copied = 0;
@@ -157,7 +158,7 @@ mod tests {
             buffer.set_prefix(prefix);
             assert_eq!(buffer.as_slice(), prefix);
             assert_eq!(buffer.head(), head_of(prefix));
-            // From short to long and back, so that a key follows longer and shorter ones.
+            // From short to long and back, so that keys follow both longer and shorter ones.
             for suffix_len in (0..80).chain((0..80).rev()) {
                 for slack in [0, 3, 40] {
                     let suffix = &suffixes[..suffix_len];

@@ -7,8 +7,8 @@ use crate::base::types::{EntryKind, SeqNo};
 /// The number of entries and the length of the prefix.
 const HEADER_BYTES: usize = 8;
 
-/// Sums over the entries of a block that bound its size. The bound exceeds the size by a few bytes if
-/// keys are equally long and sequence numbers are not near each other.
+/// Sums over the entries of a block that bound its size. If keys have equal lengths and sequence
+/// numbers are far apart, the bound exceeds the size by only a few bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     count: usize,
@@ -41,7 +41,8 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// Returns the sums with one more entry. `first` is the first key; none if this is the first one.
+    /// Returns the sums with one more entry. `first` is the first key; `None` if this entry is the
+    /// first.
     pub(super) fn with(
         self,
         first: Option<&[u8]>,

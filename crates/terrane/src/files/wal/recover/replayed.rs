@@ -1,4 +1,4 @@
-//! What a replay has read.
+//! The result of a replay.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ pub(crate) struct ReplayedFile {
 }
 
 impl ReplayedFile {
-    /// Returns a segment that was not read. Its end is the one that the next segment states.
+    /// Returns a segment that was not read. Its end is the one stated by the next segment.
     pub(super) fn passed(segment: &SegmentReader, next: &SegmentHeader) -> Self {
         Self::new(segment, Some(next), next.previous_end)
     }
@@ -69,7 +69,7 @@ impl ReplayedFile {
 }
 
 impl Replayed {
-    /// Returns the error of a log in `dir` that was durable beyond its end.
+    /// Returns the error for a log in `dir` that was durable beyond its end.
     pub(crate) fn ends_too_early(&self, dir: &Path, detail: String) -> Error {
         let last = self.files.last();
         let (path, offset) = last.map_or((dir, None), |file| (&*file.path, Some(file.bytes)));

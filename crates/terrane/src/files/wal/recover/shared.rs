@@ -6,12 +6,12 @@
 //!
 //! 1. The writer may free and reuse files while their headers are read, so the headers may lack a
 //!    segment of the chain. They are then read again, up to the same newest segment.
-//! 2. A record or a terminator that the writer is copying may be visible in part. It is read again
-//!    until it is complete. If a crash left it incomplete, no record follows it.
+//! 2. A record or a terminator that the writer is copying may be partly visible. It is read again until
+//!    it is complete. If a crash left it incomplete, no record follows it.
 //! 3. A segment may lack its last records although the next one has a header, because the header is
-//!    written first. They are read again as well.
-//! 4. The newest segment may continue in one that was begun later. The log then ends where it
-//!    continues, and the next segment must exist.
+//!    written first. These records are read again as well.
+//! 4. The newest segment may continue in a segment that was begun later. The log then ends at that
+//!    `Continued` record, and the next segment must exist.
 //! 5. A writer that does not wait for the reader may reuse the newest segment, whose records then seem
 //!    to end early. It replaces the header first, so the header is compared after the records are read.
 
@@ -63,7 +63,7 @@ impl Recovery {
     }
 }
 
-/// Reads records as [`read_segment`] does, but waits for the writer to complete what it is writing.
+/// Reads records as [`read_segment`] does, but waits for the writer to complete a partial record.
 pub(super) fn read_growing_segment(
     segment: &mut SegmentReader,
     ends_at: Option<Lsn>,
@@ -86,7 +86,7 @@ pub(super) fn read_growing_segment(
     }
 }
 
-/// Returns true if a record follows that was not there before.
+/// Returns true if a new record follows.
 pub(super) fn has_grown(segment: &mut SegmentReader) -> Result<bool> {
     segment.reread();
     segment.skip_to(segment.lsn())

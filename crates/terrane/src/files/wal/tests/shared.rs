@@ -46,7 +46,8 @@ impl Fixture {
         good
     }
 
-    /// Reads the log. The writer acts once a batch was read. Returns the number of batches.
+    /// Reads the log. The writer acts after the first batch was read. Returns the number of
+    /// batches.
     fn read(&self, mut writer: impl FnMut()) -> Result<u64> {
         let dir = Path::new(DIR);
         let recovery = Recovery::open_shared(&self.storage, dir, DATABASE, Lsn(0))?;

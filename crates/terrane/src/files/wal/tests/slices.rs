@@ -1,4 +1,4 @@
-//! Writers that place records at the same time, and processes that die while they do.
+//! Writers that place records concurrently, and processes that die meanwhile.
 
 use super::*;
 use crate::files::storage::Access;
@@ -8,7 +8,7 @@ use crate::files::wal::slice::{LogSlice, PreparedRecord, RecordOps};
 /// A record that a writer has reserved: where it begins, its sequence number and its operations.
 type Reserved = (u64, SeqNo, Vec<u8>);
 
-/// Reserves records of random lengths in a slice, as far as it goes, but at most `count`.
+/// Reserves records of random lengths in a slice, at most `count` and as many as fit.
 fn reserve(log: &Log, slice: &LogSlice, count: u64, rng: &mut Rng) -> (Vec<Reserved>, u64) {
     let (mut reserved, mut units) = (Vec::new(), 0);
     let first = log.written.len() as u64 + 1;
@@ -62,8 +62,8 @@ fn recovered(log: &Log, storage: &MemoryStorage) -> Result<Vec<SeqNo>> {
     Ok(batches.into_iter().map(|(_, seq, _)| seq).collect())
 }
 
-/// The writers of a killed process had reserved records and not written them, or had written a part of
-/// one, while later records were complete. The log was taken for damaged.
+/// The writers of a killed process had reserved records without writing them, or had written one in
+/// part, while later records were complete. Recovery reported the log as damaged.
 #[test]
 fn records_that_a_killed_process_never_completed_end_the_log() {
     let seed = seed_from_env(91);
@@ -89,7 +89,7 @@ fn records_that_a_killed_process_never_completed_end_the_log() {
             if rng.percent(50) {
                 continue;
             }
-            // Anything but the second word, which is written last.
+            // Anything except the second word, which is written last.
             let offset = log.writer.current.offset + before * 8;
             let mut part: Vec<u8> = vec![0xee; record_bytes(payload.len())];
             part[8..16].fill(0);
@@ -109,14 +109,14 @@ fn records_that_a_killed_process_never_completed_end_the_log() {
     assert!(holes > 50);
 }
 
-/// The records of a slice ended where the zeros did, and old records of the file followed them.
+/// The records of a slice ended exactly where the zeros did, and old records of the file followed.
 #[test]
 fn zeros_follow_a_slice_that_is_filled() {
     let mut rng = Rng::new(seed_from_env(95));
     let storage = MemoryStorage::new(1);
     let mut log = Log::open(&storage, 256 << 10).unwrap();
     log.append(&mut rng);
-    // What an earlier use of the file has left.
+    // Left by an earlier use of the file.
     let current = &mut log.writer.current;
     let end = current.offset + TERMINATOR_BYTES as u64;
     current.segment.write(end, &vec![0xee; (current.len - end) as usize]).unwrap();
@@ -137,8 +137,8 @@ fn zeros_follow_a_slice_that_is_filled() {
     }
 }
 
-/// A record failed after a part of it was written. A slice was opened over that part, and the places
-/// of writers that had not written their records were taken for damage.
+/// A record failed after it was partly written. A slice was opened over that part, and recovery
+/// reported the places of unwritten records as damage.
 #[test]
 fn a_slice_after_a_record_that_failed_lies_in_zeros() {
     let seed = seed_from_env(94);
@@ -191,7 +191,7 @@ fn a_slice_after_a_record_that_failed_lies_in_zeros() {
     assert!(failures > 30, "{failures}");
 }
 
-/// A damaged record before complete ones is reported, as it is in a log of one writer.
+/// A damaged record before complete ones is reported, as in a log with one writer.
 #[test]
 fn damage_before_records_of_a_slice_is_reported() {
     let mut rng = Rng::new(seed_from_env(92));

@@ -1,5 +1,4 @@
-//! Writes that fail after they have written a part of their bytes, as a system call does on a full
-//! disk.
+//! Writes that fail after writing some of their bytes, like a system call on a full disk.
 
 use super::*;
 
@@ -23,8 +22,8 @@ fn needed_from(log: &Log) -> Lsn {
     log.writer.current.header.base
 }
 
-/// Checks what recovery finds if the process dies now: the records of the current segment, and after
-/// them perhaps one of those that failed since the last one that succeeded.
+/// Checks what recovery finds if the process dies now: the records of the current segment, then
+/// perhaps one of the records that failed after the last successful one.
 fn check_death(log: &Log, storage: &MemoryStorage, failed: &[(SeqNo, Vec<u8>)]) {
     let storage = storage.crash_point().image(Crash::Process);
     let (batches, replayed, _) = recover(&storage, needed_from(log)).unwrap();
@@ -79,8 +78,8 @@ fn the_next_record_overwrites_one_that_stopped_halfway() {
     assert!(failures > 1000, "{failures}");
 }
 
-/// On a full disk every write that needed another segment left a file behind, and made the disk
-/// fuller.
+/// On a full disk every write that needed another segment left a file behind, which used up more
+/// space.
 #[test]
 fn segments_that_cannot_begin_do_not_pile_up() {
     for percent in [0, 30, 70, 100] {
@@ -101,7 +100,7 @@ fn segments_that_cannot_begin_do_not_pile_up() {
             }
             let before = before.unwrap();
             assert!(files() <= before + 1, "{before} became {}", files());
-            // No more pile up if the log cannot even begin.
+            // Files do not pile up if the log cannot even begin.
             let before = files();
             assert!(Log::open_by(&storage, Arc::new(faulty.clone()), 1024).is_err());
             assert_eq!(files(), before);
