@@ -156,7 +156,7 @@ impl VirtualTime {
             && state.first_due().is_none_or(|(first_due, _)| first_due > nanos);
         match THREAD.get().filter(|_| !is_first && nanos > state.nanos) {
             Some(thread) => self.pause(state, thread, Wait::Time(nanos)),
-            // No other thread runs before.
+            // No other thread is due earlier.
             None => state.nanos = state.nanos.max(nanos),
         }
     }
