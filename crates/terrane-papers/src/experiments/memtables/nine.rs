@@ -119,7 +119,7 @@ fn measure_one(make: &NewBuffer<'_>, load: &Load, sorted: &Load, count: usize) -
     let lookups = each(&mut |number| {
         std::hint::black_box(other.get(some(number)));
     });
-    // The first range may sort all entries; that is not part of the cost of a range.
+    // The first range may sort all entries, which is not part of the cost of a range.
     other.scan(some(0), STEPS);
     let ranges = each(&mut |number| other.scan(some(number), STEPS));
     let mut further = |number: usize| {
