@@ -245,8 +245,8 @@ impl DentSizes {
         talk::run(&Program { path: &path, arguments, dir }, workload)
     }
 
-    /// Runs both programs on a workload in turns: ours in `rounds` rounds, Dent's in the first
-    /// `dent_rounds` of them.
+    /// Runs both programs on a workload in alternation: ours in `rounds` rounds, Dent's in the
+    /// first `dent_rounds` of them.
     fn point(
         &self,
         parameters: TreeParameters,

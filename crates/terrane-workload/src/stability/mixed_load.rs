@@ -82,7 +82,7 @@ pub fn check_mix(mix: &OperationMix, writers: u32, readers: u32) -> Result<(), O
         return bad("an operation must write, because the rate is that of an engine under writes");
     }
     if mix.deletes_ranges() && writers > 1 {
-        return bad("delete-range needs a single writer, because a range contains others' keys");
+        return bad("delete-range needs a single writer, because a range has others' keys");
     }
     if mix.deletes() && readers > 0 {
         return bad("readers expect every key to exist; put their queries into the mix instead");

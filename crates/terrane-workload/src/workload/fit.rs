@@ -56,7 +56,7 @@ impl Workload {
             return Err(OptionsError::new("num", reason));
         }
         if self == Self::Mix && options.mix.deletes_ranges() && options.threads > 1 {
-            let reason = "delete-range needs a single thread, because a range contains others' keys";
+            let reason = "delete-range needs a single thread, because a range has others' keys";
             return Err(OptionsError::new("threads", reason));
         }
         if !(0.0..=1.0).contains(&options.compressibility) {

@@ -117,7 +117,7 @@ impl VirtualTime {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the first turn of a thread. Thread 0 is the writer, with which the run ends.
+    /// Waits for the first turn of a thread. Thread 0 is the writer; the run ends when it does.
     pub(super) fn enter(&self, thread: usize) -> Turns<'_> {
         THREAD.set(Some(thread));
         self.wait_for_turn(self.lock(), thread);

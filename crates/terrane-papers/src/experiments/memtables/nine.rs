@@ -32,7 +32,7 @@ struct BufferCosts {
     lookup: f64,
     longest: f64,
     range: f64,
-    /// The time of an insert and a lookup, done in turns.
+    /// The time of an insert and a lookup in alternation.
     in_turn: f64,
 }
 
