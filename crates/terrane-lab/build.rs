@@ -1,6 +1,6 @@
-//! Compiles the commit into release builds, so that every result names the code that it was measured
-//! on, wherever the program runs. Other builds have none: nobody measures them, and they would compile
-//! again after every commit.
+//! Compiles the commit into release builds, so that every result names the measured code, wherever the
+//! program runs. Other builds have no commit: nobody measures them, and they would recompile after
+//! every commit.
 
 use std::env;
 use std::process::Command;

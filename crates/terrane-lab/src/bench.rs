@@ -32,7 +32,8 @@ use anyhow::Result;
 use crate::host::interrupt;
 use runner::WorkloadRunner;
 
-/// Runs every design in turn, as often as the plan says, and returns the repetitions of each.
+/// Runs all designs in turn for the planned number of repetitions, and returns the repetitions of
+/// each design.
 ///
 /// # Errors
 ///

@@ -176,12 +176,12 @@ pub fn page(all: &[Replayed]) -> String {
          What LevelDB and RocksDB decided, and what the designs that stand for them in the catalogue\n\
          would have decided for the same trees. `terrane-compare record` runs each system on a small\n\
          deterministic load and reads its decisions from its MANIFEST and its LOG. Each tree is rebuilt\n\
-         from the system's own files, and the design is asked. Then what the *system* did is carried\n\
-         out, so that differences do not accumulate. No difference is explained by hand: the rules\n\
-         below find them.\n\n\
+         from the system's own files, and the design picks its compaction. Then the *system's* compaction\n\
+         is applied, so that differences do not accumulate. No difference is explained by hand: the\n\
+         rules below find them.\n\n\
          `terrane design recorded --differences` lists each difference. The last\n\
          decisions of each recording are in `crates/terrane-policy/testdata/recorded`, where a test\n\
-         fails if the design decides otherwise than it did.\n\n\
+         fails if the design's decisions change.\n\n\
          ## Shares\n\n\
          A compaction is equal if its inputs and its level are. \"One table\" is the share if the design\n\
          moved one table at a time, without the tables that LevelDB and RocksDB add to it. The system\n\
@@ -195,7 +195,7 @@ pub fn page(all: &[Replayed]) -> String {
         let _ = writeln!(text, "| {} | {} |", difference.name(), difference.rule());
     }
     text.push_str(
-        "\nBy the reason that the system has for the compaction. LevelDB records none: `seeks` is a\n\
+        "\nBy the system's reason for the compaction. LevelDB records none: `seeks` is a\n\
          compaction while no level is over its limit.\n\n",
     );
     text.push_str(&reasons(all));

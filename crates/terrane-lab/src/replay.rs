@@ -11,11 +11,11 @@
 //! | `RC FROM COUNT` | removes a number of keys |
 //! | `FS`, `FE`, `#` … | nothing: the sections of Tectonic's files, and comments |
 //!
-//! `P`, `SC` and `RC` are Tectonic's, the successor of KVBench. Words are separated by blanks, and keys
+//! `P`, `SC` and `RC` come from Tectonic, KVBench's successor. Words are separated by blanks, and keys
 //! compare as bytes. After a line `# terrane trace, encoding=hex` keys and values are in hexadecimal
-//! digits, and `-` is an empty value. TO is excluded, as in the later of the
-//! published harnesses, unless the options include it, which matches the generator. An insert
-//! overwrites an existing key, like the generator since 2025.
+//! digits, and `-` is an empty value. TO is excluded, as in the later of the published harnesses,
+//! unless the options include it, which matches the generator. An insert overwrites an existing key,
+//! like the generator since 2025.
 
 use std::borrow::Cow;
 use std::io::Read;

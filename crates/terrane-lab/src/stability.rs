@@ -12,7 +12,7 @@
 //! | `meter` | progress |
 //! | `evaluation` | the results of a design |
 //! | `advice`, `cautions` | remedies; reasons to doubt the verdict |
-//! | `counted` | what the engine counted, as plain numbers |
+//! | `counted` | the engine's counters, as plain numbers |
 //! | `fit` | the simulator's constants from the counters of the run |
 //! | `residual` | the run against its replay |
 //! | `outlook` | the run replayed and continued in the simulator |

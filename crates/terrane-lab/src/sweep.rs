@@ -112,7 +112,7 @@ impl SweepOptions<'_> {
     }
 }
 
-/// Returns the results of the program that measured last, and the number of the others.
+/// Returns the results of the program that measured last, and the number of other results.
 pub fn of_last_program(mut done: Vec<ResultLine>) -> (Vec<ResultLine>, usize) {
     let all = done.len();
     let last = done.last().map(|line| line.program.clone());

@@ -18,7 +18,7 @@ use crate::results::Results;
 const ITEMS: &str = include_str!("../papers/items.toml");
 const VERDICTS: &str = include_str!("../papers/verdicts.json");
 
-/// How much of an item there is.
+/// How far an item is implemented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum ItemState {
@@ -39,12 +39,12 @@ impl ItemState {
     }
 }
 
-/// Number, state, contents, and what shows it.
+/// The number, the state, the contents, and the tests and figures that show it.
 #[derive(Debug, Clone, Deserialize)]
 struct Item(String, ItemState, String, String);
 
 impl Item {
-    /// Returns what shows the item: tests and figures.
+    /// Returns the tests and figures that show the item.
     fn shown(&self) -> impl Iterator<Item = &str> {
         self.3.split(';').map(str::trim).filter(|one| !one.is_empty())
     }
@@ -85,7 +85,7 @@ impl LatestVerdicts {
         Ok(Self { by_claim })
     }
 
-    /// Takes over the verdicts on the results of an experiment, in place of those before.
+    /// Replaces the stored verdicts on an experiment's claims with the verdicts on `results`.
     ///
     /// # Errors
     /// If the experiment is unknown.
@@ -255,8 +255,8 @@ fn row(item: &Item, claims: &[NamedClaim], verdicts: &LatestVerdicts) -> Vec<Str
     vec![number.clone(), what.clone(), state, shown.join("; ")]
 }
 
-/// Returns the problems of the list of items: numbers twice, whole items that nothing shows,
-/// unknown figures, and claims on unknown items.
+/// Returns the problems of the list of items: duplicate numbers, whole items without a test or
+/// figure, unknown figures, and claims on unknown items.
 ///
 /// # Errors
 /// If a file of items, figures or claims is malformed.

@@ -27,7 +27,7 @@ fn kind_and_number(figure: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Returns true if a number, or a span such as `4a-4d` or `9-14`, includes a figure; a number
+/// Returns true if a number, or a span such as `4a-4d` or `9-14`, includes a figure. A number
 /// without a letter includes its parts, and a part belongs to the figure without a letter.
 fn spans(span: &str, figure: &str) -> bool {
     let split = |one: &str| -> Option<(u32, Option<char>)> {

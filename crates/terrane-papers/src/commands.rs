@@ -72,7 +72,7 @@ impl Command {
     }
 }
 
-/// Runs the command that the arguments of the process describe.
+/// Runs the command that the process arguments name.
 pub fn main() -> ExitCode {
     match Cli::parse().command.run() {
         Ok(()) => ExitCode::SUCCESS,

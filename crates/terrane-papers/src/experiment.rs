@@ -29,11 +29,11 @@ pub struct ExperimentOptions {
     pub phase_hours: f64,
     /// The number of simulated records.
     pub records: u64,
-    /// The only figure that is needed, such as `4e`; parts of an experiment without it are skipped.
+    /// The only figure to measure, such as `4e`; parts of an experiment without it are skipped.
     pub figure: Option<String>,
-    /// What readers have to know of the conditions of the measurement.
+    /// A note on the conditions of the measurement, for readers.
     pub note: Option<String>,
-    /// The file that keeps the parts that have been measured, so that an interrupted run resumes.
+    /// The file that keeps the measured parts, so that an interrupted run can resume.
     pub checkpoint: Option<PathBuf>,
 }
 
@@ -62,17 +62,17 @@ struct Checkpoint {
 }
 
 impl ExperimentOptions {
-    /// Returns true if the figures of a place, such as `Fig. 4a to 4d`, include the figure that was
-    /// asked for, or if all were.
+    /// Returns true if the figures of a place, such as `Fig. 4a to 4d`, include the requested
+    /// figure, or if no figure was requested.
     pub(crate) fn wants(&self, place: &str) -> bool {
         self.figure.as_ref().is_none_or(|figure| citation::includes(place, figure))
     }
 
-    /// Measures a part of an experiment, unless another figure was asked for or an earlier run
+    /// Measures a part of an experiment, unless another figure was requested or an earlier run
     /// measured it; `place` names its figures: `Fig. 4a to 4d`.
     ///
     /// # Errors
-    /// If the part fails, or its results cannot be kept.
+    /// If the part fails, or its results cannot be stored.
     pub(crate) fn part(
         &self,
         results: &mut Results,
@@ -98,8 +98,8 @@ impl ExperimentOptions {
         })
     }
 
-    /// Describes a measurement with these options that ends now, and the load average at its beginning:
-    /// other work slows programs of several threads more than others.
+    /// Describes a measurement with these options that ends now, and the load average at its beginning,
+    /// because other load slows multi-threaded programs more than single-threaded ones.
     fn environment(&self, load: Option<f64>) -> Environment {
         let here = Environment::of_run(&std::env::temp_dir(), self.seed);
         let load = load.map_or(String::new(), |load| format!(" · load average {load:.1}"));
@@ -112,7 +112,7 @@ impl ExperimentOptions {
         }
     }
 
-    /// Describes everything that measurements depend on: the program and the options.
+    /// Describes the inputs of measurements: the program and the options.
     fn setting(&self) -> String {
         let options = Self { checkpoint: None, note: None, ..self.clone() };
         format!("{} {options:?}", program::hash())
@@ -136,7 +136,7 @@ impl ExperimentOptions {
     }
 }
 
-/// What a run of an experiment needs at the default options, approximately.
+/// The approximate cost of an experiment at the default options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExperimentCost {
     /// The duration in minutes on two cores.
@@ -157,13 +157,13 @@ pub struct Experiment {
     pub cost: ExperimentCost,
     /// The default sizes as a share of the paper's.
     pub default_scale: f64,
-    /// What the scale is a share of.
+    /// The quantity in the paper that the scale is a share of.
     pub scale_of: &'static str,
     /// The figures and tables of the paper that the experiment reproduces.
     pub figures: &'static [&'static str],
     /// The metrics that the experiment records.
     pub metrics: &'static [&'static [Metric]],
-    /// The metrics that are timed, hence differ from round to round.
+    /// The timed metrics, which differ from round to round.
     pub timed: &'static [&'static str],
     pub(crate) claims: &'static str,
     pub(crate) run: fn(&ExperimentOptions, &mut Results) -> Result<()>,

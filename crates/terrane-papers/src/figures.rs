@@ -1,10 +1,10 @@
 //! The papers' figures as data: `papers/*.toml`, the points that each paper published, and the
-//! expression that gives ours.
+//! expressions for our points.
 //!
 //! | key of a figure | meaning |
 //! |---|---|
 //! | `number` | the figure: `4a`, `Table 1` |
-//! | `title` | what it shows |
+//! | `title` | the title |
 //! | `x`, `y` | labels of the axes, with units |
 //! | `names` | keys of a horizontal axis of names, each with the name that is shown |
 //! | `x_scale`, `y_scale` | `linear`, or `logarithmic` |
@@ -176,7 +176,7 @@ impl PaperFigure {
         &self.ours
     }
 
-    /// Returns the panel of the paper's points and ours; `None` if nothing of it was measured.
+    /// Returns the panel of the paper's points and ours; `None` if no point of ours was measured.
     #[must_use]
     pub fn panel(&self, claims: &ClaimFile, results: &Results) -> Option<Panel> {
         let ours: Vec<PanelSeries> = self

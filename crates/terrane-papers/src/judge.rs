@@ -1,9 +1,9 @@
 //! Claims of papers as data, and the one judge of them.
 //!
-//! An experiment records [`Results`](crate::results::Results). A file in `claims/` has the sentences
-//! of the paper, what each of them requires of the measurements, and the prose of the document. The
-//! judge evaluates the expressions of the file over the results; no verdict and no explanation is
-//! written in code.
+//! An experiment records [`Results`](crate::results::Results). A file in `claims/` has the paper's
+//! sentences, the measurements that each sentence requires, and the prose of the document. The judge
+//! evaluates the expressions of the file over the results; no verdict and no explanation is written
+//! in code.
 //!
 //! | module | one line |
 //! |---|---|

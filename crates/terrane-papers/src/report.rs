@@ -1,4 +1,4 @@
-//! The files that `run --out` and `report --out` leave: a self-contained page with every claim next to its
+//! The files that `run --out` and `report --out` write: a self-contained page with every claim next to its
 //! figure, an SVG for each panel, the measurements as CSV, and the setting of each measurement.
 //!
 //! | file | contents |

@@ -13,7 +13,7 @@ use terrane_lab::host::Environment;
 pub struct Metric {
     /// The name in expressions.
     pub name: &'static str,
-    /// What it measures, its unit and its keys.
+    /// The measured quantity, its unit and its keys.
     pub about: &'static str,
 }
 
@@ -60,7 +60,7 @@ pub struct Results {
     /// The parts of the experiment that were measured completely.
     #[serde(default)]
     pub parts: Vec<String>,
-    /// The metrics that are timed, hence differ from round to round.
+    /// The timed metrics, which differ from round to round.
     #[serde(default)]
     pub timed: Vec<String>,
     #[serde(skip)]
@@ -83,7 +83,7 @@ impl Results {
         }
     }
 
-    /// Takes over the measurements of an interrupted run.
+    /// Adopts the measurements of an interrupted run.
     pub(crate) fn resume(&mut self, before: Self) {
         let declared = self.declared;
         *self = Self { declared, ..before };

@@ -1,4 +1,5 @@
-//! `docs/papers/README.md` is what `terrane-papers items` writes, and the tests that it names exist.
+//! `docs/papers/README.md` is the output of `terrane-papers items`, and the tests that it names
+//! exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

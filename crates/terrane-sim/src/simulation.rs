@@ -31,7 +31,7 @@ pub use setup::{OtherTree, SimulationSetup};
 use state::TreeState;
 use writers::{ArrivalCurve, WriterRates};
 
-/// Times closer than this, in seconds, count as equal, as a tolerance for rounding.
+/// A tolerance for rounding: times closer than this, in seconds, count as equal.
 const SOON: f64 = 1e-7;
 
 /// The interval, in seconds, between checks for compactions that time makes due, as in the engine.
@@ -61,7 +61,7 @@ pub struct Simulation<'a> {
     trees: Vec<TreeState<'a>>,
     goal: StopAt,
     now: f64,
-    /// How often trees were passed over by merges, and by flushes, of other trees.
+    /// The number of times that merges, and flushes, of other trees passed over each tree.
     merge_turns: Turns,
     flush_turns: Turns,
     next_merge: u64,

@@ -31,7 +31,7 @@ pub(crate) fn part(total: u64, thread: u32, threads: u32) -> Range<u64> {
     bound(thread)..bound(thread + 1)
 }
 
-/// What a client carries out operations with.
+/// The state with which a client carries out operations.
 pub(crate) struct Hands<'c> {
     pub(crate) store: &'c dyn Store,
     /// The number of loaded keys.
@@ -193,8 +193,8 @@ pub(crate) struct OwnKeys {
 }
 
 impl OwnKeys {
-    /// Returns the keys of client number `thread` of `threads`, if `total` keys are loaded. The order of
-    /// keys is kept `for_ranges`, to delete these.
+    /// Returns the keys of client number `thread` of `threads`, if `total` keys are loaded. Keeps the
+    /// order of keys `for_ranges`, so that ranges can be deleted.
     pub(crate) fn of(
         total: u64,
         (thread, threads): (u32, u32),

@@ -33,7 +33,7 @@ pub enum OperationKind {
     DeleteMissing,
     /// Deletes the range that begins at an existing key and has this many keys of the client:
     /// `delete-range:N`, or `delete-range:P%` of the loaded keys. Only one client may do this,
-    /// because the range also has the keys of others.
+    /// because the range also contains other clients' keys.
     DeleteRange(ScanLength),
 }
 
@@ -87,7 +87,7 @@ pub enum MixOrder {
     /// Random, with constant proportions throughout the run.
     #[default]
     Interleaved,
-    /// Kind after kind, in the order of the text.
+    /// One kind after the other, in the order of the text.
     Serial,
 }
 

@@ -51,7 +51,7 @@ impl<'a, W: Write + Send> RecordingStore<'a, W> {
         Ok(out)
     }
 
-    /// Executes an operation and records it. The lock makes the order of the lines that of the
+    /// Executes an operation and records it. The lock keeps the lines in the order of the
     /// operations.
     fn record<T>(
         &self,

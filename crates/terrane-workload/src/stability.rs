@@ -12,8 +12,8 @@
 //! | processing latency | the call of the engine | its end |
 //! | driver error | the scheduled start of an idle client | its actual start |
 //!
-//! Writes are updates of loaded records, or the operations of a [`MixedLoad`], lookups and scans among
-//! them, which take their turn and are counted as writes are.
+//! Writes are updates of loaded records, or the operations of a [`MixedLoad`]; its lookups and scans
+//! take their turn and are counted like writes.
 //!
 //! # Invariants
 //!

@@ -31,7 +31,7 @@ pub struct AdviceCase {
     pub objective: Objective,
     /// Limits on the costs.
     pub limits: Limits,
-    /// The number of threads that write at the same time.
+    /// The number of threads that write concurrently.
     pub writers: u32,
     /// The prefixes of the keys, if there is a database.
     pub prefixes: Option<PrefixSample>,
@@ -59,7 +59,7 @@ impl AdviceCase {
     fn world(&self) -> Scenario {
         Scenario {
             records: self.records.count,
-            // Counters of a database do not tell keys from values.
+            // A database's counters do not separate key bytes from value bytes.
             key_bytes: self.records.bytes.min(KEY_BYTES),
             record_bytes: self.records.bytes,
             skew: self.operations.skew,

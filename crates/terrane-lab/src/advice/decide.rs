@@ -14,7 +14,7 @@ use crate::output::human;
 /// The conditions under which a change is worthwhile.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangeTerms {
-    /// The minimum gain, as a share of the mean time per operation.
+    /// The minimum gain: a share of the mean time per operation.
     pub gain: f64,
     /// The time within which the change must pay for itself.
     pub within: Duration,

@@ -56,7 +56,7 @@ impl OperationWindow {
         Self { counts: db.operations() }
     }
 
-    /// Advises by the operations of the window, and starts a new one.
+    /// Gives advice based on the operations of the current window, and starts a new window.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl OperationWindow {
         let counts = db.operations().since(&self.counts);
         let operations = OperationProfile::counted(&counts).ok_or_else(|| {
             anyhow!(
-                "advise needs {} operations since the last advice, and counted {}; `terrane advise DIR \
+                "advise needs {} operations since the last advice, but counted {}; `terrane advise DIR \
                  --mix SHARES` needs none",
                 human::count(OPERATIONS_MIN),
                 human::count(counts.total())
@@ -80,7 +80,7 @@ impl OperationWindow {
         let records = RecordProfile::of_tree(&keyspace.tree().shape, &machine)
             .ok_or_else(|| anyhow!("no tree to advise on: nothing was flushed yet"))?;
         let prefixes = sample(keyspace, records.count)?;
-        // The scans of the sample belong to no window.
+        // The window starts after the scans of `sample`, so that it does not count them.
         let next = Self::now(db);
         let now = keyspace.design();
         let case = AdviceCase {

@@ -9,14 +9,14 @@ use terrane_sim::Skew;
 
 use super::case::AdviceCase;
 
-/// The number of operations of the mix that is ranked; only their shares count.
+/// The total number of operations in the mix; only their shares matter.
 const OPERATIONS: f64 = 1e6;
 
-/// The places of the key space from which keys are sampled, and the keys from each.
+/// The number of places to sample in the key space, and the number of keys from each place.
 const PLACES: usize = 64;
 const KEYS: usize = 64;
 
-/// What an entry takes in a memtable besides its key and value.
+/// The bytes that an entry takes in a memtable beyond its key and value.
 const METADATA_BYTES: f64 = 40.0;
 
 /// The memtables for a workload, best first.
@@ -44,7 +44,7 @@ impl AdviceCase {
         MemtableAdvice { ranked, now: (present, nanos) }
     }
 
-    /// Returns the operations as a memtable sees them.
+    /// Returns the operations that reach a memtable.
     fn memtable_operations(&self) -> MemtableOperations {
         let shares = &self.operations.shares;
         let count = |share: f64| (share * OPERATIONS) as u64;
@@ -68,13 +68,13 @@ impl AdviceCase {
     }
 }
 
-/// Estimates the number of keys among some writes to `records` keys.
+/// Estimates the number of distinct keys in `writes` writes to `records` keys.
 fn distinct(skew: Skew, records: f64, writes: f64) -> f64 {
     let theta = match skew {
         Skew::Uniform => 0.0,
         Skew::Zipf(theta) => theta,
     };
-    // Ranks that are close have nearly the same probability, so they are taken together.
+    // Neighbouring ranks have nearly the same probability, so they are grouped.
     let mut ranges = Vec::new();
     let mut from = 1.0;
     while from <= records {
@@ -87,7 +87,7 @@ fn distinct(skew: Skew, records: f64, writes: f64) -> f64 {
     ranges.iter().map(|(ranks, weight)| ranks * written(*weight)).sum()
 }
 
-/// Samples the keys of a keyspace: some neighbours at the begin of each of some tables.
+/// Samples the keys of a keyspace: the first keys of tables spread over the key space.
 ///
 /// # Errors
 ///

@@ -20,8 +20,8 @@ const BUFFERS_MAX_OF_RARE_MERGES: f64 = 20_000.0;
 /// The number of flushes in a simulation of stalls.
 const STALL_BUFFERS: f64 = 120.0;
 
-/// How often each key is written on average, within these bounds. With deletes it takes longer until as
-/// many keys are deleted as in the long run.
+/// The mean number of writes per key, within the bounds above. With deletes, the share of deleted keys
+/// takes longer to reach its long-run value.
 const ROUNDS: f64 = 2.0;
 const ROUNDS_OF_DELETES: f64 = 5.0;
 
@@ -89,8 +89,8 @@ impl Scenario {
         }
     }
 
-    /// Returns the share of writes that add to the number of keys. The other inserts make up for
-    /// deletes, and count as updates of deleted keys.
+    /// Returns the share of writes that increase the number of keys. The other inserts compensate
+    /// for deletes, and count as updates of deleted keys.
     fn growth(&self) -> f64 {
         (self.inserts - self.deletes).max(0.0)
     }

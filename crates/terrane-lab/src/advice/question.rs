@@ -43,9 +43,9 @@ pub struct OperationProfile {
     pub rate: Option<f64>,
 }
 
-/// What a value that is stored apart takes besides its key and itself: a header of 32 bytes in its value
-/// file, and a pointer of about 16 bytes in its table. The copy of its key in the value file is small next
-/// to a value that is worth storing apart.
+/// The overhead of a separated value: a header of 32 bytes in its value file, and a pointer of about 16
+/// bytes in its table. The copy of its key in the value file is small compared with a value that is worth
+/// separating.
 const SEPARATED_BYTES: u64 = 48;
 
 /// The data of a workload.
@@ -154,7 +154,7 @@ fn skew_of(chosen: Distribution) -> Skew {
 
 impl RecordProfile {
     /// Estimates the records of a tree from its tables: one record per entry, minus the records
-    /// that tombstones hide. A value that is stored apart counts as if it were in its table.
+    /// that tombstones hide. A separated value counts as if it were in its table.
     pub fn of_tree(shape: &TreeShape, machine: &MachineModel) -> Option<Self> {
         let entries: u64 = shape.tables().map(|table| table.entries).sum();
         let hidden: u64 = shape.tables().map(|table| 2 * table.tombstones).sum();
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(OperationProfile::counted(&counts).unwrap().deletes, 0.25);
     }
 
-    /// Records of 16 KiB counted as records of 14 bytes, and advice was for those.
+    /// Records of 16 KiB used to count as records of 14 bytes, so the advice was for small records.
     #[test]
     fn separated_values_are_part_of_their_records() {
         let machine = MachineModel::default();

@@ -22,8 +22,8 @@ pub enum BenchHome {
 }
 
 impl BenchHome {
-    /// Chooses the directory: `dir`, or a temporary one. An empty or missing `dir` is removed in
-    /// the end unless `keep` is set; an existing database in it is kept.
+    /// Chooses the directory: `dir`, or a temporary one. An empty or missing `dir` is removed at
+    /// the end unless `keep` is set; a directory with an existing database is kept.
     ///
     /// # Errors
     ///

@@ -30,8 +30,8 @@ pub struct BenchOptions {
     pub is_serial: bool,
     /// Entries per batch of `fillbatch`, unless its name specifies them.
     pub batch_entries: Option<u32>,
-    /// Specs of designs; empty for the default design. Unless a spec gives sizes, those of its
-    /// design are scaled to the data.
+    /// Specs of designs; empty for the default design. A design's sizes are scaled to the data
+    /// unless its spec gives sizes.
     pub designs: Vec<String>,
     /// Repetitions of everything.
     pub repeat: u32,

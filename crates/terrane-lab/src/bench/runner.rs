@@ -26,7 +26,8 @@ pub(super) struct WorkloadRunner<'a> {
     store: TerraneStore,
     contents: Contents,
     repetition: u32,
-    /// The place of the first workload among all of the benchmark, and their number.
+    /// The position of the first workload among all workloads of the benchmark, and the total
+    /// number.
     step: (usize, usize),
 }
 
@@ -76,17 +77,18 @@ impl<'a> WorkloadRunner<'a> {
         Ok(Self { plan, design, options, dir, store, contents, repetition: 1, step: (1, 1) })
     }
 
-    /// Sets the number of the repetition.
+    /// Sets the repetition number.
     pub(super) fn repetition(self, repetition: u32) -> Self {
         Self { repetition, ..self }
     }
 
-    /// Sets the place of the first workload among all of the benchmark, from 1, and their number.
+    /// Sets the position of the first workload in the benchmark, from 1, and the total number of
+    /// workloads.
     pub(super) fn step(self, place: usize, total: usize) -> Self {
         Self { step: (place, total), ..self }
     }
 
-    /// Returns the directory of the log of the present database.
+    /// Returns the log directory of the current database.
     pub(super) fn log_dir(&self) -> PathBuf {
         self.db().log_path().to_owned()
     }

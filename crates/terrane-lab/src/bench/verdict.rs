@@ -6,10 +6,10 @@
 use super::compare::{BenchComparison, Better, ComparedMetric};
 use crate::output::human;
 
-/// The number of lines.
+/// The maximum number of lines.
 const LINES_MAX: usize = 3;
 
-/// The phrases in a line, which should not need a second one.
+/// The maximum number of phrases in a line, so that it need not wrap.
 const PHRASES_MAX: usize = 2;
 
 /// Speeds that differ by less are called equal.
@@ -23,7 +23,7 @@ struct Difference {
     best: usize,
     worst: usize,
     ratio: f64,
-    /// What the best design does, such as `writes {} less`, with the place of the ratio.
+    /// What the best design does, such as `writes {} less`; the ratio replaces `{}`.
     phrase: String,
 }
 

@@ -17,10 +17,10 @@ pub struct Environment {
     pub version: String,
     /// The hash of the program.
     pub program: String,
-    /// The commit that the program was built from, with `-dirty` if files differed from it; `None` if the
-    /// build did not know it.
+    /// The commit that the program was built from, with `-dirty` if files differed from it; `None` if
+    /// unknown at build time.
     pub commit: Option<String>,
-    /// The command, as a shell reads it.
+    /// The command, quoted for a shell.
     pub command: String,
     /// When the measurement ended, in UTC.
     pub date: String,
@@ -32,7 +32,7 @@ pub struct Environment {
     /// Rounds of timed operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<usize>,
-    /// What a reader has to know of the conditions, such as other work on the machine.
+    /// A note on the conditions, such as other load on the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

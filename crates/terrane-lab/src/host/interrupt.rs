@@ -60,7 +60,7 @@ pub fn remove_database(dir: &Path, log_dir: &Path) {
         |name: &str| name.ends_with(".log") || matches!(name, "LOCK" | "DATABASE" | "DATABASE.new");
     for entry in std::fs::read_dir(log_dir).into_iter().flatten().flatten() {
         if entry.file_name().to_str().is_some_and(is_of_log) {
-            // What remains is reported when another database is to use the directory.
+            // If a file remains, the next database to use the directory reports it.
             let _ = std::fs::remove_file(entry.path());
         }
     }

@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 /// The file that contains the code, if that is not the executable.
 static FILE: OnceLock<PathBuf> = OnceLock::new();
 
-/// Names the file that contains this code, for a library in a program such as an interpreter. Has an effect
-/// once, before the first call of [`hash`].
+/// Names the file that contains this code, for a library in a program such as an interpreter. Only the
+/// first call has an effect, and only if it precedes the first call of [`hash`].
 pub fn set_file(path: PathBuf) {
-    // The first file stays: results of one process have one program.
+    // Later calls are ignored, because all results of a process name one program.
     let _ = FILE.set(path);
 }
 
@@ -30,7 +30,7 @@ pub fn hash() -> &'static str {
 }
 
 /// Returns the commit that this program was built from, with `-dirty` if files differed from it; `None` for
-/// builds that nobody measures, and outside of a checkout.
+/// other than release builds, and outside a checkout.
 #[must_use]
 pub fn commit() -> Option<&'static str> {
     option_env!("TERRANE_COMMIT")
@@ -47,7 +47,7 @@ pub fn command_line() -> String {
     words.join(" ")
 }
 
-/// Returns a word as a shell reads it.
+/// Quotes a word for a shell if necessary.
 fn shell_quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_=+.,:/@%".contains(letter);
     match !word.is_empty() && word.chars().all(is_plain) {

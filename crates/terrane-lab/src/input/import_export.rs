@@ -7,10 +7,10 @@
 //! | [`jsonl`] | a line: `{"key":…,"value":…}` |
 //! | [`pairs`] | eight bytes: two numbers of the CS 265 binary files |
 //!
-//! Every format reads back what it wrote, byte for byte. An entry whose value expires has its time in
-//! microseconds since the Unix epoch as well: after `\e` in [`tsv`], as a third field in [`csv`] and as
-//! `expires_at_micros` in [`jsonl`]; [`pairs`] have no place for it. An entry whose value does not expire
-//! is written as before there were expiry times, so earlier files are read and earlier versions read such entries.
+//! Every format reads back what it wrote, byte for byte. An expiry time, in microseconds since the Unix epoch,
+//! follows `\e` in [`tsv`], is the third field in [`csv`] and `expires_at_micros` in [`jsonl`]; [`pairs`] cannot
+//! store it. Entries without one are written as before expiry times existed, so old files remain readable, and old
+//! versions can read such entries.
 
 pub mod csv;
 pub mod jsonl;

@@ -24,12 +24,12 @@ use crate::output::plot::escaped;
 /// The fields of a line that say what its numbers are about.
 const NAMES: [&str; 4] = ["design", "workload", "phase", "repetition"];
 
-/// Figures, and what they mean.
+/// Figures with their setting and verdict.
 #[derive(Debug, Clone, Default)]
 pub struct FigureReport {
     /// The title.
     pub title: String,
-    /// What was run, in sentences.
+    /// The setting of the run, in sentences.
     pub about: Vec<String>,
     /// The verdict, in sentences.
     pub verdict: Vec<String>,
@@ -106,7 +106,8 @@ impl FigureReport {
     }
 }
 
-/// Writes the numbers in a value. An element of a list has a name of its own, or its index.
+/// Writes the numbers in a value. A list element is identified by its own name, or else by its
+/// index.
 fn write_numbers(
     text: &mut String,
     value: &Value,

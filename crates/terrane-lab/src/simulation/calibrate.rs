@@ -78,7 +78,7 @@ pub fn measure(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<Ma
     Ok(MachineModel { device: device.device, costs, ..MachineModel::default() })
 }
 
-/// Measures the costs of entries in memory, of a design that stores values as `values` says.
+/// Measures the costs of entries in memory, for a design with this `values` setting.
 pub fn costs(count: u64, record_bytes: usize, values: Values) -> Result<MachineCosts> {
     let in_memory = round(count, record_bytes, values, None)?;
     let CalibrationRound { stats, .. } = &in_memory;

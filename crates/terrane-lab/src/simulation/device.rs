@@ -1,11 +1,10 @@
 //! Measures the device of a directory: bandwidth, cost of a request, concurrency.
 //!
-//! Writes are appended past the page cache and synced every few megabytes; reads are of those
-//! bytes, past the page cache as well, in several sizes and by several threads. Each point is
-//! measured several times in turn, and the median counts, so that a pause of the machine changes
-//! nothing. One request takes `request + size / stream` seconds: the slope and the intercept are
-//! those of the median pair of sizes. The bandwidth is that of a merge, which reads about as much
-//! as it writes.
+//! Writes bypass the page cache and are synced every few megabytes; reads of the written bytes
+//! bypass it as well, in several sizes and by several threads. Each point is measured several times
+//! in turn, and the median counts, so that a pause of the machine has no effect. One request takes
+//! `request + size / stream` seconds: the slope and the intercept are those of the median pair of
+//! sizes. The bandwidth is that of a merge, which reads about as much as it writes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use anyhow::{Context, Result};
 use terrane::storage::{Access, DiskStorage, RandomReader, Storage};
 use terrane_sim::Device;
 
-/// The bytes that are written before each sync, and at most in all.
+/// The bytes written before each sync, and the maximum in total.
 const CHUNK_BYTES: usize = 4 << 20;
 const FILE_BYTES: u64 = 256 << 20;
 

@@ -40,7 +40,8 @@ pub use axes::MapOptions;
 pub use cell::StabilityMap;
 
 impl StabilityMap {
-    /// Simulates the map. `progress` gets the number of finished cells and of all.
+    /// Simulates the map. `progress` receives the number of finished cells and the number of all
+    /// cells.
     ///
     /// # Errors
     /// If a design is invalid.

@@ -18,7 +18,7 @@ pub struct MixLoad {
 }
 
 impl MixLoad {
-    /// Returns the load of a mix on `records` loaded records, of whose blocks the share `cold` is not
+    /// Returns the load of a mix on `records` loaded records; the share `cold` of their blocks is not
     /// in memory.
     ///
     /// # Errors

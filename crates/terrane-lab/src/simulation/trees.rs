@@ -22,7 +22,7 @@ impl NamedTree {
     /// Parses a tree. The share is a number or a percentage.
     ///
     /// # Errors
-    /// If the text has another form, or the design is unknown.
+    /// If the text is malformed, or the design is unknown.
     pub fn parse(text: &str) -> Result<Self> {
         let bad = || usage(format!("expected NAME: DESIGN @ SHARE for a tree, found '{text}'"));
         let (name, rest) = text.split_once(':').ok_or_else(bad)?;

@@ -262,7 +262,7 @@ terrane simulate --two-phase --budget 100MB/s --design 'tiering T=3; scheduler=g
   whole runs, a run is one table.
 - **Separated values** are counted by value file, table and popularity of their keys. Flushes write them to value
   files, merges drop and relocate them, and collections are merges of one table. A value that the engine leaves in a
-  segment of the log is charged to the flush as well, because the log has no device of its own here.
+  log segment is charged to the flush as well, because the log has no separate device here.
 - **Flushes and merges** proceed at the rate of the scarcest resource: the I/O budget for their writes, the
   device for their reads and writes, or the processor for their entries. Flushes have priority. Merges start
   by the rule of the engine's gate and receive the shares that the scheduler assigns.
@@ -272,13 +272,13 @@ terrane simulate --two-phase --budget 100MB/s --design 'tiering T=3; scheduler=g
   `terrane bench`; deleted keys do not return unless `--deleted-return` is given.
 - **Values that expire** (`--ttl`, `--ttl-share`) are counted by the interval in which they expire. A merge replaces those that
   have expired by tombstones, and a table is dropped unread once all of its values have expired, by the engine's own rule.
-  Records of the initial tree never expire, and writes choose keys whose values have expired like any other. Deadlines of
-  tombstones are looked at every ten seconds: write amplification with a deadline of that order is up to 30 % too low.
+  Records of the initial tree never expire, and writes choose keys whose values have expired like any other. Tombstone
+  deadlines are checked every ten seconds: write amplification with a deadline of that order is up to 30 % too low.
 - **Reads** come in proportion to writes. The blocks that filters let through and that are not in memory (`--cold`)
   are requests to the device, which serves them before flushes and merges. Latencies of reads are not simulated.
 
 - **Several trees** (`--tree 'NAME: DESIGN @ SHARE'`, repeated) share the writers, the budget and the gate, where the
-  engine's policy bounds how many merges and flushes of others a tree waits for. Each write goes to one tree, so a tree
+  engine's policy bounds how many merges and flushes of other trees a tree waits for. Each write goes to one tree, so a tree
   that stops its writers stops all.
 
 The simulator does not model reads that influence decisions, snapshots, compression, the device of the log, or
@@ -289,7 +289,7 @@ uses, such as triggers on tombstones without deletes, the output says so. A tree
 `terrane simulate validate --output docs/simulator.md` writes this page, and fails if engine and simulator
 differ by more than the limits stated below. `terrane simulate calibrate` measures the costs of writes, flushes and
 merges, and for about ten seconds the device of a directory: synced writes and reads in several sizes and by several
-threads, all past the page cache, of which medians count. `terrane simulate map` simulates ratios, depths, schedulers
+threads, all of which bypass the page cache; medians count. `terrane simulate map` simulates ratios, depths, schedulers
 and limits at shares of their maximum. [stability-simulated.md](stability-simulated.md) has the paper's experiments.
 ";
 

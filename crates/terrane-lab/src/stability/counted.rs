@@ -1,4 +1,4 @@
-//! What a run counted, as plain numbers: all that the simulator is fitted to.
+//! The counters of a run as plain numbers: the only input for fitting the simulator.
 //!
 //! `--json` prints it, so that a run can be fitted again without the machine that it ran on. The
 //! tests replay recorded runs.
@@ -55,8 +55,8 @@ pub(super) struct CountedRun {
     pub(super) seconds: f64,
     /// The mean number of runs in the running phase.
     pub(super) runs: f64,
-    /// The mean over the running phase of the bytes that ended flushes and merges had written, per
-    /// byte that the user had written.
+    /// The bytes written by completed flushes and merges per user byte, both as means over the
+    /// running phase.
     pub(super) write_amplification: f64,
     /// The counters of both phases together.
     pub(super) all: PhaseCounts,
@@ -76,9 +76,9 @@ pub(super) struct PhaseCounts {
     pub(super) flush_seconds: f64,
     pub(super) merges: f64,
     pub(super) moves: f64,
-    /// Bytes read by merges, including those that had not ended.
+    /// Bytes read by merges, including unfinished ones.
     pub(super) read_bytes: f64,
-    /// Bytes written by merges that had ended.
+    /// Bytes written by completed merges.
     pub(super) written_bytes: f64,
     pub(super) merge_seconds: f64,
     pub(super) merge_cpu_seconds: f64,
@@ -136,7 +136,7 @@ impl CountedRun {
         let all = PhaseCounts::between(before_testing, after);
         let load = PhaseCounts::between(&Stats::default(), before_testing);
         let per_write = |counts: &PhaseCounts| counts.flush_seconds / counts.writes.max(1.0);
-        // With a budget, flushes mostly wait for it, but not those of the load.
+        // With a budget, flushes mostly wait for it; the load has no budget.
         let flush_seconds = match budget {
             IoBudget::Unlimited => per_write(&all),
             _ => per_write(&all).min(per_write(&load)),
@@ -167,9 +167,9 @@ impl CountedRun {
     }
 }
 
-/// Returns the mean of the bytes written by then over the mean of the bytes that the user had written.
-/// Each flush and merge counts in proportion to the time left after its end, so the figure does not
-/// depend on which side of the end of the phase a merge ends.
+/// Returns the mean over time of the bytes written so far, divided by the same mean of the user bytes.
+/// Each flush and merge counts in proportion to the time left after its end, so the figure hardly
+/// changes if a merge completes just before or just after the end of the phase.
 fn mean_write_amplification(samples: &[Sample]) -> f64 {
     let sum = |of: fn(&Sample) -> Option<u64>| {
         let first = samples.first().and_then(of).unwrap_or(0);

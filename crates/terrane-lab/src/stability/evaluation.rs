@@ -29,9 +29,9 @@ pub struct DesignEvaluation {
     pub advice: Vec<Suggestion>,
     /// Reasons to doubt the verdict.
     pub cautions: Vec<String>,
-    /// What the simulator was fitted to, if it can play such a run.
+    /// The counters that the simulator was fitted to, if it can play such a run.
     pub(super) counted: Option<CountedRun>,
-    /// What the simulator says of a longer run.
+    /// The simulator's prediction for a longer run.
     pub outlook: Outlook,
 }
 

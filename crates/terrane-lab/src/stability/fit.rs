@@ -22,12 +22,12 @@ use super::residual::Residual;
 /// The maximum number of simulated tables, so that a month takes seconds.
 const TABLES_MAX: usize = 800;
 
-/// The factors of the bandwidth that are tried: of a budget, of which a busy machine loses a part,
-/// and of the speed of merges by their processor time, which share processors with writers.
+/// The ranges of bandwidth factors to try: of the budget, because a busy machine loses part of it,
+/// and of the merge speed by processor time, because merges share processors with writers.
 const OF_BUDGET: (f64, f64) = (0.6, 1.02);
 const OF_SPEED: (f64, f64) = (0.1, 2.0);
 
-/// How many factors are tried, and how often the best is refined.
+/// The number of factors to try, and the number of refinements around the best.
 const FACTORS: i32 = 28;
 const REFINEMENTS: u32 = 4;
 
@@ -102,11 +102,11 @@ fn costs(workload: &WriteLoad, design: &Design, run: &CountedRun) -> MachineCost
     }
 }
 
-/// Returns how many updates a memtable took whose flush wrote this many entries.
+/// Returns the number of updates in a memtable whose flush wrote this many entries.
 ///
-/// If most keys of the workload are in every memtable, their number says little of the updates. So the
-/// result is at most all writes over the flushes, and at least that with the memtables that were not
-/// flushed at the end.
+/// If every memtable contains most keys of the workload, the number of entries says little about the
+/// updates. Therefore the result is at most the writes divided by the flushes, and at least the writes
+/// divided by the flushes plus the memtables unflushed at the end.
 fn writes_of_memtable(
     workload: &WriteLoad,
     entries: f64,

@@ -44,11 +44,11 @@ pub struct JsonEvaluation<'a> {
     /// The verdict of the measurement and the simulator: `sustainable`, `unsustainable` or
     /// `unknown`.
     conclusion: &'static str,
-    /// The run replayed and continued in the simulator; `None` if it knows nothing.
+    /// The run replayed and continued in the simulator; `None` if it makes no prediction.
     outlook: Option<JsonOutlook>,
-    /// Why the simulator knows nothing.
+    /// Why the simulator makes no prediction.
     outlook_withheld: Option<&'a str>,
-    /// What the simulator was fitted to.
+    /// The counters that the simulator was fitted to.
     counted: Option<&'a CountedRun>,
 }
 
@@ -179,7 +179,7 @@ struct JsonSample {
     stall_micros: Option<u64>,
     levels: Option<u64>,
     running_merges: Option<u64>,
-    /// The cause that stalled writers most since the sample before, unless none did.
+    /// The cause that stalled writers the longest since the previous sample; `None` without stalls.
     stalled_by: Option<String>,
 }
 

@@ -3,7 +3,7 @@
 //! A measurement covers only what happened in it: merges of the last levels take longer than most
 //! runs. The simulator uses the engine's policy and the constants of this very run ([`fit`]), so it
 //! can predict later merges and stalls. It first replays the run. If the replay differs from the
-//! measurement by more than the stated limit, there is no prediction.
+//! measurement by more than the stated limit, it makes no prediction.
 //!
 //! [`fit`]: super::fit
 
@@ -20,11 +20,11 @@ use super::residual::Residual;
 const HORIZONS: [(&str, f64); 3] =
     [("2 hours", 7200.0), ("24 hours", 86_400.0), ("30 days", 30.0 * 86_400.0)];
 
-/// The time in seconds for which a sustainable rate is searched for, at most.
+/// The maximum time, in seconds, for which a sustainable rate must hold.
 const SUSTAINED: f64 = HORIZONS[1].1;
 
-/// The most memtables that one simulation may take, of designs that move single tables and of those
-/// that move whole runs; a flush takes some 30 µs. A longer time is left out.
+/// The maximum number of memtables in one simulation, for designs that move single tables and for
+/// designs that move whole runs; a flush takes some 30 µs. Longer times are left out.
 const FLUSHES_MAX: f64 = 1e5;
 const FLUSHES_MAX_OF_WHOLE_RUNS: f64 = 2e5;
 
@@ -34,12 +34,12 @@ const SEARCH_SHARE: f64 = 0.1;
 /// The steps of the search for a sustainable rate.
 const STEPS: u32 = 9;
 
-/// What the simulator says.
+/// The simulator's prediction.
 #[derive(Debug, Clone)]
 pub enum Outlook {
     /// The run was replayed and continued.
     Played(Box<Prediction>),
-    /// The simulator knows nothing, for this reason.
+    /// The simulator makes no prediction, for this reason.
     Withheld(String),
 }
 
@@ -48,9 +48,9 @@ pub enum Outlook {
 pub enum Conclusion {
     /// Both halves hold.
     Sustainable,
-    /// One of them does not.
+    /// One half does not hold.
     Unsustainable,
-    /// The measurement holds, and the simulator knows nothing.
+    /// The measurement holds, and the simulator makes no prediction.
     Unknown,
 }
 
@@ -61,7 +61,7 @@ pub struct Prediction {
     pub setup: SimulationSetup,
     /// The replay against the run.
     pub residual: Residual,
-    /// The run continued, until a time at which it does not hold.
+    /// The run continued for each time, up to the first one for which it does not hold.
     pub horizons: Vec<Horizon>,
     /// The highest rate that holds for `sustained_seconds`, in writes per second.
     pub sustainable: f64,

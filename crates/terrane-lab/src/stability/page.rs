@@ -28,12 +28,12 @@ const DEFINITIONS: &str = "\
 <h2>What the words mean</h2>
 <p>In the <b>testing phase</b> clients write as fast as the engine lets them: a closed system, whose
 rate is the maximum. In the <b>running phase</b> writes arrive by a schedule that does not wait for the
-engine: an open system. <b>Write latency</b> is the time from the arrival of a write to its end,
-waiting included; <b>processing latency</b> that from the moment a client gave it to the engine. A
-<b>stall</b>, a band in the plots, is a tenth of a second or more in which no write ended although some
-waited. The rows below a plot show the runs, the levels that have some, the merges that have begun, and each
-reason for which writers waited, the darker the larger. A <b>sorted run</b> is what the stability paper calls a disk component. <b>mem</b> is a map in
-memory that went through the same phases on this machine: what it shows is the machine.</p>";
+engine: an open system. <b>Write latency</b> is the time from the arrival of a write to its completion,
+waiting included; <b>processing latency</b> is the time from the call of the engine to its return. A
+<b>stall</b>, a band in the plots, is a tenth of a second or more in which writes waited and none completed.
+The rows below a plot show the runs, the levels with runs, the running merges, and each cause for which
+writers waited; a darker colour is a larger value. A <b>sorted run</b> is what the stability paper calls a disk component.
+<b>mem</b> is a map in memory that went through the same phases on this machine: it shows the limits of the machine.</p>";
 
 /// Creates the directory of a report before anything is measured.
 pub fn prepare(dir: &Path) -> Result<()> {

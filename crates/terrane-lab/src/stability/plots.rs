@@ -1,8 +1,8 @@
 //! The plots of an evaluation: throughput and sorted runs over time, latency by percentile, the
 //! simulator's continuation, and all designs in one plot.
 //!
-//! The axes are those of the running phase: what the testing phase has beyond them is cut off, and
-//! the legend says so. Limits on the number of runs are lines of their own.
+//! The axes are those of the running phase: values of the testing phase beyond them are cut off,
+//! and the legend says so. Limits on the number of runs are separate lines.
 
 use terrane::Design;
 use terrane_policy::design::{Bound, Limit, NEVER, Violation};
@@ -72,7 +72,8 @@ fn highest(points: &[(f64, f64)]) -> f64 {
     points.iter().map(|(_, value)| *value).fold(0.0, f64::max)
 }
 
-/// Returns the testing phase as a reference for the running phase, without what would flatten it.
+/// Returns the testing phase as a reference for the running phase, without values that would
+/// flatten the running phase.
 fn reference(mut testing: Vec<(f64, f64)>, running: &[(f64, f64)]) -> Curve {
     let limit = TESTING_MAX * highest(running);
     let end = running.last().map_or(0.0, |(seconds, _)| *seconds);
@@ -151,7 +152,7 @@ fn continued(evaluation: &DesignEvaluation) -> Option<Plot> {
     })
 }
 
-/// Returns the running phases of several designs, over each other.
+/// Returns the running phases of several designs in one plot.
 pub(super) fn overlaid(evaluations: &[DesignEvaluation]) -> Vec<(&'static str, Plot)> {
     let plot = |title: &str, y_label: &str, curves| Plot {
         title: format!("{title}, running phases"),

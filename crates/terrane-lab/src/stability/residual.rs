@@ -4,9 +4,8 @@ use terrane_sim::SimulationOutcome;
 
 use super::counted::CountedRun;
 
-/// The differences between replay and run that are tolerated: of write amplification and runs as
-/// shares, of runs also this many, of the time for which writers were held as a share of the run,
-/// of the rate as a share.
+/// The tolerated differences between replay and run: relative for write amplification, runs and
+/// rate; for runs also an absolute number; for the time that writers waited, a share of the run.
 const AMPLIFICATION_WITHIN: f64 = 0.1;
 const RUNS_WITHIN: f64 = 0.1;
 const RUNS_APART: f64 = 1.0;
@@ -26,7 +25,7 @@ pub struct Residual {
     pub rate: (f64, f64),
 }
 
-/// Returns by which share the replayed of two figures differs from the measured one.
+/// Returns the difference between two figures, relative to the measured one.
 fn difference((measured, replayed): (f64, f64)) -> f64 {
     (replayed / measured.max(1e-9) - 1.0).abs()
 }
@@ -48,8 +47,8 @@ impl Residual {
         }
     }
 
-    /// Returns how far the replay is from the run: 1 if one figure differs by as much as is tolerated
-    /// and the others not at all.
+    /// Returns the distance between replay and run: 1 if one figure differs by exactly its tolerance
+    /// and the others do not differ.
     pub(super) fn misfit(&self) -> f64 {
         let runs = (RUNS_WITHIN * self.runs.0).max(RUNS_APART);
         let parts = [
@@ -61,7 +60,7 @@ impl Residual {
         parts.iter().map(|part| part * part).sum()
     }
 
-    /// Returns the figures that differ by more than is tolerated, in words.
+    /// Returns the figures that differ by more than their tolerance, in words.
     pub fn differences(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut say = |name: &str, (measured, replayed): (f64, f64)| {

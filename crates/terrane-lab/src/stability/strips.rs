@@ -50,7 +50,8 @@ fn causes(phase: &PhaseReport) -> impl Iterator<Item = Strip> {
     causes.filter_map(strip).collect::<Vec<_>>().into_iter()
 }
 
-/// Returns the cause for which writers waited longest between two samples, unless they did not wait.
+/// Returns the cause for which writers waited longest between two samples; `None` if they did not
+/// wait.
 pub(super) fn longest_cause<'p>(
     phase: &'p PhaseReport,
     before: &Glance,

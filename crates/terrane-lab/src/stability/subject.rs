@@ -86,7 +86,7 @@ impl LoadedDatabase {
         })
     }
 
-    /// Returns what the engine counted in both phases, once they are over.
+    /// Returns the engine's counters of both phases, once both have completed.
     pub(super) fn counts(&self) -> EngineCounts {
         let (before_running, shape) = self.before_running.clone();
         EngineCounts {

@@ -25,7 +25,7 @@ pub fn arrivals(phases: &TwoPhaseOptions) -> String {
     }
 }
 
-/// Returns what arrives.
+/// Describes the arriving operations.
 pub fn operations(phases: &TwoPhaseOptions) -> String {
     match &phases.mix {
         None => "updates".to_owned(),
@@ -172,7 +172,7 @@ fn stalls(stalls: &[Stall]) -> String {
 /// Describes the causes of stalls.
 pub fn causes(stalls: &[(String, u64)]) -> String {
     if stalls.is_empty() {
-        return "no stall that the engine counted".to_owned();
+        return "the engine counted no stall".to_owned();
     }
     let each = stalls.iter().map(|(cause, micros)| {
         format!("{cause} {}", human::duration(Duration::from_micros(*micros)))
@@ -199,7 +199,7 @@ pub fn headline(evaluation: &DesignEvaluation) -> String {
     }
 }
 
-/// Describes what the simulator says of the run's future.
+/// Describes the simulator's prediction.
 fn foretold(played: &Prediction) -> String {
     let sustainable = human::number(played.sustainable);
     let sustained = human::duration(Duration::from_secs_f64(played.sustained_seconds));

@@ -21,7 +21,7 @@ use crate::results::Results;
 use super::measurement::MeasurementArgs;
 use super::output::write_document;
 
-/// The name that stands for all experiments.
+/// The name that selects all experiments.
 const ALL: &str = "all";
 
 /// Run experiments and check their claims
@@ -59,7 +59,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FIGURE", conflicts_with = "output")]
     figure: Option<String>,
 
-    /// What readers have to know of the conditions, such as other work on the machine
+    /// A note on the conditions for readers, such as other load on the machine
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 }
@@ -114,7 +114,7 @@ impl RunArgs {
         if let Some(dir) = &self.out {
             let page = report::write(dir, &all, self.figure.as_deref())?;
             let _ = writeln!(io::stderr(), "report: {}", page.display());
-            // All is measured and written: the next run begins anew.
+            // Everything is measured and written, so the next run starts from scratch.
             for experiment in &chosen {
                 let _ = fs::remove_file(checkpoint(dir, experiment));
             }

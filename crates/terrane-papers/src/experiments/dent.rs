@@ -1,9 +1,9 @@
 //! Compares Dent's tree with ours: Table 1, Fig. 2 and Fig. 3 of his report (CS 265).
 //!
-//! Our program is that of `terrane cs265`, run as a user runs it: with commands on a pipe. The program of the report takes part if
-//! the option `--beside` names its binary. Both receive the same commands through the same kind of
-//! pipe, in alternation, and every answer is compared with a map. The tables include the published
-//! numbers, read off the plots to within one percent.
+//! Our program is `terrane cs265`, run as a user runs it: with commands on a pipe. The report's program takes part if
+//! the option `--beside` names its binary. Both receive the same commands through the same kind of pipe, in
+//! alternation, and every answer is compared with a map. The tables include the published numbers, read off the plots
+//! to within one percent.
 //!
 //! | module | one line |
 //! |---|---|
@@ -117,8 +117,8 @@ const METRICS: &[Metric] = &[
 /// "A minimum workload size of 10,000,000 queries" (§4): the puts of each point at scale 1.
 const PUTS: f64 = 10_000_000.0;
 
-/// Table 1 is measured with the puts of a point, and with ten times as many, which at scale 1 is the
-/// 100,000,000 of the report.
+/// Table 1 is measured with the puts of a point, and with ten times as many: the report's
+/// 100,000,000 at scale 1.
 const TABLE1_MULTIPLES: [u32; 2] = [1, 10];
 
 const GETS: f64 = 100_000.0;
@@ -164,7 +164,7 @@ const FIG3: [(f64, f64); 10] = [
 /// Entries of a page of Dent's buffer.
 const PAGE_ENTRIES: f64 = 512.0;
 
-/// The parameters of the report, by the letters of both programs.
+/// The report's parameters, which have the same letters in both programs.
 #[derive(Debug, Clone, Copy)]
 struct TreeParameters {
     pages: u32,
@@ -173,7 +173,7 @@ struct TreeParameters {
     threads: u32,
 }
 
-/// The defaults of Dent's program, and of Table 1.
+/// The defaults of Dent's program, which Table 1 uses.
 const DEFAULT: TreeParameters = TreeParameters { pages: 1000, fanout: 10, bits: 0.5, threads: 4 };
 
 /// The tree of Fig. 3: no run is merged, so a get may have to search all of them.
@@ -211,13 +211,13 @@ struct Table1Row {
     pair: ProgramPair,
 }
 
-/// The pages of the buffers of Fig. 2: of its caption, and of its text.
+/// The buffer sizes of Fig. 2 in pages: the caption's, and the text's.
 const FIG2_PAGES: [u32; 2] = [1, 1000];
 
-/// Kinds of buffer besides that of the design `dent` (§2.1, §4.1).
+/// Kinds of buffer other than the default of the design `dent` (§2.1, §4.1).
 const OTHER_BUFFERS: [&str; 2] = ["skiplist", "vector(query=scan)"];
 
-/// The sizes of a run, and the program of the report.
+/// The sizes of a run, and the report's program.
 struct DentSizes {
     scale: f64,
     rounds: usize,
@@ -245,8 +245,8 @@ impl DentSizes {
         talk::run(&Program { path: &path, arguments, dir }, workload)
     }
 
-    /// Runs both programs on a workload in turns: ours in `rounds` rounds, Dent's in the first
-    /// `dent_rounds` of them.
+    /// Runs both programs on a workload in alternation: ours in `rounds` rounds, Dent's in the
+    /// first `dent_rounds` of them.
     fn point(
         &self,
         parameters: TreeParameters,
@@ -271,7 +271,7 @@ impl DentSizes {
         let mut rows = Vec::new();
         for multiple in TABLE1_MULTIPLES {
             let (puts, gets) = (self.count(PUTS * f64::from(multiple)), self.count(GETS));
-            // The larger half takes minutes a round, most of them in Dent's program.
+            // The larger half takes minutes per round, mostly in Dent's program.
             let dent_rounds = if multiple == 1 { self.rounds } else { 1 };
             for (keys, ..) in TABLE1 {
                 let workload = CommandWorkload::new(keys, puts, gets, self.seed);

@@ -2,7 +2,7 @@
 //!
 //! Every figure is measured with the paper's two levels, whose lower level is a skip-list, and with
 //! ours, whose lower level is the B-link tree. The skip-list alone, which keeps several versions as
-//! in LevelDB and `RocksDB`, stands for other systems: it runs on the same engine, so that only the
+//! in LevelDB and `RocksDB`, represents other systems: it runs on the same engine, so that only the
 //! memtable differs.
 //!
 //! | module | one line |

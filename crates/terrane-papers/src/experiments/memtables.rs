@@ -1,8 +1,8 @@
 //! Memtables: the figures of *Anatomy of the LSM Memory Buffer*, measured on memtables alone and in
 //! trees.
 //!
-//! Most figures are measured in two modes: with memtables that work as the paper's implementation
-//! does, and with ours.
+//! Most figures are measured in two modes: with memtables that work like the paper's
+//! implementation, and with ours.
 //!
 //! | module | one line |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | [`footprint`] | memory of many entries (Fig. 3) |
 //! | [`range`] | ranges, and mixes of operations (Fig. 2a, 5) |
 //! | [`flushing`] | flushes and compactions (Fig. 6) |
-//! | [`flush_choices`] | what flushes do with level 0 (§3.5) |
+//! | [`flush_choices`] | flushes to a new run of level 0, or merged into it (§3.5) |
 //! | [`logged`] | with the log and without it (§3.1) |
 //! | [`nine`] | the nine buffers of the authors' later program, with those of [`others`] |
 //! | [`sweeps`] | threads, sizes, common prefixes, selectivities |

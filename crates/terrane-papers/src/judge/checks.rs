@@ -1,4 +1,4 @@
-//! Finds claims that name nothing measured or cannot fail.
+//! Finds claims that use no measurement or cannot fail.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ const DEPTH_MAX: usize = 16;
 impl ClaimFile {
     /// Returns the problems of the file: names that are neither metrics nor defined, sets that
     /// are not defined, metrics and explanations that depend on no measurement, and conditions that
-    /// are true whatever is measured.
+    /// are true for all measurements.
     #[must_use]
     pub fn problems(&self, metrics: &[&[Metric]]) -> Vec<String> {
         let mut problems = Vec::new();
@@ -215,8 +215,8 @@ impl Expression {
         }
     }
 
-    /// Returns true if a condition holds whatever is measured: it compares an expression with
-    /// itself, or a function with a limit that its result is never beyond.
+    /// Returns true if a condition holds for all measurements: it compares an expression with
+    /// itself, or a function with a limit that its result never exceeds.
     fn cannot_fail(&self) -> bool {
         match self {
             Self::Binary(Operator::And, left, right) => left.cannot_fail() && right.cannot_fail(),

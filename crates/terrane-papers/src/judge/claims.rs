@@ -10,14 +10,13 @@ use super::expression::Expression;
 use super::stated::{Statement, StatementText};
 use super::template::{Format, Template};
 
-/// The name that the document writer defines in the introduction and the sections: the verdicts,
-/// counted, as text.
+/// The variable for the numbers of verdicts, as text, in the introduction and the sections.
 pub(super) const VERDICTS: &str = "verdicts";
 /// The mode of the judged claim, as text.
 pub(super) const MODE: &str = "mode";
 /// The metric that is compared with the paper.
 pub(super) const METRIC: &str = "x";
-/// The figure of an explanation, in its bound and text.
+/// The variable for the explained number, in an explanation's bound and text.
 pub(super) const FIGURE: &str = "figure";
 
 /// One or several expressions, as text.
@@ -105,14 +104,14 @@ struct FileText {
     claim: Vec<ClaimText>,
 }
 
-/// A condition with the text that it was read from.
+/// A condition with its source text.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
     pub(super) text: String,
     pub(super) expression: Expression,
 }
 
-/// An explanation, and the figure that would be different if it were wrong.
+/// An explanation, and the number that would differ if the explanation were wrong.
 #[derive(Debug, Clone)]
 pub(super) struct Explanation {
     pub(super) text: Template,
@@ -121,7 +120,7 @@ pub(super) struct Explanation {
     pub(super) bound: Condition,
 }
 
-/// Why the set-up cannot show what the paper saw.
+/// Why the set-up cannot show the paper's observation.
 #[derive(Debug, Clone)]
 pub(super) struct NotComparable {
     pub(super) reason: Template,
@@ -156,7 +155,7 @@ pub struct Claim {
     pub says: String,
     /// The modes in which the claim is measured.
     pub modes: Vec<String>,
-    /// What the paper states of the metric; `None` if it states only a direction.
+    /// The paper's statement about the metric; `None` if it states only a direction.
     pub paper: Option<Statement>,
     pub(super) metric: BTreeMap<String, Expression>,
     pub(super) unit: Format,

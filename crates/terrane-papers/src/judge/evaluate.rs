@@ -20,7 +20,7 @@ pub(super) struct Scope<'a> {
     pub(super) definitions: [&'a BTreeMap<String, Expression>; 2],
     /// Lists of keys.
     pub(super) sets: &'a BTreeMap<String, Vec<String>>,
-    /// The default for the first key of measurements that have one dimension more than selected.
+    /// The default first key for measurements with one dimension more than the expression selects.
     pub(super) mode: Option<&'a str>,
 }
 
@@ -102,7 +102,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Returns the mode, or a recorded text: of the mode, or of all modes.
+    /// Returns the mode, or a recorded text: the text of the mode, or else of all modes.
     fn text(&self, name: &str) -> Option<&str> {
         let results = self.scope.results;
         match self.scope.mode {

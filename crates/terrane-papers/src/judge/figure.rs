@@ -86,7 +86,7 @@ impl Figure {
     }
 
     /// Compares two numbers: the truth of the comparison, which is uncertain if it depends on the
-    /// rounds. `compare` must turn true as the first number falls and the second rises.
+    /// rounds. `compare` must not turn false when the first number falls or the second rises.
     pub(super) fn below(self, other: Self, compare: impl Fn(f64, f64) -> bool) -> Self {
         if self.value.is_nan() || other.value.is_nan() {
             return Self::exact(f64::NAN);

@@ -126,7 +126,7 @@ fn sorted(mut list: Vec<Labelled>) -> Vec<Labelled> {
     list
 }
 
-/// Returns the labels from the least number to the greatest; certain if no rounds of neighbours
+/// Returns the labels from the least number to the greatest; certain if no neighbours' rounds
 /// overlap.
 fn ordered(list: Vec<Labelled>, text: impl Fn(&[&str]) -> String) -> Value {
     let sorted = sorted(list);
@@ -135,7 +135,7 @@ fn ordered(list: Vec<Labelled>, text: impl Fn(&[&str]) -> String) -> Value {
     Value::Text { text: text(&labels), is_certain: sorted.windows(2).all(is_apart) }
 }
 
-/// Returns the label of the first number; certain if it is apart from all others.
+/// Returns the label of the first number; certain if its rounds overlap no other's.
 fn extreme(list: Vec<Labelled>, is_apart: fn(Figure, Figure) -> bool) -> Value {
     let is_certain = list.iter().skip(1).all(|other| {
         list[0].figure.is_exact() && other.figure.is_exact()
@@ -145,7 +145,7 @@ fn extreme(list: Vec<Labelled>, is_apart: fn(Figure, Figure) -> bool) -> Value {
     Value::Text { text: text.unwrap_or_default(), is_certain }
 }
 
-/// Returns true if two neighbours are exact or apart.
+/// Returns true if two neighbours are exact or their rounds do not overlap.
 fn is_certain(pair: &[Labelled], is_apart: fn(Figure, Figure) -> bool) -> bool {
     let [one, other] = [pair[0].figure, pair[1].figure];
     one.is_exact() && other.is_exact() || is_apart(one, other)

@@ -1,4 +1,4 @@
-//! What a paper states of a figure, and the interval that this stands for.
+//! A paper's statement about a figure, and the interval that it implies.
 //!
 //! | form | the paper says | the interval of the figure |
 //! |---|---|---|
@@ -13,8 +13,8 @@
 //! | `{ less_than = x }` | less than x | below x |
 //!
 //! The rounding of a number is half a unit of its last digit: 12 is 11.5 to 12.5, 2.1 is 2.05 to
-//! 2.15. The 10 % are the difference between two machines that a rounded figure of another engine
-//! allows; `tolerance` in a claim sets another share, with the reason in a comment.
+//! 2.15. The 10 % allow for another machine and another engine; `tolerance` in a claim sets another
+//! share, with the reason in a comment.
 
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ enum Form {
     LessThan,
 }
 
-/// What a paper states of a figure.
+/// A paper's statement about a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Statement {
     form: Form,
@@ -71,7 +71,7 @@ pub struct Statement {
     tolerance: f64,
 }
 
-/// Where a figure is with respect to a statement.
+/// The position of a figure relative to a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Position {
     /// In the interval.
@@ -111,7 +111,7 @@ impl Statement {
         Ok(Self { form, numbers, tolerance: tolerance.unwrap_or(TOLERANCE) })
     }
 
-    /// Returns the ends of the interval in which each figure has to be; infinite where it is open.
+    /// Returns the ends of the interval that each figure must be in; infinite on an open side.
     #[must_use]
     pub fn interval(&self) -> (f64, f64) {
         let [low, high] = self.numbers;
@@ -164,7 +164,7 @@ impl Statement {
         }
     }
 
-    /// Returns the interval in words, as the judge applies it: `10.3 to 13.7`.
+    /// Returns the interval that the judge applies, in words: `10.3 to 13.7`.
     pub(super) fn rule(&self) -> String {
         let (low, high) = self.interval();
         let about = Self { form: Form::About, ..*self }.interval().0;
@@ -188,7 +188,7 @@ pub(super) fn signed(number: f64) -> String {
     format!("{sign}{digits}")
 }
 
-/// Returns half a unit of the last digit that a number is written with.
+/// Returns half a unit of the last digit of a number as written.
 fn rounding(number: f64) -> f64 {
     let text = number.to_string();
     let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());

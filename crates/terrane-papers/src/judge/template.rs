@@ -99,7 +99,7 @@ impl Format {
         }
     }
 
-    /// Formats a number with the digits that it is written with: `63×`, `2.1`.
+    /// Formats a number with the digits of its source: `63×`, `2.1`.
     pub(super) fn written(self, number: f64) -> String {
         match self.unit {
             Unit::Number | Unit::Digits(_) => number.to_string(),
@@ -165,8 +165,8 @@ impl Template {
     }
 }
 
-/// Formats a number so that the command line reads the same number: `0.125`, and `1/30` where the
-/// digits do not end soon.
+/// Formats a number so that the command line reads the same number: `0.125`, and `1/30` if it has
+/// too many digits.
 fn raw(number: f64) -> String {
     const DIGITS_MAX: usize = 8;
     let (digits, divisor) = (number.to_string(), (1.0 / number).round());

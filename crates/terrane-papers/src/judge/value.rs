@@ -11,8 +11,8 @@ pub struct Labelled {
     pub figure: Figure,
 }
 
-/// A number, a list of numbers, or text. Truth is a number: 1, 0, or NaN where a number that it
-/// depends on was not measured.
+/// A number, a list of numbers, or text. Truth is a number: 1, 0, or NaN if it depends on a number
+/// that was not measured.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// One number.

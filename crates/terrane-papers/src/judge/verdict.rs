@@ -34,9 +34,9 @@ pub enum ClaimOutcome {
     SameDirection,
     /// The figures contradict the paper.
     Contradicted,
-    /// The set-up cannot show what the paper saw.
+    /// The set-up cannot show the paper's observation.
     NotComparable,
-    /// Without an improvement of ours the same run is as the paper says.
+    /// Without an improvement of ours the same run agrees with the paper.
     ByDesign,
     /// A number that the claim depends on is missing.
     NotMeasured,
@@ -104,11 +104,11 @@ pub struct ClaimVerdict {
     pub says: String,
     /// The mode in which the claim was measured, if there are several modes.
     pub mode: Option<String>,
-    /// What the paper states of the figures, in words; `None` if only a direction.
+    /// The paper's statement about the figures, in words; `None` if it states only a direction.
     pub stated: Option<String>,
     /// The rule that judged the claim.
     pub rule: String,
-    /// The figures that are compared with the paper's; empty if the claim has no metric `x`.
+    /// The figures to compare with the paper's; empty if the claim has no metric `x`.
     pub figures: Vec<JudgedFigure>,
     /// The measured values, as text.
     pub measured: String,
@@ -127,7 +127,7 @@ impl ClaimVerdict {
     }
 }
 
-/// How figures compare with the paper, by the rule above.
+/// The outcome of comparing figures with the paper, by the rule above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comparison {
     Reproduced,
@@ -223,14 +223,14 @@ impl ClaimFile {
             }
             if ours == Comparison::Contradicted {
                 notes.push(format!(
-                    "without our improvement it would not be as the paper says either: {}",
+                    "without our improvement it would not agree with the paper either: {}",
                     self.shown_without(claim, scope)
                 ));
             }
         }
         let outcome = match ours {
             Comparison::Reproduced if sides_are_equal(claim, scope) => {
-                let reason = "both sides are equal to the last digit, and nothing measured shows that this set-up could tell them apart";
+                let reason = "both sides are equal to the last digit, and no measured condition shows that this set-up could distinguish them";
                 return (ClaimOutcome::NotComparable, vec![reason.to_owned()]);
             }
             Comparison::Reproduced => ClaimOutcome::Reproduced,
@@ -278,7 +278,7 @@ impl ClaimFile {
         }
     }
 
-    /// Returns an explanation whose figure is within its bound, or says that it is not.
+    /// Returns an explanation whose figure is within its bound, or a note that it is not.
     fn explained(&self, explanation: &Explanation, claim: &Claim, scope: &Scope<'_>) -> String {
         let mut own = claim.metric.clone();
         own.extend(explanation.figure.clone());
@@ -344,7 +344,7 @@ fn compared(claim: &Claim, scope: &Scope<'_>) -> Comparison {
 }
 
 /// Returns true if a claim that two sides are equal found them equal to the last digit, and no
-/// measured condition shows that the set-up could have told them apart.
+/// measured condition shows that the set-up could have distinguished them.
 fn sides_are_equal(claim: &Claim, scope: &Scope<'_>) -> bool {
     let is_equal = |one: &Labelled| one.figure.is_exact() && one.figure.value == 1.0;
     let can_fail = || claim.can_fail.as_ref().is_some_and(|when| scope.truth(when) == Truth::Yes);

@@ -89,7 +89,7 @@ fn experiment(one: &ReportedExperiment<'_>) -> String {
     for panel in &one.panels {
         let mut claims = String::new();
         for (verdict, shown) in one.verdicts.iter().zip(&mut shown) {
-            // A claim on several panels stands next to the first.
+            // A claim on several panels appears next to the first.
             if !*shown && is_of(verdict, panel) {
                 *shown = true;
                 claims.push_str(&claim(verdict));

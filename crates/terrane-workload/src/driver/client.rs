@@ -106,7 +106,7 @@ impl<'a> Client<'a> {
         IndexChooser::new(distribution.unwrap_or(Distribution::Uniform), self.options.num, start)
     }
 
-    /// Returns what the operations of a mix work with.
+    /// Returns the state that the operations of a mix need.
     pub(super) fn hands(&mut self) -> Hands<'_> {
         Hands {
             store: self.store,

@@ -1,4 +1,4 @@
-//! How indexes are maintained, as a value with a text form: `eager(3)`, `lazy`.
+//! The maintenance of indexes, a value with a text form: `eager(3)`, `lazy`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use crate::error::ParseError;
 /// The maximum number of indexes.
 const COUNT_MAX: u32 = 16;
 
-/// What happens to index entries that a write made stale.
+/// The treatment of index entries that a write made stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Maintenance {
     /// A write reads the old record first, and deletes the index entries of that record.

@@ -1,4 +1,4 @@
-//! When writes arrive, as a value with a text form.
+//! The arrival of writes, a value with a text form.
 //!
 //! Rates of bursts are writes per second, or a percentage of the maximum measured by the testing phase.
 //! The paper's example is `burst(2000,25m,8000,5m)` (§5.2.3).

@@ -70,7 +70,7 @@ pub(super) struct Client<'a> {
     pub(super) kinds: Vec<Latency>,
 }
 
-/// What a writer carries out.
+/// The operations of a writer.
 enum Work<'a> {
     /// Updates of loaded records.
     Updates,

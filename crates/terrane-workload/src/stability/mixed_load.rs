@@ -1,8 +1,8 @@
 //! Writers that carry out a mix of operations instead of updates.
 //!
-//! The operations of a mix take the arrivals of a phase, so a lookup or a scan waits for its turn as
-//! a write does, and its latency counts from its arrival. Which keys exist is kept from phase to
-//! phase, because the running phase works on the tree that the testing phase left.
+//! The operations of a mix take the arrivals of a phase, so a lookup or a scan waits for its turn
+//! like a write, and its latency counts from its arrival. The set of existing keys carries over from
+//! phase to phase, because the running phase works on the tree that the testing phase left.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -68,8 +68,8 @@ impl MixedLoad {
 /// Checks that writers can carry out a mix for a given time.
 ///
 /// # Errors
-/// The mix has several phases or an order, which need a number of operations, or what some clients
-/// delete is what others expect to exist.
+/// The mix has several phases or an order, which need a number of operations, or some clients
+/// delete keys that others expect to exist.
 pub fn check_mix(mix: &OperationMix, writers: u32, readers: u32) -> Result<(), OptionsError> {
     let bad = |reason: &str| Err(OptionsError::new("mix", reason));
     if mix.phases().count() != 1 {
@@ -82,7 +82,7 @@ pub fn check_mix(mix: &OperationMix, writers: u32, readers: u32) -> Result<(), O
         return bad("an operation must write, because the rate is that of an engine under writes");
     }
     if mix.deletes_ranges() && writers > 1 {
-        return bad("delete-range needs a single writer, because a range has the keys of others");
+        return bad("delete-range needs a single writer, because a range has others' keys");
     }
     if mix.deletes() && readers > 0 {
         return bad("readers expect every key to exist; put their queries into the mix instead");

@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(timeline.ticks()[34], Tick { completed: 1, longest_nanos: 4 });
         let windows = timeline.windows(1.0);
         let counts: Vec<_> = windows.iter().map(|window| window.completed).collect();
-        assert_eq!(counts, [4, 0, 1], "the last half second is no window");
+        assert_eq!(counts, [4, 0, 1], "the last half second forms no window");
         assert_eq!(windows[2].begin_seconds, 2.0);
         assert_eq!(timeline.windows(100.0).len(), 1);
     }

@@ -11,7 +11,8 @@ pub struct Glance {
     pub components: Option<u64>,
     /// Bytes written to files since the engine was opened, logs included.
     pub storage_bytes_written: Option<u64>,
-    /// Bytes of tables and value files that ended flushes and merges wrote since the engine was opened.
+    /// Bytes of tables and value files that completed flushes and merges wrote since the engine was
+    /// opened.
     pub table_bytes_written: Option<u64>,
     /// Bytes of keys and values that users wrote since the engine was opened.
     pub user_bytes_written: Option<u64>,
@@ -24,7 +25,7 @@ pub struct Glance {
     pub levels: Option<u64>,
     /// The runs that the engine limits.
     pub limit: Option<RunLimit>,
-    /// Merges that have begun and not ended.
+    /// Merges in progress.
     pub running_merges: Option<u64>,
 }
 
@@ -33,7 +34,7 @@ pub struct Glance {
 pub struct RunLimit {
     /// The runs that it counts.
     pub runs: u32,
-    /// The number at which writers are delayed, if they are.
+    /// The number at which writers are delayed; `None` if they never are.
     pub delay: Option<u32>,
     /// The number at which writers stop.
     pub stop: u32,

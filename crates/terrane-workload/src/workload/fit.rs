@@ -48,15 +48,15 @@ impl Workload {
             && options.key_order != KeyOrder::Ordered
             && is_elsewhere(options.mix.placement())
         {
-            let reason = "the loaded keys have another placement than the inserts of the mix";
+            let reason = "the placement of the loaded keys differs from that of the mix's inserts";
             return Err(OptionsError::new("key_order", reason));
         }
         if self == Self::Mix && options.num < u64::from(options.threads) {
-            let reason = "every thread of a mix needs at least one key of its own";
+            let reason = "a mix needs at least one key per thread";
             return Err(OptionsError::new("num", reason));
         }
         if self == Self::Mix && options.mix.deletes_ranges() && options.threads > 1 {
-            let reason = "delete-range needs a single thread, because a range has the keys of all";
+            let reason = "delete-range needs a single thread, because a range has others' keys";
             return Err(OptionsError::new("threads", reason));
         }
         if !(0.0..=1.0).contains(&options.compressibility) {

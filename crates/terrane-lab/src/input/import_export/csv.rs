@@ -1,5 +1,5 @@
-//! CSV (RFC 4180) with two columns: key and value. A row whose value expires has a third field: when, in
-//! microseconds since the Unix epoch.
+//! CSV (RFC 4180) with two columns: key and value. If the value expires, a third field has the expiry
+//! time in microseconds since the Unix epoch.
 //!
 //! Fields with commas, quotes or line ends are quoted, so keys and values may be any bytes. The first
 //! line is the header `key,value`; a file may lack it, or name the third field `expires_at_micros`.
@@ -55,7 +55,7 @@ impl<R: Read> CsvReader<R> {
         let (Some(key), Some(value), 2..=3) = (key, value, self.record.len()) else {
             let count = self.record.len();
             return Err(format!(
-                "expected a key and a value, and perhaps its expiry time; found {count} fields"
+                "expected a key, a value and optionally an expiry time; found {count} fields"
             ));
         };
         let expires_at_micros = self.record.get(2).map(parse_expiry).transpose()?;

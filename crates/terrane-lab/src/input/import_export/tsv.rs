@@ -2,7 +2,7 @@
 //!
 //! Tabs, line ends, backslashes, control characters and invalid UTF-8 are written as `\t`, `\n`, `\r`,
 //! `\0`, `\\` and `\x` with two digits, so that the file is always text. A value may contain tabs:
-//! only the first tab of a line separates. `\e` and a number after the value say when it expires, in
+//! only the first tab of a line separates. `\e` and a number after the value give its expiry time, in
 //! microseconds since the Unix epoch.
 
 use std::io::{self, Write};

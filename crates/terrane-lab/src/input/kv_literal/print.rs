@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::parse::parse;
 
-/// Returns the shortest literal of `bytes`, the most readable of several.
+/// Returns the shortest literal of `bytes`; among equally short literals, the most readable.
 pub fn print(bytes: &[u8]) -> String {
     let text = std::str::from_utf8(bytes).ok();
     if let Some(word) = text.filter(|text| is_word(text, bytes)) {

@@ -31,7 +31,7 @@ pub fn prefix_bounds(prefix: &[u8]) -> KeyBounds {
 /// Parses the range at the start of `text`; returns it with the rest of the text.
 ///
 /// # Errors
-/// If `text` does not start with a range, or one of its ends is malformed.
+/// If `text` does not start with a range, or a bound is malformed.
 pub fn parse_range(text: &str) -> Result<(KeyBounds, &str), LiteralError> {
     let (start, rest) = if text.starts_with("..") {
         (Bound::Unbounded, text)

@@ -102,7 +102,7 @@ fn random_bytes_survive_printing_and_parsing() {
         let text = print(&bytes);
         assert_eq!(parse_all(&text).as_deref(), Ok(&bytes[..]), "{text}");
         assert!(!text.contains('\n') && !text.contains('\t'), "{text:?}");
-        // As both ends of a range, too.
+        // The same as both bounds of a range.
         let range = format!("{text}..{text}");
         let expected = (Included(bytes.clone()), Excluded(bytes));
         assert_eq!(parse_range_argument(&range), Ok(expected), "{range}");

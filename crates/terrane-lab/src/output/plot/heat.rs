@@ -31,15 +31,15 @@ const COLOURS: [[f64; 3]; 5] = [
 /// A cell of a panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatCell {
-    /// What its colour shows; `None` is below the scale.
+    /// The value that the colour shows; `None` if it is below the scale.
     pub value: Option<f64>,
-    /// What stands in it.
+    /// The text in the cell.
     pub text: String,
-    /// What the pointer shows.
+    /// The tooltip.
     pub hover: String,
 }
 
-/// Panels in rows and columns, each of the same cells.
+/// Panels in rows and columns; all panels have the same cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatMap {
     /// The title.

@@ -246,7 +246,7 @@ impl Panel {
                 frame.x.ticks().into_iter().map(|tick| (tick, label(tick))).collect()
             }
             PanelAxis::Numbers(Scale::Logarithmic) => {
-                // The places of points, where their labels do not overlap.
+                // A tick at each point whose label does not overlap the previous label.
                 let points = self.series.iter().flat_map(|series| &series.points);
                 let mut all: Vec<f64> = points.map(|point| point.x).filter(|x| *x > 0.0).collect();
                 all.sort_by(f64::total_cmp);
@@ -349,7 +349,7 @@ mod tests {
         let svg = panel().svg();
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
         assert!(svg.contains("a &lt; b") && svg.contains(">Full<") && svg.contains("logarithmic"));
-        // One mark of each is in the legend; a point without a number has none.
+        // The legend adds one mark per series; a point without a number has no mark.
         assert_eq!(svg.matches("class=\"paper\"").count(), 3);
         assert_eq!(svg.matches("class=\"ours\"").count(), 2);
         assert!(!svg.contains("NaN") && !svg.contains("polyline"));

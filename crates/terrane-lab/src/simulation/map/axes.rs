@@ -7,8 +7,8 @@ pub(super) const LEVELS: [usize; 3] = [2, 3, 4];
 pub(super) const SCHEDULERS: [&str; 4] = ["single", "fair", "greedy", "gear"];
 pub(super) const LIMITS: [&str; 3] = ["level0", "local(2x)", "global(2x)"];
 
-/// The shares of the maximum, ascending. A threshold is a number of them, from 0 to all 15. Some are
-/// above 1, because the maximum is that of the fair scheduler while writers stall.
+/// The shares of the maximum, ascending. A threshold is the number of shares that hold, from 0 to
+/// 15. Some are above 1, because the maximum is that of the fair scheduler while writers stall.
 pub(super) const SHARES: [f64; 15] =
     [0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 1.0, 1.025, 1.05, 1.1, 1.2];
 
@@ -19,7 +19,7 @@ pub struct MapOptions {
     pub hours: Vec<f64>,
     /// The number of trees with random fill of each cell.
     pub trees: u64,
-    /// For this number of them, all shares are simulated.
+    /// The number of these trees for which every share is simulated.
     pub complete: u64,
     /// Only every `step`-th cell is simulated.
     pub step: usize,

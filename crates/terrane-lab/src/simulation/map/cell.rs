@@ -38,8 +38,8 @@ pub(super) struct CellRuns {
     pub(super) thresholds: Vec<Vec<Threshold>>,
     /// The number of simulated runs.
     pub(super) runs: usize,
-    /// Verdicts of trees of which all shares were simulated, and how many of them a search would
-    /// have taken for granted wrongly.
+    /// The number of verdicts on trees for which every share was simulated, and the number of these
+    /// verdicts that contradict what a search takes for granted.
     pub(super) checked: usize,
     pub(super) contradictions: usize,
 }

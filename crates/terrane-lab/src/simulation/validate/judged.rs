@@ -1,8 +1,7 @@
-//! Judges how far engine and simulator differ in the rates of writers and in the time for which they are
-//! stopped.
+//! Judges the differences between engine and simulator in write rates and stall times.
 //!
 //! Single comparisons may differ because a merge begins a little earlier or later: just above its limit, a
-//! tree is stopped hardly at all or most of the time. A small share of the comparisons may therefore
+//! tree stalls either hardly ever or most of the time. A small share of the comparisons may therefore
 //! exceed their limits. An error in the speed of flushes and merges moves all rates in one direction, so
 //! the mean difference has a narrower limit.
 
@@ -162,7 +161,7 @@ mod tests {
         let slow = all([0.95, 0.94, 0.96, 0.97]);
         assert!(!slow.agrees() && slow.failed == 0, "{slow:?}");
         assert!((slow.mean_rate + 0.045).abs() < 0.001, "{}", slow.mean_rate);
-        // Below the limit, the rate is that of the arrivals, and says nothing.
+        // Below the limit, the rate is the arrival rate and says nothing about flushes and merges.
         let offered = Offered::Share(0.6, 1000.0);
         let below = compared(offered, (1000.0, 0.0), (960.0, 0.0));
         assert!(Judgement::of(&[below], &LIMITS).agrees());

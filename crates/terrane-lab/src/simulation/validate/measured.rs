@@ -1,4 +1,4 @@
-//! Runs the engine on the workload that the simulator is compared on.
+//! Runs the engine on the workload of a comparison with the simulator.
 
 use std::sync::Arc;
 use std::time::Duration;

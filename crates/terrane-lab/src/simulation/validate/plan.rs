@@ -25,7 +25,7 @@ impl ValidationPlan {
     }
 }
 
-/// A device that does not matter.
+/// A device so fast that its cost is negligible.
 pub(super) fn fast_device() -> Device {
     Device { bytes_per_second: 1e15, request_seconds: 0.0, request_bytes: 1e6, concurrency: 1 }
 }

@@ -24,7 +24,8 @@ const JOB_THREADS: usize = 9;
 /// Enough memory that the budget never limits the engine.
 const MEMORY: u64 = 256 << 20;
 
-/// From this part of a memtable's usual writes on, the writer checks whether it was replaced.
+/// After this share of a memtable's usual writes, the writer checks whether the memtable was
+/// replaced.
 const LOOK_FROM: f64 = 0.9;
 
 /// A tree of a run.
@@ -45,7 +46,7 @@ pub(super) struct PlayedMachine {
     pub(super) write_seconds: f64,
 }
 
-/// What a writer did between two times.
+/// The throughput and the delays of a writer between two times.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PlayedWrites {
     /// Completed writes per second.
@@ -63,14 +64,14 @@ pub(super) struct PlayedRun {
     pub(super) merges: Vec<u64>,
 }
 
-/// What the listener of the engine records.
+/// The events that the engine's listener records.
 #[derive(Debug, Default)]
 struct Recorded {
     /// The keyspace that stops the writer.
     stopped_by: Option<String>,
     /// The intervals in which the writer was stopped, in nanoseconds.
     stalls: Vec<(u64, u64)>,
-    /// Keyspaces of the ended merges.
+    /// The keyspaces of completed merges.
     merged: Vec<String>,
 }
 
@@ -79,7 +80,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Runs one writer on trees. Each tree is loaded with the records of `plan` and settles first. `rate` is the
-/// arrival rate of all writes; `None` for a closed loop. What happens before `from` does not count.
+/// arrival rate of all writes; `None` for a closed loop. Writes and stalls before `from` do not count.
 pub(super) fn play(
     plan: &ValidationPlan,
     trees: &[PlayedTree],
@@ -191,7 +192,7 @@ fn run_jobs(time: &VirtualTime, db: &Db, thread: usize) -> Result<()> {
     let _turns = time.enter(thread);
     while !time.is_over() {
         if db.run_background_job()? {
-            // The end of a job may have made several others due.
+            // A completed job may have made several others due.
             time.note_work();
         } else {
             time.wait_for_work();
@@ -260,7 +261,7 @@ impl PlayedWriter<'_> {
         Ok((completed, longest))
     }
 
-    /// Returns the tree that a number in 0..1 falls to.
+    /// Returns the tree that a random number in 0..1 selects, by the trees' shares.
     fn choose(&self, chance: f64) -> usize {
         let all: f64 = self.trees.iter().map(|tree| tree.share).sum();
         let mut upto = 0.0;
@@ -283,7 +284,7 @@ struct WriteTarget {
 #[derive(Debug, Default)]
 struct Replacements {
     writes: u64,
-    /// The least writes that have filled a memtable.
+    /// The smallest number of writes that filled a memtable so far.
     least: u64,
 }
 

@@ -93,8 +93,8 @@ impl RateComparisons {
         Judgement::of(&all, &LIMITS)
     }
 
-    /// Returns what is wrong; `None` if engine and simulator agree and the comparison notices a slower
-    /// simulator.
+    /// Returns the reason for a failure; `None` if engine and simulator agree and the comparison
+    /// notices a slower simulator.
     pub(super) fn fault(&self) -> Option<String> {
         let Judgement { comparisons, failed, mean_rate, .. } = self.judgement();
         if !self.judgement().agrees() {
@@ -132,8 +132,8 @@ impl RateComparisons {
              more than {stalled:.0} points or the rates by more than {rate:.0} %, or if the rates of \
              saturated trees\n(above the limit and closed) differ by more than {mean:.0} % on average. \
              {failed} of {count} comparisons exceed the limits; the\nlargest differences are \
-             {worst_stalled:.1} points and {worst_rate:.1} %. They are near the limit of a tree, where \
-             it is stopped hardly at\nall or most of the time, and where the engine and the simulator \
+             {worst_stalled:.1} points and {worst_rate:.1} %. They occur near a tree's limit, where \
+             writers stall either\nhardly ever or most of the time, and where the engine and the simulator \
              may begin a merge at different times. Saturated rates\ndiffer by {mean_rate:+.1} % on \
              average.\n\n\
              The command also simulates {SLOWER} times the I/O budget, and fails unless that exceeds the \

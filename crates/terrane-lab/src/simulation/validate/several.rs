@@ -25,10 +25,10 @@ const SECONDS: f64 = 10.0;
 /// The share of the limit at which writes arrive.
 const SHARE: f64 = 1.1;
 
-/// The limit on the difference of the merges of a tree, relative to the engine's, and the difference that is
-/// tolerated in any case: a merge may end just before or just after the end, and equal trees take turns
-/// in different orders. A starved tree exceeds them. Under `gear` the engine made 11
-/// merges of a small tree where the simulator made 14.
+/// The limit on the difference in a tree's merge counts, relative to the engine's, and the difference that
+/// is tolerated in any case: a merge may complete just before or just after the end of the run, and equal
+/// trees take turns in different orders. A starved tree exceeds them. Under `gear` the engine made 11 merges
+/// of a small tree where the simulator made 14.
 const MERGES_WITHIN: f64 = 0.4;
 const MERGES_SPARE: f64 = 3.0;
 
@@ -67,7 +67,7 @@ impl SeveralCase {
     }
 }
 
-/// What several trees did.
+/// The results of several trees.
 #[derive(Debug, Clone)]
 struct SeveralRun {
     writes: WriterStalls,

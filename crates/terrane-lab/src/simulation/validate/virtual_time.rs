@@ -117,7 +117,7 @@ impl VirtualTime {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the first turn of a thread. Thread 0 is the writer, with which the run ends.
+    /// Waits for the first turn of a thread. Thread 0 is the writer; the run ends when it does.
     pub(super) fn enter(&self, thread: usize) -> Turns<'_> {
         THREAD.set(Some(thread));
         self.wait_for_turn(self.lock(), thread);
@@ -156,7 +156,7 @@ impl VirtualTime {
             && state.first_due().is_none_or(|(first_due, _)| first_due > nanos);
         match THREAD.get().filter(|_| !is_first && nanos > state.nanos) {
             Some(thread) => self.pause(state, thread, Wait::Time(nanos)),
-            // No other thread runs before.
+            // No other thread is due earlier.
             None => state.nanos = state.nanos.max(nanos),
         }
     }

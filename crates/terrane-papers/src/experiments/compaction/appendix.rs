@@ -1,5 +1,5 @@
-//! Footnote 1 of the paper: sizes of filters and indexes; and what one fence pointer for several pages
-//! saves (Dent §3.2).
+//! Footnote 1 of the paper: sizes of filters and indexes; and the savings of one fence pointer for
+//! several pages (Dent §3.2).
 
 use std::path::Path;
 

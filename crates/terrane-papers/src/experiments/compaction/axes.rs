@@ -1,4 +1,4 @@
-//! The axes of the paper's figures: what each varies, over which values.
+//! The axes of the paper's figures: the varied parameter and its values.
 
 use terrane_workload::Distribution;
 
@@ -11,10 +11,10 @@ pub(super) const NORMAL: Distribution = Distribution::Normal { deviation: 0.34, 
 /// The lookups of a mixed workload: a tenth of the writes (§5.1.3), all in their second half.
 pub(super) const LOOKUPS_PERCENT: usize = 20;
 
-/// An axis: a name, and the settings at its values.
+/// An axis: its name, and the setting at each value.
 pub(super) struct Axis {
     pub(super) name: &'static str,
-    /// What varies, for headings.
+    /// The name of the varied parameter, for headings.
     pub(super) about: &'static str,
     /// The figures of the paper with this axis.
     pub(super) figures: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Returns the axis with two values, and the strategies of a trial unless it has more than usual.
+    /// Returns the axis with two values; a trial also runs fewer of the usual strategies.
     fn thinned(mut self, sizes: &CompactionSizes) -> Self {
         self.settings.truncate(2);
         if self.strategies == WITHOUT_DELETES {
@@ -73,7 +73,7 @@ pub(super) fn counted(sizes: &CompactionSizes) -> Vec<Axis> {
 }
 
 /// Returns the axes of the timed loads: fewer values of each, and one strategy of each kind, because
-/// every table that a load creates takes its time whatever its size.
+/// creating a table takes time whatever its size.
 pub(super) fn timed(sizes: &CompactionSizes) -> Vec<Axis> {
     let mixed = cache(sizes, &[8, 256], LOOKUPS_PERCENT);
     let axes = [
@@ -114,8 +114,8 @@ fn updates(sizes: &CompactionSizes, values: &[usize]) -> Axis {
     })
 }
 
-/// The same with as many operations in all as without updates. The paper does not say which of the
-/// two it did.
+/// The same with as many operations in total as without updates. The paper does not say which of
+/// the two it measured.
 fn updates_of_all(sizes: &CompactionSizes, values: &[usize]) -> Axis {
     let about = "updates for each insert, with equally many operations";
     axis(("updates-all", "Fig. 8a to 8c"), about, values, |&&updates| {

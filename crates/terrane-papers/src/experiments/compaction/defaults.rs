@@ -40,10 +40,10 @@ const CANDIDATES: &[(&str, &str, Option<u64>, u64)] = &[
     ("tiering, T=4", "tiering T=4", None, 2),
 ];
 
-/// The scale is at most this, because larger trees cost proportionally more and rank alike.
+/// The maximum scale, because larger trees cost proportionally more and yield the same ranking.
 const SCALE_MAX: f64 = 1.0 / 64.0;
 
-/// Costs whose ratio is at most this count as equal.
+/// Costs count as equal up to this ratio.
 const ALIKE: f64 = 1.05;
 /// A cost counts as better if its ratio to the other cost is below this.
 const BETTER: f64 = 0.9;

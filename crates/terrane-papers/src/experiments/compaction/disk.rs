@@ -25,7 +25,7 @@ use crate::results::{Metric, Results};
 use recorded::Rounds;
 use run::{DiskLoad, Timed};
 
-/// The axes have trees of this share of those of the default set-up.
+/// The trees of the axes have this share of the entries of the default set-up.
 const AXES_SHARE: f64 = 0.25;
 
 /// A metric of a timed load: name, meaning, and the function that computes it.

@@ -5,11 +5,11 @@
 //! one, and the cache holds a 160th of the data, which is about half of all filters and indexes
 //! (§5; appendix, o2). Trees of many small tables lose these proportions: a filter takes less than
 //! a page, and a cache of a few pages holds all filters. Therefore these trees have tables of at
-//! least 512 pages, as the paper's, even if there are fewer of them. Smaller pages have larger
+//! least 512 pages, like the paper's, even if this means fewer tables. Smaller pages have larger
 //! indexes: an index takes 20 to 24 bytes per page, hence three pages of 4 KiB.
 //!
 //! A tree is read eight times during the second half of its load, because the number of its runs
-//! depends on the moment, most of all under Full and Tier. The cache grows with it.
+//! varies over time, most of all under Full and Tier. The cache grows with it.
 
 use std::path::Path;
 
@@ -26,9 +26,10 @@ use crate::results::{Metric, Results};
 
 /// Pages of a table of the paper.
 const TABLE_PAGES: u64 = 512;
-/// Fewer entries would lose the proportions: the cache of half of them is the least possible.
+/// Fewer entries would lose the proportions: the cache for half as many entries has the minimum
+/// size.
 const ENTRIES_MIN: f64 = 1_250_000.0;
-/// At smaller scales there are fewer entries nevertheless.
+/// Scales below this have fewer entries nevertheless.
 const FULL_SIZE_SCALE: f64 = 0.01;
 /// The paper's cache of 8 MiB is this part of its data.
 const CACHE_PART: u64 = 160;
@@ -121,7 +122,7 @@ fn costs(
     for moment in 1..=MOMENTS {
         let written = setting.entries / 2 + setting.entries / 2 * moment / MOMENTS;
         tree.write(written)?;
-        // The cache is the same part of the data at every moment.
+        // The cache is the same share of the data at every moment.
         let cache_bytes = setting.cache_bytes * written as u64 / setting.entries as u64;
         let mut reader = tree.reader(cache_bytes.max(CACHE_BYTES_MIN))?;
         let look_up = |empty: &usize| {

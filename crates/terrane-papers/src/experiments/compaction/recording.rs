@@ -6,7 +6,7 @@ use crate::results::{Metric, Results};
 
 /// A load, and lookups after it.
 pub(super) struct Counted {
-    /// The value on the axis.
+    /// The position on the axis.
     pub(super) value: String,
     pub(super) strategy: &'static str,
     pub(super) stats: LoadStats,
@@ -215,7 +215,7 @@ fn row(load: &Counted) -> Vec<String> {
     ]
 }
 
-/// The headers of a table of which all but the first are computed.
+/// Returns the headers of a table: `first`, then `rest`.
 pub(super) fn headers<'a>(first: &'a str, rest: &'a [String]) -> Vec<&'a str> {
     std::iter::once(first).chain(rest.iter().map(String::as_str)).collect()
 }

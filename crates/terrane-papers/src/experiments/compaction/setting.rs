@@ -10,8 +10,8 @@ use terrane_workload::Distribution;
 use super::sizes::{CompactionSizes, VALUE_BYTES};
 use super::tree::{LoadPlan, Mix};
 
-/// The percentage of tombstones at which TSD moves a table under the name `tsd12`: a percentage that
-/// tables reach when one operation of ten is a delete. The paper does not state its own.
+/// The percentage of tombstones at which TSD moves a table under the name `tsd12`: tables reach this
+/// percentage if one operation in ten is a delete. The paper does not state its percentage.
 const DENSE_PERCENT: u32 = 12;
 
 /// The clock of a counted load advances by a millisecond per operation.
@@ -118,8 +118,8 @@ impl Setting {
     }
 }
 
-/// Returns the memory of a database: a cache, and as many buffers as the engine needs, of which each
-/// may take a quarter of the memory.
+/// Returns the memory of a database: the cache, plus enough for the buffers, each of which may take
+/// a quarter of the memory.
 pub(super) fn budget(buffer_bytes: u64, cache_bytes: u64) -> u64 {
     (4 * buffer_bytes + cache_bytes).max(1 << 20)
 }

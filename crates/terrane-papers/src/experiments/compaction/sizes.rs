@@ -1,4 +1,4 @@
-//! The paper's sizes (§5), a share of which is measured, its strategies, and the keys.
+//! The paper's sizes (§5), scaled down; its strategies; and the keys.
 
 use anyhow::Result;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -18,15 +18,15 @@ const PAGE_BYTES_MIN: u32 = 4 << 10;
 pub(super) const VALUE_BYTES: usize = 124;
 pub(super) const ENTRY_BYTES: u64 = 128;
 
-/// The entries of a tree are at least this many.
+/// The minimum number of entries in a tree.
 const ENTRIES_MIN: usize = 2000;
 /// Runs at smaller scales are trials.
 const TRIAL_SCALE: f64 = 0.0015;
-/// The least entries fill this buffer eight times.
+/// The minimum number of entries fills this buffer eight times.
 const TRIAL_BUFFER_BYTES: u64 = 32 << 10;
-/// The entries of a tree are at most this many: a gibibyte, of which merging makes a second copy.
+/// The maximum number of entries in a tree: a gibibyte, of which merging makes a second copy.
 const ENTRIES_MAX: usize = 10_000_000;
-/// Loads that run at the same time together have at most this many entries.
+/// The maximum total number of entries in loads that run concurrently.
 const ENTRIES_AT_ONCE: usize = 10_000_000;
 
 /// The strategies of Table 2 except those for deletes, which behave as `lo+1` when nothing is
@@ -49,7 +49,7 @@ pub(super) const ALL: &[&str] = &[
     "tier-levels",
     "full-2",
 ];
-/// The strategies for deletes, and those of [`WITHOUT_DELETES`].
+/// The strategies for deletes, and the strategies in [`WITHOUT_DELETES`].
 pub(super) const WITH_DELETES: &[&str] = &[
     "full",
     "lo+1",
@@ -83,8 +83,8 @@ impl CompactionSizes {
         Self { scale: self.scale.min(scale), ..self }
     }
 
-    /// Returns true if the run is so small that it only shows that everything works: it has the
-    /// least trees, fewer strategies, and two values of each axis.
+    /// Returns true if the run is so small that it only shows that everything works: it has trees
+    /// of the minimum size, fewer strategies, and two values of each axis.
     pub(super) fn is_trial(&self) -> bool {
         self.scale < TRIAL_SCALE
     }
@@ -113,7 +113,7 @@ impl CompactionSizes {
         entries * self.scale <= ENTRIES_MAX as f64
     }
 
-    /// Returns the number of loads of `entries` entries that may run at the same time.
+    /// Returns the number of loads of `entries` entries that may run concurrently.
     pub(super) fn workers(entries: usize) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         (ENTRIES_AT_ONCE / (2 * entries).max(1)).clamp(1, processors)

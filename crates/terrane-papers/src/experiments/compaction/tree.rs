@@ -69,7 +69,7 @@ impl LoadPlan {
     }
 }
 
-/// A tree that is being loaded, or has been.
+/// A tree during or after its load.
 pub(super) struct LoadedTree<'a> {
     keys: &'a KeySet,
     load: LoadPlan,

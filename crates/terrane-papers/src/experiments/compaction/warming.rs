@@ -1,5 +1,5 @@
-//! Measures lookups between writes for each choice of what flushes and compactions insert into the
-//! cache: O11, and the misses of App. Fig. 9.
+//! Measures lookups between writes for each choice of cache warming by flushes and compactions:
+//! O11, and the misses of App. Fig. 9.
 
 use std::path::Path;
 

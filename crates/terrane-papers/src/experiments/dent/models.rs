@@ -1,8 +1,8 @@
-//! The formulas of the report (§2.3.3, §2.4.1, §2.6.1) against pages that the engine counts.
+//! The report's formulas (§2.3.3, §2.4.1, §2.6.1), compared with page counts of the engine.
 //!
-//! The trees are in memory and merge serially, so counts are the same in every run. A formula leaves
-//! constants out, so each measurement is divided by it: the quotient must stay about the same while
-//! the tree grows and the fanout changes.
+//! The trees are in memory and merge serially, so counts are the same in every run. A formula omits
+//! constants, so each measurement is divided by it: the quotient must stay about the same while the
+//! tree grows and the fanout changes.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ const ENTRIES_PER_FLUSH: u64 = 2048;
 const LOOKUPS: u64 = 4000;
 const FILTER_BITS: f64 = 2.0;
 
-/// Fanouts, and for each of them numbers of flushes, n/b, which are one less than one of its powers:
-/// then all levels are full. With a fanout of 2 a level of our tree rests as one run, as in leveling.
+/// For each fanout, numbers of flushes, n/b, each one less than a power of the fanout, so that all
+/// levels are full. With a fanout of 2 a level of our tree rests as one run, as in leveling.
 const TREES: [(u32, [u64; 2]); 3] = [(3, [26, 242]), (4, [63, 255]), (8, [63, 511])];
 
 /// Entries of a range.
@@ -184,7 +184,7 @@ impl CountedTree {
     }
 }
 
-/// Returns a key that no other number has in the same space; keys of all spaces are in random order.
+/// Returns the key for a number, distinct within its space; keys of all spaces are in random order.
 fn key(number: u64, space: u8) -> [u8; 9] {
     let mut key = [space; 9];
     // An odd factor maps different numbers to different keys.

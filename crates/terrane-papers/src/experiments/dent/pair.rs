@@ -5,12 +5,12 @@ use super::talk::ProgramRun;
 /// Both programs on one workload, in rounds.
 #[derive(Debug, Clone)]
 pub(super) struct ProgramPair {
-    /// Our program, each operation at its best.
+    /// Our program: the best round of each operation.
     pub(super) ours: ProgramRun,
     /// Dent's program likewise; `None` without it.
     pub(super) dent: Option<ProgramRun>,
     pub(super) our_rounds: Vec<ProgramRun>,
-    /// As many rounds, or fewer.
+    /// At most as many rounds as ours.
     pub(super) dent_rounds: Vec<ProgramRun>,
 }
 
@@ -22,8 +22,8 @@ impl ProgramPair {
         Some(Self { ours, dent, our_rounds, dent_rounds })
     }
 
-    /// Returns a number of each round, computed from both programs in that round: other load on the
-    /// machine affects both.
+    /// Returns a number for each round, computed from both programs in that round, because other
+    /// load on the machine affects both.
     pub(super) fn of_pairs(&self, of: impl Fn(ProgramRun, ProgramRun) -> Option<f64>) -> Vec<f64> {
         let pairs = self.our_rounds.iter().zip(&self.dent_rounds);
         pairs.filter_map(|(ours, dent)| of(*ours, *dent)).collect()
@@ -39,12 +39,12 @@ impl ProgramPair {
         self.of_pairs(|ours, dent| Some(ours.gets_per_second? / dent.gets_per_second?))
     }
 
-    /// Returns the rounds of a number of our program.
+    /// Returns one number of our program for each round.
     pub(super) fn our_rounds(&self, of: fn(ProgramRun) -> Option<f64>) -> Vec<f64> {
         self.our_rounds.iter().filter_map(|run| of(*run)).collect()
     }
 
-    /// Returns the rounds of a number of Dent's program.
+    /// Returns one number of Dent's program for each round.
     pub(super) fn dent_rounds(&self, of: fn(ProgramRun) -> Option<f64>) -> Vec<f64> {
         self.dent_rounds.iter().filter_map(|run| of(*run)).collect()
     }

@@ -24,8 +24,7 @@ fn wrong(run: Option<ProgramRun>, gets: u64) -> String {
     })
 }
 
-/// Records the least of the times of all rounds; times that were too short to measure count as not
-/// measured.
+/// Records the least time of all rounds; times too short to measure count as not measured.
 fn record_times(results: &mut Results, metric: &str, keys: &[&str], rounds: &[f64]) {
     let rounds: Vec<f64> = rounds.iter().copied().filter(|micros| *micros > 0.0).collect();
     results.record_least(metric, keys, &rounds);

@@ -3,7 +3,7 @@
 //! A run writes the puts to the program, then one get, whose answer shows that the puts are complete,
 //! then the gets. The time of the puts includes the start of the program. Both times include writing the
 //! commands, which takes a fraction of the time of reading them. A program that merges in the background
-//! finishes its merges before the gets, and their processor time is part of that of the puts.
+//! finishes its merges before the gets, and their processor time counts for the puts.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use terrane_lab::host::resources::processor_seconds_of_process;
 
 use super::workload::CommandWorkload;
 
-/// A program rests if it uses no tick of processor time for so long.
+/// A program is idle if it uses no tick of processor time for this long.
 const REST: Duration = Duration::from_millis(200);
-/// A program that never rests is asked for its gets after so long.
+/// A program that never becomes idle receives its gets after this time.
 const REST_MAX: Duration = Duration::from_secs(60);
 
 /// A program and its arguments.
@@ -70,8 +70,8 @@ impl Drop for RunningProgram {
     }
 }
 
-/// Waits until a process has used no processor time for a while, and returns the time that it has
-/// used.
+/// Waits until a process has used no processor time for a while, and returns its total processor
+/// time.
 fn processor_seconds_at_rest(id: u32) -> Option<f64> {
     let begin = Instant::now();
     let mut used = processor_seconds_of_process(id)?;
@@ -121,7 +121,7 @@ pub(super) fn run(program: &Program<'_>, workload: &CommandWorkload) -> Result<P
             };
             wrong_answers += u64::from(!is_right);
         }
-        // The process times of an ended process remain readable until it is waited for.
+        // The times of an exited process remain readable until it is waited for.
         writer.join().map_err(|_| anyhow!("a thread panicked"))?.with_context(failed)
     })?;
     let gets = begin.elapsed();

@@ -1,7 +1,7 @@
 //! Gets by the number of threads (Dent §2.4.2, §5), from a disk and from memory.
 //!
-//! The tree is that of Fig. 3, whose gets search all runs. From the disk, tables are read past the
-//! page cache with few blocks in memory, so that each run of a get is a read of the device.
+//! The tree is the one of Fig. 3, whose gets search all runs. From the disk, tables are read past
+//! the page cache with few blocks in memory, so that each run of a get is a read of the device.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Commands for both programs, and the right answers.
 //!
-//! The commands are generated while they are written, so that their number is not limited by memory:
-//! the same seed draws the same puts again. Only the keys that gets request are kept.
+//! The commands are generated while they are written, so that memory does not limit their number:
+//! the same seed draws the same puts again. Only the keys of gets are kept.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -41,7 +41,7 @@ impl Iterator for Puts {
     fn next(&mut self) -> Option<(i32, i32)> {
         self.left = self.left.checked_sub(1)?;
         let key = draw(self.keys, &mut self.random);
-        // The least number is Dent's tombstone.
+        // The smallest number is Dent's tombstone.
         Some((key, (self.random.bits() as i32).max(-i32::MAX)))
     }
 }
@@ -105,7 +105,7 @@ impl CommandWorkload {
     }
 }
 
-/// Returns the key of each request, in their order.
+/// Returns the key of each request, in order.
 fn requested_keys(requests: &[Result<u64, i32>], puts: &Puts) -> Vec<i32> {
     let mut keys: Vec<i32> = requests.iter().map(|request| request.err().unwrap_or(0)).collect();
     let mut wanted: Vec<(u64, usize)> = requests

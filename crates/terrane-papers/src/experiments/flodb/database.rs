@@ -18,7 +18,7 @@ const VALUE: [u8; VALUE_BYTES] = [7; VALUE_BYTES];
 /// The width of a scan in keys, of which every second one exists (§5.2).
 pub(super) const SCAN_KEYS: u64 = 100;
 
-/// One of this many operations is timed, so that the clock takes little of the time.
+/// One in this many operations is timed, so that reading the clock takes little time.
 const TIMED: u64 = 16;
 
 /// Skewed: 98 of 100 operations are on 2 of 100 keys (§5.4).

@@ -22,7 +22,7 @@ const DRAINS: u64 = 20_000;
 /// Neighbourhoods: the keys of a drain are less than twice this many keys of the lower level apart.
 const NEIGHBOURHOODS: [u64; 5] = [10, 100, 1000, 10_000, 100_000];
 
-/// So small that a drain hardly visits empty buckets of the Membuffer.
+/// Small enough that a drain visits hardly any empty buckets of the Membuffer.
 const BUFFER_BYTES: u64 = 4 << 10;
 
 /// Returns the nanoseconds that draining a key takes, by neighbourhood.

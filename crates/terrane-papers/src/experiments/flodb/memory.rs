@@ -49,7 +49,7 @@ pub(super) fn skew(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> Res
     by_memory(sizes, dir, (SKEWED, SKEW_METRICS), title, results)
 }
 
-/// Measures Fig. 15 with one writer, which leaves a processor to the thread that drains.
+/// Measures Fig. 15 with one writer, which leaves a processor to the draining thread.
 fn single_burst(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> Result<()> {
     let keyed = kinds();
     let kinds = keyed.map(|KeyedMemtable { memtable, .. }| memtable);
@@ -70,7 +70,7 @@ fn single_burst(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> Result
     Ok(())
 }
 
-/// Runs a mix on a tree of its own.
+/// Runs a mix on a separate tree.
 fn fresh(
     sizes: &FloDbSizes,
     dir: &Path,

@@ -11,7 +11,7 @@ use super::sizes::{FloDbSizes, LIST, MEMORY_KEYS, NamedMemtable, mib, scanning};
 use crate::experiments::memtables::BufferMode;
 use crate::results::Results;
 
-/// The number of scans in 100 operations; the first is that of the paper's usual mix.
+/// The number of scans in 100 operations; the first number is the paper's usual mix.
 const SHARES: [u64; 3] = [5, 20, 50];
 
 /// Metrics of each share; the table shows the first four.

@@ -15,7 +15,7 @@ use crate::results::Results;
 /// Bytes of a value (§5.1).
 pub(super) const VALUE_BYTES: usize = 256;
 
-/// Sizes of memory: one, four and sixteen times the least; the paper uses 128 MiB to 192 GiB.
+/// Sizes of memory: one, four and sixteen times the smallest; the paper uses 128 MiB to 192 GiB.
 const MEMORY_BYTES: [f64; 3] = [(16 << 20) as f64, (64 << 20) as f64, (256 << 20) as f64];
 
 /// The key space of a tree; every second key exists. The paper has 300 GB.
@@ -27,7 +27,7 @@ const BUFFER_BYTES: f64 = (16 << 20) as f64;
 /// The duration of a measurement.
 const MILLIS: f64 = 500.0;
 
-/// The share of the paper's sizes for which the constants above stand: 16 MiB of its 128.
+/// The share of the paper's sizes that the constants above represent: 16 MiB of its 128.
 pub(super) const DEFAULT_SCALE: f64 = 0.125;
 
 /// The sizes of a run.
@@ -41,7 +41,7 @@ pub(super) struct FloDbSizes {
 }
 
 impl FloDbSizes {
-    /// Creates the sizes that are a share of the paper's.
+    /// Creates the sizes at a share of the paper's.
     pub(super) fn new(share: f64, rounds: usize, seed: u64, threads: Vec<u32>) -> Self {
         let scale = share / DEFAULT_SCALE;
         // The pool keeps memory between measurements, as between the memtables of a database.
@@ -78,7 +78,7 @@ impl FloDbSizes {
         self.threads.iter().copied().max().unwrap_or(1)
     }
 
-    /// Returns the numbers of threads, from one thread on, which leaves a processor to the drain.
+    /// Returns the numbers of threads, starting at one, which leaves a processor to the drain.
     pub(super) fn threads_from_one(&self) -> Vec<u32> {
         let more = self.threads.iter().filter(|threads| **threads != 1);
         std::iter::once(1).chain(more.copied()).collect()
@@ -124,7 +124,7 @@ impl<const N: usize> KindRounds<N> {
     }
 }
 
-/// The name of the memtable that stands for other systems.
+/// The name of the memtable that represents other systems.
 pub(super) const LIST: &str = "skip-list";
 
 /// Returns the memtable with the two levels of a mode.

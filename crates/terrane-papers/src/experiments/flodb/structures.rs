@@ -108,8 +108,8 @@ fn by_memory(sizes: &FloDbSizes, results: &mut Results) {
     }
 }
 
-/// The entries of Fig. 5 and 7, of which the scale takes a share; a billion, the paper's greatest
-/// number, would take more than a hundred gigabytes.
+/// The entries of Fig. 5 and 7 at scale 1; a billion, the paper's largest number, would take more
+/// than a hundred gigabytes.
 const ENTRIES: [(&str, u64); 3] = [("32K", 32 << 10), ("1M", 1_000_000), ("33M", 33_000_000)];
 
 /// A structure of this many entries takes less than a gigabyte.
@@ -189,7 +189,7 @@ pub(super) fn read_while_writing(
             }
             let median = |at| rounds.of(at).into_iter().fold(f64::INFINITY, f64::min);
             let stalled = rounds.of(METRICS.len()).into_iter().fold(0.0, f64::max);
-            // The share is that of all threads, of which only the writer stalls.
+            // The share is of the time of all threads, although only the writer stalls.
             let stalled = stalled * f64::from(READERS + 1);
             results.record("reader_stalled", &[kind.name, size], stalled);
             let cells = (0..METRICS.len()).map(|at| format!("{:.1}", median(at)));

@@ -84,15 +84,15 @@ pub(super) fn measure(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> 
     Ok(())
 }
 
-/// Returns the latencies of one figure as text; `-` where there were no operations.
+/// Returns the latencies of one figure as text; `-` for a kind without operations.
 fn latency_cell(one: &[f64]) -> String {
     let number = |micros: f64| if micros.is_finite() { format!("{micros:.1}") } else { "-".into() };
     let [write_p50, write_p99, get_p50, get_p99] = [5, 6, 7, 8].map(|at| number(one[at]));
     format!("{write_p50} / {write_p99}, {get_p50} / {get_p99}")
 }
 
-/// Measures all figures: writes on an empty tree, lookups on a tree that was loaded in the order of
-/// its keys (§5.2), the others on one that was loaded in random order.
+/// Measures all figures: writes on an empty tree, lookups on a tree loaded in key order (§5.2), the
+/// others on a tree loaded in random order.
 fn all(sizes: &FloDbSizes, dir: &Path, kind: &NamedMemtable, threads: u32) -> Result<AllFigures> {
     let dir = dir.join("flodb");
     let mut all = [0.0; FIGURES.len() * METRICS.len()];

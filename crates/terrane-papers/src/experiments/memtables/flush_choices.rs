@@ -1,8 +1,8 @@
 //! The two choices of a flush: a new run of level 0, or a merge with the runs of level 0 (§3.5).
 //!
-//! The paper names both choices and measures the first. Here the writer runs all background work;
-//! the counts are therefore the same in every run. Level 0 is compacted at the same number of bytes
-//! in both trees, which therefore differ only in what flushes do.
+//! The paper names both choices and measures the first. Here the writer runs all background work,
+//! so the counts are the same in every run. Level 0 is compacted at the same number of bytes in
+//! both trees, so they differ only in their flushes.
 
 use std::path::Path;
 
@@ -90,7 +90,8 @@ fn run(
     flush: FlushMode,
     dir: &Path,
 ) -> Result<FlushModeCosts> {
-    // The trees have no filters, because filters would hide the runs that lookups save.
+    // The trees have no filters, because filters would hide the runs that merging flushes save
+    // lookups.
     let mut design: Design =
         "1-leveling T=4 L0=4; trigger=level-saturation; block=4KiB; filter=0".parse()?;
     design.memtable = kind.kind;

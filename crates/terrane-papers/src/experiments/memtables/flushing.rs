@@ -12,8 +12,8 @@ use crate::results::Results;
 /// §3.1: a buffer of 16 MB, pages of 4 KB, size ratio 4, no log.
 const BUFFER_BYTES: f64 = (16 << 20) as f64;
 
-/// The number of inserts after which the writer runs the jobs that are due: fewer than fit the buffer, so
-/// that each flush is compacted before the next, as by a thread that keeps up.
+/// The number of inserts after which the writer runs the jobs that are due: fewer than the buffer holds,
+/// so that each flush is compacted before the next, as if a background thread kept up.
 const JOBS_EVERY: usize = 128;
 
 /// Flushes and compactions of a tree.

@@ -32,7 +32,7 @@ struct BufferCosts {
     lookup: f64,
     longest: f64,
     range: f64,
-    /// The time of an insert and a lookup, done in turns.
+    /// The time of an insert and a lookup in alternation.
     in_turn: f64,
 }
 
@@ -119,7 +119,7 @@ fn measure_one(make: &NewBuffer<'_>, load: &Load, sorted: &Load, count: usize) -
     let lookups = each(&mut |number| {
         std::hint::black_box(other.get(some(number)));
     });
-    // The first range may sort all entries; that is not part of the cost of a range.
+    // The first range may sort all entries, which is not part of the cost of a range.
     other.scan(some(0), STEPS);
     let ranges = each(&mut |number| other.scan(some(number), STEPS));
     let mut further = |number: usize| {

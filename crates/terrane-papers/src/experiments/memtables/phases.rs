@@ -1,4 +1,4 @@
-//! `memtable=auto` on a workload that changes twice, and every kind that it chooses from.
+//! `memtable=auto` on a workload that changes twice, and every kind that it can choose.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -4,7 +4,8 @@ use terrane_policy::{MemtableKind, OrderedView, VectorQuery};
 
 use terrane_lab::memtable::Load;
 
-/// Entries of 64 bytes (§3.1), the numbers of them (§3.2 to §3.5), lookups between them (§3.3).
+/// Entries of 64 bytes (§3.1), their numbers (§3.2 to §3.5), and the lookups between inserts
+/// (§3.3).
 pub(super) const ENTRY_BYTES: usize = 64;
 const ENTRIES: f64 = 140_000.0;
 const ENTRIES_FOOTPRINT: f64 = 1_500_000.0;
@@ -139,7 +140,7 @@ pub(super) fn hash_vector(buckets: u32) -> MemtableKind {
     MemtableKind::HashVector { prefix: u8::MAX, buckets, view: OrderedView::Kept }
 }
 
-/// Lists stay lists, because the paper has no threshold.
+/// Lists never become skip-lists, because the paper has no threshold.
 pub(crate) fn hash_linked_list(mode: BufferMode, prefix: u8, buckets: u32) -> MemtableKind {
     MemtableKind::HashLinkedList { prefix, buckets, threshold: 0, view: view(mode) }
 }
@@ -149,7 +150,7 @@ pub(super) fn plain(kinds: &[NamedMemtable]) -> Vec<MemtableKind> {
     kinds.iter().map(|kind| kind.kind).collect()
 }
 
-/// Returns the measurement of the memtable with this name.
+/// Returns the measurement of the named memtable.
 pub(super) fn of<T: Copy>(kinds: &[NamedMemtable], values: &[T], name: &str) -> Option<T> {
     let at = kinds.iter().position(|kind| kind.name == name)?;
     values.get(at).copied()

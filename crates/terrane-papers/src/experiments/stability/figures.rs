@@ -159,7 +159,7 @@ fn ratios(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
 }
 
 /// Returns the phases of Fig. 1 and 15 to 18. Merges of running phases are elastic; `exact` names
-/// the testing phase that a running phase takes its rate from.
+/// the testing phase that sets the rate of a running phase.
 fn partitioned(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
     let mut plan = vec![scale.production("rocksdb")];
     for (name, movement) in MOVEMENTS {

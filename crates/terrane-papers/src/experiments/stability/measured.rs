@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`sizes`] | sizes, times and designs |
 //! | [`database`] | a database before, during and after its phase |
-//! | [`stage`] | phases that run at the same time |
+//! | [`stage`] | phases that run concurrently |
 //! | [`simulator`] | the same sizes in the simulator |
 //! | [`queries`] | queries of a reader next to the writers (Fig. 13, 14) |
 //! | [`forces`] | syncs of tables while they are written, and queries |
@@ -147,7 +147,7 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// Returns the parts of the experiment: the figures, and what the paper has no figure of.
+/// Returns the parts of the experiment: the figures, and parts without a figure in the paper.
 fn parts(sizes: &StabilitySizes) -> Result<Vec<PlanPart<'_>>> {
     let mut parts = figures::parts(sizes);
     parts.push(PlanPart::new("Fig. 13, 14", queries::plan(sizes), queries::table));
@@ -168,7 +168,7 @@ mod tests {
     use crate::experiments::stability::plan::{PhasePlayer, ResolvedPhase, Stage};
     use crate::judge::{ClaimOutcome, ClaimVerdict};
 
-    /// A player whose phases take all writes, at once.
+    /// A player whose phases complete all writes immediately.
     struct Idle;
 
     impl PhasePlayer for Idle {

@@ -30,7 +30,7 @@ pub(super) struct PhaseMeasurement {
     /// The mean and the maximum number of runs.
     pub(super) runs: f64,
     pub(super) most_runs: u64,
-    /// The counted runs over the number at which writers stop, at most.
+    /// The maximum of the counted runs divided by the number at which writers stop.
     pub(super) limit_share: f64,
     /// Writes per second in windows of equal length.
     pub(super) curve: Vec<f64>,
@@ -101,7 +101,7 @@ impl PhaseMeasurement {
         (square / rates.len().max(1) as f64).sqrt() / mean.max(1e-9)
     }
 
-    /// Returns the bytes of the levels above the last, over those of the last level.
+    /// Returns the bytes of the levels above the last, divided by the bytes of the last level.
     fn upper_share(&self) -> f64 {
         let levels = &self.level_bytes;
         let last = levels.iter().rev().find(|bytes| **bytes > 0.0).copied().unwrap_or(1.0);

@@ -69,7 +69,7 @@ pub(super) struct PhasePlan {
     pub(super) indexes: Option<Indexes>,
     /// The disk; `None` if nothing is synced, so that phases can run side by side.
     pub(super) disk: Option<PhaseDisk>,
-    /// The length as a share of a full phase.
+    /// The length, relative to a full phase.
     pub(super) length: f64,
     /// True if the first sixth of the phase is left out of the rate.
     pub(super) has_warm_up: bool,
@@ -280,13 +280,13 @@ pub(super) fn play(plan: &[PhasePlan], player: &mut dyn PhasePlayer) -> Result<P
 
 /// Phases and their tables, which show some figures.
 pub(super) struct PlanPart<'a> {
-    /// The figures: `Fig. 7 to 9, 11`. Empty if the paper has none; then it is no part of any figure.
+    /// The figures: `Fig. 7 to 9, 11`. Empty if the paper has no figure of this part.
     pub(super) place: &'static str,
     pub(super) phases: Vec<PhasePlan>,
     pub(super) record: Record<'a>,
 }
 
-/// Records what the phases of a part have in addition to the metrics of every phase, and adds tables.
+/// Records the metrics of a part beyond the metrics of every phase, and adds tables.
 pub(super) type Record<'a> = Box<dyn Fn(&PlayedPhases, &mut Results) -> Result<()> + 'a>;
 
 impl<'a> PlanPart<'a> {
@@ -299,7 +299,7 @@ impl<'a> PlanPart<'a> {
     }
 }
 
-/// Plays the parts with the figure that was asked for, together, and records their results.
+/// Plays the parts with the requested figure together, and records their results.
 pub(super) fn play_parts(
     options: &ExperimentOptions,
     parts: &[PlanPart<'_>],
@@ -369,7 +369,7 @@ mod tests {
             play_parts(&options, &parts, &mut player, &mut results).unwrap();
             player.0
         };
-        // Designs that are equal run once.
+        // Equal designs run once.
         assert_eq!(phases(None), [2, 1]);
         assert_eq!(phases(Some("7")), [2]);
         assert_eq!(phases(Some("14")), [1, 1]);

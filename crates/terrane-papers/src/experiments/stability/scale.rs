@@ -29,7 +29,7 @@ pub(super) const TABLE_SIZES: [TableSize; 5] = [
     },
 ];
 
-/// Size-tiered merges without their policy, with AsterixDB's limit of fifty runs.
+/// Size-tiered merges without a trigger, with AsterixDB's limit of fifty runs.
 pub(super) const SIZE_TIERED: &str =
     "tiering T=3 L0=3; granularity=run; movement=none; limit=global(50)";
 

@@ -1,9 +1,9 @@
 //! Size-tiered merges, which the extended version of the paper adds (S3-64).
 //!
-//! Practical systems merge as many runs of like size as they find, up to a number. As with partitioned
-//! merges (§6.2), the rate that is measured while writers are as fast as the tree takes writes counts on
-//! merges of many runs, and cannot be sustained. The remedy is the same: while measuring, merges take no
-//! more runs than make a merge due.
+//! Practical systems merge all runs of similar size that they find, up to a maximum number. As with
+//! partitioned merges (§6.2), a rate that is measured in a closed loop relies on merges of many runs,
+//! and cannot be sustained. The remedy is the same: in the testing phase, a merge takes only as many
+//! runs as make it due.
 
 use anyhow::Result;
 
@@ -11,7 +11,7 @@ use super::plan::{PhasePlan, PlayedPhases};
 use super::scale::StabilityScale;
 use crate::results::Results;
 
-/// The number of runs that a merge takes at most, with the name of the subject.
+/// The maximum number of runs in a merge, with the name of the subject.
 const MOST: [(u32, &str); 2] = [(2, "size-tiered slow"), (10, "size-tiered fast")];
 
 /// Returns a testing phase in which merges take few or many runs, and for each a running phase at 95 %

@@ -112,7 +112,8 @@ fn between(metric: &'static str, strategy: &str, mixed: &Timed, all: &mut All) {
 }
 
 /// Loads a tree without lookups between the writes, and reads it at several moments of its second
-/// half and at its end. The lookups at the end have as much cache as those of the mixed load.
+/// half and at its end. The lookups at the end have the same cache size as the lookups of the mixed
+/// load.
 fn serial(
     sizes: &CompactionSizes,
     setting: &Setting,
@@ -127,7 +128,8 @@ fn serial(
         let written = setting.entries / 2 + setting.entries / 2 * moment / MOMENTS;
         load.write(written)?;
         load.settle()?;
-        // The cache is the same part of the data at every moment, if the engine allows one so small.
+        // The cache is the same share of the data at every moment, if the engine allows so small a
+        // cache.
         let mut reader =
             load.reader(setting.cache_bytes * written as u64 / setting.entries as u64)?;
         let look_up = |empty: &usize| warm(sizes, &mut reader, *empty, Distribution::Uniform);

@@ -1,7 +1,7 @@
 //! One load in a database of its own, on disk with direct I/O, timed.
 //!
-//! Files are not synced: a sync takes equally long for a table of any size, and with small tables
-//! syncs would take most of the time, as they do not with those of the paper.
+//! Files are not synced: a sync takes equally long for a table of any size, so syncs would take
+//! most of the time with our small tables, unlike with the paper's tables.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(super) struct Timed {
     /// Processor time of the compactions.
     pub(super) cpu_micros: f64,
     pub(super) moved_bytes: f64,
-    /// Seconds that writes were stopped.
+    /// Seconds for which writes were stopped.
     pub(super) stalled: f64,
     /// Tables that the file system refused to read or write directly.
     pub(super) refused: f64,
@@ -106,7 +106,7 @@ impl<'a> DiskLoad<'a> {
         Ok(self)
     }
 
-    /// Makes the next writes until there were `end` of them in all, or no more are left.
+    /// Makes the next writes until `end` writes have been made in total, or none are left.
     pub(super) fn write(&mut self, end: usize) -> Result<()> {
         let all = self.plan.mix.operations;
         let begun = Instant::now();

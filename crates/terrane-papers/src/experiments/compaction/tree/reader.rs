@@ -12,7 +12,7 @@ use terrane_workload::{Distribution, Latency};
 
 use super::super::sizes::{KeySet, below};
 
-/// The percentiles of more lookups than this are not counted, because statistics cost more than a
+/// Percentiles are recorded for at most this many lookups, because the statistics cost more than a
 /// lookup in memory.
 const COUNTED_MAX: usize = 10_000;
 

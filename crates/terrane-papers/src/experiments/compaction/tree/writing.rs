@@ -13,7 +13,7 @@ use super::{LoadedTree, Operation, STEP, SYNC_AFTER};
 const FILTER_LINE_BITS: f64 = 512.0;
 
 impl LoadedTree<'_> {
-    /// Makes the next writes until there were `end` of them in all, or no more are left.
+    /// Makes the next writes until `end` writes have been made in total, or none are left.
     pub(in super::super) fn write(&mut self, end: usize) -> Result<()> {
         let all = self.load.mix.operations;
         while self.written < end {
@@ -116,7 +116,7 @@ impl LoadedTree<'_> {
             return;
         }
         self.jobs_recorded = jobs;
-        // The write that filled the memtable may be in the next one.
+        // The write that filled the memtable may be in the next memtable.
         self.flushed = self.operations.live.len().saturating_sub(1);
         let shape = self.db.tree().shape;
         let last = shape.last_level();

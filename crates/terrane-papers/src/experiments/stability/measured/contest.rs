@@ -2,9 +2,9 @@
 //!
 //! In a metric, a candidate is better than another one if it is better in more of their paired
 //! observations than chance explains: a sign test, which assumes nothing about the size of noise. An
-//! observation is a round under one kind of arrivals, in which all candidates ran at the same time. A
-//! candidate beats another one if it is better in more metrics than it is worse. The candidate that
-//! beats most others, less those that beat it, wins; every candidate may.
+//! observation is a round under one kind of arrivals, in which all candidates ran concurrently. A
+//! candidate beats another one if it is better in more metrics than it is worse. The winner has the
+//! largest number of beaten candidates minus candidates that beat it; several candidates may win.
 
 /// Differences that would occur by chance with at most this probability count.
 const SIGNIFICANCE: f64 = 0.05;
@@ -15,7 +15,7 @@ pub(super) struct Contestant {
     pub(super) observations: Vec<Vec<f64>>,
 }
 
-/// How a candidate did against all others.
+/// The results of a candidate against all others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Standing {
     pub(super) beats: usize,

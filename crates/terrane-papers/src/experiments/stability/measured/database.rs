@@ -149,13 +149,13 @@ impl PhaseDatabase {
     }
 }
 
-/// Samples the sizes of levels in the second half of a phase, and the runs over their limit in all of
-/// it.
+/// Samples the sizes of levels in the second half of a phase, and the ratio of runs to their limit in
+/// the whole phase.
 struct LevelSizes<'a> {
     db: &'a Db,
     /// The number of samples, and the sums of bytes.
     sums: RefCell<(u32, Vec<f64>)>,
-    /// The greatest number of counted runs over their limit.
+    /// The maximum of the counted runs divided by their limit.
     share: Cell<f64>,
 }
 

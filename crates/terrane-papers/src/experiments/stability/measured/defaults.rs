@@ -25,7 +25,7 @@ const SCHEDULERS: [&str; 4] = ["single", "fair", "greedy", "gear"];
 const LIMITS: [&str; 3] = ["level0", "local(2x)", "global(2x)"];
 const VIOLATIONS: [&str; 2] = ["slow-down", "stop"];
 
-/// The maximum number of winners that are named.
+/// The maximum number of winners to name.
 const NAMES_MAX: usize = 4;
 
 /// The subject of the testing phase.
@@ -40,7 +40,7 @@ fn design(sizes: &StabilitySizes) -> String {
     format!("balanced; base={}; buffer={buffer}; table={}", buffer * 4, buffer / 2)
 }
 
-/// A scheduler, a limit, and what happens to writers beyond it.
+/// A scheduler, a limit, and the effect on writers beyond the limit.
 struct Candidate {
     name: String,
     design: String,
@@ -110,8 +110,7 @@ struct PlayedCandidate<'a> {
 /// A measurement of a round; lower is better.
 type Metric = fn(&PhaseMeasurement) -> f64;
 
-/// What decides: the tail of latencies, the rate of writes, the runs that reads search, and the cost
-/// of writes.
+/// The criteria: tail latencies, the write rate, the runs that reads search, and the cost of writes.
 const METRICS: [Metric; 6] = [
     |measured| measured.p99,
     |measured| measured.p99_9,

@@ -10,7 +10,7 @@ use crate::experiments::stability::plan::{PhasePlan, PlayedPhases};
 use crate::experiments::stability::scale::StabilityScale;
 use crate::results::Results;
 
-/// Subject, name in the table, and how the indexes are maintained.
+/// The subject, the name in the table, and the index maintenance.
 const INDEXES: [(&str, &str, Option<&str>); 3] = [
     ("no index", "no index", None),
     ("eager indexes", "two, eager", Some("eager(2)")),

@@ -19,7 +19,7 @@ use super::sizes::StabilitySizes;
 use crate::experiments::stability::phase::PhaseMeasurement;
 use crate::experiments::stability::plan::{PhasePlayer, ResolvedPhase, Stage};
 
-/// Databases that are prepared in parallel.
+/// The number of databases to prepare in parallel.
 const PREPARING: usize = 4;
 
 /// Runs all phases of a stage in parallel.
@@ -136,7 +136,7 @@ impl BaseTree {
     }
 }
 
-/// Calls `work` for each item, [`PREPARING`] at a time; the first error ends it.
+/// Calls `work` for each item, [`PREPARING`] at a time, up to the first error.
 fn side_by_side<T: Sync>(
     things: &[T],
     work: impl Fn(usize, &T) -> Result<()> + Sync,

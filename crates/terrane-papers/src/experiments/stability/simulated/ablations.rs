@@ -1,10 +1,11 @@
 //! The same runs with one thing changed, where a claim of the paper does not hold.
 //!
-//! - Fig. 11: two runs of each level and two of level 0 are more in all than 2L. A global limit of as
-//!   many runs shows what the kind of limit does, and a rate of 100 % what it does under pressure.
-//! - Fig. 10b: a wider limit shows that the limit, and not the bandwidth, makes fair stop writers.
-//! - §5.2.2: phases of 64 hours show rates without the part of a phase in which a
-//!   scheduler puts off its largest merges.
+//! - Fig. 11: two runs of each level and two of level 0 add up to more than 2L. A global limit of
+//!   equally many runs isolates the effect of the kind of limit, and a rate of 100 % shows it under
+//!   pressure.
+//! - Fig. 10b: a wider limit shows that fair stops writers because of the limit, not the bandwidth.
+//! - §5.2.2: phases of 64 hours show rates without the effect of the largest merges, which a
+//!   scheduler postpones in part of a phase.
 
 use anyhow::Result;
 
@@ -40,7 +41,7 @@ pub(super) fn parts(sizes: &SimulatedSizes) -> [PlanPart<'static>; 3] {
     ]
 }
 
-/// Returns the phases of Fig. 11 with as many runs in all under either limit, and at the full rate.
+/// Returns the phases of Fig. 11 with equally many runs under either limit, and at the full rate.
 fn limits(sizes: &SimulatedSizes) -> Vec<PhasePlan> {
     // Two runs of each level and of level 0.
     let as_many = format!("limit=global({})", 2 * (sizes.levels(RATIO) + 1));
@@ -68,7 +69,7 @@ fn named(phase: &str, plan: PhasePlan) -> PhasePlan {
     PhasePlan { phase: phase.to_owned(), ..plan }
 }
 
-/// Adds the table of Fig. 11 with as many runs under either limit.
+/// Adds the table of Fig. 11 with equally many runs under either limit.
 fn limits_table(played: &PlayedPhases, results: &mut Results) -> Result<()> {
     let mut rows = Vec::new();
     for scheduler in CONCURRENT {
