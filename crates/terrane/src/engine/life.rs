@@ -8,7 +8,7 @@
 //! | `assembly` | an open database: its parts, assembled |
 //! | `recover` | replays the log |
 //! | `open` | from a directory to a running database |
-//! | `open_read_only` | from a directory that a writer may be changing to a database for reading |
+//! | `open_read_only` | opens a directory for reading, even while a writer changes it |
 //! | `close` | from a running database to files |
 //! | `destroy` | removes the files of a database |
 //! | `checkpoint` | a second database with the same contents |

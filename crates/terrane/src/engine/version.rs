@@ -132,7 +132,7 @@ impl Version {
         self.has_range_tombstones
     }
 
-    /// Returns true if an entry of some table expires.
+    /// Returns true if any table has an entry that expires.
     pub(crate) fn has_expiry(&self) -> bool {
         self.has_expiry
     }
