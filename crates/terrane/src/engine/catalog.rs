@@ -52,7 +52,7 @@ pub(crate) struct Catalog {
     trees: ArcSwap<Trees>,
     /// `None` if the database is read-only or closed.
     manifest: Mutex<Option<Manifest>>,
-    /// Distinguishes the tables written by this opening from those of any other.
+    /// Distinguishes the tables written by this opening from the tables of any other.
     writer_id: u64,
     /// Table files of edits that may or may not be durable; see [`crate::files::manifest`].
     doubtful: Mutex<Vec<PathBuf>>,

@@ -34,7 +34,7 @@ pub(crate) struct Context {
     /// Identifies this opening within the process.
     pub(crate) number: u64,
     pub(crate) dir: PathBuf,
-    /// The directory of the log; `dir` unless the log has its own.
+    /// The log directory; `dir` unless the log has a separate one.
     pub(crate) log_dir: PathBuf,
     pub(crate) settings: Settings,
     pub(crate) background: Background,

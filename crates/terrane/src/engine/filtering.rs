@@ -85,8 +85,7 @@ impl Drop for FilteringJob<'_> {
     }
 }
 
-/// The states of trees from which a snapshot reads, for the trees that were being filtered when it was
-/// taken.
+/// The states from which a snapshot reads the trees that were being filtered when it was taken.
 #[derive(Debug, Default)]
 pub(crate) struct KeptStates(Vec<(KeyspaceId, Arc<TreeState>)>);
 

@@ -89,7 +89,7 @@ impl OpenRun {
 
 impl Version {
     /// Returns a version of `shape`. `tables` contains all tables of the shape, and may contain
-    /// others. `values` are the value files of the shape.
+    /// other tables. `values` are the value files of the shape.
     pub(crate) fn new(
         shape: TreeShape,
         tables: &BTreeMap<TableId, Arc<Table>>,

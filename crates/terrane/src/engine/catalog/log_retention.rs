@@ -1,7 +1,7 @@
 //! Frees the part of the log that no tree needs.
 //!
-//! The smallest position up to which a tree is flushed is where the needed part of the log begins.
-//! A flush advances its tree's position. A tree whose memtables are empty (an idle tree) needs no
+//! The needed part of the log begins at the smallest position up to which a tree is flushed. A
+//! flush advances its tree's position. A tree whose memtables are empty (an idle tree) needs no
 //! part of the log, and an edit records this.
 //!
 //! With `delete_persistence`, deleted data must leave the log in time. A segment ends, even if it
@@ -128,7 +128,7 @@ impl Catalog {
         is_oversized
     }
 
-    /// Ends the current segment of the log if its first record is too old.
+    /// Ends the current log segment if its first record is too old.
     pub(crate) fn end_aged_segment(&self) {
         let is_due =
             |log: &LogWriter| self.time_to_segment_end(log).is_some_and(|left| left.is_zero());

@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(changed(&with(""), &[1, 2], &["3=a..=b:9"], None), [(7, None)]);
     }
 
-    /// The time of a dropped table was that of the drop.
+    /// The garbage of a dropped table was dated by the drop.
     #[test]
     fn a_dropped_table_takes_the_time_of_the_tombstones_above_it() {
         let shape = "L0 r5: 5=a..=z:9,range-tombstones=1,oldest-tombstone=70\n\

@@ -308,7 +308,7 @@ impl Drop for Pass<'_> {
 }
 
 impl State {
-    /// Removes a merge that has ended. Its tree loses its slot: the other merges of the tree run on
+    /// Removes a merge that has ended. Its tree loses its slot: the tree's other merges continue
     /// only if policy assigns them a slot again.
     fn remove(&mut self, id: u64) {
         let Some(at) = self.merges.iter().position(|entry| entry.merge.id == id) else { return };

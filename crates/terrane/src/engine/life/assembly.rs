@@ -59,7 +59,7 @@ pub(crate) struct Opened {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Places<'a> {
     pub(super) dir: &'a Path,
-    /// The directory of the log, which may be the same.
+    /// The log directory, which may be the same.
     pub(super) log_dir: &'a Path,
 }
 

@@ -31,7 +31,7 @@ impl Engine {
         if result.is_ok() {
             self.catalog.save_history();
         }
-        // Without the lock, another process may already use the files of the log.
+        // Without the lock, another process may already be using the log files.
         let is_locked = !matches!(result, Err(Error::LockLost { .. }));
         let mut writer = self.pipeline.lock();
         if let Some(log) = writer.log.as_mut().filter(|_| is_locked && !self.pipeline.is_broken()) {

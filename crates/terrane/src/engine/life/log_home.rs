@@ -1,4 +1,4 @@
-//! Finds, creates and moves the directory of the log.
+//! Finds, creates and moves the log directory.
 //!
 //! The steps keep the invariants of [`crate::files::log_directory`]. A new database records in
 //! `LOGDIR` where its log will be before it claims that directory, so that an interrupted creation

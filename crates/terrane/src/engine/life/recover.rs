@@ -111,8 +111,7 @@ impl Engine {
         let replayed = recovery.replay(storage, boot, dir, from, required, |batch| {
             let lsn = batch.lsn;
             if !may_flush {
-                // The prefix of the log ends before the first batch that is newer than the
-                // manifest.
+                // The log prefix ends before the first batch that is newer than the manifest.
                 is_ahead = is_ahead || check.is_ahead(storage, &batch)?;
                 if is_ahead {
                     return Ok(());

@@ -56,9 +56,9 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Fails the database, after an append that failed with `error`, if a sync of the log has failed
-    /// or the lock was lost: the database then accepts no more writes. The caller holds the writer
-    /// lock, and reports the failure without it.
+    /// Fails the database after an append that failed with `error`, if a log sync has failed or the
+    /// lock was lost: the database then accepts no more writes. The caller holds the writer lock,
+    /// and reports the failure after releasing it.
     #[cold]
     pub(crate) fn check_log(&self, error: &Error) {
         let is_lost = matches!(error, Error::LockLost { .. });

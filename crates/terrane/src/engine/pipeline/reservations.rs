@@ -193,7 +193,7 @@ mod tests {
         let before = all.reserved().unwrap();
         assert_eq!(before, reserved(1, 4));
         assert!(!all.reserve_after(before, reserved(1, 7)), "it does not fit");
-        assert!(all.reserve_after(before, reserved(1, 6)), "that was no reservation");
+        assert!(all.reserve_after(before, reserved(1, 6)), "the failed attempt reserved nothing");
         let before = all.reserved().unwrap();
         assert_eq!(all.close(), reserved(2, 10));
         assert!(!all.reserve_after(before, reserved(1, 0)) && all.reserved().is_none());

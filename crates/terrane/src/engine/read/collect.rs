@@ -24,7 +24,7 @@ pub(crate) enum Collected {
     Results(Box<ReadView>),
     /// The scan met a newer version.
     Overtaken,
-    /// The results take more memory than allowed, or one of them is an error.
+    /// The results take more memory than allowed, or reading one of them failed.
     TooLarge,
 }
 

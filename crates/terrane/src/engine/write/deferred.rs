@@ -1,4 +1,4 @@
-//! Delays of writers that do not sleep: their thread collects the delays, and waits by itself.
+//! Delays of writers that do not sleep: their thread collects the delays and decides how to wait.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

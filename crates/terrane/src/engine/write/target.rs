@@ -38,7 +38,7 @@ impl Write<'_> {
         }
     }
 
-    /// Returns the operations for a record of the log.
+    /// Returns the operations for a log record.
     #[inline]
     pub(super) fn record(&self) -> Result<RecordOps<'_>> {
         Ok(match self {

@@ -1,7 +1,7 @@
-//! Takes large values of a memtable from the log, so that the flush need not write them again.
+//! Takes a memtable's large values from the log, so that the flush need not rewrite them.
 //!
-//! A log segment whose records are mostly large values of one tree gets a second name, as a value
-//! file of the tree, and the tables point into it. The order of steps makes that safe:
+//! A log segment whose records are mostly large values of one tree gets a second name and becomes a
+//! value file of the tree, and the tables point into it. The order of steps makes that safe:
 //!
 //! 1. From now on the log does not reuse the segments' files ([`LogWriter::files_for_values`]). It
 //!    does not remove them either, because the tree needs them until it is flushed.
