@@ -17,12 +17,12 @@
 //! | `jobs` | flushes, compactions and the threads that run them |
 //! | `write` | admission, stalls and writes |
 //! | `life` | opening, recovery, closing and checkpoints |
-//! | `snapshot_pin`, `restart_scan` | what a snapshot holds; the scan protocol of FloDB |
+//! | `snapshot_pin`, `restart_scan` | what a snapshot pins; FloDB's scan protocol |
 //!
 //! Locks, in the order in which they are taken: the writer lock ([`Pipeline::lock`]), the manifest
-//! ([`Catalog::lock_manifest`]), the locks of a tree. No lock is held during input or output, with
-//! two exceptions: the lock of the manifest while an edit is committed, and the writer lock while
-//! the log moves to another segment.
+//! lock ([`Catalog::lock_manifest`]), the locks of a tree. No lock is held during I/O, with two
+//! exceptions: the manifest lock while an edit is committed, and the writer lock while the log
+//! moves to another segment.
 //!
 //! [`Pipeline::lock`]: pipeline::Pipeline::lock
 //! [`Catalog::lock_manifest`]: catalog::Catalog::lock_manifest
@@ -79,7 +79,7 @@ impl Engine {
         Ok((Arc::new(engine), opened))
     }
 
-    /// Returns the tree of this name, and creates it if it does not exist.
+    /// Returns the tree with this name, and creates it if it does not exist.
     pub(crate) fn keyspace(
         &self,
         name: &str,
@@ -100,8 +100,8 @@ impl Engine {
         self.jobs.start_drain_threads()
     }
 
-    /// Returns a batch as it is written: with expiry times in place of times to live, also of those
-    /// of keyspaces.
+    /// Returns a batch in the form in which it is written: with expiry times in place of times to
+    /// live, including the default times to live of keyspaces.
     ///
     /// # Errors
     /// An operand is for a keyspace without a merge operator.

@@ -1,4 +1,4 @@
-//! Tests that modules import only from lower layers, and that cycles of imports are short.
+//! Tests that modules import only from lower layers, and that import cycles are short.
 
 use terrane_testkit::layers::{assert_cycles, assert_ranks};
 

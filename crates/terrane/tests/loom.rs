@@ -1,8 +1,9 @@
-//! The order in which writes become visible, and the reservations of their sequence numbers, under all
-//! interleavings of the writer threads and all values that their atomics may read: `cargo xtask loom`.
+//! Tests the order in which writes become visible, and the reservation of their sequence numbers,
+//! under all interleavings of the writer threads and all values that their atomics may read: `cargo
+//! xtask loom`.
 //!
-//! The modules under test are compiled into this test. Under `--cfg loom` the ring has two slots, so
-//! three writers reuse one.
+//! The modules under test are compiled into this test. Under `--cfg loom` the ring has two slots,
+//! so three writers reuse a slot.
 #![cfg(loom)]
 #![allow(missing_docs, unreachable_pub, dead_code, clippy::unwrap_used, reason = "tests")]
 
@@ -71,7 +72,7 @@ impl Database {
         let visible = self.queue.visible();
         for seq in 1..=visible {
             let inserted = self.inserted[seq as usize].load(Ordering::Relaxed);
-            assert_eq!(inserted, 1, "{seq} of {visible} is visible and not there");
+            assert_eq!(inserted, 1, "{seq} of {visible} is visible but not inserted");
         }
         visible
     }
@@ -120,7 +121,7 @@ fn slots_are_reused_only_after_publication() {
     });
 }
 
-/// A batch passes over a slot that a later write uses.
+/// The position passes over a slot that a later write uses, because a batch spans it.
 #[test]
 fn batches_and_single_writes_leave_no_gap() {
     model(|| {
@@ -146,8 +147,8 @@ fn a_broken_queue_wakes_all_waiters() {
     });
 }
 
-/// The last of three writes is abandoned. The writes before it become visible in every interleaving,
-/// and whoever waits for all of them sees that.
+/// The last of three writes is abandoned. The writes before it become visible in every
+/// interleaving, and a thread that waits for all of them sees that.
 #[test]
 fn writes_before_an_abandoned_one_are_waited_for() {
     model(|| {
@@ -165,8 +166,8 @@ fn writes_before_an_abandoned_one_are_waited_for() {
     });
 }
 
-/// Two writers reserve until the space is used up or closed. Their parts are disjoint and leave no gap
-/// before the end that closing returns.
+/// Two writers reserve until the space is used up or closed. Their parts are disjoint and leave no
+/// gap before the end that closing returns.
 #[test]
 fn reservations_end_where_closing_says() {
     for limit in [Reserved { operations: 9, units: 4 }, Reserved { operations: 2, units: 9 }] {
@@ -193,8 +194,8 @@ fn reservations_end_where_closing_says() {
     }
 }
 
-/// What changes after closing does not affect a writer whose reservation succeeds: it loaded the state
-/// before.
+/// Changes after closing do not affect a writer whose reservation succeeds, because it loaded the
+/// state before.
 #[test]
 fn a_reservation_that_succeeds_used_the_state_before_closing() {
     model(|| {

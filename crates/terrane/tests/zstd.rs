@@ -1,7 +1,7 @@
 //! Blocks compressed with zstd: `cargo test --package terrane --features zstd --test zstd`.
 //!
-//! The module under test and its tests are compiled into this test, which spares a build of all unit tests with the
-//! feature.
+//! The module under test and its tests are compiled into this test, which avoids building all unit
+//! tests with the feature.
 #![cfg(feature = "zstd")]
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 #![allow(dead_code, reason = "only the tests of the module are used")]

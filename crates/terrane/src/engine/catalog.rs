@@ -52,10 +52,9 @@ pub(crate) struct Catalog {
     trees: ArcSwap<Trees>,
     /// `None` if the database is read-only or closed.
     manifest: Mutex<Option<Manifest>>,
-    /// Distinguishes the tables written by this opening from those of any other.
+    /// Distinguishes the tables written by this opening from the tables of any other.
     writer_id: u64,
-    /// Files of tables for which it is unknown whether their edit is durable; see
-    /// [`crate::files::manifest`].
+    /// Table files of edits that may or may not be durable; see [`crate::files::manifest`].
     doubtful: Mutex<Vec<PathBuf>>,
     /// Files that the flush thread is to remove.
     unneeded: Mutex<Vec<PathBuf>>,
@@ -88,7 +87,7 @@ impl Catalog {
         }
     }
 
-    /// Locks the manifest if nobody has it locked, who may be syncing it.
+    /// Locks the manifest unless another thread, which may be syncing it, has locked it.
     pub(crate) fn try_lock_manifest(&self) -> Option<ManifestGuard<'_>> {
         let manifest = match self.manifest.try_lock() {
             Ok(manifest) => manifest,
@@ -176,7 +175,7 @@ impl Catalog {
     }
 
     /// Gives the cache the part of the memory budget that memtables and jobs do not use. Returns
-    /// the size of the memtables.
+    /// the total size of the memtables.
     pub(crate) fn resize_cache(&self) -> usize {
         let Context { ledger, tables, pool, settings, .. } = &*self.context;
         let trees = self.trees();
@@ -193,8 +192,8 @@ impl Catalog {
         let space = rest.min(settings.cache_bytes_max());
         ledger.pool_bytes_min.store((budget / 16) as usize, Ordering::Relaxed);
         let (capacity, allocated) = (blocks.capacity as u64, blocks.allocated as u64);
-        // The pool shrinks at once, because the memory is used elsewhere. It grows only if the gain
-        // is worth the cost of resizing it.
+        // The pool shrinks at once, because its memory is needed elsewhere. It grows only if the
+        // gain is worth the cost of resizing.
         if space < capacity || space - capacity > budget / 64 || allocated > capacity {
             ledger.tables_counted.store(open, Ordering::Relaxed);
             tables.buffer.set_capacity(space);
@@ -202,17 +201,17 @@ impl Catalog {
         total
     }
 
-    /// Closes the manifest. Jobs that still run in threads of callers can commit nothing from now on.
+    /// Closes the manifest. Jobs that still run in callers' threads can no longer commit anything.
     pub(crate) fn close(&self) {
         *self.lock_manifest() = None;
     }
 }
 
-/// The locked manifest. A failure of the database that was noted meanwhile is reported once the
-/// lock is released.
+/// The locked manifest. If the database fails while the lock is held, the failure is reported once
+/// the lock is released.
 #[derive(Debug)]
 pub(crate) struct ManifestGuard<'a> {
-    // Dropped first: fields are dropped in the order in which they are declared.
+    // Fields are dropped in declaration order, so this one is dropped first.
     manifest: MutexGuard<'a, Option<Manifest>>,
     _report: ReportOnDrop<'a>,
 }

@@ -34,13 +34,13 @@ pub(crate) struct Context {
     /// Identifies this opening within the process.
     pub(crate) number: u64,
     pub(crate) dir: PathBuf,
-    /// The directory of the log; `dir` unless the log has its own.
+    /// The log directory; `dir` unless the log has a separate one.
     pub(crate) log_dir: PathBuf,
     pub(crate) settings: Settings,
     pub(crate) background: Background,
     pub(crate) storage: Arc<dyn Storage>,
-    /// The boot in which the files were written if its unsynced writes are known to survive; `None`
-    /// if they may have been lost.
+    /// The boot in which the files were written, if unsynced writes of that boot are known to have
+    /// survived; `None` if they may have been lost.
     pub(crate) kept_boot: Option<u128>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) merge_operators: MergeOperators,
@@ -61,7 +61,7 @@ impl Context {
         self.background == Background::Inline
     }
 
-    /// Returns true if the log has a directory of its own.
+    /// Returns true if the log has a separate directory.
     pub(crate) fn has_log_apart(&self) -> bool {
         self.log_dir != self.dir
     }
@@ -76,16 +76,17 @@ impl Context {
         Err(Error::invalid("the call in an event listener", found, "one that does not wait"))
     }
 
-    /// Returns the length from which on a flush under `design` may take values from the log, if it may.
-    /// With a deadline for deletes it may not, because files of the log must be gone in time. With a
-    /// directory of its own for the log it may not, because a file has names on one device only.
+    /// Returns the minimum length of values that a flush under `design` may take from the log;
+    /// `None` if it may take none. A deadline for deletes rules this out, because log files must
+    /// then be removed in time. So does a separate log directory, because all names of a file are
+    /// on one device.
     pub(crate) fn logged_values_from(&self, design: &Design) -> Option<u64> {
         let separation = design.values.separation();
         let may_link = !self.has_log_apart() && self.settings.delete_persistence_micros().is_none();
         separation.filter(|_| may_link).map(|separation| separation.threshold_bytes)
     }
 
-    /// Makes the names in the directory durable.
+    /// Makes the directory's file names durable.
     pub(crate) fn sync_dir(&self) -> Result<()> {
         self.storage.sync_dir(&self.dir).map_err(|error| Error::io("sync", &self.dir, error))
     }

@@ -7,7 +7,7 @@
 //! | `run` | a cursor over a sorted run, table by table |
 //! | `source` | a cursor over a memtable or a run |
 //! | `merge` | the merge of several sources |
-//! | `deleted_ranges` | range tombstones and dead ranges that a reader must consider |
+//! | `deleted_ranges` | the range tombstones and dead ranges that a reader must consider |
 //! | `visible` | the entries that a reader at a sequence number sees |
 //! | `dead_ranges` | key ranges known to contain only deleted keys |
 

@@ -9,7 +9,7 @@ use crate::base::types::SeqNo;
 use crate::files::wal::{ChangeScan, Scanned};
 
 impl Engine {
-    /// Returns the next change of a scan of the log.
+    /// Returns the next change found by a scan of the log.
     pub(crate) fn next_change(
         &self,
         scan: &mut ChangeScan,
@@ -21,8 +21,9 @@ impl Engine {
         if !matches!(scanned, Scanned::End) || scan.position() >= scan.seen() {
             return Ok(scanned);
         }
-        // The last writes are not in the log. The manifest states which of them are durable: an edit that
-        // states a number follows a sync of all batches up to it. Loaded before the log is scanned again.
+        // The last writes are not in the log. The manifest states which of them are durable,
+        // because every edit that states a sequence number follows a sync of all batches up to that
+        // number. Its state is loaded before the log is scanned again.
         let Ok(state) = self.catalog.manifest_state() else { return Ok(Scanned::End) };
         let scanned = scan.next(storage, &log)?;
         if !matches!(scanned, Scanned::End) {

@@ -1,17 +1,18 @@
 //! Compactions that filter values, and the states of trees that snapshots keep because of them.
 //!
-//! A filter removes or replaces the version that readers see, at its own sequence number, so the number
-//! of a snapshot does not protect it. Two rules do:
+//! A filter removes or replaces the version that readers see, at its own sequence number, so a
+//! snapshot's sequence number does not protect that version. Two rules do:
 //!
-//! 1. A compaction filters no version that a snapshot in its list of snapshots sees
+//! 1. A compaction filters no version that is visible to a snapshot in its list of snapshots
 //!    (`engine/merge/filtering.rs`).
-//! 2. A snapshot that the list misses keeps the state that the tree has when the snapshot is taken, and
-//!    reads from it until it is released.
+//! 2. A snapshot that is missing from the list keeps the state that the tree has when the snapshot
+//!    is taken, and reads from that state until it is released.
 //!
-//! Together they cover every snapshot: a compaction registers here before it lists the snapshots, and
-//! stays registered until its result is installed. A snapshot first holds its number, under the lock of
-//! the list, and then looks here. If the list misses it, it therefore finds the compaction, or its
-//! result. Iterators and single lookups read from one state anyway.
+//! Together they cover every snapshot: a compaction registers here before it lists the snapshots,
+//! and stays registered until its result is installed. A snapshot first registers its number, under
+//! the lock of the list, and then looks here. A snapshot that is missing from the list therefore
+//! finds either the compaction or its result. Iterators and single lookups read from one state
+//! anyway.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,19 +29,19 @@ pub(crate) struct FilteringJobs {
 }
 
 impl FilteringJobs {
-    /// Registers a compaction that filters a tree. It lists the snapshots afterwards, and drops the result
-    /// after it was installed.
+    /// Registers a compaction that filters a tree. The compaction lists the snapshots afterwards,
+    /// and drops the returned job after its result is installed.
     pub(crate) fn begin(&self, tree: &Arc<Tree>) -> FilteringJob<'_> {
         let mut trees = self.lock();
         trees.push(Arc::clone(tree));
-        // Relaxed: the lock of the list of snapshots orders it before the look of a snapshot that the
-        // list misses.
+        // Relaxed: the lock of the list of snapshots orders this store before the check of a
+        // snapshot that is missing from the list.
         self.count.store(trees.len(), Ordering::Relaxed);
         FilteringJob { jobs: self, tree: tree.id }
     }
 
-    /// Returns the present states of the trees that are being filtered, for a snapshot that holds its
-    /// number.
+    /// Returns the current states of the trees that are being filtered, for a snapshot that has
+    /// registered its number.
     #[inline]
     pub(crate) fn states_to_keep(&self) -> KeptStates {
         match self.count.load(Ordering::Acquire) {
@@ -78,14 +79,13 @@ impl Drop for FilteringJob<'_> {
         if let Some(at) = trees.iter().position(|tree| tree.id == self.tree) {
             trees.swap_remove(at);
         }
-        // Release pairs with the acquire in `states_to_keep`: a snapshot that no longer finds the compaction
-        // reads the state that it installed, or a later one.
+        // Release pairs with the acquire in `states_to_keep`: a snapshot that no longer finds the
+        // compaction reads the state that the compaction installed, or a later one.
         self.jobs.count.store(trees.len(), Ordering::Release);
     }
 }
 
-/// The states of trees from which a snapshot reads, for the trees that were being filtered when it was
-/// taken.
+/// The states from which a snapshot reads the trees that were being filtered when it was taken.
 #[derive(Debug, Default)]
 pub(crate) struct KeptStates(Vec<(KeyspaceId, Arc<TreeState>)>);
 

@@ -6,10 +6,10 @@
 //! | `picking` | asks policy for the next job |
 //! | `late_deletes` | reports deletes that miss their deadline |
 //! | `merge_io` | the inputs and the outputs of merges |
-//! | `record` | the record of a job in the manifest |
+//! | `record` | a job's record in the manifest |
 //! | `flush` | writes an immutable memtable into tables |
-//! | `ingest` | the tables of an ingest |
-//! | `pacer` | the progress of a compaction, reported to the gate |
+//! | `ingest` | an ingest's tables |
+//! | `pacer` | reports a compaction's progress to the gate |
 //! | `subcompactions` | cuts a merge by key |
 //! | `merge_group` | merges tables that share keys |
 //! | `compact` | runs a compaction |

@@ -4,11 +4,11 @@
 //! |---|---|
 //! | `copy_file` | copies of files that are not read through the engine |
 //! | `foreign_files` | refuses to create a database among other files |
-//! | `log_home` | the directory of the log: finds, creates and moves it |
-//! | `assembly` | an open database: its parts, assembled |
+//! | `log_home` | finds, creates and moves the log directory |
+//! | `assembly` | assembles the parts of an open database |
 //! | `recover` | replays the log |
 //! | `open` | from a directory to a running database |
-//! | `open_read_only` | from a directory that a writer may be changing to a database for reading |
+//! | `open_read_only` | opens a directory for reading, even while a writer changes it |
 //! | `close` | from a running database to files |
 //! | `destroy` | removes the files of a database |
 //! | `checkpoint` | a second database with the same contents |

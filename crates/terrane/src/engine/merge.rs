@@ -1,9 +1,10 @@
 //! Executes the merge of a flush or a compaction: entries in, tables out.
 //!
 //! The inputs arrive merged, by key and from the newest version to the oldest. Entries that no
-//! reader can see are dropped ([`DropRules`]). The others are written to tables, which are cut so
-//! that the next compaction does not become too large ([`Output`]), with large values in value files. Tables that would lose all of
-//! their entries are identified before they are read ([`covered`]).
+//! reader can see are dropped ([`DropRules`]). The other entries are written to tables, with large
+//! values in value files; tables are cut so that the next compaction does not become too large
+//! ([`Output`]). Tables that would lose all of their entries are identified before they are read
+//! ([`covered`]).
 
 mod covered_tables;
 mod filtering;
@@ -31,7 +32,7 @@ use crate::base::types::{EntryKind, SeqNo};
 use crate::engine::cursor::MergeCursor;
 use crate::files::table::FinishedTable;
 
-/// Bytes of input, values that are read from value files included, between two calls of `go_on`.
+/// Bytes of input, including values read from value files, between two calls of `go_on`.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Bytes charged for an input entry in addition to its key and value, so that small entries add up.

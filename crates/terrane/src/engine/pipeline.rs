@@ -6,18 +6,18 @@
 //! | `reservations` | reserves sequence numbers and log space in one atomic step |
 //! | `window` | what writers may reserve without the lock |
 //! | `in_flight` | the keys of writes that may not be in memtables yet |
-//! | `ingest` | gives an ingest its place in the order of writes |
-//! | `change_log` | the log as readers of changes see it |
-//! | `checkpoint_log`, `ingest_gate` | log every write and keep ingests away, for a checkpoint |
+//! | `ingest` | an ingest's place in the order of writes |
+//! | `change_log` | the log as seen by readers of changes |
+//! | `checkpoint_log`, `ingest_gate` | log every write and exclude ingests, for a checkpoint |
 //! | `snapshots`, `snapshot_guard` | the sequence numbers that readers hold, and their release |
 //! | `snapshot_clock` | the times as of which snapshots read |
-//! | `log_files` | segments of the log that are created, cleaned and ended |
+//! | `log_files` | creates, cleans and ends log segments |
 //! | `log_tasks` | the work of the log thread |
 //!
-//! A writer reserves sequence numbers and a part of the log in the open [`window::Window`], copies its
-//! record there, inserts into memtables and enters the commit queue. If there is no open window, or
-//! something must change, it takes the lock of [`PipelineState`], which closes the window, and appends
-//! to the log with the lock.
+//! A writer reserves sequence numbers and a part of the log in the open [`window::Window`], copies
+//! its record there, inserts into memtables and enters the commit queue. Without an open window, or
+//! if something must change, it takes the lock of [`PipelineState`], which closes the window, and
+//! appends to the log with the lock.
 
 mod change_log;
 mod checkpoint_log;
@@ -83,7 +83,7 @@ pub(crate) struct Pipeline {
     tasks: LogTasks,
 }
 
-/// The state that only one writer at a time may access.
+/// The state that only the holder of the writer lock accesses.
 #[derive(Debug)]
 pub(crate) struct PipelineState {
     /// `None` if the database is read-only, not open yet, or closed.
@@ -91,7 +91,7 @@ pub(crate) struct PipelineState {
     pub(crate) next_seq: SeqNo,
     window: WindowState,
     in_flight: InFlight,
-    /// The number that was promised to the last ingest; 0 if there was none.
+    /// The sequence number that was promised to the last ingest; 0 if there was none.
     promised_seq: SeqNo,
     /// The number of checkpoints that need every write in the log.
     checkpoints: usize,
@@ -100,8 +100,8 @@ pub(crate) struct PipelineState {
 }
 
 impl PipelineState {
-    /// Counts bytes that a writer may write without the lock. Returns false if `limit` was reached,
-    /// so that memory must be measured first.
+    /// Counts the bytes that a writer may write without the lock. Returns false if `limit` was
+    /// reached, so that memory must be measured first.
     pub(crate) fn grant_bytes(&mut self, bytes: u64, limit: usize) -> bool {
         let is_granted = self.unmeasured_bytes < limit;
         if is_granted {
@@ -111,7 +111,7 @@ impl PipelineState {
         is_granted
     }
 
-    /// Counts the bytes of a write. Returns true, and resets the count, once it has reached `limit`.
+    /// Counts the bytes of a write. Once the count has reached `limit`, resets it and returns true.
     #[inline]
     pub(crate) fn count_bytes(&mut self, bytes: usize, limit: usize) -> bool {
         self.unmeasured_bytes = self.unmeasured_bytes.saturating_add(bytes);
@@ -125,8 +125,8 @@ impl PipelineState {
 
 /// A position in the order of writes, held until the write is inserted. A panic before that drops
 /// the position unfinished: then no further write is accepted, no later write becomes visible, and
-/// no writer waits for this write. If the write is in the log, it is replayed when the database is
-/// next opened. Must be dropped without the lock of [`PipelineState`], because the failure is reported
+/// no writer waits for this write. If the write is in the log, the next opening replays it. Must be
+/// dropped without the lock of [`PipelineState`], because the failure is reported to the listener.
 /// to the listener.
 pub(crate) struct PendingWrite<'a> {
     pipeline: &'a Pipeline,
@@ -152,8 +152,8 @@ impl Drop for PendingWrite<'_> {
     fn drop(&mut self) {
         if let Some(span) = self.span {
             // The listener runs last, because it may use the database, and then waits for writes
-            // that only end once the queue is broken off. The failure is noted first, because a
-            // writer that finds the queue broken must find the database failed as well.
+            // that end only once the queue is broken. The failure is noted first, because a writer
+            // that finds the queue broken must also find the database failed.
             self.pipeline.context.health.note_failure(write_panicked());
             self.pipeline.commits.break_off(span.first);
             self.pipeline.context.health.report_failure();
@@ -161,9 +161,9 @@ impl Drop for PendingWrite<'_> {
     }
 }
 
-/// Returns the error of writes that wait for a write that panicked.
+/// Returns the error for writes that wait for a write that panicked.
 pub(crate) fn write_panicked() -> Error {
-    // Built directly, without `Error::internal`, because it is also built during a panic.
+    // Built directly, without `Error::internal`, because this is also called during a panic.
     Error::Internal { what: "a write panicked before it was done; see the panic".into() }
 }
 
@@ -210,26 +210,26 @@ impl Pipeline {
     }
 
     /// Takes the writer lock, which is the first in the lock order, and closes the window. All
-    /// writes that did not take the lock are visible then.
+    /// writes that did not take the lock are visible afterwards.
     pub(crate) fn lock(&self) -> MutexGuard<'_, PipelineState> {
         let mut state = self.lock_keeping_window();
         self.close_window(&mut state);
         state
     }
 
-    /// Takes the writer lock, but does not close the window: writers go on in it.
+    /// Takes the writer lock, but does not close the window: writers continue in it.
     pub(crate) fn lock_keeping_window(&self) -> MutexGuard<'_, PipelineState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the writer lock, unless a window is open by then.
+    /// Takes the writer lock, unless a window has been opened meanwhile.
     pub(crate) fn lock_if_no_window(&self) -> Option<MutexGuard<'_, PipelineState>> {
         let state = self.lock_keeping_window();
         (!state.window.is_open()).then_some(state)
     }
 
-    /// Takes the writer lock and closes the window, unless another window than `full` is open by then:
-    /// when a window is full, only the first writer that finds it so closes it.
+    /// Takes the writer lock and closes the window, unless a window other than `full` has been
+    /// opened meanwhile: only the first writer that finds a window full closes it.
     pub(crate) fn lock_unless_replaced(
         &self,
         full: &Arc<Window>,
@@ -242,7 +242,8 @@ impl Pipeline {
         Some(state)
     }
 
-    /// Returns true if a write panicked. The log then may have a gap, so nothing is appended to it.
+    /// Returns true if a write panicked. The log may then have a gap, so nothing more is appended
+    /// to it.
     pub(crate) fn is_broken(&self) -> bool {
         self.commits.is_broken()
     }
@@ -253,7 +254,7 @@ impl Pipeline {
         self.commits.visible()
     }
 
-    /// Makes everything up to `seq` visible. Must be called only while there are no writers, as in
+    /// Makes everything up to `seq` visible. Must be called only while no writers exist, as in
     /// recovery.
     pub(crate) fn set_visible(&self, seq: SeqNo) {
         self.commits.set_visible(seq);
@@ -266,8 +267,8 @@ impl Pipeline {
         self.commits.wait_visible(seq)
     }
 
-    /// Returns the readers whose versions memtables keep. Lookups that have begun already are not
-    /// counted; these retry if a version was overwritten.
+    /// Returns the readers whose versions memtables keep. Lookups that have already begun are not
+    /// counted; they retry if a version was overwritten.
     #[inline]
     pub(crate) fn readers(&self) -> HeldSeqs<'_> {
         HeldSeqs(self)
@@ -289,7 +290,7 @@ impl Pipeline {
         }
     }
 
-    /// Notes that the last write that entered waits for a sync before it becomes visible.
+    /// Notes that the last write that entered waits for a sync before becoming visible.
     pub(crate) fn await_sync(state: &mut PipelineState) {
         let last = state.next_seq - 1;
         state.window.await_sync(last);
@@ -300,24 +301,24 @@ impl Pipeline {
         self.snapshots.hold(&self.commits)
     }
 
-    /// The clock of reads, which knows the times as of which snapshots read values that expire.
+    /// The clock of reads, which tracks the times as of which snapshots read values that expire.
     pub(crate) fn snapshot_clock(&self) -> &SnapshotClock {
         &self.snapshot_clock
     }
 
-    /// Holds a sequence number once more. Returns false if nobody holds it.
+    /// Holds a sequence number once more. Returns false unless it is already held.
     pub(crate) fn hold_again(&self, seq: SeqNo) -> bool {
         self.snapshots.hold_again(seq)
     }
 
-    /// Holds a sequence number, which somebody holds, for a tree, in place of the one held before.
-    /// Returns false if nobody holds it. With `None` only releases the one held before.
+    /// Holds a sequence number for a tree, in place of the previous one. Returns false unless the
+    /// number is already held. With `None`, only releases the previous one.
     pub(crate) fn keep_snapshot(&self, tree: &Tree, seq: Option<SeqNo>) -> bool {
         let kept = seq.filter(|seq| self.hold_again(*seq));
         if let Some(before) = self.snapshots.replace_kept(tree.id, kept) {
             self.release_snapshot(before);
         }
-        // A dropped tree has been marked before it released its number, and never does so again.
+        // A dropped tree was marked before it released its number, and never releases one again.
         if kept.is_some() && tree.is_dropped() {
             if let Some(kept) = self.snapshots.replace_kept(tree.id, None) {
                 self.release_snapshot(kept);
@@ -332,7 +333,7 @@ impl Pipeline {
         self.snapshots.list()
     }
 
-    /// Returns the snapshots. The next release of a snapshot wakes the workers.
+    /// Returns the snapshots, and makes the next release of a snapshot wake the workers.
     pub(crate) fn snapshots_awaiting_release(&self) -> Vec<SeqNo> {
         // Set before the snapshots are listed: a release that the list misses takes the lock of the
         // list later, and therefore finds the flag.
@@ -363,7 +364,7 @@ impl Pipeline {
 
     /// Makes stalled writers check again whether they may continue.
     pub(crate) fn notify_space(&self) {
-        // Taking the lock ensures that no writer has made its check but does not wait yet.
+        // Taking the lock ensures that no writer is between its check and its wait.
         drop(self.lock_keeping_window());
         self.space.notify_all();
     }

@@ -4,13 +4,13 @@
 //! |---|---|
 //! | `lookup`, `multi_get` | point lookups, of one key and of many |
 //! | `combine` | lookups of keys with operands |
-//! | `overlapped` | lookups that read several runs at the same time |
+//! | `overlapped` | lookups that read several runs concurrently |
 //! | `resident` | lookups that read no file |
 //! | `scan` | cursors over everything that a reader sees |
 //! | `collect` | scans that collect their results first |
 //! | `explain` | lookups that note every step |
-//! | `estimate` | how many keys and bytes a range has, about |
-//! | `changes` | whether a read would return something else now |
+//! | `estimate` | about how many keys and bytes a range has |
+//! | `changes` | whether a read would return a different result now |
 
 mod changes;
 mod collect;
@@ -45,7 +45,8 @@ pub(crate) struct AsOf<'a> {
     pub(crate) seq: SeqNo,
     /// It sees the values that expire after this time, in microseconds since the Unix epoch.
     pub(crate) micros: u64,
-    /// The states that the snapshot keeps, of trees whose present state may lack what it sees.
+    /// The states that the snapshot keeps, for trees whose current state may lack versions that it
+    /// sees.
     pub(crate) kept: &'a KeptStates,
 }
 
@@ -77,7 +78,7 @@ impl Reader {
         }
     }
 
-    /// Ends the threads that read for readers. Reads continue without them.
+    /// Stops the I/O threads. Reads continue without them.
     pub(crate) fn stop(&self) {
         self.context.tables.io_threads.stop();
     }

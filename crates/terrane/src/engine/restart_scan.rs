@@ -1,22 +1,23 @@
 //! FloDB's scan protocol, for comparison (§4.4, Algorithm 3): `scan=restart`.
 //!
-//! A scan reads as of a *moment*, a sequence number. A *master* establishes it: it pauses background
-//! draining and the writers that find no room in the Membuffer, takes the moment, drains the
-//! Membuffer up to it, with the help of the paused writers, and resumes both. Then it collects its
-//! range from the lower level, the immutable memtables and the tables. If it meets a version newer
-//! than its moment, it restarts with another moment, because FloDB may have overwritten the version
-//! that it should see; after some restarts, the *fallback* scan keeps the writers of the lower level
-//! paused until it has collected its range.
+//! A scan reads as of a *moment*, a sequence number. A *master* establishes it: the master pauses
+//! background draining and the writers that find no room in the Membuffer, takes the moment, drains
+//! the Membuffer up to it, with the help of the paused writers, and resumes both. Then it collects
+//! its range from the lower level, the immutable memtables and the tables. If it meets a version
+//! newer than its moment, it restarts with another moment, because FloDB may have overwritten the
+//! version that it should see. After some restarts, the *fallback* scan keeps the writers of the
+//! lower level paused until it has collected its range.
 //!
-//! Which scans share a moment is a setting of the design ([`ScanMoment`]). A scan that *piggybacks* on
-//! another one's moment drains nothing, also after a restart, if another moment is there by then.
+//! Which scans share a moment is a setting of the design ([`ScanMoment`]). A scan that *piggybacks*
+//! on another scan's moment drains nothing, even after a restart, if a newer moment exists by then.
 //!
 //! 1. A moment is held from before its drain until the last scan that reads as of it has ended, so
-//!    no version that it needs is reclaimed, and a scan that meets no newer version is right.
+//!    no version that it needs is reclaimed, and a scan that meets no newer version is correct.
 //! 2. A scan sees every write that was visible before the drain of its moment began. With
-//!    [`ScanMoment::Fresh`] it joins a moment only before its drain begins, which `is_begun` says
-//!    under the lock of `chains`; so the scan sees every write that returned before the scan began.
-//! 3. Whoever pauses writers takes no lock that a writer may hold, so the pause ends.
+//!    [`ScanMoment::Fresh`] it joins a moment only before that drain begins, which `is_begun`
+//!    states under the lock of `chains`; so the scan sees every write that returned before the scan
+//!    began.
+//! 3. A thread that pauses writers takes no lock that a writer may hold, so the pause ends.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -43,9 +44,9 @@ struct Moment {
 struct Chain {
     /// Alive while a scan uses it.
     moment: Weak<Moment>,
-    /// Whether its drain has begun.
+    /// Whether the drain of the moment has begun.
     is_begun: bool,
-    /// The number of scans that joined or reused it.
+    /// The number of scans that joined or reused the moment.
     shared: u32,
     /// The sequence number of the latest moment that is kept for later scans.
     kept: Option<SeqNo>,
@@ -96,7 +97,7 @@ type ScanView = (ReadView, Option<Arc<SnapshotPin>>);
 
 impl RestartScans {
     /// Begins a scan of a range. Returns its view, and the snapshot that it holds if a memtable may
-    /// reclaim versions; only then does the design's scan protocol apply.
+    /// reclaim versions; the design's scan protocol applies only in that case.
     ///
     /// # Errors
     /// The database was closed, or a table could not be read.
@@ -119,8 +120,8 @@ impl RestartScans {
         Ok((view, Some(held)))
     }
 
-    /// Algorithm 3. Returns a view of the results. Results that take more memory than the buffer of
-    /// the tree are not collected, but read through a view that holds the moment.
+    /// Algorithm 3. Returns a view of the results. Results that take more memory than the tree's
+    /// buffer are not collected, but read through a view that holds the moment.
     fn scan(
         &self,
         engine: &Arc<Engine>,
@@ -153,8 +154,8 @@ impl RestartScans {
         while_lower_level_waits(tree, || {
             let held = SnapshotPin::new(engine);
             drain(engine, tree, held.seq())?;
-            // A cursor of another scan may drain newer versions meanwhile. The moment is held, so
-            // they do not matter.
+            // Another scan's cursor may drain newer versions meanwhile. They do not matter, because
+            // the moment is held.
             let found = collect(&held, NewerVersions::Skip)?;
             let view = engine.reader.view(tree, Some(held.as_of()))?;
             Ok(found.unwrap_or((view, Some(held))))
@@ -165,7 +166,7 @@ impl RestartScans {
         self.chains.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the moment for a scan, which has yet to be established if the scan is a master.
+    /// Returns the moment for a scan. A master must still establish it.
     fn moment(
         &self,
         engine: &Arc<Engine>,
@@ -192,7 +193,7 @@ impl RestartScans {
         chain.begin(Moment::default())
     }
 
-    /// Establishes a moment, as the master.
+    /// Establishes a moment as its master.
     fn establish(
         &self,
         engine: &Arc<Engine>,
@@ -204,7 +205,7 @@ impl RestartScans {
         let held = while_lower_level_waits(tree, || {
             self.change(tree, moment, |chain| chain.is_begun = true);
             let held = SnapshotPin::new(engine);
-            // Without a state there is nothing to drain: the database was closed, and the scan ends
+            // If this fails, the database was closed and there is nothing to drain; the scan fails
             // with that error when it takes its view.
             let _is_open = drain(engine, tree, held.seq()).is_ok();
             held
@@ -217,7 +218,7 @@ impl RestartScans {
         held
     }
 
-    /// Changes the chain of a tree, if this moment is still its latest one.
+    /// Changes a tree's chain, if this moment is still its latest one.
     fn change(&self, tree: &Tree, moment: &Arc<Moment>, change: impl FnOnce(&mut Chain)) {
         let mut chains = self.lock();
         let chain = chains.get_mut(&tree.id);

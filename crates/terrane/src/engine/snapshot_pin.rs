@@ -21,7 +21,7 @@ impl SnapshotPin {
         Self::of_held(engine, seq)
     }
 
-    /// Pins a sequence number that is pinned or kept already; `None` if it is not.
+    /// Pins a sequence number again; returns `None` unless it is already pinned or kept.
     pub(crate) fn again(engine: &Arc<Engine>, seq: SeqNo) -> Option<Arc<Self>> {
         engine.pipeline.hold_again(seq).then(|| Self::of_held(engine, seq))
     }
@@ -43,7 +43,7 @@ impl SnapshotPin {
 
 impl Drop for SnapshotPin {
     fn drop(&mut self) {
-        // The time first, because the release of the number wakes the threads that wait for both.
+        // The time first, because releasing the number wakes the threads that wait for both.
         self.engine.pipeline.snapshot_clock().release(self.micros);
         self.engine.pipeline.release_snapshot(self.seq);
     }

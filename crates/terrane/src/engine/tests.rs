@@ -21,8 +21,8 @@ fn open() -> Db {
     Options::new().storage(storage).background(Background::Inline).open("db").unwrap()
 }
 
-/// A compaction was picked, its keyspace was dropped, and the compaction then found none of its tables.
-/// That was treated as an internal error, which stopped all writes of the database.
+/// A compaction was picked, its keyspace was dropped, and the compaction then found none of its
+/// tables. This was treated as an internal error, which stopped all writes to the database.
 #[test]
 fn a_keyspace_dropped_before_its_compaction_begins_stops_nothing_else() {
     let db = open();
@@ -48,8 +48,8 @@ fn a_keyspace_dropped_before_its_compaction_begins_stops_nothing_else() {
     assert!(tree.jobs().compactions.is_empty());
 }
 
-/// While a compaction claims the tables that a flush would merge, the flush creates a new run at once;
-/// and no compaction takes the tables that a flush claims.
+/// While a compaction claims the tables that a flush would merge, the flush creates a new run at
+/// once. Conversely, no compaction takes the tables that a flush claims.
 #[test]
 fn a_flush_that_merges_waits_for_no_compaction() {
     let db = open();
@@ -78,8 +78,8 @@ fn a_flush_that_merges_waits_for_no_compaction() {
     assert!(tree.jobs().flushing.is_none());
 }
 
-/// The edit that drops a keyspace failed, and a second keyspace of the same name was created: after
-/// a reopening, both existed.
+/// The edit that drops a keyspace failed, and a second keyspace with the same name was created.
+/// After reopening, both existed.
 #[test]
 fn a_keyspace_whose_drop_failed_still_exists() {
     let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
@@ -108,7 +108,7 @@ fn a_keyspace_whose_drop_failed_still_exists() {
     assert_eq!(db.keyspace("kept", KeyspaceOptions::new()).unwrap().iter().unwrap().count(), 3);
 }
 
-/// Returns the result of a put that has entered behind a pending write, after `meanwhile`.
+/// Returns the result of a put that enters behind a pending write; `meanwhile` runs once it has.
 #[allow(clippy::disallowed_methods, reason = "a writer is a thread of the caller")]
 fn put_behind(db: &Db, meanwhile: impl FnOnce(&Engine, PendingWrite<'_>)) -> Result<()> {
     let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
@@ -119,8 +119,8 @@ fn put_behind(db: &Db, meanwhile: impl FnOnce(&Engine, PendingWrite<'_>)) -> Res
     };
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| db.put("key", "value"));
-        // The lock is taken beside the writers, because no window with a write behind the first one
-        // can be closed.
+        // The lock is taken without closing the window, because closing a window that has a write
+        // behind the first one would block.
         let next_seq = || engine.pipeline.lock_keeping_window().next_seq;
         while next_seq() == engine.pipeline.visible() + 2 {
             std::thread::yield_now();
@@ -194,8 +194,8 @@ fn windows_without_a_place_in_the_log_are_opened_for_unlogged_writes_only() {
     }
 }
 
-/// A write panicked after it had reserved its place in a window. The listener was called first, so a
-/// listener that used the database waited for this write forever.
+/// A write panicked after it had reserved its place in a window. The listener was called first, so
+/// a listener that used the database waited forever for this write.
 #[test]
 fn a_listener_uses_the_database_after_a_write_panicked() {
     let handle = Arc::new(Mutex::new(None::<Db>));
@@ -223,7 +223,8 @@ fn a_listener_uses_the_database_after_a_write_panicked() {
     assert_eq!(outcomes.recv().unwrap().unwrap_err().kind(), ErrorKind::Internal);
 }
 
-/// A sync failed after a write had entered, and the write was acknowledged as durable.
+/// A sync failed after a write had entered the commit queue, and the write was acknowledged as
+/// durable.
 #[test]
 fn a_write_that_a_failed_sync_may_have_lost_is_not_acknowledged() {
     let db = open();
@@ -253,7 +254,7 @@ fn flushes_do_not_fail_by_the_failures_of_others_or_past_ones() {
 }
 
 /// A design with drain threads was set while the database was being closed. They started after all
-/// others had been stopped, and kept the database in memory.
+/// other threads had been stopped, and kept the database in memory.
 #[test]
 fn no_thread_begins_once_the_database_is_closed() {
     let db = Options::new().storage(Arc::new(MemoryStorage::new(1))).open("db").unwrap();
@@ -299,8 +300,9 @@ fn a_flush_among_many_idle_keyspaces_records_little_and_they_keep_no_log() {
     assert_eq!(db.stats().replayed_writes, 0);
 }
 
-/// A range that encloses all earlier ones takes a sequence number in each of their fragments. A memtable
-/// was measured again only after thousands of such writes, and exceeded its share several times.
+/// A range that encloses all earlier ranges takes a sequence number in each of their fragments. A
+/// memtable was measured again only after thousands of such writes, and exceeded its share several
+/// times over.
 #[test]
 fn nested_ranges_count_with_the_memory_they_take() {
     let storage = Arc::new(MemoryStorage::new(1));

@@ -10,7 +10,7 @@
 //! | `memtables` | the configuration of memtables |
 //! | `memtable_choice` | the kind of memtables, if the design leaves it open |
 //! | `droppable_tables` | tables that can be dropped unread |
-//! | `functions` | the functions of an application that the tree uses |
+//! | `functions` | the application functions that the tree uses |
 //! | `next_memtable` | the next memtable, created before it is needed |
 //! | `jobs` | the jobs in progress |
 //! | `value_segments` | segments of the log that are value files |
@@ -73,7 +73,7 @@ pub(crate) struct Tree {
     pub(crate) id: KeyspaceId,
     names: Names,
     design: ArcSwap<Design>,
-    /// The design before the last change, if there was one.
+    /// The previous design, if the design has changed.
     design_before: Mutex<Option<Design>>,
     state: ArcSwap<TreeState>,
     /// The number of the current state. Comparing this number with the number of a loaded state is
@@ -83,7 +83,7 @@ pub(crate) struct Tree {
     replacing: Mutex<()>,
     retired: RetiredStates,
     jobs: Mutex<TreeJobs>,
-    /// The next state counts the settled values again, although its version is the same.
+    /// The next state recounts the settled values, although its version is the same.
     counts_values: AtomicBool,
     is_dropped: AtomicBool,
     pace: Pace,
@@ -95,9 +95,9 @@ pub(crate) struct Tree {
     usage: Arc<Usage>,
     default_ttl: DefaultTtl,
     pub(crate) functions: Functions,
-    /// The largest sequence number of the tree, and ranges in which scans found nothing.
+    /// The tree's largest sequence number, and ranges in which scans found nothing.
     dead: Arc<DeadRanges>,
-    /// Segments of the log that are value files of the tree, and in which it may have further values.
+    /// Log segments that are value files of the tree and may receive more of its values.
     value_segments: ValueSegments,
 }
 
@@ -150,21 +150,21 @@ impl Tree {
         })
     }
 
-    /// Returns true if the next memtable should be prepared now, and nobody was asked to do so yet.
+    /// Returns true if the next memtable should be prepared now and no thread has requested it yet.
     pub(crate) fn needs_next_memtable(&self, filled: u64, limit: u64) -> bool {
         filled >= limit / 4 * 3 && self.next.request()
     }
 
-    /// Creates the memtable that will replace the active one. Takes as long as its memory needs to be
-    /// touched, so writers leave it to a background thread.
+    /// Creates the memtable that will replace the active one. This touches all of its memory, which
+    /// takes long, so writers leave it to a background thread.
     pub(crate) fn prepare_memtable(&self, pool: &Arc<Pool>) {
         let design = self.design();
         let create = || self.choice.create(&design, &self.state(), pool);
         self.next.prepare(Arc::clone(&design), create);
     }
 
-    /// Returns an empty memtable to replace the active one: the one that was prepared, or a new one if
-    /// there is none for the present design. If a thread prepares memtables, the new one is not
+    /// Returns an empty memtable to replace the active one: the prepared one, or a new one if none
+    /// was prepared for the current design. If a thread prepares memtables, the new one is not
     /// preallocated, because touching its memory would take the writer too long.
     pub(crate) fn next_memtable(
         &self,
@@ -178,12 +178,14 @@ impl Tree {
         memtable
     }
 
-    /// Returns a change of the active memtable that pays, if readers have asked for a check.
+    /// If readers have requested a check, returns a change to the active memtable that pays off, if
+    /// any.
     pub(crate) fn due_change(&self) -> Option<Change> {
         self.choice.due_change(&self.design(), &self.state())
     }
 
-    /// Selects the kind of the next memtable, with the writer lock. The caller replaces the active one.
+    /// Selects the kind of the next memtable, with the writer lock held. The caller replaces the
+    /// active one.
     pub(crate) fn leave_for(&self, selection: MemtableSelection) {
         self.next.discard();
         self.choice.leave_for(selection);
@@ -200,7 +202,7 @@ impl Tree {
         self.choice.active()
     }
 
-    /// Returns the bytes of all memtables, and of the one that was prepared.
+    /// Returns the size of all memtables, including the prepared one, in bytes.
     pub(crate) fn memtable_bytes(&self) -> usize {
         self.state().memtable_bytes() + self.next.bytes()
     }
@@ -236,7 +238,7 @@ impl Tree {
         self.state.load_full()
     }
 
-    /// Returns the size, in bytes, at which a memtable of this design is replaced.
+    /// Returns the size in bytes at which a memtable of this design is replaced.
     #[inline]
     pub(crate) fn buffer_bytes(&self) -> u64 {
         self.design.load().buffer_bytes
@@ -256,7 +258,7 @@ impl Tree {
         self.replace(|state| state);
     }
 
-    /// The design before the last change, if there was one.
+    /// The previous design, if the design has changed.
     pub(crate) fn design_before(&self) -> Option<Design> {
         self.design_before.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -265,8 +267,8 @@ impl Tree {
         *self.design_before.lock().unwrap_or_else(PoisonError::into_inner) = before;
     }
 
-    /// Notes value files with values that could not be read. They are not collected from now on, and
-    /// their garbage does not slow down writers, who could only wait for it in vain.
+    /// Notes value files with values that could not be read. From now on they are not collected,
+    /// and their garbage does not slow down writers, which would wait for its removal in vain.
     pub(crate) fn note_damaged_values(&self, damaged: &DamagedValues) {
         if damaged.is_empty() {
             return;
@@ -276,7 +278,7 @@ impl Tree {
             jobs.damaged_values.entry(*file).or_insert_with(|| error.clone());
         }
         drop(jobs);
-        // Relaxed: the lock under which states are replaced orders it.
+        // Relaxed: the lock under which states are replaced orders this store.
         self.counts_values.store(true, Ordering::Relaxed);
         self.replace(|state| state);
     }
@@ -293,7 +295,8 @@ impl Tree {
         });
         let design = self.design.load();
         let shape = next.version.shape();
-        // Writers replace memtables while they hold the writer lock, and this visits all tables.
+        // Checked because writers replace memtables with the writer lock held, and counting visits
+        // all tables.
         let has_changed = !Arc::ptr_eq(&next.version, &current.version);
         let settled_values = if self.counts_values.swap(false, Ordering::Relaxed) || has_changed {
             self.jobs().collectable(shape).settled_values()
@@ -341,7 +344,8 @@ impl Tree {
         lock_with_covered(&self.jobs, || Arc::clone(&self.state().version))
     }
 
-    /// Notes that a write of this tree has sequence numbers up to `seq`. Called with the writer lock.
+    /// Notes that a write of this tree has sequence numbers up to `seq`. Called with the writer
+    /// lock held.
     #[inline]
     pub(crate) fn set_last_seq(&self, seq: SeqNo) {
         self.dead.set_last_seq(seq);

@@ -89,7 +89,7 @@ impl OpenRun {
 
 impl Version {
     /// Returns a version of `shape`. `tables` contains all tables of the shape, and may contain
-    /// others. `values` are the value files of the shape.
+    /// other tables. `values` are the value files of the shape.
     pub(crate) fn new(
         shape: TreeShape,
         tables: &BTreeMap<TableId, Arc<Table>>,
@@ -132,7 +132,7 @@ impl Version {
         self.has_range_tombstones
     }
 
-    /// Returns true if an entry of some table expires.
+    /// Returns true if any table has an entry that expires.
     pub(crate) fn has_expiry(&self) -> bool {
         self.has_expiry
     }

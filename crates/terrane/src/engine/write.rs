@@ -3,15 +3,15 @@
 //! | module | one line |
 //! |---|---|
 //! | `target` | the memtables that a write goes to |
-//! | `commit` | writes that happen only if what they depend on has not changed |
+//! | `commit` | writes that succeed only if their condition still holds |
 //! | `in_window` | writes that take no lock |
 //! | `insert` | inserts operations into memtables |
-//! | `deferred` | delays that the thread of a writer waits for by itself |
+//! | `deferred` | delays for which a writer's thread waits by itself |
 //! | `delays` | the sleep that delayed writers owe |
-//! | `queue` | writers one after the other, as in LevelDB |
-//! | `slow_down` | delays writers to trees that fall behind |
+//! | `queue` | serializes writers in a queue, as in LevelDB |
+//! | `slow_down` | delays writers to lagging trees |
 //! | `with_lock` | writes that take the writer lock |
-//! | `space` | the space of memtables that writers use without the lock |
+//! | `space` | reserves memtable space without the writer lock |
 //! | `stall` | stops writers until a tree has space; replaces full memtables |
 
 mod commit;
@@ -81,7 +81,7 @@ struct WriteSize {
     user_bytes: usize,
 }
 
-/// Work on the log that a write found due and leaves to background threads.
+/// Log work that a write finds due and leaves to background threads.
 #[derive(Default)]
 struct LogRequests {
     segment: Option<SegmentRequests>,
@@ -93,8 +93,8 @@ impl LogRequests {
     fn of(log: Option<&mut LogWriter>, durability: Durability) -> Self {
         let Some(log) = log else { return Self::default() };
         let creation = log.due_creation();
-        // A synced write goes to the file by a system call and needs no prepared pages; its sync
-        // covers the header as well.
+        // A synced write reaches the file by a system call and needs no prepared pages; its sync
+        // also covers the header.
         let segment = match durability {
             Durability::Process | Durability::Interval(_) => log.due_requests(),
             Durability::None | Durability::Sync => None,
@@ -155,7 +155,7 @@ impl Writer {
         }
         let mut target = WriteTarget::new(write);
         let size = WriteSize { operations, user_bytes };
-        // 1. Take sequence numbers, and place the record in the log.
+        // 1. Assign sequence numbers, and place the record in the log.
         self.slow_down(&mut target, user_bytes)?;
         let logged = loop {
             let lock = match self.log_in_window(&write, &mut target, size, durability)? {
@@ -164,7 +164,7 @@ impl Writer {
                 WindowOutcome::Full(window) => self.pipeline.lock_unless_replaced(&window),
                 WindowOutcome::NeedsLock => Some(self.pipeline.lock()),
             };
-            // Without the lock, another writer has opened a window.
+            // If the lock was not taken, another writer has opened a window.
             if let Some(state) = lock {
                 break self.log_with_lock(state, &write, &mut target, size, durability)?;
             }
@@ -201,7 +201,7 @@ impl Writer {
         if durability == Durability::None { Ok(()) } else { self.context.health.check_synced() }
     }
 
-    /// Returns true if a write of this durability waits for a sync before it becomes visible.
+    /// Returns true if a write with this durability waits for a sync before becoming visible.
     #[inline]
     fn syncs_itself(&self, durability: Durability) -> bool {
         match durability {
@@ -277,7 +277,7 @@ impl Writer {
                     deletes += u64::from(op.is_delete());
                     note_put(tree, &op);
                     if let (Op::Put { value, .. }, Some(begin)) = (&op, begin) {
-                        // The value is a part of the encoded batch.
+                        // The value is part of the encoded batch.
                         let within = value.as_ptr().addr() - encoded.as_ptr().addr();
                         note_value(&state.active, &op, seq, payload_at(begin, within));
                     }
@@ -292,9 +292,9 @@ impl Writer {
         }
     }
 
-    /// Inserts one operation, of a batch that began at `first`, into a memtable, which may reclaim
-    /// versions that no reader needs. Returns true if the key has hidden versions to reclaim once the batch
-    /// is visible.
+    /// Inserts one operation of a batch that began at `first` into a memtable, which may reclaim
+    /// versions that no reader needs. Returns true if the key has hidden versions to reclaim once
+    /// the batch is visible.
     #[inline]
     fn insert_one(&self, memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) -> bool {
         let inserted = insert_one(memtable, op, seq, first, self.pipeline.readers());
@@ -304,10 +304,10 @@ impl Writer {
         inserted.needs_reclaim
     }
 
-    /// Inserts one operation, of a batch that began at `first`, while there are no readers.
+    /// Inserts one operation of a batch that began at `first`, while no readers exist.
     pub(crate) fn replay_one(&self, memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) {
-        // Every reader will read at or above the last number that is replayed. This remains true
-        // after the replay, when a drain may still use the bounds that this write leaves behind.
+        // Every reader will read at or above the last replayed number. This remains true after the
+        // replay, when a drain may still use the bounds that this write leaves behind.
         let later_readers = || seq;
         let inserted = insert_one(memtable, op, seq, first, later_readers);
         if let (true, Some(key)) = (inserted.needs_reclaim, op.point_key()) {
@@ -318,7 +318,7 @@ impl Writer {
         }
     }
 
-    /// Lets memtables reclaim the versions that a write hides, now that it is visible.
+    /// Makes memtables reclaim the versions that a write hides, now that it is visible.
     fn reclaim_hidden(&self, target: &WriteTarget<'_>, first: SeqNo) {
         let reclaim = |op: &Op<'_>, seq: SeqNo, memtable: &Memtable| {
             let (Some(key), Some(front)) = (op.point_key(), memtable.front_level()) else { return };

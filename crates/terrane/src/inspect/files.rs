@@ -1,4 +1,4 @@
-//! Which files a database consists of, for programs that copy them.
+//! The files that make up a database, for programs that copy them.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ use crate::files::storage::DiskStorage;
 
 /// The identity of a database, and the tables and value files that its manifest lists.
 ///
-/// The manifest, `CURRENT` and the log belong to a database as well, but change while it is open, and are
-/// not listed.
+/// The manifest, `CURRENT` and the log also belong to a database, but change while it is open, and
+/// are not listed.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DatabaseFiles {
-    /// The number of the database. A checkpoint has that of its original.
+    /// The number of the database. A checkpoint has the number of its original.
     pub database: u64,
     /// The version of the manifest, which increases by one with each of its edits.
     pub version: u64,
@@ -30,16 +30,16 @@ pub struct DatabaseFiles {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileFacts {
-    /// The name in the directory of the database. No other file of the database ever has it, because it
-    /// contains a random number of the writer.
+    /// The name in the database's directory. No other file of the database ever has it, because it
+    /// contains the writer's random number.
     pub name: String,
     /// The length of the file.
     pub bytes: u64,
     /// XXH3-64 of the whole file with seed 0; `None` for value files, which have a checksum for each
     /// value instead.
     pub checksum: Option<u64>,
-    /// False if the file may still change, although its length does not: it is a segment of the log in
-    /// which values are stored apart.
+    /// False if the file may still change, although its length does not: it is a log segment that
+    /// contains separated values.
     pub is_final: bool,
 }
 
@@ -63,8 +63,8 @@ impl FileFacts {
     }
 }
 
-/// Returns the identity and the files of a database, from its manifest alone. Of a
-/// [checkpoint](crate::Db::checkpoint) they are all tables and value files in the directory.
+/// Returns the identity and the files of a database, from its manifest alone. For a
+/// [checkpoint](crate::Db::checkpoint) the files are all tables and value files in the directory.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {

@@ -34,18 +34,19 @@ pub struct JobReport {
     pub read_bytes: u64,
     /// Bytes of the tables written.
     pub written_bytes: u64,
-    /// The age of the oldest tombstone, if the compaction dropped all tombstones that it read, or that
+    /// The age of the oldest tombstone, if the compaction dropped all tombstones that it read, or
     /// of the oldest dead value in the value files that it removed.
     pub persisted_micros: Option<u64>,
 }
 
 /// Returns how many bytes per second a compaction reads and rewrites, averaged over `jobs`; `None`
-/// if none of the jobs merged anything. Values that move between value files and tables count as well,
+/// if none of the jobs merged anything. Values that move between value files and tables also count,
 /// as they do in forecasts.
 pub fn compaction_rate(jobs: &[JobReport]) -> Option<f64> {
     let merges = jobs.iter().filter(|job| job.read_bytes > 0);
     let (bytes, micros) = merges.fold((0.0, 0.0), |(bytes, micros), job| {
-        // A job reads the keys of separated values from tables, and writes the values that it moves.
+        // A job reads the keys of separated values from tables, and writes the values that it
+        // moves.
         let moved = job.read_bytes.max(job.written_bytes);
         (bytes + moved as f64, micros + job.took_micros as f64)
     });
@@ -81,8 +82,8 @@ pub struct LogFile {
     /// The creation time of the segment, in microseconds since the Unix epoch; all of its writes are
     /// newer.
     pub begun_micros: u64,
-    /// The creation time of the next segment, before which all writes of this one were made; `None`
-    /// for the current segment.
+    /// The creation time of the next segment, which follows all writes in this one; `None` for the
+    /// current segment.
     pub ended_micros: Option<u64>,
 }
 
@@ -99,16 +100,16 @@ pub struct KeyspaceDeletes {
     pub tombstones: u64,
     /// Range tombstones.
     pub range_tombstones: u64,
-    /// Value files with dead values next to live ones, oldest dead value first: number of the file, and
-    /// time of the oldest delete that may have hit one of its values, in microseconds since the Unix
-    /// epoch.
+    /// Value files with dead values next to live ones, oldest dead value first: file number, and
+    /// time of the oldest delete that may have deleted one of its values, in microseconds since the
+    /// Unix epoch.
     pub value_files: Vec<(u64, u64)>,
 }
 
 impl DeletesReport {
-    /// Counts violations of the threshold at `now_micros`: tables whose oldest tombstone is
-    /// older than the threshold, value files whose oldest dead value is, and log files in which every
-    /// write is older.
+    /// Counts violations of the threshold at `now_micros`: tables whose oldest tombstone, value
+    /// files whose oldest dead value, and log files whose newest possible write is older than the
+    /// threshold.
     pub fn violations(&self, now_micros: u64) -> usize {
         let Some(threshold) = self.threshold_micros else { return 0 };
         let tables = self.keyspaces.iter().flat_map(|keyspace| &keyspace.tables);
@@ -222,7 +223,7 @@ pub(super) fn name_of(state: &ManifestState, id: KeyspaceId) -> String {
 mod tests {
     use super::*;
 
-    /// A change that moved 78 MiB of values in half a second was forecast to take minutes.
+    /// A change that moved 78 MiB of values in half a second was predicted to take minutes.
     #[test]
     fn values_that_move_count_in_the_rate() {
         let job = |read_bytes, written_bytes| JobReport {

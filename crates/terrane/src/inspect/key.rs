@@ -105,7 +105,7 @@ fn of_table(
             EntryKind::Value | EntryKind::Separated => "put",
         };
         let value_bytes = match cursor.kind() {
-            // A damaged pointer is reported by a verification.
+            // Verification reports damaged pointers.
             EntryKind::Separated => {
                 ValuePointer::decode(cursor.value()).map_or(0, |pointer| pointer.len.into())
             }

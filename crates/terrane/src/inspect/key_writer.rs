@@ -7,10 +7,10 @@ use crate::api::write_batch::WriteBatch;
 use crate::base::error::Result;
 use crate::base::types::EntryKind;
 
-/// The bytes of keys and values that are written at once.
+/// The bytes of keys and values that are written together.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Writes the newest version of every key, and an operand with the versions below it.
+/// Writes the newest version of every key and, if that is an operand, the versions below it.
 pub(super) struct KeyWriter<'a> {
     db: &'a Db,
     keyspace: &'a Keyspace,
@@ -18,7 +18,7 @@ pub(super) struct KeyWriter<'a> {
     bytes: usize,
     keys: u64,
     lost_operands: u64,
-    /// The operands of the current key, newest first, if none of its versions decided the value yet.
+    /// The operands of the current key, newest first, if no version has decided the value yet.
     operands: Vec<SalvagedEntry>,
     /// The last key whose value is decided.
     decided: Option<Vec<u8>>,
@@ -47,7 +47,8 @@ impl<'a> KeyWriter<'a> {
             return Ok(());
         }
         if self.operands.last().is_some_and(|operand| operand.seq == version.seq) {
-            // Another table of a compaction has the version as well. A value stands for the operand.
+            // Another table of the same compaction also contains the version. A value replaces the
+            // operand.
             if version.kind == EntryKind::Operand {
                 return Ok(());
             }
@@ -65,7 +66,7 @@ impl<'a> KeyWriter<'a> {
         self.decide(Some(&version))
     }
 
-    /// Writes the value of the current key: that of `base`, and the operands above it.
+    /// Writes the current key: the value of `base`, if any, and the operands above it.
     fn decide(&mut self, base: Option<&SalvagedEntry>) -> Result<()> {
         let Self { keyspace, batch, operands, .. } = self;
         let can_merge = keyspace.merge_operator().is_some();
@@ -93,8 +94,8 @@ impl<'a> KeyWriter<'a> {
         Ok(())
     }
 
-    /// Writes the rest. Returns the number of keys, and of operands that were lost because the keyspace has
-    /// no merge operator.
+    /// Writes the remaining versions. Returns the number of keys, and the number of operands that
+    /// were lost because the keyspace has no merge operator.
     pub(super) fn finish(mut self) -> Result<(u64, u64)> {
         self.decide(None)?;
         self.db.write(&self.batch)?;

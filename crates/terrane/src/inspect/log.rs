@@ -72,8 +72,7 @@ pub struct LogReport {
     pub unreadable: Vec<PathBuf>,
 }
 
-/// Reads the log of a database, or one log file. The log may have a directory of its own, which is
-/// found.
+/// Reads the log of a database, or one log file. Finds the log if it has a separate directory.
 ///
 /// # Errors
 /// Fails if a file cannot be read or has a newer format version.
@@ -107,10 +106,10 @@ fn read_files(paths: Vec<PathBuf>) -> Result<LogReport> {
     Ok(report)
 }
 
-/// How often the end of a segment is read again, because a writer may be appending a record to it.
+/// How often the end of a segment is reread, because a writer may be appending a record to it.
 const REREADS: u32 = 3;
 
-/// Reads a segment. Reads it again if a writer has begun another segment in the file meanwhile.
+/// Reads a segment. Rereads it if a writer has begun another segment in the file meanwhile.
 fn read_current(mut reader: SegmentReader) -> Result<SegmentReport> {
     for _ in 0..REREADS {
         let (header, path) = (*reader.header(), reader.path().to_owned());

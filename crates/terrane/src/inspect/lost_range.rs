@@ -1,4 +1,4 @@
-//! Ranges of keys of which entries could not be read.
+//! Key ranges with entries that could not be read.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use terrane_policy::TableInfo;
 
 use crate::files::table::Table;
 
-/// A range of keys of which a repair could not read all entries. Its keys may be missing from the new
+/// A key range in which a repair could not read all entries. Its keys may be missing from the new
 /// database, or have an older value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -22,7 +22,7 @@ pub struct LostRange {
     pub path: PathBuf,
 }
 
-/// The damage of a table that a repair reads.
+/// The damage in a table that a repair reads.
 #[derive(Debug)]
 pub(super) struct TableLosses {
     table: Arc<Table>,
@@ -52,7 +52,7 @@ impl TableLosses {
         self.ranges.push((key.to_vec(), Some(key.to_vec())));
     }
 
-    /// Returns the ranges as those of a keyspace.
+    /// Returns the ranges, attributed to a keyspace.
     pub(super) fn ranges(self, keyspace: &str) -> impl Iterator<Item = LostRange> {
         let path = self.table.path().to_owned();
         let keyspace = keyspace.to_owned();
@@ -65,8 +65,8 @@ impl TableLosses {
     }
 }
 
-/// Returns the last key of a table, or the end of its range if that is excluded; `None` if the range
-/// has no end.
+/// Returns the last key of a table, or the end of its range if the end is exclusive; `None` if the
+/// range has no end.
 pub(super) fn last_key(table: &TableInfo) -> Option<Vec<u8>> {
     match table.range.end.as_deref()? {
         [last @ .., 0] => Some(last.to_vec()),

@@ -11,7 +11,7 @@ use crate::files::manifest::{
 use crate::files::shared_read::read_shared;
 use crate::files::storage::DiskStorage;
 
-/// An edit of a manifest; the first of a file is a snapshot.
+/// A manifest edit; the first edit of a file is a snapshot.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ManifestEdit {

@@ -5,11 +5,11 @@
 //! independently of the others. The newest readable version of each key wins. An entry whose
 //! separated value cannot be read counts as unreadable.
 //!
-//! A readable manifest determines which tables are live, and which part of the log they contain.
-//! If it cannot be read, or lost its last edits, all tables and the whole log are used. A deleted
-//! value may then reappear if its tombstone has already been compacted away. So may the complete tables of
-//! an ingest that was not committed: only the manifest tells them from those of a committed one, whose
-//! entries are nowhere else, so they are used and reported.
+//! A readable manifest determines which tables are live, and which part of the log they contain. If
+//! it cannot be read, or lost its last edits, all tables and the whole log are used. A deleted
+//! value may then reappear if its tombstone has already been compacted away. So may the complete
+//! tables of an uncommitted ingest: without the manifest they cannot be distinguished from those of
+//! a committed ingest, whose entries are nowhere else, so they are used and reported.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -49,8 +49,8 @@ pub struct RepairReport {
     pub keys: u64,
     /// The damage: parts that could not be read.
     pub problems: Vec<Problem>,
-    /// The ranges of keys of which entries of tables could not be read, in ascending order. Keys that
-    /// only the log had are not among them.
+    /// The key ranges in which table entries could not be read, in ascending order. Keys that only
+    /// the log contained are not included.
     pub lost: Vec<LostRange>,
 }
 
@@ -63,7 +63,7 @@ struct Meter<'a> {
 
 impl Meter<'_> {
     fn add(&mut self, bytes: usize) {
-        /// Reports are rarer than entries, which are small.
+        /// Progress is reported once per this many bytes, because entries are small.
         const EVERY_BYTES: u64 = 256 << 10;
         let before = self.done_bytes;
         self.done_bytes += bytes as u64;
@@ -93,7 +93,8 @@ pub fn repair(dir: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<RepairR
     repair_with_progress(dir, target, &mut |_| {})
 }
 
-/// As [`repair`], and reports the progress: the bytes of entries salvaged, of the bytes of the tables.
+/// Does the same as [`repair`], and reports progress as salvaged entry bytes out of the tables'
+/// bytes.
 ///
 /// # Errors
 /// See [`repair`].
@@ -145,7 +146,7 @@ pub fn repair_with_progress(
         keyspace.set_compaction_filter(salvaged.compaction_filter.as_deref())?;
         let sources = (salvaged, memtables.get(id), &mut values);
         write_keyspace(&db, &keyspace, sources, (&mut report, &mut meter))?;
-        // Last, because it would let the values that are put expire.
+        // Set last, because it would make the values that are put expire.
         keyspace.set_ttl(salvaged.ttl)?;
     }
     report.problems.extend(values.take_problems());
@@ -180,12 +181,13 @@ fn salvaged_keyspace(
 #[derive(Default)]
 struct SalvagedManifest {
     state: Option<ManifestState>,
-    /// True if the state is the newest one, so that it determines which tables are live.
+    /// True if the state is the newest one, so that it determines the live tables.
     is_newest: bool,
 }
 
 impl SalvagedManifest {
-    /// Returns the state if it determines which tables are live and which part of the log they contain.
+    /// Returns the state if it determines the live tables and the part of the log that they
+    /// contain.
     fn newest(&self) -> Option<&ManifestState> {
         self.state.as_ref().filter(|_| self.is_newest)
     }
@@ -201,7 +203,7 @@ fn read_manifest(dir: &Path, report: &mut RepairReport) -> SalvagedManifest {
     });
     let manifest = match found {
         Ok(found) => {
-            // Damage of the log is reported when the log is read.
+            // Damage to the log is reported when the log is read.
             let notes = log_directory::find(&DiskStorage, dir);
             let notes =
                 notes.and_then(|dir| LogNotes::read(&DiskStorage, &dir)).unwrap_or_default();
@@ -234,7 +236,7 @@ fn read_log(
     let problems = salvage_log(dir, state, |id, seq, op| {
         let kind = Config::SkipList(SkipListConfig { branching: 4, height: 12 });
         let memtable = memtables.entry(id).or_insert_with(|| Memtable::new(kind, &pool));
-        // Only the newest versions will be read, so the whole log counts as one batch.
+        // Only the newest versions will be read, so the whole log is treated as one batch.
         crate::engine::insert_one(memtable, op, seq, 0, || 0);
         report.log_operations += 1;
     })?;
@@ -305,7 +307,7 @@ fn write_keyspace(
         meter.add(next.key.len() + next.value.len());
         let is_deleted = next.kind == EntryKind::Tombstone
             || deleted.newest_covering(&next.key, MAX_SEQ).is_some_and(|at| at > next.seq);
-        // The log may have operands that tables have as well, combined with others.
+        // The log may contain operands that tables contain as well, combined with others.
         let is_flushed = source >= salvaged.tables.len() && next.seq <= flushed;
         if !(is_flushed && next.kind == EntryKind::Operand) {
             writer.add(next, is_deleted)?;

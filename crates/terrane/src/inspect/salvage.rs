@@ -43,7 +43,7 @@ impl SalvageSource {
         Self::Memtable(cursor)
     }
 
-    /// Returns the ranges of keys that could not be read, as those of a keyspace.
+    /// Returns the key ranges that could not be read, attributed to a keyspace.
     pub(super) fn into_losses(self, keyspace: &str) -> Vec<LostRange> {
         match self {
             Self::Table(_, losses) => losses.ranges(keyspace).collect(),
@@ -51,7 +51,7 @@ impl SalvageSource {
         }
     }
 
-    /// Returns the next entry whose value can be read, and adds the blocks that it skips to `problems`.
+    /// Returns the next entry whose value can be read, and adds the skipped blocks to `problems`.
     pub(super) fn next(
         &mut self,
         values: &mut DirectoryValues,
@@ -107,7 +107,7 @@ pub(super) fn salvage_log(
     state: Option<&ManifestState>,
     mut visit: impl FnMut(KeyspaceId, SeqNo, &Op<'_>),
 ) -> Result<Vec<Problem>> {
-    // Without the directory of the log, the tables can still be salvaged.
+    // Without the log directory, the tables can still be salvaged.
     let log_dir = match log_directory::find(&DiskStorage, dir) {
         Ok(log_dir) => log_dir,
         Err(error) => return Ok(vec![Problem::of(&error, dir)]),
@@ -138,8 +138,8 @@ pub(super) fn salvage_log(
     for mut segment in segments {
         let path = segment.path().to_owned();
         let mut skipped = 0u64;
-        // A recovery dropped the records beyond the end that the next segment states, and their
-        // sequence numbers were used again.
+        // Recovery dropped the records beyond the end that the next segment states, and their
+        // sequence numbers were reused.
         let number = segment.header().segment;
         let next = links.iter().filter(|(previous, _)| *previous == number);
         let end = next.map(|(_, previous_end)| *previous_end).max();
@@ -162,8 +162,7 @@ pub(super) fn salvage_log(
     Ok(problems)
 }
 
-/// Returns the reason for which opening the database would refuse its log, such as a segment that is
-/// missing altogether.
+/// Returns why opening the database would refuse its log, for example because a segment is missing.
 fn chain_problem(dir: &Path, state: &ManifestState) -> Option<Problem> {
     let from = state.log_needed_from(Lsn(0));
     let replayed = Recovery::open(&DiskStorage, dir, state.database).and_then(|recovery| {
@@ -175,7 +174,7 @@ fn chain_problem(dir: &Path, state: &ManifestState) -> Option<Problem> {
 
 fn is_wanted(state: Option<&ManifestState>, keyspace: KeyspaceId, lsn: Lsn) -> bool {
     state.is_none_or(|state| {
-        // The manifest lost the edit that created such a keyspace.
+        // The manifest has lost the edit that created such a keyspace.
         let is_unknown = keyspace.0 >= state.next_keyspace;
         is_unknown || state.keyspaces.get(&keyspace).is_some_and(|keyspace| lsn >= keyspace.flushed)
     })

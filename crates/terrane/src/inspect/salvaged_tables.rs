@@ -1,8 +1,8 @@
 //! Finds the tables of a damaged database.
 //!
-//! A table states its identity in its footer and its keyspace in its properties. A file whose name or
-//! whose record in the manifest says otherwise is reported, and the entries of the table go to the
-//! keyspace that the table itself names.
+//! A table states its identity in its footer and its keyspace in its properties. A file whose name
+//! or manifest record disagrees is reported, and the table's entries go to the keyspace that the
+//! table itself names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) struct SalvagedTables {
 }
 
 impl SalvagedTables {
-    /// Finds the live tables according to `state`, or all tables without a state.
+    /// Finds the live tables according to `state`, or all tables if there is no state.
     pub(super) fn find(
         dir: &Path,
         state: Option<&ManifestState>,
@@ -49,7 +49,7 @@ impl SalvagedTables {
                 Err(error) => problems.push(Problem::of(&error, &path)),
             }
         }
-        // A live table that is missing may lie under a name that the manifest does not have.
+        // A missing live table may be in a file whose name the manifest does not contain.
         let lacks =
             |salvaged: &Self| live.as_ref().is_some_and(|live| salvaged.found.len() < live.len());
         if lacks(&salvaged) {
@@ -75,7 +75,7 @@ impl SalvagedTables {
         Ok(salvaged)
     }
 
-    /// Adds a table to the keyspace that its properties name, unless it was found before.
+    /// Adds a table to the keyspace that its properties name, unless it was already found.
     fn add(
         &mut self,
         table: Arc<Table>,
@@ -105,7 +105,7 @@ impl SalvagedTables {
         self.found.len() as u64
     }
 
-    /// Returns the ranges of the live tables that were not found.
+    /// Returns the key ranges of the live tables that were not found.
     pub(super) fn missing(&self, dir: &Path, state: &ManifestState) -> Vec<LostRange> {
         let mut ranges = Vec::new();
         for keyspace in state.keyspaces.values() {
@@ -124,9 +124,9 @@ impl SalvagedTables {
         ranges
     }
 
-    /// Reports tables that an ingest wrote, unless an older state has them. All entries of an ingest have
-    /// one sequence number, and only the manifest says whether it was committed. A table of one entry may as
-    /// well be that of a flush and is not reported.
+    /// Reports tables that an ingest wrote, unless an older state contains them. All entries of an
+    /// ingest have one sequence number, and only the manifest says whether it was committed. A
+    /// table with one entry may as well come from a flush and is not reported.
     pub(super) fn uncertain_ingests(
         &self,
         dir: &Path,

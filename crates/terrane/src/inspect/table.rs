@@ -47,7 +47,7 @@ pub struct TableReport {
     pub value_bytes: u64,
     /// Data blocks.
     pub blocks: u64,
-    /// Bytes of the filter; 0 without one.
+    /// Bytes of the filter; 0 if there is none.
     pub filter_bytes: u64,
     /// Bytes of the index.
     pub index_bytes: u64,
@@ -74,7 +74,7 @@ pub struct TableEntry {
     pub value: Option<Value>,
     /// When the value expires, in microseconds since the Unix epoch; `None` if it does not.
     pub expires_at_micros: Option<u64>,
-    /// Whether the value is an operand, with which the value below it is combined.
+    /// Whether the value is an operand, to be combined with the value below it.
     pub is_operand: bool,
 }
 
@@ -118,8 +118,8 @@ pub fn table(path: impl AsRef<Path>) -> Result<TableReport> {
 }
 
 impl TableReport {
-    /// Iterates over the entries in order; the iterator ends after the first error. Values that are
-    /// stored apart are read from the directory of the table.
+    /// Iterates over the entries in order; the iterator ends after the first error. Reads separated
+    /// values from the table's directory.
     pub fn iter(&self) -> impl Iterator<Item = Result<TableEntry>> + use<> {
         let dir = self.path.parent().map(Path::to_owned).unwrap_or_default();
         let mut values = None;
@@ -156,7 +156,7 @@ impl TableReport {
     }
 }
 
-/// Reads a separated value. Finds the value files of the directory when the first one is needed.
+/// Reads a separated value. Finds the directory's value files when the first one is needed.
 fn read_separated(
     dir: &Path,
     values: &mut Option<DirectoryValues>,

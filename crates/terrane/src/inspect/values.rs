@@ -17,8 +17,8 @@ use crate::files::value_pointer::{ValueFileName, ValuePointer};
 #[derive(Debug)]
 pub(super) struct DirectoryValues {
     dir: PathBuf,
-    /// The files by number. Several may have the same number if they are of several databases; a
-    /// pointer fits only one of them.
+    /// The files by number. Files of several databases may have the same number; a pointer fits
+    /// only one of them.
     files: BTreeMap<u64, Vec<Arc<ValueFile>>>,
     lost: BTreeMap<u64, LostValues>,
 }
@@ -45,7 +45,7 @@ impl DirectoryValues {
             let path = dir.join(name.file_name());
             let len = match DiskStorage.len(&path) {
                 Ok(len) => len,
-                // A writer has removed the file since the names were listed.
+                // A writer has removed the file since the directory was listed.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => return Err(Error::io("check", &path, error)),
             };
@@ -70,7 +70,7 @@ impl DirectoryValues {
         result
     }
 
-    /// Reads the value of an entry. If that fails, returns `None` and keeps account of the loss.
+    /// Reads the value of an entry. If that fails, records the loss and returns `None`.
     pub(super) fn salvage(&mut self, key: &[u8], encoded: &[u8]) -> Option<Value> {
         match self.read(encoded) {
             Ok(value) => Some(value),
@@ -87,7 +87,7 @@ impl DirectoryValues {
         }
     }
 
-    /// Returns a problem for each file with values that could not be read, and forgets them.
+    /// Returns a problem for each file with values that could not be read, and removes them.
     pub(super) fn take_problems(&mut self) -> Vec<Problem> {
         let lost = std::mem::take(&mut self.lost);
         let problem = |(_, lost): (u64, LostValues)| {
@@ -96,7 +96,7 @@ impl DirectoryValues {
             let what = match count {
                 1 => format!("the value of key '{key}' cannot be read: {first}"),
                 _ => {
-                    format!("{count} values cannot be read, the first that of key '{key}': {first}")
+                    format!("{count} values cannot be read, the first under key '{key}': {first}")
                 }
             };
             Problem::new(&self.dir, what)
@@ -109,7 +109,7 @@ impl DirectoryValues {
 mod tests {
     use super::*;
 
-    /// The name of a file that does not exist any more looks like a link to nothing.
+    /// The name of a file that no longer exists looks like a dangling link.
     #[test]
     fn a_file_that_was_removed_since_it_was_listed_is_skipped() {
         let dir = tempfile::tempdir().unwrap();

@@ -59,12 +59,12 @@ pub fn verify(dir: impl AsRef<Path>, progress: &mut dyn FnMut(Progress)) -> Resu
     verify_files(dir.as_ref(), DiskStorage.boot_id(), progress)
 }
 
-/// Verifies as [`verify`] does, but files that a loss of power may have left although the machine has
-/// run without interruption, such as a snapshot of a volume; see
+/// Does the same as [`verify`], for files that may come from a power loss although the machine has
+/// run without interruption, such as a volume snapshot; see
 /// [`Options::after_power_loss`](crate::Options::after_power_loss).
 ///
 /// # Errors
-/// As for [`verify`].
+/// Same as for [`verify`].
 pub fn verify_after_power_loss(
     dir: impl AsRef<Path>,
     progress: &mut dyn FnMut(Progress),
@@ -78,7 +78,7 @@ fn verify_files(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Verification> {
     let mut found = Verification::default();
-    // The verification of the log reports the reason if they cannot be read.
+    // If the notes cannot be read, the verification of the log reports why.
     let notes = log_directory::find(&DiskStorage, dir);
     let notes = notes.and_then(|dir| LogNotes::read(&DiskStorage, &dir)).unwrap_or_default();
     let loaded = match read_shared(&DiskStorage, dir, || load_shared(&DiskStorage, dir)) {
@@ -120,7 +120,7 @@ fn verify_files(
     Ok(found)
 }
 
-/// Reports how much of the files is done.
+/// Reports how many bytes of the files have been read.
 pub(super) struct Meter<'a> {
     progress: &'a mut dyn FnMut(Progress),
     total_bytes: u64,
@@ -135,7 +135,7 @@ impl Meter<'_> {
     }
 }
 
-/// Returns the bytes that are read to verify a table: the values to which it refers are read as well.
+/// Returns the bytes that are read to verify a table, including the values to which it refers.
 fn bytes_to_read(table: &TableRecord) -> u64 {
     table.info.size_bytes + table.info.value_bytes()
 }

@@ -1,4 +1,4 @@
-//! Verifies value files, and that the values to which tables refer are in them.
+//! Verifies value files, and that they contain the values to which tables refer.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,7 +43,7 @@ pub(super) fn verify_value_files(
 
 fn verify_value_file(dir: &Path, keyspace: KeyspaceId, record: &ValueFileRecord) -> Result<()> {
     consistency::check_value_file(&DiskStorage, dir, record)?;
-    // The values of a segment of the log are verified from the tables that refer to them.
+    // The values in a log segment are verified from the tables that refer to them.
     if record.is_segment {
         return Ok(());
     }
@@ -78,8 +78,8 @@ fn was_removed(dir: &Path, record: &ValueFileRecord) -> bool {
     })
 }
 
-/// Verifies that every separated value of a table can be read, and that the properties of the table count
-/// them as the manifest does.
+/// Verifies that every separated value of a table can be read, and that the table's properties
+/// count these values as the manifest does.
 pub(super) fn verify_table_values(table: &Arc<Table>, values: &DirectoryValues) -> Result<()> {
     let wrong = |detail: String| Err(Error::corruption(table.path(), None, "table", detail));
     if *table.properties()?.value_refs != *table.info().value_refs {
@@ -104,7 +104,7 @@ pub(super) fn verify_table_values(table: &Arc<Table>, values: &DirectoryValues) 
                 first.get_or_insert_with(|| {
                     let file = place.map_or(0, |place| place.file);
                     let key = cursor.key().escape_ascii();
-                    format!("the first that of key '{key}' in value file {file}: {error}")
+                    format!("the first under key '{key}' in value file {file}: {error}")
                 });
             }
         }
@@ -113,8 +113,8 @@ pub(super) fn verify_table_values(table: &Arc<Table>, values: &DirectoryValues) 
     if let Some(first) = first {
         return wrong(format!("{lost} of its separated values cannot be read, {first}"));
     }
-    // The manifest and the properties come from the same counter, which decides when a value file is
-    // removed.
+    // The manifest and the properties come from the same counter, which decides when a value file
+    // is removed.
     check_counts(&counted, &table.info().value_refs).or_else(wrong)
 }
 
@@ -125,8 +125,7 @@ fn count(counted: &mut BTreeMap<u64, (u64, u64)>, place: &ValuePointer, key_len:
     *values += 1;
 }
 
-/// Compares the bytes and the number of values that a table has in each value file with the stated
-/// ones.
+/// Compares the number and bytes of a table's values in each value file with the stated ones.
 fn check_counts(counted: &BTreeMap<u64, (u64, u64)>, stated: &[ValueRef]) -> Result<(), String> {
     let stated: BTreeMap<u64, (u64, u64)> =
         stated.iter().map(|used| (used.file.0, (used.bytes, used.values))).collect();

@@ -1,8 +1,8 @@
-//! Finds the files of a directory that the database does not need, and removes them.
+//! Finds the files in a directory that the database does not need, and removes them.
 //!
-//! While a reader opens the database, no file is removed and no segment of the log is reused, unless
-//! the reader takes too long (see [`crate::files::storage::OpeningReaders`]). The flush thread does both soon
-//! after the reader has finished, and closing tries it once more.
+//! While a reader opens the database, no file is removed and no log segment is reused, unless the
+//! reader takes too long (see [`crate::files::storage::OpeningReaders`]). The flush thread catches
+//! up soon after the reader has finished, and closing tries once more.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,14 +23,14 @@ pub(crate) const LOCK: &str = "LOCK";
 /// How often removals that failed are retried.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// How often removals that were put off for a reader are retried.
+/// How often removals that were postponed for a reader are retried.
 const RETRY_AFTER_READER: Duration = Duration::from_millis(50);
 
-/// Removes a file that nothing needs. If the removal fails or a reader may need the file, it is
-/// retried later, at the latest when the database is next opened.
+/// Removes a file that nothing needs. If the removal fails or a reader may need the file, the
+/// removal is retried later, at the latest when the database is next opened.
 pub(crate) fn discard_table(environment: &TableEnvironment, path: &Path) {
     let id = path.file_name().and_then(|name| name.to_str()).and_then(TableFileId::of_file_name);
-    // Blocks that were kept for readers of a table that was never opened.
+    // Blocks that were kept in memory for a table that was never opened.
     drop(id.and_then(|id| environment.warm.take(id)));
     if readers_need_files(environment) {
         return failed_removals(environment).push(path.to_owned());
@@ -50,8 +50,8 @@ fn failed_removals(environment: &TableEnvironment) -> MutexGuard<'_, Vec<PathBuf
 }
 
 impl Catalog {
-    /// Removes the files that a crash or a failed job left behind. Files with names that the database
-    /// does not use are left alone.
+    /// Removes the files that a crash or a failed job left behind. Leaves files alone whose names
+    /// the database does not use.
     pub(crate) fn remove_unneeded(&self, unused_logs: &[PathBuf]) -> Result<()> {
         let Context { storage, dir, settings, .. } = &*self.context;
         let needed: BTreeSet<String> = {
@@ -70,7 +70,7 @@ impl Catalog {
             let is_table_or_values = TableFileId::of_file_name(&name).is_some()
                 || ValueFileName::of_file_name(&name).is_some();
             let is_unneeded = match segment_file_number(&name) {
-                // A crash interrupted the removal of a log that was moved.
+                // A crash interrupted the removal of a log that had been moved.
                 Some(_) => self.context.has_log_apart() || unused_logs.contains(&path),
                 None => is_table_or_values && !needed.contains(&name),
             };
@@ -99,7 +99,7 @@ impl Catalog {
         self.unneeded.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Retries the removals that failed, and those that were put off for a reader.
+    /// Retries the removals that failed or were postponed for a reader.
     pub(crate) fn retry_removals(&self) {
         let tables = &self.context.tables;
         if !self.has_failed_removals() || readers_need_files(tables) {
@@ -107,7 +107,7 @@ impl Catalog {
         }
         let paths = std::mem::take(&mut *failed_removals(tables));
         paths.iter().for_each(|path| discard_table(tables, path));
-        // Relaxed: a thread that sets the flag at the same time leaves it set for the next retry.
+        // Relaxed: a thread that sets the flag concurrently leaves it set for the next retry.
         if self.is_log_kept.swap(false, Ordering::Relaxed) {
             self.release_log();
         }
@@ -122,7 +122,7 @@ impl Catalog {
         is_kept
     }
 
-    /// Returns true if a removal has failed or was put off, and was not retried yet.
+    /// Returns true if a removal has failed or was postponed, and has not been retried yet.
     pub(crate) fn has_failed_removals(&self) -> bool {
         self.is_log_kept.load(Ordering::Relaxed)
             || !failed_removals(&self.context.tables).is_empty()
@@ -135,10 +135,10 @@ impl Catalog {
         self.has_failed_removals().then_some(after)
     }
 
-    /// Removes files that nothing needs. Their names are not reused while they exist.
+    /// Removes files that nothing needs. Their names are not reused while the files exist.
     pub(crate) fn remove_files(&self, paths: Vec<PathBuf>) {
         for path in paths {
-            // A removal that fails is retried, and is not an error of the caller.
+            // A removal that fails is retried; it is not the caller's error.
             discard_table(&self.context.tables, &path);
         }
     }

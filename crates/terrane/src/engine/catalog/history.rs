@@ -1,4 +1,4 @@
-//! The operation history: how often each operation was used, across openings.
+//! The operation history: counts of each operation, across openings.
 //!
 //! Counts decay with a half-life of one day, so that the history describes the current workload. Only
 //! the time for which the database is open counts: nothing decays while it is closed. The history is
@@ -31,15 +31,15 @@ struct DecayedCounts {
 }
 
 impl DecayedCounts {
-    /// Decays the counts by the time that has passed, and adds the operations since the last call.
-    /// These are assumed to be spread evenly over that time, and decay accordingly, so that the result
-    /// does not depend on how often this is called.
+    /// Decays the counts by the elapsed time, and adds the operations since the last call. These
+    /// are assumed to be spread evenly over that time, and decay accordingly, so the result does
+    /// not depend on how often this is called.
     fn add(&mut self, now: &OperationCounts) {
         let new = now.since(&self.counted);
         let half_lives = new.open_micros as f64 / HALF_LIFE_MICROS;
         let left = 0.5_f64.powf(half_lives);
         let of_new = match half_lives * std::f64::consts::LN_2 {
-            // The limit of the quotient for short times, at which the difference would lose all
+            // The limit of the quotient for short times, for which the difference would lose all
             // precision.
             short if short < 1e-9 => 1.0,
             passed => (1.0 - left) / passed,
@@ -107,7 +107,7 @@ impl Catalog {
         };
         if has_news {
             let change = self.history_change();
-            // A failure loses nothing but history.
+            // A failure loses only history.
             let committed = self.commit(manifest, vec![change]);
             drop(guard);
             if committed.is_ok() {

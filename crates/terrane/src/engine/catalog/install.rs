@@ -1,7 +1,7 @@
 //! Applies the result of a flush or a compaction, first on disk, then in memory.
 //!
-//! The manifest is locked from before the edit is committed until the new version is installed, so
-//! that versions follow each other in the order of edits.
+//! The manifest stays locked from before the edit is committed until the new version is installed,
+//! so versions are installed in the order of edits.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub(crate) struct VersionEdit {
     value_files: Vec<ValueFileRecord>,
     /// The memtable whose entries are now in tables.
     pub(crate) flushed: Option<Arc<ImmutableMemtable>>,
-    /// The tables are those of an ingest. From now on readers see the writes after it as well.
+    /// The tables come from an ingest. From now on readers see later writes as well.
     pub(crate) ends_ingest: bool,
 }
 
@@ -81,13 +81,13 @@ impl VersionEdit {
         self.set_value_file(keyspace, record);
     }
 
-    /// Adds a value file, or changes what is recorded about it.
+    /// Adds a value file, or replaces its record.
     pub(crate) fn set_value_file(&mut self, keyspace: KeyspaceId, record: ValueFileRecord) {
         self.changes.push(Change::ValueFile { keyspace, file: record.clone() });
         self.value_files.push(record);
     }
 
-    /// Removes a table that is obsolete from now on.
+    /// Removes a table, which is obsolete from now on.
     pub(crate) fn remove(&mut self, keyspace: KeyspaceId, table: TableId) {
         self.changes.push(Change::RemoveTable { keyspace, table });
         self.obsolete.push(table);
@@ -95,8 +95,8 @@ impl VersionEdit {
 }
 
 impl Catalog {
-    /// Commits an edit and installs the resulting version. `prepare` builds the edit under the lock of
-    /// the manifest.
+    /// Commits an edit and installs the resulting version. `prepare` builds the edit under the
+    /// manifest lock.
     pub(crate) fn install(
         &self,
         tree: &Arc<Tree>,
@@ -154,12 +154,13 @@ impl Catalog {
         check_shape(tree)
     }
 
-    /// Commits an edit to the manifest, and states in it up to which position the log is durable. A
-    /// failed sync or a lost lock is final for the database.
+    /// Commits an edit to the manifest, and states in it the position up to which the log is
+    /// durable. A failed sync or a lost lock is final for the database.
     pub(crate) fn commit(&self, manifest: &mut Manifest, mut changes: Vec<Change>) -> Result<()> {
         let synced = self.pipeline.log_sync().synced();
         let state = manifest.state();
-        // If every keyspace has the records before the position in tables, the log may lose them.
+        // If every keyspace has the records before the position in tables, the log may lose these
+        // records.
         if synced > state.log_durable.max(state.log_needed_from(Lsn(0))) {
             changes.push(Change::LogDurable(synced));
         }
@@ -182,8 +183,8 @@ impl Catalog {
         }
     }
 
-    /// Notes the version of the manifest and the durable position in the log. With them, the next
-    /// opening detects that the manifest has lost edits, or the log records.
+    /// Notes the manifest version and the durable position in the log. With them, the next opening
+    /// detects that the manifest has lost edits, or that the log has lost records.
     pub(crate) fn note_manifest_version(&self) {
         let version = self.lock_manifest().as_ref().map(Manifest::version);
         if let (Some(log), Some(version)) = (&mut self.pipeline.lock().log, version) {
@@ -192,7 +193,7 @@ impl Catalog {
         }
     }
 
-    /// Removes the files of a job that failed, unless its edit may have been committed.
+    /// Removes the files of a failed job, unless its edit may have been committed.
     pub(crate) fn abandon(&self, paths: Vec<PathBuf>) {
         let is_doubtful = self.lock_manifest().as_ref().is_some_and(Manifest::is_doubtful);
         if is_doubtful {
@@ -209,7 +210,8 @@ impl Catalog {
     }
 }
 
-/// Returns the value files of a keyspace: those of the version before that are left, and the new ones.
+/// Returns the value files of a keyspace: those that remain from the previous version, and the new
+/// ones.
 fn values_of(
     before: &ValueFiles,
     keyspace: &KeyspaceState,
@@ -227,8 +229,8 @@ fn values_of(
     ValueFiles::new(dir, files)
 }
 
-/// States in the record of a job, if there is one, for how long dead values were in the value files
-/// that it removes.
+/// If the changes include a job's record, states in it how long the removed value files contained
+/// dead values.
 fn note_persisted_values(changes: &mut [Change], before: &KeyspaceState, now_micros: u64) {
     let removed = changes.iter().filter_map(|change| match change {
         Change::RemoveValueFile { file, .. } => before.value_files.get(file),

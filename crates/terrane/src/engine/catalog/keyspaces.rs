@@ -25,7 +25,7 @@ const MAX_NAME_LEN: usize = 255;
 pub(crate) const DEFAULT_NAME: &str = "default";
 
 impl Catalog {
-    /// Returns the tree of this name, and creates it if it does not exist.
+    /// Returns the tree with this name, and creates it if it does not exist.
     pub(crate) fn keyspace(
         &self,
         name: &str,
@@ -35,7 +35,7 @@ impl Catalog {
         check_name(name)?;
         let position = self.pipeline.log_end();
         // The lock is held until the tree is in the catalog, so that no two threads create a
-        // keyspace of the same name.
+        // keyspace with the same name.
         let mut guard = self.lock_manifest();
         if let Some(tree) = self.find_tree(name) {
             if let Some(requested) = design {
@@ -49,8 +49,8 @@ impl Catalog {
         design.validate()?;
         check_compression(&design)?;
         let id = KeyspaceId(manifest.state().next_keyspace);
-        // The log may have been freed since, but not beyond the position up to which the other trees
-        // are flushed. The new tree has no writes before it is in the catalog.
+        // The log may have been freed since, but not beyond the position up to which the other
+        // trees are flushed. The new tree receives no writes until it is in the catalog.
         let position = position.max(manifest.state().flushed_furthest());
         let changes = vec![
             Change::Keyspace { keyspace: id, name: name.to_owned(), design: design.to_string() },
@@ -72,8 +72,8 @@ impl Catalog {
         drop(guard);
         self.update_access_counting();
         self.note_manifest_version();
-        // Closing marks the database closed and then releases the retired states of all trees. If it
-        // missed this tree, no thread would drop its states.
+        // Closing marks the database closed and then releases the retired states of all trees. If
+        // it missed this tree, no thread would drop this tree's states.
         if self.context.health.check_open().is_err() {
             tree.retired().keep_no_more();
         }
@@ -87,7 +87,7 @@ impl Catalog {
             return Err(Error::invalid("keyspace", "the default one", "another one to be dropped"));
         }
         // The lock is held from the lookup on, so that the name becomes free on disk and in memory
-        // at the same time. If the commit fails, the tree stays as it is.
+        // together. If the commit fails, the tree stays as it is.
         let mut guard = self.lock_manifest();
         let Some(tree) = self.find_tree(name) else { return Ok(false) };
         debug_assert!(tree.id != DEFAULT_KEYSPACE, "the default keyspace has the default name");
@@ -100,8 +100,8 @@ impl Catalog {
             trees
         });
         drop(guard);
-        // Waits for writers that found the tree before it was marked: once they release the lock, they
-        // have taken its memtable. Later writers find the tree dropped.
+        // Waits for writers that found the tree before it was marked: once they release the lock,
+        // they have loaded its memtable. Later writers find the tree dropped.
         drop(self.pipeline.lock());
         self.pipeline.keep_snapshot(&tree, None);
         self.note_manifest_version();
@@ -155,7 +155,7 @@ impl Catalog {
         Ok(true)
     }
 
-    /// Gives a tree the operator of this name.
+    /// Gives a tree the merge operator with this name.
     pub(crate) fn set_merge_operator(&self, tree: &Tree, name: &str) -> Result<()> {
         let mut guard = self.lock_manifest();
         if let Some(present) = tree.functions.merge_operator().get() {
@@ -179,7 +179,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Gives a tree the compaction filter of this name, or none.
+    /// Gives a tree the compaction filter with this name, or none.
     pub(crate) fn set_compaction_filter(&self, tree: &Tree, name: Option<&str>) -> Result<()> {
         let find = |name| self.context.compaction_filters.find_registered(name, tree.name());
         let filter = name.map(find).transpose()?;
@@ -267,7 +267,8 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to open a keyspace with a design that must be the stored one and differs from it.
+/// Refuses to open a keyspace with a design that differs from the stored one, if it must be the
+/// same.
 pub(crate) fn check_design(
     dir: &Path,
     name: &str,

@@ -1,11 +1,11 @@
 //! Frees the part of the log that no tree needs.
 //!
-//! The log is needed from the smallest position up to which a tree is flushed. A flush advances the
-//! position of its tree. A tree whose memtables are empty (an idle tree) needs no part of the log,
-//! and an edit records this.
+//! The needed part of the log begins at the smallest position up to which a tree is flushed. A
+//! flush advances its tree's position. A tree whose memtables are empty (an idle tree) needs no
+//! part of the log, and an edit records this.
 //!
 //! With `delete_persistence`, deleted data must leave the log in time. A segment ends, even if it
-//! is not full, when its first record is as old as a memtable may become: a tenth of the
+//! is not full, when its first record reaches the maximum age of a memtable: a tenth of the
 //! persistence time. Aged memtables are replaced only after that, so the new memtables need no part
 //! of the segment. A segment that no tree needs is freed even if no flush follows. It is therefore
 //! gone within two tenths of the persistence time plus the duration of a flush. Freed files are
@@ -13,8 +13,8 @@
 //! Closing the database frees the part of the log whose entries are in tables. After a crash, the
 //! next opening flushes the log.
 //!
-//! With `keep_changes`, the log keeps segments that no tree needs until they exceed the limits, for
-//! readers of changes ([`crate::files::wal::LogRetention`]).
+//! With `keep_changes`, the log keeps segments that no tree needs for readers of changes, up to the
+//! limits ([`crate::files::wal::LogRetention`]).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,33 +28,32 @@ use crate::engine::tree::Tree;
 use crate::files::manifest::{Change, ManifestState};
 use crate::files::wal::{Ending, LogWriter};
 
-/// If at most this number of trees are idle, an edit records their positions regardless of the
-/// cost.
+/// If at most this many trees are idle, an edit records their positions regardless of the cost.
 const FEW_IDLE: usize = 8;
 
-/// If more trees are idle, an edit records their positions only if one of them is behind by this
-/// number of bytes for each further tree.
+/// If more trees are idle, an edit records their positions only if one of them lags by this many
+/// bytes for each further tree.
 const LOG_BYTES_PER_IDLE: u64 = 1 << 10;
 
-/// If no record of the log is needed, its files take at most one part in this many of the size of the
-/// tables, or else the log keeps only a short segment.
+/// If no log record is needed and the log files take more than one part in this many of the size of
+/// the tables, the log keeps only a short segment.
 const IDLE_SHARE: u64 = 16;
 
 /// How long to wait after a failure to free a segment.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 impl Catalog {
-    /// Returns the trees whose memtables are empty, with the end of the log, because these trees
-    /// need no part of the log.
+    /// Returns the trees whose memtables are empty, each with the end of the log as its position,
+    /// because these trees need no part of the log.
     pub(crate) fn idle_positions(&self) -> Vec<(KeyspaceId, Lsn)> {
         let writer = self.pipeline.lock();
         let Some(log) = &writer.log else { return Vec::new() };
         let upto = log.end();
         let trees = self.trees();
-        // While a write to a tree is in the log but not in the memtable yet, the last sequence
-        // number of the tree is not visible.
+        // While a write to a tree is in the log but not in the memtable yet, the tree's last
+        // sequence number is not visible.
         let visible = self.pipeline.visible();
-        // A write that could not be logged has set a sequence number that was never assigned.
+        // A write whose logging failed has set a sequence number that was never assigned.
         let assigned = writer.next_seq - 1;
         let is_idle = |tree: &&Arc<Tree>| {
             tree.last_seq().min(assigned) <= visible && tree.state().is_flushed()
@@ -63,7 +62,7 @@ impl Catalog {
         idle.map(|tree| (tree.id, upto)).collect()
     }
 
-    /// Stores that idle trees need nothing of the log, so that the next opening does not replay it.
+    /// Stores that idle trees need no part of the log, so that the next opening does not replay it.
     pub(crate) fn store_idle_positions(&self) -> Result<()> {
         let idle = self.idle_positions();
         let mut guard = self.lock_manifest();
@@ -82,7 +81,7 @@ impl Catalog {
     pub(crate) fn release_log(&self) {
         // Closing waits for this, because the next opening may reuse the names of freed files.
         let _caller = self.context.signals.enter_caller();
-        // A process that took the directory may use the files of the log.
+        // Another process that has taken over the directory may be using the log files.
         if self.context.health.check_synced().is_err() {
             return;
         }
@@ -94,8 +93,8 @@ impl Catalog {
             let state = manifest.state();
             (state.log_needed_from(Lsn(0)), state.table_bytes() / IDLE_SHARE)
         };
-        // The manifest is read first. A reader that takes its lock after this check reads this manifest
-        // or a newer one, and needs nothing of the log before `needed`.
+        // The manifest is read first. A reader that takes its lock after this check reads this
+        // manifest or a newer one, and needs no part of the log before `needed`.
         if self.keep_log_for_readers() {
             return;
         }
@@ -103,16 +102,17 @@ impl Catalog {
         if self.release_segments(needed, bytes_max)
             && self.pipeline.end_segment_if(Ending::Idle, is_long)
         {
-            // The current segment alone was large for the database. It is freed once the manifest
-            // says that no tree needs it, not even its last record, which only links it to the next.
+            // The current segment alone was large relative to the database. It is freed once the
+            // manifest says that no tree needs it, including its last record, which only links it
+            // to the next segment.
             if self.store_idle_positions().is_ok() {
                 self.release_log();
             }
         }
     }
 
-    /// Frees the segments before `needed`, and all free segments if the log is idle and takes more than
-    /// `bytes_max`. Returns true in that case.
+    /// Frees the segments before `needed`. If the log is idle and exceeds `bytes_max`, also frees
+    /// all free segments and returns true.
     fn release_segments(&self, needed: Lsn, bytes_max: u64) -> bool {
         let (is_oversized, released) = {
             let mut writer = self.pipeline.lock();
@@ -128,7 +128,7 @@ impl Catalog {
         is_oversized
     }
 
-    /// Ends the current segment of the log if its first record is too old.
+    /// Ends the current log segment if its first record is too old.
     pub(crate) fn end_aged_segment(&self) {
         let is_due =
             |log: &LogWriter| self.time_to_segment_end(log).is_some_and(|left| left.is_zero());
@@ -165,14 +165,14 @@ impl Catalog {
         self.release_log();
     }
 
-    /// Frees segments that were kept for readers of changes for long enough.
+    /// Frees segments that were kept for readers of changes until they expired.
     pub(crate) fn release_expired_log(&self) {
         if ChangeLog::of(&self.pipeline).time_to_expiry().is_some_and(|left| left.is_zero()) {
             self.release_log();
         }
     }
 
-    /// Returns the time until a segment must end or be freed, or a removal be retried.
+    /// Returns the time until a segment must end or be freed, or a removal must be retried.
     pub(crate) fn time_to_log_work(&self) -> Option<Duration> {
         let expiry =
             ChangeLog::of(&self.pipeline).time_to_expiry().map(|left| left.max(RETRY_AFTER));
@@ -196,9 +196,9 @@ impl Catalog {
 }
 
 /// Returns the changes by which idle trees release the log, if enough log has been written since
-/// such changes were last recorded. With ten thousand idle trees, a flush would otherwise record
-/// more about them than about itself. Delaying the changes is safe, because replay skips records
-/// that are in tables. The delay lengthens the log by at most an eighth of the limit on its size.
+/// such changes were last recorded. Otherwise, with ten thousand idle trees, every flush would
+/// record more about them than about itself. Delaying the changes is safe, because replay skips
+/// records that are in tables. The delay lengthens the log by at most an eighth of its size limit.
 pub(super) fn worth_recording(
     idle: Vec<(KeyspaceId, Lsn)>,
     state: &ManifestState,
@@ -209,8 +209,8 @@ pub(super) fn worth_recording(
     if behind < cost.min(log_bytes_max / 8) { Vec::new() } else { changes }
 }
 
-/// Returns the changes for idle trees whose recorded position is behind, and the largest distance,
-/// in bytes, by which one is behind.
+/// Returns the changes for idle trees whose recorded position lags, and the largest such lag in
+/// bytes.
 fn outdated(idle: Vec<(KeyspaceId, Lsn)>, state: &ManifestState) -> (Vec<Change>, u64) {
     let (mut changes, mut most) = (Vec::new(), 0);
     for (keyspace, upto) in idle {

@@ -7,7 +7,7 @@ use crate::base::event::{Event, StallEffect, WriteStall};
 use crate::engine::tree::{Tree, is_stall, pressure_of};
 
 impl Catalog {
-    /// Emits an event about a stall of a tree, unless it was reported already. Must be called without
+    /// Emits an event about a tree's stall, unless it was already reported. Must be called without
     /// locks, because a listener may write.
     pub(crate) fn report_stalled(&self, tree: &Tree, effect: StallEffect, pressure: &Pressure) {
         let mut reported = tree.reported_stall();
@@ -52,7 +52,7 @@ impl Catalog {
     }
 
     /// Makes stalled writers check again whether they may continue, after a job that may have made
-    /// space. Gives the cache the memory that the job has released.
+    /// space. Gives the memory that the job released to the cache.
     pub(crate) fn notify_stalled_writers(&self) {
         self.resize_cache();
         self.report_resumed();

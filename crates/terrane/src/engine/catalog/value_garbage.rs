@@ -1,14 +1,14 @@
-//! Keeps account of values that no table refers to any more.
+//! Tracks values to which no table refers any more.
 //!
-//! Every edit that removes tables may leave value files without a reference, which are removed by the
-//! same edit, or files with garbage, whose age is recorded for the deadline of deletes.
+//! An edit that removes tables may leave value files unreferenced, which the same edit removes, or
+//! files with garbage, whose age it records for the deadline of deletes.
 //!
-//! The age of garbage counts from the oldest delete that may have caused it. A tombstone is that of
-//! such a delete if its table is newer than the table that held the pointer and shares keys with it,
-//! whether the edit removes the table of the tombstone or not: a table is dropped because a newer
-//! one covers it, and a merge drops overwritten versions of a key whose tombstone is still on its
-//! way. A tombstone in a memtable counts only for a flush that merges, because it reaches a table
-//! within the time that is reserved for the memtable.
+//! The age of garbage counts from the oldest delete that may have caused it. A tombstone belongs to
+//! such a delete if its table is newer than the table that held the pointer and overlaps it,
+//! whether or not the edit removes the tombstone's table: a table is dropped because a newer table
+//! covers it, and a merge drops overwritten versions of a key whose tombstone has not arrived yet.
+//! A tombstone in a memtable counts only for a flush that merges, because it reaches a table within
+//! the time that is reserved for the memtable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,12 +27,12 @@ struct FileAfter {
     live_before: Option<u64>,
     /// The values to which tables refer.
     live: u64,
-    /// The time of the oldest delete that may have hit a value of the file.
+    /// The time of the oldest delete that may have deleted a value in the file.
     oldest_delete: Option<u64>,
 }
 
 /// The tables and value files that an edit of a keyspace changes. Tables that only move to another
-/// run are not among them.
+/// run are excluded.
 #[derive(Default)]
 struct Parts<'a> {
     removed: BTreeSet<TableId>,
@@ -40,7 +40,7 @@ struct Parts<'a> {
     files: Vec<&'a ValueFileRecord>,
 }
 
-/// Adds the changes of value files that follow from `changes`, an edit of a keyspace: dead files are
+/// Adds the value file changes that follow from `changes`, an edit of a keyspace: dead files are
 /// removed, and files with new garbage record its age.
 ///
 /// `since_micros` is the time of the oldest entry of the memtable that the edit flushes.
@@ -107,7 +107,7 @@ fn value_garbage(
     files.into_values().filter_map(|file| change_of(keyspace, file, now_micros)).collect()
 }
 
-/// Returns the change of a value file, if it has any.
+/// Returns the change to a value file, if any.
 fn change_of(keyspace: KeyspaceId, file: FileAfter, now_micros: u64) -> Option<Change> {
     let FileAfter { mut record, live_before, live, oldest_delete } = file;
     if live == 0 && record.info.state == ValueFileState::Settled {
@@ -118,7 +118,7 @@ fn change_of(keyspace: KeyspaceId, file: FileAfter, now_micros: u64) -> Option<C
         return None;
     }
     let oldest = oldest_delete.unwrap_or(now_micros).min(now_micros);
-    // A delete may be older than garbage that was found before it.
+    // A delete may be older than garbage that was recorded before it.
     if record.info.oldest_dead_micros.is_some_and(|recorded| recorded <= oldest) {
         return None;
     }
@@ -127,8 +127,8 @@ fn change_of(keyspace: KeyspaceId, file: FileAfter, now_micros: u64) -> Option<C
     Some(Change::ValueFile { keyspace, file: record })
 }
 
-/// Returns the removed tables that refer to value files, each with the time of the oldest delete that
-/// may have hit one of its values.
+/// Returns the removed tables that refer to value files, each with the time of the oldest delete
+/// that may have deleted one of its values.
 fn lost_tables<'a>(
     shape: &'a TreeShape,
     removed: &BTreeSet<TableId>,
@@ -235,7 +235,7 @@ mod tests {
 
     const TOMBSTONE: &str = "tombstones=1,oldest-tombstone=50";
 
-    /// The time of a file stayed that of its first garbage, so a delete that reached it later was
+    /// A file kept the time of its first garbage, so an older delete that reached it later became
     /// persistent too late.
     #[test]
     fn an_older_delete_moves_the_time_of_garbage_back() {
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(changed(&with(""), &[1, 2], &["3=a..=b:9"], None), [(7, None)]);
     }
 
-    /// The time of a dropped table was that of the drop.
+    /// The garbage of a dropped table was dated by the drop.
     #[test]
     fn a_dropped_table_takes_the_time_of_the_tombstones_above_it() {
         let shape = "L0 r5: 5=a..=z:9,range-tombstones=1,oldest-tombstone=70\n\

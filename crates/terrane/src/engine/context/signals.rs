@@ -111,7 +111,7 @@ impl Signals {
         self.jobs_begun.load(Ordering::Acquire)
     }
 
-    /// Sleeps until there is a change after `seen`, but at most for `timeout`.
+    /// Sleeps until a change after `seen` occurs, but at most for `timeout`.
     pub(crate) fn wait_for_work(&self, seen: u64, timeout: Option<Duration>) {
         self.wait_on(&self.work, seen, timeout);
     }
@@ -201,8 +201,8 @@ impl Signals {
     }
 }
 
-/// A caller that runs background work in its own thread. Closing waits for it, because the files that
-/// it creates or removes may belong to another opening once the directory is released.
+/// A caller that runs background work in its own thread. Closing waits for it, because once the
+/// directory is released, the files that it creates or removes may belong to another opening.
 pub(crate) struct CallerGuard<'a> {
     signals: &'a Signals,
 }
@@ -217,9 +217,9 @@ impl Drop for CallerGuard<'_> {
 /// Wakes the threads that drain FloDB memtables.
 #[derive(Debug, Default)]
 pub(crate) struct DrainSignal {
-    /// The threads that sleep and are not notified yet.
+    /// The threads that sleep and have not been notified.
     asleep: AtomicUsize,
-    /// The threads that are notified and have not woken yet.
+    /// The threads that have been notified and have not woken yet.
     notified: Mutex<usize>,
     work: Condvar,
 }
@@ -229,15 +229,15 @@ impl DrainSignal {
     /// to be drained.
     #[inline]
     pub(crate) fn wake(&self) {
-        // Sequentially consistent with the increment in `wait`: either this thread sees the
-        // sleeper, or the sleeper sees the memtable that needs to be drained.
+        // SeqCst, like the increment in `wait`: either this thread sees the sleeper, or the sleeper
+        // sees the memtable that needs to be drained.
         if self.asleep.load(Ordering::SeqCst) > 0 {
             self.notify_one();
         }
     }
 
-    /// Notifies a thread that is not notified yet. Other writers find it notified, and make no system
-    /// call while it wakes.
+    /// Notifies a thread that has not been notified yet. Until it wakes, other writers see that it
+    /// was notified, and make no system call.
     #[cold]
     fn notify_one(&self) {
         let mut notified = self.lock();
@@ -270,8 +270,8 @@ impl DrainSignal {
             let waited = self.work.wait_timeout(notified, DRAIN_WAIT_MAX);
             notified = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        // After a timeout, another thread may have been notified. It finds that out when it wakes, so
-        // the sum of both counts is the number of threads in this function.
+        // After a timeout, another thread may have been notified. That thread finds out when it
+        // wakes, so the sum of both counts is the number of threads in this function.
         if *notified > 0 {
             *notified -= 1;
         } else {

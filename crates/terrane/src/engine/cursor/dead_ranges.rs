@@ -1,31 +1,31 @@
 //! Key ranges in which a scan has found only deleted keys.
 //!
 //! Deleting a queue from its front, or a day of data key by key, leaves a long sequence of
-//! tombstones before the first live key. The scan that steps through it notes the range here, and
+//! tombstones before the first live key. A scan that steps through it notes the range here, and
 //! later scans skip it, until a compaction drops the tombstones.
 //!
-//! A range is valid as of a sequence number and a state of the tree: a reader at that number or later, in
-//! that state or a later one, finds no live key in it unless one has been put since. A put into a range
-//! therefore removes the range. The state matters because a compaction filter removes keys that readers
-//! of earlier states see at the same number. This is a cache: it is not persistent, and dropping any
-//! range is always correct.
+//! A range is valid as of a sequence number and a state of the tree: a reader at that number or
+//! later, in that state or a later one, finds no live key in it unless one has been put since. A
+//! put into a range therefore removes the range. The state matters because a compaction filter
+//! removes keys that readers of earlier states see at the same number. This is only a cache: it is
+//! not persistent, and dropping a range is always correct.
 //!
-//! A scan misses writes that become visible after it began, so it cannot tell by itself that a range
-//! is dead. It therefore watches the keys from the first dead one on, and writers cut the watched range
-//! at the keys that they put. If the tree was written since the scan began, later scans note ranges in
-//! the watched one; otherwise this scan does.
+//! A scan misses writes that become visible after it began, so it cannot determine alone that a
+//! range is dead. It therefore watches the keys from the first dead one on, and writers cut the
+//! watched range at the keys that they put. If the tree was written since the scan began, later
+//! scans note ranges within the watched one; otherwise this scan does.
 //!
 //! 1. A watched range contains no key of a put whose sequence number is above `since`.
 //! 2. If a visible sequence number is at or above the number of a dead range, a reader at that number, in
 //!    the state of the range or a later one, finds no live key in the range.
 //!
-//! Both hold because of the order of operations on both sides, all sequentially consistent. A writer
-//! first stores the last sequence number of the tree, then loads the bounds of all ranges, cuts watched
-//! and removes dead ranges with its key, and then makes the write visible. A scan first stores the bounds
-//! of a watched range, then loads the last sequence number as `since`, with the lock held. So a
-//! put above `since` has loaded the new bounds (1). A dead range is added, with the lock held, only
-//! within a watched range whose `since` is at most the number up to which the scan has seen all writes
-//! (2).
+//! Both hold because of the order of operations on both sides, all sequentially consistent. A
+//! writer first stores the tree's last sequence number, then loads the bounds of all ranges, cuts
+//! watched ranges and removes dead ranges with its key, and then makes the write visible. A scan
+//! first stores the bounds of a watched range, then loads the last sequence number as `since`, with
+//! the lock held. So a put above `since` has loaded the new bounds (1). A dead range is added, with
+//! the lock held, only within a watched range whose `since` is at most the number up to which the
+//! scan has seen all writes (2).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -50,13 +50,13 @@ const KEY_BYTES_MAX: usize = 4 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sight {
     pub(crate) seq: SeqNo,
-    /// The number of the state of the tree, which increases when the state is replaced.
+    /// The number of the tree's state, which increases when the state is replaced.
     pub(crate) state: u64,
 }
 
 impl Sight {
-    /// Returns true if a reader with this sight finds no key that one with `other` does not find, unless
-    /// the key was put since.
+    /// Returns true if a reader with this sight finds no key that a reader with `other` misses,
+    /// unless the key was put since.
     fn is_after(self, other: Self) -> bool {
         self.seq >= other.seq && self.state >= other.state
     }
@@ -76,15 +76,15 @@ struct WatchedRange {
     start: Vec<u8>,
     end: Option<Vec<u8>>,
     since: SeqNo,
-    /// The direction of the scans that the range is for: away from the end that they reach first.
+    /// The direction of the scans that the range serves: away from the end that they reach first.
     direction: Direction,
 }
 
 /// The dead ranges of a tree, and the tree's last sequence number.
 #[derive(Debug, Default)]
 pub(crate) struct DeadRanges {
-    /// The largest sequence numbers assigned to writes of the tree. Each thread stores to one of
-    /// them, because every write does.
+    /// The largest sequence numbers assigned to writes of the tree. Every write stores one, so
+    /// threads are spread over several stripes.
     last_seqs: [Padded<AtomicU64>; STRIPES],
     /// Every put loads these, so they have a cache line of their own.
     bounds: Padded<Bounds>,
@@ -121,7 +121,7 @@ fn covers((start, end): (&[u8], Option<&[u8]>), other: (&[u8], Option<&[u8]>)) -
     start <= other.0 && end.is_none_or(|end| other.1.is_some_and(|other| end >= other))
 }
 
-/// Returns the lesser of two ends, of which `None` is the greatest.
+/// Returns the lesser of two ends; `None` is the greatest.
 fn lesser<'a>(a: Option<&'a [u8]>, b: Option<&'a [u8]>) -> Option<&'a [u8]> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -168,7 +168,7 @@ impl WatchedRange {
         (&self.start, self.end.as_deref())
     }
 
-    /// Cuts off the keys from `key` on, in the direction of the scans. Returns false if none is left.
+    /// Cuts off the keys from `key` on, in scan direction. Returns false if none is left.
     fn cut_at(&mut self, key: &[u8]) -> bool {
         if contains(self.bounds(), key) {
             match self.direction {
@@ -181,8 +181,8 @@ impl WatchedRange {
 }
 
 impl Ranges {
-    /// Adds a dead range, joined with one that reaches its start. The result is valid as of the larger
-    /// sequence number and the later state of the two.
+    /// Adds a dead range, joined with a range that reaches its start. The result is valid as of the
+    /// larger sequence number and the later state of the two.
     fn add(&mut self, start: &[u8], end: Option<&[u8]>, since: Sight) {
         let mut range = DeadRange { start: start.to_vec(), end: end.map(<[u8]>::to_vec), since };
         let before = self.dead.iter().find(|before| {
@@ -203,8 +203,8 @@ impl Ranges {
         self.dead.push(range);
     }
 
-    /// Adds the part of a range of dead keys that is watched since `known` or earlier. Returns whether a
-    /// watched range contains all of it, no matter since when.
+    /// Adds the part of a range of dead keys that has been watched since `known` or earlier.
+    /// Returns whether a watched range, regardless of its start time, contains the whole range.
     fn add_watched(&mut self, start: &[u8], end: &[u8], known: SeqNo, sight: Sight) -> bool {
         let mut is_watched = false;
         let mut added = None;
@@ -239,8 +239,8 @@ impl DeadRanges {
         last_seqs.max().unwrap_or(0)
     }
 
-    /// Removes the dead ranges that contain `key`, which is about to be put, and cuts the watched ones.
-    /// The write's sequence number must have been passed to [`DeadRanges::set_last_seq`].
+    /// Removes the dead ranges that contain `key`, which is about to be put, and cuts the watched
+    /// ones. The write must have passed its sequence number to [`DeadRanges::set_last_seq`].
     #[inline]
     pub(crate) fn before_put(&self, key: &[u8]) {
         if self.bounds.may_contain(key) {
@@ -281,7 +281,7 @@ impl DeadRanges {
         self.bounds.set(&ranges);
     }
 
-    /// Watches the keys from the first dead one on, in the direction of a scan.
+    /// Watches the keys from the first dead one on, in scan direction.
     fn watch(&self, ranges: &mut Ranges, start: &[u8], end: &[u8], direction: Direction) {
         let (start, end) = match direction {
             Direction::Forward => (start.to_vec(), None),
@@ -307,8 +307,8 @@ impl DeadRanges {
         self.bounds.set(&ranges);
     }
 
-    /// Removes all dead and watched ranges, because a write may have put keys anywhere. It has stored
-    /// its last sequence number before.
+    /// Removes all dead and watched ranges, because a write may have put keys anywhere. The write
+    /// has already stored its last sequence number.
     pub(crate) fn forget(&self) {
         let mut ranges = self.lock();
         ranges.dead.clear();
@@ -347,7 +347,7 @@ mod tests {
         Some((start.into(), Some(end.into())))
     }
 
-    /// A scan forward at the last write finds a range.
+    /// A forward scan at the last write finds a range.
     fn enter(ranges: &DeadRanges, start: &str, end: &str, seq: SeqNo) {
         ranges.enter(start.as_bytes(), end.as_bytes(), Direction::Forward, (seq, at(seq)));
     }

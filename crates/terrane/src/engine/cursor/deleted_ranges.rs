@@ -1,4 +1,4 @@
-//! The deletions that a reader must consider besides tombstones of single keys.
+//! The deletions that a reader must consider in addition to point tombstones.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl DeletedRanges {
     }
 
     /// Returns the newest range tombstone visible to this reader that deletes the version of `key`
-    /// written at `seq`, and the set that contains it.
+    /// written at `seq`, and the set that contains this tombstone.
     pub(super) fn covering(
         &self,
         key: &[u8],

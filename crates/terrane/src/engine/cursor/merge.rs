@@ -3,7 +3,8 @@
 //! Sources that are positioned on an entry are kept in an array sorted by that entry. After a step
 //! only the first source may have to move, and usually it does not: most entries of a tree are in
 //! its last level, so the next entry of the first source is usually the next entry overall. A step
-//! then costs one comparison of heads, and otherwise one for each source that comes before.
+//! then costs one comparison of heads; otherwise it costs one comparison for each source that now
+//! comes before.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -36,11 +37,11 @@ struct Ranked {
     source: usize,
 }
 
-/// The most sources whose memory a thread keeps for its next cursor.
+/// The maximum number of sources whose memory a thread keeps for its next cursor.
 const SPARE_SOURCES_MAX: usize = 16;
 
 thread_local! {
-    /// The memory of a dropped cursor. Short scans would otherwise spend much of their time on
+    /// A dropped cursor's memory, because short scans would otherwise spend much of their time on
     /// allocation.
     static SPARE: Cell<(Vec<Source>, Vec<Ranked>)> = const { Cell::new((Vec::new(), Vec::new())) };
 }
@@ -59,7 +60,7 @@ impl MergeCursor {
     }
 
     /// Adds a source to a cursor that has no position.
-    // Inlined, so that the source is built in its place: it is large.
+    // Inlined, so that the large source is built in place.
     #[inline(always)]
     pub(crate) fn add(&mut self, source: Source) {
         self.sources.push(source);
@@ -80,7 +81,8 @@ impl MergeCursor {
         self.current().map_or(&[], Source::key)
     }
 
-    /// Returns true if the cursor is on a value that was written at `seq` or before and does not expire.
+    /// Returns true if the cursor is on a value that was written at or before `seq` and does not
+    /// expire.
     #[inline]
     pub(crate) fn is_lasting_at(&self, seq: SeqNo) -> bool {
         self.current().is_some_and(|at| at.seq() <= seq && at.kind().is_lasting())
@@ -126,8 +128,8 @@ impl MergeCursor {
         sought
     }
 
-    /// Prefetches for all sources before the first of them is positioned, so that their cache misses
-    /// overlap: first parts of indexes, then the starts of blocks, then entries.
+    /// Prefetches for all sources before the first of them is positioned, so that their cache
+    /// misses overlap: first index parts, then block starts, then entries.
     fn prefetch(&mut self, key: &[u8]) -> Result<()> {
         if self.sources.len() < 2 {
             return Ok(());
@@ -137,14 +139,14 @@ impl MergeCursor {
         self.sources.iter_mut().try_for_each(|source| source.prefetch_entry(key))
     }
 
-    /// Moves to the last entry of the keys before `key`; subsequent steps go backward.
+    /// Moves to the last entry whose key is before `key`; subsequent steps go backward.
     pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         self.each(Direction::Backward, |source| source.seek_before(key))
     }
 
     /// Skips a deleted range that ends before `end`, or is unbounded. A source with no entry newer
-    /// than `deleted` seeks to `end` because all of its entries in between are deleted. The other
-    /// sources stay, and the caller steps through them.
+    /// than `deleted` seeks to `end` because all of its entries in between are deleted. The caller
+    /// steps through the other sources, which stay where they are.
     pub(crate) fn skip_deleted(&mut self, end: Option<&[u8]>, deleted: SeqNo) -> Result<()> {
         for source in &mut self.sources {
             if !source.is_valid() || source.largest_seq() >= deleted {
@@ -248,7 +250,8 @@ impl MergeCursor {
         {
             self.skip_older_versions()?;
         }
-        // Written out, because `step` would not be inlined here, and this is the inner loop of scans.
+        // Written out, because the compiler would not inline `step` here, in the inner loop of
+        // scans.
         let Some(source) = self.first_source() else { return Ok(()) };
         if let Err(error) = source.next_key() {
             self.order.clear();
@@ -303,8 +306,8 @@ impl MergeCursor {
         Ok(())
     }
 
-    /// Moves the first source, which has made a step, to its place in the order, or removes it if it is
-    /// exhausted. The search is linear, because the source usually stays among the first.
+    /// Moves the first source, which has made a step, to its place in the order, or removes it if
+    /// it is exhausted. The search is linear, because the source usually stays among the first.
     #[inline(always)]
     fn reorder(&mut self) {
         let Some(&first) = self.order.first() else { return };

@@ -17,7 +17,7 @@ pub(crate) struct RunCursor {
     entries: Option<TableCursor>,
     /// Bytes per read, bypassing the block cache, for a single pass over the run.
     read_bytes: Option<usize>,
-    /// Notes which of the blocks are in the block cache.
+    /// Notes which blocks are in the block cache.
     heat: Option<Arc<Heat>>,
 }
 
@@ -128,7 +128,7 @@ impl RunCursor {
         self.first_from(index + 1)
     }
 
-    /// Moves to the last entry of the keys before `key`.
+    /// Moves to the last entry whose key is before `key`.
     pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         let Some(index) = self.run.index_at_or_before(key) else {
             self.entries = None;
@@ -155,7 +155,7 @@ impl RunCursor {
     pub(crate) fn next_key(&mut self) -> Result<()> {
         let Some(entries) = &mut self.entries else { return Ok(()) };
         entries.next_key()?;
-        // The next table starts with another key because tables of a run share no keys.
+        // The next table starts with a different key, because tables of a run share no keys.
         if entries.is_valid() { Ok(()) } else { self.first_from(self.index + 1) }
     }
 
@@ -195,7 +195,7 @@ impl RunCursor {
         Ok(())
     }
 
-    /// Opens a cursor over the table at `index`, or reuses the current cursor if it has this
+    /// Opens a cursor over the table at `index`, or reuses the current cursor if it is over this
     /// table.
     fn open(&mut self, index: usize) -> Option<&mut TableCursor> {
         let table = self.run.tables().get(index)?;

@@ -142,7 +142,7 @@ impl Source {
         Ok(())
     }
 
-    /// Moves to the last entry of the keys before `key`.
+    /// Moves to the last entry whose key is before `key`.
     pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         match self {
             Self::Memtable(cursor) => cursor.seek_before(key),

@@ -66,7 +66,8 @@ fn readers_see_the_state_at_their_sequence_number() {
         let mut events = Vec::new();
         for seq in 1..=rng.between(1, 150) {
             let key = rng.below(keys) as u8;
-            // Distribute versions over memtables arbitrarily: the merge does not rely on their order.
+            // Distribute versions over memtables arbitrarily, because the merge does not rely on
+            // their order.
             let memtable = rng.pick(&memtables);
             match rng.below(10) {
                 0..=5 => {

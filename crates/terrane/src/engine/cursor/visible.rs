@@ -1,6 +1,6 @@
-//! The entries that a reader at a sequence number sees: for each key the newest version at or before
-//! that number, unless it is a tombstone, its value has expired, or a newer visible range tombstone covers
-//! it.
+//! The entries that a reader at a sequence number sees: for each key the newest version at or
+//! before that number, unless that version is a tombstone, has expired, or is covered by a newer
+//! visible range tombstone.
 
 mod chain;
 mod load;
@@ -32,19 +32,20 @@ pub(crate) struct VisibleCursor {
     /// The time as of which the reader sees values that expire.
     now_micros: u64,
     deleted: DeletedRanges,
-    /// The current key in the backward direction, and in the forward direction while `combined` has the
-    /// sequence number of its newest version. Otherwise `merge` has the key.
+    /// The current key in the backward direction, and in the forward direction while `combined` is
+    /// set to the sequence number of its newest version. Otherwise `merge` has the key.
     kept_key: Vec<u8>,
     combined: Option<SeqNo>,
     /// The current value in the backward direction; in the forward direction `merge` has it.
     backward_value: Option<Value>,
-    /// The sequence number of the backward value, if that is the place of a separated value.
+    /// The sequence number of the backward value, if that is a pointer to a separated value.
     backward_separated: Option<SeqNo>,
-    /// The versions that the backward value depends on, if the newest is an operand.
+    /// The versions on which the backward value depends, if the newest is an operand.
     backward_chain: BackwardChain,
-    /// The value of the current entry if it is separated or an operand, and was read.
+    /// The current entry's value, if it is separated or an operand, and has been read.
     loaded: Option<Value>,
-    /// The length of the time before the current value in the forward direction.
+    /// In the forward direction, the length of the expiry time that is stored before the current
+    /// value.
     skipped: usize,
     is_forward: bool,
     is_valid: bool,
@@ -52,7 +53,7 @@ pub(crate) struct VisibleCursor {
     dead_keys: u64,
     /// Whether the cursor ends at a version that is newer than the reader.
     ends_at_newer: bool,
-    /// Whether it has met such a version.
+    /// Whether the cursor has met such a version.
     is_overtaken: bool,
     /// The bound of the scan: exclusive forward, inclusive backward. Checked only while stepping over
     /// dead keys; otherwise the caller stops at the bound.
@@ -144,8 +145,8 @@ impl VisibleCursor {
         self.find_forward()
     }
 
-    /// Moves to the first visible key at or after `key`. If this or a later step meets a version that
-    /// is newer than the reader, before the limit, the cursor ends there, and is overtaken.
+    /// Moves to the first visible key at or after `key`. If this or a later step meets a version
+    /// newer than the reader, before the limit, the cursor ends there and is overtaken.
     pub(crate) fn seek_until_newer(&mut self, key: &[u8]) -> Result<()> {
         self.begin(true);
         (self.ends_at_newer, self.is_overtaken) = (true, false);
@@ -158,8 +159,8 @@ impl VisibleCursor {
         self.is_overtaken
     }
 
-    /// Copies the current entry of a cursor that goes forward, an operand as the value that was loaded.
-    /// Returns the bytes of key and value.
+    /// Copies a forward cursor's current entry; an operand is copied as the loaded value. Returns
+    /// the bytes of key and value.
     pub(crate) fn copy_to(&self, memtable: &Memtable) -> usize {
         let (seq, kind, value) = match (self.combined, &self.loaded) {
             (Some(seq), Some(value)) => (seq, EntryKind::Value, &value[..]),
@@ -169,12 +170,12 @@ impl VisibleCursor {
         self.key().len() + value.len()
     }
 
-    /// Returns true if a cursor that goes forward is on an operand.
+    /// Returns true if a forward cursor is on an operand.
     pub(crate) fn is_operand(&self) -> bool {
         self.combined.is_some() || self.merge.kind() == EntryKind::Operand
     }
 
-    /// Moves to the last visible key before `key`, or to the last of all if `key` is `None`.
+    /// Moves to the last visible key before `key`, or to the last key if `key` is `None`.
     pub(crate) fn seek_before(&mut self, key: Option<&[u8]>) -> Result<()> {
         self.begin(false);
         match key {
@@ -218,8 +219,8 @@ impl VisibleCursor {
         }
     }
 
-    /// Advances the merge to the first visible entry. The merge must be past all versions of the
-    /// keys that were already returned or skipped.
+    /// Advances the merge to the first visible entry. The merge must be past all versions of keys
+    /// that were already returned or skipped.
     #[inline(never)]
     fn find_forward(&mut self) -> Result<()> {
         let mut hidden = 0;
@@ -258,7 +259,7 @@ impl VisibleCursor {
 
     /// Advances past an entry whose value has expired. Returns true if the scan has reached its limit.
     ///
-    /// Such keys belong to no dead range, because a snapshot of an earlier time sees them.
+    /// Such keys do not belong to dead ranges, because a snapshot of an earlier time sees them.
     #[cold]
     fn is_past_expired(&mut self, dead: &mut DeadKeys) -> Result<bool> {
         *dead = DeadKeys::default();
@@ -287,8 +288,8 @@ impl VisibleCursor {
         self.merge.seek(&key, self.seq)
     }
 
-    /// Returns whether the key of the current entry is deleted, and if so, advances past it. Resets
-    /// the count of `dead` if the scan has reached its limit.
+    /// Returns whether the current entry's key is deleted, and if so, advances past it. Resets the
+    /// count in `dead` if the scan has reached its limit.
     fn is_dead(&mut self, seq: SeqNo, is_value: bool, dead: &mut DeadKeys) -> Result<bool> {
         let key = self.merge.key();
         let covering =
@@ -309,7 +310,7 @@ impl VisibleCursor {
             if dead.count.is_multiple_of(BEFORE_RECORDING) {
                 self.deleted.enter(&dead.first, key, Direction::Forward);
             }
-            // For this reader the rest of the range is deleted too, so skip to its end.
+            // For this reader the rest of the range is also deleted, so skip to its end.
             let range = covering.and_then(|(set, deleted)| Some((set.end_of(key)?, deleted)));
             if let Some((end, deleted)) = range {
                 self.merge.skip_deleted(end.as_deref(), deleted)?;
@@ -334,7 +335,7 @@ impl VisibleCursor {
             self.kept_key.extend_from_slice(self.merge.key());
             self.backward_chain.clear();
             let mut newest: Option<Version> = None;
-            // Backward, the versions of a key arrive from oldest to newest.
+            // Going backward, the versions of a key arrive from oldest to newest.
             while self.merge.is_valid() && self.merge.key() == &self.kept_key[..] {
                 if self.merge.seq() <= self.seq {
                     let version = (self.merge.seq(), self.merge.kind(), self.merge.pin_value());

@@ -37,7 +37,7 @@ pub(crate) struct CompactionJob<'a> {
     tree: Arc<Tree>,
     compaction: Arc<Compaction>,
     pass: Pass<'a>,
-    /// Cancels the compaction, if a caller requested it and can.
+    /// Cancels the compaction, if the caller that requested it can do so.
     cancel: Option<&'a Cancel>,
 }
 
@@ -55,14 +55,14 @@ struct CompactionResult {
     filtered: FilterCounts,
     /// The size of the tables that were read, in bytes.
     read_bytes: u64,
-    /// The processor time of all threads that worked for the job, except the thread that runs it.
+    /// The processor time of the job's helper threads, without the thread that runs it.
     helpers_cpu: Duration,
 }
 
 /// The processor time of a compaction, by phase.
 #[derive(Clone, Copy)]
 struct CompactionCpu {
-    /// The locks, the snapshots, and which tables are merged together.
+    /// Taking locks, listing snapshots, and deciding which tables to merge together.
     planning: Duration,
     /// Reading, merging, writing and syncing tables, in all threads.
     merging: Duration,
@@ -99,9 +99,8 @@ impl Compactor {
         }
     }
 
-    /// Picks a compaction that some tree needs and that may begin at once according to the gate. If
-    /// there are several trees, policy decides from the next compactions of all of them which tree is
-    /// first.
+    /// Picks a compaction that a tree needs and that the gate lets begin at once. If there are
+    /// several trees, policy orders them by their next compactions.
     pub(crate) fn pick(&self) -> Option<CompactionJob<'_>> {
         let trees = self.catalog.trees();
         if trees.len() == 1 {
@@ -114,7 +113,7 @@ impl Compactor {
         });
         let (trees, candidates): (Vec<_>, Vec<_>) = needed.unzip();
         let order = self.gate.order(&candidates).into_iter();
-        // The lock of the jobs was released, so the compaction is picked again.
+        // The lock of the jobs was released in between, so the compaction is picked again.
         order.filter_map(|at| trees.get(at)).find_map(|tree| self.try_begin(tree))
     }
 
@@ -145,7 +144,7 @@ impl Compactor {
         (id, compaction)
     }
 
-    /// Runs a compaction that has begun in the thread of a caller, as soon as the gate lets it.
+    /// Runs a begun compaction in a caller's thread, as soon as the gate lets it.
     pub(crate) fn run_in_caller(
         &self,
         tree: &Arc<Tree>,
@@ -184,7 +183,7 @@ impl Compactor {
         drop(jobs);
         self.context.signals.end_job();
         report_late_deletes(&self.context, &tree);
-        // Callers may wait for a compaction of another caller, which may also leave work for the
+        // Callers may wait for another caller's compaction, which may also leave work for the
         // threads.
         self.context.signals.notify_done();
         self.catalog.notify_stalled_writers();
@@ -375,8 +374,8 @@ impl Compactor {
     }
 }
 
-/// Emits an event if the filter of the tree does nothing, unless an event has said so. Called when the
-/// database is opened for writing, and after every compaction.
+/// Emits an event if the tree's filter is inactive, unless such an event was already emitted.
+/// Called when the database is opened for writing, and after every compaction.
 pub(crate) fn report_inactive_filter(context: &Context, tree: &Tree) {
     let Some(filter) = tree.functions.compaction_filter() else { return };
     if let Some(reason) = filter.unreported_reason() {

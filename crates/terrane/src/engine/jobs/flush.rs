@@ -3,8 +3,8 @@
 //! | module | one line |
 //! |---|---|
 //! | `logged_values` | takes large values from the log |
-//! | `target` | the run that the tables go to, and the claim on its tables |
-//! | `tables` | writes the memtable, and the tables that it is merged with, into tables |
+//! | `target` | the run that a flush writes to, and its claim on that run's tables |
+//! | `tables` | writes the memtable, and the tables merged with it, into new tables |
 
 mod logged_values;
 mod tables;
@@ -36,8 +36,8 @@ use crate::files::value_file::FinishedValueFile;
 use tables::WrittenTables;
 use target::FlushTarget;
 
-/// A tree that waits for a flush is passed by at most this many flushes of trees that are closer to
-/// stopping their writers, and then by one of each other tree.
+/// At most this many flushes of trees that are closer to stopping their writers precede a waiting
+/// tree, and then at most one of each other tree.
 const PASSES_MAX: u32 = 2;
 
 /// The result of a flush.
@@ -60,7 +60,7 @@ struct FlushEdit<'a> {
     run: Option<RunId>,
     tables: &'a [FinishedTable],
     value_files: &'a [FinishedValueFile],
-    /// The segments of the log to which the tables refer, as they are recorded.
+    /// The log segments to which the tables refer, as recorded in the manifest.
     segments: Vec<&'a ValueFileRecord>,
     /// The tables that the new tables replace.
     replaced: &'a [Arc<TableInfo>],
@@ -115,9 +115,9 @@ impl Flusher {
         }
     }
 
-    /// Of the trees that no thread is flushing, returns the tree to flush next, and marks it as being
-    /// flushed: a tree that was passed often, or else the tree that is closest to the number of
-    /// immutable memtables at which its writers stop.
+    /// Returns the tree to flush next, among the trees that no thread is flushing, and marks it as
+    /// being flushed. A tree that was passed often comes first, then the tree that is closest to
+    /// the number of immutable memtables at which its writers stop.
     pub(super) fn pick(&self) -> Option<Arc<Tree>> {
         let trees = self.catalog.trees();
         let mut waiting: Vec<&Arc<Tree>> =
@@ -142,10 +142,10 @@ impl Flusher {
             is_free
         };
         let picked = waiting.iter().find(|tree| begins(tree)).map(|tree| Arc::clone(tree))?;
-        // Another thread that found nothing running has gone back to sleep. A memtable may have become
-        // immutable since the trees were listed, so they are looked at once more after the count has
-        // changed. SeqCst: whoever makes a memtable immutable after this look wakes the threads, which
-        // then see the count.
+        // Another thread that found no running flush may have gone back to sleep. A memtable may
+        // have become immutable since the trees were listed, so they are checked again after the
+        // count has changed. SeqCst: a thread that makes a memtable immutable after this check
+        // wakes the flush threads, which then see the count.
         self.running.fetch_add(1, Ordering::SeqCst);
         let waits = |tree: &Arc<Tree>| tree.id != picked.id && !tree.state().immutables.is_empty();
         if trees.values().any(waits) {
@@ -221,8 +221,8 @@ impl Flusher {
         Ok(())
     }
 
-    /// Flushes a memtable that an ingest waits for, without events. All writers wait for the ingest
-    /// meanwhile, so the flush does not wait for the I/O budget: it runs into debt.
+    /// Flushes a memtable for which an ingest waits, without events. All writers wait for the
+    /// ingest meanwhile, so the flush does not wait for the I/O budget, but overdraws it.
     pub(super) fn flush_for_ingest(
         &self,
         tree: &Arc<Tree>,
@@ -239,7 +239,7 @@ impl Flusher {
         immutable: &Arc<ImmutableMemtable>,
         pace: FlushPace,
     ) -> Result<FlushResult> {
-        // Writers that took the memtable before it was replaced may still be inserting.
+        // Writers that loaded the memtable before it was replaced may still be inserting.
         if !self.pipeline.wait_visible(immutable.last_seq) {
             return Err(write_panicked());
         }
@@ -248,7 +248,7 @@ impl Flusher {
             return Ok(FlushResult::default());
         }
         let start = Instant::now();
-        // Sorts the entries of an unordered memtable in this thread, so that no writer has to.
+        // Sorts the entries of an unordered memtable in this thread, so that no writer must do it.
         immutable.memtable.freeze();
         let mut paths = Vec::new();
         let mut target = self.target(tree, immutable)?;
@@ -330,10 +330,10 @@ impl Flusher {
         immutable: &Arc<ImmutableMemtable>,
         flush: FlushEdit<'_>,
     ) -> Result<()> {
-        // A batch may span several trees. The part that belongs to one tree must not become durable
-        // in a table while the other parts are only in the log and may be lost.
-        // Values in the log must be durable before a table refers to them. Readers of changes need the
-        // records although the table has the entries.
+        // A batch may span several trees. One tree's part must not become durable in a table while
+        // the other parts are only in the log and may be lost.
+        // Values in the log must be durable before a table refers to them. Readers of changes need
+        // the records although the table has the entries.
         let keeps_changes = self.context.settings.keep_changes.is_some();
         if self.catalog.trees().len() > 1 || !flush.segments.is_empty() || keeps_changes {
             let synced = self.pipeline.sync_to(immutable.ends);

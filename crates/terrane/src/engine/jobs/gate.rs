@@ -1,11 +1,11 @@
 //! Distributes bandwidth to flushes and merges, a chunk at a time.
 //!
-//! When a thread is free, the gate says which tree may begin a merge first ([`Gate::order`]). A merge
-//! that has begun calls the gate after each chunk; the call returns when the merge may continue. Policy
-//! assigns a share to each merge ([`terrane_policy::scheduler`]), and decides again when a merge
-//! begins, ends or has progressed. A merge without a share pauses in the middle of a table until it
-//! has a share again. It holds its thread and its buffers meanwhile, but nothing that readers or
-//! flushes need.
+//! When a thread is free, the gate decides which tree may begin a merge first ([`Gate::order`]). A
+//! merge that has begun calls the gate after each chunk; the call returns when the merge may
+//! continue. Policy assigns a share to each merge ([`terrane_policy::scheduler`]), and decides
+//! again when a merge begins, ends or has progressed. A merge without a share pauses in the middle
+//! of a table until it gets a share again. Meanwhile it keeps its thread and its buffers, but
+//! nothing that readers or flushes need.
 //!
 //! Shares are enforced by virtual time: of the waiting merges, the merge that was served least
 //! relative to its share goes first. At most `slots` merges run at once, and all jobs together
@@ -31,16 +31,16 @@ use budget::Bucket;
 use time::GateTime;
 
 /// How far a merge may be ahead of a waiting merge: this number of bytes, or the bytes that the
-/// budget grants in this time if they are fewer.
+/// budget grants in `AHEAD_SECONDS` if they are fewer.
 const AHEAD_BYTES: f64 = (1 << 20) as f64;
 const AHEAD_SECONDS: f64 = 0.02;
 
 /// How often shares are decided again: after this number of bytes, or after the bytes that the
-/// budget grants in this time if they are fewer.
+/// budget grants in `DECIDE_EVERY_SECONDS` if they are fewer.
 const DECIDE_EVERY_BYTES: f64 = (4 << 20) as f64;
 const DECIDE_EVERY_SECONDS: f64 = 0.08;
 
-/// A waiting job checks at least this often whether the database is closed.
+/// How often, at least, a waiting job checks whether the database is closed.
 const WAIT_MAX: Duration = Duration::from_millis(50);
 
 /// Decides which jobs run and which wait.
@@ -48,7 +48,7 @@ const WAIT_MAX: Duration = Duration::from_millis(50);
 pub(super) struct Gate {
     state: Mutex<State>,
     time: GateTime,
-    /// The number of merges that run at the same time.
+    /// The number of merges that run concurrently.
     slots: usize,
     counters: Arc<Counters>,
 }
@@ -74,7 +74,7 @@ struct Entry {
     /// Bytes served, divided by the share at that time: virtual time.
     served: f64,
     turn: Turn,
-    /// For views of the job.
+    /// For reports on the job.
     begun: view::Begun,
 }
 
@@ -141,8 +141,8 @@ impl Gate {
         self.time.note_change();
     }
 
-    /// Returns the order in which to try to begin merges of different trees: their indexes. The trees
-    /// without a candidate or a begun merge need no merge.
+    /// Returns the order in which to try to begin the candidates, as indexes. A tree with neither a
+    /// candidate nor a begun merge needs no merge.
     pub(super) fn order(&self, candidates: &[ScheduledMerge]) -> Vec<usize> {
         let mut state = self.lock();
         let begun: Vec<ScheduledMerge> = state.merges.iter().map(|entry| entry.merge).collect();
@@ -187,7 +187,7 @@ impl Gate {
         Pass { gate: self, id }
     }
 
-    /// Charges a flush for the bytes it has written, without waiting. Later ones wait longer.
+    /// Charges a flush for the bytes it has written, without waiting. Later flushes wait longer.
     pub(super) fn charge(&self, written_bytes: u64) {
         self.lock().bucket.take(written_bytes);
     }
@@ -217,9 +217,9 @@ impl Gate {
         result
     }
 
-    /// Charges an ingest for the bytes it has written. Returns when the budget allows more and no flush
-    /// waits for it. An ingest does not precede merges, because it may last long and writers wait for
-    /// merges.
+    /// Charges an ingest for the bytes it has written. Returns when the budget allows more and no
+    /// flush waits for the budget. An ingest does not precede merges, because it may last long and
+    /// writers wait for merges.
     pub(super) fn ingest(
         &self,
         written_bytes: u64,
@@ -239,9 +239,10 @@ impl Gate {
         }
     }
 
-    /// Waits until something changes, and for at most `most`.
+    /// Waits until something changes, but at most for `most`.
     fn wait<'a>(&'a self, state: MutexGuard<'a, State>, most: Duration) -> MutexGuard<'a, State> {
-        // A change of the state that this job has not seen is counted later, so it ends the wait.
+        // A state change that this job has not seen is counted after this point, so it ends the
+        // wait.
         let seen = self.time.changes();
         drop(state);
         self.time.wait(seen, most.min(WAIT_MAX));
@@ -307,7 +308,7 @@ impl Drop for Pass<'_> {
 }
 
 impl State {
-    /// Removes a merge that has ended. Its tree loses its slot: the other merges of the tree run on
+    /// Removes a merge that has ended. Its tree loses its slot: the tree's other merges continue
     /// only if policy assigns them a slot again.
     fn remove(&mut self, id: u64) {
         let Some(at) = self.merges.iter().position(|entry| entry.merge.id == id) else { return };
@@ -323,7 +324,7 @@ impl State {
         let merges: Vec<ScheduledMerge> = self.merges.iter().map(|entry| entry.merge).collect();
         let shares = self.turns.shares(&merges, slots);
         // A merge that gains a share starts at the virtual time of the other merges, because it has
-        // no claim on bandwidth of the past.
+        // no claim on past bandwidth.
         let now = self.virtual_time();
         for (entry, share) in self.merges.iter_mut().zip(shares) {
             if share > 0.0 && entry.share <= 0.0 {
@@ -363,7 +364,7 @@ impl State {
         self.bucket.rate().map_or(bytes, |rate| bytes.min(rate * seconds))
     }
 
-    /// Returns true if there is a slot for a merge and it is the turn of this merge.
+    /// Returns true if there is a slot for a merge and it is this merge's turn.
     fn may_run(&self, id: u64, slots: usize) -> bool {
         let Some(own) = self.merges.iter().find(|entry| entry.merge.id == id) else {
             return true;
@@ -380,8 +381,8 @@ impl State {
             return false;
         }
         match own.turn {
-            // If slots or the budget are scarce, a running merge may be ahead of the waiting ones by
-            // a limited amount.
+            // If slots or the budget are scarce, a running merge may be ahead of the waiting ones
+            // only by a limited amount.
             Turn::Running if self.bucket.is_limited() || running + 1 == slots => {
                 own.served <= least + self.at_most(AHEAD_BYTES, AHEAD_SECONDS)
             }

@@ -1,4 +1,4 @@
-//! The tables of an ingest, while they are written and until they are part of a tree.
+//! The tables of an ingest, from their creation until they are part of a tree.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use crate::files::batch::Op;
 use crate::files::table::{FinishedTable, Table};
 use crate::files::value_file::{FinishedValueFile, ValueFile, ValueFiles};
 
-/// The bytes after which an ingest waits for the I/O budget, as merges do.
+/// The number of bytes after which an ingest waits for the I/O budget, as merges do.
 const CHUNK_BYTES: u64 = 64 << 10;
 
 /// The tables of an ingest. Their files are removed when this is dropped, unless the tables were added
@@ -33,7 +33,7 @@ pub(crate) struct IngestTables {
     catalog: Arc<Catalog>,
     io: MergeIo,
     gate: Arc<Gate>,
-    /// The bytes of the output for which the I/O budget was charged.
+    /// The output bytes that were charged to the I/O budget.
     charged_bytes: u64,
     pub(super) tree: Arc<Tree>,
     /// The sequence number of all entries.
@@ -42,7 +42,7 @@ pub(crate) struct IngestTables {
     /// The key that was added last, if `has_last`.
     last: Vec<u8>,
     has_last: bool,
-    /// The error after which nothing can be added.
+    /// The error that prevents further additions.
     failed: Option<Error>,
     pub(super) tables: Vec<FinishedTable>,
     pub(super) value_files: Vec<FinishedValueFile>,
@@ -90,8 +90,8 @@ impl IngestTables {
     /// Adds an entry after all others.
     ///
     /// # Errors
-    /// The key is not above the last one, which changes nothing. After any other error nothing can be
-    /// added.
+    /// The key is not above the last one; nothing changes. After any other error, nothing more can
+    /// be added.
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8], expires_at: Option<u64>) -> Result<()> {
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
@@ -120,8 +120,8 @@ impl IngestTables {
         Ok(())
     }
 
-    /// Charges the I/O budget if at least `chunk_bytes` were written since the last call, and waits until it
-    /// allows more.
+    /// If at least `chunk_bytes` were written since the last call, charges the I/O budget and waits
+    /// until it allows more.
     ///
     /// # Errors
     /// [`Error::Closed`] if the database is being closed.
@@ -141,7 +141,7 @@ impl IngestTables {
         self.entries
     }
 
-    /// Completes the files, which are durable then, except for their names.
+    /// Completes the files and makes them durable, except for their names.
     pub(super) fn finish(&mut self) -> Result<()> {
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
@@ -157,7 +157,7 @@ impl IngestTables {
         self.tables.iter().map(|table| Arc::clone(&table.info)).collect()
     }
 
-    /// Returns the smallest range that has all keys.
+    /// Returns the smallest range that contains all keys.
     pub(super) fn range(&self) -> KeyRange {
         let ranges = self.tables.iter().map(|table| &table.info.range);
         KeyRange::hull_of(ranges).unwrap_or_else(KeyRange::all)
@@ -200,15 +200,15 @@ impl IngestTables {
     }
 }
 
-/// Returns an output for the tables of an ingest. If the tables are written again, `source` are the
-/// value files of the input, whose values move to new files.
+/// Returns an output for the tables of an ingest. If the tables are rewritten, `source` contains
+/// the value files of the input, whose values move to new files.
 fn output(
     io: &MergeIo,
     tree: &Arc<Tree>,
     source: &Arc<ValueFiles>,
     relocated: &[ValueFileId],
 ) -> Output<'static> {
-    // The level decides about compression and the size of filters.
+    // Compression and filter size depend on the level.
     let level = depth(tree.state().version.shape(), &tree.design(), 0);
     let config = io.output_config(tree, level, Vec::new(), None);
     Output::new(config, io.value_config(tree, source, relocated))

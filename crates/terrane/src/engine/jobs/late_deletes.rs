@@ -1,4 +1,4 @@
-//! Reports deletes and expired entries that are not persistent in time.
+//! Reports deletes and expired entries that miss the deadline for persistence.
 
 use terrane_policy::TreeShape;
 
@@ -6,9 +6,10 @@ use crate::base::event::Event;
 use crate::engine::context::Context;
 use crate::engine::tree::{LateDeletes, Tree};
 
-/// Emits an event if a tombstone or an expired entry of the tree, or a dead value in a value file, is older than
-/// `delete_persistence` allows. Emits no second event while the tree has had such tombstones, or such
-/// values, ever since the first. Called after every compaction, and when a compaction thread is idle.
+/// Emits an event if a tombstone, an expired entry, or a dead value in a value file is older than
+/// `delete_persistence` allows. Emits no second event while the tree has had such tombstones, or
+/// such values, continuously since the first. Called after every compaction, and when a compaction
+/// thread is idle.
 pub(super) fn report_late_deletes(context: &Context, tree: &Tree) {
     let Some(threshold_micros) = context.settings.delete_persistence_micros() else { return };
     let now = context.clock.now_micros();
@@ -32,13 +33,13 @@ pub(super) fn report_late_deletes(context: &Context, tree: &Tree) {
     }
 }
 
-/// Returns the time of the oldest tombstone, or since when an entry has expired, and the number of its
-/// table.
+/// Returns the time of the oldest tombstone or expiry, and the number of the table that contains
+/// it.
 fn oldest_tombstone(shape: &TreeShape) -> Option<(u64, u64)> {
     shape.tables().filter_map(|table| Some((table.dead_since(None)?, table.id.0))).min()
 }
 
-/// Returns the time since when a value is dead at the longest, and the number of its file.
+/// Returns the time since which the longest-dead value has been dead, and the number of its file.
 fn oldest_dead_value(shape: &TreeShape) -> Option<(u64, u64)> {
     let files = shape.value_files.iter();
     files.filter_map(|file| Some((file.oldest_dead_micros?, file.id.0))).min()

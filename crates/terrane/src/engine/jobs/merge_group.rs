@@ -1,10 +1,11 @@
-//! Merges tables that share keys into new ones, in several subcompactions if the merge is large enough,
-//! each in a thread of its own (Dent §2.3.4: every thread merges its part of all runs).
+//! Merges tables that share keys into new tables. Splits the merge into several subcompactions if
+//! it is large enough, each in its own thread (Dent §2.3.4: every thread merges its part of all
+//! runs).
 //!
 //! A subcompaction is a range of keys. All versions of a key are in one range, and range tombstones
-//! are clipped to it, so each subcompaction follows the rules of a merge by itself. The tables that
-//! the subcompactions write, taken in the order of the ranges, differ from those that a merge in
-//! one thread would write only in where they are cut. The gate treats all subcompactions of a merge
+//! are clipped to it, so each subcompaction by itself follows the rules of a merge. The tables that
+//! the subcompactions write, taken in the order of the ranges, differ from those of a
+//! single-threaded merge only in where they are cut. The gate treats all subcompactions of a merge
 //! as one merge: they pause and continue together.
 
 use std::path::PathBuf;
@@ -34,7 +35,7 @@ use crate::engine::version::{OpenRun, Version};
 use crate::files::table::{FinishedTable, Table, Warmer};
 use crate::files::value_file::FinishedValueFile;
 
-/// The number of keys, per subcompaction, at which a merge may be cut.
+/// The number of keys, per subcompaction, at which a merge can be cut.
 const SAMPLES_PER_SUBCOMPACTION: u64 = 16;
 
 /// The result of merging a group of tables.
@@ -47,7 +48,7 @@ pub(super) struct MergedGroup {
     pub(super) filtered: FilterCounts,
     /// The size of the tables that were read, in bytes.
     pub(super) read_bytes: u64,
-    /// The processor time of all threads that worked for the job, except the thread that runs it.
+    /// The processor time of the job's helper threads, without the thread that runs it.
     pub(super) helpers_cpu: Duration,
 }
 
@@ -55,7 +56,7 @@ pub(super) struct MergedGroup {
 struct GroupMerge<'a, 'p> {
     compactor: &'a Compactor,
     pacer: Mutex<&'a mut JobPacer<'p>>,
-    /// A subcompaction has failed, and the others stop.
+    /// A subcompaction has failed, so the others stop.
     has_failed: AtomicBool,
     version: &'a Version,
     tables: &'a [Arc<TableInfo>],
@@ -75,7 +76,7 @@ struct MergedFiles {
     filtered: FilterCounts,
 }
 
-/// The result of a subcompaction, and the files that it created. The files are listed even if it
+/// The result of a subcompaction, and the files that it created, which are listed even if it
 /// failed.
 struct SubcompactionResult {
     files: Result<MergedFiles>,
@@ -106,7 +107,7 @@ impl Compactor {
         let bytes =
             (buffered_bytes(&runs, chunk_bytes, &design) + output_bytes(&design)) * ranges.len();
         let _charge = Charge::new(&self.context.ledger, |ledger| &ledger.jobs, bytes);
-        // The cache releases memory before the job allocates it.
+        // The cache releases memory before the job allocates its own.
         self.catalog.resize_cache();
         let is_read = |table: &&Arc<TableInfo>| read.contains(&table.id);
         let read_bytes = tables.iter().filter(is_read).map(|table| table.size_bytes).sum();
@@ -142,7 +143,7 @@ impl Compactor {
                     merged.damaged.extend(files.damaged);
                     merged.filtered.add(files.filtered);
                 }
-                // `Closed` only says that a subcompaction stopped because another one failed.
+                // `Closed` says only that a subcompaction stopped because another one failed.
                 Err(error)
                     if failed.as_ref().is_none_or(|before| matches!(before, Error::Closed)) =>
                 {
@@ -154,8 +155,8 @@ impl Compactor {
         failed.map_or(Ok(merged), Err)
     }
 
-    /// Cuts the merge of `runs` into at most one key range per merge thread, each with at least as
-    /// many bytes as a table.
+    /// Cuts the merge of `runs` into at most one key range per merge thread, each with at least a
+    /// table's worth of bytes.
     fn key_ranges(&self, runs: &[Arc<OpenRun>], table_bytes: u64) -> Result<Vec<Subcompaction>> {
         let tables = || runs.iter().flat_map(|run| run.tables());
         let total: u64 = tables().map(|table| table.info().size_bytes).sum();
@@ -174,7 +175,7 @@ impl Compactor {
 }
 
 impl GroupMerge<'_, '_> {
-    /// Merges the first range in this thread, and each other range in a thread of its own.
+    /// Merges the first range in this thread, and each other range in its own thread.
     fn merge_in_threads(&self, ranges: &[Subcompaction]) -> Vec<SubcompactionResult> {
         let Some((first, others)) = ranges.split_first() else { return Vec::new() };
         std::thread::scope(|scope| {
@@ -187,7 +188,7 @@ impl GroupMerge<'_, '_> {
             for (range, thread) in begun {
                 results.push(match thread {
                     Ok(thread) => thread.join().unwrap_or_else(|_| Self::panicked()),
-                    // The system has no more threads, so this one merges the range.
+                    // The system has no more threads, so this thread merges the range.
                     Err(_) => self.merge(range),
                 });
             }
@@ -240,7 +241,7 @@ impl GroupMerge<'_, '_> {
             .filtering(filtering);
         let level = compaction.output.level;
         let grandparents = grandparents(shape, level, self.tables);
-        // Values that have expired become tombstones of the time at which they expired.
+        // Values that have expired become tombstones whose age counts from the expiry time.
         let oldest = self.tables.iter().filter_map(|table| table.dead_since(None)).min();
         let oldest = oldest.filter(|&since| since <= context.clock.now_micros());
         let mut config = io.output_config(tree, level, grandparents, oldest);
@@ -253,8 +254,8 @@ impl GroupMerge<'_, '_> {
             if self.has_failed.load(Ordering::Relaxed) {
                 return Err(Error::Closed);
             }
-            // While one subcompaction waits at the gate with the lock, the others wait here: a merge
-            // pauses as a whole.
+            // While one subcompaction waits at the gate with the lock, the others wait here, so
+            // that the merge pauses as a whole.
             self.pacer.lock().unwrap_or_else(PoisonError::into_inner).proceed(chunk)
         };
         let end = range.end.as_deref();
@@ -265,7 +266,7 @@ impl GroupMerge<'_, '_> {
     }
 }
 
-/// Stops the other subcompactions on drop, even by a panic, unless this one has succeeded.
+/// On drop, even by a panic, stops the other subcompactions unless this one has succeeded.
 struct FailureGuard<'a, 'g, 'p> {
     merge: &'a GroupMerge<'g, 'p>,
     has_succeeded: bool,
@@ -290,7 +291,7 @@ fn samples_of(table: &Table, step: u64, samples: &mut Vec<Sample>) -> Result<()>
     Ok(())
 }
 
-/// Returns the tables of the level below the output that overlap the keys of the group.
+/// Returns the tables in the level below the output that overlap the keys of the group.
 fn grandparents(shape: &TreeShape, level: usize, tables: &[Arc<TableInfo>]) -> Vec<Arc<TableInfo>> {
     let hull = KeyRange::hull_of(tables.iter().map(|table| &table.range));
     let run = shape.level(level + 1).runs.first();

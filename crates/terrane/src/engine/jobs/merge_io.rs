@@ -1,4 +1,4 @@
-//! The inputs and the outputs of merges.
+//! The inputs and outputs of merges.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use crate::files::value_file::ValueFiles;
 const CHUNK_BYTES_MAX: usize = 512 << 10;
 const CHUNK_BYTES_MIN: usize = 16 << 10;
 
-/// About the bytes of an index for each block of its table: 21 bytes, and the part of the key that
-/// distinguishes the block from the one before it.
+/// The approximate index size per block: 21 bytes, and the part of the key that distinguishes the
+/// block from the previous one.
 const INDEX_ENTRY_BYTES: usize = 32;
 
 /// The snapshots and the filter that decide which entries the merges of a compaction keep.
@@ -31,7 +31,7 @@ const INDEX_ENTRY_BYTES: usize = 32;
 pub(super) struct MergeScope {
     /// The sequence numbers of snapshots, in ascending order.
     pub(super) snapshots: Vec<SeqNo>,
-    /// The filter, if the keyspace has one that is active. The job is registered as filtering.
+    /// The filter, if the keyspace has an active one. The job is registered as filtering.
     pub(super) filter: Option<Arc<KeyspaceFilter>>,
 }
 
@@ -134,7 +134,7 @@ pub(super) fn fragments_of(version: &Version, tables: &[Arc<TableInfo>]) -> Resu
     Ok(all.fragments())
 }
 
-/// Returns the chosen tables as runs. A run of the tree that contains no chosen table is left out.
+/// Returns the chosen tables as runs. Runs of the tree without chosen tables are left out.
 pub(super) fn chosen_runs(
     version: &Version,
     compaction: &Compaction,
@@ -157,15 +157,15 @@ pub(super) fn chosen_runs(
     runs
 }
 
-/// Returns the size of a read from each of `runs`. Larger chunks hardly cost less per byte, and the
-/// chunks of all runs together must leave most of the memory budget to other uses.
+/// Returns the size of a read from each of `runs`. Larger chunks hardly reduce the cost per byte,
+/// and the chunks of all runs together must leave most of the memory budget for other uses.
 pub(super) fn chunk_bytes(budget: u64, runs: usize) -> usize {
     let share = usize::try_from(budget / 8).unwrap_or(usize::MAX) / runs.max(1);
     share.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
 }
 
-/// Returns the size of the memory for the chunks that a merge of `runs` holds at a time, and for the
-/// indexes of the tables that it reads.
+/// Returns the memory for the chunks that a merge of `runs` keeps at a time, and for the indexes of
+/// the tables that it reads.
 pub(super) fn buffered_bytes(runs: &[Arc<OpenRun>], chunk_bytes: usize, design: &Design) -> usize {
     let of_table = |bytes: usize| {
         let blocks = bytes / usize::try_from(design.block_bytes).unwrap_or(usize::MAX).max(1);
@@ -179,9 +179,9 @@ fn largest_table_bytes(run: &OpenRun) -> usize {
     sizes.max().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
 }
 
-/// Returns the size of the memory that a job needs in addition to its input: the buffers of the
-/// writers of tables and of value files, and the hashes for the filter. A value that moves is in a
-/// block of its own, which the buffer pool counts.
+/// Returns the memory that a job needs in addition to its input: the buffers of table writers and
+/// value file writers, and the hashes for the filter. A value that moves is in a separate block,
+/// which the buffer pool counts.
 pub(super) fn output_bytes(design: &Design) -> usize {
     let entries_guess = design.table_bytes / 100;
     let value_writer = design.values.separation().map_or(0, |_| SINK_BYTES);

@@ -21,8 +21,8 @@ use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::{DroppableTables, Tree, TreeJobs};
 use crate::engine::version::Version;
 
-/// The longest time for which a thread sleeps until time alone makes a compaction due. It is
-/// limited because the clock may be set meanwhile.
+/// The maximum time that a thread sleeps until time alone makes a compaction due. It is limited
+/// because the clock may be set meanwhile.
 const SLEEP_MAX: Duration = Duration::from_secs(10);
 
 /// What the engine collects for one decision and passes in a [`PickContext`].
@@ -96,7 +96,7 @@ impl Picker {
         }
     }
 
-    /// Of the compactions that can run now, returns the one that a tree needs next.
+    /// Returns the compaction that a tree needs next, among those that can run now.
     pub(super) fn next_compaction(&self, tree: &Tree, jobs: &TreeJobs) -> Option<Compaction> {
         let state = tree.state();
         let design = tree.design();
@@ -177,8 +177,8 @@ impl Picker {
         refilled(&inputs.context(state.version.shape(), design, &jobs.cursors), compaction)
     }
 
-    /// Returns tables of some tree that can be dropped because range tombstones cover them, or because
-    /// all of their values have expired, and registers them in the jobs of the tree.
+    /// Returns tables of a tree that can be dropped because range tombstones cover them or all of
+    /// their values have expired, and registers them in the tree's jobs.
     pub(super) fn next_drop(&self) -> Option<(Arc<Tree>, Vec<TableId>)> {
         let trees = self.catalog.trees();
         trees.values().find_map(|tree| {
@@ -193,8 +193,8 @@ impl Picker {
         })
     }
 
-    /// Returns the time until the values of a table have ended and the table can be dropped. A table
-    /// whose values have expired already is kept by a snapshot, and does not count.
+    /// Returns the time until all values of a table expire and the table can be dropped. Ignores
+    /// tables whose values have already expired, because a snapshot keeps them.
     pub(super) fn time_to_drop(&self) -> Option<Duration> {
         let trees = self.catalog.trees();
         let mut expiring =
@@ -210,8 +210,8 @@ impl Picker {
         Some(time.min(SLEEP_MAX))
     }
 
-    /// Returns the tables that no snapshot sees and no job takes, of those that are covered or whose
-    /// values have expired.
+    /// Returns the tables that are covered or whose values have expired, without those that a
+    /// snapshot sees or a job takes.
     fn due_drop(&self, jobs: &TreeJobs) -> Vec<TableId> {
         let DroppableTables { tables: covered, expiring, .. } = &jobs.droppable;
         if covered.is_empty() && expiring.is_empty() {
@@ -238,8 +238,8 @@ impl Picker {
         tree.state().immutables.is_empty() && !jobs.is_busy() && self.due_drop(jobs).is_empty()
     }
 
-    /// Returns the error of an unreadable table if it blocks a tree: no job that would resume stalled
-    /// writers is running or can run.
+    /// Returns the error of an unreadable table if it blocks a tree, because no job that would
+    /// resume stalled writers is running or can run.
     pub(super) fn blocking_damage(&self, tree: &Arc<Tree>) -> Option<Error> {
         if tree.jobs().unreadable.is_empty() {
             return None;
@@ -248,7 +248,7 @@ impl Picker {
         if !self.is_quiet(tree, &jobs) || self.next_compaction(tree, &jobs).is_some() {
             return None;
         }
-        // No job can run, so the wait would never end, regardless of which table blocks the tree.
+        // No job can run, so the wait would never end, whichever table blocks the tree.
         let damage = self.wanted_compaction(tree, &jobs).and_then(|wanted| jobs.damage_to(&wanted));
         damage.or_else(|| jobs.unreadable.values().next().cloned())
     }

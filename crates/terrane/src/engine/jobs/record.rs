@@ -1,4 +1,4 @@
-//! The record of a job in the manifest.
+//! A job's record in the manifest.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,19 +1,19 @@
 //! The threads of a database, and callers that wait for jobs.
 //!
-//! One thread flushes, so that no flush waits for a compaction; others compact. Each thread looks
-//! for a job and runs it. If there is no job, the thread sleeps until a change wakes it. With
-//! [`Background::Inline`] there are no threads, and callers that wait run the jobs.
+//! Flush threads are separate from compaction threads, so no flush waits for a compaction. Each
+//! thread looks for a job and runs it. Without a job, the thread sleeps until a change wakes it.
+//! With [`Background::Inline`] the database has no threads, and callers that wait run the jobs.
 //!
 //! | module | one line |
 //! |---|---|
 //! | `delete_age` | replaces memtables so that deletes are persistent in time |
-//! | `memtable_switch` | switches to another kind of memtable if the present one does not suit the operations |
+//! | `memtable_switch` | switches to another kind of memtable if the current one does not suit the operations |
 //! | `outcome` | how a failed job affects the database |
-//! | `flush_thread`, `compaction_thread`, `drain_thread` | their loops |
-//! | `threads` | starts and ends them |
+//! | `flush_thread`, `compaction_thread`, `drain_thread` | the loops of the threads |
+//! | `threads` | starts and ends threads |
 //! | `ingesting` | adds the tables of an ingest to a tree |
 //! | `waiting` | waits for jobs, or runs them |
-//! | `views` | the running jobs and the jobs that wait, for people |
+//! | `views` | reports running and waiting jobs |
 //!
 //! [`Background::Inline`]: crate::Background::Inline
 
@@ -88,8 +88,8 @@ impl Jobs {
         self.picker.forecast(tree, design)
     }
 
-    /// Changes the design of a tree to the one that an opening requests, and reports the forecast with
-    /// the change. Does nothing if the tree has the design.
+    /// Changes the design of a tree to the one requested at opening, and reports the forecast with
+    /// the change. Does nothing if the tree already has this design.
     pub(crate) fn change_design(&self, tree: &Arc<Tree>, design: &Design) -> Result<()> {
         if *tree.design() == *design {
             return Ok(());
@@ -98,8 +98,8 @@ impl Jobs {
         self.catalog.set_design(tree, design.clone(), Some(forecast))
     }
 
-    /// Returns the error of an unreadable table if it blocks a tree: no job that would resume stalled
-    /// writers is running or can run.
+    /// Returns the error of an unreadable table if it blocks a tree, because no job that would
+    /// resume stalled writers is running or can run.
     pub(crate) fn blocking_damage(&self, tree: &Arc<Tree>) -> Option<Error> {
         self.picker.blocking_damage(tree)
     }
@@ -118,8 +118,8 @@ impl Jobs {
         Ok(())
     }
 
-    /// Allows jobs again after [`Self::stop_threads`], at unlimited bandwidth, because no reader or
-    /// writer is left that a budget would protect.
+    /// Allows jobs again after [`Self::stop_threads`], at unlimited bandwidth, because no readers
+    /// or writers remain that a budget would protect.
     pub(crate) fn resume_for_close(&self) {
         self.context.signals.resume();
         self.gate.set_budget(IoBudget::Unlimited);

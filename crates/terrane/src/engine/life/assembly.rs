@@ -35,8 +35,8 @@ use crate::options::{Background, Options, Settings};
 /// The number of databases that this process has opened.
 static OPENINGS: AtomicU64 = AtomicU64::new(0);
 
-/// The most threads that read blocks for readers. Devices serve about this many reads of a queue at
-/// the same time, and more threads would wait for a processor.
+/// The maximum number of threads that read blocks for readers. Devices serve about this many reads
+/// of a queue concurrently, and more threads would wait for a processor.
 const IO_THREADS_MAX: usize = 16;
 
 /// What opening a database found.
@@ -47,11 +47,11 @@ pub(crate) struct Opened {
     /// The number of writes that were replayed from the log.
     pub(crate) replayed_batches: u64,
     /// The number of log records that survived a power failure but were dropped, because earlier
-    /// records did not survive.
+    /// records did not survive it.
     pub(crate) dropped_records: u64,
     /// The number of damaged frames of the manifest whose copies were intact.
     pub(crate) healed: u64,
-    /// Where readers of changes begin at the earliest, if the opening before kept the log for them.
+    /// The earliest position for readers of changes, if the previous opening kept the log for them.
     pub(crate) retained_from: Option<Lsn>,
 }
 
@@ -59,12 +59,12 @@ pub(crate) struct Opened {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Places<'a> {
     pub(super) dir: &'a Path,
-    /// The directory of the log, which may be the same.
+    /// The log directory, which may be the same.
     pub(super) log_dir: &'a Path,
 }
 
-/// An open database. Callers use its parts; only operations that need several parts, or that must not run in
-/// a listener of events, are methods.
+/// An open database. Callers use its parts; methods exist only for operations that need several
+/// parts or must not run in an event listener.
 #[derive(Debug)]
 pub(crate) struct Engine {
     pub(crate) context: Arc<Context>,
@@ -80,7 +80,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Assembles a database that accepts no writes yet and has no threads other than those of readers.
+    /// Assembles a database that accepts no writes yet and has no threads other than I/O threads.
     pub(super) fn assemble(
         options: &Options,
         settings: Settings,
@@ -93,7 +93,8 @@ impl Engine {
             Some(_) => opening_readers(&*options.components.storage, &settings, places.dir),
             None => OpeningReaders::default(),
         };
-        // Another process may remove the files of a read-only opening, which then cannot be opened again.
+        // Another process may remove files of a read-only opening, which then could not be
+        // reopened.
         let open_files_max = manifest.is_some().then(|| settings.open_files_max());
         let context = Arc::new(context(options, settings, places, readers, open_files_max));
         let open = |(id, keyspace): (&KeyspaceId, &Arc<KeyspaceState>)| {
@@ -112,7 +113,7 @@ impl Engine {
 
 /// Returns the readers for which this opening keeps files.
 fn opening_readers(storage: &dyn Storage, settings: &Settings, dir: &Path) -> OpeningReaders {
-    // The deadline for deleted data does not wait for readers.
+    // The deadline for removing deleted data does not wait for readers.
     if settings.delete_persistence_micros().is_some() {
         return OpeningReaders::default();
     }

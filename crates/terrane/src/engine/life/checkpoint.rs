@@ -1,12 +1,12 @@
 //! A second database with the same contents, created while the first one is in use.
 //!
-//! Tables and value files are immutable, so the copy shares their files by hard links if the file system supports
-//! them. The entries that are not in tables are in the log. Its needed part is copied up to the end
-//! that the log has at one moment. The copy equals the files that a crash at that moment would
-//! leave, and opening it recovers it in the same way.
+//! Tables and value files are immutable, so the copy shares them by hard links if the file system
+//! supports these. The entries that are not in tables are in the log, whose needed part is copied
+//! up to its end at one moment. The copy equals the files that a crash at that moment would leave,
+//! and opening it recovers it in the same way.
 //!
-//! A follower of changes continues after the last sequence number of the copy, so the copy has every
-//! write up to that number, also those that are not in the log ([`CheckpointLog`]).
+//! A follower of changes continues after the copy's last sequence number, so the copy contains
+//! every write up to that number, including writes that are not in the log ([`CheckpointLog`]).
 
 mod target;
 
@@ -25,12 +25,13 @@ use crate::engine::version::Version;
 use crate::files::manifest::{FileManifest, Manifest, ManifestState, RecoveredState};
 use crate::files::wal::{LogCopy, LogWriter};
 
-/// How often a checkpoint waits for the manifest without holding up the writers. After that many edits of others in a row
-/// it waits with them, so that it ends.
+/// How often a checkpoint waits for the manifest lock without blocking writers. After this many
+/// attempts in a row that other edits preceded, it waits with the writer lock held, so that it
+/// finishes.
 const LOCK_TRIES: u32 = 100;
 
-/// The contents of a checkpoint, at one moment. As long as the versions are held, their files are
-/// kept.
+/// The contents of a checkpoint, at one moment. Their files are kept as long as the versions are
+/// held.
 struct Cut {
     state: ManifestState,
     version: u64,
@@ -39,8 +40,8 @@ struct Cut {
 }
 
 impl Engine {
-    /// Creates a database in `dir`, which must not exist, or be empty, or contain an unfinished
-    /// checkpoint.
+    /// Creates a database in `dir`, which must not exist, must be empty, or must contain an
+    /// unfinished checkpoint.
     pub(crate) fn checkpoint(&self, dir: &Path, cancel: Option<&Cancel>) -> Result<()> {
         self.context.check_outside_listener("checkpoint")?;
         self.context.health.check_writable()?;
@@ -56,7 +57,8 @@ impl Engine {
     }
 
     fn write_checkpoint(&self, dir: &Path, cancel: Option<&Cancel>) -> Result<()> {
-        // From now on every write is logged, so that the flush and the log have all of them.
+        // From now on every write is logged, so that the flush and the log together have all
+        // writes.
         let complete = CheckpointLog::begin(&self.pipeline)?;
         // Flushed entries need not be copied from the log.
         let trees: Vec<Arc<Tree>> = self.catalog.trees().values().cloned().collect();
@@ -70,13 +72,14 @@ impl Engine {
         copied
     }
 
-    /// Takes the contents of the checkpoint. Every write up to the last number in them is in them: the
-    /// unlogged ones were flushed, and no ingest has its numbers but not its tables.
+    /// Captures the contents of the checkpoint. They include every write up to their last sequence
+    /// number: unlogged writes were flushed, and no ingest has taken its numbers without having
+    /// added its tables.
     fn cut(&self) -> Result<Cut> {
         let _no_ingest = self.pipeline.ingests().close();
         let (writer, guard) = self.lock_writers_and_manifest();
         if self.pipeline.is_broken() {
-            // The log has a gap, and what is copied of it would end there.
+            // The log has a gap, and its copy would end there.
             return Err(write_panicked());
         }
         let manifest = guard.as_ref().ok_or(Error::ReadOnly)?;
@@ -91,8 +94,8 @@ impl Engine {
         })
     }
 
-    /// Takes both locks. A job that installs its tables syncs the manifest while it has it locked, which may take
-    /// seconds on a busy device, and writers must not wait for that.
+    /// Takes both locks. A job that installs its tables syncs the manifest while it holds the
+    /// manifest lock. This may take seconds on a busy device, and writers must not wait for it.
     fn lock_writers_and_manifest(&self) -> (MutexGuard<'_, PipelineState>, ManifestGuard<'_>) {
         for _ in 0..LOCK_TRIES {
             let writer = self.pipeline.lock();
@@ -136,7 +139,7 @@ impl Engine {
             copy_file(&**storage, (&segment.path, &to), Some(segment.bytes), cancel)?;
         }
         storage.sync_dir(target).map_err(|error| Error::io("sync", target, error))?;
-        // The manifest is written last, because it makes the directory a database.
+        // The manifest is written last, because it turns the directory into a database.
         let store = FileManifest::new(Arc::clone(storage), target, cut.version)?;
         let found = RecoveredState {
             state: cut.state.clone(),
@@ -159,8 +162,8 @@ mod tests {
 
     use super::*;
 
-    /// A checkpoint held the lock of the writers while it waited for the manifest, which a flush or a compaction was
-    /// syncing. No write returned until the sync had ended.
+    /// A checkpoint held the writer lock while it waited for the manifest, which a flush or a
+    /// compaction was syncing. No write returned until the sync had ended.
     #[test]
     fn writes_return_while_a_checkpoint_waits_for_the_manifest() {
         run_guarded(|| {

@@ -9,8 +9,8 @@ use crate::engine::tree::Tree;
 use crate::files::wal::Ending;
 
 impl Engine {
-    /// Flushes all memtables, ends the log and releases the directory. Regardless of the result, no
-    /// operation is accepted from now on.
+    /// Flushes all memtables, ends the log and releases the directory. From now on no operation is
+    /// accepted, regardless of the result.
     ///
     /// # Errors
     /// The first failure. Entries that could not be flushed remain in the log, except those written
@@ -31,7 +31,7 @@ impl Engine {
         if result.is_ok() {
             self.catalog.save_history();
         }
-        // Without the lock, another process may already use the files of the log.
+        // Without the lock, another process may already be using the log files.
         let is_locked = !matches!(result, Err(Error::LockLost { .. }));
         let mut writer = self.pipeline.lock();
         if let Some(log) = writer.log.as_mut().filter(|_| is_locked && !self.pipeline.is_broken()) {
@@ -54,8 +54,8 @@ impl Engine {
         self.reader.stop();
     }
 
-    /// Releases the directory once no caller works on its files. Jobs that still run in threads of
-    /// callers can commit nothing from now on, because the files may belong to another opening.
+    /// Releases the directory once no caller works on its files. Jobs that still run in callers'
+    /// threads can no longer commit anything, because the files may belong to another opening.
     fn release_dir(&self) {
         // Files that a reader still needs are removed by the next opening.
         self.catalog.retry_removals();

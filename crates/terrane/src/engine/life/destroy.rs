@@ -1,7 +1,8 @@
 //! Removes the files of a database.
 //!
-//! An interrupted removal leaves a database that cannot be opened, and that can be removed again: `CURRENT` goes
-//! after the files that it leads to, and `LOGDIR` after the directory of the log that it names.
+//! An interrupted removal leaves a database that cannot be opened but can be removed again:
+//! `CURRENT` is removed after the files to which it leads, and `LOGDIR` after the log directory
+//! that it names.
 
 use std::path::{Path, PathBuf};
 
@@ -14,17 +15,17 @@ use crate::files::manifest::CURRENT;
 use crate::files::storage::{Lock, Storage};
 use crate::files::wal::segment_file_number;
 
-/// The files that go last, in this order.
+/// The files that are removed last, in this order.
 const LAST: [&str; 3] = [CURRENT, LOGDIR, LOCK];
 
-/// Removes all files of the database in `dir`, and those of its log.
+/// Removes all files of the database in `dir`, including its log.
 pub(crate) fn destroy(storage: &dyn Storage, dir: &Path) -> Result<()> {
     let missing = || Error::NoDatabase { path: dir.into() };
     let names = match storage.list(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(missing()),
         listed => listed.map_err(|error| Error::io("list", dir, error))?,
     };
-    // A lock alone may belong to a creation or to a removal that was interrupted.
+    // A lock file alone may come from an interrupted creation or removal.
     if !names.iter().any(|name| is_own(name)) {
         return Err(missing());
     }
@@ -49,7 +50,7 @@ pub(crate) fn destroy(storage: &dyn Storage, dir: &Path) -> Result<()> {
     sync(storage, dir)
 }
 
-/// A directory of its own for the log, with its lock.
+/// A separate log directory, with its lock.
 struct LogDirectory {
     dir: PathBuf,
     _lock: Box<dyn Lock>,

@@ -1,8 +1,8 @@
 //! Refuses to create a database among files that are not its own.
 //!
-//! A database in a directory of documents is usually a mistake in a path. Nothing of the documents
-//! would be lost, because the engine removes only files with names of its own, but somebody who
-//! removes the database would remove the documents too.
+//! A database in a directory of documents is usually a mistake in a path. No document would be
+//! lost, because the engine removes only files with names of its own, but a user who removes the
+//! database would remove the documents too.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -17,11 +17,11 @@ use crate::files::table::TableFileId;
 use crate::files::value_pointer::ValueFileName;
 use crate::files::wal::segment_file_number;
 
-/// The socket that the crate `terrane-control` serves, and its name before it is complete.
+/// The socket that the crate `terrane-control` serves, and its name while it is incomplete.
 const CONTROL_SOCKETS: [&str; 2] = ["control.sock", "control.sock.new"];
 
-/// Fails if the directory has files, none of which belongs to a database. Hidden files do not count,
-/// and neither do directories.
+/// Fails if the directory has files, none of which belongs to a database. Ignores hidden files and
+/// directories.
 pub(super) fn check(storage: &dyn Storage, dir: &Path) -> Result<()> {
     if storage.len(&dir.join(CURRENT)).is_ok() {
         return Ok(());
@@ -30,7 +30,7 @@ pub(super) fn check(storage: &dyn Storage, dir: &Path) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         listed => listed.map_err(|error| Error::io("list", dir, error))?,
     };
-    // Files of a database show a creation that was interrupted, or a database that lost files.
+    // The database's own files indicate an interrupted creation, or a database that lost files.
     let has_own = names.iter().any(|name| is_own(name));
     match names.iter().find(|name| !name.starts_with('.')) {
         Some(name) if !has_own => {

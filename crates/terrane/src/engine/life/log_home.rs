@@ -1,10 +1,11 @@
-//! Finds, creates and moves the directory of the log.
+//! Finds, creates and moves the log directory.
 //!
-//! The steps keep the invariants of [`crate::files::log_directory`]. A new database states in `LOGDIR` where
-//! its log will be before it claims that directory, so that an interrupted creation can be repeated
-//! with the same directory. A move copies the log and makes the copy durable before `LOGDIR` refers to
-//! it. After a crash the log is therefore where it was, next to an unfinished copy that the next move
-//! replaces, or where it was to be, next to old files that nothing needs.
+//! The steps keep the invariants of [`crate::files::log_directory`]. A new database records in
+//! `LOGDIR` where its log will be before it claims that directory, so that an interrupted creation
+//! can be repeated with the same directory. A move copies the log and makes the copy durable before
+//! `LOGDIR` refers to it. After a crash the log is therefore either in its old place, next to an
+//! unfinished copy that the next move replaces, or in its new place, with old files left behind
+//! that nothing needs.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -23,15 +24,15 @@ use crate::files::storage::{Lock, Storage, sync_ancestors};
 use crate::files::wal::{Recovery, segment_file_number};
 use crate::options::LogDir;
 
-/// The directory of the log of an opening for writing.
+/// The log directory of an opening for writing.
 pub(super) struct LogHome {
-    /// The directory, which is that of the database unless there is a lock.
+    /// The directory; it is the database's own directory unless there is a lock.
     pub(super) dir: PathBuf,
     /// The lock file of the directory and its lock.
     pub(super) lock: Option<(PathBuf, Box<dyn Lock>)>,
 }
 
-/// The database whose log is settled.
+/// The database whose log is located or moved.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     storage: &'a dyn Storage,
@@ -39,7 +40,7 @@ struct Place<'a> {
     database: u64,
 }
 
-/// Takes the lock of a directory, which exists.
+/// Locks a directory, which must exist.
 pub(super) fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<(PathBuf, Box<dyn Lock>)> {
     let path = dir.join(LOCK);
     let lock = storage.lock(&path).map_err(|error| match error.kind() {
@@ -51,15 +52,15 @@ pub(super) fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<(PathBuf, B
     Ok((path, lock))
 }
 
-/// Returns the id of the database that an interrupted creation began with a log in the directory that
-/// is requested now. Undoes what a creation with another directory began.
+/// Returns the id of the database whose interrupted creation used the log directory that is
+/// requested now. Undoes a creation that was begun with another directory.
 pub(super) fn interrupted_creation(
     storage: &dyn Storage,
     dir: &Path,
     given: Option<&LogDir>,
 ) -> Result<Option<u64>> {
     let begun = match LogPointer::read(storage, dir) {
-        // It is damaged, but there is no database whose log would be lost.
+        // The pointer is damaged, but there is no database whose log would be lost.
         Err(Error::Corruption(_)) => {
             LogPointer::remove(storage, dir)?;
             None
@@ -73,18 +74,19 @@ pub(super) fn interrupted_creation(
     let log_dir = begun.log_dir(dir);
     let owners = [owner(storage, &log_dir), next_owner(storage, &log_dir)];
     if owners.into_iter().flatten().flatten().any(|owner| owner == begun.database) {
-        // It has no segments, because the first one follows the creation.
+        // The directory has no segments, because the first one is created after the database.
         for name in [DATABASE, DATABASE_NEW] {
             remove_if_exists(storage, &log_dir.join(name))?;
         }
-        // Before `LOGDIR` is gone, because without it nothing would say that they may be removed.
+        // Synced before `LOGDIR` is removed, because without it nothing would say that these files
+        // may be removed.
         storage.sync_dir(&log_dir).map_err(|error| Error::io("sync", &log_dir, error))?;
     }
     LogPointer::remove(storage, dir)?;
     Ok(None)
 }
 
-/// Returns the directory for the log of a new database, which it creates.
+/// Creates and returns the log directory of a new database.
 pub(super) fn create(
     storage: &dyn Storage,
     dir: &Path,
@@ -103,8 +105,8 @@ pub(super) fn create(
     Ok(LogHome { dir: log_dir, lock: Some(lock) })
 }
 
-/// Returns the directory with the log of an existing database, after moving it to the directory that
-/// was requested, if any.
+/// Returns the log directory of an existing database. If another directory is requested, moves the
+/// log there first.
 pub(super) fn settle(
     storage: &dyn Storage,
     dir: &Path,
@@ -115,7 +117,7 @@ pub(super) fn settle(
     let place = Place { storage, dir, database };
     let pointer = LogPointer::read(storage, dir)?;
     if pointer.as_ref().is_some_and(|pointer| pointer.database != database) {
-        let detail = "it is about another database";
+        let detail = "it names another database";
         return Err(Error::corruption(&dir.join(LOGDIR), None, "directory of the log", detail));
     }
     let from = pointer.map(|pointer| pointer.log_dir(dir));
@@ -130,7 +132,7 @@ pub(super) fn settle(
     place.change(from, to.as_deref(), given, state)
 }
 
-/// Returns the directory that was requested; `None` for that of the database.
+/// Returns the requested directory; `None` if it is the database's own.
 fn requested(dir: &Path, given: Option<&LogDir>) -> Option<PathBuf> {
     let path = given.and_then(|given| given.0.as_ref())?;
     let log_dir = dir.join(path);
@@ -143,23 +145,24 @@ impl Place<'_> {
         LogPointer { database: self.database, path }
     }
 
-    /// Locks the directory that has the log.
+    /// Locks the directory that contains the log.
     fn lock_log(&self, log_dir: &Path) -> Result<(PathBuf, Box<dyn Lock>)> {
-        // First, so that no file is created in a directory on which a device was to be mounted.
+        // Checked first, so that no file is created in a directory on which a device should be
+        // mounted.
         check_owner(self.storage, self.dir, log_dir, self.database)?;
         let lock = take_lock(self.storage, log_dir)?;
         check_owner(self.storage, self.dir, log_dir, self.database)?;
         Ok(lock)
     }
 
-    /// Locks a directory that is to have the log, and creates it if it does not exist. Refuses one
-    /// that another database uses.
+    /// Locks the directory that will contain the log, and creates it if it does not exist. Refuses
+    /// a directory that another database uses.
     fn take(&self, log_dir: &Path) -> Result<(PathBuf, Box<dyn Lock>)> {
         let created = self.storage.create_dir_all(log_dir);
         created.map_err(|error| Error::io("create", log_dir, error))?;
         self.check_is_free(log_dir)?;
         let lock = take_lock(self.storage, log_dir)?;
-        // Another process may have taken it before the lock was.
+        // Another process may have taken the directory before it was locked.
         self.check_is_free(log_dir)?;
         Ok(lock)
     }
@@ -179,7 +182,8 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Moves the log. If it was moved from `from` to `to` without the engine, notes that.
+    /// Moves the log. If it was already moved from `from` to `to` without the engine, only records
+    /// this.
     fn change(
         &self,
         from: Option<PathBuf>,
@@ -205,13 +209,13 @@ impl Place<'_> {
             None => LogPointer::remove(storage, dir)?,
         }
         if !was_moved {
-            // If that fails, files remain that nothing needs.
+            // If this fails, files remain that nothing needs.
             let _ = self.remove_log(&from.unwrap_or_else(|| dir.to_owned()));
         }
         Ok(LogHome { dir: target, lock })
     }
 
-    /// Returns true if the directory has the log, up to its end. An old copy of it has not.
+    /// Returns true if the directory contains the log up to its end, which an old copy does not.
     fn has_whole_log(&self, log_dir: &Path, state: &ManifestState) -> Result<bool> {
         let Self { storage, database, .. } = *self;
         if owner(storage, log_dir)? != Some(database) {
@@ -225,12 +229,12 @@ impl Place<'_> {
         Ok(true)
     }
 
-    /// Copies the log to a directory without `DATABASE`, or to that of the database, and makes the
-    /// copy durable.
+    /// Copies the log to a directory without `DATABASE`, or to the database's own directory, and
+    /// makes the copy durable.
     fn copy(&self, from: &Path, to: &Path) -> Result<()> {
         let Self { storage, dir, database } = *self;
         if to != dir {
-            // The log is not here; an earlier one may be, whose removal failed.
+            // The log is not here, but an earlier log whose removal failed may be.
             claim(storage, to, database)?;
             remove_if_exists(storage, &to.join(DATABASE))?;
             storage.sync_dir(to).map_err(|error| Error::io("sync", to, error))?;
@@ -246,13 +250,13 @@ impl Place<'_> {
         storage.sync_dir(to).map_err(|error| Error::io("sync", to, error))
     }
 
-    /// Removes a log that was copied, and what states whose it was.
+    /// Removes a log that was copied, and the file that states its owner.
     fn remove_log(&self, log_dir: &Path) -> Result<()> {
         self.remove_segments(log_dir)?;
         if log_dir == self.dir {
             return Ok(());
         }
-        // Segments without `DATABASE` would seem to be another database's.
+        // Without `DATABASE`, segments would seem to belong to another database.
         let synced = self.storage.sync_dir(log_dir);
         synced.map_err(|error| Error::io("sync", log_dir, error))?;
         remove_if_exists(self.storage, &log_dir.join(DATABASE))

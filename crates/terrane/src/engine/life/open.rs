@@ -67,7 +67,8 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     let retained_from = retained_from(&found.state);
     let mut opened = Opened { is_new, healed: found.healed, retained_from, ..Opened::default() };
     let begins = settings.keep_changes.is_some() && retained_from.is_none();
-    // Known once the log is replayed. A crash before that makes the next opening the first one.
+    // The position is known once the log is replayed. After a crash before that, the next opening
+    // counts as the first one.
     let changes = changes.chain(begins.then_some(Change::ChangesFrom(UNKNOWN)));
     let changes: Vec<Change> = changes.chain(settled_files(&found.state)).collect();
     let store = FileManifest::new(Arc::clone(&storage), dir, found.version)?;
@@ -79,7 +80,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     parts.catalog.update_access_counting();
     let unused = parts.recover(recovery, &mut opened)?;
     parts.catalog.remove_unneeded(&unused)?;
-    // Blocks get all memory that the replayed log left.
+    // Blocks get all memory that the replayed log has left.
     parts.catalog.resize_cache();
     for event in changed_options {
         parts.context.events.emit(event);
@@ -92,28 +93,29 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
         let changed = changed.map_or(Ok(()), |tree| parts.jobs.change_design(&tree, design));
         changed.inspect_err(|_| parts.abandon())?;
     }
-    // If only some threads could be started, they would keep the directory locked unless they are
+    // If only some threads could be started, they would keep the directory locked until they are
     // stopped.
     parts.jobs.start_threads().inspect_err(|_| parts.abandon())?;
     parts.context.signals.wake();
     Ok((parts, opened))
 }
 
-/// Returns where readers of changes begin at the earliest, if the opening before kept the log for them.
+/// Returns the earliest position for readers of changes, if the previous opening kept the log for
+/// them.
 fn retained_from(state: &ManifestState) -> Option<Lsn> {
     let kept = state.options.get("keep_changes");
     let is_kept = kept.is_some_and(|kept| *kept != KeepChanges::NONE.to_string());
     Some(state.changes_from).filter(|from| is_kept && *from != UNKNOWN)
 }
 
-/// Removes the mark that a complete checkpoint still has after a crash. If the database lost its
-/// `CURRENT` later, the mark would declare it an unfinished checkpoint.
+/// Removes the mark that a complete checkpoint may still have after a crash. If the database later
+/// lost its `CURRENT`, the mark would declare it an unfinished checkpoint.
 fn remove_checkpoint_mark(storage: &dyn Storage, dir: &Path) -> Result<()> {
     let path = dir.join(manifest::CHECKPOINT);
     let has_mark = storage.len(&path).is_ok();
     if has_mark {
         let sync = || storage.sync_dir(dir).map_err(|error| Error::io("sync", dir, error));
-        // `CURRENT` must not be lost when the mark is gone.
+        // `CURRENT` must be durable before the mark is removed.
         sync()?;
         storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
         sync()?;
@@ -128,7 +130,7 @@ fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<(PathBuf, Box<dyn Lock
     })
 }
 
-/// Returns the id of the database and the directory of its log.
+/// Returns the database id and the log directory.
 fn settle_log(
     storage: &dyn Storage,
     options: &Options,
@@ -153,7 +155,7 @@ pub(super) fn missing(dir: &Path) -> Error {
     Error::NoDatabase { path: dir.into() }
 }
 
-/// Refuses a directory without a database before any file is created in it.
+/// Refuses a directory without a database before creating any file in it.
 fn check_exists(storage: &dyn Storage, dir: &Path) -> Result<()> {
     let names = storage.list(dir).map_err(|error| match error.kind() {
         ErrorKind::NotFound => missing(dir),
@@ -208,8 +210,8 @@ fn first_changes(database: u64, settings: &Settings) -> Vec<Change> {
     ]
 }
 
-/// Returns the changes by which segments of the log that are value files become settled: no flush of
-/// this opening adds to them.
+/// Returns the changes that settle log segments that are value files, because no flush of this
+/// opening adds to them.
 fn settled_files(state: &ManifestState) -> Vec<Change> {
     let files = state.keyspaces.iter().flat_map(|(id, keyspace)| {
         let files = keyspace.value_files.values();
@@ -223,7 +225,7 @@ fn settled_files(state: &ManifestState) -> Vec<Change> {
     files.map(settle).collect()
 }
 
-/// Returns the events of stored options that the given options change.
+/// Returns the events about stored options that the given options change.
 fn changed_options(options: &Options, state: &ManifestState) -> Vec<Event> {
     let given: BTreeMap<&str, String> = options.given().into_iter().collect();
     let changed = Options::table().into_iter().filter(|info| is_stored(info.name));
@@ -235,8 +237,8 @@ fn changed_options(options: &Options, state: &ManifestState) -> Vec<Event> {
     changed.collect()
 }
 
-/// Returns true if the manifest stores an option by its name. Designs are stored with their keyspaces,
-/// and the directory of the log in a file of its own.
+/// Returns true if the manifest stores an option by its name. Designs are stored with their
+/// keyspaces, and the log directory in a separate file.
 fn is_stored(name: &str) -> bool {
     name != "design" && name != "log_dir"
 }

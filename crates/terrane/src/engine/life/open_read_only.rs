@@ -1,8 +1,8 @@
 //! Opens a database for reading, even while a writer changes it.
 //!
 //! The opening shows the database at one moment after the call began: the trees of the manifest,
-//! with a prefix of the log that has every write to them until then. A keyspace that the writer
-//! creates or drops meanwhile may be as it was before.
+//! with a prefix of the log that contains every earlier write to them. A keyspace that the writer
+//! creates or drops meanwhile may appear in its earlier state.
 
 use std::path::Path;
 

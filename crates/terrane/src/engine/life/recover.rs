@@ -16,8 +16,7 @@ use crate::files::wal::{
 };
 
 impl Engine {
-    /// Replays the log and begins a new segment of it. Returns the files of the log that are no longer
-    /// needed.
+    /// Replays the log and begins a new segment. Returns the log files that are no longer needed.
     pub(super) fn recover(&self, recovery: Recovery, opened: &mut Opened) -> Result<Vec<PathBuf>> {
         let (context, catalog) = (&self.context, &self.catalog);
         let state = catalog.manifest_state()?;
@@ -53,12 +52,12 @@ impl Engine {
         let segment = log.segment();
         let begins = config.retention.is_some() && config.retained_from.is_none();
         let changes_from = begins.then(|| Change::ChangesFrom(log.changes_from()));
-        // The log frees the files that it keeps, and may use them again.
+        // The log frees the files that it keeps, and may reuse them.
         let in_use = log.files();
         unused.retain(|path| !in_use.contains(path));
         self.pipeline.start(log, last_seq + 1);
-        // All writes of a tree without replayed entries are in tables, so it needs no record before the
-        // end of the replayed log.
+        // All writes of a tree without replayed entries are in tables, so the tree needs no record
+        // before the end of the replayed log.
         let idle = catalog.idle_positions();
         let mut guard = catalog.lock_manifest();
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
@@ -89,7 +88,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Inserts the records of the log into memtables. Flushes memtables that fill up if `may_flush`.
+    /// Inserts the log records into memtables. If `may_flush`, flushes memtables that fill up.
     fn replay(
         &self,
         recovery: Recovery,
@@ -112,8 +111,7 @@ impl Engine {
         let replayed = recovery.replay(storage, boot, dir, from, required, |batch| {
             let lsn = batch.lsn;
             if !may_flush {
-                // The prefix of the log ends before the first batch that is newer than the
-                // manifest.
+                // The log prefix ends before the first batch that is newer than the manifest.
                 is_ahead = is_ahead || check.is_ahead(storage, &batch)?;
                 if is_ahead {
                     return Ok(());
@@ -156,7 +154,7 @@ impl Engine {
         Ok((replayed, last_seq))
     }
 
-    /// Notes the places of values from now on in the memtables to which nothing was replayed.
+    /// From now on, notes the places of values in the memtables to which nothing was replayed.
     fn note_values(&self) {
         for tree in self.catalog.trees().values() {
             let noted_from = self.context.logged_values_from(&tree.design());
@@ -171,7 +169,7 @@ impl Engine {
         }
     }
 
-    /// Returns the tree of an operation, unless it was dropped or its tables have the operation.
+    /// Returns the tree of an operation, unless it was dropped or its tables contain the operation.
     fn replay_target(&self, state: &ManifestState, id: KeyspaceId, lsn: Lsn) -> Option<Arc<Tree>> {
         let keyspace = state.keyspaces.get(&id)?;
         if lsn < keyspace.flushed { None } else { self.catalog.tree(id) }
@@ -185,7 +183,7 @@ impl Engine {
             && state.active.begins != lsn
     }
 
-    /// Makes all files of the log durable. Nothing is appended to them during replay.
+    /// Makes all log files durable. Nothing is appended to them during replay.
     fn sync_replayed(&self) -> Result<()> {
         let (storage, dir) = (&self.context.storage, &self.context.log_dir);
         let names = storage.list(dir);

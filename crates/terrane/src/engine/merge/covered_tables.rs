@@ -1,13 +1,12 @@
 //! Finds tables that are invisible to every reader because range tombstones cover them entirely.
 //! They can be dropped unread.
-//!
 //! Let a table contain sequence numbers from `smallest` to `largest`, and let newer range
 //! tombstones, each with a sequence number above `largest` and at most `deleted`, cover its whole
 //! key range. A reader at or after `deleted` sees no entry of the table, and neither does a reader
 //! before `smallest`. If no snapshot lies in between, dropping the table changes no result. No
-//! snapshot can be taken there later because `deleted` is already visible. Tombstones of the table
-//! can be dropped with it because the older versions that they hide are also hidden by the range
-//! tombstones, which merges keep as long as an older table overlaps them (rule 5 of
+//! snapshot can be taken there later because `deleted` is already visible. Tombstones in the table
+//! can be dropped with it because the range tombstones also hide the older versions that they hide;
+//! merges keep range tombstones as long as an older table overlaps them (rule 6 of
 //! [`super::DropRules`]).
 //!
 //! The functions are pure: from tables and tombstones they compute tables.
@@ -42,7 +41,7 @@ pub(crate) fn covered(sets: &[Vec<&Fragment>], table: &TableInfo) -> Option<Cove
     let mut at: &[u8] = &table.range.start;
     let mut deleted = 0;
     loop {
-        // Choose the oldest sufficient tombstone: the fewest snapshots lie before it.
+        // Choose the oldest sufficient tombstone, because the fewest snapshots precede it.
         let found = sets.iter().filter_map(|set| newer_at(set, at, table.largest_seq));
         let (seq, fragment) = found.min_by_key(|(seq, _)| *seq)?;
         deleted = deleted.max(seq);
@@ -131,7 +130,7 @@ mod tests {
         assert_eq!(all(vec![fragment("a", "q", &[55])]), [2, 3, 1]);
         assert_eq!(all(vec![fragment("a", "q\0", &[55])]), [2, 3, 4, 1]);
         assert_eq!(all(vec![fragment("b\0", "z", &[55])]), [3, 4]);
-        // A table covers neither itself nor others of its run.
+        // A table covers neither itself nor other tables of its run.
         assert_eq!(covered_of(TREE, &[(3, vec![fragment("a", "z", &[55])])], &[]), [1]);
     }
 
@@ -140,7 +139,8 @@ mod tests {
         let touching = vec![fragment("a", "c", &[55]), fragment("c", "f", &[52])];
         assert_eq!(covered_of(TREE, &[(5, touching.clone())], &[]), [2]);
         let more = vec![fragment("f", "z", &[31])];
-        // Tombstones of two runs combine; one that is not newer than the whole table does not count.
+        // Tombstones of two runs combine; a tombstone that is not newer than the whole table does
+        // not count.
         assert_eq!(covered_of(TREE, &[(5, touching), (3, more)], &[]), [2, 1]);
         let gap = vec![fragment("a", "c", &[55]), fragment("c\0", "z", &[55])];
         assert_eq!(covered_of(TREE, &[(5, gap)], &[]), [3, 4]);
@@ -157,7 +157,7 @@ mod tests {
         let set = [(5, vec![fragment("a", "z", &[55, 40])])];
         let at = |snapshots: &[u64]| covered_of(TREE, &set, snapshots);
         assert_eq!(at(&[9, 55, 99]), [2, 3, 4, 1]);
-        // Only 55 covers table 4; 40 already covers the others.
+        // Only tombstone 55 covers table 4; tombstone 40 already covers the others.
         assert_eq!(at(&[54]), [2, 3, 1]);
         assert_eq!(at(&[40]), [2, 3, 1]);
         assert_eq!(at(&[39]), [4]);

@@ -1,15 +1,15 @@
 //! Applies the compaction filter of a keyspace in a merge.
 //!
-//! The filter sees the newest version of each key among the inputs, once its operands are combined, if
-//! that is a value and no snapshot that was taken before the merge sees it. A value below operands that
-//! could not be combined with it is not the newest version. Such a version is in the last
-//! stripe (see [`super::rules`]). Snapshots that are taken while the merge runs keep the state of the
-//! tree from before it (`engine/filtering.rs`).
+//! The filter sees the newest version of each key among the inputs, after combining its operands,
+//! if that version is a value and invisible to every snapshot that was taken before the merge. A
+//! value below operands that could not be combined with it is not the newest version. A filtered
+//! version is in the last stripe (see [`super::rules`]). Snapshots that are taken while the merge
+//! runs keep the tree's earlier state (`engine/filtering.rs`).
 //!
 //! 1. The result has the sequence number of the value, so that a transaction that read the value finds
 //!    no newer version.
-//! 2. A removed value becomes a tombstone, unless the rules drop tombstones at its place: then it is
-//!    dropped, because nothing is below it.
+//! 2. A removed value becomes a tombstone. Where the rules drop tombstones, it is dropped instead,
+//!    because nothing is below it.
 //! 3. A separated value is read only if the filter needs it, and stays if it cannot be read.
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Filtering {
         Self { filter: Arc::clone(filter), values: Arc::clone(values) }
     }
 
-    /// Writes a version as the filter decides. `drops_tombstone` says that nothing is below the version.
+    /// Writes a version as the filter decides. If `drops_tombstone`, nothing is below the version.
     /// Returns how many bytes of values were read from value files.
     pub(super) fn write(
         &self,
@@ -74,7 +74,8 @@ impl Filtering {
         written.map(|written| written + read)
     }
 
-    /// Asks the filter. Returns its decision, and how many bytes of the value were read from a value file.
+    /// Calls the filter. Returns its decision, and how many bytes of the value were read from a
+    /// value file.
     fn decide(&self, key: &[u8], version: Version<'_>) -> Result<(FilterDecision, usize)> {
         if let Some(decision) = self.filter.decide_by_key(key) {
             return Ok((decision, 0));

@@ -1,15 +1,15 @@
-//! The values of a memtable that the log holds already.
+//! The values of a memtable that are already in the log.
 //!
-//! A flush need not write a large value again that is in a segment of the log: the segment gets a
-//! second name as a value file, and the table points into it. The log is the only copy then, so it is
-//! synced before the table refers to it, and the file is not reused when the log is done with it.
+//! A flush need not rewrite a large value that is in a log segment: the segment gets a second name
+//! as a value file, and the table points into it. The log is then the only copy, so it is synced
+//! before the table refers to it, and the file is not reused when the log no longer needs it.
 
 use crate::base::types::SeqNo;
 use crate::files::table::filter_hash;
 use crate::files::value_pointer::{ValueFileName, ValuePointer};
 
-/// The maximum number of values of a memtable that are taken from the log, which bounds the memory
-/// for their places. Smaller values than that leaves room for are cheap to write again.
+/// The maximum number of values of a memtable that are taken from the log. It bounds the memory for
+/// their places. A memtable with more values than this has small ones, which are cheap to rewrite.
 pub(crate) const LOGGED_VALUES_MAX: usize = 1 << 18;
 
 /// The place of a value in the log.
@@ -45,12 +45,12 @@ impl LoggedValues {
         self.values.capacity() * size_of::<LoggedValue>()
     }
 
-    /// Returns the pointer to the value of an entry, if the log has it in one of the segments.
+    /// Returns the pointer to the value of an entry, if one of the segments contains the value.
     pub(super) fn find(&self, key: &[u8], seq: SeqNo, value: &[u8]) -> Option<ValuePointer> {
         let at = self.values.binary_search_by_key(&seq, |value| value.seq).ok()?;
         let found = self.values.get(at)?;
-        // The sequence number identifies the entry. A value of another length or key would be a bug,
-        // and is written again.
+        // The sequence number identifies the entry. A different length or key would indicate a bug;
+        // such a value is rewritten.
         if found.len as usize != value.len() || found.hash != filter_hash(key) {
             return None;
         }

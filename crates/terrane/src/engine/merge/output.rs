@@ -83,12 +83,12 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Paths of all files created so far, finished or not.
+    /// Paths of all files created so far, whether finished or not.
     pub(crate) fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// Approximate size of all tables and value files so far, in bytes.
+    /// Approximate total size of the tables and value files so far, in bytes.
     pub(crate) fn written_bytes(&self) -> u64 {
         let table_bytes = self.writer.as_ref().map_or(0, TableWriter::size_bytes);
         self.finished_bytes + table_bytes + self.values.written_bytes()
@@ -99,7 +99,7 @@ impl<'a> Output<'a> {
         self.values.take_files()
     }
 
-    /// Returns the value files with values that could not be read; their entries keep their pointers.
+    /// Returns the value files with values that could not be read; the entries keep their pointers.
     pub(crate) fn take_damaged(&mut self) -> DamagedValues {
         self.values.take_damaged()
     }
@@ -118,7 +118,7 @@ impl<'a> Output<'a> {
         self.fragments = fragments.into();
     }
 
-    /// Adds an entry. Returns the length of its value if that was read from a value file.
+    /// Adds an entry. If its value was read from a value file, returns the value's length.
     pub(crate) fn add(
         &mut self,
         key: &[u8],
@@ -129,8 +129,8 @@ impl<'a> Output<'a> {
         if self.is_full(key) {
             self.finish_table(Some(key))?;
         }
-        // The table is created first, so that tables have the numbers that they have without separated
-        // values.
+        // The table is created first, so that tables have the same numbers with and without
+        // separated values.
         self.open_writer()?;
         let Self { values, writer, config, paths, .. } = self;
         let writer = writer.as_mut().ok_or_else(no_writer)?;

@@ -98,12 +98,12 @@ impl DropRules {
         }
     }
 
-    /// Combines operands with this operator, if there is one.
+    /// Combines operands with this operator, if any.
     pub(crate) fn combining(self, operator: Option<&Arc<dyn MergeOperator>>) -> Self {
         Self { operator: operator.cloned(), ..self }
     }
 
-    /// Filters the versions that no snapshot sees, if there is a filter.
+    /// Applies this filter, if any, to the versions that no snapshot sees.
     pub(crate) fn filtering(self, filtering: Option<Filtering>) -> Self {
         Self { filtering, ..self }
     }
@@ -117,8 +117,8 @@ impl DropRules {
         self.operator.as_deref()
     }
 
-    /// Continues the operands at the top of a stripe with the next older version of the key. Returns
-    /// false if the version must be kept below them.
+    /// Adds the next older version of the key to the operands at the top of a stripe. Returns false
+    /// if the version must be kept below them.
     pub(super) fn decide(
         &self,
         chain: &mut OperandChain,
@@ -128,7 +128,7 @@ impl DropRules {
         output: &mut Output<'_>,
     ) -> Result<bool> {
         let below = match kind {
-            // Snapshots in between see the version without the operands.
+            // Snapshots in between see this version without the operands.
             _ if !is_same_stripe => Below::Unknown,
             _ if self.is_deleted(key, seq, self.stripe(seq)) => Below::Nothing,
             EntryKind::Tombstone => Below::Nothing,
@@ -146,8 +146,8 @@ impl DropRules {
         Ok(!matches!(below, Below::Unknown))
     }
 
-    /// Writes the newest version of the current key, which is kept, unless it is in the last stripe and
-    /// the filter decides otherwise. Returns how many bytes of values were read from value files.
+    /// Writes the newest version of the current key. Applies the filter to it if it is in the last
+    /// stripe, and keeps it otherwise. Returns how many bytes of values were read from value files.
     #[inline(never)]
     pub(super) fn write_newest(
         &self,
@@ -234,7 +234,7 @@ impl DropRules {
     }
 
     /// Returns the newest of `seqs` in each stripe. `seqs` are range tombstones over the same keys,
-    /// newest first; the others affect no rule.
+    /// newest first; the other ones affect no rule.
     pub(crate) fn newest_of_each(&self, seqs: &[SeqNo]) -> Vec<SeqNo> {
         let mut last_stripe = None;
         let is_newest = |seq: &SeqNo| {

@@ -205,8 +205,8 @@ impl CompactionFilter for Thirds {
     }
 }
 
-/// Snapshots of the list read as before. Readers after them find the values filtered that no snapshot
-/// sees, and no older version in place of one that was removed.
+/// Listed snapshots read as before. Later readers find values that no snapshot sees filtered, and
+/// no older version in place of a removed value.
 #[test]
 fn a_filter_decides_the_versions_that_no_snapshot_sees() {
     let seed = seed_from_env(73);
@@ -340,7 +340,8 @@ fn one_table<'a>(
     Output::new(config, values)
 }
 
-/// Only the pointers counted, so a merge wrote hundreds of megabytes before it let others go first.
+/// Only pointers were counted, so a merge wrote hundreds of megabytes before it yielded to other
+/// merges.
 #[test]
 fn values_that_move_count_as_input() {
     let values: Values = "separate(1KiB)".parse().unwrap();

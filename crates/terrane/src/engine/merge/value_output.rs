@@ -30,7 +30,7 @@ pub(crate) struct ValueOutputConfig<'a> {
     pub(crate) source: Arc<ValueFiles>,
     /// The files whose values move to new files.
     pub(crate) relocated: Vec<ValueFileId>,
-    /// The values of the inputs that need not be written, because the log has them.
+    /// The values of the inputs that need not be written, because they are in the log.
     pub(crate) logged: LoggedValues,
     pub(crate) next_file: NextValueFile<'a>,
     pub(crate) keyspace: u32,
@@ -78,8 +78,8 @@ pub(crate) type DamagedValues = BTreeMap<ValueFileId, Error>;
 pub(super) enum Placed<'v> {
     /// The bytes of the input, a value or a pointer.
     Unchanged,
-    /// The pointer to a value that was written to a value file, and how many bytes of the value were
-    /// read from another value file.
+    /// The pointer to a value that was written to a value file, and the number of the value's bytes
+    /// that were read from another value file.
     Pointer { pointer: &'v [u8], read: usize },
     /// A value that was read from a value file.
     Inline(Value),
@@ -92,13 +92,13 @@ impl<'a> ValueOutput<'a> {
         Self { config, writer: None, finished, finished_bytes: 0, pointer, damaged }
     }
 
-    /// Approximate size of all files so far, in bytes.
+    /// Approximate total size of all files so far, in bytes.
     pub(super) fn written_bytes(&self) -> u64 {
         self.finished_bytes + self.writer.as_ref().map_or(0, ValueFileWriter::size_bytes)
     }
 
-    /// Decides where the value of an entry goes, and writes it there unless that is a table. Adds
-    /// the paths of new files to `paths`.
+    /// Decides where the value of an entry goes, and writes it unless it goes to a table. Adds the
+    /// paths of new files to `paths`.
     pub(super) fn place(
         &mut self,
         storage: &dyn Storage,
@@ -108,7 +108,7 @@ impl<'a> ValueOutput<'a> {
     ) -> Result<Placed<'_>> {
         let values = self.config.values;
         match kind {
-            // A value that expires stays with its key, so that its space is free once it is dropped.
+            // A value that expires stays with its key, so that dropping it frees its space.
             EntryKind::Tombstone | EntryKind::Expiring | EntryKind::Operand => {
                 Ok(Placed::Unchanged)
             }
@@ -146,8 +146,8 @@ impl<'a> ValueOutput<'a> {
         }
         match source.read_once(key, seq, encoded) {
             Ok(value) => Ok(Some(value)),
-            // The entry keeps its pointer, so only a reader of its key gets the error, and all other
-            // values move. The file is not collected again.
+            // The entry keeps its pointer, so only a reader of this key gets the error, and all
+            // other values move. The file is not collected again.
             Err(error) if is_damage(&error) => {
                 if let Some(pointer) = pointer {
                     self.damaged.entry(ValueFileId(pointer.file)).or_insert(error);
@@ -210,8 +210,8 @@ impl<'a> ValueOutput<'a> {
     }
 }
 
-/// Returns true if an error says that a value cannot be read: it is damaged, or a device cannot read
-/// it. The attempt to open a file may fail for other reasons.
+/// Returns true if an error means that a value cannot be read because it is damaged or the device
+/// fails. Opening a file may fail for other reasons.
 pub(super) fn is_damage(error: &Error) -> bool {
     match error {
         Error::Corruption(_) => true,

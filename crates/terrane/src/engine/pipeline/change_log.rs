@@ -1,8 +1,9 @@
-//! The log as readers of changes see it.
+//! The log as seen by readers of changes.
 //!
-//! A reader takes no lock that a writer holds for long: it loads how far writers have come, and takes
-//! the writer lock, without closing the window, only to find a segment. Waiting readers sleep where
-//! writers sleep that wait for their predecessors, so a write that nobody waits for notifies nobody.
+//! A reader takes no lock that a writer holds for long: it loads the position that writers have
+//! reached, and takes the writer lock, without closing the window, only to find a segment. Waiting
+//! readers sleep where writers wait for their predecessors, so a write for which no thread waits
+//! notifies no thread.
 
 use std::time::Duration;
 
@@ -14,9 +15,10 @@ use crate::files::wal::{LogInUse, LogPart, LogWriter, ReadLimit};
 /// Which batches a reader of changes follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Following {
-    /// Those that survive a power failure. The reader syncs the log if newer ones are not durable.
+    /// Batches that survive a power failure. The reader syncs the log if newer batches are not
+    /// durable.
     Durable,
-    /// All visible ones.
+    /// All visible batches.
     Visible,
 }
 
@@ -28,13 +30,13 @@ pub(crate) struct ChangeLog<'a> {
 }
 
 impl<'a> ChangeLog<'a> {
-    /// Returns the log as a reader of durable changes sees it.
+    /// Returns the log as seen by a reader of durable changes.
     pub(crate) fn of(pipeline: &'a Pipeline) -> Self {
         Self { pipeline, following: Following::Durable }
     }
 
-    /// Waits until a sequence number is visible, but at most for `timeout`, and no longer than the
-    /// database is open. Returns whether it is visible.
+    /// Waits until a sequence number is visible, but at most for `timeout` and while the database
+    /// is open. Returns whether the number is visible.
     pub(crate) fn wait_visible_for(&self, seq: SeqNo, timeout: Duration) -> bool {
         let Pipeline { commits, context, .. } = self.pipeline;
         commits.wait_visible_for(seq, timeout, || context.health.check_open().is_err())

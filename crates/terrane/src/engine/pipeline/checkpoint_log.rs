@@ -1,13 +1,13 @@
-//! What a checkpoint needs of the log: that the tables and the log together have every write up to the
-//! last number in the copy.
+//! Makes a checkpoint complete: its tables and its log together contain every write up to the last
+//! sequence number in the copy.
 //!
-//! A follower begins with a checkpoint and continues after its last sequence number, so a write before
-//! that number which the copy lacks would be lost to it. Two kinds of write are not in the log:
+//! A follower begins with a checkpoint and continues after its last sequence number, so it would
+//! lose any earlier write that the copy lacks. Two kinds of write are not in the log:
 //!
-//! 1. Writes with [`Durability::None`]. While a [`CheckpointLog`] exists, they are logged as well. Those
-//!    before it are visible once it is created, so a flush that begins later has them.
-//! 2. Ingests. Their tables are added some time after they have taken their numbers. While the gate
-//!    ([`IngestGate`]) is closed, none is between these two moments.
+//! 1. Writes with [`Durability::None`]. While a [`CheckpointLog`] exists, they are logged as well.
+//!    Earlier ones are visible once it is created, so a flush that begins later includes them.
+//! 2. Ingests. An ingest adds its tables some time after it has taken its numbers. While the gate
+//!    ([`IngestGate`]) is closed, no ingest is between these two steps.
 
 use super::ingest_gate::IngestGate;
 use super::{Pipeline, PipelineState, write_panicked};
@@ -15,7 +15,8 @@ use crate::base::durability::Durability;
 use crate::base::error::Result;
 
 impl PipelineState {
-    /// Returns whether a write of this durability is logged. Changes only with the lock.
+    /// Returns whether a write with this durability is logged. Changes only with the writer lock
+    /// held.
     pub(crate) fn is_logged(&self, durability: Durability) -> bool {
         durability != Durability::None || self.checkpoints > 0
     }

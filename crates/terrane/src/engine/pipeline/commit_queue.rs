@@ -8,24 +8,24 @@
 //! advance it. A writer that finds the baton when it finishes advances the position with one atomic
 //! exchange and writes no other shared memory. A writer that finishes early marks a slot in a ring,
 //! which its first sequence number selects. The writer with the baton advances the position over
-//! its own write and over all consecutive marked slots. A writer whose predecessors are not done
-//! waits: first it spins, because an insertion takes less than a microsecond, then it sleeps,
-//! because a predecessor may be waiting for a sync.
+//! its own write and over all consecutive marked slots. A writer whose predecessors have not
+//! finished waits: first it spins, because an insertion takes less than a microsecond, then it
+//! sleeps, because a predecessor may be waiting for a sync.
 //!
 //! A write that panics never finishes, so no later write becomes visible. The queue is then broken
-//! off there, and the writers of later writes get an error. Earlier writes go on.
+//! at that write, and the writers of later writes get an error. Earlier writes continue.
 //!
 //! Invariants:
 //! 1. Only the writer of the sequence number `visible + 1` changes `visible`: another writer could
-//!    do so only by finding the slot of that write marked, and the writer that has the baton does
-//!    not mark it.
-//! 2. A writer marks its slot only if `visible + SLOTS >= first`. So every write whose first number
-//!    selects the same slot, and is lower, is visible before the slot is marked again.
-//! 3. The slot that `visible + 1` selects is marked exactly if it holds a number above `visible`:
-//!    the numbers of earlier marks are visible, and no later write has marked the slot
+//!    do so only by finding the slot of that write marked, and the writer with the baton does not
+//!    mark it.
+//! 2. A writer marks its slot only if `visible + SLOTS >= first`. So every write with a lower first
+//!    number that selects the same slot is visible before the slot is marked again.
+//! 3. The slot that `visible + 1` selects is marked exactly if it contains a number above
+//!    `visible`: the numbers of earlier marks are visible, and no later write has marked the slot
 //!    (invariant 2).
-//! 4. `visible` never decreases and never exceeds the last number of an inserted write all of whose
-//!    predecessors are inserted (invariants 1 and 3).
+//! 4. `visible` never decreases and never exceeds the last number of an inserted write whose
+//!    predecessors are all inserted (invariants 1 and 3).
 
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -45,15 +45,15 @@ use terrane_memtable::Padded;
 
 use crate::base::types::SeqNo;
 
-/// The number of slots: how far a write may be ahead of the visible position when it is marked. Tests
-/// under loom use so few slots that slots are reused.
+/// The number of slots: how far a write may be ahead of the visible position when it is marked.
+/// Loom tests use so few slots that slots are reused.
 const SLOTS: usize = if cfg!(loom) { 2 } else { 1024 };
 
-/// The slots of this many consecutive sequence numbers are in different cache lines, because their
+/// The slots of this many consecutive sequence numbers are in different cache lines, because
 /// writers mark them concurrently.
 const STRIDE: usize = if cfg!(loom) { 1 } else { 128 };
 
-/// The number of iterations, of a few nanoseconds each, that a writer spins before it sleeps.
+/// The number of iterations, each a few nanoseconds long, that a writer spins before it sleeps.
 const SPINS: u32 = if cfg!(loom) { 0 } else { 400 };
 
 /// A write that is inserted but not visible yet.
@@ -79,10 +79,10 @@ pub(crate) struct Span {
 pub(crate) struct CommitQueue {
     slots: Box<[Slot]>,
     reached: Padded<Reached>,
-    /// The smallest visible position that a sleeper waits for; `u64::MAX` if there is none.
+    /// The smallest visible position for which a sleeper waits; `u64::MAX` if there is none.
     wanted: AtomicU64,
-    /// The lowest sequence number at which the queue is broken off, which is never visible; `u64::MAX`
-    /// while it is whole. Lowering it wakes all sleepers.
+    /// The lowest sequence number at which the queue is broken, which never becomes visible;
+    /// `u64::MAX` while the queue is intact. Lowering it wakes all sleepers.
     broken_at: AtomicU64,
     mutex: Mutex<()>,
     moved: Condvar,
@@ -92,7 +92,7 @@ pub(crate) struct CommitQueue {
 #[derive(Debug)]
 struct Reached {
     visible: AtomicU64,
-    /// All records before this position of the log are complete.
+    /// All records before this log position are complete.
     log_end: AtomicU64,
 }
 
@@ -125,16 +125,16 @@ impl CommitQueue {
         self.reached.visible.load(Ordering::SeqCst)
     }
 
-    /// Returns a position of the log before which all records are complete, among them those of all
+    /// Returns a log position before which all records are complete, including the records of all
     /// visible writes.
     pub(crate) fn log_end(&self) -> u64 {
-        // Sequentially consistent: see `Pipeline::sync_within`. It also is an acquire, which pairs
-        // with the exchange in `advance`, so the load below sees the position of that write.
+        // SeqCst: see `Pipeline::sync_within`. The load is also an acquire, which pairs with the
+        // exchange in `advance`, so the load below sees the position of that write.
         self.visible_in_order();
         self.reached.log_end.load(Ordering::Acquire)
     }
 
-    /// Makes everything up to `seq` visible. Must be called only while there are no writers, as in
+    /// Makes everything up to `seq` visible. Must be called only while no writers exist, as in
     /// recovery.
     pub(crate) fn set_visible(&self, seq: SeqNo) {
         // Release pairs with the acquire in `visible`: readers see the replayed entries.
@@ -163,12 +163,11 @@ impl CommitQueue {
     }
 
     /// Notes that a write is inserted and its record complete. Returns true once the write is
-    /// visible, or false if it will never become visible because an earlier write broke off the
-    /// queue.
+    /// visible, or false if it will never become visible because an earlier write broke the queue.
     #[inline]
     #[must_use = "a write may never become visible"]
     pub(crate) fn finish(&self, write: Span) -> bool {
-        // Acquire: what this writer does next follows the insertions of all writes before it.
+        // Acquire: the insertions of all previous writes precede what this writer does next.
         if self.visible() == write.first - 1 {
             self.advance(write);
             return true;
@@ -183,8 +182,8 @@ impl CommitQueue {
         let Span { mut last, mut log_end, .. } = write;
         loop {
             let slot = self.slot(last + 1);
-            // Acquire pairs with the release in `wait_for_baton`: the exchange below publishes the
-            // insertions of the marked write too.
+            // Acquire pairs with the release in `wait_for_baton`: the exchange below also publishes
+            // the marked write's insertions.
             let marked = slot.last.load(Ordering::Acquire);
             if marked <= last {
                 break; // Not marked (invariant 3).
@@ -192,15 +191,15 @@ impl CommitQueue {
             log_end = log_end.max(slot.log_end.load(Ordering::Relaxed));
             last = marked;
         }
-        // Loaded first, because most databases log all writes or none. Only the writer with the baton
-        // stores the position.
+        // Loaded first, because most databases log either all writes or none, so the store is often
+        // unnecessary. Only the writer with the baton stores the position.
         if log_end > self.reached.log_end.load(Ordering::Relaxed) {
             // Release pairs with the acquire in `log_end`: the records are seen complete.
             self.reached.log_end.store(log_end, Ordering::Release);
         }
-        // Sequentially consistent, like the load of `wanted` and the fence in `sleep_until`: either
-        // this sees the sleeper, or the sleeper sees the position published here. The exchange also
-        // is a release, which pairs with the acquire in `visible`.
+        // SeqCst, like the load of `wanted` and the fence in `sleep_until`: either this thread sees
+        // the sleeper, or the sleeper sees the position published here. The exchange is also a
+        // release, which pairs with the acquire in `visible`.
         self.reached.visible.swap(last, Ordering::SeqCst);
         // Loom treats sequentially consistent accesses as weaker, and needs a fence.
         #[cfg(loom)]
@@ -213,8 +212,8 @@ impl CommitQueue {
     #[cold]
     fn wake_sleepers(&self) {
         let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
-        // A sleeper that has to sleep again states again what it waits for. Until then, no writer
-        // notifies it a second time. Relaxed: only changed with the mutex.
+        // A woken thread that must sleep again re-registers the position for which it waits. Until
+        // then, no writer notifies it a second time. Relaxed: only changed with the mutex held.
         self.wanted.store(u64::MAX, Ordering::Relaxed);
         drop(guard);
         self.moved.notify_all();
@@ -225,8 +224,8 @@ impl CommitQueue {
     #[cold]
     fn wait_for_baton(&self, write: Span) -> bool {
         let Span { first, last, log_end } = write;
-        // The baton is passed over the write only if it is marked, so a writer that gets the baton
-        // before it has marked its slot still has it.
+        // A writer passes the baton over this write only if it is marked, so if this writer gets
+        // the baton before it has marked its slot, it keeps the baton.
         let near = first.saturating_sub(SLOTS as u64);
         if !self.wait_visible(near) {
             return false;
@@ -239,9 +238,9 @@ impl CommitQueue {
         // Relaxed: read only after `last`, whose release store follows.
         slot.log_end.store(log_end, Ordering::Relaxed);
         slot.last.store(last, Ordering::Release);
-        // A predecessor may have passed the baton before it could see the mark, so each check looks
-        // for the baton as well. Nobody else advances over this write then: the predecessor has
-        // looked at the slot already (invariant 1).
+        // A predecessor may have passed the baton before it could see the mark, so each check also
+        // looks for the baton. In that case no other writer advances over this write, because the
+        // predecessor has already checked the slot (invariant 1).
         self.wait_until(first - 1, |queue| {
             let visible = queue.visible();
             if visible == first - 1 {
@@ -259,15 +258,15 @@ impl CommitQueue {
         self.visible() >= seq || self.wait_until(seq, |queue| queue.visible() >= seq)
     }
 
-    /// Waits until `seq` is visible, but at most for `timeout`, and no longer than `is_over` returns false.
-    /// Returns whether it is visible. Writers pay nothing for it until it becomes visible.
+    /// Waits until `seq` is visible, `timeout` has passed, or `is_over` returns true. Returns
+    /// whether it is visible. Writers pay nothing for the wait until `seq` becomes visible.
     pub(crate) fn wait_visible_for(
         &self,
         seq: SeqNo,
         timeout: Duration,
         is_over: impl Fn() -> bool,
     ) -> bool {
-        // A deadline beyond the range of the clock is none.
+        // A deadline beyond the range of the clock counts as none.
         let deadline = Instant::now().checked_add(timeout);
         loop {
             let seen = self.visible();
@@ -276,7 +275,7 @@ impl CommitQueue {
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
-            // Checked with the mutex, which `wake_all` takes after the database was closed.
+            // Checked with the mutex, which `wake_all` takes after the database is closed.
             let is_broken = self.broken_at.load(Ordering::Relaxed) <= seq;
             if is_over() || is_broken || left.is_some_and(|left| left.is_zero()) {
                 return false;
@@ -291,27 +290,28 @@ impl CommitQueue {
         }
     }
 
-    /// Makes all sleepers check again whether they should go on waiting.
+    /// Makes all sleepers check again whether they should keep waiting.
     pub(crate) fn wake_all(&self) {
         drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
         self.moved.notify_all();
     }
 
-    /// Waits until all writes up to `seq` are done: each is visible, or an earlier one broke off the
+    /// Waits until every write up to `seq` either is visible or follows a write that broke the
     /// queue. Returns true if all are visible.
     pub(crate) fn wait_done(&self, seq: SeqNo) -> bool {
         loop {
             if self.wait_visible(seq) {
                 return true;
             }
-            // Relaxed: a stale value is a higher one, and then the wait fails as well.
+            // Relaxed: a stale value is higher, and the wait then fails as well.
             if self.wait_visible(self.broken_at.load(Ordering::Relaxed) - 1) {
                 return false;
             }
         }
     }
 
-    /// Waits until `is_reached` holds, which may be once the visible position has reached `seq`.
+    /// Waits until `is_reached` holds, which may happen once the visible position has reached
+    /// `seq`.
     #[cold]
     fn wait_until(&self, seq: SeqNo, is_reached: impl Fn(&Self) -> bool) -> bool {
         for _ in 0..SPINS {
@@ -323,10 +323,10 @@ impl CommitQueue {
         self.sleep_until(seq, is_reached)
     }
 
-    /// Sleeps until `is_reached` holds, which may be once the visible position has reached `seq`.
-    /// Returns false if the queue is broken off before that. No wakeup is lost: the writer that
-    /// advances the position either sees what the sleeper waits for and notifies it, or had advanced
-    /// the position before the sleeper read it.
+    /// Sleeps until `is_reached` holds, which may happen once the visible position has reached
+    /// `seq`. Returns false if the queue is broken before that. No wakeup is lost: the writer that
+    /// advances the position either sees the position for which the sleeper waits and notifies it,
+    /// or advanced the position before the sleeper read it.
     #[cold]
     fn sleep_until(&self, seq: SeqNo, is_reached: impl Fn(&Self) -> bool) -> bool {
         loop {
@@ -390,8 +390,8 @@ mod tests {
         }
     }
 
-    /// A write before the one that panicked was not waited for, and could be acknowledged after the
-    /// database was closed.
+    /// Writers did not wait for a write before the one that panicked, which could therefore be
+    /// acknowledged after the database was closed.
     #[test]
     #[allow(clippy::disallowed_methods, reason = "a writer is a thread of the caller")]
     fn writes_before_one_that_is_never_inserted_are_waited_for() {

@@ -1,9 +1,10 @@
 //! The keys of writes that have sequence numbers but may not be in memtables yet.
 //!
-//! A write that took the writer lock leaves it before it syncs the log and inserts its operations. A
-//! transaction that commits meanwhile, with the lock, does not find these operations in memtables. So
-//! while transactions are open, such writes note their keys here. A commit whose reads do not overlap
-//! them need not wait for them: the commits of many threads share a sync.
+//! A write that took the writer lock releases it before it syncs the log and inserts its
+//! operations. A transaction that commits meanwhile, with the lock, does not find these operations
+//! in memtables. So while transactions are open, such writes note their keys here. A commit whose
+//! reads do not overlap these keys need not wait for the writes, so the commits of many threads
+//! share a sync.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -44,7 +45,7 @@ impl WrittenKeys {
 pub(super) struct InFlight {
     /// The last sequence number of each write, and its keys, in the order of the writes.
     writes: VecDeque<(SeqNo, Vec<WrittenKeys>)>,
-    /// The last sequence number of the last write whose keys were not noted.
+    /// The last sequence number of the most recent write whose keys were not noted.
     unnoted: SeqNo,
 }
 
@@ -59,14 +60,14 @@ pub(crate) enum Earlier {
 }
 
 impl Pipeline {
-    /// Counts a transaction, before it holds its sequence number.
+    /// Counts a transaction, before it registers its sequence number.
     pub(crate) fn begin_transaction(&self) {
-        // Relaxed: a commit waits for a writer that did not see the transaction and so left its keys
-        // unnoted.
+        // Relaxed: a commit waits for any writer that did not see the transaction and therefore did
+        // not note its keys.
         self.transactions.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a transaction that has ended.
+    /// Stops counting a transaction that has ended.
     pub(crate) fn end_transaction(&self) {
         self.transactions.fetch_sub(1, Ordering::Relaxed);
     }
@@ -75,7 +76,7 @@ impl Pipeline {
         self.transactions.load(Ordering::Relaxed) > 0
     }
 
-    /// Notes the last write that entered, with the writer lock. Its keys are noted if a
+    /// Notes the last write that entered, with the writer lock held. Its keys are noted if a
     /// transaction is open.
     pub(crate) fn note_in_flight(
         &self,
@@ -99,7 +100,7 @@ impl Pipeline {
         state.in_flight.writes.drain(..count);
     }
 
-    /// Compares the writes that are not visible yet with a commit.
+    /// Compares a commit with the writes that are not visible yet.
     pub(crate) fn earlier_writes(
         &self,
         state: &mut PipelineState,
@@ -110,7 +111,8 @@ impl Pipeline {
         if *unnoted > self.visible() {
             return Earlier::Unknown(*unnoted);
         }
-        // The last one, so that a transaction that runs again after it sees all of them.
+        // The last overlapping write, so that a transaction that runs again after it sees all of
+        // them.
         let overlap = writes.iter().rev().find(|(_, keys)| keys.iter().any(&mut concerns));
         overlap.map_or(Earlier::Apart, |(last, _)| Earlier::Overlap(*last))
     }

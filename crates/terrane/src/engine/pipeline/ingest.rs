@@ -1,17 +1,20 @@
-//! The place of an ingest in the order of writes.
+//! An ingest's place in the order of writes.
 //!
-//! The entries of an ingest all have one sequence number, which its tables contain. They are written
-//! while other writers go on, so the number is promised in advance: it is so large that other writers
-//! will hardly reach it. When the ingest is added it takes all numbers from the next one up to its own,
-//! like a batch of that many operations. The numbers in between remain unused.
+//! The entries of an ingest all have one sequence number, which its tables contain. They are
+//! written while other writers continue, so the number is promised in advance: it is so large that
+//! other writers are unlikely to reach it. When the ingest is added, it takes all numbers from the
+//! next one up to its own, like a batch with that many operations. The numbers in between remain
+//! unused.
 //!
-//! If other writes have passed the promised number, or an ingest with a larger one came first, the tables
-//! are written again with another number.
+//! If other writes have passed the promised number, or an ingest with a larger number came first,
+//! the tables are rewritten with another number.
 //!
-//! From the moment at which the ingest takes its numbers, which is its moment in the order of writes:
+//! From the moment at which the ingest takes its numbers, which is its place in the order of
+//! writes:
 //!
-//! 1. All earlier writes to the tree are in memtables that are immutable, because the active memtable is
-//!    replaced. They are flushed before the tables are added, so levels are in the order of recency.
+//! 1. All earlier writes to the tree are in immutable memtables, because the active memtable is
+//!    replaced. They are flushed before the tables are added, so levels remain in the order of
+//!    recency.
 //! 2. Later writes are in the new active memtable and are not visible before the ingest.
 //! 3. No window is open, because the ingest counts as a write that waits for a sync.
 //! 4. Readers of states without the tables see no write after the ingest
@@ -26,8 +29,8 @@ use crate::base::types::{Lsn, MAX_SEQ, SeqNo};
 use crate::engine::tree::{ActiveMemtable, ImmutableMemtable, Preparation, Tree};
 use crate::files::wal::LogWriter;
 
-/// How many numbers other writers may take before the tables of an ingest must be written again. Each
-/// ingest uses up at most this many of 2^56, enough for eight years of one ingest a second.
+/// How many numbers other writers may take before the tables of an ingest must be rewritten. Each
+/// ingest uses up at most this many of 2^56, enough for eight years at one ingest per second.
 const SEQ_ADVANCE: SeqNo = 1 << 28;
 
 /// Promises a sequence number to an ingest.
@@ -41,8 +44,8 @@ pub(crate) fn promise_seq(pipeline: &Pipeline) -> Result<SeqNo> {
     Ok(seq)
 }
 
-/// Takes all sequence numbers up to `seq`, which no write has yet, for an ingest of `keys` into a
-/// tree. Returns the position in the log before which all earlier writes are.
+/// Takes all sequence numbers up to `seq`, which must all be unassigned, for an ingest of `keys`
+/// into a tree. Returns the log position that follows all earlier writes.
 pub(crate) fn enter_ingest<'a>(
     pipeline: &'a Pipeline,
     state: &mut PipelineState,
@@ -52,14 +55,14 @@ pub(crate) fn enter_ingest<'a>(
 ) -> (PendingWrite<'a>, Lsn) {
     let position = state.log.as_ref().map_or(Lsn(0), LogWriter::end);
     let last = state.next_seq - 1;
-    // Writes with the lock may be logged and not inserted yet.
+    // Writes with the lock may be logged but not inserted yet.
     let is_inserted = tree.last_seq().min(last) <= pipeline.visible();
     let preparation =
         if pipeline.context.is_inline() { Preparation::Never } else { Preparation::OnThread };
     let memtable = tree.next_memtable(&pipeline.context.pool, preparation);
     let noted_from = pipeline.context.logged_values_from(&tree.design());
     tree.replace(|mut next| {
-        // An empty memtable is replaced as well: states that have it know no limit.
+        // An empty memtable is also replaced, because states that contain it have no limit.
         let active = Arc::new(ActiveMemtable::new(memtable, position).noting(noted_from));
         let before = std::mem::replace(&mut next.active, active);
         if !is_inserted || !before.memtable.is_empty() {

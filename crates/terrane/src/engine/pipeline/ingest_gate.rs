@@ -1,8 +1,9 @@
-//! Keeps ingests away from a moment: see [`super::checkpoint_log`].
+//! Excludes ingests for a moment: see [`super::checkpoint_log`].
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Ingests pass it, any number at a time, from before they take their numbers until they are visible.
+/// Any number of ingests hold it concurrently, each from before it takes its numbers until it is
+/// visible.
 #[derive(Debug, Default)]
 pub(crate) struct IngestGate(RwLock<()>);
 
@@ -12,8 +13,8 @@ impl IngestGate {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the ingests that have passed, and keeps others out until the result is dropped. Must
-    /// be called without the lock of the pipeline.
+    /// Waits for the ingests that have passed, and blocks further ones until the result is dropped.
+    /// Must be called without the lock of the pipeline.
     pub(crate) fn close(&self) -> RwLockWriteGuard<'_, ()> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }

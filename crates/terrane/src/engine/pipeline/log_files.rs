@@ -1,4 +1,4 @@
-//! Creates, cleans and ends segments of the log, and syncs it.
+//! Creates, cleans and ends log segments, and syncs the log.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Pipeline {
         self.lock().log.as_ref().map_or(Lsn(0), LogWriter::end)
     }
 
-    /// Adds or removes a pin of the log. No segment is freed while there are pins.
+    /// Adds or removes a pin of the log. No segment is freed while pins exist.
     pub(crate) fn pin_log(&self, is_pinned: bool) {
         if let Some(log) = &mut self.lock().log {
             log.pin(is_pinned);
@@ -56,9 +56,9 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Fails the database, after an append that failed with `error`, if a sync of the log has failed
-    /// or the lock was lost: the database then accepts no more writes. The caller holds the writer
-    /// lock, and reports the failure without it.
+    /// Fails the database after an append that failed with `error`, if a log sync has failed or the
+    /// lock was lost: the database then accepts no more writes. The caller holds the writer lock,
+    /// and reports the failure after releasing it.
     #[cold]
     pub(crate) fn check_log(&self, error: &Error) {
         let is_lost = matches!(error, Error::LockLost { .. });
@@ -72,7 +72,7 @@ impl Pipeline {
         self.context.signals.wake();
     }
 
-    /// Requests the preparations for the next writes to a segment from the log thread.
+    /// Requests the preparations for the next segment writes from the log thread.
     pub(crate) fn prepare(&self, requests: SegmentRequests) {
         if !self.context.is_inline() {
             self.tasks.prepare(requests);
@@ -86,8 +86,8 @@ impl Pipeline {
         }
     }
 
-    /// Requests a block of memory for memtables from the log thread, if there is one and the pool has
-    /// few.
+    /// Requests a block of memtable memory from the log thread, if there is one and the pool has
+    /// few blocks.
     pub(crate) fn prepare_block(&self) {
         if !self.context.is_inline() && self.context.pool.needs_block() {
             self.tasks.prepare_block();
@@ -121,7 +121,7 @@ impl Pipeline {
         }
     }
 
-    /// Cleans freed segments. If there is a log thread, leaves the cleaning to it.
+    /// Cleans freed segments, or leaves the cleaning to the log thread if there is one.
     pub(crate) fn clean_segments(&self, segments: Vec<SegmentCleaning>) {
         if self.context.is_inline() {
             segments.into_iter().for_each(|segment| self.clean_segment(segment));
@@ -148,7 +148,7 @@ impl Pipeline {
             Some(log) if is_due(log) => log.creation_to_end(ending),
             _ => return false,
         };
-        // Created without the lock, which would stall writers.
+        // Created without the lock, because creating it with the lock would stall writers.
         if let Some(creation) = wanted {
             self.create_free_segment(creation);
         }
@@ -177,8 +177,8 @@ impl Pipeline {
         }
     }
 
-    /// The log thread: syncs the log when that is due, prepares the pages that writers fill next, and
-    /// cleans segments for reuse.
+    /// The log thread: syncs the log when a sync is due, prepares the pages that writers fill next,
+    /// and cleans segments for reuse.
     pub(crate) fn run_log_thread(&self) {
         while let Some(task) = self.tasks.next(&self.context.signals) {
             match task {
@@ -188,7 +188,7 @@ impl Pipeline {
                 LogTask::Clean(segment) => self.clean_segment(segment),
                 LogTask::Drop(ended) => drop(ended),
                 LogTask::PrepareMemtable(tree) => tree.prepare_memtable(&self.context.pool),
-                // A failure fails the database, and writers find the failure there.
+                // A failure fails the database, where writers find it.
                 LogTask::Sync => drop(self.sync_log()),
             }
         }

@@ -1,4 +1,4 @@
-//! The work of the log thread: syncs that are due, and preparations before writers need them.
+//! The log thread's work: syncs that are due, and preparations before writers need them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -58,7 +58,7 @@ impl LogTasks {
 
     /// Wakes the log thread.
     pub(super) fn wake(&self) {
-        // Taking the lock ensures that the thread has not made its check without waiting yet.
+        // Taking the lock ensures that the thread is not between its check and its wait.
         drop(self.lock());
         self.changed.notify_all();
     }
@@ -72,8 +72,9 @@ impl LogTasks {
         self.lock().creation.take()
     }
 
-    /// Requests the preparations for the next writes to a segment. Without a log thread they are not
-    /// done in advance: writers write zeros in small steps, and the switch of segments syncs the header.
+    /// Requests the preparations for the next segment writes. Without a log thread, nothing is
+    /// prepared in advance: writers write zeros in small steps, and switching segments syncs the
+    /// header.
     pub(super) fn prepare(&self, requests: SegmentRequests) {
         let SegmentRequests { ended, pages, header } = requests;
         let mut queue = self.lock();
@@ -109,10 +110,10 @@ impl LogTasks {
     /// Requests a sync of the log within `interval`.
     #[inline]
     pub(super) fn sync_within(&self, interval: Duration) {
-        // Sequentially consistent, like the publication of the write before, the exchange in `next`,
-        // and the load of the visible position after that: if a sync is due already, the log thread
-        // clears the flag after this load, sees the write, and syncs its record. The flag is loaded
-        // first, because all writers share it.
+        // SeqCst, like the earlier publication of the write, the exchange in `next`, and the load
+        // of the visible position after that: if a sync is already due, the log thread clears the
+        // flag after this load, sees the write, and syncs its record. The flag is loaded before it
+        // is exchanged, because all writers share it.
         let is_due = self.is_sync_due.load(Ordering::SeqCst);
         if !is_due && !self.is_sync_due.swap(true, Ordering::SeqCst) {
             self.lock().sync_due = Some(Instant::now() + interval);
@@ -150,8 +151,8 @@ impl LogTasks {
             }
             let left = queue.sync_due.map(|due| due.saturating_duration_since(Instant::now()));
             match left {
-                // Checked again with the lock, which `wake` takes after the flag is set: otherwise
-                // its notification could be missed.
+                // Checked again with the lock, which `wake` takes after the flag is set, because
+                // its notification could otherwise be missed.
                 _ if signals.is_stopping() => {}
                 None => {
                     let waited = self.changed.wait(queue);

@@ -1,19 +1,20 @@
-//! Reserves sequence numbers and space in the log, both in one atomic step.
+//! Reserves sequence numbers and log space in one atomic step.
 //!
 //! One word counts all reservations: the operations in its lower half, the space in its upper half.
-//! A writer adds its own counts to the word; the old value is where its part begins. So the parts of
-//! all writers are disjoint, leave no gap, and have the same order in both counts. A reservation
-//! that does not fit fails, and so do all later ones. Closing makes every later reservation fail and
-//! returns the totals.
+//! A writer adds its own counts to the word; the previous value is the start of its part. So the
+//! parts of all writers are disjoint, leave no gap, and have the same order in both counts. A
+//! reservation that does not fit fails, and so do all later ones. Closing makes every later
+//! reservation fail and returns the totals.
 //!
 //! Invariants:
-//! 1. The word only grows, until it is closed and after that. It does not overflow: a writer adds to a
-//!    word at most once after it is full or closed, because it then takes the lock, and a reservation
-//!    is at most [`OPERATIONS_MAX`] and [`UNITS_MAX`], so that would take 200,000 threads.
-//! 2. Once a reservation has failed, the word exceeds a limit or is closed, and stays so
-//!    (invariant 1). So the reservations that succeed are the first ones in the order of the word.
-//! 3. Of the reservations that fail, one at most finds a word that is neither full nor closed. This
-//!    one was the first to fail, and its old value is the end of all that succeeded.
+//! 1. The word only grows, both before and after it is closed. It does not overflow: a writer adds
+//!    to a word at most once after it is full or closed, because it then takes the lock, and a
+//!    reservation is at most [`OPERATIONS_MAX`] and [`UNITS_MAX`], so an overflow would take
+//!    200,000 threads.
+//! 2. Once a reservation has failed, the word exceeds a limit or is closed, and stays so (invariant
+//!    1). So the reservations that succeed are the first ones in the order of the word.
+//! 3. At most one of the failing reservations finds a word that is neither full nor closed. It was
+//!    the first to fail, and its previous value is the end of all successful reservations.
 
 #[cfg(loom)]
 use loom::{
@@ -61,7 +62,7 @@ impl Reserved {
     }
 }
 
-/// What writers have reserved of a number of operations and units.
+/// What writers have reserved from a number of operations and units.
 #[derive(Debug)]
 pub(crate) struct Reservations {
     word: Padded<AtomicU64>,
@@ -82,12 +83,12 @@ impl Reservations {
     }
 
     /// Reserves `wanted`, whose numbers are at most [`OPERATIONS_MAX`] and [`UNITS_MAX`]. Returns
-    /// what was reserved before, or `None` if it does not fit or the word is closed.
+    /// the previous totals, or `None` if it does not fit or the word is closed.
     #[inline]
     pub(crate) fn reserve(&self, wanted: Reserved) -> Option<Reserved> {
         debug_assert!(wanted.operations <= OPERATIONS_MAX && wanted.units <= UNITS_MAX);
-        // Acquire and release: what the thread that closes the word changes afterwards does not
-        // affect loads before a reservation that succeeds.
+        // Acquire and release: later changes by the thread that closes the word do not affect loads
+        // that precede a successful reservation.
         let word = self.word.fetch_add(wanted.word(), Ordering::AcqRel);
         let before = Reserved::of(word);
         if word & CLOSED != 0 || !before.fits(self.limit) {
@@ -100,19 +101,20 @@ impl Reservations {
         if after.fits(self.limit) {
             return Some(before);
         }
-        // The first one that does not fit (invariant 3). Release pairs with the acquire in `close`.
+        // The first reservation that does not fit (invariant 3). Release pairs with the acquire in
+        // `close`.
         self.full_at.store(word | CLOSED, Ordering::Release);
         None
     }
 
-    /// Returns what is reserved; `None` if the word is full or closed.
+    /// Returns the totals that are reserved; `None` if the word is full or closed.
     pub(crate) fn reserved(&self) -> Option<Reserved> {
         let word = self.word.load(Ordering::Acquire);
         let reserved = Reserved::of(word);
         (word & CLOSED == 0 && reserved.fits(self.limit)).then_some(reserved)
     }
 
-    /// Reserves `wanted` if all that is reserved is still `before`. Returns false otherwise, and if it
+    /// Reserves `wanted` if the totals are still `before`. Returns false otherwise, or if `wanted`
     /// does not fit.
     pub(crate) fn reserve_after(&self, before: Reserved, wanted: Reserved) -> bool {
         debug_assert!(wanted.operations <= OPERATIONS_MAX && wanted.units <= UNITS_MAX);
@@ -120,7 +122,8 @@ impl Reservations {
             operations: before.operations + wanted.operations,
             units: before.units + wanted.units,
         };
-        // A word that this fits is neither full nor closed. Acquire and release, as in `reserve`.
+        // If `wanted` fits, the word is neither full nor closed. Acquire and release, as in
+        // `reserve`.
         let change = || {
             let order = (Ordering::AcqRel, Ordering::Relaxed);
             self.word.compare_exchange(before.word(), after.word(), order.0, order.1)
@@ -128,14 +131,14 @@ impl Reservations {
         after.fits(self.limit) && change().is_ok()
     }
 
-    /// Makes all later reservations fail. Returns what was reserved. May be called once.
+    /// Makes all later reservations fail. Returns the totals. May be called once.
     pub(crate) fn close(&self) -> Reserved {
         let word = self.word.fetch_or(CLOSED, Ordering::AcqRel);
         let reserved = Reserved::of(word);
         if reserved.fits(self.limit) {
             return reserved;
         }
-        // A reservation failed before, and its thread is about to store where.
+        // An earlier reservation failed, and its thread is about to store the end.
         let mut yields = 0;
         loop {
             match self.full_at.load(Ordering::Acquire) {
@@ -150,7 +153,7 @@ impl Reservations {
 /// Waits for a thread that was interrupted between two instructions.
 #[cold]
 fn wait(yields: u32) {
-    // A thread of lower priority might not run while this one only yields.
+    // A thread of lower priority might never run if this thread only yields.
     #[cfg(not(loom))]
     if yields > 100 {
         std::thread::sleep(std::time::Duration::from_micros(50));
@@ -190,7 +193,7 @@ mod tests {
         let before = all.reserved().unwrap();
         assert_eq!(before, reserved(1, 4));
         assert!(!all.reserve_after(before, reserved(1, 7)), "it does not fit");
-        assert!(all.reserve_after(before, reserved(1, 6)), "that was no reservation");
+        assert!(all.reserve_after(before, reserved(1, 6)), "the failed attempt reserved nothing");
         let before = all.reserved().unwrap();
         assert_eq!(all.close(), reserved(2, 10));
         assert!(!all.reserve_after(before, reserved(1, 0)) && all.reserved().is_none());

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::base::clock::Clock;
 
-/// The times of all snapshots, in microseconds since the Unix epoch, each with the number of its snapshots.
+/// The times of all snapshots, in microseconds since the Unix epoch, each with its number of
+/// snapshots.
 #[derive(Debug)]
 pub(crate) struct SnapshotClock {
     clock: Arc<dyn Clock>,
@@ -25,10 +26,10 @@ impl SnapshotClock {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds the present time, in microseconds since the Unix epoch.
+    /// Holds the current time, in microseconds since the Unix epoch.
     ///
-    /// The clock is read under the lock, so a snapshot that [`Self::oldest_or_now`] misses reads as of
-    /// the time that it returned, or later.
+    /// The clock is read under the lock, so a snapshot that [`Self::oldest_or_now`] misses reads as
+    /// of the time that it returned, or later.
     pub(crate) fn hold(&self) -> u64 {
         let mut held = self.lock();
         let now = self.now_micros();
@@ -52,12 +53,12 @@ impl SnapshotClock {
         self.lock().keys().next().copied()
     }
 
-    /// Returns the time up to which values that have expired are invisible to all readers, now and later.
+    /// Returns the time up to which expired values are invisible to all current and later readers.
     pub(crate) fn oldest_or_now(&self) -> u64 {
         let held = self.lock();
         let now = self.now_micros();
         let up_to = held.keys().next().map_or(now, |oldest| now.min(*oldest));
-        // Before the caller drops anything. Release pairs with the load in `now_micros`.
+        // Stored before the caller drops anything. Release pairs with the load in `now_micros`.
         self.dropped.fetch_max(up_to, Ordering::Release);
         up_to
     }
@@ -96,7 +97,7 @@ mod tests {
         assert_eq!((times.oldest(), times.oldest_or_now()), (None, 21));
     }
 
-    /// A clock that is set to any time.
+    /// A clock that can be set to any time.
     #[derive(Debug)]
     struct AnyClock(AtomicU64);
 

@@ -13,15 +13,15 @@ use crate::base::types::{KeyspaceId, SeqNo};
 /// All snapshots of a database.
 #[derive(Debug)]
 pub(super) struct Snapshots {
-    /// For each sequence number that is held, how many readers hold it.
+    /// The number of readers that hold each sequence number.
     held: Mutex<BTreeMap<SeqNo, usize>>,
-    /// A lower bound of all sequence numbers that are held, or that a running `hold` is about to
+    /// A lower bound on all sequence numbers that are held, or that a concurrent `hold` is about to
     /// hold.
     oldest: AtomicU64,
-    /// An upper bound of all sequence numbers that are held; `SeqNo::MAX` while a `hold` is running, 0
-    /// if none is held.
+    /// An upper bound on all sequence numbers that are held; `SeqNo::MAX` while a `hold` is
+    /// running, 0 if none is held.
     newest: AtomicU64,
-    /// The sequence number that is held for a tree until its memtable is replaced, so that scans may
+    /// The sequence number held for each tree until its memtable is replaced, so that scans may
     /// reuse it.
     kept: Mutex<BTreeMap<KeyspaceId, SeqNo>>,
 }
@@ -46,12 +46,12 @@ impl Snapshots {
     ///
     /// It is read under the lock under which compactions list the snapshots. A snapshot that a
     /// compaction does not list is therefore taken later, at a sequence number that is not below
-    /// any version that the compaction merges, because all of these were visible before. So the
+    /// any version that the compaction merges, because all of these were already visible. So the
     /// snapshot needs only the newest version of each key.
     pub(super) fn hold(&self, commits: &CommitQueue) -> SeqNo {
         let mut held = self.lock();
-        // The bounds are widened before the sequence number is read: see `bounds`. Relaxed, because the
-        // fence orders the stores.
+        // The bounds are widened before the sequence number is read: see `bounds`. Relaxed, because
+        // the fence orders the stores.
         let before = oldest_of(&held).min(commits.visible());
         self.oldest.store(before, Ordering::Relaxed);
         self.newest.store(SeqNo::MAX, Ordering::Relaxed);
@@ -62,7 +62,7 @@ impl Snapshots {
         seq
     }
 
-    /// Holds a sequence number once more. Returns false if nobody holds it.
+    /// Holds a sequence number once more. Returns false unless it is already held.
     pub(super) fn hold_again(&self, seq: SeqNo) -> bool {
         let mut held = self.lock();
         let count = held.get_mut(&seq);
@@ -71,8 +71,8 @@ impl Snapshots {
         is_held
     }
 
-    /// Replaces the sequence number that is kept for a tree, and returns the one before. The caller
-    /// holds the new one and releases the old one.
+    /// Replaces the sequence number that is kept for a tree, and returns the previous one. The
+    /// caller holds the new one and releases the previous one.
     pub(super) fn replace_kept(&self, tree: KeyspaceId, seq: Option<SeqNo>) -> Option<SeqNo> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         match seq {
@@ -82,23 +82,23 @@ impl Snapshots {
     }
 
     fn set_bounds(&self, held: &BTreeMap<SeqNo, usize>) {
-        // Release pairs with the loads in `bounds`: a writer that reads these bounds follows the reads
-        // of every snapshot released before, under the lock of `held`.
+        // Release pairs with the loads in `bounds`: for a writer that reads these bounds, the reads
+        // of every snapshot released earlier, under the lock of `held`, have happened before.
         self.oldest.store(oldest_of(held), Ordering::Release);
         let newest = held.keys().next_back().copied().unwrap_or(0);
         self.newest.store(newest, Ordering::Release);
     }
 
-    /// Returns bounds of the sequence numbers that are held now or later.
+    /// Returns bounds on the sequence numbers that are held now or later.
     ///
-    /// For a concurrent `hold`, either this sees a bound that it has widened, or `hold` sees a visible
-    /// sequence number at or above the one read here.
+    /// For a concurrent `hold`, either this call sees a bound that `hold` has widened, or `hold`
+    /// sees a visible sequence number at or above the one read here.
     #[inline]
     pub(super) fn bounds(&self, commits: &CommitQueue) -> SeqBounds {
-        // All loads are sequentially consistent, in this order, and so is the fence in `hold` between
-        // the stores of the bounds and the load of the visible number. If a load of a bound below
-        // misses its store, then that load precedes the fence, and `hold` reads a visible number at
-        // least as new as `visible`.
+        // All loads are sequentially consistent, in this order, and so is the fence in `hold`
+        // between the stores of the bounds and the load of the visible number. If the load of a
+        // bound below misses its store, the load precedes the fence, and `hold` reads a visible
+        // number at least as new as `visible`.
         let visible = commits.visible_in_order();
         let oldest = self.oldest.load(Ordering::SeqCst);
         SeqBounds { visible, oldest, newest: self.newest.load(Ordering::SeqCst) }

@@ -1,18 +1,18 @@
-//! The window: what writers may reserve without the lock.
+//! The window: sequence numbers and log space that writers may reserve without the lock.
 //!
 //! While a window is open, writers reserve sequence numbers and a part of the log in it, copy their
 //! records there, and insert into memtables, all without the lock of
-//! [`PipelineState`](super::PipelineState). Whoever takes the lock closes the window and waits until
-//! its writes are visible. So the owner of the lock sees the state that it would see if all writers
-//! took the lock: every write before it has its record in the log and its entries in the memtables,
-//! and none comes after it. A writer that finds no open window takes the lock, and opens the next
-//! window before it releases the lock.
+//! [`PipelineState`](super::PipelineState). A thread that takes the lock closes the window and
+//! waits until the window's writes are visible. So the owner of the lock sees the same state as if
+//! all writers took the lock: every earlier write has its record in the log and its entries in the
+//! memtables, and no later write follows. A writer that finds no open window takes the lock, and
+//! opens the next window before it releases the lock.
 //!
-//! 1. Whatever changes only with the lock stays the same while a window is open. A writer loads the
-//!    window first, then the state that it uses, and then reserves. If it succeeds, the window was
-//!    open all the time, so the state is the one of its sequence numbers.
-//! 2. No window is opened while a write that waits for a sync is not visible. So the wait for the
-//!    writes of a window is as short as their insertions.
+//! 1. State that changes only with the lock stays the same while a window is open. A writer loads
+//!    the window first, then the state that it uses, and then reserves. If it succeeds, the window
+//!    was open all the time, so the loaded state matches its sequence numbers.
+//! 2. No window is opened while a write that waits for a sync is invisible. So waiting for a
+//!    window's writes takes no longer than their insertions.
 //! 3. A writer that has reserved takes no lock that the owner of the lock may hold.
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) use super::reservations::{OPERATIONS_MAX, UNITS_MAX};
 #[derive(Debug)]
 pub(crate) struct Window {
     first: SeqNo,
-    /// `None` if only writes that are not logged fit.
+    /// `None` if only unlogged writes fit.
     log: Option<LogSlice>,
     /// True if writes with [`Durability::None`] are logged as well.
     logs_all: bool,
@@ -41,24 +41,24 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Returns true if writes that are logged fit.
+    /// Returns true if logged writes fit.
     pub(crate) fn has_log(&self) -> bool {
         self.log.is_some()
     }
 
-    /// Returns whether a write of this durability is logged.
+    /// Returns whether a write with this durability is logged.
     #[inline]
     pub(crate) fn is_logged(&self, durability: Durability) -> bool {
         durability != Durability::None || self.logs_all
     }
 }
 
-/// The writes of a window, and what the owner of the lock must know of other writes.
+/// The open window, and the facts about other writes that the owner of the lock needs.
 #[derive(Debug, Default)]
 pub(super) struct WindowState {
     /// The open window.
     open: Option<Arc<Window>>,
-    /// The last write that waits, or waited, for a sync.
+    /// The last sequence number of the latest write that waits, or waited, for a sync.
     synced_last: SeqNo,
 }
 
@@ -72,14 +72,14 @@ impl WindowState {
         self.open.as_ref().is_some_and(|open| !Arc::ptr_eq(open, other))
     }
 
-    /// Notes a write that waits for a sync before it becomes visible.
+    /// Notes a write that waits for a sync before becoming visible.
     pub(super) fn await_sync(&mut self, last: SeqNo) {
         self.synced_last = last;
     }
 }
 
 impl Pipeline {
-    /// Returns the open window, if there is one.
+    /// Returns the open window, if any.
     #[inline]
     pub(crate) fn window(&self) -> Guard<Option<Arc<Window>>> {
         self.window.load()
@@ -99,14 +99,14 @@ impl Pipeline {
         Some((self.pending(window, before, operations, record), before))
     }
 
-    /// Returns what is reserved in a window if all of that, and every write before, is visible.
+    /// Returns the totals reserved in a window if every write up to them is visible.
     pub(crate) fn reserved_if_visible(&self, window: &Window) -> Option<Reserved> {
         let reserved = window.reservations.reserved()?;
         (self.visible() + 1 == window.first + reserved.operations).then_some(reserved)
     }
 
-    /// Does the same as [`Self::reserve`], and fails as well if anything else was reserved since
-    /// `before`. So no write comes between the ones that were visible at `before` and this one.
+    /// Does the same as [`Self::reserve`], but also fails if anything else was reserved since
+    /// `before`. So no write comes between the writes that were visible at `before` and this one.
     pub(crate) fn reserve_after(
         &self,
         window: &Window,
@@ -135,11 +135,11 @@ impl Pipeline {
         PendingWrite { pipeline: self, span: Some(span) }
     }
 
-    /// Copies the record of a write to its place. Returns where it begins; `None` if the window has no
-    /// place in the log.
+    /// Copies a write's record to its place. Returns where it begins; `None` if the window has no
+    /// log slice.
     ///
     /// # Errors
-    /// The storage failed, although it said that it cannot.
+    /// The storage failed, although it claims that it cannot fail.
     #[inline]
     pub(crate) fn place(
         window: &Window,
@@ -152,8 +152,8 @@ impl Pipeline {
         Ok(Some(slice.position(before.units)))
     }
 
-    /// Opens a window, if that is possible now. `is_logged` says whether the last write was logged:
-    /// then the next one probably is as well, and would close a window that has no place in the log.
+    /// Opens a window, if possible. `is_logged` says whether the last write was logged: if so, the
+    /// next one probably will be too, and would close a window without a log slice.
     pub(crate) fn open_window(&self, state: &mut PipelineState, is_logged: bool) {
         let limit = Reservations::LIMIT_MAX;
         if state.window.open.is_some()
@@ -175,7 +175,7 @@ impl Pipeline {
         self.window.store(Some(window));
     }
 
-    /// Closes the open window, and waits until its writes are done.
+    /// Closes the open window, and waits until its writes are finished.
     pub(super) fn close_window(&self, state: &mut PipelineState) {
         if let Some(window) = state.window.open.take() {
             self.window.store(None);
@@ -192,9 +192,9 @@ impl Pipeline {
             return;
         }
         state.next_seq += used.operations;
-        // If a write panicked, later ones never become visible. Then nothing is appended any more,
-        // because the log has a gap. Earlier ones are waited for: they are acknowledged, so the
-        // directory must not be released before they are in the log.
+        // If a write panicked, later writes never become visible. Nothing more is appended, because
+        // the log has a gap. Earlier writes are awaited: they are acknowledged, so the directory
+        // must not be released before they are in the log.
         let is_complete = self.commits.wait_done(state.next_seq - 1);
         if let (Some(log), true) = (&mut state.log, is_complete) {
             log.set_complete();

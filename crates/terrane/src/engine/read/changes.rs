@@ -1,7 +1,8 @@
-//! Whether a read would return something else now than as of an earlier sequence number.
+//! Whether a read would return a different result now than as of an earlier sequence number.
 //!
-//! Only memtables and tables with versions after that number are searched. Such a table or the active
-//! memtable may contain old keys as well, and the check of a range visits those of them in the range.
+//! Only memtables and tables with versions after that number are searched. Such a table or the
+//! active memtable may also contain old keys, and the check of a range visits those within the
+//! range.
 
 use std::sync::Arc;
 
@@ -27,10 +28,11 @@ enum Newest {
 }
 
 impl Reader {
-    /// Returns whether a lookup of `key` would find another version now, or none, than as of `since`,
-    /// where it found one if `was_found`. Counts versions that are inserted and not visible yet.
+    /// Returns whether a lookup of `key` would now find another version, or none, compared with a
+    /// lookup as of `since`, which found one if `was_found`. Also counts versions that are inserted
+    /// but not visible yet.
     ///
-    /// `since` is held, so that no version that it sees is removed.
+    /// `since` is held, so no version visible at it is removed.
     pub(crate) fn is_key_changed(
         &self,
         tree: &Tree,
@@ -52,7 +54,7 @@ impl Reader {
             let deleted = memtable.range_tombstones().newest_covering(key, MAX_SEQ).unwrap_or(0);
             match memtable.look_up(key, MAX_SEQ) {
                 Lookup::Found(seq, kind, _) => return Ok(newest_of(seq, kind, deleted)),
-                // A version that was overwritten a moment ago: there is a newer one.
+                // A version that was overwritten a moment ago implies a newer one.
                 Lookup::Overwritten => return Ok(Newest::Value(MAX_SEQ)),
                 Lookup::Absent if deleted > 0 => return Ok(Newest::Deletion(deleted)),
                 Lookup::Absent => {}
@@ -75,8 +77,8 @@ impl Reader {
         Ok(Newest::None)
     }
 
-    /// Returns whether a key from `start` to the exclusive `end` was written or deleted after `since`,
-    /// which is held. Counts versions that are inserted and not visible yet.
+    /// Returns whether a key from `start` to the exclusive `end` was written or deleted after
+    /// `since`, which is held. Also counts versions that are inserted but not visible yet.
     pub(crate) fn is_range_changed(
         &self,
         tree: &Tree,
@@ -100,7 +102,7 @@ impl Reader {
         }
         merge.seek(start, MAX_SEQ)?;
         while merge.is_valid() && end.is_none_or(|end| merge.key() < end) {
-            // The versions of a key come from new to old.
+            // The versions of a key arrive from new to old.
             if merge.seq() > since {
                 return Ok(true);
             }

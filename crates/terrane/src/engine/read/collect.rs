@@ -1,5 +1,5 @@
-//! Scans that collect their results before the caller sees any, as FloDB's do (paper, Algorithm 3):
-//! they read drained versions only, and end if they meet a version that is newer than they are.
+//! Scans that collect their results before the caller sees any, like FloDB's (paper, Algorithm 3):
+//! they read only drained versions, and end if they meet a version newer than the scan.
 
 use terrane_memtable::{Config, FrontLevel, Memtable, Pool, VectorConfig, VectorQuery};
 
@@ -8,7 +8,7 @@ use crate::base::error::Result;
 use crate::base::types::SeqNo;
 use crate::engine::cursor::Direction;
 
-/// What a scan does about a version that is newer than the scan.
+/// How a scan handles a version that is newer than the scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NewerVersions {
     /// The scan ends: the version that it should see may have been overwritten.
@@ -20,11 +20,11 @@ pub(crate) enum NewerVersions {
 /// The outcome of a scan.
 #[derive(Debug)]
 pub(crate) enum Collected {
-    /// A view with nothing but the results.
+    /// A view that contains only the results.
     Results(Box<ReadView>),
     /// The scan met a newer version.
     Overtaken,
-    /// The results take more memory than allowed, or one of them is an error.
+    /// The results take more memory than allowed, or reading one of them failed.
     TooLarge,
 }
 

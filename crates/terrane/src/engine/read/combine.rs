@@ -1,8 +1,8 @@
 //! Lookups of keys whose newest version is an operand.
 //!
-//! Operands are few above a value once they were flushed, so each older version is first found by a
-//! lookup of its own, with the help of filters. A key with many operands, which are in memtables, is read
-//! by a cursor instead, which walks from one version to the next.
+//! Once flushed, few operands remain above a value, so each older version is first found by a
+//! separate lookup, with the help of filters. A key with many operands, which are in memtables, is
+//! instead read by a cursor, which walks from one version to the next.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ use crate::files::value::Value;
 const LOOKUPS_MAX: usize = 16;
 
 impl Reader {
-    /// Returns the value of `key`, of which `newest` is the version that the reader sees, an operand.
+    /// Returns the value of `key`, whose newest version visible to the reader is `newest`, an
+    /// operand.
     ///
     /// If memtables of `state` reclaim versions, the caller holds its sequence number.
     pub(super) fn combined(
@@ -41,7 +42,8 @@ impl Reader {
                 return Ok(Value::from(&value[..]));
             };
             chain.push(operator, key, (operand.seq, &operand.value));
-            // The state is that of the newest version: in a later one operands may be combined.
+            // The state must be that of the newest version, because operands may be combined in a
+            // later state.
             if let Some(before) = operand.seq.checked_sub(1) {
                 next = self.find_decided(state, key, ReadAt::Held(before))?;
             }

@@ -1,10 +1,11 @@
 //! Estimates how many keys a range has, and how many bytes it takes.
 //!
-//! Every memtable and every table contributes the share of its entries that is in the range. The share
-//! of a table is that of its data blocks, from its index. The share of a memtable is counted entry by
-//! entry up to a limit, and beyond it interpolated between the first and the last key of the memtable
-//! as if keys were spread evenly. An entry counts one key and a tombstone takes one away. The parts of
-//! a table that newer range tombstones delete count no keys, but do count bytes.
+//! Every memtable and every table contributes the share of its entries that lies in the range. For
+//! a table, this is the share of its data blocks, taken from its index. For a memtable, entries are
+//! counted one by one up to a limit, and beyond it the share is interpolated between the memtable's
+//! first and last keys as if keys were spread evenly. An entry counts as one key, and a tombstone
+//! subtracts one. The parts of a table that newer range tombstones delete contribute no keys, but
+//! do contribute bytes.
 
 use std::sync::Arc;
 
@@ -26,11 +27,11 @@ pub(crate) struct Estimate {
     pub(crate) bytes: u64,
 }
 
-/// A range of keys: its first key, and the first key after it if there is one.
+/// A range of keys: its first key, and the first key after it, if any.
 type Range<'a> = (&'a [u8], Option<&'a [u8]>);
 
 impl Reader {
-    /// Estimates the contents of the range of a tree from `start` to the exclusive `end`.
+    /// Estimates the contents of a tree from `start` to the exclusive `end`.
     pub(crate) fn estimate(
         &self,
         tree: &Tree,
@@ -74,7 +75,7 @@ fn has_tombstones(table: &Arc<Table>) -> bool {
     table.info().range_tombstones > 0
 }
 
-/// Returns the parts of a range in which `fragments` delete nothing that was written up to `seq`.
+/// Returns the parts of a range in which `fragments` delete no version written up to `seq`.
 fn live_parts<'a>(
     (start, end): Range<'a>,
     fragments: &'a [Fragment],
@@ -105,15 +106,16 @@ fn live_parts<'a>(
     parts
 }
 
-/// What a memtable has of a range.
+/// The contribution of a memtable to a range.
 struct Sample {
-    /// The estimated share of the memtable's entries that is in the range.
+    /// The estimated share of the memtable's entries that lies in the range.
     share: f64,
-    /// The estimated number of keys of the range, less the keys that it deletes elsewhere.
+    /// The estimated number of keys in the range, less the keys that the memtable deletes
+    /// elsewhere.
     keys: f64,
 }
 
-/// Estimates what a memtable has of a range.
+/// Estimates the contribution of a memtable to a range.
 fn sample(memtable: &Arc<Memtable>, range: Range<'_>, deleted: &RangeTombstones) -> Sample {
     let (start, end) = range;
     let entries = memtable.len().max(1) as f64;
@@ -148,7 +150,7 @@ fn sample(memtable: &Arc<Memtable>, range: Range<'_>, deleted: &RangeTombstones)
     Sample { share, keys: keys * share * entries / counted as f64 }
 }
 
-/// Returns the share of a range in the span of a memtable's keys.
+/// Returns the share that a range takes of the span of a memtable's keys.
 fn interpolated(memtable: &Arc<Memtable>, (start, end): Range<'_>) -> f64 {
     let mut cursor = memtable.cursor();
     cursor.seek_first();

@@ -1,4 +1,4 @@
-//! Explains a lookup: searches as `lookup` does, and notes every step.
+//! Explains a lookup: searches like `lookup`, and notes every step.
 
 use terrane_memtable::{Lookup, Memtable};
 
@@ -12,11 +12,11 @@ use crate::engine::version::OpenRun;
 use crate::files::table::{FoundVersion, filter_hash};
 use crate::files::value::Value;
 
-/// What a memtable or a run answers, and the version that it found.
+/// The answer of a memtable or a run, and the version that it found.
 type Answer = (LookupAnswer, Option<FoundVersion>);
 
 impl Reader {
-    /// Looks up a key, and returns the way of the lookup.
+    /// Looks up a key, and returns the path of the lookup.
     pub(crate) fn explain(&self, tree: &Tree, keyspace: &str, key: &[u8]) -> Result<LookupPath> {
         self.context.health.check_open()?;
         let held = self.pipeline.snapshot();
@@ -38,7 +38,7 @@ impl Reader {
     }
 }
 
-/// Searches everything that a lookup may consult, when the step is asked for.
+/// Searches everything that a lookup may consult, lazily, step by step.
 fn steps<'a>(
     state: &'a TreeState,
     key: &'a [u8],
@@ -82,7 +82,7 @@ fn of_run(run: &OpenRun, key: &[u8], seq: SeqNo) -> Result<Answer> {
     Ok(newest(table.get(key, seq)?, deleted, LookupAnswer::Absent))
 }
 
-/// Returns what decides among a version and a range tombstone of the same memtable or table.
+/// Returns whichever is newer: a version, or a range tombstone in the same memtable or table.
 fn newest(found: Option<FoundVersion>, deleted: SeqNo, without: LookupAnswer) -> Answer {
     match found.filter(|found| found.seq > deleted) {
         None if deleted > 0 => (LookupAnswer::RangeTombstone { sequence_number: deleted }, None),

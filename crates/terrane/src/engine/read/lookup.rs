@@ -3,8 +3,8 @@
 //! Memtables are searched first, then runs, both from new to old: the first version found is the
 //! newest. A range tombstone that covers the key hides everything older, so the search ends there
 //! as well. A run is skipped by its key range, then by its filter; otherwise the fence pointers
-//! lead to one block. A lookup reads one block if it finds the key, and no block if it does not,
-//! except when a filter gives a false positive.
+//! lead to one block. A lookup reads one block if it finds the key, and no block otherwise, except
+//! after a false positive of a filter.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl Reader {
         if at.is_some() || !state.reclaims_versions() {
             return self.combined((tree, &state), key, operand, &time).map(Some);
         }
-        // The versions below may be reclaimed while nobody holds the number.
+        // The versions below may be reclaimed unless the number is held.
         drop(state);
         let held = self.pipeline.snapshot();
         let state = tree.state();
@@ -81,7 +81,7 @@ impl Reader {
         }
     }
 
-    /// Returns whether `key` has a value as of `at`, or now. Reads no value that is stored apart.
+    /// Returns whether `key` has a value as of `at`, or now. Reads no separated value.
     pub(crate) fn contains(&self, tree: &Tree, key: &[u8], at: Option<AsOf<'_>>) -> Result<bool> {
         let sample = Sample::begin();
         let (_, found) = self.find_newest(tree, key, at)?;
@@ -98,7 +98,7 @@ impl Reader {
         }
     }
 
-    /// Returns the newest version of `key` as of `at`, or now, and the state that has it.
+    /// Returns the newest version of `key` as of `at`, or now, and the state that contains it.
     #[inline]
     fn find_newest(
         &self,
@@ -140,7 +140,7 @@ impl Reader {
     }
 
     /// Returns the newest version of `key` at a sequence number that the caller holds, or at which
-    /// nothing is reclaimed.
+    /// no version is reclaimed.
     pub(super) fn find_decided(
         &self,
         state: &TreeState,
@@ -153,8 +153,8 @@ impl Reader {
         }
     }
 
-    /// Returns the newest version of `key` as of `seq`. Returns none if the key has no version, or
-    /// if a range tombstone covers it.
+    /// Returns the newest version of `key` as of `seq`; none if the key has no version, or if a
+    /// range tombstone covers it.
     fn find(&self, state: &TreeState, key: &[u8], at: ReadAt) -> Result<Answer> {
         let hash = filter_hash(key);
         let tables = prefetched_tables(state.version.runs(), key, hash);
@@ -166,7 +166,7 @@ impl Reader {
         self.find_in_tables(state, (key, hash), at.seq(), &tables).map(Answer::Decided)
     }
 
-    /// Searches the memtables, and counts the lookup.
+    /// Searches the memtables and counts the lookup.
     #[inline]
     pub(super) fn find_in_memtables(
         &self,
@@ -179,11 +179,11 @@ impl Reader {
         answer
     }
 
-    /// Counts a lookup in memtables, and whether they decided it.
+    /// Counts a lookup in memtables, and whether they answered it.
     #[inline]
     pub(super) fn count_in_memtables(&self, state: &TreeState, is_decided: bool) {
         if state.usage.lookup(is_decided) {
-            // A thread checks whether the kind of the memtable suits the operations.
+            // Wakes a thread that checks whether the kind of the memtable suits the operations.
             self.context.signals.wake();
         }
     }
@@ -250,8 +250,8 @@ pub(super) fn overwritten() -> Error {
     Error::internal("a version of a held snapshot was overwritten")
 }
 
-/// Returns the value of a version of `key`, which may be stored apart; `None` for a tombstone and for a
-/// value that has expired.
+/// Returns the value of a version of `key`, which may be separated; `None` for a tombstone or an
+/// expired value.
 #[inline]
 pub(super) fn value_of(
     state: &TreeState,
@@ -268,13 +268,13 @@ pub(super) fn value_of(
             Ok(time.is_value(kind, &value).then(|| value.skip(EXPIRY_BYTES)))
         }
         Some(FoundVersion { kind: EntryKind::Operand, .. }) => {
-            Err(Error::internal("an operand that was not combined with what is below it"))
+            Err(Error::internal("an operand was not combined with the versions below it"))
         }
         Some(FoundVersion { kind: EntryKind::Tombstone, .. }) | None => Ok(None),
     }
 }
 
-/// A value, and when it expires in microseconds since the Unix epoch; `None` if it does not.
+/// A value, and its expiry time in microseconds since the Unix epoch; `None` if it does not expire.
 pub(super) type ValueWithExpiry = (Value, Option<u64>);
 
 /// The number of runs whose filters are prefetched.
@@ -283,8 +283,9 @@ const FIRST_RUNS: usize = 8;
 /// The tables of the first runs that may contain a key.
 type FirstTables<'a> = [Option<&'a Arc<Table>>; FIRST_RUNS];
 
-/// Returns the tables of the first runs that may contain `key`, and prefetches their filters, so that
-/// the cache misses of memtables and filters overlap. A single filter is not worth that.
+/// Returns the tables of the first runs that may contain `key`, and prefetches their filters, so
+/// that the cache misses of memtables and filters overlap. This does not pay off for a single
+/// filter.
 #[inline]
 fn prefetched_tables<'a>(runs: &'a [Arc<OpenRun>], key: &[u8], hash: u64) -> FirstTables<'a> {
     let mut tables = [None; FIRST_RUNS];
@@ -300,9 +301,9 @@ fn prefetched_tables<'a>(runs: &'a [Arc<OpenRun>], key: &[u8], hash: u64) -> Fir
 /// The sequence number at which a lookup reads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ReadAt {
-    /// One that is held, so that its versions are not reclaimed.
+    /// A held number, so that its versions are not reclaimed.
     Held(SeqNo),
-    /// The newest visible one, or an older one if nothing is reclaimed.
+    /// The newest visible number, or an older one if no version is reclaimed.
     Visible(SeqNo),
 }
 
@@ -326,10 +327,10 @@ enum Answer {
 pub(crate) enum MemoryAnswer {
     /// The newest version of the key; `None` if the key is deleted.
     Decided(Option<FoundVersion>),
-    /// The version was overwritten in place after the reader took its sequence number, because the
-    /// reader did not hold that number.
+    /// The version was overwritten in place after the reader, which did not hold its sequence
+    /// number, took that number.
     Overwritten,
-    /// The memtables have no version of the key; the tables decide.
+    /// The memtables have no version of the key, so the tables decide.
     Undecided,
 }
 
@@ -356,8 +357,8 @@ pub(super) fn search_memtables(state: &TreeState, key: &[u8], at: ReadAt) -> Mem
     MemoryAnswer::Undecided
 }
 
-/// Returns the newest range tombstone of a table that covers `key` and is not newer than `seq`; 0 if
-/// there is none.
+/// Returns the sequence number of the newest range tombstone in a table that covers `key` and is
+/// not newer than `seq`; 0 if there is none.
 pub(crate) fn newest_deletion(table: &Table, key: &[u8], seq: SeqNo) -> Result<SeqNo> {
     if table.info().range_tombstones == 0 {
         return Ok(0);

@@ -1,8 +1,8 @@
 //! Point lookups of many keys at once.
 //!
-//! A lookup waits for memory several times, each time at an address that the previous access returned.
-//! Many lookups can overlap these waits: each step runs for all keys and prefetches the memory of the
-//! next step.
+//! A lookup waits for memory several times, each time at an address that the previous access
+//! returned. Many lookups can overlap these waits: each step runs for all keys and prefetches
+//! memory for the next step.
 
 use std::sync::Arc;
 
@@ -20,10 +20,12 @@ use crate::files::buffer::BlockRef;
 use crate::files::table::{FoundVersion, Table, filter_hash};
 use crate::files::value::Value;
 
-/// The number of keys that are looked up together: their prefetched lines fit into the L1 cache.
+/// The number of keys that are looked up together, so that their prefetched lines fit into the L1
+/// cache.
 const KEYS_AT_ONCE: usize = 64;
 
-/// How much of a value in a memtable is prefetched: a processor prefetches the rest of a long one itself.
+/// How many cache lines of a value in a memtable are prefetched; the processor itself prefetches
+/// the rest of a long value.
 const VALUE_LINES: usize = 4;
 
 /// A key that has not been decided yet.
@@ -54,7 +56,7 @@ impl Reader {
         at: Option<AsOf<'_>>,
     ) -> Result<Vec<Option<Value>>> {
         let found = self.multi_get_with_expiry(tree, keys, at)?;
-        // The vector keeps its memory.
+        // Collecting in place reuses the vector's memory.
         Ok(found.into_iter().map(|found| found.map(|(value, _)| value)).collect())
     }
 
@@ -77,8 +79,7 @@ impl Reader {
         // visible at that number.
         let state = Self::state(tree, at);
         if seq.is_none() && state.reclaims_versions() {
-            // After the check above, the tree has received a memtable that overwrites versions in
-            // place.
+            // Since the check above, the tree has got a memtable that overwrites versions in place.
             return self.multi_get_with_expiry(tree, keys, at);
         }
         let seq = seq.unwrap_or_else(|| state.readable(self.pipeline.visible()));
@@ -110,7 +111,7 @@ impl Reader {
         Ok(answers)
     }
 
-    /// Returns the value of a key and its expiry time, by the newest version that the reader sees.
+    /// Returns a key's value and expiry time, from the newest version that the reader sees.
     #[inline]
     fn answer(
         &self,
@@ -129,7 +130,7 @@ impl Reader {
         Ok(value?.map(|value| (value, expires_at)))
     }
 
-    /// Answers the keys that the run decides, and keeps the others pending.
+    /// Answers the keys that the run decides, and leaves the others pending.
     fn find_in_run(
         &self,
         (tree, state, run): (&Tree, &Arc<TreeState>, &OpenRun),
@@ -182,8 +183,8 @@ impl Reader {
     }
 }
 
-/// Returns the newest version of each key as of `seq`, which is held, in the memtables: `None` if they do not decide
-/// the key, and `Some(None)` if it is deleted.
+/// Returns the newest version of each key in the memtables as of `seq`, which is held: `None` if
+/// they do not decide the key, and `Some(None)` if it is deleted.
 fn find_in_memtables(
     state: &TreeState,
     keys: &[&[u8]],
@@ -222,8 +223,8 @@ fn find_in_memtables(
     if is_overwritten { Err(overwritten()) } else { Ok(found) }
 }
 
-/// Reads the blocks that are not in memory, several at the same time. Errors are left to the lookups,
-/// so that the error of a key hides no other answer before it.
+/// Reads the blocks that are not in memory, several concurrently. Errors are left to the lookups,
+/// so that an error for one key hides no earlier answer.
 fn load_missing(candidates: &[TableCandidate<'_>]) -> Vec<BlockRef> {
     let mut missing: Vec<(&Arc<Table>, usize)> = Vec::new();
     for candidate in candidates {

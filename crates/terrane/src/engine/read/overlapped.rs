@@ -1,14 +1,14 @@
-//! Point lookups that read several runs at the same time (Dent §2.4.2).
+//! Point lookups that read several runs concurrently (Dent §2.4.2).
 //!
 //! The lookup searches the runs from new to old. If it reaches a run whose blocks are not in memory
 //! while reads wait for a device, it also gathers the next runs that may have the key, up to
 //! `read_threads` in all, and the I/O threads read them together. The newest answer wins.
 //!
-//! 1. The result is that of the serial search: it comes from the first run, from new to old, that has
-//!    a version of the key, a range tombstone over the key, or an error. An error in a run older than
+//! 1. The result is that of the serial search: it comes from the first run, from new to old, with a
+//!    version of the key, a range tombstone over the key, or an error. An error in a run older than
 //!    the answer is dropped, because the serial search would not have read that run.
-//! 2. A run in memory is searched at once and never handed over, because that would take longer than
-//!    the search.
+//! 2. A run in memory is searched at once and never handed to a thread, because that would take
+//!    longer than the search.
 //! 3. Counters may exceed those of the serial search, because runs older than the answer were read.
 
 use std::sync::Arc;
@@ -29,17 +29,18 @@ struct Candidate<'a> {
     deleted: SeqNo,
 }
 
-/// The runs after a group.
+/// The state of the runs after a group.
 enum Rest {
     /// They may have an answer.
     Open,
-    /// They have none, because there are none, or because a range tombstone covers the key.
+    /// They have no answer, because there are no more runs, or because a range tombstone covers the
+    /// key.
     Nothing,
     /// The next run cannot be read.
     Failed(Error),
 }
 
-/// What a lookup searches for.
+/// The target of a lookup.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
     pub(super) key: &'a [u8],
@@ -70,7 +71,7 @@ impl Reader {
         }
     }
 
-    /// Searches a group. Returns none if its tables do not decide.
+    /// Searches a group. Returns none if its tables do not decide the key.
     fn search(
         &self,
         group: &[Candidate<'_>],
@@ -104,7 +105,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// Returns the answer of the lookup if the table decides it.
+    /// Returns the lookup's answer if the table decides it.
     fn decide(
         &self,
         candidate: &Candidate<'_>,
@@ -123,8 +124,8 @@ fn panicked() -> Error {
     Error::internal("a search panicked in a thread that reads tables")
 }
 
-/// Collects tables that may have the key, from new to old: only the first one, if it is in memory or
-/// reads do not wait, and else up to `count`.
+/// Collects tables that may have the key, from new to old: only the first one if it is in memory or
+/// reads do not wait, otherwise up to `count`.
 fn gather<'a>(
     tables: &mut impl Iterator<Item = &'a Arc<Table>>,
     target: Target<'_>,

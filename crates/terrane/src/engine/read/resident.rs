@@ -10,8 +10,8 @@ use crate::files::table::{FoundVersion, filter_hash};
 use crate::files::value::Value;
 
 impl Reader {
-    /// Returns what [`Reader::get`] would return now, if memtables and blocks in memory decide it; else
-    /// `None`; then only uses of filters and blocks are counted.
+    /// Returns what [`Reader::get`] would return now, if memtables and blocks in memory decide it.
+    /// Otherwise returns `None` after counting only uses of filters and blocks.
     pub(crate) fn get_resident(&self, tree: &Tree, key: &[u8]) -> Result<Option<Option<Value>>> {
         let sample = Sample::begin();
         self.context.health.check_open()?;

@@ -23,13 +23,13 @@ pub(crate) struct ReadView {
     dead: Arc<DeadRanges>,
     /// The state contains every write up to this sequence number.
     known: SeqNo,
-    /// The view has the versions up to this sequence number.
+    /// The view contains the versions up to this sequence number.
     seq: SeqNo,
-    /// It has the values that expire after this time, in microseconds since the Unix epoch.
+    /// It contains the values that expire after this time, in microseconds since the Unix epoch.
     micros: u64,
     /// Combines operands with values, if the tree has an operator.
     operator: Option<Arc<dyn MergeOperator>>,
-    /// The results of a scan that was done, which are then all that cursors of the view walk.
+    /// The results of a completed scan; if set, cursors of the view walk only these.
     results: Option<Arc<Memtable>>,
 }
 
@@ -45,7 +45,7 @@ impl Reader {
         let state = Guard::into_inner(Self::state(tree, at));
         let now = || {
             let seq = state.readable(self.pipeline.visible());
-            // The values that expire and are visible at that number were noted before it was visible.
+            // Visible values that expire were noted before their sequence numbers became visible.
             let micros =
                 if state.may_expire() { self.pipeline.snapshot_clock().now_micros() } else { 0 };
             (seq, micros)
@@ -63,15 +63,15 @@ impl Reader {
         known: SeqNo,
     ) -> ReadView {
         let dead = Arc::clone(tree.dead());
-        // Loaded after the number, so that it is known if operands are visible.
+        // Loaded after the number, so that the operator is known if operands are visible.
         let operator = tree.functions.merge_operator().get().cloned();
         ReadView { state, dead, known, seq, micros, operator, results: None }
     }
 }
 
 impl ReadView {
-    /// Puts a cursor on the first key at or after `key` into `place`, which is empty after an error. The
-    /// caller needs no key from `end` on.
+    /// Puts a cursor on the first key at or after `key` into `place`, which is empty after an
+    /// error. The caller needs no key from `end` on.
     // A cursor is large, so it is not moved.
     pub(crate) fn put_cursor_from(
         &self,
@@ -96,7 +96,7 @@ impl ReadView {
         Ok(cursor)
     }
 
-    /// Returns a view with the results of a scan that was done in this view, and nothing else.
+    /// Returns a view that contains only the results of a scan that was completed in this view.
     pub(super) fn of_results(&self, results: Arc<Memtable>) -> Self {
         Self { results: Some(results), ..self.clone() }
     }
@@ -176,18 +176,18 @@ impl ReadView {
         self.state.reclaims_versions()
     }
 
-    /// What cursors of the view need to load values.
+    /// The parameters with which cursors of the view load values.
     #[inline]
     pub(crate) fn values(&self) -> ValueSource<'_> {
         ValueSource { files: self.state.version.values(), operator: self.operator.as_deref() }
     }
 
-    /// Returns true if all values are in memtables and tables, as they are read.
+    /// Returns true if memtables and tables contain every value as readers see it.
     pub(crate) fn has_values_in_place(&self) -> bool {
         self.operator.is_none() && self.state.version.values().files().is_empty()
     }
 
-    /// Counts a scan that has ended, over `entries` entries. Returns true if a thread should check now
+    /// Counts a completed scan over `entries` entries. Returns true if a thread should now check
     /// whether the kind of the memtable suits the operations.
     pub(crate) fn count_scan(&self, entries: u64) -> bool {
         self.state.usage.scan(entries)
@@ -204,9 +204,9 @@ mod tests {
     use crate::files::storage::MemoryStorage;
     use crate::{Background, Options};
 
-    /// A scan took the state of the tree, the memtable was replaced, a key was put into the next one,
-    /// and the scan took its sequence number. It did not find the key, which its state does not
-    /// contain, and noted the range as dead, so that later scans skipped the key.
+    /// A scan took the tree's state, the memtable was replaced, a key was put into the next one,
+    /// and the scan took its sequence number. The scan did not find the key, which its state does
+    /// not contain, and noted the range as dead, so that later scans skipped the key.
     #[test]
     fn a_scan_says_nothing_of_keys_that_were_put_after_its_state_was_taken() {
         let storage = Arc::new(MemoryStorage::new(1));

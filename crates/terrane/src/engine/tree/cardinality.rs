@@ -1,8 +1,8 @@
-//! Estimates how many different keys were written, at a small cost for each write.
+//! Estimates how many distinct keys were written, at a small cost per write.
 //!
-//! One in 32 hashes sets a bit of a map. The number of bits that are set gives the number of sampled
-//! keys (linear counting), however often each was written, so a key that is written very often counts
-//! once. The map holds about 200,000 sampled keys.
+//! One in 32 hashes sets a bit in a bitmap. The number of set bits gives the number of sampled keys
+//! (linear counting), however often each was written, so a key that is written very often counts
+//! once. The bitmap can count about 200,000 sampled keys.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,7 +43,7 @@ impl KeyCardinality {
         }
     }
 
-    /// Returns the estimated number of keys, and removes all.
+    /// Returns the estimated number of keys, and removes all keys.
     pub(super) fn take(&self) -> u64 {
         let words = self.bits.iter().map(|word| word.swap(0, Ordering::Relaxed).count_ones());
         let empty = BITS - words.map(u64::from).sum::<u64>().min(BITS - 1);

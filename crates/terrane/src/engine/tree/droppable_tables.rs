@@ -1,5 +1,5 @@
-//! The tables of a version that can be dropped unread: newer range tombstones cover them, or all of their
-//! values expire.
+//! The tables of a version that can be dropped unread, because newer range tombstones cover them or
+//! all of their values expire.
 
 use std::sync::{Arc, Weak};
 
@@ -22,7 +22,7 @@ impl DroppableTables {
         version.has_range_tombstones() || version.has_expiry()
     }
 
-    /// Returns true if these are the tables of `version`.
+    /// Returns true if these tables were determined for `version`.
     pub(crate) fn is_of(&self, version: &Arc<Version>) -> bool {
         // Comparing addresses is safe because the weak pointer keeps the address from being reused.
         std::ptr::eq(self.of.as_ptr(), Arc::as_ptr(version))

@@ -1,4 +1,4 @@
-//! The functions of an application that a tree uses.
+//! The application functions that a tree uses.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,18 +15,18 @@ pub(crate) struct Functions {
 }
 
 impl Functions {
-    /// What combines operands with values, once the keyspace has an operator. It never has another one.
+    /// The merge operator, once the keyspace has one. It is never replaced.
     #[inline]
     pub(crate) fn merge_operator(&self) -> &OnceLock<Arc<dyn MergeOperator>> {
         &self.merge_operator
     }
 
-    /// The filter of compactions, whether it is applied or not.
+    /// The compaction filter, whether or not it is applied.
     pub(crate) fn compaction_filter(&self) -> Option<Arc<KeyspaceFilter>> {
         self.compaction_filter.load_full()
     }
 
-    /// The filter of compactions that begin now.
+    /// The filter for compactions that begin now.
     pub(crate) fn active_filter(&self) -> Option<Arc<KeyspaceFilter>> {
         self.compaction_filter().filter(|filter| filter.inactive_reason().is_none())
     }

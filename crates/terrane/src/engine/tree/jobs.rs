@@ -34,7 +34,7 @@ pub(crate) struct TreeJobs {
     /// The merge of the flush in progress, if it merges.
     pub(crate) flushing: Option<Compaction>,
     pub(crate) compactions: Vec<RunningCompaction>,
-    /// The places that an ingest is about to take, as jobs.
+    /// The places that an ingest is about to take, represented as compactions.
     pub(crate) ingesting: Vec<Compaction>,
     pub(crate) cursors: Cursors,
     /// Tables that could not be read, with the errors. No job takes them.
@@ -44,7 +44,7 @@ pub(crate) struct TreeJobs {
     /// Tables that are being dropped because range tombstones cover them.
     pub(crate) dropping: Vec<TableId>,
     pub(crate) droppable: DroppableTables,
-    /// The events of late deletes that were emitted and are still current.
+    /// Which deletes are currently late, and were reported by an event.
     pub(crate) late_deletes: LateDeletes,
 }
 
@@ -94,7 +94,7 @@ impl TreeJobs {
         }
     }
 
-    /// Returns the shape of the tree without the value files that must not be collected because some of
+    /// Returns the shape of the tree without value files that must not be collected because some of
     /// their values cannot be read.
     pub(crate) fn collectable<'a>(&self, shape: &'a TreeShape) -> Cow<'a, TreeShape> {
         if self.damaged_values.is_empty() {
@@ -108,26 +108,25 @@ impl TreeJobs {
         Cow::Owned(shape)
     }
 
-    /// Returns the damage that prevents a compaction: the damage of one of its inputs, or else the
-    /// damage of any table.
+    /// Returns the damage that prevents a compaction: preferably the damage of one of its inputs,
+    /// otherwise that of any table.
     pub(crate) fn damage_to(&self, compaction: &Compaction) -> Option<Error> {
         let mut taken = self.unreadable.iter().filter(|(table, _)| compaction.takes(**table));
         taken.next().or_else(|| self.unreadable.iter().next()).map(|(_, error)| error.clone())
     }
 
-    /// Returns everything with which a new compaction must not conflict: running jobs, tables that
+    /// Returns every claim with which a new compaction must not conflict: running jobs, tables that
     /// are being dropped, and unreadable tables.
     pub(crate) fn busy(&self, shape: &TreeShape) -> Vec<Compaction> {
         self.claims(shape, |id| self.unreadable.contains_key(id) || self.dropping.contains(id))
     }
 
-    /// Returns the part of [`Self::busy`] that will end, which is everything except unreadable
-    /// tables.
+    /// Returns the part of [`Self::busy`] that will end: everything except unreadable tables.
     pub(crate) fn ending(&self, shape: &TreeShape) -> Vec<Compaction> {
         self.claims(shape, |id| self.dropping.contains(id))
     }
 
-    /// Returns the part of [`Self::busy`] that will not end, which is the unreadable tables.
+    /// Returns the part of [`Self::busy`] that will not end: the unreadable tables.
     pub(crate) fn blocked(&self, shape: &TreeShape) -> Vec<Compaction> {
         claims(shape, |id| self.unreadable.contains_key(id))
     }
@@ -163,7 +162,7 @@ pub(super) fn lock_with_covered(
     loop {
         let current = version();
         let is_known = !DroppableTables::may_exist(&current) || lock().droppable.is_of(&current);
-        // This runs without the lock, because it reads tables.
+        // Runs without the lock, because it reads tables.
         let found = (!is_known).then(|| DroppableTables::find(&current));
         let mut jobs = lock();
         if let Some(found) = found {

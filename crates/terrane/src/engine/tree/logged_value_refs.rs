@@ -1,7 +1,8 @@
-//! The places in the log of the large values of a memtable, noted while they are written.
+//! The log places of a memtable's large values, noted while the values are written.
 //!
-//! A flush that takes values from the log needs their places, and would otherwise read the log to find
-//! them. Values that are not noted are not lost: the flush writes them to a value file.
+//! A flush that takes values from the log needs their places, and would otherwise read the log to
+//! find them. Values whose places were not noted are not lost: the flush writes them to a value
+//! file.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +13,7 @@ use crate::base::stats::stripe_of_thread;
 use crate::base::types::{Lsn, SeqNo};
 use crate::engine::merge::LOGGED_VALUES_MAX;
 
-/// The number of lists. Each thread appends to one of them, so that threads rarely share one.
+/// The number of lists. Each thread appends to one of them, so threads rarely share a list.
 const PARTS: usize = 8;
 
 /// The first capacity of a list.
@@ -30,12 +31,13 @@ pub(crate) struct LoggedValueRef {
     pub(crate) key_len: u32,
 }
 
-/// The values of a memtable of at least a number of bytes.
+/// The noted values of a memtable, each at least of the threshold length.
 #[derive(Debug)]
 pub(crate) struct LoggedValueRefs {
     threshold: u64,
     parts: [Padded<Mutex<Vec<LoggedValueRef>>>; PARTS],
-    /// The capacity of all lists. Above [`LOGGED_VALUES_MAX`] nothing more is noted.
+    /// The total capacity of all lists. No more values are noted once it would exceed
+    /// [`LOGGED_VALUES_MAX`].
     capacity: AtomicUsize,
 }
 
@@ -45,7 +47,7 @@ impl LoggedValueRefs {
         Self { threshold, parts, capacity: AtomicUsize::new(0) }
     }
 
-    /// Returns the length from which on values are noted.
+    /// Returns the minimum length of noted values.
     #[inline]
     pub(crate) fn threshold(&self) -> u64 {
         self.threshold
@@ -62,7 +64,7 @@ impl LoggedValueRefs {
         let mut part = lock(&self.parts[stripe_of_thread() % PARTS]);
         if part.len() == part.capacity() {
             let more = part.len().max(CAPACITY_MIN);
-            // Relaxed: a count. Several threads may exceed the limit by one list each.
+            // Relaxed: a count. Concurrent threads may exceed the limit by one list each.
             if self.capacity.load(Ordering::Relaxed) + more > LOGGED_VALUES_MAX {
                 return;
             }
@@ -72,8 +74,8 @@ impl LoggedValueRefs {
         part.push(value);
     }
 
-    /// Returns the values of at least `len_min` bytes, in the order of the log. The writers of the
-    /// memtable are done.
+    /// Returns the values of at least `len_min` bytes, in log order. The memtable's writers must
+    /// have finished.
     pub(crate) fn list(&self, len_min: u64) -> Vec<LoggedValueRef> {
         let mut values = Vec::new();
         for part in &self.parts {

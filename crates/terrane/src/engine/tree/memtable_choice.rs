@@ -1,4 +1,4 @@
-//! Chooses the kind of memtables by how they are used, and creates them.
+//! Creates memtables, and chooses their kind by how they are used.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,19 +21,19 @@ pub(super) struct MemtableChoice {
 
 #[derive(Debug, Default)]
 struct Choices {
-    /// The choice for the active memtable; `None` until a memtable was chosen.
+    /// The choice for the active memtable; `None` before the first choice.
     active: Option<MemtableSelection>,
-    /// The choice for the memtable that was created last.
+    /// The choice for the most recently created memtable.
     last: Option<MemtableSelection>,
     /// Whether the last choice differs from the one before and has not been reported yet.
     is_news: bool,
-    /// The choice for the next memtable, if the active one was left early.
+    /// The choice for the next memtable, if the active one is replaced early.
     left_for: Option<MemtableSelection>,
     /// The operations until the last choice.
     chosen_at: UsageTotals,
-    /// Operations that were too few for a choice, and that count towards the next choice.
+    /// Operations that were too few for a choice and count towards the next one.
     left_over: MemtableOperations,
-    /// The active memtable is about to be replaced, because it was left early.
+    /// The active memtable is about to be replaced early.
     was_left: bool,
     regret: Regret,
     /// The operations until regret was last computed.
@@ -62,7 +62,7 @@ impl Choices {
 }
 
 impl MemtableChoice {
-    /// Creates an empty memtable. If the design leaves the kind open, the operations of the tree since
+    /// Creates an empty memtable. If the design leaves the kind open, the tree's operations since
     /// the last choice determine it.
     pub(super) fn create(
         &self,
@@ -85,7 +85,7 @@ impl MemtableChoice {
         memtable_of(kind, design.buffer_bytes, pool, Some(active))
     }
 
-    /// The memtable that was created last becomes the active one.
+    /// Notes that the most recently created memtable becomes the active one.
     pub(super) fn begin(&self, design: &Design, state: &TreeState) {
         let mut choices = self.lock();
         choices.active = choices.last.clone();
@@ -97,7 +97,8 @@ impl MemtableChoice {
         state.usage.check_every(check_every(kind, capacity(state, design)));
     }
 
-    /// Returns a change of the active memtable, if readers have asked for a check and it is due.
+    /// Returns a change to the active memtable, if readers have requested a check and the change is
+    /// due.
     pub(super) fn due_change(&self, design: &Design, state: &TreeState) -> Option<Change> {
         if !state.usage.take_due() {
             return None;
@@ -116,7 +117,7 @@ impl MemtableChoice {
         })
     }
 
-    /// The active memtable is about to be replaced by one of the selected kind.
+    /// Notes that the active memtable is about to be replaced by one of the selected kind.
     pub(super) fn leave_for(&self, selection: MemtableSelection) {
         let mut choices = self.lock();
         choices.was_left = true;
@@ -149,7 +150,7 @@ impl Seen {
     }
 }
 
-/// Estimates the number of entries that fill a memtable of a tree.
+/// Estimates the number of entries that fill one of the tree's memtables.
 fn capacity(state: &TreeState, design: &Design) -> u64 {
     let immutables = state.immutables.iter().map(|immutable| &immutable.memtable);
     let mut memtables = std::iter::once(&state.active.memtable).chain(immutables);
@@ -158,5 +159,5 @@ fn capacity(state: &TreeState, design: &Design) -> u64 {
     design.buffer_bytes / entry.max(1)
 }
 
-/// The assumed size of an entry until a memtable has had entries.
+/// The assumed size of an entry until a memtable has entries.
 const ENTRY_BYTES_GUESS: u64 = 200;

@@ -1,4 +1,4 @@
-//! Configures memtables of each kind.
+//! Configures memtables of every kind.
 
 use std::sync::Arc;
 
@@ -14,10 +14,11 @@ use terrane_policy::{self as policy, Design, MemtableKind, OrderedView};
 const BUCKET_BYTES: u64 = 64;
 const BUCKET_KEYS: u64 = 6;
 
-/// The assumed size of an entry until a memtable has had entries.
+/// The assumed size of an entry until a memtable has entries.
 const ENTRY_BYTES_GUESS: u64 = 200;
 
-/// Buckets fill unevenly: the Membuffer gets space for three keys for every two that it should hold.
+/// Buckets fill unevenly, so the Membuffer gets space for three keys for every two that it should
+/// hold.
 const SPARE: (u64, u64) = (3, 2);
 
 /// Creates an empty memtable for a design, to replace `before`.
@@ -41,7 +42,7 @@ pub(super) fn memtable_of(
 }
 
 /// Returns the configuration of a memtable of a kind. If the design leaves the kind open, the
-/// default kind is used until operations are known that determine the choice.
+/// default kind is used until enough operations are known for a choice.
 pub(crate) fn memtable_config(
     kind: MemtableKind,
     buffer_bytes: u64,
@@ -93,7 +94,7 @@ pub(crate) fn memtable_config(
 }
 
 /// Returns the configuration of a FloDB memtable. The Membuffer is sized by the entries of the
-/// memtable before it.
+/// previous memtable.
 fn flodb_config(flodb: FloDb, buffer_bytes: u64, before: Option<&Memtable>) -> FloDbConfig {
     let seen = before.filter(|before| before.len() > 100);
     let entry_bytes = seen

@@ -1,14 +1,14 @@
 //! The names that a tree has had since the database was opened.
 //!
-//! A handle returns the name of its keyspace as a reference, so a name must outlive its replacement.
-//! Names are therefore kept until the tree is dropped: a renaming costs a manifest edit and happens
-//! rarely.
+//! A handle returns the name of its keyspace as a reference, so a name must outlive its
+//! replacement. Names are therefore kept until the tree is dropped. Few accumulate, because a
+//! renaming costs a manifest edit and happens rarely.
 
 use std::sync::{Arc, OnceLock};
 
 use super::Tree;
 
-/// A list of names, of which the last one is current.
+/// A list of names, the last of which is current.
 #[derive(Debug)]
 pub(super) struct Names {
     name: Arc<str>,
@@ -31,8 +31,8 @@ impl Names {
         &self.last().name
     }
 
-    /// Replaces the name. The caller holds the lock of the manifest, so that no two names are set at
-    /// the same time.
+    /// Replaces the name. The caller holds the manifest lock, so that no two names are set
+    /// concurrently.
     pub(super) fn replace(&self, name: &str) {
         let is_set = self.last().next.set(Box::new(Self::new(name)));
         debug_assert!(is_set.is_ok(), "two threads rename a tree");
@@ -45,7 +45,7 @@ impl Tree {
         self.names.current()
     }
 
-    /// Sets the name of the keyspace, with the lock of the manifest.
+    /// Sets the name of the keyspace, with the manifest lock held.
     pub(crate) fn set_name(&self, name: &str) {
         self.names.replace(name);
     }

@@ -1,8 +1,8 @@
 //! The memtable that replaces the active one, created before it is needed.
 //!
-//! Creating a memtable may take long: a preallocated vector touches all its memory, and a hash table
-//! its buckets. A writer that replaces a full memtable must not pay for that. So a background thread
-//! creates the next memtable when the active one is mostly full.
+//! Creating a memtable may take long: a preallocated vector touches all its memory, and a hash
+//! table all its buckets. A writer that replaces a full memtable must not pay for that, so a
+//! background thread creates the next memtable when the active one is mostly full.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use terrane_memtable::Memtable;
 use terrane_policy::{Design, MemtableKind};
 
-/// Who creates memtables in advance.
+/// Which thread creates memtables in advance.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Preparation {
     /// A background thread, unless it is late.
     OnThread,
-    /// Nobody.
+    /// No thread.
     Never,
 }
 
@@ -37,7 +37,7 @@ impl Preparation {
 pub(super) struct NextMemtable {
     /// True from the request for the next memtable until it is taken.
     is_requested: AtomicBool,
-    /// Held while the memtable is created, so that a writer that needs it waits for it.
+    /// Held while the memtable is created, so that a writer that needs the memtable waits for it.
     next: Mutex<Option<Prepared>>,
     bytes: AtomicUsize,
 }
@@ -45,12 +45,12 @@ pub(super) struct NextMemtable {
 #[derive(Debug)]
 struct Prepared {
     memtable: Arc<Memtable>,
-    /// The design that it was created for.
+    /// The design for which it was created.
     design: Arc<Design>,
 }
 
 impl NextMemtable {
-    /// Returns true if nobody has requested the next memtable yet.
+    /// Requests the next memtable. Returns true if it was not already requested.
     pub(super) fn request(&self) -> bool {
         // Relaxed, like all accesses here: the lock orders the memtable.
         !self.is_requested.load(Ordering::Relaxed)
@@ -68,7 +68,8 @@ impl NextMemtable {
         }
     }
 
-    /// Takes the memtable, if one was created for `design`. From now on, another one may be requested.
+    /// Takes the memtable, if one was created for `design`. From now on, another memtable may be
+    /// requested.
     pub(super) fn take(&self, design: &Arc<Design>) -> Option<Arc<Memtable>> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_requested.store(false, Ordering::Relaxed);
@@ -76,7 +77,7 @@ impl NextMemtable {
         next.take().filter(|next| Arc::ptr_eq(&next.design, design)).map(|next| next.memtable)
     }
 
-    /// Drops the memtable that was created, or is about to be.
+    /// Drops the memtable that was created, or is being created.
     pub(super) fn discard(&self) {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_requested.store(false, Ordering::Relaxed);
@@ -84,7 +85,7 @@ impl NextMemtable {
         *next = None;
     }
 
-    /// Returns the bytes that the memtable has taken from the allocator.
+    /// Returns the bytes that the memtable has allocated.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use terrane_policy::Design;
 
-/// If writers stay below the maximum rate, they may make up for at most this much of the unused
-/// rate later, as nanoseconds at that rate.
+/// If writers stay below the maximum rate, they may later make up for at most this much of the
+/// unused rate, expressed as nanoseconds at that rate.
 const CATCH_UP_NANOS: u64 = 1_000_000;
 
-/// How far the schedule reaches.
+/// The time up to which the schedule is filled.
 #[derive(Debug)]
 pub(super) struct Pace {
     begun_at: Instant,
@@ -22,7 +22,7 @@ impl Pace {
         Self { begun_at: Instant::now(), until_nanos: AtomicU64::new(0) }
     }
 
-    /// Adds operations that take `nanos` together at the maximum rate. Returns how far writers are
+    /// Adds operations that together take `nanos` at the maximum rate. Returns how far writers are
     /// ahead of the schedule.
     pub(super) fn add(&self, nanos: u64) -> Duration {
         let now = u64::try_from(self.begun_at.elapsed().as_nanos()).unwrap_or(u64::MAX);

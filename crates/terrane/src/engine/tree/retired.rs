@@ -1,9 +1,9 @@
-//! Replaced states of a tree that readers or writers may still use.
+//! Replaced states of a tree that readers or writers may still be using.
 //!
-//! Dropping the last reference to a state frees its memtables and deletes obsolete tables. On a disk
-//! with TRIM, deleting a table takes about 100 ms. A write must not pay for that because it happened to
-//! use the state when a compaction ended. So a background thread keeps every replaced state until it
-//! has the only reference, and drops it then.
+//! Dropping the last reference to a state frees its memtables and deletes obsolete tables. On a
+//! disk with TRIM, deleting a table takes about 100 ms. A write must not pay for that only because
+//! it used the state when a compaction ended. So a background thread keeps every replaced state
+//! until the thread has the only reference, and then drops it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ pub(crate) struct RetiredStates {
 
 #[derive(Debug, Default)]
 struct RetiredList {
-    /// There is a thread that calls [`RetiredStates::drop_unused`]; otherwise states are not kept.
+    /// Some thread calls [`RetiredStates::drop_unused`]; otherwise states are not kept.
     is_kept: bool,
     states: Vec<Arc<TreeState>>,
 }
@@ -50,7 +50,7 @@ impl RetiredStates {
         }
     }
 
-    /// Drops the states that are no longer used. Returns true if some of them are still in use.
+    /// Drops the states that are no longer used. Returns true if some are still in use.
     pub(crate) fn drop_unused(&self) -> bool {
         let (unused, is_left) = {
             let mut list = self.lock();

@@ -1,4 +1,4 @@
-//! The state of a tree that readers see, and the memtables in it.
+//! The state of a tree that readers see, and its memtables.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -14,17 +14,17 @@ use crate::base::stats::stripe_of_thread;
 use crate::base::types::{Lsn, SeqNo};
 use crate::engine::version::Version;
 
-/// The number of shares of the free space of a memtable. Each thread takes from one of them, so that
-/// threads rarely share a cache line.
+/// The number of shares into which a memtable's free space is divided. Each thread takes from one
+/// share, so that threads rarely share a cache line.
 const SHARES: usize = 8;
 
-/// The memtable that is written to, and the part of the log that it covers.
+/// The memtable that accepts writes, and the part of the log that it covers.
 #[derive(Debug)]
 pub(crate) struct ActiveMemtable {
     pub(crate) memtable: Arc<Memtable>,
-    /// All entries of the memtable are at or after this position of the log.
+    /// All entries of the memtable are at or after this log position.
     pub(crate) begins: Lsn,
-    /// The places of its large values in the log; `None` if the flush may not need them, or if the
+    /// The places of its large values in the log; `None` if the flush may not use them, or if the
     /// memtable was replayed from the log.
     logged_values: Option<Arc<LoggedValueRefs>>,
     /// When its first entry was written, in microseconds since the Unix epoch; 0 while unknown.
@@ -39,13 +39,14 @@ impl ActiveMemtable {
         Self { memtable, begins, logged_values: None, since_micros: AtomicU64::new(0), space }
     }
 
-    /// Notes the places of values of at least `threshold` bytes. The memtable is empty.
+    /// Makes the memtable, which must be empty, note the places of values of at least `threshold`
+    /// bytes.
     pub(crate) fn noting(mut self, threshold: Option<u64>) -> Self {
         self.logged_values = threshold.map(|threshold| Arc::new(LoggedValueRefs::new(threshold)));
         self
     }
 
-    /// Returns where to note a value of `len` bytes, if anywhere.
+    /// Returns the list in which to note a value of `len` bytes, if any.
     #[inline]
     pub(crate) fn logged_value_refs_for(&self, len: usize) -> Option<&LoggedValueRefs> {
         self.logged_values.as_deref().filter(|refs| len as u64 >= refs.threshold())
@@ -56,12 +57,12 @@ impl ActiveMemtable {
         &self.space[stripe_of_thread() % SHARES]
     }
 
-    /// Reserves `bytes` of this thread's share of the last measured free space. Returns false if the
-    /// share does not suffice and the memtable must be measured again.
+    /// Reserves `bytes` of this thread's share of the last measured free space. Returns false if
+    /// the share does not suffice, so that the memtable must be measured again.
     #[inline]
     pub(crate) fn reserve(&self, bytes: u64) -> bool {
-        // An estimate, so what threads of the same share do concurrently may be lost. Relaxed, because
-        // it orders nothing.
+        // An estimate, so concurrent updates by threads with the same share may be lost. Relaxed,
+        // because it orders nothing.
         let share = self.share();
         let left = share.load(Ordering::Relaxed).saturating_sub_unsigned(bytes);
         if left >= 0 {
@@ -81,13 +82,13 @@ impl ActiveMemtable {
         Some(self.since_micros.load(Ordering::Relaxed)).filter(|&since| since > 0)
     }
 
-    /// Notes the present time as that of the first entry, unless a time is noted already. Returns
+    /// Notes the current time as that of the first entry, unless a time is already noted. Returns
     /// true if this call noted it.
     pub(crate) fn note_entry(&self, now_micros: impl FnOnce() -> u64) -> bool {
         if self.since_micros.load(Ordering::Relaxed) != 0 {
             return false;
         }
-        // Another thread may have noted its entry since, at an earlier time.
+        // Another thread may have noted an earlier time for its own entry since.
         let now = now_micros().max(1);
         let (unknown, order) = (0, Ordering::Relaxed);
         self.since_micros.compare_exchange(unknown, now, order, order).is_ok()
@@ -98,24 +99,23 @@ impl ActiveMemtable {
 #[derive(Debug)]
 pub(crate) struct ImmutableMemtable {
     pub(crate) memtable: Arc<Memtable>,
-    /// All entries of the memtable are at or after this position of the log.
+    /// All entries of the memtable are at or after this log position.
     pub(crate) begins: Lsn,
-    /// All entries of the memtable are before this position of the log.
+    /// All entries of the memtable are before this log position.
     pub(crate) ends: Lsn,
     /// The places of its large values in the log, if they were noted.
     pub(crate) logged_values: Option<Arc<LoggedValueRefs>>,
-    /// The largest sequence number of the memtable. Once this number is visible, all entries are
-    /// inserted.
+    /// The largest sequence number in the memtable. Once it is visible, all entries are inserted.
     pub(crate) last_seq: SeqNo,
-    /// When its first entry was written, in microseconds since the Unix epoch, if that is noted.
+    /// When its first entry was written, in microseconds since the Unix epoch, if noted.
     pub(crate) since_micros: Option<u64>,
     /// Why the memtable is flushed.
     pub(crate) reason: FlushReason,
 }
 
 impl ImmutableMemtable {
-    /// Makes the active memtable immutable. `ends` is the present end of the log, `last_seq` the last
-    /// assigned sequence number.
+    /// Makes the active memtable immutable. `ends` is the current end of the log, `last_seq` the
+    /// last assigned sequence number.
     pub(crate) fn new(
         active: &ActiveMemtable,
         ends: Lsn,
@@ -136,7 +136,7 @@ impl ImmutableMemtable {
     }
 }
 
-/// What readers see of a tree. A state never changes; it is only replaced.
+/// What readers see of a tree. A state never changes, but is replaced.
 #[derive(Debug)]
 pub(crate) struct TreeState {
     pub(crate) active: Arc<ActiveMemtable>,
@@ -147,17 +147,17 @@ pub(crate) struct TreeState {
     pub(crate) admission: Admission,
     /// The value files of the version that count for admission.
     pub(crate) settled_values: SettledValues,
-    /// When the present cause of stalls began, if writers are stalled or delayed.
+    /// When the current cause of stalls arose, if writers are stalled or delayed.
     pub(crate) stalled_since: Option<Instant>,
     /// The time per operation at the maximum rate of the design; 0 if the design has no maximum
     /// rate.
     pub(crate) nanos_per_write: u64,
     /// How the memtables are used, for designs that leave their kind open.
     pub(crate) usage: Arc<Usage>,
-    /// Readers of this state see writes up to this number. An ingest has the numbers after it and is
-    /// not in the version yet, while later writes may be in the active memtable already.
+    /// Readers of this state see writes up to this number. The numbers after it belong to an ingest
+    /// that is not in the version yet, while later writes may already be in the active memtable.
     pub(crate) readable_to: SeqNo,
-    /// The number of states before this one.
+    /// The number of previous states.
     pub(crate) number: u64,
 }
 
@@ -177,7 +177,8 @@ impl TreeState {
         self.usage.may_expire() || self.version.has_expiry()
     }
 
-    /// Returns the number at which a reader of this state reads if writes up to `visible` are visible.
+    /// Returns the number as of which a reader of this state reads if writes up to `visible` are
+    /// visible.
     #[inline]
     pub(crate) fn readable(&self, visible: SeqNo) -> SeqNo {
         visible.min(self.readable_to)
@@ -190,12 +191,12 @@ impl TreeState {
     }
 
     /// Returns true if a memtable reclaims versions that no reader needs. If so, a reader that
-    /// reads more than once at one sequence number must hold that number.
+    /// reads more than once at a sequence number must hold that number.
     pub(crate) fn reclaims_versions(&self) -> bool {
         self.memtables().any(|memtable| memtable.front_level().is_some())
     }
 
-    /// Returns the number of bytes that the memtables have taken from the allocator.
+    /// Returns the number of bytes that the memtables have allocated.
     pub(crate) fn memtable_bytes(&self) -> usize {
         let memtables: usize =
             self.memtables().map(|memtable| memtable.memory().total_bytes()).sum();
@@ -204,11 +205,11 @@ impl TreeState {
         memtables + refs.sum::<usize>()
     }
 
-    /// The oldest log position that the active memtable needs; `None` if it is empty, or if there are
-    /// immutable memtables.
+    /// The oldest log position that the active memtable needs; `None` if it is empty, or if
+    /// immutable memtables exist.
     pub(crate) fn log_begins(&self) -> Option<Lsn> {
-        // The oldest immutable memtable begins where the tables end, a position that only the
-        // manifest knows.
+        // The oldest immutable memtable begins where the tables end, a position known only to the
+        // manifest.
         let is_oldest = self.immutables.is_empty() && !self.active.memtable.is_empty();
         is_oldest.then_some(self.active.begins)
     }

@@ -1,9 +1,9 @@
-//! How the memtables of one tree are used: counts for the choice of a kind, and whether values that expire
-//! were written.
+//! How the memtables of one tree are used: counts for the choice of a kind, and whether expiring
+//! values were written.
 //!
-//! Counting has a cost, so it is enabled only for trees whose design leaves the kind open. Each thread
-//! adds to one of a few stripes, as for the counters of the database. Counts only grow, so that those who
-//! use them for different times do not disturb each other.
+//! Counting has a cost, so it is enabled only for trees whose design leaves the kind open. Each
+//! thread adds to one of a few stripes, as for the database's counters. Counts only grow, so that
+//! users that measure different periods do not disturb each other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -32,10 +32,11 @@ struct Stripe {
 /// The operations of a tree.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
-    /// Whether values that expire were written since the tree was opened.
+    /// Whether expiring values were written since the tree was opened.
     may_expire: AtomicBool,
     is_on: AtomicBool,
-    /// A thread asks for a check after each multiple of this power of two, less one.
+    /// A thread requests a check each time its count reaches a multiple of a power of two; this is
+    /// that power minus one.
     check_mask: AtomicU64,
     is_check_due: AtomicBool,
     stripes: [Stripe; STRIPES],
@@ -49,10 +50,10 @@ impl Usage {
         self.is_on.store(is_on, Ordering::Relaxed);
     }
 
-    /// Notes that a value that expires will be inserted.
+    /// Notes that an expiring value will be inserted.
     pub(crate) fn note_expiring(&self) {
-        // Relaxed: a reader that sees such a value has read a visible sequence number that its writer
-        // has published afterwards.
+        // Relaxed: a reader that sees such a value has read a visible sequence number that its
+        // writer published afterwards.
         if !self.may_expire() {
             self.may_expire.store(true, Ordering::Relaxed);
         }
@@ -72,12 +73,12 @@ impl Usage {
         self.stripes.get(stripe_of_thread() % STRIPES)
     }
 
-    /// Counts a key that was written or deleted.
+    /// Counts a written or deleted key.
     #[inline]
     pub(crate) fn write(&self, key: &[u8]) {
         let Some(stripe) = self.stripe() else { return };
         let head = head_of(key);
-        // Loads and stores, which cost less than changes in one step. Threads rarely share a stripe.
+        // Loads and stores cost less than atomic updates, and threads rarely share a stripe.
         let is_ascending = stripe.last_head.load(Ordering::Relaxed) <= head;
         stripe.last_head.store(head, Ordering::Relaxed);
         let add = |count: &AtomicU64, by: u64| {
@@ -88,8 +89,8 @@ impl Usage {
         self.distinct.add(filter_hash(key));
     }
 
-    /// Counts a lookup, and whether it was answered by memtables. Returns true if the kind of the
-    /// memtable should be checked now.
+    /// Counts a lookup, and whether memtables answered it. Returns true if the kind of the memtable
+    /// should be checked now.
     #[inline]
     pub(crate) fn lookup(&self, is_found: bool) -> bool {
         let Some(stripe) = self.stripe() else { return false };
@@ -98,7 +99,7 @@ impl Usage {
         self.is_check_due_after(before)
     }
 
-    /// Counts a scan that has ended, over `entries` entries. Returns true if the kind of the memtable
+    /// Counts a completed scan over `entries` entries. Returns true if the kind of the memtable
     /// should be checked now.
     pub(crate) fn scan(&self, entries: u64) -> bool {
         let Some(stripe) = self.stripe() else { return false };
@@ -117,7 +118,8 @@ impl Usage {
         is_due
     }
 
-    /// Sets the number of lookups, or scans, of a thread, a power of two, after which it asks for a check.
+    /// Sets the number of a thread's lookups, or scans, after which it requests a check; a power of
+    /// two.
     pub(super) fn check_every(&self, lookups: u64) {
         self.check_mask.store(lookups.saturating_sub(1), Ordering::Relaxed);
     }
@@ -150,10 +152,10 @@ impl Usage {
     }
 }
 
-/// The operations of a tree until some time.
+/// The operations of a tree up to some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct UsageTotals {
-    /// The writes of each stripe.
+    /// The writes per stripe.
     writes: [u64; STRIPES],
     ascending: u64,
     lookups: u64,
@@ -163,8 +165,8 @@ pub(super) struct UsageTotals {
 }
 
 impl UsageTotals {
-    /// Returns the operations since `before`. The number of keys is the number of writes if it is not
-    /// known.
+    /// Returns the operations since `before`. If the number of keys is unknown, uses the number of
+    /// writes.
     pub(super) fn since(
         &self,
         before: &Self,
@@ -195,13 +197,13 @@ impl UsageTotals {
 pub(super) struct Seen {
     /// The bytes of a key and its value in the active memtable.
     pub(super) entry_bytes: f64,
-    /// The share of all entries that is in the active memtable.
+    /// The fraction of all entries that is in the active memtable.
     pub(super) in_memory: f64,
 }
 
-/// Returns the number of threads that wrote: the number of equally active threads that have the same sum
-/// of squares, so that a thread that wrote little counts little. No more threads than the machine runs
-/// write at the same time.
+/// Returns the number of threads that wrote: the number of equally active threads with the same sum
+/// of squares, so that a thread that wrote little counts little. Capped at the number of threads
+/// that the machine can run concurrently.
 fn threads_of(writes: &[u64; STRIPES]) -> u32 {
     let sum: f64 = writes.iter().map(|count| *count as f64).sum();
     let squares: f64 = writes.iter().map(|count| (*count as f64).powi(2)).sum();

@@ -1,4 +1,4 @@
-//! Segments of the log that are value files of a tree, and in which it may have further values.
+//! Log segments that are value files of a tree and may receive more of its values.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -6,15 +6,16 @@ use std::sync::{Mutex, PoisonError};
 use super::Tree;
 use crate::files::manifest::ValueFileRecord;
 
-/// A segment of the log that is a value file of a tree as well.
+/// A log segment that is also a value file of a tree.
 #[derive(Debug, Clone)]
 pub(crate) struct ValueSegment {
-    /// The name of the file in the log.
+    /// The segment's path as a log file.
     pub(crate) path: PathBuf,
     pub(crate) record: ValueFileRecord,
 }
 
-/// The segments that are not settled yet. Only one flush of a tree runs at a time, and replaces them.
+/// The segments that are not settled yet. They are replaced by flushes, of which a tree runs only
+/// one at a time.
 #[derive(Debug, Default)]
 pub(crate) struct ValueSegments(Mutex<Vec<ValueSegment>>);
 
@@ -29,7 +30,7 @@ impl ValueSegments {
 }
 
 impl Tree {
-    /// The segments of the log that are value files, and may get further values.
+    /// The log segments that are value files and may receive more values.
     pub(crate) fn value_segments(&self) -> &ValueSegments {
         &self.value_segments
     }

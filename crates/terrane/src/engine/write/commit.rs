@@ -1,13 +1,15 @@
-//! Writes that happen only if what they depend on has not changed: the commits of transactions.
+//! Writes that succeed only if their condition still holds: the commits of transactions.
 //!
-//! A commit first tries to do without the writer lock. If all writes that have sequence numbers are
-//! visible, it finds every change; and if nobody has reserved sequence numbers in the window when it
-//! reserves its own, nothing has changed since. While other writers are busy that fails.
+//! A commit first tries to avoid the writer lock. If all writes that have sequence numbers are
+//! visible, it finds every change; and if no other writer has reserved sequence numbers in the
+//! window when it reserves its own, nothing has changed since. This attempt fails while other
+//! writers are busy.
 //!
-//! Then a commit takes the writer lock. All writes without the lock are visible then, and no other write
-//! takes sequence numbers before the lock is released. So if its reads would return the same now, the
-//! transaction happens as a whole at its sequence numbers. Earlier writes that took the lock may still
-//! wait for their sync; their keys are compared instead (`pipeline/in_flight.rs`).
+//! Then a commit takes the writer lock. At that point all writes without the lock are visible, and
+//! no other write takes sequence numbers before the lock is released. So if its reads would return
+//! the same results now, the transaction takes effect as a whole at its sequence numbers. Earlier
+//! writes that took the lock may still wait for their sync; their keys are compared instead
+//! (`pipeline/in_flight.rs`).
 
 use std::sync::MutexGuard;
 
@@ -22,15 +24,15 @@ use crate::engine::pipeline::{
 use crate::files::batch::Batch;
 use crate::files::wal::PreparedRecord;
 
-/// How often a commit tries to do without the lock.
+/// How often a commit tries to avoid the lock.
 const TRIES_IN_WINDOW: usize = 8;
 
-/// The condition of a commit: what it depends on has not changed.
+/// The condition of a commit: nothing on which it depends has changed.
 pub(crate) trait CommitCondition {
-    /// Returns whether it is violated, counting all writes that are inserted.
+    /// Returns whether the condition is violated, counting all inserted writes.
     fn is_violated(&self) -> Result<bool>;
 
-    /// Returns whether a write of these keys violates it.
+    /// Returns whether a write to these keys violates the condition.
     fn is_violated_by(&self, keys: &WrittenKeys) -> bool;
 }
 
@@ -47,7 +49,7 @@ enum Attempt<'a> {
 pub(crate) enum Commit {
     /// The write is visible and has the requested durability.
     Done,
-    /// What it depends on has changed. Nothing was written.
+    /// Something on which it depends has changed. Nothing was written.
     Conflict,
 }
 
@@ -66,7 +68,7 @@ impl Writer {
         let size = WriteSize { operations, user_bytes };
         self.slow_down(&mut target, user_bytes)?;
         let logged = match self.log_between(&write, &mut target, size, durability, condition)? {
-            // Checked without the lock first, where most conflicts are found.
+            // Checked first without the lock, where most conflicts are found.
             Attempt::NeedsLock if condition.is_violated()? => Attempt::Conflict,
             Attempt::NeedsLock => {
                 self.log_with_lock_unless_changed(&write, &mut target, size, durability, condition)?
@@ -81,8 +83,8 @@ impl Writer {
         }
     }
 
-    /// Logs a write in the window, right after writes that are visible. It needs the lock if other
-    /// writers come between, or if no window has room for it.
+    /// Logs a write in the window, directly after visible writes. Needs the lock if other writers
+    /// intervene, or if the window has no room for the write.
     fn log_between(
         &self,
         write: &Write<'_>,
@@ -150,7 +152,7 @@ impl Writer {
                     self.wait_for_earlier(last)?;
                     return Ok(Attempt::Conflict);
                 }
-                // Such writes began before the transaction, so this happens once.
+                // Such writes began before the transaction, so this happens only once.
                 Earlier::Unknown(last) => {
                     drop(state);
                     self.wait_for_earlier(last)?;

@@ -1,10 +1,10 @@
-//! Delays of writers that do not sleep: their thread collects the delays, and waits by itself.
+//! Delays of writers that do not sleep: their thread collects the delays and decides how to wait.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 thread_local! {
-    /// What this thread collects at present.
+    /// The delays that this thread currently collects.
     static COLLECTED: Cell<Option<Collected>> = const { Cell::new(None) };
 }
 
@@ -13,11 +13,11 @@ thread_local! {
 struct Collected {
     /// The number of the database.
     database: u64,
-    /// Until when the writes are delayed.
+    /// The time until which the writes are delayed.
     until: Option<Instant>,
 }
 
-/// Runs `writes`. Delays of this thread's writes to a database are added to `until` meanwhile.
+/// Runs `writes`, and adds the delays of this thread's writes to a database to `until` meanwhile.
 pub(crate) fn collect_delays<T>(
     database: u64,
     until: &mut Option<Instant>,
@@ -41,8 +41,8 @@ impl Drop for Scope<'_> {
     }
 }
 
-/// Delays this thread by `more` than it is delayed already, and at least by `least`. Returns by how much that delays
-/// it longer; `None` if the thread does not collect the delays of the database.
+/// Extends this thread's delay by `more`, and to at least `least` from now. Returns the extension;
+/// `None` if the thread does not collect the delays of the database.
 pub(super) fn defer(database: u64, more: Duration, least: Duration) -> Option<Duration> {
     let collected = COLLECTED.get().filter(|collected| collected.database == database)?;
     let now = Instant::now();
@@ -70,9 +70,9 @@ mod tests {
             assert_eq!(defer(1000, 0), Some(1000 * MILLI));
             assert_eq!(defer(500, 0), Some(500 * MILLI));
         });
-        // What was collected before counts.
+        // Previously collected delays count.
         collect_delays(1, &mut until, || {
-            // A rate says how far ahead writers are in all.
+            // For a rate, the delay is how far writers are ahead in total.
             assert_eq!(defer(0, 700), Some(Duration::ZERO));
             assert!((400 * MILLI..=501 * MILLI).contains(&defer(0, 2000).unwrap()));
         });

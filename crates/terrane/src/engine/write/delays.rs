@@ -1,17 +1,17 @@
-//! The sleep that delayed writers owe. It is accumulated over writes, because the sleep of a single
+//! The sleep that delayed writers owe. It accumulates over writes, because the sleep of a single
 //! write is shorter than the system can sleep, and every sleep takes longer than requested.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-/// Shorter sleeps take far longer than requested, so they are accumulated.
+/// Sleeps shorter than this take far longer than requested, so they are accumulated.
 pub(super) const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
 
 /// The maximum oversleep for which writers may make up. A longer oversleep means that processors
-/// are scarce, which slows writers down already.
+/// are scarce, which already slows writers down.
 const OVERSLEPT_MAX: Duration = Duration::from_millis(10);
 
-/// The sleep that is owed, in nanoseconds; negative after an oversleep.
+/// The owed sleep, in nanoseconds; negative after an oversleep.
 #[derive(Debug, Default)]
 pub(super) struct Delays {
     owed_nanos: AtomicI64,
@@ -61,7 +61,8 @@ mod tests {
         assert_eq!(delays.owe(40.0 * MICRO), Duration::ZERO);
     }
 
-    /// A sleep of 100 microseconds takes 155, so writers took half as long again as the design says.
+    /// A sleep of 100 microseconds takes 155, so writes took half as long again as the design
+    /// specifies.
     #[test]
     fn oversleeps_are_made_up_for() {
         let delays = Delays::default();

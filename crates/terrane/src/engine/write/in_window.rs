@@ -1,5 +1,5 @@
-//! Writes that take no lock: they reserve their sequence numbers and their place in the log in the open
-//! window.
+//! Writes that take no lock, because they reserve their sequence numbers and their place in the log
+//! in the open window.
 
 use std::sync::Arc;
 
@@ -17,9 +17,10 @@ pub(super) enum WindowOutcome<'a> {
     Logged(LoggedWrite<'a>),
     /// No window is open.
     Closed,
-    /// This window is full or closed. Another one may have room.
+    /// This window is full or closed. A newer one may have room.
     Full(Arc<Window>),
-    /// The write must take the lock: a tree may have no space, or no window has room for it.
+    /// The write must take the lock, because a tree may have no space, or no window has room for
+    /// the write.
     NeedsLock,
 }
 
@@ -89,7 +90,7 @@ impl Writer {
         let mut begin = None;
         if let Some(record) = record {
             begin = Pipeline::place(window, before, first, record)?;
-            // The memory that was prefetched before has arrived by now.
+            // The memory that was prefetched earlier has arrived by now.
             target.prefetch_version();
         }
         Ok(LoggedWrite { pending, first, begin, end: None, requests: LogRequests::default() })

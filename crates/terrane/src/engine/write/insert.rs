@@ -7,10 +7,10 @@ use crate::engine::tree::{ActiveMemtable, LoggedValueRef, Tree};
 use crate::files::batch::Op;
 use crate::files::table::filter_hash;
 
-/// The number of operations of a batch that are inserted together.
+/// The maximum number of batch operations that are inserted together.
 const GROUP: usize = 24;
 
-/// Operations of a batch that are inserted into a memtable together, if that is cheaper. Their order
+/// Batch operations that are inserted into a memtable together, if that is cheaper. Their order
 /// does not matter, because a batch becomes visible as a whole.
 pub(super) struct InsertGroup<'a> {
     memtable: Option<&'a Memtable>,
@@ -65,7 +65,7 @@ pub(super) fn note_put(tree: &Tree, op: &Op<'_>) {
     tree.usage().write(key);
 }
 
-/// Notes the place in the log of a large value, if a flush may need it.
+/// Notes a large value's place in the log, if a flush may need it.
 #[inline]
 pub(super) fn note_value(active: &ActiveMemtable, op: &Op<'_>, seq: SeqNo, at: Lsn) {
     if let Op::Put { key, value } = *op
@@ -76,8 +76,8 @@ pub(super) fn note_value(active: &ActiveMemtable, op: &Op<'_>, seq: SeqNo, at: L
     }
 }
 
-/// Inserts one operation, of a batch that began at `first`, into a memtable, which may reclaim versions
-/// that `readers` do not need.
+/// Inserts one operation of a batch that began at `first` into a memtable, which may reclaim
+/// versions that `readers` do not need.
 #[inline]
 pub(crate) fn insert_one(
     memtable: &Memtable,

@@ -1,16 +1,16 @@
-//! Writers in a queue, one of whom writes for all (LevelDB; FloDB paper, §2.2).
+//! Queues writers, one of which writes for all (LevelDB; FloDB paper, §2.2).
 //!
-//! This is the baseline that FloDB is compared with, and has no other use: by default writers
+//! This is the baseline with which FloDB is compared, and has no other use: by default writers
 //! insert concurrently. A writer that finds the queue empty becomes the leader. It takes the
-//! waiting writers of the same durability, writes their operations as one batch and notifies them;
-//! then the next waiting writer leads. So only one thread at a time writes to the log and to the
-//! memtables, and the operations of a group are inserted together.
+//! waiting writers with the same durability, writes their operations as one batch and notifies
+//! them; then the next waiting writer leads. So only one thread at a time writes to the log and to
+//! the memtables, and the operations of a group are inserted together.
 //!
-//! The writes of an event listener do not enter the queue, where the leader might wait for them and
-//! they for the leader.
+//! The writes of an event listener do not enter the queue, because they and the leader might wait
+//! for each other there.
 //!
-//! Each writer copies its operations into the queue. A group that fails is written again one by one, so
-//! that each writer gets its own result.
+//! Each writer copies its operations into the queue. The writes of a group that fails are repeated
+//! one by one, so that each writer gets its own result.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -55,7 +55,7 @@ impl QueuedWrite {
         self.changed.notify_one();
     }
 
-    /// Waits for the result. Returns `None` if this writer is to lead.
+    /// Waits for the result. Returns `None` if this writer must lead.
     fn wait(&self) -> Option<Result<()>> {
         let mut turn = self.turn();
         loop {
@@ -74,7 +74,7 @@ impl WriteQueue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enqueues a valid batch. `write` writes a batch, in the thread of whichever writer leads.
+    /// Enqueues a valid batch. `write` writes a batch, in the thread of the writer that leads.
     pub(super) fn write(
         &self,
         batch: Batch,
@@ -99,7 +99,7 @@ impl WriteQueue {
     }
 
     /// Returns the writes at the front that are written together. They stay in the queue until they
-    /// are done.
+    /// are finished.
     fn group(&self) -> Vec<Arc<QueuedWrite>> {
         let waiting = self.lock();
         let durability = waiting.front().map(|first| first.durability);

@@ -1,5 +1,5 @@
-//! Delays writers to trees that fall behind, so that they are not stopped later, and limits writers to
-//! the maximum rates of designs.
+//! Delays writers to lagging trees, so that they are not stopped later, and limits writers to the
+//! maximum rates of designs.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +14,13 @@ use crate::base::event::StallEffect;
 use crate::base::stats::{Counter, Timed};
 use crate::engine::tree::{Tree, TreeState};
 
-/// The longest time that a delayed writer sleeps before it checks whether the database was closed.
+/// The maximum time that a delayed writer sleeps before it checks whether the database was closed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 /// The reasons to delay a write.
 #[derive(Debug, Clone, Copy, Default)]
 struct Brake {
-    /// The delay for a tree that falls behind, in nanoseconds per byte.
+    /// The delay for a lagging tree, in nanoseconds per byte.
     nanos_per_byte: f64,
     /// Whether some tree has a maximum rate.
     is_paced: bool,
@@ -42,9 +42,9 @@ impl Brake {
 }
 
 impl Writer {
-    /// Sleeps if a tree of the write falls behind; the sleep is proportional to how far the tree is
-    /// behind and to the size of the write. Also sleeps as long as the maximum rates of the trees
-    /// require. If the thread collects its delays, the sleep is added to them instead.
+    /// Sleeps if a tree of the write lags; the sleep is proportional to the lag and to the size of
+    /// the write. Also sleeps as long as the trees' maximum rates require. If the thread collects
+    /// its delays, adds the sleep to them instead.
     ///
     /// # Errors
     /// [`Error::Closed`](crate::Error::Closed) if the database was closed meanwhile.
@@ -90,7 +90,7 @@ impl Writer {
         }
         let start = Instant::now();
         while let Some(left) = owed.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
-            // A sleeping writer must not keep a memtable in memory that was flushed meanwhile.
+            // A sleeping writer must not keep a memtable in memory that is flushed meanwhile.
             target.refresh();
             std::thread::sleep(left.min(LONGEST_SLEEP));
             self.context.health.check_open()?;
@@ -126,8 +126,8 @@ impl Writer {
         }
     }
 
-    /// Returns how far writers are ahead of the maximum rate of any tree of the write, including this
-    /// write.
+    /// Returns how far writers, including this write, are ahead of the maximum rate of any tree of
+    /// the write.
     fn ahead_of_rate(&self, target: &WriteTarget<'_>) -> Duration {
         match target {
             WriteTarget::One { tree, .. } => tree.pace(1),

@@ -1,4 +1,4 @@
-//! The space of memtables that writers use without the writer lock.
+//! Memtable space that writers use without the writer lock.
 
 use std::sync::Arc;
 
@@ -10,27 +10,28 @@ use super::{WriteSize, Writer};
 use crate::engine::tree::{Tree, TreeState};
 use crate::files::batch::Op;
 
-/// How often memory is measured, in bytes written.
+/// How often memory is measured, in written bytes.
 pub(super) const MEASURE_EVERY_BYTES: usize = 256 << 10;
 
-/// A memtable with less free space than this is measured at every write, with the writer lock. A
-/// memtable with more free space is measured less often, because a measurement takes a large part of
-/// the time of a write.
+/// A memtable with less free space than this is measured at every write, with the writer lock held.
+/// A memtable with more free space is measured less often, because a measurement takes a large part
+/// of a write's time.
 const MEASURED_BELOW: u64 = 8 << 10;
 
-/// The least space that a thread may write before the next measurement, if any.
+/// The minimum space that a thread may fill before the next measurement, if any.
 const PORTION_BYTES_MIN: u64 = 1 << 10;
 
-/// A memtable of this size takes large blocks of memory soon.
+/// From this size on, a memtable will soon take large blocks of memory.
 const LARGE_MEMTABLE_BYTES: u64 = 1 << 20;
 
-/// The maximum space that an entry is assumed to need, until the next measurement, in addition to
+/// The space that an entry is assumed to need at most, until the next measurement, in addition to
 /// its key and value.
 pub(super) const ENTRY_BYTES: u64 = 128;
 
 impl Writer {
     /// Reserves space in the memtables of a write, without the writer lock, and loads the states of
-    /// its trees. Returns false if a tree may have no space, or the space is not known in advance.
+    /// its trees. Returns false if a tree may have no space, or the required space is not known in
+    /// advance.
     #[inline]
     pub(super) fn has_space(&self, target: &mut WriteTarget<'_>, size: WriteSize) -> bool {
         let deletes_ranges = match target {
@@ -58,8 +59,8 @@ impl Writer {
         !is_stopped && (state.active.reserve(needed) || self.refill(tree, state, needed))
     }
 
-    /// Measures a memtable and lets this thread write a part of its free space, which includes
-    /// `needed`. Returns false if there is too little, or if memory must be measured as a whole.
+    /// Measures a memtable and lets this thread fill a part of its free space, which includes
+    /// `needed`. Returns false if too little is free, or if memory must be measured as a whole.
     #[cold]
     fn refill(&self, tree: &Arc<Tree>, state: &TreeState, needed: u64) -> bool {
         let mut pipeline = self.pipeline.lock_keeping_window();
@@ -76,8 +77,8 @@ impl Writer {
         true
     }
 
-    /// Requests the memory that writers need next: a block for a memtable that is large already, and
-    /// the next memtable of a tree once the active one is mostly full.
+    /// Requests the memory that writers need next: a block for a memtable that is already large,
+    /// and the tree's next memtable once the active one is mostly full.
     pub(super) fn request_memory(&self, tree: &Arc<Tree>, filled: u64, limit: u64) {
         if filled > LARGE_MEMTABLE_BYTES {
             self.pipeline.prepare_block();
@@ -88,8 +89,8 @@ impl Writer {
     }
 }
 
-/// The part of the free space `left` that a thread may write before the next measurement. It is only
-/// a part, because other threads write as well, entries may need more space than is assumed, and the
+/// The part of the free space `left` that a thread may fill before the next measurement. It is only
+/// a part, because other threads write as well, entries may need more space than assumed, and the
 /// design may change to a smaller memtable.
 pub(super) fn reservable(left: u64, limit: u64) -> u64 {
     if left < MEASURED_BELOW { 0 } else { (left / 16).min(limit / 128).max(PORTION_BYTES_MIN) }

@@ -1,7 +1,7 @@
 //! Stops writers until a tree has space, and replaces full memtables.
 //!
-//! A writer waits if a tree has fallen too far behind; the time is counted by cause. The writer that
-//! finds a memtable full replaces it.
+//! A writer waits if a tree lags too far; the time is counted by cause. The writer that finds a
+//! memtable full replaces it.
 
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
@@ -24,19 +24,19 @@ use crate::files::batch::Op;
 /// A stalled writer checks again at least this often, in case it misses a notification.
 const STALL_WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// A full memtable is replaced unless this part of it can be overwritten in place, so that it is not
-/// drained for a few writes at a time.
+/// A full memtable is replaced unless at least this share of it can be overwritten in place, so
+/// that it is not drained for a few writes at a time.
 const OVERWRITTEN_SHARE_MIN: u64 = 128;
 
-/// A tree that stops writers, and why.
+/// A tree that stops writers, and the reason.
 struct Stop {
     tree: Arc<Tree>,
     pressure: Pressure,
 }
 
 impl Writer {
-    /// Waits with the writer lock until all trees of the write have space. The target then has the
-    /// current state of its tree.
+    /// Waits, with the writer lock, until all trees of the write have space. Afterwards the target
+    /// has the current states of its trees.
     pub(super) fn wait_for_space<'a>(
         &'a self,
         mut state: MutexGuard<'a, PipelineState>,
@@ -49,7 +49,7 @@ impl Writer {
         let mut stalled_since = None;
         while let Some(stop) = self.check_space(&mut state, target, user_bytes) {
             if self.context.events.is_in_listener() {
-                // The job that would make space may be waiting for the listener that writes.
+                // The job that would make space may be waiting for the listener that is writing.
                 break;
             }
             stalled_since.get_or_insert_with(Instant::now);
@@ -145,8 +145,8 @@ impl Writer {
         None
     }
 
-    /// Returns true if a write to a tree would wait now for background work. A write that would fail
-    /// instead, or do the work itself, does not wait.
+    /// Returns true if a write to a tree would now wait for background work. A write that would
+    /// instead fail, or do the work itself, does not wait.
     #[inline]
     pub(crate) fn would_stall(&self, tree: &Tree) -> bool {
         let tree_state = tree.state();
@@ -171,8 +171,8 @@ impl Writer {
             && tree.jobs().unreadable.is_empty()
     }
 
-    /// Makes space in a full memtable that overwrites in place, by draining versions that hide others.
-    /// Returns the bytes that are filled then; `limit` if too few became free.
+    /// Makes space in a full memtable that overwrites in place, by draining versions that hide
+    /// others. Returns the bytes that are then filled; `limit` if too few became free.
     #[cold]
     fn overwrite_full(&self, memtable: &Memtable, limit: u64) -> u64 {
         let Some(front) = memtable.front_level() else { return limit };
@@ -215,7 +215,7 @@ impl Writer {
             return Ok(self.pipeline.lock());
         }
         let kind = relieving_job(pressure);
-        // Waiting is pointless while the disk has no space for the job.
+        // Waiting is pointless while the disk lacks space for the job.
         let failure = self.context.health.failure_of(kind);
         if let Some(BackgroundFailure { error: error @ Error::DiskFull(_), .. }) = failure {
             return Err(error);
@@ -224,7 +224,7 @@ impl Writer {
         let has_damage = !tree.jobs().unreadable.is_empty();
         let state = if has_damage || self.context.is_inline() {
             drop(state);
-            // An unreadable table may block the tree for good. This is checked without the lock,
+            // An unreadable table may block the tree permanently. This is checked without the lock,
             // because the check may read range tombstones.
             if let Some(error) = self.jobs.blocking_damage(tree) {
                 return Err(error);
@@ -236,7 +236,7 @@ impl Writer {
         let state = if self.context.is_inline() {
             self.work_for_space(stop)?
         } else {
-            // A notification that came without the lock is missed; the wait has a timeout.
+            // A notification sent while the lock was released is missed, so the wait has a timeout.
             let state = state.unwrap_or_else(|| self.pipeline.lock());
             self.pipeline.wait_for_space(state, STALL_WAIT_MAX)
         };
@@ -254,12 +254,12 @@ impl Writer {
         Ok(state)
     }
 
-    /// Runs a job in this thread, or waits for the jobs of other threads if no other job is due.
+    /// Runs a job in this thread, or waits for other threads' jobs if no other job is due.
     ///
     /// # Errors
-    /// [`Error::Internal`] if no job can ever resume the writers of the tree. That is certain only
-    /// if no job was running before this thread looked for one, none has begun since, and the tree
-    /// is still the same and stops writers. Otherwise a job of another thread may have made space,
+    /// [`Error::Internal`] if no job can ever resume the tree's writers. That is certain only if no
+    /// job was running before this thread looked for one, none has begun since, and the tree is
+    /// unchanged and still stops writers. Otherwise a job in another thread may have made space,
     /// and the caller checks again.
     fn work_for_space(&self, stop: &Stop) -> Result<MutexGuard<'_, PipelineState>> {
         let Stop { tree, pressure } = stop;
@@ -281,7 +281,7 @@ impl Writer {
             return Ok(state);
         }
         drop(state);
-        // A job of another thread may have found the damage since the caller looked for it.
+        // A job in another thread may have found the damage since the caller looked for it.
         let damage = self.jobs.blocking_damage(tree);
         Err(damage.unwrap_or_else(|| Error::internal(format!("nothing to do about {pressure}"))))
     }
@@ -323,7 +323,7 @@ impl Writer {
     }
 }
 
-/// Returns the kind of job that resumes the writers.
+/// Returns the kind of job that relieves a pressure.
 fn relieving_job(pressure: &Pressure) -> JobKind {
     match pressure.cause {
         StallCause::ImmutableMemtables => JobKind::Flush,

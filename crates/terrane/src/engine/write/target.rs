@@ -38,7 +38,7 @@ impl Write<'_> {
         }
     }
 
-    /// Returns the operations for a record of the log.
+    /// Returns the operations for a log record.
     #[inline]
     pub(super) fn record(&self) -> Result<RecordOps<'_>> {
         Ok(match self {
@@ -84,18 +84,18 @@ pub(super) fn batch_operations<'a>(
     })
 }
 
-/// The trees of a write, and their memtables.
+/// The trees of a write and their memtables.
 pub(super) enum WriteTarget<'a> {
-    /// One operation, its tree, and the state of the tree, in a guard that is not reference-counted:
-    /// the count would be shared by all writers.
+    /// One operation, its tree, and the tree's state, in a guard without a reference count, because
+    /// all writers would share the count.
     One { op: Op<'a>, tree: &'a Arc<Tree>, state: Guard<Arc<TreeState>> },
     /// A batch, its trees and their states.
     Batch { batch: &'a Batch, trees: Vec<BatchTree> },
 }
 
 impl<'a> WriteTarget<'a> {
-    /// Creates the target of a write. Also prefetches the memory that the insertion accesses first;
-    /// it arrives while the writer waits for the lock.
+    /// Creates the target of a write. Also prefetches the memory that the insertion accesses first,
+    /// which arrives while the writer waits for the lock.
     pub(super) fn new(write: Write<'a>) -> Self {
         match write {
             Write::One(tree, op) => {
@@ -111,7 +111,7 @@ impl<'a> WriteTarget<'a> {
         }
     }
 
-    /// Prefetches the memory that the insertion accesses next. Its address is in the memory that
+    /// Prefetches the memory that the insertion accesses next, whose address is in the memory that
     /// [`Self::new`] prefetched.
     #[inline]
     pub(super) fn prefetch_version(&self) {
@@ -130,8 +130,8 @@ impl<'a> WriteTarget<'a> {
         }
     }
 
-    /// Loads the states of all trees of the write. Called with the writer lock, or after the window
-    /// was loaded: then the active memtables are not replaced until the window is closed.
+    /// Loads the states of all trees of the write. Called with the writer lock held, or after
+    /// loading the window; the active memtables are then not replaced until the window is closed.
     ///
     /// # Errors
     /// [`Error::Invalid`] if a tree was dropped.
@@ -155,7 +155,7 @@ impl<'a> WriteTarget<'a> {
         }
     }
 
-    /// The states that were loaded last.
+    /// The most recently loaded states.
     #[inline]
     pub(super) fn states(&self) -> impl Iterator<Item = &TreeState> {
         let (one, several) = match self {

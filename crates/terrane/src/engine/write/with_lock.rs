@@ -26,7 +26,7 @@ impl Writer {
         self.log_holding(state, write, target, size, durability)
     }
 
-    /// Does the same for a write that has space.
+    /// Does the same for a write that already has space.
     pub(super) fn log_holding<'a>(
         &'a self,
         state: MutexGuard<'a, PipelineState>,
@@ -47,7 +47,7 @@ impl Writer {
                 Pipeline::await_sync(&mut state);
             } else {
                 if let Some(log) = &mut state.log {
-                    // The next write may be the first of the segment that is logged.
+                    // The next write may be the segment's first logged write.
                     self.note_segment_age(log);
                 }
                 self.pipeline.open_window(&mut state, logged.end.is_some());
@@ -57,8 +57,8 @@ impl Writer {
         logged.inspect_err(|_| self.context.health.report_failure())
     }
 
-    /// Assigns sequence numbers to a write and appends it to the log, with the writer lock. Nothing
-    /// that may panic follows the assignment.
+    /// Assigns sequence numbers to a write and appends it to the log, with the writer lock held. No
+    /// code that may panic follows the assignment.
     fn log(
         &self,
         state: &mut PipelineState,
@@ -85,8 +85,8 @@ impl Writer {
                 let is_synced = durability == Durability::Sync;
                 let appended = append(state.log.as_mut(), write, first, is_synced);
                 let end = appended.inspect_err(|error| self.pipeline.check_log(error))?;
-                // The memory that was prefetched before the append has arrived by now. Using it any
-                // earlier would wait for it with the lock held.
+                // The memory that was prefetched before the append has arrived by now. An earlier
+                // use would wait for it with the lock held.
                 target.prefetch_version();
                 (record_begin(end, &write.record()?), Some(end))
             }
@@ -103,7 +103,7 @@ impl Writer {
     }
 }
 
-/// Returns where a record begins that ends at `end`.
+/// Returns where the record that ends at `end` begins.
 fn record_begin(end: Lsn, record: &RecordOps<'_>) -> Option<Lsn> {
     end.0.checked_sub(record.bytes()).map(Lsn)
 }

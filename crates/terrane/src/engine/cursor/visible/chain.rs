@@ -1,21 +1,22 @@
-//! The versions that a backward scan gathers of a key whose newest version is an operand.
+//! The versions that a backward scan gathers for a key whose newest version is an operand.
 //!
-//! Backward, the versions arrive from old to new, but operands are combined from new to old: the newest
-//! range tombstone or value ends the chain, and `OperandChain` bounds the operands that cannot be combined.
-//! A few versions are therefore kept, which pins their blocks, until the newest one is known. A key with
-//! more of them is combined by a second pass that goes forward, so a scan needs about as much memory
-//! backward as forward.
+//! Going backward, versions arrive from old to new, but operands are combined from new to old: the
+//! newest range tombstone or value ends the chain, and `OperandChain` bounds the operands that
+//! cannot be combined. A few versions are therefore kept, which pins their blocks, until the newest
+//! one is known. A key with more versions is combined by a second, forward pass, so a backward scan
+//! needs about as much memory as a forward scan.
 
 use super::Version;
 
-/// The versions that are kept. Each may pin a block. Flushes and compactions leave few operands above a
-/// value, so most keys have fewer.
+/// The maximum number of kept versions. Each may pin a block. Flushes and compactions leave few
+/// operands above a value, so most keys have fewer.
 const VERSIONS_MAX: usize = 64;
 
-/// The bytes of kept versions. Combining more than this takes longer than the seeks of the second pass.
+/// The maximum size of the kept versions. Combining more takes longer than the seeks of the second
+/// pass.
 const BYTES_MAX: usize = 1 << 20;
 
-/// The versions of a key that its value depends on, or the fact that there are too many of them.
+/// The versions on which a key's value depends, or the fact that there are too many of them.
 #[derive(Debug, Default)]
 pub(super) struct BackwardChain {
     /// From old to new; empty if there were too many.
@@ -48,7 +49,7 @@ impl BackwardChain {
         }
     }
 
-    /// Returns the versions; `None` if there were too many to be kept.
+    /// Returns the versions; `None` if there were too many to keep.
     pub(super) fn newest_first(&self) -> Option<impl Iterator<Item = &Version>> {
         (!self.is_too_long).then(|| self.versions.iter().rev())
     }
@@ -64,7 +65,8 @@ mod tests {
         (seq, EntryKind::Operand, Value::from(&vec![b'o'; len][..]))
     }
 
-    /// Returns the most versions and bytes that a chain keeps while it gets operands of a length.
+    /// Returns the maximum numbers of versions and bytes that a chain keeps while it gets operands
+    /// of one length.
     fn most_kept(chain: &mut BackwardChain, count: u64, len: usize) -> (usize, usize) {
         let (mut versions, mut bytes) = (0, 0);
         for seq in 0..count {

@@ -1,5 +1,5 @@
-//! Values that a cursor does not find in place: those in value files, and operands combined with older
-//! versions. And the expiry times of values that it finds in place.
+//! Loads values that a cursor does not find in place: values in value files, and operands combined
+//! with older versions. Also returns the expiry times of values that it finds in place.
 
 use super::{Version, VisibleCursor};
 use crate::base::error::{Error, Result};
@@ -17,14 +17,14 @@ pub(crate) struct ValueSource<'a> {
 }
 
 impl VisibleCursor {
-    /// Loads the current value if it is not in place. Without this call the value of such an entry is a
-    /// place in a file, or an operand.
+    /// Loads the current value if it is not in place. Without this call the entry's value is a
+    /// pointer to a value file, or an operand.
     #[inline]
     pub(crate) fn load_value(&mut self, source: ValueSource<'_>) -> Result<()> {
         if self.is_unread() { self.load(source) } else { Ok(()) }
     }
 
-    /// Returns when the current value of a cursor that goes forward expires; `None` if it does not.
+    /// Returns when a forward cursor's current value expires; `None` if it does not.
     pub(crate) fn expires_at_micros(&self) -> Option<u64> {
         let is_expiring = self.is_forward && self.skipped > 0;
         is_expiring.then(|| expires_at_micros(self.merge.value()))
@@ -37,7 +37,7 @@ impl VisibleCursor {
             true => matches!(self.merge.kind(), EntryKind::Separated | EntryKind::Operand),
             false => self.backward_separated.is_some() || !self.backward_chain.is_empty(),
         };
-        // After operands were combined the merge is further on, but the value is loaded.
+        // After operands were combined, the merge has moved on, but the value is loaded.
         is_elsewhere && self.loaded.is_none()
     }
 
@@ -74,8 +74,8 @@ impl VisibleCursor {
         combined(chain, &self.kept_key, None, source)
     }
 
-    /// Combines the versions of the backward key as a forward scan does, so that they need not be in
-    /// memory at the same time. The merge returns to the entry before the key.
+    /// Combines the versions of the backward key as a forward scan does, so that they need not all
+    /// be in memory. The merge returns to the entry before the key.
     #[cold]
     fn combine_backward_by_seek(&mut self, source: ValueSource<'_>) -> Result<Value> {
         self.merge.seek(&self.kept_key, self.seq)?;
@@ -84,8 +84,9 @@ impl VisibleCursor {
         value
     }
 
-    /// Combines the current operand with the versions below it, and keeps its key: the merge goes on to
-    /// the first version that the value does not depend on. After an error it is back at the operand.
+    /// Combines the current operand with the versions below it, and keeps its key: the merge moves
+    /// on to the first version on which the value does not depend. After an error it is back at the
+    /// operand.
     fn combine_forward(&mut self, source: ValueSource<'_>) -> Result<Value> {
         self.kept_key.clear();
         self.kept_key.extend_from_slice(self.merge.key());
@@ -120,8 +121,8 @@ impl VisibleCursor {
         Ok(())
     }
 
-    /// Adds the next older version of a key to a chain. Returns the value below the operands, or its
-    /// absence, once that is known.
+    /// Adds the next older version of a key to a chain. Once known, returns the value below the
+    /// operands, or its absence.
     fn extend(
         &self,
         chain: &mut OperandChain,
@@ -149,8 +150,8 @@ impl VisibleCursor {
         })
     }
 
-    /// Keeps the version of the backward key that was the newest so far, if one of this kind above it
-    /// depends on it.
+    /// Keeps the version of the backward key that was the newest so far, if the version of kind
+    /// `above` over it depends on it.
     pub(super) fn keep_below(&mut self, above: EntryKind, version: Option<Version>) {
         if above.hides_older() {
             self.backward_chain.clear();

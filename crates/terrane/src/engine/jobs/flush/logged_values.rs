@@ -1,20 +1,21 @@
-//! Takes large values of a memtable from the log, so that the flush need not write them again.
+//! Takes a memtable's large values from the log, so that the flush need not rewrite them.
 //!
-//! A segment of the log whose records are mostly large values of one tree gets a second name, as a
+//! A log segment whose records are mostly large values of one tree gets a second name and becomes a
 //! value file of the tree, and the tables point into it. The order of steps makes that safe:
 //!
-//! 1. The log does not reuse the files of the segments from now on ([`LogWriter::files_for_values`]).
-//!    It does not remove them either, because the tree needs them until it is flushed.
-//! 2. The segments get their second names, and the names are synced with those of the tables.
+//! 1. From now on the log does not reuse the segments' files ([`LogWriter::files_for_values`]). It
+//!    does not remove them either, because the tree needs them until it is flushed.
+//! 2. The segments get their second names, which are synced together with the tables' names.
 //! 3. The log is synced up to the end of the memtable, after most of it was written back.
-//! 4. The manifest records the tables and the value files. From now on the log may remove its name.
+//! 4. The manifest records the tables and the value files. From now on the log may remove its own
+//!    names.
 //!
-//! A crash before the last step leaves names that nothing refers to, which the next opening removes.
-//! A segment may be used by several flushes, so its value file is settled only once the tree is
-//! flushed beyond its end, at the latest by the next opening.
+//! A crash before the last step leaves unreferenced names, which the next opening removes. Several
+//! flushes may use a segment, so its value file is settled only once the tree is flushed beyond the
+//! segment's end, at the latest by the next opening.
 //!
-//! With `delete_persistence` values are always written to value files of their own, because a log
-//! file must be gone in time.
+//! With `delete_persistence` values are always written to separate value files, because a log file
+//! must be removed in time.
 //!
 //! [`LogWriter::files_for_values`]: crate::files::wal::LogWriter::files_for_values
 
@@ -42,7 +43,7 @@ pub(super) struct LoggedSegments {
     segments: Vec<UsableSegment>,
 }
 
-/// A segment of the log that is, or may become, a value file of the tree.
+/// A log segment that is a value file of the tree, or may become one.
 #[derive(Debug)]
 struct UsableSegment {
     segment: ValueSegment,
@@ -57,14 +58,14 @@ struct ScannedSegment {
     file: LogFile,
     part: SegmentPart,
     values: Vec<LoggedValue>,
-    /// The bytes of the values, as if they were in a value file.
+    /// The size of the values if they were in a value file, in bytes.
     value_bytes: u64,
     known: Option<ValueSegment>,
 }
 
 impl ScannedSegment {
-    /// Returns true if the share of records that are no large values of the tree, which is garbage from
-    /// the beginning, is below the one at which the file would be collected at once.
+    /// Returns true if the garbage in the segment, which is everything except the tree's large
+    /// values, is below the share at which the file would be collected at once.
     fn is_worth_linking(&self, garbage_percent: u32) -> bool {
         let garbage = self.part.record_bytes.saturating_sub(self.value_bytes);
         let limit = self.part.record_bytes.saturating_mul(garbage_percent.into());
@@ -80,8 +81,8 @@ pub(super) struct LoggedValueFinder<'a> {
 }
 
 impl LoggedValueFinder<'_> {
-    /// Finds the values of a memtable in the log, and gives their segments second names, which it
-    /// adds to `paths`.
+    /// Finds the values of a memtable in the log, and gives their segments second names. Adds these
+    /// names to `paths`.
     pub(super) fn find(
         &self,
         tree: &Tree,
@@ -120,7 +121,7 @@ impl LoggedValueFinder<'_> {
             values.extend(one.values.iter().map(|value| LoggedValue { segment: index, ..*value }));
             segments.push(usable);
         }
-        // Earlier segments without further values may be complete now.
+        // Earlier segments that contain no further values may be complete now.
         for segment in known {
             let is_listed = segments.iter().any(|one| one.segment.path == segment.path);
             if !is_listed {
@@ -132,7 +133,7 @@ impl LoggedValueFinder<'_> {
         Ok((LoggedValues::new(names, values), LoggedSegments { segments }))
     }
 
-    /// Divides the values that were noted by segment.
+    /// Groups the noted values by segment.
     fn take_refs(
         &self,
         refs: &[LoggedValueRef],
@@ -170,7 +171,7 @@ impl LoggedValueFinder<'_> {
         Ok(found)
     }
 
-    /// Reads the values of the log, if they were not noted.
+    /// Reads the values from the log, if they were not noted.
     fn scan(
         &self,
         tree: &Tree,
@@ -210,8 +211,8 @@ impl LoggedValueFinder<'_> {
         Ok(scanned)
     }
 
-    /// Makes a segment usable: gives it a name, unless an earlier flush did. Returns `None` if it is
-    /// not worth that, or the storage cannot do it.
+    /// Makes a segment usable: gives it a second name, unless an earlier flush did. Returns `None`
+    /// if the segment is not worth linking, or the storage does not support it.
     fn usable(
         &self,
         scanned: &ScannedSegment,
@@ -247,12 +248,12 @@ impl LoggedValueFinder<'_> {
     }
 }
 
-/// Returns true if no record of a segment is at or after `flushed`.
+/// Returns true if a segment has ended and all its records are before `flushed`.
 fn is_over(file: &LogFile, flushed: Lsn) -> bool {
     file.end.is_some_and(|end| end <= flushed)
 }
 
-/// Returns a recorded segment, and settles it if it is over: the whole file counts from then on.
+/// Returns a recorded segment, and settles it if it is over: from then on the whole file counts.
 fn settled(mut segment: ValueSegment, is_over: bool) -> UsableSegment {
     if is_over {
         segment.record.settle();
@@ -261,8 +262,7 @@ fn settled(mut segment: ValueSegment, is_over: bool) -> UsableSegment {
 }
 
 impl LoggedSegments {
-    /// Removes the segments to which no table of the flush refers, and that are not recorded yet.
-    /// Returns the names of these.
+    /// Removes the unrecorded segments to which no table of the flush refers. Returns their names.
     pub(super) fn keep_used(&mut self, tables: &[FinishedTable]) -> Vec<String> {
         let refers = |segment: &ValueSegment| {
             let id = [segment.record.name.id()];
@@ -275,12 +275,12 @@ impl LoggedSegments {
         unused.into_iter().map(|one| one.segment.record.name.file_name()).collect()
     }
 
-    /// Writes the segments to the device. The sync of the log that follows is then short: no other
-    /// sync of the log, such as that of the header of the next segment, waits for it.
+    /// Writes the segments to the device. The log sync that follows is then short, so that it does
+    /// not delay other log syncs, such as the one for the next segment's header.
     pub(super) fn write_back(&self, storage: &dyn Storage) {
         for one in self.segments.iter().filter(|one| one.is_changed) {
             let file = storage.open_segment(&one.segment.path);
-            // The sync that follows through the file of the log reports a failure.
+            // The sync that follows, through the log's own file, reports a failure.
             let _ = file.and_then(|file| file.syncer().sync());
         }
     }
@@ -290,7 +290,7 @@ impl LoggedSegments {
         self.segments.iter().filter(|one| one.is_changed).map(|one| &one.segment.record)
     }
 
-    /// Returns the segments that later flushes may use as well.
+    /// Returns the segments that later flushes may also use.
     pub(super) fn unsettled(self) -> Vec<ValueSegment> {
         let segments = self.segments.into_iter().map(|one| one.segment);
         segments.filter(|one| one.record.info.state != ValueFileState::Settled).collect()

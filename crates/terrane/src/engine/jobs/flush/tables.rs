@@ -1,4 +1,4 @@
-//! Writes a memtable, and the tables that it is merged with, into new tables.
+//! Writes a memtable, and the tables that are merged with it, into new tables.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::files::value_file::FinishedValueFile;
 pub(super) struct WrittenTables {
     pub(super) tables: Vec<FinishedTable>,
     pub(super) value_files: Vec<FinishedValueFile>,
-    /// The segments of the log from which values were taken.
+    /// The log segments from which values were taken.
     pub(super) segments: LoggedSegments,
     /// Value files with values that could not be read.
     pub(super) damaged: DamagedValues,
@@ -41,8 +41,8 @@ pub(super) struct WrittenTables {
 }
 
 impl Flusher {
-    /// Writes a frozen memtable, and the tables that it is merged with. Adds the files that it creates
-    /// to `paths`, even if it fails.
+    /// Writes a frozen memtable, and the tables that are merged with it. Adds the files that it
+    /// creates to `paths`, even if it fails.
     pub(super) fn write_tables(
         &self,
         (tree, immutable): (&Tree, &ImmutableMemtable),
@@ -133,7 +133,7 @@ impl Flusher {
     }
 }
 
-/// Returns the ranges that are deleted by the memtable and by the tables with which it is merged.
+/// Returns the ranges that are deleted by the memtable and by the tables merged with it.
 fn deleted_ranges(
     immutable: &ImmutableMemtable,
     target: &FlushTarget<'_>,

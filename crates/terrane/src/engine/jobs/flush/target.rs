@@ -1,8 +1,8 @@
 //! The run that a flush writes to, and its claim on the tables that it merges.
 //!
-//! As for compactions, policy decides under the lock of the jobs of the tree, and the merge is
+//! As for compactions, policy decides under the lock of the tree's jobs, and the merge is
 //! registered under the same lock. So no compaction takes a table of the merge, and no table of the
-//! merge is dropped as covered. The claim ends with the flush, whatever its result.
+//! merge is dropped as covered. The claim ends with the flush, whatever the result.
 
 use std::sync::Arc;
 
@@ -68,8 +68,8 @@ impl FlushTarget<'_> {
         self.version.runs().iter().map(tables).collect()
     }
 
-    /// Plans a new run for the memtable alone, after the merge failed with `error`. From now on no job
-    /// takes a table that turned out to be unreadable.
+    /// Plans a new run for the memtable alone, after the merge failed with `error`. From now on no
+    /// job takes tables that the error shows to be unreadable.
     pub(super) fn fall_back(&mut self, error: &Error) {
         let FlushPlan::Merge(merge) = &mut self.plan else { return };
         merge.inputs.retain(|input| !input.is_memtable());
@@ -81,7 +81,7 @@ impl FlushTarget<'_> {
         self.plan = FlushPlan::NewRun(NewRunReason::Busy);
     }
 
-    /// Returns true if the memtable gets a new run although the design merges.
+    /// Returns true if the memtable gets a new run although the design merges flushes.
     pub(super) fn is_fallback(&self) -> bool {
         matches!(&self.plan, FlushPlan::NewRun(reason) if reason.is_fallback())
     }

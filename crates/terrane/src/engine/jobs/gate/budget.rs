@@ -9,7 +9,7 @@ use crate::base::io_budget::IoBudget;
 /// The capacity of the bucket, in seconds of the budget.
 const SAVED_SECONDS: f64 = 0.05;
 
-/// The interval over which the rate of users is measured.
+/// The interval over which the users' rate is measured.
 const MEASURE_FOR: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -18,8 +18,7 @@ pub(super) struct Bucket {
     /// The bytes that may be written; negative while the bucket is overdrawn.
     bytes: f64,
     filled_at: Duration,
-    /// The bytes that users caused outside of jobs up to the last measurement, and the time of that
-    /// measurement.
+    /// The bytes that users had caused outside of jobs at the last measurement, and its time.
     users: (u64, Duration),
     users_per_second: f64,
 }
@@ -33,7 +32,7 @@ impl Bucket {
         self.budget
     }
 
-    /// The present rate in bytes per second; `None` without a limit.
+    /// The current rate in bytes per second; `None` without a limit.
     pub(super) fn rate(&self) -> Option<f64> {
         self.budget.bytes_per_second(self.users_per_second)
     }
@@ -47,7 +46,7 @@ impl Bucket {
         (self.budget, self.bytes, self.filled_at) = (budget, 0.0, now);
     }
 
-    /// Takes from the bucket the bytes that were written.
+    /// Takes the written bytes from the bucket.
     pub(super) fn take(&mut self, bytes: u64) {
         self.bytes -= bytes as f64;
     }

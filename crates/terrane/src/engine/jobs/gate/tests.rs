@@ -24,7 +24,7 @@ fn enter(gate: &Gate, merge: ScheduledMerge, level: usize) -> Pass<'_> {
     gate.enter(gate.next_job(), merge, level)
 }
 
-/// Returns true if, in the present state of the gate, a merge could continue at once.
+/// Returns true if, in the gate's current state, a merge could continue at once.
 fn can_go(gate: &Gate, pass: &Pass<'_>) -> bool {
     gate.lock().may_run(pass.id, gate.slots)
 }
@@ -117,7 +117,7 @@ fn merges_that_share_a_slot_are_served_equally() {
     assert!(ahead(IoBudget::Unlimited, 100, 256 << 10) <= 10);
 }
 
-/// A MiB would take a quarter of a second.
+/// One MiB would take a quarter of a second.
 #[test]
 fn merges_take_turns_more_often_under_a_small_budget() {
     let most = ahead(IoBudget::Total(4 << 20), 30, 64 << 10);
@@ -136,7 +136,7 @@ fn a_budget_limits_flushes_and_merges_together_and_can_be_lifted() {
     assert!(took >= Duration::from_millis(115), "8 MiB at 64 MiB a second took {took:?}");
     gate.set_budget(IoBudget::Unlimited);
     assert_eq!(gate.budget(), IoBudget::Unlimited);
-    // These bytes take four hours of the former budget: the test would hang if that budget still
-    // held.
+    // These bytes would take four hours with the previous budget: the test would hang if that
+    // budget still applied.
     pass.proceed(Progress { written_bytes: 1 << 40, ..Progress::default() }, &never).unwrap();
 }

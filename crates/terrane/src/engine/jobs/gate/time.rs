@@ -1,4 +1,4 @@
-//! The time at which jobs wait: real time, or the time that a clock simulates.
+//! The time on which jobs wait: real time, or the simulated time of a clock.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ impl GateTime {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the time since some origin.
+    /// Returns the time since a fixed origin.
     pub(super) fn elapsed(&self) -> Duration {
         self.simulated().map_or_else(|| self.begun.elapsed(), JobTime::elapsed)
     }

@@ -1,4 +1,4 @@
-//! How far a merge is, for people.
+//! Reports how far a merge has progressed.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use terrane_policy::ScheduledMerge;
 use super::Gate;
 use crate::engine::tree::JobId;
 
-/// The beginning of a merge, and what it has written since.
+/// When a merge began, and what it has written since.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Begun {
     at: Instant,

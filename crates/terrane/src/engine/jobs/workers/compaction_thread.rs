@@ -4,15 +4,15 @@ use super::Jobs;
 use crate::engine::context::JobKind;
 use crate::engine::jobs::late_deletes::report_late_deletes;
 
-/// The niceness added to a compaction thread. If it competes with another thread for a processor, it
+/// The niceness added to a compaction thread. Competing with another thread for a processor, it
 /// gets a quarter of that thread's time; on an idle processor it runs at full speed.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 6;
 
 impl Jobs {
-    /// Runs compactions. `compaction_threads` threads look for them; a spare thread looks for one
-    /// only while all threads before it are busy. Spare threads are useful because a large merge
-    /// may be paused for a smaller merge.
+    /// Runs compactions. `compaction_threads` threads look for work; a spare thread does so only
+    /// while all threads before it are busy. Spare threads are useful because a large merge may be
+    /// paused for a smaller one.
     pub(super) fn run_compaction_thread(&self, number: usize) {
         lower_priority();
         let signals = &self.context.signals;
@@ -20,7 +20,8 @@ impl Jobs {
         let mut failures = 0;
         while !signals.is_stopping() {
             let seen = signals.changes();
-            // The flush thread may be waiting for the disk while writers are about to need a segment.
+            // The flush thread may be waiting for the disk when writers are about to need a
+            // segment.
             self.pipeline.create_requested();
             if is_spare && signals.compacting() < number {
                 signals.wait_for_spare_work(seen);

@@ -1,11 +1,11 @@
-//! Replaces memtables so that deletes are persistent in time.
+//! Replaces memtables so that deletes become persistent in time.
 //!
-//! Deleted data leaves all files within `delete_persistence`: policy moves tombstones down by their
-//! age, this module flushes memtables before their deletes are too old, and the catalog frees the
-//! log. A tenth of the time is reserved for the memtable, a tenth for running the last compactions,
-//! and the levels share the rest. The age of a delete counts from the first entry of its memtable.
-//! After a crash it counts from the beginning of the log segment that holds the delete, which is
-//! earlier; deletes that became due while the database was closed are handled as soon as it is
+//! Deleted data leaves all files within `delete_persistence`: policy moves tombstones down by age,
+//! this module flushes memtables before their deletes are too old, and the catalog frees the log. A
+//! tenth of the time is reserved for the memtable, a tenth for running the last compactions, and
+//! the levels share the rest. The age of a delete counts from the first entry of its memtable.
+//! After a crash it counts from the beginning of the log segment that contains the delete, which is
+//! earlier. Deletes that became due while the database was closed are handled as soon as it is
 //! opened.
 
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl Jobs {
         // Computed from the elapsed time, which does not overflow at either end of the clock.
         let elapsed = now().saturating_sub(state.active.since_micros()?);
         let left = Duration::from_micros(age.saturating_sub(elapsed));
-        // A first entry is noted shortly before it is inserted.
+        // The time of a first entry is noted shortly before the entry is inserted.
         Some(left).filter(|left| !is_empty || !left.is_zero())
     }
 }

@@ -27,7 +27,7 @@ impl Jobs {
         let trees = self.catalog.trees();
         let wanted = trees.values().map(|tree| match tree.design().memtable {
             MemtableKind::FloDb(flodb) => usize::from(flodb.drain_threads),
-            // May be chosen at any time.
+            // FloDB may be chosen at any time.
             MemtableKind::Auto => usize::from(FloDb::DEFAULT.drain_threads),
             _ => 0,
         });
@@ -67,7 +67,7 @@ impl Jobs {
         let start = Instant::now();
         let mut moved = 0;
         for tree in self.catalog.trees().values() {
-            // Only the memtable is kept, and not the state of the tree.
+            // Keeps only the memtable, not the state of the tree.
             let memtable = Arc::clone(&tree.state().active.memtable);
             let Some(front) = memtable.front_level() else { continue };
             moved += front.drain();

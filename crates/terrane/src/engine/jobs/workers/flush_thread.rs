@@ -17,8 +17,8 @@ use crate::engine::tree::Tree;
 const RETIRED_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Jobs {
-    /// Flushes. Each thread looks for a tree only while all threads before it are busy, so that the
-    /// flushes of one tree reuse the memory of one thread.
+    /// Runs flushes. Each thread looks for a tree only while all threads before it are busy, so
+    /// that the flushes of one tree reuse one thread's memory.
     pub(super) fn run_flush_thread(&self, number: usize) {
         let mut failures = 0;
         while !self.context.signals.is_stopping() {
@@ -40,7 +40,8 @@ impl Jobs {
                     self.catalog.drop_retired();
                     self.catalog.retry_removals();
                 }
-                // The other threads flush only: a failure stays until the flush has succeeded.
+                // The other threads only flush, and a failure remains noted until the flush has
+                // succeeded.
                 None if number > 0 => self.context.signals.wait_for_work(seen, None),
                 None => {
                     if !self.flusher.is_any_due() {
@@ -53,7 +54,7 @@ impl Jobs {
         }
     }
 
-    /// Performs one short task, which should not wait for a long compaction, or sleeps for at most
+    /// Performs one short task, which should not wait for a long compaction. Sleeps for at most
     /// `timeout` if there is none.
     fn do_short_work(&self, seen: u64, timeout: Option<Duration>, failures: &mut u32) {
         if let Some((tree, tables)) = self.picker.next_drop() {
@@ -74,10 +75,10 @@ impl Jobs {
         }
     }
 
-    /// Drops tables that range tombstones cover entirely, or whose values have all expired, by an edit
-    /// alone; see [`crate::engine::merge::covered`] and [`terrane_policy::expiring_tables`] for why that is
-    /// sound. The tables are registered in the jobs of the tree, so no compaction takes them. A running
-    /// compaction may keep tombstones for these tables, which is harmless.
+    /// Drops tables that range tombstones cover entirely, or whose values have all expired, by an
+    /// edit alone; see [`crate::engine::merge::covered`] and [`terrane_policy::expiring_tables`]
+    /// for why that is sound. The tables are registered in the tree's jobs, so no compaction takes
+    /// them. A running compaction may keep tombstones for these tables, which is harmless.
     pub(super) fn drop_tables(&self, tree: &Arc<Tree>, tables: &[TableId]) -> Result<()> {
         let dropped = self.catalog.install(tree, |_| {
             let mut edit = VersionEdit::default();

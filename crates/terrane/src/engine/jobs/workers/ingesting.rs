@@ -1,19 +1,19 @@
 //! Adds the tables of an ingest to a tree.
 //!
-//! 1. The tables are complete, durable and named. The memtables of the tree are flushed, so that little
-//!    is left for step 4.
-//! 2. The flush of the tree is claimed: no thread flushes it until the end.
-//! 3. The ingest takes its sequence numbers ([`enter_ingest`]), which is its moment in the
-//!    order of writes. From now on other writers proceed, but become visible only after the ingest.
-//! 4. Once the writes before the ingest are visible, a snapshot of them is held until the end, because
-//!    merges may find the tables before the ingest is visible. These writes are flushed, and the log before it is synced, so that the ingest does
-//!    not survive a power failure that they do not survive.
-//! 5. Policy places the tables, and one edit adds them. No compaction that conflicts with their places
-//!    begins meanwhile.
+//! 1. The tables are complete, durable and named. The memtables of the tree are flushed, so that
+//!    step 4 has little to flush.
+//! 2. The flush of the tree is claimed: no other thread flushes it until the end.
+//! 3. The ingest takes its sequence numbers ([`enter_ingest`]), which fixes its place in the order
+//!    of writes. From now on other writers proceed, but become visible only after the ingest.
+//! 4. Once the writes before the ingest are visible, a snapshot of them is held until the end,
+//!    because merges may find the tables before the ingest is visible. These writes are flushed,
+//!    and the log before the ingest is synced, so that the ingest does not survive a power failure
+//!    that loses them.
+//! 5. Policy places the tables, and one edit adds them. No conflicting compaction begins meanwhile.
 //! 6. The ingest becomes visible.
 //!
-//! From step 3 to step 6 this thread waits for nobody who may wait for a write: neither for another job
-//! nor for the listener, whose events are held back.
+//! From step 3 to step 6 this thread never waits for a thread that may wait for a write: neither
+//! for another job nor for the listener, whose events are deferred.
 //!
 //! After a crash before step 5 no edit refers to the tables, and the next opening removes them.
 
@@ -40,7 +40,7 @@ use crate::engine::tree::Tree;
 use crate::files::manifest::Change;
 use crate::files::table::FinishedTable;
 
-/// The right to flush a tree, until it is dropped.
+/// The exclusive right to flush a tree, until it is dropped.
 struct FlushClaim<'a> {
     jobs: &'a Jobs,
     tree: &'a Tree,
@@ -56,9 +56,9 @@ impl Drop for FlushClaim<'_> {
 
 /// Whether an ingest was added.
 enum Attempt {
-    /// In these levels.
+    /// It was added to these levels.
     Added(RangeInclusive<usize>),
-    /// Other writes have sequence numbers above that of the tables.
+    /// Other writes took sequence numbers above the number of the tables.
     Late,
 }
 
@@ -134,7 +134,8 @@ impl Jobs {
         }
     }
 
-    /// Adds the tables at the present end of the order of writes. The flush of the tree is claimed.
+    /// Adds the tables at the current end of the order of writes. The caller has claimed the tree's
+    /// flush.
     fn try_add(&self, tree: &Arc<Tree>, ingest: &mut IngestTables) -> Result<Attempt> {
         let _held_back = self.context.events.hold_back();
         let _passed = self.pipeline.ingests().pass();
@@ -155,8 +156,8 @@ impl Jobs {
         };
         let (first, _) = pending.seqs();
         let (added, _held) = if self.pipeline.wait_visible(first - 1) {
-            // The tables are part of the tree before the ingest is visible. Merges that begin then must
-            // keep the versions that the ingest hides.
+            // The tables become part of the tree before the ingest is visible. Merges that begin in
+            // between must keep the versions that the ingest hides.
             let held = self.pipeline.snapshot();
             (self.add(tree, ingest, position), Some(held))
         } else {
@@ -169,7 +170,7 @@ impl Jobs {
             });
         }
         tree.dead().forget();
-        // Also after an error, because later writes wait for its numbers.
+        // Even after an error, because later writes wait for its numbers.
         pending.finish()?;
         added.map(Attempt::Added)
     }
@@ -192,7 +193,7 @@ impl Jobs {
             let version = Arc::clone(&tree.state().version);
             let (shape, busy) = (version.shape(), jobs.busy(version.shape()));
             let runs = place(shape, &tree.design(), &busy, &ingest.infos());
-            // A new run of level 0 needs no claim, like that of a flush.
+            // A new run of level 0 needs no claim, just as for a flush.
             let below = runs.iter().filter(|run| run.level > 0);
             jobs.ingesting = below.map(IngestedRun::claim).collect();
             runs

@@ -1,8 +1,9 @@
-//! Switches memtables to a kind that suits the operations better, for designs that leave the kind open.
+//! Switches memtables to a kind that better suits the operations, for designs that leave the kind
+//! open.
 //!
-//! A kind is chosen when a memtable is created, and stays while few keys are written. Readers wake a
-//! worker after a number of lookups; policy sums up what these cost too much, and this module carries
-//! out the change that pays.
+//! A kind is chosen when a memtable is created, and is kept while few keys are written. Readers
+//! wake a worker after a number of lookups. Policy sums up the excess cost of these lookups, and
+//! this module carries out a change that pays off.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::base::event::{Event, FlushReason};
 use crate::engine::tree::Tree;
 
 impl Jobs {
-    /// Sorts or replaces the memtables for which that pays.
+    /// Sorts or replaces the memtables for which that pays off.
     pub(super) fn switch_memtables(&self) {
         for tree in self.catalog.trees().values() {
             match tree.due_change() {
@@ -30,7 +31,8 @@ impl Jobs {
         }
     }
 
-    /// Replaces the active memtable of a tree by one of the selected kind, unless writers may not.
+    /// Replaces the active memtable of a tree with one of the selected kind, unless writers may not
+    /// do so.
     fn replace_memtable(&self, tree: &Arc<Tree>, selection: MemtableSelection) {
         if self.context.health.check_writable().is_err() {
             return;
@@ -60,7 +62,7 @@ mod tests {
     use crate::files::storage::MemoryStorage;
     use crate::{Background, KeyspaceOptions, Options};
 
-    /// A memtable of the former kind was prepared already. It must not become the active one.
+    /// A memtable of the previous kind was already prepared. It must not become the active one.
     #[test]
     fn a_memtable_is_replaced_by_one_of_the_selected_kind() {
         let options = Options::new()

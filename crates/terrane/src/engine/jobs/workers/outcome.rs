@@ -4,11 +4,11 @@ use super::Jobs;
 use crate::base::error::{Error, Result};
 use crate::engine::context::JobKind;
 
-/// Consecutive I/O errors, other than a full disk, after which the database fails.
+/// The number of consecutive I/O errors, other than a full disk, after which the database fails.
 const TRIES_MAX: u32 = 50;
 
 impl Jobs {
-    /// Handles the result of a job in a thread of the database: a failed job is retried, or fails the
+    /// Handles the result of a job in a thread of the database: retries a failed job, or fails the
     /// database.
     pub(super) fn handle_outcome(&self, kind: JobKind, result: Result<()>, failures: &mut u32) {
         let signals = &self.context.signals;

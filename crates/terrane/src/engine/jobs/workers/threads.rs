@@ -7,16 +7,17 @@ use crate::base::error::{Error, Result};
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 
-/// The number of compaction threads, unless `compaction_threads` is larger. The threads in excess
-/// of `compaction_threads` run compactions while other compactions are paused at the gate.
+/// The minimum number of compaction threads. The threads in excess of `compaction_threads` run
+/// compactions while other compactions are paused at the gate.
 const COMPACTION_THREADS_MIN: usize = 8;
 
-/// Fails the database if a panic ends a thread that runs jobs, so that no one waits for its jobs.
+/// Fails the database if a panic ends a thread that runs jobs, so that no caller waits for its
+/// jobs.
 pub(super) struct PanicGuard<'a> {
     context: &'a Context,
     catalog: &'a Catalog,
     what: &'static str,
-    /// True if the thread was unwinding already: destructors may use the database.
+    /// True if the thread was already unwinding: destructors may use the database.
     was_panicking: bool,
 }
 
@@ -25,7 +26,7 @@ impl<'a> PanicGuard<'a> {
         Self::new(context, catalog, "a thread of the database panicked; see the panic")
     }
 
-    /// Guards a job in the thread of a caller.
+    /// Guards a job in a caller's thread.
     pub(super) fn of_caller(context: &'a Context, catalog: &'a Catalog) -> Self {
         Self::new(context, catalog, "a job panicked in the thread of a caller; see the panic")
     }

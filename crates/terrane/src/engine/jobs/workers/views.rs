@@ -1,4 +1,4 @@
-//! The running jobs, and the jobs that wait.
+//! Reports the running and the waiting jobs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::engine::tree::{ImmutableMemtable, RunningCompaction, Tree, TreeJobs};
 use crate::files::manifest::describe;
 
 impl Jobs {
-    /// Returns the running jobs of all trees, then the jobs that wait. A compaction that will only be
-    /// due once another one has ended is not among them.
+    /// Returns the running jobs of all trees, then the waiting jobs. A compaction that becomes due
+    /// only once another one has ended is not included.
     pub(crate) fn views(&self) -> Vec<JobView> {
         let mut views = Vec::new();
         for tree in self.catalog.trees().values() {
@@ -60,7 +60,7 @@ impl Jobs {
     }
 }
 
-/// Returns the flush that runs and the flushes that wait.
+/// Returns the running flush and the waiting flushes.
 fn flushes(tree: &Tree, jobs: &TreeJobs) -> Vec<JobView> {
     let state = tree.state_arc();
     let oldest_first = state.immutables.iter().rev().enumerate();
@@ -81,7 +81,7 @@ fn flushes(tree: &Tree, jobs: &TreeJobs) -> Vec<JobView> {
     oldest_first.map(view).collect()
 }
 
-/// Returns the view of a job that waits.
+/// Returns the view of a waiting job.
 fn waiting(tree: &Tree, job: JobType) -> JobView {
     JobView {
         id: None,

@@ -21,11 +21,11 @@ impl Jobs {
         let _guard = PanicGuard::of_caller(&self.context, &self.catalog);
         let done = self.try_one_job();
         if !matches!(done, Ok(false)) {
-            // Other callers may wait for the job, and the threads, if there are any, may have work.
+            // Other callers may wait for the job, and any threads may now have work.
             self.context.signals.notify_done();
         }
         match done {
-            // The tree was dropped; the database is open.
+            // The tree was dropped; the database is still open.
             Err(Error::Closed) if self.context.health.check_open().is_ok() => Ok(true),
             other => other,
         }
@@ -55,7 +55,7 @@ impl Jobs {
         }
     }
 
-    /// Waits until `is_done`, and runs jobs meanwhile if background work is inline.
+    /// Waits until `is_done` holds, and runs jobs meanwhile if background work is inline.
     ///
     /// # Errors
     /// [`Error::DiskFull`] if a job of these kinds has failed with this error since the wait began.
@@ -91,8 +91,8 @@ impl Jobs {
     }
 
     /// Waits until a job has ended after `seen`, the value of [`Signals::done`] before the caller
-    /// looked for work. If background work is inline, runs a job instead, unless other threads run
-    /// all jobs that are due.
+    /// looked for work. If background work is inline, runs a job instead, unless other threads are
+    /// already running all due jobs.
     ///
     /// [`Signals::done`]: crate::engine::context::Signals::done
     pub(super) fn wait_or_work(&self, seen: u64) -> Result<()> {
@@ -107,7 +107,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Flushes the memtables of trees. Returns when all their present entries are in tables.
+    /// Flushes the memtables of trees. Returns when all their current entries are in tables.
     pub(crate) fn flush(&self, trees: &[Arc<Tree>], cancel: Option<&Cancel>) -> Result<()> {
         self.context.health.check_writable()?;
         let mut targets = Vec::new();
@@ -130,8 +130,8 @@ impl Jobs {
         self.wait_until(&[JobKind::Flush], cancel, is_flushed)
     }
 
-    /// Compacts all entries in `range` into the last level that contains any of them, and collects the
-    /// value files of the range that contain garbage then.
+    /// Compacts all entries in `range` into the last level that contains any of them, and then
+    /// collects the value files of the range that contain garbage.
     pub(crate) fn compact_range(
         &self,
         tree: &Arc<Tree>,
@@ -141,8 +141,8 @@ impl Jobs {
         self.flush(std::slice::from_ref(tree), cancel)?;
         let mut files = value_files_of(tree, range);
         self.compact_levels(tree, range, cancel)?;
-        // A merge leaves garbage in the files of the values that it drops, and tables outside of the
-        // range may refer to them as well.
+        // A merge leaves garbage in the files of the values that it drops, and tables outside the
+        // range may also refer to these files.
         files.extend(value_files_of(tree, range));
         self.collect_values(tree, &files.into_iter().collect::<Vec<_>>(), cancel)
     }
@@ -199,8 +199,8 @@ impl Jobs {
         }
     }
 
-    /// Moves the live values of those of `files` that contain garbage, so that the files are removed.
-    /// Files stay if a table that refers to them cannot be read.
+    /// Moves the live values out of those of `files` that contain garbage, so that these files are
+    /// removed. Files stay if a table that refers to them cannot be read.
     fn collect_values(
         &self,
         tree: &Arc<Tree>,
@@ -278,8 +278,8 @@ impl Jobs {
     }
 }
 
-/// Returns a requested compaction that also rewrites the tables that would stay in its output level, for
-/// the filter of the keyspace if it has one.
+/// Extends a requested compaction to the tables that would stay in its output level, if the
+/// keyspace has a filter, so that the filter sees them.
 fn filtered(tree: &Tree, job: Compaction) -> Compaction {
     match job.reason {
         Reason::Manual { level, .. } if level == job.output.level => {
@@ -290,7 +290,7 @@ fn filtered(tree: &Tree, job: Compaction) -> Compaction {
     }
 }
 
-/// Returns the value files to which tables refer that share keys with `range`.
+/// Returns the value files to which tables that share keys with `range` refer.
 fn value_files_of(tree: &Tree, range: &KeyRange) -> BTreeSet<ValueFileId> {
     let state = tree.state();
     let tables = state.version.shape().tables().filter(|table| table.range.overlaps(range));

@@ -2,9 +2,11 @@
 //!
 //! 1. The file `CHECKPOINT` is durable before any other file is created, and is removed only when
 //!    `CURRENT` is durable or no other file is left. A directory with other files and without both
-//!    is therefore never the result of an interrupted checkpoint.
-//! 2. The process that writes the checkpoint holds a lock on that file. A checkpoint that nobody
-//!    writes any more is replaced by the next one into the same directory.
+//! 1. The file `CHECKPOINT` is durable before any other file is created, and is removed only when
+//!    `CURRENT` is durable or no other file is left. A directory with other files but without both
+//!    of these is therefore never the result of an interrupted checkpoint.
+//! 2. The process that writes the checkpoint holds a lock on that file. A checkpoint that no
+//!    process writes any more is replaced by the next one into the same directory.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,8 +30,8 @@ impl<'a> Target<'a> {
     /// Creates the directory and marks it. Removes an unfinished checkpoint in it.
     ///
     /// # Errors
-    /// The directory contains other files, or another process writes a checkpoint to it. Then it is
-    /// left unchanged.
+    /// The directory contains other files, or another process writes a checkpoint to it. In both
+    /// cases it is left unchanged.
     pub(super) fn begin(storage: &'a dyn Storage, dir: &'a Path) -> Result<Self> {
         let found = match storage.list(dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -74,11 +76,11 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Removes the files of a checkpoint that failed, as far as possible. The mark remains if
-    /// anything else does.
+    /// Removes the files of a failed checkpoint, as far as possible. The mark remains if any other
+    /// file does.
     pub(super) fn abandon(self) {
         let remove_all = || -> Result<()> {
-            // First the pointer, because without the other files it would lead nowhere.
+            // First the pointer, because without the other files it would be dangling.
             let pointer = self.dir.join(CURRENT);
             match self.storage.remove(&pointer) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -111,8 +113,8 @@ impl<'a> Target<'a> {
     }
 }
 
-/// How often a checkpoint locks the file that marks its directory, if the file is removed each time.
-/// Bounded, because a storage may violate its contract and create no file for a lock.
+/// How often a checkpoint tries to lock the file that marks its directory, if the file is removed
+/// each time. Bounded, because a storage may violate its contract and create no lock file.
 const LOCK_ATTEMPTS: u32 = 100;
 
 /// Locks the file that marks the directory, and creates it if it does not exist.
@@ -125,7 +127,7 @@ fn lock_marker(storage: &dyn Storage, dir: &Path) -> Result<Box<dyn Lock>> {
             }
             _ => Error::io("lock", &path, error),
         })?;
-        // The process that held the lock may have removed the file before it released the lock.
+        // The process that held the lock may have removed the file before releasing the lock.
         match storage.len(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io("check", &path, error)),
