@@ -40,7 +40,7 @@ use crate::options::Options;
 ///   It may be applied after writes that the program makes later.
 ///
 /// So a program whose write timed out does not know whether it happened. It may read the keys, or write
-/// again: [`WriteBatch`]es may be applied twice. A dropped read has no effect.
+/// again: a [`WriteBatch`] without merge operands may be applied twice. A dropped read has no effect.
 ///
 /// # Panics
 ///
