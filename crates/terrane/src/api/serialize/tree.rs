@@ -62,7 +62,7 @@ struct JsonTable<'a> {
     largest_sequence_number: u64,
     created_micros: u64,
     oldest_tombstone_micros: Option<u64>,
-    /// Entries whose values expire, and when the first and the last of them do.
+    /// Entries whose values expire, and their first and last expiry times.
     expiring: u64,
     expire_from_micros: Option<u64>,
     expire_until_micros: Option<u64>,
