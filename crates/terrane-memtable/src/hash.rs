@@ -15,9 +15,9 @@
 //!
 //! To create the view, all buckets are walked while entries are inserted. From then on entries are
 //! also logged, and none may be missed or appear twice. A writer reads `stage` before and after it
-//! links its node. If the walk had ended before, it missed the node, which is logged. If the walk
-//! had not begun afterwards, it will see the node. Otherwise the node is logged as doubtful, and
-//! later checked against the view.
+//! links its node. If the walk had ended before the link, it missed the node, which is logged. If
+//! the walk has not begun after the link, it will see the node. Otherwise the node is logged as
+//! doubtful, and later checked against the view.
 //!
 //! Invariants:
 //! 1. Buckets lie in the arena, which the table owns, and are never removed.
@@ -340,7 +340,7 @@ impl Structure for Hashed {
         (used + log_used + table, allocated + log_allocated + table)
     }
 
-    /// Counts the table of buckets, so that a design with a larger table has less for entries.
+    /// Counts the table of buckets, so that a design with a larger table has less room for entries.
     fn charged_bytes(&self) -> usize {
         match &self.places {
             Buckets::Lists(places, _) => size_of_val(&**places),

@@ -211,7 +211,7 @@ impl Memtable {
         self.answer(self.structure.look_up(key, seq, hold))
     }
 
-    /// Returns the answer to a lookup by that of the structure.
+    /// Converts the structure's answer to a lookup.
     #[inline]
     fn answer(self: &Arc<Self>, found: Found<'_>) -> Lookup {
         match found {

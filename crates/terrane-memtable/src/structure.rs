@@ -125,7 +125,7 @@ pub(crate) trait Structure: Send + Sync {
         0
     }
 
-    /// Sorts what is not sorted yet, because no more entries are inserted.
+    /// Sorts the entries that are not sorted yet, because no more are inserted.
     fn freeze(&self) {}
 
     /// Returns the span of the keys, by which the next memtable divides its keys.
@@ -239,8 +239,8 @@ pub trait FrontLevel {
     /// Returns whether [`FrontLevel::drain`] would free space.
     fn needs_drain(&self) -> bool;
 
-    /// Reclaims all versions that are hidden by versions in the front level. Drains it if few are
-    /// behind each other there, because the rest is behind the front level. Drains nothing during a
+    /// Reclaims all versions that are hidden by versions in the front level. Drains the front level if
+    /// that frees too little, because the other hidden versions are behind it. Drains nothing during a
     /// pause, and does nothing if versions are kept.
     fn overwrite(&self, readers: &dyn Readers);
 

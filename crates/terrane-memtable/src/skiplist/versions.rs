@@ -50,11 +50,11 @@ const RETAINED: u64 = 1 << (FLAGS_SHIFT + 3);
 /// The bits above hold the bytes allocated for key and value.
 const CAPACITY_SHIFT: u32 = 32;
 
-/// The next older version, as a node records it: a node or none, and whether there is a *gap*, because
+/// A node's record of the next older version: a node or none, and whether there is a *gap*, because
 /// versions between the two, or below the last one, were reclaimed.
 ///
 /// A reclaimed node is *detached*: it names no older node, so that a reader that holds a pin on it
-/// cannot go on to a node that may be refilled. While it is free, it names the next free one.
+/// cannot continue to a node that may be refilled. While it is free, it names the next free one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Older(*mut Node);
 
@@ -254,7 +254,7 @@ impl Pin {
         let before = versions.state.fetch_add(1, Ordering::SeqCst);
         pin_fence();
         // Derived from the pointer to the node, not from the reference to its versions, because the
-        // holder of the pin goes on from here to key and value. SAFETY: the versions lie right
+        // holder of the pin reaches key and value from here. SAFETY: the versions lie right
         // behind the header, within the allocation of the node.
         let pin = Self(Some(unsafe { node.add(1) }.cast::<Versions>()));
         if !is_still_reachable() {
