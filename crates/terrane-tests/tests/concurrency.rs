@@ -28,7 +28,7 @@ fn small(rng: &mut Rng) -> Db {
     options.log_segment_bytes(64 << 10).read_mode(ReadMode::Cached).open("db").unwrap()
 }
 
-/// The sum of all accounts never changes, so a reader that sees half of a transfer sees a wrong
+/// The sum of all accounts never changes, so a reader that sees half of a transfer computes a wrong
 /// sum.
 #[test]
 fn readers_see_transfers_whole() {

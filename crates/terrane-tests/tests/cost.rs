@@ -131,7 +131,7 @@ fn engine_counts_match_the_cost_model() {
         "leveling T=8; granularity=file; movement=round-robin",
         "1-leveling T=4 L0=4; granularity=file; movement=round-robin",
         "1-leveling T=4 L0=4; granularity=level; movement=none; flush=merge",
-        // From 250 KiB on, the model expects one merge of all data less than takes place.
+        // From 250 KiB on, the model expects one full merge fewer than takes place.
         "tiering T=4; flush=merge; buffer=248KiB",
         "tiering T=4",
         "tiering T=8",

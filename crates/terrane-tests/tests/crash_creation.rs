@@ -2,7 +2,7 @@
 //!
 //! The parent directory is empty when recording starts, so the crash points include the creation of
 //! directories. After each crash and each fault the next opening must create or open the database,
-//! and writes that were acknowledged as durable must be there.
+//! and writes that were acknowledged as durable must survive.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -250,7 +250,7 @@ fn is_complete(storage: &MemoryStorage, target: &Path, story: &str) -> bool {
     }
 }
 
-/// Makes a checkpoint unless there is one, and repeats this after crashes at the calls of it.
+/// Makes a checkpoint unless there is one, and repeats this after crashes at the checkpoint's calls.
 fn checkpoint_and_crash(
     storage: &MemoryStorage,
     target: &Path,

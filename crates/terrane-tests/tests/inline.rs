@@ -1,5 +1,5 @@
-//! Background work in the threads of callers, of which there are several, and listeners that use the
-//! database that calls them.
+//! Background work in the threads of several callers, and listeners that use the database that calls
+//! them.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads of their own")]
 
@@ -172,7 +172,7 @@ fn a_listener_writes_while_writers_are_stopped() {
             let written = Arc::new(AtomicU64::new(0));
             let count = Arc::clone(&written);
             let (db, handle) = open_with_listener(options, move |db, _| {
-                // Small, so that flushes of what the listener writes do not beget ever more events.
+                // Small, so that flushes of the listener's writes do not cause ever more events.
                 let number = count.fetch_add(1, Ordering::SeqCst);
                 db.put(number.to_be_bytes(), [2; 10]).unwrap();
                 assert_eq!(db.get(number.to_be_bytes()).unwrap().unwrap(), [2; 10]);

@@ -1,4 +1,4 @@
-//! Few files of tables stay open, however many tables there are.
+//! Few table files stay open, however many tables there are.
 
 use std::io;
 use std::path::Path;
@@ -71,7 +71,7 @@ fn value(number: u64) -> String {
 const KEYS: u64 = 4000;
 const OPEN_FILES: usize = 8;
 const READERS: usize = 4;
-/// The threads that read blocks for readers, of which each opens the file that it reads.
+/// The threads that read blocks for readers, each of which opens the file that it reads.
 const IO_THREADS: usize = 16;
 /// Readers, one writer, one flush thread, the threads of compactions, and those that read blocks.
 const THREADS: usize = READERS + 2 + 4 + IO_THREADS;
@@ -208,7 +208,7 @@ mod few_descriptors {
             };
             read();
             assert!(db.stats().tables > 64, "{} tables", db.stats().tables);
-            // The rest of the program takes all other descriptors. Reads and writes go on.
+            // The rest of the program takes all other descriptors. Reads and writes continue.
             let mut taken: Vec<File> =
                 std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
             assert!(taken.len() > 10, "{} are left", taken.len());

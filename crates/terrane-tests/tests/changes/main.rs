@@ -6,7 +6,7 @@
 //! | `retention` | which log files are kept, and for how long |
 //! | `model` | random operations and options; the feed against the operations, and a follower against a model |
 //! | `crashes` | a crash at each operation: a follower never has what its leader lost |
-//! | `concurrent` | writers, flushes and keyspaces next to followers |
+//! | `concurrent` | writers, flushes and keyspaces alongside followers |
 //! | `copies` | copies that followers begin with |
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads of their own")]

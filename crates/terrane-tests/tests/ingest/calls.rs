@@ -1,4 +1,4 @@
-//! The calls: order, errors, what is replaced and what replaces it.
+//! The calls: order, errors, the values that an ingest replaces, and the writes that replace its values.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -190,7 +190,7 @@ fn an_ingest_that_is_dropped_leaves_no_files() {
     }
 }
 
-/// The tables of the ingest that comes second have a number that is too small by then.
+/// The number of the tables of the second ingest is too small by then.
 #[test]
 fn ingests_may_be_committed_in_any_order() {
     for values in ["", "; values=separate(64)"] {

@@ -7,7 +7,7 @@ use terrane::{Db, KeyspaceOptions, OpenMode};
 use super::record::{CHECKPOINTS, Phase, Saved, THREADS, UNLOGGED};
 use super::writer::{KEPT, checkpoint, count_key, database, key, options, stored_counts, value};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) databases: u64,

@@ -1,4 +1,4 @@
-//! Transfers between accounts of two keyspaces: the total never changes, also after a crash.
+//! Transfers between accounts of two keyspaces: the total never changes, even after a crash.
 
 use std::io::ErrorKind as Io;
 use std::sync::Arc;

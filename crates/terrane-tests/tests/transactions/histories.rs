@@ -120,7 +120,7 @@ fn record(db: &Db, isolation: Isolation, seed: u64) -> (Vec<Committed>, u64) {
     (history.into_inner().unwrap(), conflicts.into_inner())
 }
 
-/// Returns the successors of each transaction, or a text that says why there is no order.
+/// Returns the successors of each transaction, or the reason why they have no order.
 fn dependencies(history: &[Committed], is_strict: bool) -> Result<Vec<Vec<usize>>, String> {
     let mut after = vec![Vec::new(); history.len()];
     let mut writers = BTreeMap::new();
@@ -157,7 +157,7 @@ fn dependencies(history: &[Committed], is_strict: bool) -> Result<Vec<Vec<usize>
         order_of.windows(2).for_each(|pair| after[pair[0]].push(pair[1]));
         for (at, numbers) in reads {
             if !order.starts_with(numbers) {
-                return Err(format!("list {list}: {numbers:?} is no beginning of {order:?}"));
+                return Err(format!("list {list}: {numbers:?} is not a prefix of {order:?}"));
             }
             let edges = [
                 numbers.last().and_then(writer).map(|from| (from, at)),
@@ -177,7 +177,7 @@ fn dependencies(history: &[Committed], is_strict: bool) -> Result<Vec<Vec<usize>
     Ok(after)
 }
 
-/// Returns whether the graph has a cycle: repeatedly removes what nothing precedes.
+/// Returns whether the graph has a cycle: repeatedly removes nodes without predecessors.
 fn has_cycle(after: &[Vec<usize>]) -> bool {
     let mut before = vec![0_usize; after.len()];
     after.iter().flatten().for_each(|to| before[*to] += 1);
