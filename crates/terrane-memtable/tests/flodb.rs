@@ -35,7 +35,8 @@ fn configs() -> Vec<Config> {
             config(lower, 1024, 6, DrainInsert::Multi),
         ]
     });
-    // Under Miri, the others would run the same code: a full and a sparse Membuffer, over both structures.
+    // Under Miri, the others would run the same code: a full and a sparse Membuffer, over both
+    // structures.
     all.enumerate()
         .filter(|(at, _)| !cfg!(miri) || [0, 2, 8].contains(at))
         .map(|(_, one)| one)

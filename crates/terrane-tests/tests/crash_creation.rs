@@ -250,7 +250,7 @@ fn is_complete(storage: &MemoryStorage, target: &Path, story: &str) -> bool {
     }
 }
 
-/// Makes a checkpoint unless there is one, and repeats this after crashes at the checkpoint's calls.
+/// Makes a checkpoint unless there is one, and repeats this after crashes at its calls.
 fn checkpoint_and_crash(
     storage: &MemoryStorage,
     target: &Path,

@@ -1,4 +1,4 @@
-//! Tests the limits that write rates and I/O budgets set, and the events of writers that they stall.
+//! Tests the limits that write rates and I/O budgets set, and the events of stalled writers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};

@@ -1,4 +1,5 @@
-//! The calls: order, errors, the values that an ingest replaces, and the writes that replace its values.
+//! The calls: order, errors, the values that an ingest replaces, and later writes that replace its
+//! own.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The promises that the writer got, in files that a cut does not touch.
 //!
-//! Each database has a file of eight-byte numbers, which only grow. So every number read before a cut
-//! was promised before the cut.
+//! Each database has a file of eight-byte numbers, which only grow. So every number read before a
+//! cut was promised before the cut.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
