@@ -119,7 +119,7 @@ impl BTree {
         let target = self.target(contents.key, contents.seq);
         let leaf = self.descend(&target, 0);
         leaf.prefetch_entries();
-        // The lines prefetched arrive while key and value are copied.
+        // The prefetched lines arrive while key and value are copied.
         let record = self.allocate(contents);
         leaf.prefetch_entry(leaf.target(&target));
         // SAFETY: `allocate` made the node in this tree's arena, and no one else knows it, so it is

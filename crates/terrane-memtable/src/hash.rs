@@ -4,7 +4,7 @@
 //!
 //! An insert or a lookup searches one bucket. Prefixes that share a bucket share one list, which is
 //! in the order of keys. The linked-list is a skip-list whose nodes have one link, so that a bucket
-//! can become a skip-list in use: beyond a threshold of entries, new nodes are taller.
+//! can become a skip-list as it grows: beyond a threshold of entries, new nodes are taller.
 //!
 //! Keys with the same prefix are neighbours in key order, so a cursor stays in its bucket while it
 //! stays in its prefix. When it leaves the prefix, and the reader did not promise to stop before,

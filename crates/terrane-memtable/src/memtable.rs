@@ -253,7 +253,7 @@ impl Memtable {
         self.memory().used_bytes().saturating_sub(exempt)
     }
 
-    /// Returns the memory in use, by use.
+    /// Returns the memory that the memtable takes, by use.
     pub fn memory(&self) -> MemoryUse {
         let (used, allocated) = self.structure.usage();
         let (_, data_bytes) = self.structure.counts(&self.counts);

@@ -1,4 +1,4 @@
-//! The interface of a memtable's structure: what a new kind implements.
+//! The interface of a memtable's structure, which a new kind implements.
 //!
 //! A kind is a [`Settings`] type, which has examples and builds a [`Structure`], and the
 //! structure's [`StructurePosition`]. `kinds` registers the settings of all kinds. All structures
@@ -105,8 +105,8 @@ pub(crate) trait Structure: Send + Sync {
         }
     }
 
-    /// Returns how many entries there are and their bytes of keys and values, if the structure
-    /// counts them.
+    /// Returns the number of entries and their bytes of keys and values, if the structure counts
+    /// them.
     fn counts(&self) -> (usize, usize) {
         (0, 0)
     }

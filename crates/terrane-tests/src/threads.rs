@@ -35,7 +35,7 @@ const BATCHES: u8 = 0xfe;
 const LISTENER: u8 = 0xf0;
 const LISTENER_KEYS: u8 = 50;
 
-/// Where a database lives, and its clock if it is not the one of the configuration.
+/// The location of a database, and its clock if the configuration's clock is not used.
 pub struct Environment {
     pub storage: Arc<dyn Storage>,
     pub clock: Option<Arc<JumpingClock>>,

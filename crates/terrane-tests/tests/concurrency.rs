@@ -172,7 +172,7 @@ fn readers_outlive_the_database_handle() {
     copy.close().unwrap();
     assert!(other.put("x", "y").is_err() && other.get("x").is_err() && other.iter().is_err());
     assert!(other.close().is_ok());
-    // The iterator keeps what it has pinned.
+    // The iterator keeps its pins.
     assert_eq!(iter.filter(Result::is_ok).count(), 499);
 }
 

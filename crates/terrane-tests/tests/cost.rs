@@ -67,7 +67,7 @@ fn engine(design: &Design) -> Measurements {
         if done % part == 0 && done > RECORDS / 2 {
             sum.runs += db.tree().shape.run_count() as f64;
             sum.absent += blocks(&db, RECORDS..RECORDS + LOOKUPS, false);
-            // The model leaves out keys in the memtable.
+            // The model ignores keys in the memtable.
             let stored = done - design.buffer_bytes / 100;
             let stride = stored / LOOKUPS;
             sum.present += blocks(&db, (0..LOOKUPS).map(|index| index * stride), true);

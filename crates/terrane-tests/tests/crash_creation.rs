@@ -161,7 +161,7 @@ fn a_creation_on_a_full_disk_succeeds_once_there_is_space() {
             failures += 1;
             names.push(storage.list(dir).unwrap());
         }
-        // Attempts do not use up the space by what they leave.
+        // Attempts do not fill the disk with leftovers.
         assert!(names.windows(2).skip(1).all(|pair| pair[0].len() == pair[1].len()), "{names:?}");
         storage.set_capacity(None);
         let db = in_memory(&storage).open(dir).unwrap();

@@ -51,8 +51,8 @@ fn write(db: &Db, thread: u64, seed: u64) {
     }
 }
 
-/// A writer that found no job to do, because another thread was doing it, and then found nobody at
-/// work, because that thread was done, used to fail its write with an internal error.
+/// A writer that found no job, because another thread was doing it, and then found no thread at work,
+/// because that thread was done, used to fail its write with an internal error.
 #[test]
 fn writers_that_stall_at_the_same_time_wait_for_each_other() {
     let seed = seed_from_env(1);

@@ -9,9 +9,9 @@
 //!
 //! A node changes only while it is locked. The lock is the lowest bit of a version counter that
 //! rises with each change. A reader loads the counter, reads, and checks that the counter is
-//! unchanged. All parts of a node that change are atomics, so a read of a node that is being
-//! changed returns useless values, not undefined ones; and every pointer that was ever in a node
-//! stays valid, because the arena frees nothing.
+//! unchanged. All parts of a node that change are atomics, so a read of a node during a change
+//! returns useless values, but is no undefined behaviour; and every pointer that was ever in a
+//! node stays valid, because the arena frees nothing.
 //!
 //! Invariants:
 //! 1. `entries[..len]` are sorted, and `heads[i]` is the head of `entries[i]` among those of `heads_of`,

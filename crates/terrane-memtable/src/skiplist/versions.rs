@@ -15,8 +15,8 @@
 //! Invariants:
 //! 1. A permanent node is not refilled: `Membuffer` reclaims only nodes that are not permanent,
 //!    under the bucket lock that setting MOVING on a reachable node also needs. Only
-//!    [`Versions::detach`] clears MOVING and LINKED, of a node that was removed from the lower level
-//!    and is in no chain.
+//!    [`Versions::detach`] clears MOVING and LINKED, and only in a node that was removed from the
+//!    lower level and is in no chain.
 //! 2. A node is refilled only by a thread that made it unreachable, or took it from a free list of
 //!    such nodes, and saw [`Versions::is_free`] after that.
 //! 3. A pin that [`Pin::new`] returns keeps its node from being refilled until it is dropped. The

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use terrane::Stats;
 
-/// The samples of a report, by name with labels; also their sums, by name alone.
+/// The samples of a report by name with labels, and their sums by name alone.
 type Samples = BTreeMap<String, f64>;
 
 pub(crate) fn samples(stats: &Stats) -> Samples {

@@ -164,7 +164,7 @@ fn slow_reads_and_commits_do_not_block_the_executor() {
             }
             (one, count)
         });
-        // A commit that takes long, on a thread of the database.
+        // A slow commit, on a thread of the database.
         let door = Door::default();
         let at_door = door.clone();
         let slow = db.transaction(move |tx| {

@@ -132,7 +132,7 @@ fn few_files_are_open_under_reads_and_compactions_of_hundreds_of_tables() {
         assert!(most <= OPEN_FILES + THREADS, "{most} files were open");
         db.close().unwrap();
         assert_eq!(storage.open.load(Ordering::SeqCst), 0, "a file stays open");
-        // A read-only opening keeps open what it has read, because a writer may remove the files.
+        // A read-only opening keeps files open once it has read them, because a writer may remove them.
         let db = options.open_read_only(DIR).unwrap();
         (0..KEYS).for_each(|number| assert!(db.contains(key(number)).unwrap()));
         let stats = db.stats();

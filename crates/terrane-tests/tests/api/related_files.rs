@@ -31,7 +31,7 @@ fn manifest_path(dir: &Path) -> PathBuf {
     dir.join(name.trim_end())
 }
 
-/// Checks that all three ways to read a database refuse it, and returns their words.
+/// Checks that all three ways to read a database refuse it, and returns their common message.
 fn refused(dir: &Path) -> String {
     let error = Db::open_read_only(dir).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");

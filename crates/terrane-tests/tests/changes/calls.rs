@@ -1,4 +1,4 @@
-//! What a feed returns, its errors, positions, waiting.
+//! The batches, errors and positions of a feed, and waiting.
 
 use std::path::Path;
 use std::sync::Arc;

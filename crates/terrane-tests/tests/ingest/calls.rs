@@ -108,7 +108,7 @@ fn an_ingest_replaces_earlier_values_and_later_writes_replace_it() {
         assert_eq!(found[0].as_ref().unwrap(), "new 6");
     };
     check(&db);
-    // Neither a snapshot, nor an iterator, nor a transaction from before sees it.
+    // No earlier snapshot, iterator or transaction sees it.
     assert_eq!(snapshot.iter().unwrap().count(), 3);
     assert_eq!(snapshot.get("00001").unwrap().unwrap(), "before, in a table");
     assert_eq!(snapshot.get("00050").unwrap(), None);

@@ -86,7 +86,7 @@ fn run(fault: &Fault, values: &str) -> bool {
     let fired = storage.fired() > 0;
     storage.set(None);
     check(&db, &outcome, false);
-    // After a fault that is over, the database works again, or says that it must be opened again.
+    // After a transient fault, the database works again, or says that it must be opened again.
     match ingest(&db, 9) {
         Ok(()) => outcome.ingests = vec![9],
         Err(error) => {

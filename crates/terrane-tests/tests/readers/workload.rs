@@ -1,4 +1,4 @@
-//! A busy writer, and what a reader of its database must see.
+//! A busy writer, and the state that a reader of its database must see.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -8,8 +8,9 @@
 //! - *wr*: a transaction that read a list follows the transaction that appended its last number;
 //! - *rw*: it precedes the transaction that appended the next one.
 //!
-//! The history is serializable if and only if these have no cycle. It is strictly so if there is none
-//! with the order of time either: a transaction that ended before another one began precedes it.
+//! The history is serializable if and only if these have no cycle. It is strictly serializable if they
+//! have no cycle with the order of time either: a transaction that ended before another one began
+//! precedes it.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

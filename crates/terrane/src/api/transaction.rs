@@ -295,7 +295,7 @@ impl Transaction {
     }
 
     /// Undoes the writes since the last savepoint, and removes it. Returns false if there is none. The
-    /// transaction still depends on what it read since.
+    /// transaction still depends on all its reads since then.
     pub fn roll_back_to_savepoint(&mut self) -> bool {
         let last = self.savepoints.pop();
         let is_any = last.is_some();
@@ -324,7 +324,7 @@ impl Transaction {
     /// let mut tx = db.begin();
     /// let stock = tx.get("stock")?;
     /// tx.put("seen", stock.as_deref().unwrap_or(b"nothing"));
-    /// // Another write changes what the transaction read.
+    /// // Another write changes the value that the transaction read.
     /// db.put("stock", "7")?;
     /// assert_eq!(tx.commit().unwrap_err().kind(), terrane::ErrorKind::Conflict);
     /// # Ok(())

@@ -50,7 +50,7 @@ impl Db {
         Ok(Keyspace { handle: Arc::clone(&self.default.handle), tree })
     }
 
-    /// Returns the names of all keyspaces, of which one is `default`.
+    /// Returns the names of all keyspaces, including `default`.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -70,7 +70,7 @@ impl Keyspace {
     /// it expires, the operand stays and becomes the value by itself.
     ///
     /// # Errors
-    /// The keyspace has no operator; and those of [`Db::write`](crate::Db::write).
+    /// The keyspace has no operator; otherwise those of [`Db::write`](crate::Db::write).
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
         self.merge_with(key, operand, WriteOptions::new())
     }

@@ -52,7 +52,7 @@ struct JsonTable<'a> {
     table: u64,
     /// The first key, included.
     start: JsonKey<'a>,
-    /// The excluded end of the keys; nothing if they have no end.
+    /// The exclusive end of the keys; absent if they have no end.
     end: Option<JsonKey<'a>>,
     bytes: u64,
     entries: u64,
