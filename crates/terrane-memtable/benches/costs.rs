@@ -95,7 +95,7 @@ fn inserts(
     (insert, Arc::clone(&many[0]))
 }
 
-/// Returns the cost of writes to a tenth as many keys as the memtable is made for.
+/// Returns the cost of overwrites, of a tenth as many keys as `count`.
 fn updates(config: Config, threads: u64, count: u64, pool: &Arc<Pool>) -> f64 {
     let memtable = Memtable::new(config, pool);
     let keys = (count / 10).max(1);

@@ -4,8 +4,9 @@
 //! large one needs few chunks. An allocation is one atomic addition in the current chunk; only the
 //! thread that finds the chunk full takes a lock and adds the next one. Once the arena is large, small
 //! allocations are cut from portions of a chunk, one for each of a few groups of threads, so that
-//! threads rarely change the same cache line. Memory is freed only with the arena. An arena can reserve memory when it is created; its pages are touched then, so that
-//! later allocations take no page faults.
+//! threads rarely change the same cache line. Memory is freed only with the arena. An arena can
+//! reserve memory when it is created; its pages are touched then, so that later allocations take no
+//! page faults.
 //!
 //! Invariants:
 //! 1. A chunk lives as long as the arena, because `chunks` owns it and nothing is removed from
@@ -27,8 +28,8 @@ use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, lock};
 
 const FIRST_CHUNK_BYTES: usize = 64 << 10;
 
-/// The size of a portion, and the size of an arena from which on it has portions: then those of all
-/// stripes take a sixteenth of it at most. Models have none.
+/// The size of a portion, and the size from which an arena has portions: those of all stripes then
+/// take at most a sixteenth of it. Models have none.
 const PORTION_BYTES: usize = 32 << 10;
 const PORTIONS_FROM: usize = if cfg!(loom) { usize::MAX } else { STRIPES * PORTION_BYTES * 16 };
 
@@ -112,7 +113,7 @@ impl Arena {
     #[inline]
     pub(crate) fn allocate(&self, bytes: usize) -> NonNull<u8> {
         let bytes = bytes.next_multiple_of(ALIGN);
-        // Relaxed: which memory is used is a matter of speed alone.
+        // Relaxed: the choice of memory affects only speed.
         if bytes <= PORTION_PART_MAX && self.capacity_bytes.load(Ordering::Relaxed) >= PORTIONS_FROM
         {
             return self.allocate_in_portion(bytes);

@@ -8,8 +8,8 @@
 //! Writers lock one node at a time. A full node is split: its upper half moves to a new right
 //! neighbour, which is reached through the node until the parent has an entry for it. Readers do
 //! not lock; they retry reads of a node that changed (optimistic, as in Masstree, Mao et al. 2012).
-//! A reader waits only for a writer that is changing the same node, for the time of a few copies,
-//! or of reading its keys when the node gets new heads.
+//! A reader waits only for a writer that is changing the same node, while it makes a few copies, or
+//! reads the node's keys to give it new heads.
 //!
 //! Ascending keys leave full nodes behind, because a split at the end of the last node moves
 //! nothing.
@@ -46,7 +46,7 @@ pub(crate) use node::PinnedEntry;
 use node::{SLOTS, SearchTarget, TreeNode, TreeNodeGuard, TreeNodeRef};
 use std::sync::Arc;
 
-/// About the number of keys from which the tree learns prefixes.
+/// The approximate number of keys from which the tree learns prefixes.
 const SAMPLES: usize = 512;
 
 /// The settings of a B-link tree: none.
@@ -108,7 +108,7 @@ impl BTree {
         unsafe { TreeNodeRef::new(root) }
     }
 
-    /// Returns what a search for a version looks for.
+    /// Returns the target of a search for a version.
     #[inline]
     fn target<'k>(&self, key: &'k [u8], seq: SeqNo) -> SearchTarget<'k> {
         SearchTarget::new(self.learning.heads(), key, seq)
@@ -119,7 +119,7 @@ impl BTree {
         let target = self.target(contents.key, contents.seq);
         let leaf = self.descend(&target, 0);
         leaf.prefetch_entries();
-        // The lines prefetched arrive while key and value are copied.
+        // The prefetched lines arrive while key and value are copied.
         let record = self.allocate(contents);
         leaf.prefetch_entry(leaf.target(&target));
         // SAFETY: `allocate` made the node in this tree's arena, and no one else knows it, so it is
@@ -162,7 +162,7 @@ impl BTree {
         neighbours
     }
 
-    /// Removes older versions of an inserted target, if they may begin the right neighbour of its leaf.
+    /// Removes older versions of an inserted target, if the right neighbour of its leaf may begin with them.
     #[inline]
     fn reclaim_beyond(
         &self,
@@ -175,8 +175,8 @@ impl BTree {
         }
     }
 
-    /// Removes the versions of a key that are older than its version `seq` and hidden, from the leaf of
-    /// that one and from the right neighbour. Does nothing if that version is not in the tree.
+    /// Removes the hidden versions of a key that are older than its version `seq`, from that version's
+    /// leaf and from the right neighbour. Does nothing if version `seq` is not in the tree.
     pub(crate) fn remove_older(&self, key: &[u8], seq: SeqNo, reclaim: Reclaim<'_>) {
         let target = self.target(key, seq);
         let mut leaf = self.lock_for(&target, 0);
@@ -337,7 +337,7 @@ impl BTree {
         self.lock_from(self.descend(target, level), target)
     }
 
-    /// Locks the node in which the target belongs, and gives it the newest heads: `node`, or a node to the right of `node`.
+    /// Locks the node in which the target belongs, which is `node` or to its right, and gives it the newest heads.
     #[inline]
     fn lock_from<'a>(
         &'a self,

@@ -21,9 +21,9 @@ pub enum EntryKind {
     Tombstone = 0,
     /// The key was given a value.
     Value = 1,
-    /// The key was given a value that is stored elsewhere; the bytes of the entry say where.
+    /// The key was given a value that is stored elsewhere; the entry's bytes are its location.
     Separated = 2,
-    /// The key was given a value that expires at a time; the bytes of the entry begin with the time.
+    /// The key was given a value that expires; the entry's bytes begin with the expiry time.
     Expiring = 3,
     /// The value of the key was combined with the bytes of the entry, so that the value is that of the
     /// older versions and this one together.

@@ -6,15 +6,15 @@
 //! suffice here, because our writes get their sequence number before they are inserted, are
 //! inserted in any order and become visible later, and because snapshots are exact. So:
 //!
-//! - a bucket records the largest sequence number that it has met, and starts no chain with an
+//! - a bucket records the largest sequence number that it has seen, and starts no chain with an
 //!   older version ([`bucket`]);
 //! - versions of a key stay linked to the newest one while a reader may need them. If none does,
 //!   the update is in place: the hidden version is reclaimed, and its memory holds a later one
 //!   ([`membuffer`], [`free_nodes`]). That happens once the newer version is visible: at the next write
 //!   of the key, or when memory is short ([`crate::Memtable::reclaim_hidden`]). A reader that does not
 //!   hold its sequence number gets an error if its version was reclaimed, and retries with a newer one;
-//! - the B-link tree overwrites in place as well: a version that is drained or inserted there takes
-//!   the place of the one that it hides (`btree::in_place`). The skip-list keeps what is linked;
+//! - the B-link tree overwrites in place as well: a version that is drained or inserted there
+//!   replaces the version that it hides (`btree::in_place`). The skip-list keeps all its versions;
 //! - the span of the keys in the previous memtable determines the partitions. If there is no
 //!   previous memtable, writes go only to the lower level, until the memtable has enough keys to
 //!   learn the span from ([`FrontLevel::enable`]);
@@ -26,7 +26,7 @@
 //! The paper's scans drain everything while they pause the writers of the lower level, restart when
 //! they meet a newer version, and block writers after some restarts; [`FrontLevel::pause`] and
 //! [`FrontLevel::drain_up_to`] serve such scans. The paper makes the Membuffer immutable and installs
-//! another one; here a sequence number divides the versions that are drained from later ones.
+//! another one; here a sequence number separates the drained versions from later ones.
 
 mod bucket;
 mod drain;
@@ -144,9 +144,9 @@ pub(crate) struct FloDb {
     /// The initial size, in bytes, of a Membuffer that was enabled after the memtable was created.
     exempt_bytes: AtomicUsize,
     pause: ScanPause,
-    /// The readers that drains respect.
+    /// The readers whose versions drains keep.
     seen: SeenReaders,
-    /// The memtable was full once, so writes reclaim hidden versions in the Membuffer as well.
+    /// The memtable has been full, so writes reclaim hidden versions in the Membuffer as well.
     is_scarce: AtomicBool,
 }
 
@@ -262,7 +262,7 @@ impl FloDb {
     #[inline]
     fn wait_while_paused(&self) {
         if self.pause.is_paused() {
-            // From the other end than the scan.
+            // From the end opposite to the scan's.
             self.pause.wait(|seq| {
                 for partition in (0..self.partition_count()).rev() {
                     self.drain_partition_up_to(partition, seq);

@@ -4,7 +4,7 @@
 //!
 //! An insert or a lookup searches one bucket. Prefixes that share a bucket share one list, which is
 //! in the order of keys. The linked-list is a skip-list whose nodes have one link, so that a bucket
-//! can become a skip-list in use: beyond a threshold of entries, new nodes are taller.
+//! can become a skip-list as it grows: beyond a threshold of entries, new nodes are taller.
 //!
 //! Keys with the same prefix are neighbours in key order, so a cursor stays in its bucket while it
 //! stays in its prefix. When it leaves the prefix, and the reader did not promise to stop before,
@@ -15,9 +15,9 @@
 //!
 //! To create the view, all buckets are walked while entries are inserted. From then on entries are
 //! also logged, and none may be missed or appear twice. A writer reads `stage` before and after it
-//! links its node. If the walk had ended before, it missed the node, which is logged. If the walk
-//! had not begun afterwards, it will see the node. Otherwise the node is logged as doubtful, and
-//! later checked against the view.
+//! links its node. If the walk had ended before the link, it missed the node, which is logged. If
+//! the walk has not begun after the link, it will see the node. Otherwise the node is logged as
+//! doubtful, and later checked against the view.
 //!
 //! Invariants:
 //! 1. Buckets lie in the arena, which the table owns, and are never removed.
@@ -340,7 +340,7 @@ impl Structure for Hashed {
         (used + log_used + table, allocated + log_allocated + table)
     }
 
-    /// Counts the table of buckets, so that a design with a larger table has less for entries.
+    /// Counts the table of buckets, so that a design with a larger table has less room for entries.
     fn charged_bytes(&self) -> usize {
         match &self.places {
             Buckets::Lists(places, _) => size_of_val(&**places),

@@ -18,7 +18,7 @@ use crate::head::head_of;
 pub(crate) struct KeySpan {
     /// The common prefix of the expected keys.
     prefix: Vec<u8>,
-    /// Prefixes with which they begin, as far as they are known.
+    /// The known prefixes with which they begin.
     prefixes: Vec<Vec<u8>>,
     /// The heads of the smallest and the largest key, after the prefix.
     low: u64,
@@ -47,8 +47,8 @@ impl KeySpan {
         Self { prefixes, ..self }
     }
 
-    /// Returns prefixes with which the expected keys begin, as far as they are known, in order. None begins
-    /// with another one.
+    /// Returns the known prefixes with which the expected keys begin, in order. None begins with another
+    /// one.
     pub(crate) fn prefixes(&self) -> &[Vec<u8>] {
         &self.prefixes
     }

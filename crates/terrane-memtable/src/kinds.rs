@@ -166,7 +166,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Returns whether there are no entries.
+            /// Returns true if the structure has no entries.
             pub(crate) fn is_empty(&self, counts: &EntryCounts) -> bool {
                 match self {
                     $(Self::$kind(structure) => is_empty(structure, counts),)*

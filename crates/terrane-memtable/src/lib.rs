@@ -1,9 +1,9 @@
 //! Write buffers of an LSM tree: concurrent, multi-version, allocated from an arena.
 //!
-//! A [`Memtable`] takes entries `(key, sequence number, kind, value)` from many threads at once and
-//! answers reads meanwhile. It is dropped as a whole once its contents are on disk and its last
+//! A [`Memtable`] takes entries `(key, sequence number, kind, value)` from many threads concurrently
+//! and serves reads meanwhile. It is dropped as a whole once its contents are on disk and its last
 //! reader is gone. Entries are neither changed nor removed, which keeps reads without locks simple:
-//! a pointer to an entry stays good. Only FloDB reclaims versions that no reader needs, and pins
+//! a pointer to an entry stays valid. Only FloDB reclaims versions that no reader needs, and pins
 //! the ones that are being read.
 //!
 //! Entries are ordered bytewise by key and, within a key, from new to old. Range tombstones are
@@ -32,7 +32,7 @@
 //! | `ordered` | sorted views of an unsorted structure |
 //! | `btree` | the concurrent B-link tree |
 //! | `range_tombstones` | fragments of deleted ranges |
-//! | `readers` | which versions somebody can see |
+//! | `readers` | which versions readers can see |
 //! | `scan_pause` | the pause of writers during a scan of FloDB |
 //! | `structure` | the interface of a kind |
 //! | `kinds` | the registration of the kinds |

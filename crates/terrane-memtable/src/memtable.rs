@@ -211,7 +211,7 @@ impl Memtable {
         self.answer(self.structure.look_up(key, seq, hold))
     }
 
-    /// Returns the answer to a lookup by that of the structure.
+    /// Converts the structure's answer to a lookup.
     #[inline]
     fn answer(self: &Arc<Self>, found: Found<'_>) -> Lookup {
         match found {
@@ -253,7 +253,7 @@ impl Memtable {
         self.memory().used_bytes().saturating_sub(exempt)
     }
 
-    /// Returns the memory in use, by use.
+    /// Returns the memory that the memtable takes, by use.
     pub fn memory(&self) -> MemoryUse {
         let (used, allocated) = self.structure.usage();
         let (_, data_bytes) = self.structure.counts(&self.counts);

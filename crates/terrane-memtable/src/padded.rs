@@ -1,8 +1,8 @@
-//! Values that have their cache lines to themselves.
+//! Values with cache lines of their own.
 
 use std::ops::{Deref, DerefMut};
 
-/// A value that shares no cache line with others, for data that many threads write next to data
+/// A value that shares no cache line with other data, for data that many threads write among data
 /// that they only read. Aligned to two lines, because processors fetch lines in pairs.
 #[repr(align(128))]
 #[derive(Debug, Default)]

@@ -17,10 +17,10 @@ pub(crate) const ALIGN: usize = 8;
 /// The size of the blocks that are kept, and the largest usual chunk of an arena.
 pub(crate) const LARGEST_BYTES: usize = 4 << 20;
 
-/// Blocks of at least [`LARGEST_BYTES`] are aligned for transparent huge pages of this size, and those
-/// that are prepared request them: a search touches a few random lines of a large structure, and with
+/// Blocks of at least [`LARGEST_BYTES`] are aligned for transparent huge pages of this size, and
+/// prepared blocks request them: a search touches a few random lines of a large structure, and with
 /// small pages each of them also misses the TLB. A block that is not prepared has small pages, because
-/// its first writer takes the page faults, and one for a huge page may take milliseconds.
+/// its first writer takes the page faults, and a fault for a huge page may take milliseconds.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// How many blocks are prepared in advance.
@@ -49,7 +49,7 @@ impl MemoryBlock {
         let start = unsafe { alloc(layout) };
         let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
         if bytes > LARGEST_BYTES {
-            // It holds a value that is copied at once, and is not kept.
+            // The block holds a value that is copied at once, and is not kept.
             advise_huge_pages(start, bytes);
         }
         Self { start, layout, is_prepared: false }
@@ -157,7 +157,7 @@ impl Pool {
     }
 
     /// Keeps a block for reuse, if the pool has room for it. A block with small pages is replaced by
-    /// one that is prepared, so the caller is a background thread.
+    /// a prepared one, so the caller is a background thread.
     pub(crate) fn give(&self, mut block: MemoryBlock) {
         if block.len() != LARGEST_BYTES || lock(&self.free).len() >= self.blocks_max {
             return;

@@ -1,9 +1,9 @@
-//! The sequence numbers that readers use, which decide which versions of a key somebody can see.
+//! The sequence numbers that readers use, which decide which versions of a key they can see.
 //!
 //! A version is *hidden* by the next newer version of its key once the newer one is visible, unless
-//! a reader holds a sequence number from the older one on, but before the newer one. A reader that
-//! takes a sequence number later takes one at which the newer version is visible, so a version that
-//! is hidden stays hidden. [`ReaderView`] may therefore use bounds that it loaded earlier.
+//! a reader holds a sequence number at or above the older version's and below the newer one's. The
+//! newer version is visible at every sequence number taken later, so a hidden version stays hidden.
+//! [`ReaderView`] may therefore use bounds that it loaded earlier.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub struct SeqBounds {
     pub visible: SeqNo,
     /// No sequence number below this one is held; `SeqNo::MAX` if none is held.
     pub oldest: SeqNo,
-    /// No sequence number above this one is held, except such that are at or above `visible`.
+    /// No sequence number above this one is held, except those at or above `visible`.
     pub newest: SeqNo,
 }
 
@@ -83,7 +83,7 @@ impl<'r> ReaderView<'r> {
 /// Bounds that a writer loaded some time ago, for drains, which do not know the readers.
 pub(crate) struct SeenReaders {
     bounds: Mutex<SeqBounds>,
-    /// The sequence number of a write that replaces them.
+    /// A write from this sequence number on replaces them.
     due: AtomicU64,
 }
 
@@ -107,7 +107,7 @@ impl SeenReaders {
         }
     }
 
-    /// Returns the bounds, as readers of which no more is known.
+    /// Returns readers that are known only by the bounds.
     pub(crate) fn get(&self) -> impl Readers {
         SeenBounds(*lock(&self.bounds))
     }

@@ -3,7 +3,7 @@
 //!
 //! 1. Only one pause exists at a time, because it holds `pausing`.
 //! 2. A paused writer waits for the pause to end by taking `pausing`. It holds no lock meanwhile, and
-//!    whoever pauses does not wait for writers, so the pause ends.
+//!    the pausing thread does not wait for writers, so the pause ends.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! Spreads the threads over a few stripes, so that what every write changes is rarely in a cache line
-//! that another thread changes.
+//! Spreads the threads over a few stripes, so that data that every write changes rarely shares a cache
+//! line with data that another thread changes.
 
 /// The number of stripes. Models visit all interleavings, and need as few atomics as possible.
 pub(crate) const STRIPES: usize = if cfg!(loom) { 1 } else { 8 };

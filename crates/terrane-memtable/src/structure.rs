@@ -1,4 +1,4 @@
-//! The interface of a memtable's structure: what a new kind implements.
+//! The interface of a memtable's structure, which a new kind implements.
 //!
 //! A kind is a [`Settings`] type, which has examples and builds a [`Structure`], and the
 //! structure's [`StructurePosition`]. `kinds` registers the settings of all kinds. All structures
@@ -105,8 +105,8 @@ pub(crate) trait Structure: Send + Sync {
         }
     }
 
-    /// Returns how many entries there are and their bytes of keys and values, if the structure
-    /// counts them.
+    /// Returns the number of entries and their bytes of keys and values, if the structure counts
+    /// them.
     fn counts(&self) -> (usize, usize) {
         (0, 0)
     }
@@ -125,7 +125,7 @@ pub(crate) trait Structure: Send + Sync {
         0
     }
 
-    /// Sorts what is not sorted yet, because no more entries are inserted.
+    /// Sorts the entries that are not sorted yet, because no more are inserted.
     fn freeze(&self) {}
 
     /// Returns the span of the keys, by which the next memtable divides its keys.
@@ -239,8 +239,8 @@ pub trait FrontLevel {
     /// Returns whether [`FrontLevel::drain`] would free space.
     fn needs_drain(&self) -> bool;
 
-    /// Reclaims all versions that are hidden by versions in the front level. Drains it if few are
-    /// behind each other there, because the rest is behind the front level. Drains nothing during a
+    /// Reclaims all versions that are hidden by versions in the front level. Drains the front level if
+    /// that frees too little, because the other hidden versions are behind it. Drains nothing during a
     /// pause, and does nothing if versions are kept.
     fn overwrite(&self, readers: &dyn Readers);
 

@@ -97,7 +97,7 @@ pub(crate) fn write<T>(shared: &RwLock<T>) -> WriteGuard<'_, T> {
 }
 
 /// Locks a mutex even if a holder panicked, because no code of this crate can panic between two
-/// changes under a lock that belong together.
+/// related changes under a lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Guard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -50,8 +50,8 @@ fn fill(memtable: &Memtable, rng: &mut Rng, count: u64) -> Oracle {
     oracle
 }
 
-/// Inserts versions of a few keys in any order of their sequence numbers, as concurrent writers do:
-/// far from that order, or only a little. Calls `check` now and then.
+/// Inserts versions of a few keys out of the order of their sequence numbers, as concurrent writers
+/// do: far out of order, or only a little. Calls `check` now and then.
 fn fill_out_of_order(
     memtable: &Memtable,
     rng: &mut Rng,
@@ -66,7 +66,7 @@ fn fill_out_of_order(
     }
     let mut oracle = Oracle::new();
     for (step, seq) in seqs.into_iter().enumerate() {
-        // One key is written seldom, so that its versions are far from each other.
+        // One key is written rarely, so that its versions are far apart.
         let key = if step % 500 == 7 { vec![b'r'] } else { vec![b'k', rng.below(30) as u8] };
         let value = seq.to_be_bytes();
         memtable.insert(&key, seq, EntryKind::Value, &value);
@@ -110,7 +110,7 @@ fn seqs_together(memtable: &Arc<Memtable>, keys: &[&[u8]], seq: SeqNo) -> Vec<Op
         calls += 1;
         match lookup {
             Lookup::Found(seq, ..) => found[at] = Some(seq),
-            other => assert!(matches!(other, Lookup::Absent), "what is held was overwritten"),
+            other => assert!(matches!(other, Lookup::Absent), "a held version was overwritten"),
         }
     });
     assert_eq!(calls, keys.len());
@@ -203,7 +203,7 @@ mod checks {
         }
     }
 
-    /// Lookups of several keys, alone and while others insert.
+    /// Lookups of several keys, alone and while other threads insert.
     pub(super) fn keys_are_found_together_as_one_by_one(config: Config) {
         let mut rng = Rng::new(seed_from_env(23));
         let memtable = Memtable::new(config, &Pool::new(0));
@@ -393,7 +393,7 @@ mod checks {
         assert_at(&cursor, None);
     }
 
-    /// Reads between inserts find every entry inserted before.
+    /// Reads between inserts find every earlier entry.
     pub(super) fn reads_between_inserts_miss_nothing(config: Config) {
         let mut rng = Rng::new(seed_from_env(14));
         let memtable = Memtable::new(config, &Pool::new(0));

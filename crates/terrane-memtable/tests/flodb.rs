@@ -35,7 +35,8 @@ fn configs() -> Vec<Config> {
             config(lower, 1024, 6, DrainInsert::Multi),
         ]
     });
-    // The others run the same code under Miri: a full and a sparse Membuffer, over both structures.
+    // Under Miri, the others would run the same code: a full and a sparse Membuffer, over both
+    // structures.
     all.enumerate()
         .filter(|(at, _)| !cfg!(miri) || [0, 2, 8].contains(at))
         .map(|(_, one)| one)
@@ -105,7 +106,7 @@ fn assert_lookup(memtable: &Arc<Memtable>, versions: &Versions, key: &[u8], seq:
             }
         }
         Lookup::Absent => assert_eq!(None, expected, "{key:?} at {seq}"),
-        Lookup::Overwritten => panic!("{key:?} at {seq} was forgotten, and is {expected:?}"),
+        Lookup::Overwritten => panic!("{key:?} at {seq} was overwritten, but is {expected:?}"),
     }
 }
 

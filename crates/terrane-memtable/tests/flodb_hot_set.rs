@@ -1,5 +1,5 @@
 //! A hot set of most of the buffer does not fill a FloDB memtable for good, whatever the sizes of its
-//! values, and while a snapshot is held.
+//! values, even while a snapshot is held.
 #![cfg(not(any(loom, miri)))]
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
@@ -14,10 +14,10 @@ use terrane_testkit::{Rng, seed_from_env};
 
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// Buckets for a quarter of the buffer, as the engine divides a buffer whose entries it does not know.
+/// Buckets for a quarter of the buffer: the engine's division of a buffer with unknown entries.
 const BUCKETS: usize = BUFFER_BYTES / 4 / 200 * 3 / 2 / 6;
 
-/// A full memtable is flushed unless this part of it becomes free, as in the engine.
+/// A full memtable is flushed unless one in this many of its bytes becomes free, as in the engine.
 const OVERWRITTEN_SHARE_MIN: usize = 128;
 
 /// Readers at the newest visible number and at one that is held.

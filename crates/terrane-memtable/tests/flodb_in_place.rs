@@ -1,4 +1,4 @@
-//! FloDB's memtable keeps the versions that somebody can see, and no others.
+//! FloDB's memtable keeps the versions that readers can see, and no others.
 #![cfg(not(loom))]
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -114,14 +114,14 @@ fn only_versions_that_somebody_can_see_are_kept() {
                 assert_held(&memtable, &versions, key_of(rng.below(KEYS)), *at);
             }
         }
-        // Once each key was written again, nothing is left of snapshots that were released, and at most
-        // one version of each key that was needed until the newest was visible.
+        // Once each key was written again, no version is left for released snapshots, and each key has at
+        // most one version that was needed until the newest became visible.
         let last = (0..KEYS).map(|key| write(&mut versions, key, &held)).max().unwrap();
         let seen = seen(&versions, &held);
         assert!((seen..=seen + KEYS as usize).contains(&memtable.len()), "{}", memtable.len());
         memtable.front_level().unwrap().overwrite(&Held(last, &held));
         assert_eq!(memtable.len(), seen);
-        // From then on, each write reclaims what it hides, but not what was drained before.
+        // From then on, each write reclaims the versions that it hides, except those drained earlier.
         (0..2).for_each(|_| _ = write(&mut versions, 0, &held));
         let (left, seen) = (memtable.len(), self::seen(&versions, &held));
         assert!(left <= seen + 1, "{left} left of {seen}");
@@ -154,7 +154,7 @@ fn values_of_varying_sizes_reuse_memory() {
             if seq == KEYS {
                 after_first = Some(memtable.memory());
             }
-            // As in a memtable that is full then.
+            // Growth by a quarter counts as full.
             let is_full =
                 |first: MemoryUse| memtable.memory().used_bytes() > first.used_bytes() * 5 / 4;
             if seq % 16 == 0 && after_first.is_some_and(is_full) {
@@ -234,8 +234,8 @@ fn assert_next(cursor: &mut Cursor, on: Option<&Place>) -> Option<Place> {
     next
 }
 
-/// Writes every key again. Then little is left of snapshots that were released: versions that drains do
-/// not know to be hidden yet.
+/// Writes every key again, after which few versions are left for released snapshots: those that drains
+/// do not know to be hidden yet.
 fn write_again(
     memtable: &Arc<Memtable>,
     writes: SeqNo,
@@ -254,8 +254,8 @@ fn write_again(
     }
 }
 
-/// Most keys have no slot in the Membuffer, or there is none: the leaves are overwritten in place, while
-/// snapshots, cursors and pinned values see what they saw.
+/// Most keys have no slot in the Membuffer, or there is no Membuffer: the leaves are overwritten in place,
+/// while snapshots, cursors and pinned values see no change.
 #[test]
 fn the_tree_overwrites_in_place() {
     let keys = if cfg!(miri) { 12 } else { 3000 };

@@ -57,7 +57,7 @@ fn memory_is_what_the_allocator_gave() {
                 let given = (ALLOCATED.load(Ordering::Relaxed) - before) as f64;
                 let said = memtable.memory().total_bytes() as f64 + value.len() as f64;
                 let is_close = (said / given - 1.0).abs() < 0.02;
-                assert!(is_close, "{buckets} buckets at {seq}: said {said}, given {given}");
+                assert!(is_close, "{buckets} buckets at {seq}: reported {said}, allocated {given}");
             }
         }
         drop(memtable);

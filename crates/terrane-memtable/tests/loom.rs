@@ -262,7 +262,7 @@ fn b_tree_insert_and_get_together() {
     writer_and_reader(B_TREE, &["b", "d", "f"], &["g"], read_together);
 }
 
-/// Keys whose first eight bytes are equal. Two leaves of them have been split, so the tree has other heads, which the
+/// Keys whose first eight bytes are equal. Two leaves of them have been split, so the tree has new heads, which the
 /// next writer gives to the leaf that it locks.
 #[test]
 fn b_tree_gives_a_leaf_new_heads() {
@@ -418,7 +418,7 @@ fn update(memtable: &Memtable, key: &str, seq: u64, horizon: u64) {
     memtable.update(key.as_bytes(), seq, EntryKind::Value, &value(key, seq), || horizon);
 }
 
-/// Looks up a version without a snapshot at `seq`: it is at least `least`, and its bytes are whole.
+/// Looks up a version without a snapshot at `seq`, and checks that it is at least `least` and has all its bytes.
 fn look_up(memtable: &Arc<Memtable>, key: &str, seq: u64, least: u64) {
     match memtable.look_up(key.as_bytes(), seq) {
         Lookup::Found(found, _, bytes) => {
@@ -552,7 +552,7 @@ fn assert_walk(found: &[(String, u64)]) {
     assert!(["a", "b", "d"].into_iter().all(has), "{found:?}");
 }
 
-/// A version is drained over one in a leaf, while a reader follows the chain or the leaf to that one.
+/// A drained version replaces one in a leaf, while a reader follows the chain or the leaf to the older one.
 #[test]
 fn flodb_drains_overwrite_leaves_under_lookups() {
     model_with(Some(2), || {
@@ -563,7 +563,7 @@ fn flodb_drains_overwrite_leaves_under_lookups() {
         let writer = Arc::clone(&memtable);
         let writing = spawn(move || {
             writer.reclaim_hidden(b"k", 2, || 2);
-            // Loads the readers again that drains respect.
+            // Reloads the bounds of readers that drains use.
             update(&writer, "j", 100, 99);
             drain_all(&writer);
             update(&writer, "i", 200, 199);

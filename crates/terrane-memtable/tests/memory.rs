@@ -52,7 +52,7 @@ fn check(kind: &str, when: &str, memtable: &Memtable, before: usize, data_bytes:
     let off = memory.total_bytes().abs_diff(taken);
     assert!(
         off <= taken / 50 + SLACK_BYTES,
-        "{kind} {when}: says {} of {taken} bytes, {memory:?}",
+        "{kind} {when}: reports {} of {taken} bytes, {memory:?}",
         memory.total_bytes()
     );
 }
@@ -134,7 +134,7 @@ fn check_threads(kind: &str, config: Config) {
             let most = IN_USE.load(Ordering::Relaxed) - before;
             let is_between = said + least / 50 + ON_THE_WAY_BYTES >= least
                 && said <= most + most / 50 + ON_THE_WAY_BYTES;
-            assert!(is_between, "{kind}: says {said}, and has {least} to {most}");
+            assert!(is_between, "{kind}: reports {said}, but has {least} to {most}");
             memtable.get(b"7", MAX_SEQ);
             // Copies are slow, and the other check counts them.
             if !kind.contains("copies") {
@@ -147,7 +147,7 @@ fn check_threads(kind: &str, config: Config) {
         let taken = IN_USE.load(Ordering::Relaxed) - before;
         let said = memtable.memory().total_bytes();
         let off = said.abs_diff(taken);
-        assert!(off <= taken / 50 + SLACK_BYTES, "{kind} {when}: says {said} of {taken}");
+        assert!(off <= taken / 50 + SLACK_BYTES, "{kind} {when}: reports {said} of {taken}");
         memtable.freeze();
     }
 }
@@ -206,7 +206,7 @@ fn check_range_tombstones() {
             let taken = IN_USE.load(Ordering::Relaxed) - before;
             let said = memtable.memory().total_bytes();
             let off = said.abs_diff(taken);
-            assert!(off <= taken / 8, "{key_len}: says {said} of {taken}");
+            assert!(off <= taken / 8, "{key_len}: reports {said} of {taken}");
         }
     }
 }

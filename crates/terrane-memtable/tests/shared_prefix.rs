@@ -1,4 +1,4 @@
-//! A B-tree whose heads leave out prefixes of its keys: those of the memtable before it, or of its own keys.
+//! A B-tree whose heads leave out prefixes of its keys, learned from the previous memtable or its own keys.
 #![cfg(not(any(loom, miri)))]
 #![allow(missing_docs, reason = "tests")]
 
@@ -32,7 +32,7 @@ fn random_key(rng: &mut Rng) -> Vec<u8> {
     key
 }
 
-/// A memtable without one before it, and its first keys, which have these prefixes.
+/// A memtable without a predecessor, and its first keys, which have these prefixes.
 fn first(prefixes: &[&str]) -> (Arc<Memtable>, Vec<Vec<u8>>) {
     let (pool, config) = (Pool::new(0), Config::BTree(BTreeConfig));
     let key = |number: usize| format!("{}{number:09}", prefixes[number % prefixes.len()]);
@@ -103,7 +103,7 @@ fn check_order(memtable: &Arc<Memtable>, first_keys: Vec<Vec<u8>>) {
     }
 }
 
-/// Threads insert keys with prefixes that no earlier memtable had, each prefix after the other, while others look them up.
+/// Threads insert keys with prefixes that no earlier memtable had, one prefix after another, while others look them up.
 #[test]
 fn a_memtable_that_learns_prefixes_loses_nothing() {
     const PREFIXES: [&str; 4] = ["key:000000", "counter:000000", "", "counter:000000000000"];

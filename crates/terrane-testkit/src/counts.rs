@@ -1,4 +1,4 @@
-//! What a random test did, as numbers that `cargo xtask soak` adds up.
+//! Counts of the work of random tests, which `cargo xtask soak` adds up.
 
 /// Prints one line such as `counts: images=300 recovery_images=120`. The keys are free-form; counts
 /// with the same key are added up over all tests, suites and rounds of a soak. The line is captured

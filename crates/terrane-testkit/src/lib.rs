@@ -1,5 +1,5 @@
 //! Utilities for the tests of all crates: text-driven cases, seeded randomness, limits on waiting,
-//! the end of threads, counts for soaks, the search for bytes, the layers of a crate.
+//! stopping threads, counts for soaks, searching for bytes, the layers of a crate.
 #![forbid(unsafe_code)]
 
 mod counts;

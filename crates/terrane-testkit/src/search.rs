@@ -1,4 +1,4 @@
-//! The search for bytes in the contents of files.
+//! Searches for bytes in the contents of files.
 
 /// Returns true if `part` occurs in `bytes`. The tests of the engine, which search files, are not optimised; this
 /// crate is.

@@ -99,7 +99,8 @@ fn block_comment_len(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the kind and the length of what begins at a `'`: a character literal or a lifetime.
+/// Returns the kind and the length of the token that begins at a `'`: a character literal or a
+/// lifetime.
 fn quote(text: &str) -> (Option<TokenKind>, usize) {
     let mut characters = text.char_indices().skip(1);
     match characters.next() {

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Sets a flag when it is dropped, even if the test panics, so that threads that loop until the flag is
-/// set end, and the failure is reported.
+/// Sets a flag when it is dropped, even if the test panics. Threads that loop until the flag is set then
+/// end, and the failure is reported.
 #[derive(Debug)]
 pub struct StopOnDrop<'a>(pub &'a AtomicBool);
 

@@ -109,7 +109,7 @@ fn choose_tables(rng: &mut Rng, design: &mut Design) {
     }
 }
 
-/// Chooses when, what and where to the tree compacts.
+/// Chooses when the tree compacts, which tables, and where to.
 fn choose_strategy(rng: &mut Rng, design: &mut Design) {
     design.strategy.base_bytes = rng.percent(70).then(|| 1 << rng.between(11, 16));
     design.strategy.size_ratio = rng.between(2, 5) as u32;
@@ -187,7 +187,7 @@ fn any_triggers(rng: &mut Rng) -> Vec<Trigger> {
     chosen.into_iter().map(|text| text.parse().unwrap()).collect()
 }
 
-/// Where the log may be.
+/// Possible directories of the log.
 pub const LOG_DIRS: &[&str] = &["database", "database", "wal", "a/b/wal"];
 
 impl Config {
@@ -255,8 +255,8 @@ impl Config {
     }
 }
 
-/// A path in which a database is to be created: in an existing directory, or in several that do not
-/// exist yet. `existing` is absolute, or empty for the current directory.
+/// Returns a path at which a database will be created: in an existing directory, or in several that do
+/// not exist yet. `existing` is absolute, or empty for the current directory.
 pub fn new_path(rng: &mut Rng, existing: &Path) -> PathBuf {
     let new = *rng.pick(&["db", "a/db", "a/b/c/db", "./db", "a/../db"]);
     match existing.is_absolute() && rng.percent(50) {
@@ -265,7 +265,7 @@ pub fn new_path(rng: &mut Rng, existing: &Path) -> PathBuf {
     }
 }
 
-/// An absolute path, as seen from the current directory, which all tests of the process share.
+/// Makes an absolute path relative to the current directory, which all tests of the process share.
 fn relative(path: &Path) -> PathBuf {
     let names = |path: &Path| -> PathBuf {
         path.components().filter(|part| matches!(part, Component::Normal(_))).collect()

@@ -1,8 +1,8 @@
 //! Random operations on a keyspace with a compaction filter, and their model.
 //!
 //! A compaction may apply the filter to a value at any time, so a read finds the value that was put or
-//! what the filter makes of it. A snapshot reads what it read first, for ever. After a compaction of
-//! everything without a snapshot, every value is filtered.
+//! the filter's result for it. A snapshot always repeats its first answer. After a full compaction
+//! without a snapshot, every value is filtered.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ impl CompactionFilter for Thirds {
     }
 }
 
-/// Returns what the filter makes of a value.
+/// Returns the filter's result for a value.
 fn filtered(key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
     match Thirds.decide_by_key(key).unwrap_or_else(|| Thirds.decide(key, value)) {
         FilterDecision::Keep => Some(value.to_vec()),
@@ -52,7 +52,7 @@ fn filtered(key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Something that reads, and what it read first.
+/// A reader, and the answers that it got first.
 enum Reader {
     Snapshot(Snapshot, Map),
     Transaction(Transaction, Map),
@@ -166,7 +166,7 @@ impl FilteredScript {
         self.check_value(&key, found.as_deref());
     }
 
-    /// Checks the value that a reader found now. What is filtered stays so.
+    /// Checks a value that was just read. A filtered value stays filtered.
     fn check_value(&mut self, key: &[u8], found: Option<&[u8]>) {
         let Some(value) = self.written.get(key) else {
             assert_eq!(found, None, "{key:?} in {}", self.story);
@@ -184,7 +184,7 @@ impl FilteredScript {
         };
     }
 
-    /// Checks the contents that a reader found now.
+    /// Checks contents that were just read.
     fn check(&mut self, found: &Map) {
         for key in found.keys() {
             assert!(self.written.contains_key(key), "{key:?} in {}", self.story);
@@ -243,7 +243,7 @@ impl FilteredScript {
                 assert_eq!(found.as_deref(), first.get(&key).map(|value| &value[..]));
                 assert_eq!(transaction.iter().unwrap().count(), first.len(), "{}", self.story);
                 if self.rng.percent(50) {
-                    // A commit fails only if another write came between, which the filter is not.
+                    // A commit fails only if another write intervened; filtering is not a write.
                     transaction.put("other", "value");
                     let _ = transaction.commit();
                     self.db().delete("other").unwrap();

@@ -1,4 +1,4 @@
-//! Storages of tests that change a few calls of another storage.
+//! Test storages that change a few calls of another storage.
 
 /// Forwards the named methods of `Storage` to `self.inner`.
 #[macro_export]

@@ -1,7 +1,7 @@
-//! A model of a database, random operations that compare both, and storages of tests.
+//! A model of a database, random operations that compare the two, and test storages.
 //!
 //! The tests of the engine are a package of their own, because they would otherwise be optimised with the engine:
-//! that takes most of the time of a build of the tests, and the tests spend theirs in the engine.
+//! that takes most of the time of a test build, although the tests spend their time in the engine.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 pub mod config;

@@ -50,7 +50,7 @@ impl Weights {
 /// The entries that an iterator should return, in order.
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// What a script did, for the summary of a soak.
+/// Counts of a script's work, for the summary of a soak.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Counts {
     pub operations: u64,
@@ -381,7 +381,7 @@ impl Script {
         self.apply(&name, &Change::DeleteRange(start, end));
     }
 
-    /// Begins an ingest, and commits one of those that have begun or drops it.
+    /// Begins an ingest, and commits or drops one that has begun.
     fn ingest(&mut self) {
         if self.ingests.len() < 3 {
             let name = self.any_keyspace();

@@ -23,11 +23,11 @@ use crate::script::{Counts, DEFAULT, check_state, open_read_only};
 /// The number of threads with keys of their own.
 const OWNERS: u8 = 4;
 
-/// A keyspace that all owners write, next to the default one.
+/// A keyspace that all owners write, besides the default one.
 const SHARED: &str = "shared";
 
-/// The key, after the owner, of the number of the owner's last batch. Every batch writes it to both
-/// keyspaces, and nothing deletes it.
+/// The byte after the owner's number in the key of the owner's last batch number. Every batch writes
+/// that key to both keyspaces, and nothing deletes it.
 const BATCHES: u8 = 0xfe;
 
 /// Keys that begin with this byte belong to the listener. Their values never change, because the
@@ -35,7 +35,7 @@ const BATCHES: u8 = 0xfe;
 const LISTENER: u8 = 0xf0;
 const LISTENER_KEYS: u8 = 50;
 
-/// Where a database lives, and its clock if it is not the one of the configuration.
+/// The location of a database, and its clock if the configuration's clock is not used.
 pub struct Environment {
     pub storage: Arc<dyn Storage>,
     pub clock: Option<Arc<JumpingClock>>,
@@ -85,7 +85,7 @@ struct Owner {
     story: String,
 }
 
-/// The thread that changes what the owners do not own.
+/// The thread that changes everything that no owner owns.
 struct Disturber {
     rng: Rng,
     /// The keyspaces that it has created.
@@ -93,7 +93,7 @@ struct Disturber {
     counts: Counts,
 }
 
-/// What all threads of a phase see.
+/// The state that all threads of a phase share.
 struct Phase<'a> {
     db: &'a Db,
     config: &'a Config,
@@ -217,7 +217,7 @@ impl Crowd {
         for owner in &mut self.owners {
             let owner = owner.get_mut().unwrap();
             if self.rng.percent(50) {
-                // The threads that read them are gone; what they have pinned is not.
+                // The threads that read them are gone, but their pins remain.
                 owner.walk_all();
             }
             owner.snapshots.clear();
@@ -289,7 +289,7 @@ fn listen(listener: Listener, handle: &ListenerHandle, rng: &Mutex<Rng>, event: 
             snapshot.get(&key).map_or_else(is_ok, drop);
             assert!(!event.to_string().is_empty() && !db.events().is_empty());
         }
-        // Not at every event, so that flushes of these writes do not beget ever more events.
+        // Not at every event, so that flushes of these writes do not cause ever more events.
         Listener::Writes if choice < 4 => db.put(&key, &key).unwrap_or_else(is_ok),
         Listener::Writes => {}
         Listener::Redesigns if choice == 0 && !matches!(event, Event::DesignChanged { .. }) => {
@@ -338,8 +338,8 @@ impl Phase<'_> {
         self.acknowledged.iter().map(|number| number.load(Ordering::SeqCst)).collect()
     }
 
-    /// Checks a copy or view of the database from a moment after `before`. Of every owner it holds
-    /// all batches up to some number, in both keyspaces, and no batch that began later.
+    /// Checks a copy or view of the database from a moment after `before`. It must hold the batches
+    /// of every owner up to some number, in both keyspaces, and no batch that began later.
     fn check_batches(&self, copy: &Db, before: &[u64], what: &str) {
         let begun = self.begun.iter().map(|number| number.load(Ordering::SeqCst));
         for ((number, before), after) in (0..OWNERS).zip(before).zip(begun) {

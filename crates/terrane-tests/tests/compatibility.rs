@@ -283,7 +283,7 @@ fn databases_of_every_version_are_read_verified_and_written_to() {
             }
         }
         let expected = std::fs::read_to_string(golden(version).join("expected.txt")).unwrap();
-        // Designs of earlier manifests print with the present word.
+        // Designs of earlier manifests print with the current word.
         let expected = expected.replace("values=apart(", "values=separate(");
         let dir = copy_of(version);
         let bytes: u64 = dir

@@ -28,7 +28,7 @@ fn small(rng: &mut Rng) -> Db {
     options.log_segment_bytes(64 << 10).read_mode(ReadMode::Cached).open("db").unwrap()
 }
 
-/// The sum of all accounts never changes, so a reader that sees half of a transfer sees a wrong
+/// The sum of all accounts never changes, so a reader that sees half of a transfer computes a wrong
 /// sum.
 #[test]
 fn readers_see_transfers_whole() {
@@ -172,7 +172,7 @@ fn readers_outlive_the_database_handle() {
     copy.close().unwrap();
     assert!(other.put("x", "y").is_err() && other.get("x").is_err() && other.iter().is_err());
     assert!(other.close().is_ok());
-    // The iterator keeps what it has pinned.
+    // The iterator keeps its pins.
     assert_eq!(iter.filter(Result::is_ok).count(), 499);
 }
 

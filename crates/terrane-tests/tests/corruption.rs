@@ -91,9 +91,9 @@ fn check(storage: &MemoryStorage, map: &Map, others: &Map, mode: ReadMode, what:
     }
 }
 
-/// Returns the offsets to damage: for a segment of the log, which may be a value file as well, the
-/// start, where its records are, and for any other file all offsets; or every `step`th of them, which
-/// others follow with another seed.
+/// Returns the offsets to damage: all offsets, or every `step`th, of which the seed decides the first.
+/// A log segment, which may be a value file as well, has its records at the start, so few offsets
+/// behind them suffice.
 fn places(name: &str, len: usize, step: usize) -> Vec<usize> {
     let is_segment = name.ends_with(".log") || name.ends_with(".val");
     let all = if is_segment { len.min(8000) } else { len };

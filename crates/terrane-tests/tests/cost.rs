@@ -67,7 +67,7 @@ fn engine(design: &Design) -> Measurements {
         if done % part == 0 && done > RECORDS / 2 {
             sum.runs += db.tree().shape.run_count() as f64;
             sum.absent += blocks(&db, RECORDS..RECORDS + LOOKUPS, false);
-            // The model leaves out keys in the memtable.
+            // The model ignores keys in the memtable.
             let stored = done - design.buffer_bytes / 100;
             let stride = stored / LOOKUPS;
             sum.present += blocks(&db, (0..LOOKUPS).map(|index| index * stride), true);
@@ -131,7 +131,7 @@ fn engine_counts_match_the_cost_model() {
         "leveling T=8; granularity=file; movement=round-robin",
         "1-leveling T=4 L0=4; granularity=file; movement=round-robin",
         "1-leveling T=4 L0=4; granularity=level; movement=none; flush=merge",
-        // From 250 KiB on, the model expects one merge of all data less than takes place.
+        // From 250 KiB on, the model expects one full merge fewer than takes place.
         "tiering T=4; flush=merge; buffer=248KiB",
         "tiering T=4",
         "tiering T=8",

@@ -250,8 +250,8 @@ impl Run {
         (images + in_recovery, in_recovery)
     }
 
-    /// Crashes again while the database opens, and at one place of that opening once more: recovery
-    /// must not lose what the image had. Returns the number of crashes.
+    /// Crashes again while the database opens, and once more at one place of that opening: recovery
+    /// must not lose any contents of the image. Returns the number of crashes.
     fn crash_in_recovery(
         &self,
         image: &MemoryStorage,

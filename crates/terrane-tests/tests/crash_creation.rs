@@ -2,7 +2,7 @@
 //!
 //! The parent directory is empty when recording starts, so the crash points include the creation of
 //! directories. After each crash and each fault the next opening must create or open the database,
-//! and writes that were acknowledged as durable must be there.
+//! and writes that were acknowledged as durable must survive.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -161,7 +161,7 @@ fn a_creation_on_a_full_disk_succeeds_once_there_is_space() {
             failures += 1;
             names.push(storage.list(dir).unwrap());
         }
-        // Attempts do not use up the space by what they leave.
+        // Attempts do not fill the disk with leftovers.
         assert!(names.windows(2).skip(1).all(|pair| pair[0].len() == pair[1].len()), "{names:?}");
         storage.set_capacity(None);
         let db = in_memory(&storage).open(dir).unwrap();
@@ -250,7 +250,7 @@ fn is_complete(storage: &MemoryStorage, target: &Path, story: &str) -> bool {
     }
 }
 
-/// Makes a checkpoint unless there is one, and repeats this after crashes at the calls of it.
+/// Makes a checkpoint unless there is one, and repeats this after crashes at its calls.
 fn checkpoint_and_crash(
     storage: &MemoryStorage,
     target: &Path,

@@ -1,7 +1,7 @@
 //! A directory of its own for the log: interrupted creations and moves, and clashes.
 //!
 //! After each crash and each fault, the next opening finds the log where `LOGDIR` says, or moves it
-//! again, and all acknowledged writes are there.
+//! again, and all acknowledged writes survive.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::io::ErrorKind as Io;
@@ -220,7 +220,7 @@ fn a_log_that_is_elsewhere_is_found_or_missed_with_its_name() {
     }
     let error = in_memory(&storage).open_read_only(DIR).unwrap_err();
     assert!(matches!(error, Error::NoLogDirectory { .. }), "{error}");
-    // Another empty directory is not taken for it.
+    // Another empty directory is not mistaken for it.
     let error = with_log(in_memory(&storage), "/empty").open(DIR).unwrap_err();
     assert!(matches!(error, Error::NoLogDirectory { .. }), "{error}");
     assert_eq!(create(&storage, DIR, "/moved").get("key").unwrap().unwrap(), "value");

@@ -170,8 +170,8 @@ thread_local! {
     static AT_EXIT: RefCell<Option<WritesAtExit>> = const { RefCell::new(None) };
 }
 
-/// The buffer of a thread for its records was gone, and the write panicked with its place in the log
-/// reserved. All later writes failed.
+/// A thread's record buffer was gone, and the write panicked after it had reserved its place in the
+/// log. All later writes failed.
 #[test]
 fn the_destructor_of_a_thread_local_variable_writes() {
     let options = Options::new().storage(Arc::new(MemoryStorage::new(1)));
@@ -203,8 +203,8 @@ impl Clock for LimitedClock {
     }
 }
 
-/// A write that panicked after it had entered reported that with the lock held that it wrote under, and
-/// a listener that used the database waited for the lock forever.
+/// A write that panicked under a lock reported its failure while it still held the lock, and a listener
+/// that used the database waited for the lock forever.
 #[test]
 fn a_listener_uses_the_database_after_a_clock_panicked_in_a_write() {
     let mut failures = 0;

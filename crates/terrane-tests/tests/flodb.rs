@@ -210,7 +210,7 @@ fn snapshots_taken_after_a_replay_do_not_change() {
         let db = open(&storage, "flodb", "8MiB");
         let snapshot = db.snapshot();
         (0..20).for_each(|key| put(&db, key, 2).unwrap());
-        // A scan drains what it reaches.
+        // A scan drains the partitions that it reaches.
         assert_eq!(db.iter().unwrap().count() as u64, replayed);
         let seen: Vec<_> =
             (0..20).map(|key| snapshot.get(spread(key)).unwrap().map(|v| number(&v))).collect();
@@ -245,7 +245,7 @@ fn a_database_with_data_refuses_a_design_that_discards_it() {
     assert_eq!(db.iter().unwrap().count(), 0);
 }
 
-/// The sum of all accounts never changes, so a reader that sees half of a transfer sees another
+/// The sum of all accounts never changes, so a reader that sees half of a transfer computes another
 /// sum.
 #[test]
 fn readers_see_batches_whole_while_they_are_overwritten_in_place() {
@@ -261,8 +261,8 @@ fn restarting_scans_see_batches_whole_as_well() {
     );
 }
 
-/// The settings of a FloDB memtable whose first memtable has a Membuffer as soon as it has learned the
-/// keys, with FloDB's scans.
+/// Returns settings with FloDB's scans, under which the first memtable has a Membuffer as soon as it has
+/// learned the keys.
 fn restarting(more: &str) -> String {
     format!("flodb(membuffer=50%,partition-bits=2,drain-threads=0,scan=restart{more})")
 }
@@ -309,13 +309,13 @@ fn a_restarting_scan_sees_the_membuffer_and_both_ends() {
     backward.retain(|entry| entry.0.len() == 8);
     backward.reverse();
     assert_eq!(backward, found);
-    // An iterator does not change once it is there.
+    // An iterator does not change once it exists.
     let mut iter = db.range([0; 8]..[0xff; 8]).unwrap();
     db.delete_range([0; 8]..[0xff; 8]).unwrap();
     iter.seek(spread(7)).unwrap();
     assert!(iter.advance().unwrap() && iter.key() == spread(7));
     assert_eq!(keys().count(), 0);
-    // A range without an end does not use the protocol: its results may be everything.
+    // A range without an end does not use the protocol, because it may return everything.
     assert_eq!(db.iter().unwrap().count(), 0);
     assert_eq!(scan_counts(&db), [5, 0, 0, 0, 0]);
 }
@@ -355,7 +355,7 @@ fn an_ended_master_s_moment_is_reused_until_the_memtable_is_replaced() {
     db.flush().unwrap();
     assert_eq!(db.stats().snapshots, 0);
     assert_eq!((count(2), scan_counts(&db)), (1, [3, 0, 2, 0, 0]));
-    // A version that was drained since is newer than the moment, so the scan restarts.
+    // A version drained since then is newer than the moment, so the scan restarts.
     db.put(spread(3), 3_u64.to_be_bytes()).unwrap();
     assert_eq!(db.iter().unwrap().count(), 2010);
     assert_eq!((count(3), scan_counts(&db)), (1, [4, 0, 3, 1, 0]));

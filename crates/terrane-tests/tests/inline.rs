@@ -1,5 +1,5 @@
-//! Background work in the threads of callers, of which there are several, and listeners that use the
-//! database that calls them.
+//! Background work in the threads of several callers, and listeners that use the database that calls
+//! them.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads of their own")]
 
@@ -51,8 +51,8 @@ fn write(db: &Db, thread: u64, seed: u64) {
     }
 }
 
-/// A writer that found no job to do, because another thread was doing it, and then found nobody at
-/// work, because that thread was done, used to fail its write with an internal error.
+/// A writer that found no job, because another thread was doing it, and then found no thread at work,
+/// because that thread was done, used to fail its write with an internal error.
 #[test]
 fn writers_that_stall_at_the_same_time_wait_for_each_other() {
     let seed = seed_from_env(1);
@@ -172,7 +172,7 @@ fn a_listener_writes_while_writers_are_stopped() {
             let written = Arc::new(AtomicU64::new(0));
             let count = Arc::clone(&written);
             let (db, handle) = open_with_listener(options, move |db, _| {
-                // Small, so that flushes of what the listener writes do not beget ever more events.
+                // Small, so that flushes of the listener's writes do not cause ever more events.
                 let number = count.fetch_add(1, Ordering::SeqCst);
                 db.put(number.to_be_bytes(), [2; 10]).unwrap();
                 assert_eq!(db.get(number.to_be_bytes()).unwrap().unwrap(), [2; 10]);

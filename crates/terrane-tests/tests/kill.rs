@@ -119,7 +119,7 @@ fn run_child(dir: &Path, durability: Durability, lives: Option<Duration>) -> Vec
     acknowledged
 }
 
-/// The number of writes after which a thread deletes what it wrote first.
+/// The number of writes after which a thread deletes its first keys.
 const ENOUGH: u64 = 50;
 
 fn is_enough(acknowledged: &[Option<u64>]) -> bool {

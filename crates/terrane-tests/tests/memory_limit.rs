@@ -21,10 +21,10 @@ const MODE_VARIABLE: &str = "TERRANE_MEMORY_MODE";
 const BUDGET: u64 = 64 << 20;
 
 /// What the process takes besides the budget: the program, the stacks of more than twenty threads, the
-/// buffers of the log and of the allocator, and what the test itself has. Up to 18 MiB were seen.
+/// buffers of the log and of the allocator, and the test's own data. Up to 18 MiB were measured.
 const PROGRAM: u64 = 24 << 20;
 
-/// By default the number depends on the processors of the machine, and the memory of the process on it.
+/// Fixed, because the default depends on the machine's processors, and the memory of the process on it.
 const COMPACTION_THREADS: usize = 2;
 
 /// Data segments and private mappings count in full against this limit, used or not: stacks of 8 MiB,

@@ -1,5 +1,5 @@
 //! Four threads use one database, each with a model of the keys that it owns, while a fifth thread
-//! changes everything that can be changed in a database that is open.
+//! changes everything that can be changed in an open database.
 //!
 //! Every thread compares each answer with its model, and everything with all models whenever the
 //! database is reopened. Background work, storage, clock, listener and all options are drawn.

@@ -120,7 +120,7 @@ fn queue(length: u64) -> Db {
     db
 }
 
-/// Takes job after job from the front of a queue, with `beside` after each.
+/// Takes jobs one by one from the front of a queue, and calls `beside` after each.
 fn empty(db: &Db, length: u64, options: &WriteOptions, beside: impl Fn(u64)) {
     let guard = HangGuard::new();
     for number in 0..length {
@@ -172,7 +172,7 @@ fn emptying_a_queue_takes_linear_time_while_other_threads_append() {
     }
 }
 
-/// Ends the other threads, also if an assertion fails.
+/// Ends the other threads, even if an assertion fails.
 struct OnDrop<F: Fn()>(F);
 
 impl<F: Fn()> Drop for OnDrop<F> {

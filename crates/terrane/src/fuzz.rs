@@ -84,7 +84,7 @@ pub const TARGETS: &[Target] = &[
 /// If there is no such target, or it found a bug.
 pub fn run(name: &str, bytes: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name);
-    assert!(target.is_some(), "there is no target {name}");
+    assert!(target.is_some(), "no fuzz target is called '{name}'");
     target.iter().for_each(|target| (target.run)(bytes));
 }
 

@@ -47,7 +47,7 @@
 //! |---|---|
 //! | `async` | `AsyncDb`: lookups, scans, writes and transactions as futures, on any executor |
 //! | `serde` | `Serialize` for [`Stats`], events, [`TreeView`] and metrics; `Deserialize` as well for designs, forecasts, values of options, [`Latencies`], [`Times`] and counts |
-//! | `tracing` | events as events of the crate `tracing`, with the target `terrane`, and a span for each flush and compaction |
+//! | `tracing` | events through the crate `tracing`, with the target `terrane`, and a span for each flush and compaction |
 //! | `zstd` | writes blocks with the compression `zstd`; needs a C compiler |
 //!
 //! Handles, snapshots and iterators have no lifetimes and may be used from any thread. An error
@@ -115,8 +115,8 @@ pub use terrane_policy::Design;
 /// `terrane-policy`, such as picking and cost models, may change in any release.
 ///
 /// Enums without `#[non_exhaustive]` here, such as [`MemtableKind`](policy::MemtableKind), may gain
-/// values in a compatible release, because the compiler must show every place of the engine that has to
-/// handle a new one. A `match` in a program needs an arm `_` for them.
+/// values in a compatible release. The compiler thus shows every place in the engine that must handle a
+/// new value, but a `match` in a program needs a `_` arm for them.
 pub mod policy {
     pub use terrane_policy::admission::{Admission, Pressure, StallCause};
     pub use terrane_policy::catalogue;

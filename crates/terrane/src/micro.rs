@@ -108,7 +108,7 @@ pub fn time_record() -> impl FnMut(u64) {
     }
 }
 
-/// Measures an operation that takes no time, if it is one of the sampled ones.
+/// Times an operation that takes no time, if the operation is sampled.
 pub fn time_sample() -> impl FnMut(u64) {
     let durations = DurationCounters::default();
     move |_| Sample::begin().end(&durations, Timed::Get)

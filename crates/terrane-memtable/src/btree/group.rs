@@ -6,8 +6,8 @@
 //!
 //! In the two lowest levels, [`look`] finds the places of all searches by the heads before any of them compares
 //! keys. Among equal heads, entries decide, and each comparison stalls on an entry, so it also makes these comparisons
-//! for all searches in turn, and prefetches the entry of the next one. A node may change after that: then its
-//! counter has changed, and the search looks again.
+//! for all searches in turn, and prefetches the entry of the next one. If a node changes after that, so does its
+//! counter, and the search looks again.
 
 use super::node::{LeafEntry, NodeChanged, SearchTarget, TreeNodeRef};
 use super::search::SearchStep;
@@ -18,12 +18,12 @@ use crate::entry::{Entry, SeqNo};
 /// outstanding.
 pub(crate) const GROUP: usize = 12;
 
-/// A search, and where it is.
+/// A search and its current node.
 #[derive(Clone, Copy)]
 struct Search<'k, 'a> {
     target: SearchTarget<'k>,
     node: TreeNodeRef<'a>,
-    /// The counter of the node when it was looked at, and how many of its heads were below that of the target.
+    /// The counter of the node when `look` read it, and how many of its heads were below that of the target.
     seen: (u64, usize),
 }
 
@@ -88,7 +88,7 @@ impl BTree {
         searches
     }
 
-    /// Returns the first entry at or after the target of a search that has looked at its leaf.
+    /// Returns the first entry at or after the target of a search whose place in its leaf was found.
     #[inline]
     fn first_seen<'a>(&'a self, search: &Search<'_, 'a>) -> Option<LeafEntry<'a>> {
         let &Search { target, node: leaf, seen: (version, from) } = search;
@@ -103,7 +103,7 @@ impl BTree {
     }
 }
 
-/// Moves all searches to leaves, looks at these, and prefetches what the searches need there.
+/// Moves all searches to leaves, finds their places there, and prefetches the entries that they need.
 fn descend(searches: &mut [Search<'_, '_>]) {
     while step_all(searches) {}
     look(searches);
@@ -142,7 +142,7 @@ fn step_all(searches: &mut [Search<'_, '_>]) -> bool {
     has_moved
 }
 
-/// Finds the places of the searches in their present nodes, and prefetches the entries that they compare there.
+/// Finds the places of the searches in their current nodes, and prefetches the entries that they compare there.
 fn look(searches: &mut [Search<'_, '_>]) {
     // The entries that may be compared, in the order of `TreeNodeRef::count_before`.
     let mut ranges = [(0, 0, 0); GROUP];
@@ -157,7 +157,7 @@ fn look(searches: &mut [Search<'_, '_>]) {
         // Prefetching has no effect under loom and Miri.
         return;
     }
-    // An entry alone is compared once, when it has arrived.
+    // A single entry is compared only later, when it has arrived.
     let is_open = |&(_, from, end): &(usize, usize, usize)| end - from > 1;
     while ranges.iter().take(searches.len()).any(is_open) {
         for (Search { target, node, .. }, range) in searches.iter().zip(&mut ranges) {

@@ -2,11 +2,11 @@
 //!
 //! Keys often begin with one of a few prefixes, such as `user:` and `order:`, that fill the first eight
 //! bytes. A head of these bytes decides nothing, so every comparison follows a pointer to a key. A tree that
-//! expects prefixes makes a head of the prefix of a key, as a number, and the seven bytes after it.
+//! expects prefixes builds a head from a number for the prefix and the seven bytes after the prefix.
 //!
 //! No prefix begins with another one, so each key has at most one. The first byte of a head is twice the
-//! number of prefixes up to the key, less one if the last of them begins the key. Other keys have their own
-//! first seven bytes in the head.
+//! number of prefixes up to the key, less one if the key begins with the last of them. The head of a key
+//! without a prefix contains its first seven bytes.
 //!
 //! Invariant: `a < b` implies `of(a) <= of(b)`, for all keys, because keys between two prefixes have a first
 //! byte of their own.
@@ -17,14 +17,14 @@ use crate::key_span::KeySpan;
 /// The largest number of prefixes. Twice as many fit into a byte; finding one costs a search among them.
 const PREFIXES_MAX: usize = 32;
 
-/// The last bytes of a common prefix that remain in the heads, because later keys may differ there:
-/// ascending keys do.
+/// The last bytes of a common prefix that remain in the heads, because later keys may differ there,
+/// as ascending keys do.
 const SPARED_BYTES: usize = 1;
 
 /// The bytes after a prefix that a head contains.
 const BYTES_AFTER: usize = 7;
 
-/// A prefix is worth its number if at least one of as many keys has it.
+/// A prefix gets a number only if at least one in this many keys has it.
 const RAREST: usize = 64;
 
 /// Computes the heads of the keys of a tree.
@@ -45,7 +45,7 @@ impl Heads {
         Self { prefixes: prefixes.into_iter().map(Vec::into_boxed_slice).collect() }
     }
 
-    /// Returns how many neighbours among sorted keys have different heads.
+    /// Returns how many pairs of neighbours among sorted keys have different heads.
     pub(super) fn count_different(&self, keys: &[&[u8]]) -> usize {
         keys.windows(2).filter(|pair| self.of(pair[0]) != self.of(pair[1])).count()
     }
@@ -56,7 +56,7 @@ impl Heads {
         if self.prefixes.is_empty() { head_of(key) } else { self.of_prefixed(key) }
     }
 
-    /// As [`Self::of`], for the nodes that have not got newer heads yet.
+    /// As [`Self::of`], for nodes that do not have the newest heads yet.
     #[cold]
     pub(super) fn of_late(&self, key: &[u8]) -> u64 {
         self.of(key)
@@ -74,7 +74,7 @@ impl Heads {
     }
 }
 
-/// Returns prefixes of keys, after which their heads differ: in order, and none begins with another one.
+/// Returns prefixes of keys after which the keys' heads differ, in order. None begins with another one.
 pub(super) fn common_prefixes(mut keys: Vec<&[u8]>) -> Vec<Vec<u8>> {
     keys.sort_unstable();
     keys.dedup();
@@ -88,13 +88,13 @@ pub(super) fn common_prefixes(mut keys: Vec<&[u8]>) -> Vec<Vec<u8>> {
     found.into_iter().map(|(prefix, _)| prefix.to_vec()).collect()
 }
 
-/// Finds the prefixes of sorted keys that begin with the same `len_min` bytes. Each is at least as long, and
-/// is found with the number of its keys.
+/// Finds the prefixes of sorted keys that begin with the same `len_min` bytes. Each prefix is at least that
+/// long, and is returned with the number of its keys.
 fn find<'k>(keys: &[&'k [u8]], len_min: usize, rarest: usize, found: &mut Vec<(&'k [u8], usize)>) {
     let ([first, .., last], true) = (keys, keys.len() >= rarest) else { return };
     let shared = first.iter().zip(*last).take_while(|(a, b)| a == b).count();
-    // Bytes that fit into the heads beyond the end of all these keys are spared as well: later keys may differ
-    // there, and these do not lose by it.
+    // If the rest of the longest key would not fill the heads, more bytes are spared: later keys may differ
+    // there, and the heads of these keys lose nothing.
     let longest = keys.iter().map(|key| key.len()).max().unwrap_or(0);
     let spared = shared.saturating_sub(SPARED_BYTES).min(longest.saturating_sub(BYTES_AFTER));
     let len = spared.max(len_min);
@@ -105,9 +105,9 @@ fn find<'k>(keys: &[&'k [u8]], len_min: usize, rarest: usize, found: &mut Vec<(&
             found.push((&first[..len], keys.len()));
             return;
         }
-        // Most need no prefix, but others may begin alike.
+        // Most keys need no prefix, but the others may have one in common.
         for run in keys.chunk_by(|a, b| head(a) == head(b)) {
-            // Shorter keys, which have the same head because it is filled up, are before the others.
+            // Shorter keys, whose padded head is the same, precede the others.
             let long = &run[run.partition_point(|key| key.len() < BYTES_AFTER)..];
             if run.len() < keys.len() && long.len() > 2 {
                 find(long, BYTES_AFTER, rarest, found);

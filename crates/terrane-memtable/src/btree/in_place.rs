@@ -2,45 +2,46 @@
 //! hides.
 //!
 //! Versions of a key are neighbours, newer before older. A version is removed from its leaf if the
-//! next newer one hides it ([`crate::readers`]) and is in the same leaf or the last of the left
-//! neighbour, and if that one is the last of its chain in the Membuffer, so that no chain leads to the
-//! removed one (invariant 8 of `flodb::membuffer`). The next newer version records the gap. Versions
-//! of a key that are split between two leaves are removed from the right one once the newer one is in
-//! the left one, under both locks. A walk that has left the left leaf before that reads at a number
-//! at which the newer version is not visible. It holds that number, so the older version stays.
+//! next newer one hides it ([`crate::readers`]) and is in the same leaf or at the end of the left
+//! neighbour. The newer version must also be the last of its chain in the Membuffer, so that no chain
+//! leads to the removed one (invariant 8 of `flodb::membuffer`), and it records the gap. If the
+//! versions of a key are split between two leaves, those in the right leaf are removed, under both
+//! locks, once the newer version is in the left leaf. A walk that left the left leaf before the newer
+//! version arrived there reads at an older sequence number. It holds that number, so the older
+//! version is kept.
 //!
 //! Invariants:
 //! 1. Separators are copies that are never refilled, so descents need no pins. They stay when the
 //!    entries that they were copied from are removed, so a leaf may begin with a larger entry than its
-//!    separator, and a search for the entry before a target may have to go on in the left neighbour.
-//!    The last entry of a leaf is not removed, so the neighbour has one.
+//!    separator, and a search for the entry before a target may have to continue in the left
+//!    neighbour. The last entry left in a leaf is not removed, so that neighbour has one.
 //! 2. An entry is removed under the lock of its leaf, whose counter changes before the entry is
-//!    freed. Readers of a leaf pin an entry and then check the counter ([`super::node`]), so one that
-//!    finds it unchanged has pinned the entry before it was freed.
+//!    freed. Readers of a leaf pin an entry and then check the counter ([`super::node`]), so a reader
+//!    that finds the counter unchanged pinned the entry before it was freed.
 //! 3. `older` of a version that ends its chain changes only under the lock of its leaf.
 
 use super::node::TreeNodeGuard;
 use crate::readers::ReaderView;
 use crate::skiplist::NodeRef;
 
-/// The maximum number of versions of a key that readers need and that are passed over.
+/// The maximum number of a key's versions that are passed over because readers need them.
 const PASSED_MAX: usize = 8;
 
-/// Says which versions are hidden, and takes those that were removed.
+/// Decides which versions are hidden, and receives the removed ones.
 #[derive(Clone, Copy)]
 pub(crate) struct Reclaim<'r> {
     pub(crate) view: &'r ReaderView<'r>,
     pub(crate) free: &'r dyn Fn(NodeRef<'_>),
 }
 
-/// What an entry found when it entered its leaf.
+/// The outcome of placing an entry in its leaf.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Neighbours {
     /// The entry took the place of a version that it hides.
     pub(super) is_placed: bool,
-    /// Older versions of the key may begin the right neighbour of the leaf.
+    /// The right neighbour of the leaf may begin with older versions of the key.
     pub(super) is_continued: bool,
-    /// An older version of the key is left, because readers may need it.
+    /// An older version of the key remains, because readers may need it.
     pub(crate) has_older: bool,
 }
 
@@ -57,7 +58,7 @@ pub(super) fn remove_hidden<'a>(
     let (key, mut newer) = (newer.key(), newer);
     let mut neighbours = Neighbours::default();
     let mut passed = 0;
-    // Heads tell most keys apart, and are at hand; the entries are not.
+    // Heads distinguish most keys without a cache miss on the entries.
     while at < leaf.node.len() && leaf.node.head(at) == head && passed < PASSED_MAX {
         let Some(older) = leaf.node.entry(at).filter(|older| older.key() == key) else { break };
         // SAFETY: only trees whose entries have versions reclaim.

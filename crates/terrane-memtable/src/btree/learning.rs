@@ -1,9 +1,9 @@
 //! Learns the prefixes of keys while they are inserted.
 //!
-//! Keys with a prefix that the tree does not expect have equal heads: those of the first memtable of a database, or
-//! those of a new kind. The tree counts the splits of leaves with equal heads. When they are one split in
-//! [`BLIND_SHARE`], it takes the prefixes of a sample of its keys for new heads. A node gets these when a writer locks
-//! it, and keeps older ones until then.
+//! Keys with a prefix that the tree does not expect have equal heads: in the first memtable of a database, or when a
+//! new kind of key appears. The tree counts the splits of leaves with equal heads. When one split in [`BLIND_SHARE`]
+//! is of such a leaf, it derives new heads from the prefixes of a sample of its keys. A node gets these when a writer
+//! locks it, and keeps its older heads until then.
 //!
 //! Invariant: heads live as long as the tree, because its nodes refer to them.
 
@@ -13,18 +13,18 @@ use std::sync::Arc;
 use super::heads::{Heads, common_prefixes};
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, lock};
 
-/// The tree learns when this share of its leaves had equal heads when they were split.
+/// The tree learns once one in this many splits was of a leaf with equal heads.
 const BLIND_SHARE: usize = 32;
 
-/// The leaves with equal heads before the tree learns for the first time. Each time takes twice as many as the
-/// last one, because keys that differ only far behind their prefixes stay equal.
+/// The leaves with equal heads before the tree learns for the first time. The number doubles each time, because
+/// the heads of keys that differ only far behind their prefixes stay equal.
 #[cfg(not(any(loom, miri)))]
 const PATIENCE: usize = 16;
 /// Few, so that the small tests of loom and Miri learn.
 #[cfg(any(loom, miri))]
 const PATIENCE: usize = 2;
 
-/// New heads are worth the work of renewing nodes if they tell apart at least one more of so many keys.
+/// New heads justify the work of renewing nodes if they distinguish at least one more in this many keys.
 const GAIN_SHARE: usize = 64;
 
 /// The heads of a tree.
@@ -75,8 +75,8 @@ impl Learning {
         }
     }
 
-    /// Makes heads of the prefixes of a sample of the keys; `sample` takes the number of splits. Keeps the present
-    /// heads if they tell the keys apart as well, because the choice among many prefixes varies with the sample.
+    /// Derives heads from the prefixes of a sample of the keys; `sample` takes the number of splits. Keeps the current
+    /// heads if they distinguish the keys as well, because the choice among many prefixes varies with the sample.
     #[cold]
     pub(super) fn learn<'k>(&self, sample: impl FnOnce(usize) -> Vec<&'k [u8]>) {
         let mut all = lock(&self.all);
@@ -144,7 +144,7 @@ mod tests {
         assert!(blind_share(&tree) > 0.9);
         fill(&tree, "key:", 600..20_000);
         assert!(blind_share(&tree) < 0.05, "{}", blind_share(&tree));
-        // Others, which are few among all.
+        // Another prefix, whose blind splits are few among all.
         fill(&tree, "counter:", 0..20_000);
         assert!(blind_share(&tree) < 0.1, "{}", blind_share(&tree));
     }

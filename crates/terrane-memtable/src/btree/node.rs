@@ -9,9 +9,9 @@
 //!
 //! A node changes only while it is locked. The lock is the lowest bit of a version counter that
 //! rises with each change. A reader loads the counter, reads, and checks that the counter is
-//! unchanged. All parts of a node that change are atomics, so a read of a node that is being
-//! changed returns useless values, not undefined ones; and every pointer that was ever in a node
-//! stays valid, because the arena frees nothing.
+//! unchanged. All parts of a node that change are atomics, so a read of a node during a change
+//! returns useless values, but is no undefined behaviour; and every pointer that was ever in a
+//! node stays valid, because the arena frees nothing.
 //!
 //! Invariants:
 //! 1. `entries[..len]` are sorted, and `heads[i]` is the head of `entries[i]` among those of `heads_of`,
@@ -21,7 +21,7 @@
 //!    none in a tree that removes entries. Entries of a leaf that have versions are read with its lock,
 //!    or with a pin ([`TreeNodeRef::pin_entry`]).
 //! 3. `len <= SLOTS`. The separator of a node never changes, because smaller entries go to its left
-//!    neighbour. A leaf that had an entry has one, because the last one of a leaf is not removed.
+//!    neighbour. A leaf that had an entry keeps one, because its last remaining entry is not removed.
 //! 4. `heads_of` names heads of the node's tree, which live as long as it does.
 
 mod guard;
@@ -62,7 +62,7 @@ pub(super) struct TreeNode {
     high_head: AtomicU64,
     /// 0 for a leaf. Written before the node is published, and never again.
     level: usize,
-    /// What computed `heads` and `high_head`.
+    /// The `Heads` that computed `heads` and `high_head`.
     heads_of: AtomicPtr<Heads>,
     heads: [AtomicU64; SLOTS],
     entries: [AtomicPtr<Node>; SLOTS],
@@ -203,8 +203,8 @@ impl<'a> TreeNodeRef<'a> {
     /// Returns an error if the node has changed since its counter was `version`.
     #[inline]
     pub(super) fn check(self, version: u64) -> Result<(), NodeChanged> {
-        // Acquire pairs with the release fence in `lock`: if one of the reads before saw a change,
-        // the counter is seen to be at least the odd one of that change.
+        // Acquire pairs with the release fence in `lock`: if an earlier read saw a change, this
+        // load sees at least the odd counter of that change.
         fence(Ordering::Acquire);
         let now = self.node().version.load(Ordering::Relaxed);
         if now == version { Ok(()) } else { Err(NodeChanged) }

@@ -16,9 +16,9 @@ pub(super) enum SearchStep<'a> {
 
 impl BTree {
     /// As [`crate::structure::Structure::get`], for entries with versions. Returns an error if the
-    /// requested version may have been reclaimed. The found version and the one that marks
-    /// reclaimed versions below it need not be read at one point in time: a version that was removed
-    /// before the first search left its gap to the next newer one, whichever that is by then.
+    /// requested version may have been reclaimed. The found version and the next newer one, which
+    /// records gaps, need not be read at the same moment: if a version was removed before the first
+    /// search, whichever version is the next newer one by then records the gap.
     pub(crate) fn get_unless_reclaimed(
         &self,
         key: &[u8],
@@ -56,8 +56,8 @@ impl BTree {
         self.last().map(|slot| slot.record.key().to_vec())
     }
 
-    /// Returns the keys of one in `step` separators of leaves, which are spread evenly over all entries; none if
-    /// there is only one leaf.
+    /// Returns the keys of one in `step` leaf separators, spread evenly over all entries; none if there is only
+    /// one leaf.
     pub(super) fn sample_keys(&self, step: usize) -> Vec<&[u8]> {
         let mut node = self.root();
         while node.level() > 1
@@ -154,8 +154,8 @@ impl BTree {
         self.seek_at(leaf, target, (version, index))
     }
 
-    /// Returns the first entry at or after the target, before which a leaf had `index` entries when its counter was
-    /// `version`.
+    /// Returns the first entry at or after the target; the leaf had `index` entries before the target when its
+    /// counter was `version`.
     #[inline]
     pub(super) fn seek_at<'a>(
         &'a self,
@@ -183,7 +183,7 @@ impl BTree {
                 Ok(SearchStep::At(slot)) => return Some(slot),
                 Ok(SearchStep::Continue(next)) => node = next,
                 Ok(SearchStep::End) => {
-                    // The leaf has no entry before the target any more, so the entry is to the left of
+                    // The leaf no longer has an entry before the target, so the entry is to the left of
                     // the leaf, before its separator.
                     let first: NodeRef<'_> = separator.take()?;
                     target = self.target(first.key(), first.seq());
@@ -196,7 +196,7 @@ impl BTree {
 
     /// Like a search for the target, but descends into the child whose separator is before it; the
     /// last entry before the target is in that subtree or to its right, unless that subtree begins
-    /// after the target. `separator` becomes that of the next node, if it is known.
+    /// after the target. Sets `separator` to that of the next node, if it is known.
     fn step_before<'a>(
         &'a self,
         node: TreeNodeRef<'a>,

@@ -9,7 +9,7 @@ use crate::readers::ReaderView;
 use crate::skiplist::Pin;
 use crate::structure::{Found, InsertOutcome, Structure};
 
-/// Of the separators of leaves, one in so many is a sample of the keys.
+/// One in this many leaf separators is part of a sample of the keys.
 const SAMPLE_STEP: usize = 8;
 
 impl Structure for BTree {
@@ -42,7 +42,7 @@ impl Structure for BTree {
     fn key_span(&self) -> Option<KeySpan> {
         let keys = self.sample_keys(SAMPLE_STEP);
         if keys.is_empty() {
-            // A leaf alone has too few keys to tell what others will be like.
+            // A single leaf has too few keys to predict later ones.
             return None;
         }
         let span = KeySpan::between(&self.first_key()?, &self.last_key()?);

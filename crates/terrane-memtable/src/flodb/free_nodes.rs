@@ -5,7 +5,7 @@
 //! nodes of a class form a list through the nodes, so free memory costs no further memory.
 //!
 //! Invariants:
-//! 1. A node here is unreachable, because whoever reclaimed it overwrote every pointer to it. It may
+//! 1. A node here is unreachable, because its reclaimer overwrote every pointer to it. It may
 //!    still be pinned, so it is refilled only once `is_free` returns true.
 //! 2. A node here is detached, and names the next one of its list. Only the holder of the lock
 //!    changes that; a reader that holds a pin sees that the node is detached, and stops.
@@ -16,11 +16,11 @@ use crate::pool::ALIGN;
 use crate::skiplist::{Node, Older, Versions, versions_of};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-/// The number of nodes of a class that a search probes, because the last ones may be pinned. Those
-/// that it refuses move to the end, so that later searches probe others.
+/// The number of nodes of a class that a search probes, because the latest ones may be pinned.
+/// Rejected nodes move to the end, so that later searches probe others.
 const PROBES_MAX: usize = 4;
 
-/// A version takes the place of the one that it hides if it wastes at most this part of its size.
+/// A version takes the place of the one that it hides if it wastes at most one in this many bytes.
 const WASTED_SHARE_MAX: usize = 16;
 
 /// The number of larger classes that a search tries.
@@ -149,7 +149,7 @@ impl FreeNodes {
     /// Returns the number of versions that were reclaimed so far, and their bytes of keys and values.
     pub(super) fn reclaimed(&self) -> (usize, usize) {
         // Acquire pairs with the release store in `add`: a version is counted as added before it is
-        // counted here, so a caller that loads what was added after this never counts too few.
+        // counted here, so a caller that then loads the added versions never counts too few.
         let versions = self.reclaimed.load(Ordering::Acquire);
         (versions, self.reclaimed_bytes.load(Ordering::Acquire))
     }
@@ -169,8 +169,8 @@ fn bytes_of(node: NonNull<Node>) -> usize {
     size_of::<Node>() + size_of::<Versions>() + links(node).capacity()
 }
 
-/// Returns true if a reclaimed node has no pins, and room for `needed` bytes of key and value of which
-/// it wastes little. If it wastes more, another node may suit better.
+/// Returns true if a reclaimed node has no pins, and holds `needed` bytes of key and value with little
+/// waste. With more waste, another node may suit better.
 pub(super) fn suits(node: NonNull<Node>, needed: usize) -> bool {
     let versions = links(node);
     let room = versions.capacity();
@@ -202,7 +202,7 @@ mod tests {
         assert!(classes.windows(2).all(|pair| pair[0] <= pair[1] && pair[1] <= pair[0] + 2));
         assert_eq!(class_of(504), 63);
         assert_eq!(class_of(512), 65);
-        // What is needed is never in a larger class than a room that suffices.
+        // The class of a needed size is never above that of a sufficient room.
         for needed in 1..5000_usize {
             assert!(class_of(needed) <= class_of(needed.next_multiple_of(8)));
         }

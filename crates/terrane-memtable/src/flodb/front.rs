@@ -9,8 +9,8 @@ use crate::scan_pause::FrontPause;
 use crate::structure::FrontLevel;
 use crate::sync::Ordering;
 
-/// A full memtable is not drained if at least this part of it becomes free without that, so that keys
-/// which are overwritten all the time stay in the Membuffer.
+/// A full memtable is not drained if pruning frees at least one in this many of its bytes, so that
+/// constantly overwritten keys stay in the Membuffer.
 const PRUNED_SHARE_MIN: usize = 8;
 
 impl FrontLevel for FloDb {
@@ -96,7 +96,7 @@ impl FrontLevel for FloDb {
         membuffer.prune(&self.lower, &view);
         let freed = self.lower.free.usage().0.saturating_sub(free_before);
         let suffices = freed >= self.lower.usage().0 / PRUNED_SHARE_MIN;
-        // The skip-list keeps what is linked, so draining into it frees nothing.
+        // The skip-list keeps all its versions, so draining into it frees nothing.
         if !suffices && self.lower.overwrites() && !self.pause.is_paused() {
             for number in 0..membuffer.partitions.len() {
                 self.drain_as_seen(membuffer, number, DrainScope::All, &view);

@@ -32,7 +32,7 @@ pub enum LowerLevel {
     SkipList,
 }
 
-/// The branching factor of the skip-list, and below the maximum height of its nodes.
+/// The branching factor of the skip-list, and the maximum height of its nodes.
 const BRANCHING: u8 = 4;
 const HEIGHT: u8 = 12;
 
@@ -61,7 +61,7 @@ impl Lower {
     }
 
     /// Inserts a version, and reclaims older ones of its key that `view` says are hidden. Returns
-    /// whether an older one is left. No two versions of a key may have the same sequence number.
+    /// whether an older one remains. No two versions of a key may have the same sequence number.
     pub(super) fn insert(&self, contents: &Entry<'_>, view: &ReaderView<'_>) -> bool {
         let node = self.allocate(contents);
         // SAFETY: `allocate` returns nodes with versions, whose arena this level keeps.
@@ -235,8 +235,8 @@ impl Lower {
             LowerStructure::SkipList(list) => list.usage(),
         };
         let (free, lists) = self.free.usage();
-        // Free nodes may be pinned, or of sizes that no version needs any more. So no more of them
-        // than what is in use counts as room, and the memtable is flushed in the end.
+        // Free nodes may be pinned, or have sizes that no version needs any more. So they count as
+        // room only up to the bytes in use, and the memtable is flushed eventually.
         let live = used.saturating_sub(free);
         (live.max(used - live) + lists, allocated + lists)
     }

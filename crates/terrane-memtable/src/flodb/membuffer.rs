@@ -29,15 +29,15 @@
 //!    it with one SeqCst store.
 //! 6. [`prune`] overwrites the one pointer to a version, and detaches the version, before it frees it,
 //!    as invariants 2 and 3 of [`crate::skiplist::Versions`] require. A reader that holds a pin on a
-//!    detached version searches again; one that pinned the next version before that finds it alive,
-//!    because it was reclaimed later, if at all.
+//!    detached version searches again; a reader that had already pinned the next version finds it
+//!    alive, because it was reclaimed later, if at all.
 //! 7. The holder of the bucket lock reads versions of its chains without pins, because only the
 //!    holder reclaims them. It does not touch a version after it put it on the free list.
 //! 8. A linked version in a chain is not removed from the lower level. That level removes a version
-//!    only if the next newer one is linked and names no older one; by invariant 1 that one is then
-//!    the last of its chain, or in none. And a version that names none never names one again:
-//!    `insert_below` puts nothing below it. `clean` ends chains at their first linked version, so
-//!    that the next one that hides it can be cut from it.
+//!    only if the next newer one is linked and names no older version; by invariant 1 that newer one
+//!    is then the last of its chain, or in no chain. A version that names no older one never names
+//!    one again, because `insert_below` puts nothing below it. `clean` ends each chain at its first
+//!    linked version, which cuts that version off from older ones that it hides.
 
 mod prune;
 mod writer;
@@ -61,7 +61,7 @@ use writer::BucketWriter;
 /// the chain is linked there.
 const STEPS_MAX: usize = if cfg!(miri) { 8 } else { 64 };
 
-/// The number of versions that a lookup passes before it drains the partition. Passing so many
+/// The number of versions that a lookup passes before it drains the partition. Passing this many
 /// versions takes as long as a drain.
 const STEPS_UNDRAINED_MAX: usize = if cfg!(miri) { 20 } else { 4096 };
 
@@ -286,7 +286,7 @@ fn find_version<'a>(
             if link.is_detached() {
                 return Err(LookupMiss::Retry);
             }
-            // Only a reader that holds its number knows that no reclaimed version was its own.
+            // Only a reader that holds its number knows that it needs no reclaimed version.
             if link.has_gap() && hold == Hold::NotHeld {
                 return Err(LookupMiss::Overwritten);
             }

@@ -13,7 +13,7 @@
 //! A search reads a link and the key of most nodes it visits. With the links in front of the
 //! header, both usually share a cache line. The upper bits of the key length hold the height (the
 //! length needs 17 bits), and a bit between them says whether [`Versions`] lie between header and
-//! key, as they do in a FloDB memtable.
+//! key, which is the case in a FloDB memtable.
 //!
 //! Invariants:
 //! 1. A node is laid out as above within one allocation, and its height and layout never change.

@@ -15,8 +15,8 @@
 //! Invariants:
 //! 1. A permanent node is not refilled: `Membuffer` reclaims only nodes that are not permanent,
 //!    under the bucket lock that setting MOVING on a reachable node also needs. Only
-//!    [`Versions::detach`] clears MOVING and LINKED, of a node that was removed from the lower level
-//!    and is in no chain.
+//!    [`Versions::detach`] clears MOVING and LINKED, and only in a node that was removed from the
+//!    lower level and is in no chain.
 //! 2. A node is refilled only by a thread that made it unreachable, or took it from a free list of
 //!    such nodes, and saw [`Versions::is_free`] after that.
 //! 3. A pin that [`Pin::new`] returns keeps its node from being refilled until it is dropped. The
@@ -50,11 +50,11 @@ const RETAINED: u64 = 1 << (FLAGS_SHIFT + 3);
 /// The bits above hold the bytes allocated for key and value.
 const CAPACITY_SHIFT: u32 = 32;
 
-/// The next older version, as a node records it: a node or none, and whether there is a *gap*, because
+/// A node's record of the next older version: a node or none, and whether there is a *gap*, because
 /// versions between the two, or below the last one, were reclaimed.
 ///
 /// A reclaimed node is *detached*: it names no older node, so that a reader that holds a pin on it
-/// cannot go on to a node that may be refilled. While it is free, it names the next free one.
+/// cannot continue to a node that may be refilled. While it is free, it names the next free one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Older(*mut Node);
 
@@ -254,7 +254,7 @@ impl Pin {
         let before = versions.state.fetch_add(1, Ordering::SeqCst);
         pin_fence();
         // Derived from the pointer to the node, not from the reference to its versions, because the
-        // holder of the pin goes on from here to key and value. SAFETY: the versions lie right
+        // holder of the pin reaches key and value from here. SAFETY: the versions lie right
         // behind the header, within the allocation of the node.
         let pin = Self(Some(unsafe { node.add(1) }.cast::<Versions>()));
         if !is_still_reachable() {

@@ -1,9 +1,9 @@
-//! The alarms of docs/operations.md: each is produced once, and is quiet before.
+//! The alarms of docs/operations.md: each fires once, and is quiet before.
 //!
 //! | module | one line |
 //! |---|---|
 //! | `promql` | evaluates the conditions of the page |
-//! | `situations` | what makes each alarm fire |
+//! | `situations` | the situation in which each alarm fires |
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have files and threads of their own")]
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use terrane::Stats;
 
-/// The samples of a report, by name with labels; also their sums, by name alone.
+/// The samples of a report by name with labels, and their sums by name alone.
 type Samples = BTreeMap<String, f64>;
 
 pub(crate) fn samples(stats: &Stats) -> Samples {
@@ -72,7 +72,7 @@ impl Window {
         now - self.earlier.get(name).unwrap_or(&0.0)
     }
 
-    /// The bound of the first bucket with this part of the growth.
+    /// The bound of the first bucket that covers this share of the growth.
     fn quantile(&self, part: f64, buckets: &str) -> f64 {
         let head = format!("{buckets}{{le=\"");
         let mut counts: Vec<(f64, f64)> = (self.now.keys())

@@ -1,4 +1,4 @@
-//! What makes each alarm fire, on small databases in memory.
+//! The situations in which each alarm fires, on small databases in memory.
 
 use std::io;
 use std::path::Path;
@@ -317,7 +317,7 @@ fn garbage() -> Situation {
     let db = options.design(design).open(DIR).unwrap();
     fill(&db, 1_000);
     happens(&db, |db| {
-        // Each round leaves a tenth of the values of the one before, in every file.
+        // Each round leaves a tenth of the previous round's values live, in every file.
         for round in 1..8 {
             for number in (0..1_000u32).filter(|number| number % 10 >= round) {
                 db.put(number.to_be_bytes(), [8; 100]).unwrap();

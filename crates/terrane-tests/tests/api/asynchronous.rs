@@ -31,7 +31,7 @@ fn is_send<T: Send>(value: T) -> T {
     value
 }
 
-/// A door that functions in threads of the database wait at.
+/// A door at which functions on threads of the database wait.
 #[derive(Clone, Default)]
 struct Door(Arc<(Mutex<bool>, Condvar, AtomicUsize)>);
 
@@ -164,7 +164,7 @@ fn slow_reads_and_commits_do_not_block_the_executor() {
             }
             (one, count)
         });
-        // A commit that takes long, on a thread of the database.
+        // A slow commit, on a thread of the database.
         let door = Door::default();
         let at_door = door.clone();
         let slow = db.transaction(move |tx| {
@@ -182,7 +182,7 @@ fn slow_reads_and_commits_do_not_block_the_executor() {
             ticks += 1;
         }
         let took = begin.elapsed();
-        // Each poll of a blocking read would have taken 40 ms, with one tick for each.
+        // With blocking reads, each poll would have taken 40 ms, and allowed one tick.
         assert!(took >= Duration::from_millis(40) && ticks >= 10, "{ticks} ticks in {took:?}");
         let (one, count) = read.await.unwrap();
         assert_eq!((one, count), (value(150, 0).as_bytes().into(), 5));
@@ -203,7 +203,7 @@ fn lookups_in_memory_are_answered_by_the_first_poll() {
     let mut from_table = pin!(db.get("150"));
     assert!(poll(from_table.as_mut()).is_pending(), "no block is in memory");
     assert_eq!(pollster::block_on(from_table).unwrap().unwrap(), value(150, 0).as_bytes());
-    // Now its block is, and so are the filters and indexes.
+    // Now its block is in memory, and so are the filters and indexes.
     let Poll::Ready(found) = poll(pin!(db.get("150"))) else { panic!("a block has it") };
     assert_eq!(found.unwrap().unwrap(), value(150, 0).as_bytes());
 
@@ -316,7 +316,7 @@ fn a_stream_reads_no_further_than_its_consumer_asks() {
         assert_eq!(entries.next().await.unwrap().unwrap().0, "0016");
         drop(entries);
         // Entries are counted when the iterator is dropped.
-        wait_until(|| read(&db) > 0, || "the scan goes on".to_owned());
+        wait_until(|| read(&db) > 0, || "the scan continues".to_owned());
         assert_eq!(read(&db), 16 + 256);
 
         // As a `Stream`, to its end.

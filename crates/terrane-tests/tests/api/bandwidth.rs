@@ -1,4 +1,4 @@
-//! Tests what write rates and I/O budgets limit, and the events of writers that they stall.
+//! Tests the limits that write rates and I/O budgets set, and the events of stalled writers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -217,7 +217,7 @@ fn tables_are_synced_in_chunks() {
     }));
     // A failed sync is final for the file, not for its data: the flush writes another table.
     let _ = db.flush();
-    assert_eq!(storage.fired(), 1, "the table was forced to disk less than four times");
+    assert_eq!(storage.fired(), 1, "the table was forced to disk fewer than four times");
     storage.set(None);
     db.flush().unwrap();
     assert_eq!(db.iter().unwrap().count(), 2000);

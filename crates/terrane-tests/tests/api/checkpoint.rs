@@ -153,13 +153,13 @@ fn an_unfinished_checkpoint_says_so_and_is_written_again() {
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(error.to_string().contains("copy' contains an unfinished checkpoint"), "{error}");
     }
-    // Files of others are not removed.
+    // Foreign files are not removed.
     std::fs::write(target.join("notes"), "mine").unwrap();
     let error = db.checkpoint(&target).unwrap_err();
     assert!(error.to_string().contains("copy, which contains notes"), "{error}");
     assert!(target.join("CHECKPOINT").exists());
     std::fs::remove_file(target.join("notes")).unwrap();
-    // A checkpoint that a process still writes is not replaced.
+    // A checkpoint that a process is still writing is not replaced.
     let lock = DiskStorage.lock(&target.join("CHECKPOINT")).unwrap();
     assert_eq!(db.checkpoint(&target).unwrap_err().kind(), ErrorKind::Locked);
     drop(lock);

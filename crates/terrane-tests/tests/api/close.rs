@@ -43,7 +43,7 @@ fn after_close_every_call_of_every_handle_says_closed() {
         assert!(matches!(refused, Err(Error::Closed)), "{refused:?}");
     }
     assert!(Error::Closed.to_string().contains("open it again"));
-    // An iterator keeps what it has pinned, and counters stay readable.
+    // An iterator keeps its pins, and counters stay readable.
     assert_eq!(keys(iter).len(), 100);
     assert_eq!(clone.stats().writes, 100);
     // The database is closed although handles exist.

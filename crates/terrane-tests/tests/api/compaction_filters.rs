@@ -1,4 +1,4 @@
-//! Compaction filters: what they do to values, and who sees it.
+//! Compaction filters: their effect on values, and the readers that see it.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -111,7 +111,7 @@ fn values_are_kept_removed_and_replaced_under_every_design() {
         let stats = db.stats();
         assert!(stats.compaction_filter_removed >= 97, "{} in {stats}", entry.name);
         assert!(stats.compaction_filter_replaced >= 48, "{} in {stats}", entry.name);
-        assert_eq!(stats.table_tombstones, 0, "{}: nothing is below the removed", entry.name);
+        assert_eq!(stats.table_tombstones, 0, "{}: no older version is left below", entry.name);
         drop((db, keyspace));
         assert_eq!(pairs(options.open(DIR).unwrap().iter().unwrap()), expected, "{}", entry.name);
     }
@@ -130,7 +130,7 @@ fn only_compactions_filter() {
     db.compact_range(..).unwrap();
     assert_eq!(get(&db, "k"), None);
     assert_eq!(db.tree().shape.table_count(), 0);
-    // A table in its place is rewritten as well.
+    // A table that is already in its place is rewritten as well.
     default_of(&db).set_compaction_filter(None).unwrap();
     db.put("k", "drop").unwrap();
     db.compact_range(..).unwrap();
@@ -210,7 +210,7 @@ fn is_inactive(event: &Event) -> bool {
     matches!(event, Event::CompactionFilterInactive { .. })
 }
 
-/// A filter that removes everything. Its first call waits until the test lets it go on.
+/// A filter that removes everything. Its first call waits until the test releases it.
 #[derive(Debug)]
 struct Gate {
     entered: SyncSender<()>,
@@ -277,7 +277,7 @@ fn readers_that_begin_during_a_compaction_do_not_see_what_it_filters() {
         assert_eq!(transaction.range("1"..).unwrap().count(), 200);
         transaction.put("sum", "200");
         transaction.commit().unwrap();
-        // Another compaction, and what was written since.
+        // Another compaction, and later writes.
         db.compact_range(..).unwrap();
         assert_eq!(snapshot.iter().unwrap().count(), 300);
         assert_eq!(snapshot.get("sum").unwrap(), None);
@@ -306,9 +306,9 @@ fn a_snapshot_taken_before_a_compaction_defers_the_filter() {
     assert_eq!(pairs(db.iter().unwrap()), [text("b", "done b")]);
 }
 
-/// A scan recorded keys that were deleted, and those after them that the filter removed, as a range without
-/// live keys, as of the number of the snapshot. The snapshot stepped over the first of the deleted keys,
-/// and then skipped the range with keys that it sees.
+/// A scan recorded deleted keys, and keys after them that the filter had removed, as a range without live
+/// keys at the snapshot's sequence number. The snapshot stepped over the first of the deleted keys, and
+/// then skipped the range, although it sees keys there.
 #[test]
 fn a_snapshot_does_not_skip_what_later_scans_found_dead() {
     let (gate, entered, let_go) = Gate::new();
@@ -410,7 +410,7 @@ fn a_filter_that_panicked_works_again_when_it_is_set_anew() {
     db.put("c", "drop").unwrap();
     db.compact_range(..).unwrap();
     let keyspace = default_of(&db);
-    // To set the filter that the keyspace has changes nothing.
+    // Setting the filter that the keyspace already has changes nothing.
     keyspace.set_compaction_filter(Some("words")).unwrap();
     let is_inactive = || db.tree().compaction_filter.unwrap().inactive.is_some();
     assert!(is_inactive());
@@ -461,7 +461,7 @@ fn the_name_is_stored_and_an_opening_without_the_filter_says_so() {
     drop(db);
     let db = options().open(DIR).unwrap();
     assert_eq!((default_of(&db).compaction_filter(), db.tree().compaction_filter), (None, None));
-    // The files of the crash have the filter as well.
+    // The files after the crash have the filter as well.
     let crashed = Options::new().storage(Arc::new(image)).compaction_filter(Words);
     let db = crashed.open(DIR).unwrap();
     assert_eq!(default_of(&db).compaction_filter().as_deref(), Some("words"));
@@ -517,7 +517,7 @@ fn a_filter_reads_the_database() {
     drop(shared.lock().unwrap().take());
 }
 
-/// As those of a log: every run is apart from the others.
+/// The keys are like those of a log: every run is apart from the others.
 #[test]
 fn keys_that_grow_are_all_filtered_on_request() {
     let mut left = Vec::new();

@@ -1,4 +1,4 @@
-//! Which bytes compactions read, and that they leave the cache to readers.
+//! Tests which bytes compactions read, and that they leave the cache to readers.
 
 use terrane::{Db, KeyspaceOptions, ReadMode};
 

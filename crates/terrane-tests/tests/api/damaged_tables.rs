@@ -1,5 +1,5 @@
 //! A table that compactions cannot read: callers that depend on it get the error, and other work
-//! goes on.
+//! continues.
 
 use terrane::storage::{MemoryStorage, Storage};
 use terrane::{Background, Db, Error, ErrorKind};

@@ -25,7 +25,7 @@ const MEMTABLES: [&str; 6] = [
     "flodb",
 ];
 
-/// Values are in tables, or larger ones in value files of which few are collected before their time.
+/// Values are in tables, or, if larger, in value files, few of which are collected before their time.
 const INLINE: &str = "inline";
 const SEPARATED: &str = "separate(32,garbage=100%,space=100,file=1KiB)";
 
@@ -189,8 +189,8 @@ fn a_busy_database_erases_deleted_values() {
     });
 }
 
-/// The time of a value file stayed that of its first garbage, which a value next to the deleted one
-/// may have left shortly before the tombstone arrived.
+/// A value file kept the time of its first garbage, which a value next to the deleted one may have left
+/// shortly before the tombstone arrived.
 #[test]
 fn overwritten_neighbours_do_not_delay_erasure() {
     each(|case| {

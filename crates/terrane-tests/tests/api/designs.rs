@@ -99,7 +99,7 @@ fn writers_wait_until_the_tree_is_in_shape_if_the_design_says_so() {
         db.flush().unwrap();
         db.put("last", [round]).unwrap();
         let runs = db.tree().shape.levels.iter().map(|level| level.runs.len()).max().unwrap_or(0);
-        assert!(runs <= 2, "a write went on with {runs} runs in a level:\n{}", db.tree());
+        assert!(runs <= 2, "a write continued with {runs} runs in a level:\n{}", db.tree());
     }
     assert!(db.stats().stalls.compactions_due_micros > 0);
 }

@@ -77,7 +77,7 @@ fn an_interrupted_removal_can_be_repeated() {
             assert!(succeed > 10, "{succeed}");
             return;
         }
-        // What is left is the whole database, or none that opens.
+        // Either the whole database is left, or it does not open.
         match options.clone().open_mode(OpenMode::MustExist).open("db") {
             Ok(db) => {
                 assert_eq!(db.get("key").unwrap().unwrap(), "newer", "{succeed}");

@@ -64,7 +64,7 @@ fn files_of_dropped_tables_are_removed_with_the_last_reader() {
         names.iter().filter(|name| name.ends_with(".sst")).count()
     };
     assert!(db.stats().table_bytes < 1000 && tables() > 40);
-    assert_eq!(iter.count(), 1999, "what an iterator began with it sees to the end");
+    assert_eq!(iter.count(), 1999, "an iterator sees the entries from its creation to the end");
     assert!(tables() <= 1);
     assert_eq!(db.iter().unwrap().count(), 0);
 }

@@ -138,7 +138,7 @@ fn a_late_delete_emits_one_event() {
     assert_eq!((age_micros, threshold_micros), (101_000_000, 100_000_000));
 }
 
-/// Only tombstones counted.
+/// Only tombstones used to count.
 #[test]
 fn a_late_dead_value_emits_one_event() {
     let clock = Arc::new(ManualClock::new(1_000_000));
@@ -151,7 +151,7 @@ fn a_late_dead_value_emits_one_event() {
     db.put("a", [1; 100]).unwrap();
     db.put("b", [2; 100]).unwrap();
     db.close().unwrap();
-    // The file cannot go, because a value in it cannot be read.
+    // The file cannot be removed, because a value in it cannot be read.
     let names = storage.list(DIR.as_ref()).unwrap();
     let file = names.into_iter().find(|name| name.ends_with(".val")).unwrap();
     let path = std::path::Path::new(DIR).join(file);

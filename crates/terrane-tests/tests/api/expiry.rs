@@ -40,7 +40,7 @@ fn work(db: &Db) {
     while db.run_background_job().unwrap() {}
 }
 
-/// Checks in every way of reading that keys `a` and `c` are there, and `b` only if `is_alive`.
+/// Checks with every kind of read that keys `a` and `c` exist, and `b` only if `is_alive`.
 fn check_reads(db: &Db, is_alive: bool, place: &str) {
     let b = is_alive.then_some("2");
     let all: Vec<_> = [("a", "1"), ("b", "2"), ("c", "3")]

@@ -20,7 +20,7 @@ fn level0_runs(db: &Db) -> usize {
     db.tree().shape.level(0).runs.len()
 }
 
-/// Dent's buffer holds one version of each key (§2.1), so a key that is put again fills nothing.
+/// Dent's buffer holds one version of each key (§2.1), so putting a key again takes no more space.
 #[test]
 fn the_buffer_of_dents_tree_overwrites_in_place() {
     for (more, is_in_place) in [("", true), ("; memtable=btree", false)] {

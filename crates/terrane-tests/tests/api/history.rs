@@ -72,7 +72,7 @@ fn deletes_report_the_worst_case_and_violations() {
     assert_eq!(report.violations(u64::MAX), 0);
 }
 
-/// Only tombstones counted.
+/// Only tombstones used to count.
 #[test]
 fn dead_values_count_until_their_file_is_gone() {
     let dir = tempfile::tempdir().unwrap();

@@ -37,7 +37,7 @@ fn an_idle_log_is_small_next_to_its_tables() {
         db.flush().unwrap();
         assert!(log_bytes(&storage) <= 5 << 20, "{}", log_bytes(&storage));
     }
-    // What is written next is in the new segment, and nothing before it is needed.
+    // The next write goes to the new segment, and no earlier segment is needed.
     fill(&db, 4000..4100);
     let image = storage.crash_point().image(Crash::Process);
     let db = options(&image, Background::Inline).open(DIR).unwrap();

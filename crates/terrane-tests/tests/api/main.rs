@@ -3,9 +3,9 @@
 //! | module | one line |
 //! |---|---|
 //! | `open`, `options`, `close` | the life of a handle; locks; stored options |
-//! | `destroy` | the removal of a database, also of an interrupted one |
+//! | `destroy` | the removal of a database, even after an interrupted removal |
 //! | `opening_designs` | designs and options of openings that create or change a database |
-//! | `related_files` | damage that only several files show together |
+//! | `related_files` | damage that shows only when several files are compared |
 //! | `repair` | a database repaired after each kind of damage that opening refuses |
 //! | `lock_lost` | a directory that another process takes |
 //! | `reopening` | the log after an opening |
@@ -32,11 +32,11 @@
 //! | `statistics` | counters and sizes are consistent |
 //! | `merge_threads` | subcompactions |
 //! | `maintenance` | operations that another thread cancels and watches |
-//! | `compaction_filters` | what filters do to values, and who sees it |
+//! | `compaction_filters` | the effect of filters on values, and the readers that see it |
 //! | `compaction_reads` | which bytes compactions read |
 //! | `damaged_tables` | tables that compactions cannot read |
 //! | `disk_full` | a full disk, and space again |
-//! | `open_files` | few files of tables stay open |
+//! | `open_files` | few table files stay open |
 //! | `separated_values` | values that are stored apart from their keys |
 //! | `traits` | the traits of handles, checked by the compiler |
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]

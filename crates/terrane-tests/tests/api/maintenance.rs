@@ -24,7 +24,7 @@ fn slow(dir: &std::path::Path) -> Db {
         }
         db.flush().unwrap();
     }
-    // Long enough that the budget has nothing saved.
+    // Long enough that the budget has nothing saved up.
     db.set_io_budget(IoBudget::Total(64 << 10)).unwrap();
     db
 }
@@ -88,7 +88,7 @@ fn a_wait_for_compactions_ends_when_it_is_cancelled() {
     wait(|| !maintenance.jobs().is_empty());
     maintenance.cancel();
     assert_eq!(waiting.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
-    // The compaction itself is not the caller's, and goes on.
+    // The compaction itself is not the caller's, and continues.
     assert!(!maintenance.jobs().is_empty());
     db.set_io_budget(IoBudget::Unlimited).unwrap();
     db.wait_for_compactions().unwrap();
@@ -109,7 +109,7 @@ fn a_wait_for_flushes_of_all_keyspaces_ends_when_it_is_cancelled() {
     maintenance.cancel();
     other.put("key", "value").unwrap();
     assert_eq!(maintenance.flush_all().unwrap_err().kind(), ErrorKind::Cancelled);
-    // The flush has begun, and goes on.
+    // The flush has begun, and continues.
     wait(|| runs(&other) == 2);
 }
 

@@ -1,4 +1,4 @@
-//! Tests compactions that are divided by key into subcompactions, each with a thread.
+//! Tests compactions that are divided by key into subcompactions, each on its own thread.
 
 use std::sync::Arc;
 

@@ -461,7 +461,7 @@ fn operands_that_only_a_value_combines_are_read_in_any_number() {
     assert_eq!(db.get("k").unwrap().unwrap(), *b"=99");
 }
 
-/// Returns the value of `k`, or the error, as a lookup, a scan forward and a scan backward find it.
+/// Returns the value of `k`, or the error, from a lookup, a forward scan and a backward scan.
 fn in_three_ways(db: &Db) -> [Result<Vec<u8>, String>; 3] {
     let text = |error: terrane::Error| {
         assert_eq!(error.kind(), ErrorKind::Invalid);
@@ -478,7 +478,7 @@ fn in_three_ways(db: &Db) -> [Result<Vec<u8>, String>; 3] {
     let mut back = db.iter().unwrap();
     assert_eq!(back.next_back().unwrap().unwrap().0, "z");
     let backward = value_of(back.next_back().unwrap());
-    // A scan goes on below the key, unless it failed.
+    // A scan continues below the key, unless it failed.
     let below = back.next_back();
     assert_eq!(below.is_some(), backward.is_ok());
     below.into_iter().for_each(|entry| assert_eq!(entry.unwrap().0, "a"));
@@ -498,7 +498,7 @@ fn a_scan_backward_finds_the_value_of_any_number_of_operands() {
         if count % 700 == 0 {
             db.flush().unwrap();
         }
-        // Around the number of versions that a scan backward keeps, and far above it.
+        // Around the number of versions that a backward scan keeps, and far above it.
         if (60..70).contains(&count) || count.is_power_of_two() || count == 3000 {
             let expected = format!("={}", 1000 + count).into_bytes();
             assert_eq!(
@@ -530,7 +530,7 @@ fn a_scan_backward_refuses_the_operands_that_a_scan_forward_refuses() {
     let text = "an operand of key 'k', which deltas cannot combine";
     assert!(found[0].as_ref().unwrap_err().contains(text), "{found:?}");
     assert!(found.iter().all(|other| *other == found[0]), "{found:?}");
-    // Operands of more than 64 MiB are refused before all of them were read.
+    // Operands of more than 64 MiB are refused before all of them are read.
     let large = [b"+".to_vec(), vec![b'0'; 1 << 20]].concat();
     (0..70).for_each(|_| keyspace.merge("k", &large).unwrap());
     let found = in_three_ways(&db);

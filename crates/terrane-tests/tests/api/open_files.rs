@@ -1,4 +1,4 @@
-//! Few files of tables stay open, however many tables there are.
+//! Few table files stay open, however many tables there are.
 
 use std::io;
 use std::path::Path;
@@ -71,7 +71,7 @@ fn value(number: u64) -> String {
 const KEYS: u64 = 4000;
 const OPEN_FILES: usize = 8;
 const READERS: usize = 4;
-/// The threads that read blocks for readers, of which each opens the file that it reads.
+/// The threads that read blocks for readers, each of which opens the file that it reads.
 const IO_THREADS: usize = 16;
 /// Readers, one writer, one flush thread, the threads of compactions, and those that read blocks.
 const THREADS: usize = READERS + 2 + 4 + IO_THREADS;
@@ -132,7 +132,7 @@ fn few_files_are_open_under_reads_and_compactions_of_hundreds_of_tables() {
         assert!(most <= OPEN_FILES + THREADS, "{most} files were open");
         db.close().unwrap();
         assert_eq!(storage.open.load(Ordering::SeqCst), 0, "a file stays open");
-        // A read-only opening keeps open what it has read, because a writer may remove the files.
+        // A read-only opening keeps files open once it has read them, because a writer may remove them.
         let db = options.open_read_only(DIR).unwrap();
         (0..KEYS).for_each(|number| assert!(db.contains(key(number)).unwrap()));
         let stats = db.stats();
@@ -208,7 +208,7 @@ mod few_descriptors {
             };
             read();
             assert!(db.stats().tables > 64, "{} tables", db.stats().tables);
-            // The rest of the program takes all other descriptors. Reads and writes go on.
+            // The rest of the program takes all other descriptors. Reads and writes continue.
             let mut taken: Vec<File> =
                 std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
             assert!(taken.len() > 10, "{} are left", taken.len());

@@ -76,7 +76,7 @@ fn options_out_of_range_are_refused_before_any_file_is_created() {
     assert!(!path.exists());
 }
 
-/// What a cache of a size keeps from the disk must not depend on how large the memtables are.
+/// The number of disk reads that a cache of a given size saves must not depend on the memtables' size.
 #[test]
 fn the_cache_stays_within_its_option_whatever_the_budget() {
     let (options, _) = in_memory();
@@ -96,7 +96,7 @@ fn the_cache_stays_within_its_option_whatever_the_budget() {
             }
         }
     }
-    // A second reading misses again what the cache could not keep.
+    // A second pass misses the blocks that the cache could not keep.
     let stats = db.stats();
     assert!(stats.cache.data_misses > 2 * 200 * 20_000 / (32 << 10), "{:?}", stats.cache);
     assert!(stats.memory.cache_bytes > 128 << 10, "{:?}", stats.memory);

@@ -1,4 +1,4 @@
-//! Tests gets that read several runs at the same time: the answers stay the same, even if tables are
+//! Tests gets that read several runs concurrently: the answers stay the same, even if tables are
 //! damaged or the database is being closed.
 
 use std::sync::Arc;
@@ -57,7 +57,7 @@ fn parallel_reads_respect_the_order_of_runs() {
             let storage = storage();
             let db = ten_runs(&options_of(&storage, threads).read_mode(read_mode));
             // A thread of the database may be looking for the tables that the range covers.
-            wait_until(|| storage.take_most_reads_at_once() == 0, || "reads go on".to_owned());
+            wait_until(|| storage.take_most_reads_at_once() == 0, || "reads continue".to_owned());
             for number in 0..100 {
                 // The newest round that wrote the key, unless a later round deleted it.
                 let round = ((99 - number) / 5).min(9);

@@ -1,4 +1,4 @@
-//! Damage that only several files show together: opening for writing, opening read-only and
+//! Damage that shows only when several files are compared: opening for writing, opening read-only and
 //! verification refuse it with the same words.
 
 use std::fs;
@@ -31,7 +31,7 @@ fn manifest_path(dir: &Path) -> PathBuf {
     dir.join(name.trim_end())
 }
 
-/// Checks that all three ways to read a database refuse it, and returns their words.
+/// Checks that all three ways to read a database refuse it, and returns their common message.
 fn refused(dir: &Path) -> String {
     let error = Db::open_read_only(dir).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
@@ -49,8 +49,8 @@ fn refused(dir: &Path) -> String {
     text
 }
 
-/// Verification said that such a database is whole, and opening read-only showed an old state of
-/// it without a keyspace.
+/// Verification reported that such a database was sound, and opening read-only showed an old state
+/// of it without a keyspace.
 #[test]
 fn a_manifest_that_lost_its_last_edits_is_refused_in_every_way() {
     let home = tempfile::tempdir().unwrap();
@@ -95,7 +95,7 @@ fn a_missing_table_and_a_short_one_are_refused_in_every_way() {
     assert!(refused(&dir).contains("the file is missing"));
 }
 
-/// Swaps an earlier manifest in, as a backup of one file would.
+/// Puts an earlier manifest in place, like someone who restores only that file from a backup.
 #[test]
 fn an_older_manifest_is_refused_in_every_way() {
     let home = tempfile::tempdir().unwrap();
@@ -190,7 +190,7 @@ fn write_to_two_keyspaces(db: &Db, more: u32) -> u32 {
 }
 
 /// One keyspace was flushed, which synced the log. After a restart, a damaged record before that
-/// position ended the log in silence: the other keyspace lost writes whose batches were half there.
+/// position silently ended the log: the other keyspace lost its part of batches.
 #[test]
 fn keyspaces_never_stand_at_different_writes_after_damage_of_the_log() {
     let (mut refusals, mut named, mut shorter) = (0, 0, 0);

@@ -293,7 +293,6 @@ fn every_refused_directory_is_repaired() {
     }
 }
 
-/// The entries of a table under the name of another went to the keyspace of that name.
 fn copy_dir(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for file in fs::read_dir(from).unwrap() {
@@ -334,6 +333,7 @@ fn records_that_an_opening_dropped_are_not_salvaged() {
     assert!(db.get("b").unwrap().is_none());
 }
 
+/// The entries of a table under another table's name went to the keyspace of that other table.
 #[test]
 fn tables_under_names_of_others_keep_their_keyspace() {
     let original = Original::new();
@@ -367,7 +367,7 @@ fn a_live_table_under_a_new_name_is_found() {
     original.check(&target, "renamed table", |_, _| true);
 }
 
-/// Without the manifest nothing tells the tables of an unfinished ingest from those of a committed one.
+/// Without the manifest, tables of an unfinished ingest look like those of a committed one.
 #[test]
 fn an_unfinished_ingest_is_salvaged_only_without_the_manifest() {
     let dir = tempfile::tempdir().unwrap();

@@ -171,7 +171,7 @@ fn every_kind_of_work_is_measured() {
             _ => *count,
         };
         assert_eq!(*count, known, "{name}");
-        // One of 32 of 512 operations, or more, and no more than one of 8.
+        // Of 512 operations, at least one in 32 is measured, and at most one in 8.
         let is_plausible = match *name {
             "get" | "multi_get" | "write" | "commit" => (1..=64).contains(count),
             "seek" => (1..=128).contains(count),
@@ -282,7 +282,7 @@ fn stats_and_trees_print_their_values() {
     );
 }
 
-/// A compaction plans, merges and installs; what it needs before and after the merge is not the most.
+/// A compaction plans, merges and installs; planning and installing take less time than the merge.
 #[test]
 #[cfg(unix)]
 fn processor_time_of_compactions_is_divided_by_phase() {

@@ -34,7 +34,7 @@ fn every_bug_class_has_a_test_that_exists() {
         for (file, name) in tests {
             let source = std::fs::read_to_string(crates.join(&file));
             let source = source.unwrap_or_else(|error| panic!("{file}: {error}"));
-            assert!(defines(&source, &name), "class {number}: there is no test {file}::{name}");
+            assert!(defines(&source, &name), "class {number}: no test {file}::{name}");
         }
     }
     assert_eq!(numbers, (1..=40).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Classes about the log.
+//! Bug classes about the log.
 
 use std::io::ErrorKind as Io;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn records_of_an_earlier_use_of_a_log_file_do_not_return() {
         }
         for loss in losses().step_by(5).chain([Crash::Process]) {
             let db = options(crash(&storage, loss)).open(DIR).unwrap();
-            // The round before was flushed, and of this round there is a prefix.
+            // The previous round was flushed, and a prefix of this round survives.
             let found = contents(&db, "default");
             let new = found.iter().take_while(|(_, value)| value[0] == round).count();
             let is_old = |(_, value): &(Vec<u8>, Vec<u8>)| value[0].checked_add(1) == Some(round);
@@ -73,7 +73,7 @@ fn records_of_an_earlier_use_of_a_log_file_do_not_return() {
     assert!(files < 10, "{files} log files");
 }
 
-/// The replay of the log took an I/O error for the end of the log, and later writes were lost.
+/// The replay of the log mistook an I/O error for the end of the log, and later writes were lost.
 #[test]
 fn a_log_that_cannot_be_read_is_not_taken_for_its_end() {
     const COUNT: u32 = 200;
@@ -106,8 +106,8 @@ fn a_log_that_cannot_be_read_is_not_taken_for_its_end() {
     assert!(fired > 3, "{fired} faults");
 }
 
-/// Contents that were removed in another way than by deletes of keys came back after a crash,
-/// because that removal was not in the log.
+/// Contents that were removed by other means than deletes of keys came back after a crash, because
+/// that removal was not in the log.
 #[test]
 fn what_was_removed_stays_removed_after_every_crash() {
     type Remove = fn(&Db);
@@ -219,7 +219,7 @@ fn a_batch_longer_than_a_log_file_is_whole_or_absent() {
     assert!(found.iter().all(|&count| count > 0), "{found:?}");
 }
 
-/// An operation closed or replaced what later syncs needed, and they synced nothing.
+/// An operation closed or replaced files that later syncs needed, so they synced nothing.
 #[test]
 fn a_synced_write_survives_after_every_other_operation() {
     type Act = fn(&Db);

@@ -1,4 +1,4 @@
-//! Classes about the contents of tables, and how they are read.
+//! Bug classes about the contents of tables, and how they are read.
 
 use std::path::Path;
 
@@ -32,14 +32,14 @@ fn tables_written_around_the_page_cache_keep_their_length() {
     }
 }
 
-/// A block lay in another one's place, and its checksum held there.
+/// A block lay in another block's place, and its checksum was valid there.
 #[test]
 fn a_block_in_the_place_of_another_is_refused() {
     let storage = MemoryStorage::new(1);
     let design = "leveling; buffer=1MiB; table=1MiB; block=128B; compression=none";
     let db = options(storage.clone()).design(design.parse().unwrap()).open(DIR).unwrap();
     for number in 0..200 {
-        // All entries are as long as each other, and so are most blocks.
+        // All entries have the same length, and so do most blocks.
         db.put(format!("{number:03}"), format!("the value of key {number:03}")).unwrap();
     }
     db.close().unwrap();

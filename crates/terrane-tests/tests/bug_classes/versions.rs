@@ -1,4 +1,4 @@
-//! Classes about versions of keys: snapshots, sequence numbers and time.
+//! Bug classes about versions of keys: snapshots, sequence numbers and time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a feed returns, its errors, positions, waiting.
+//! The batches, errors and positions of a feed, and waiting.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn batches_have_all_operations_in_order() {
     assert_eq!(all(&mut changes), expected);
     assert_eq!(changes.position(), 7);
     assert!(changes.next().is_none());
-    // The end is none: later writes follow.
+    // The end is not final: later writes follow.
     db.put("f", "4").unwrap();
     assert_eq!(all(&mut changes), [(8, 8, "default: f = 4".to_owned())]);
     for since in [1, 5, 6, 7, 8] {

@@ -1,4 +1,4 @@
-//! Writers, flushes and keyspaces next to followers.
+//! Writers, flushes and keyspaces alongside followers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

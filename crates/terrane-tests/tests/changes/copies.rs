@@ -1,5 +1,5 @@
 //! Copies that followers begin with: a checkpoint has every write up to the position at which its
-//! follower continues, also those that are not in the log.
+//! follower continues, including writes that are not in the log.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -214,8 +214,8 @@ fn keys(db: &Db) -> BTreeSet<String> {
     found
 }
 
-/// A copy without a write that its leader has from before the position of the copy would differ from the
-/// leader for ever.
+/// A copy that lacks one of its leader's writes from before its position would differ from the leader
+/// permanently.
 #[test]
 fn copies_next_to_unlogged_writers_and_ingests_lack_nothing() {
     let storage = MemoryStorage::new(1);
@@ -245,7 +245,7 @@ fn copies_next_to_unlogged_writers_and_ingests_lack_nothing() {
     let leader = keys(&db);
     for (number, (copied, position)) in copies.into_iter().enumerate() {
         for writer in 0..WRITERS {
-            // Each writer waits for its writes, so a copy as of one moment has the first ones.
+            // Each writer waits for its writes, so a copy of a single moment has a prefix of them.
             let count = copied.iter().filter(|key| key.starts_with(&format!("{writer} "))).count();
             let missing =
                 (0..count as u64).map(|n| text_key(writer, n)).find(|key| !copied.contains(key));

@@ -1,5 +1,5 @@
-//! A crash at each operation of a leader: what a follower of durable writes has seen is a prefix of what
-//! the leader has then, and the follower goes on without a gap.
+//! A crash at each operation of a leader: the batches that a follower of durable writes has seen are a
+//! prefix of those that the leader then has, and the follower continues without a gap.
 
 use std::sync::Arc;
 

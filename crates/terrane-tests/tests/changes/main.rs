@@ -2,11 +2,11 @@
 //!
 //! | module | one line |
 //! |---|---|
-//! | `calls` | what a feed returns, its errors, positions, waiting |
+//! | `calls` | the batches, errors and positions of a feed, and waiting |
 //! | `retention` | which log files are kept, and for how long |
 //! | `model` | random operations and options; the feed against the operations, and a follower against a model |
-//! | `crashes` | a crash at each operation: a follower never has what its leader lost |
-//! | `concurrent` | writers, flushes and keyspaces next to followers |
+//! | `crashes` | a crash at each operation: a follower never has writes that its leader lost |
+//! | `concurrent` | writers, flushes and keyspaces alongside followers |
 //! | `copies` | copies that followers begin with |
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads of their own")]

@@ -18,7 +18,7 @@ fn logs(storage: &MemoryStorage) -> Vec<String> {
     names
 }
 
-/// A reader puts off removals until the log has used the files of expired segments again.
+/// A reader delays removals until the log has reused the files of expired segments.
 #[test]
 fn a_kept_segment_that_expires_at_an_opening_may_be_used_again() {
     let storage = MemoryStorage::new(1);
@@ -249,7 +249,7 @@ fn kept_segments_of_dropped_keyspaces_survive_a_power_failure() {
 }
 
 /// The first opening with the option has segments from before it that lost pages but are still needed.
-/// The second opening took them for segments that were kept.
+/// The second opening mistook them for kept segments.
 #[test]
 fn segments_from_before_the_option_are_not_kept_by_the_opening_after() {
     let storage = MemoryStorage::new(3);
@@ -282,7 +282,7 @@ fn segments_from_before_the_option_are_not_kept_by_the_opening_after() {
             drop(db);
             all += 1;
             bad += corrupt_after_power_loss(&options, &what);
-            // What was kept since is still there.
+            // Segments kept since then are still there.
             let db = options.open("db").unwrap();
             let found = crate::all(&mut db.changes(position).unwrap());
             assert_eq!(found, [(position + 1, position + 1, "default: first = 1".to_owned())]);
@@ -291,7 +291,7 @@ fn segments_from_before_the_option_are_not_kept_by_the_opening_after() {
     assert_eq!(bad, 0, "of {all}");
 }
 
-/// What is done to a segment.
+/// The damage to a segment.
 #[derive(Debug, Clone, Copy)]
 enum Damage {
     Header,

@@ -51,7 +51,7 @@ fn kept_bytes_are_bounded_and_gone_positions_name_the_oldest() {
     let db = options(&storage, &clock, keep).open("db").unwrap();
     for round in 0..10 {
         fill(&db, round * 100..round * 100 + 100);
-        // The current segment and two spares are no kept ones.
+        // The current segment and two spares do not count as kept.
         assert!(log_bytes(&storage, "db") <= (4 << 20) + 3 * (512 << 10), "round {round}");
         assert!(db.stats().log_kept_bytes <= 4 << 20);
     }
@@ -63,7 +63,7 @@ fn kept_bytes_are_bounded_and_gone_positions_name_the_oldest() {
     let left = all(&mut db.changes(oldest).unwrap());
     assert_eq!((left[0].0, left.len() as u64), (oldest + 1, 1000 - oldest));
     let before = oldest;
-    // A reopening neither replays nor frees what is kept.
+    // Reopening neither replays nor frees the kept segments.
     db.close().unwrap();
     let db = options(&storage, &clock, keep).open("db").unwrap();
     // The segment that was current is a kept one now.
@@ -101,7 +101,7 @@ fn kept_changes_are_freed_by_age() {
     fill(&db, 300..400);
     let (_, oldest) = gone(&db, 0);
     assert!((150..=200).contains(&oldest), "{oldest}");
-    // A database that is not written to frees them by itself.
+    // An idle database frees them by itself.
     drop(db);
     let db = options.background(Background::Threads).open("db").unwrap();
     clock.advance(Duration::from_secs(120));
@@ -111,7 +111,7 @@ fn kept_changes_are_freed_by_age() {
     );
 }
 
-/// An open reader keeps nothing, and never takes the records of another segment for those that follow.
+/// An open reader pins nothing, and never mistakes the records of another segment for the next ones.
 #[test]
 fn a_reader_that_is_overtaken_finds_its_changes_gone() {
     let (storage, clock) = (MemoryStorage::new(1), Arc::default());

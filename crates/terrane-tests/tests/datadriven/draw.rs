@@ -24,7 +24,7 @@ pub(crate) fn value(bytes: &[u8]) -> String {
     format!("{start}x({} bytes)", bytes.len())
 }
 
-/// Hides what differs from run to run: durations, and the random numbers in names.
+/// Masks the words that differ from run to run: durations, and the random numbers in names.
 pub(crate) fn mask(line: &str) -> String {
     let words = line.split(' ').map(|word| {
         let bare = word.trim_end_matches([',', ';', ':']);

@@ -1,4 +1,5 @@
-//! The calls: order, errors, what is replaced and what replaces it.
+//! The calls: order, errors, the values that an ingest replaces, and later writes that replace its
+//! own.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -107,7 +108,7 @@ fn an_ingest_replaces_earlier_values_and_later_writes_replace_it() {
         assert_eq!(found[0].as_ref().unwrap(), "new 6");
     };
     check(&db);
-    // Neither a snapshot, nor an iterator, nor a transaction from before sees it.
+    // No earlier snapshot, iterator or transaction sees it.
     assert_eq!(snapshot.iter().unwrap().count(), 3);
     assert_eq!(snapshot.get("00001").unwrap().unwrap(), "before, in a table");
     assert_eq!(snapshot.get("00050").unwrap(), None);
@@ -190,7 +191,7 @@ fn an_ingest_that_is_dropped_leaves_no_files() {
     }
 }
 
-/// The tables of the ingest that comes second have a number that is too small by then.
+/// The number of the tables of the second ingest is too small by then.
 #[test]
 fn ingests_may_be_committed_in_any_order() {
     for values in ["", "; values=separate(64)"] {

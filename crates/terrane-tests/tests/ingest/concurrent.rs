@@ -1,8 +1,8 @@
 //! Writers and readers see an ingest at one moment.
 //!
 //! A writer counts in one key, while another thread ingests a round of other keys again and again. Each
-//! observation of both, by a scan or a snapshot, is a point of one order of writes: of two observations
-//! neither has the newer count and the older round.
+//! observation of both, by a scan or a snapshot, is a point in one order of writes: no observation has a
+//! newer count than another and an older round.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -123,7 +123,7 @@ fn observations_are_ordered(memtable: &str, durability: Durability, rounds: u64)
     count
 }
 
-/// Gets keys until `goes_on` is false. What was seen once is seen from then on.
+/// Gets keys until `goes_on` is false, and checks that no count or round goes back.
 fn get_in_order(db: &Db, goes_on: impl Fn() -> bool) {
     let (mut round, mut count) = (0, 0);
     while goes_on() {

@@ -119,7 +119,7 @@ fn crash_everywhere(seed: u64) -> (u64, u64) {
                 is_allowed,
                 "found the state after {at:?} writes, not {allowed:?}\n{what}\n{story}"
             );
-            // The opening has removed what no tree needs.
+            // The opening has removed the files that no tree needs.
             let in_trees: usize = db
                 .keyspaces()
                 .iter()

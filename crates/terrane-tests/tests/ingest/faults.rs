@@ -1,7 +1,7 @@
 //! Each operation of a script with ingests fails once, or from then on.
 //!
-//! An ingest that fails has changed nothing, or is there after the database was opened again. Writes go
-//! on after it, unless the database refuses them.
+//! A failed ingest has changed nothing, or its entries exist after the database is opened again. Writes
+//! continue after it, unless the database refuses them.
 
 use std::io::ErrorKind as Io;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn options(storage: Arc<dyn Storage>, values: &str) -> Options {
         .design(design.parse().unwrap())
 }
 
-/// The rounds of which all keys of an ingest may be, and the rounds of puts that were acknowledged.
+/// The rounds that all keys of an ingest may have, and the rounds of acknowledged puts.
 #[derive(Debug)]
 struct Outcome {
     /// The newest ingest that succeeded, and those after it that failed.
@@ -86,7 +86,7 @@ fn run(fault: &Fault, values: &str) -> bool {
     let fired = storage.fired() > 0;
     storage.set(None);
     check(&db, &outcome, false);
-    // After a fault that is over, the database works again, or says that it must be opened again.
+    // After a transient fault, the database works again, or says that it must be opened again.
     match ingest(&db, 9) {
         Ok(()) => outcome.ingests = vec![9],
         Err(error) => {

@@ -2,7 +2,7 @@
 //!
 //! | module | one line |
 //! |---|---|
-//! | `calls` | the calls: order, errors, what is replaced and what replaces it |
+//! | `calls` | the calls: order, errors, replaced values and later writes |
 //! | `model` | random operations and ingests on random designs, with snapshots and reopenings |
 //! | `crashes` | a crash at each operation of a script with ingests |
 //! | `faults` | each operation of a script with ingests fails once, or from then on |

@@ -116,7 +116,7 @@ pub fn is_linearizable(events: &[Event], keys: usize) -> bool {
     false
 }
 
-/// Returns what the events did to one key, as events of that key alone.
+/// Reduces the events to one key: returns their effects on it, as events of that key alone.
 pub fn events_of_key(events: &[Event], key: usize) -> Vec<Event> {
     let of_key = events.iter().filter_map(|event| {
         let (_, value) = *event.action.pairs().iter().find(|(other, _)| *other == key)?;

@@ -118,7 +118,7 @@ fn write(db: &Db, plan: &Plan, rng: &mut Rng, unique: u64) -> Action {
     Action::Write(put)
 }
 
-/// Runs the threads and returns what they recorded.
+/// Runs the threads and returns their records.
 pub fn record(db: &Db, plan: &Plan, progress: &Arc<Progress>) -> Vec<Recorded> {
     let barrier = Barrier::new(THREADS as usize);
     let (seed, barrier) = (plan.seed, &barrier);
@@ -150,7 +150,7 @@ pub fn record(db: &Db, plan: &Plan, progress: &Arc<Progress>) -> Vec<Recorded> {
     })
 }
 
-/// Reads all keys in several ways, while nothing is written: what they find must agree.
+/// Reads all keys in several ways, while nothing is written: their results must agree.
 pub fn record_end(db: &Db, progress: &Progress, recorded: &mut Vec<Recorded>) {
     let get_all = |db: &Db| -> State {
         (0..KEYS).map(|key| db.get(name(key)).unwrap().as_ref().map(number)).collect()

@@ -117,7 +117,7 @@ fn check(events: &[Event], label: &str) {
     assert!(is_linearizable(events, KEYS), "{label}: {events:?}");
 }
 
-/// What scans see; everything else is linearizable.
+/// The state that scans see; all other operations are linearizable.
 #[derive(Debug, Clone, Copy)]
 enum ScanGuarantee {
     /// The state at a moment between their begin and their end.

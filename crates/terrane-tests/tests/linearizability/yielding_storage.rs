@@ -12,7 +12,7 @@ use terrane_testkit::Rng;
 /// progress.
 const YIELDS_MAX: u32 = 50;
 
-/// Counts the operations of all threads, and pauses writers until others have gone on.
+/// Counts the operations of all threads, and pauses writers until other threads have made progress.
 #[derive(Debug, Default)]
 pub struct Progress(AtomicU64);
 

@@ -7,7 +7,7 @@ use terrane::{Db, KeyspaceOptions, OpenMode};
 use super::record::{CHECKPOINTS, Phase, Saved, THREADS, UNLOGGED};
 use super::writer::{KEPT, checkpoint, count_key, database, key, options, stored_counts, value};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) databases: u64,
@@ -60,8 +60,8 @@ fn check_checkpoint(
     }
 }
 
-/// Opens a database, for reading and then for writing, and compares it with what it must and may
-/// hold. At the end the database must accept a write and verify.
+/// Opens a database, for reading and then for writing, and compares it with the writes that it must
+/// and may hold. At the end the database must accept a write and verify.
 fn check_database(
     dir: &Path,
     mode: OpenMode,

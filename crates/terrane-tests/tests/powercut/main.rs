@@ -2,9 +2,9 @@
 //! system until it is killed, and others check the databases on copies of that file system.
 //!
 //! The rig copies the image of the mounted file system while the writer runs. The copy holds what
-//! the kernel had written to the device, as after a loss of power. The writer records what it was
-//! promised in files outside of that file system. The rig saves these records before and after
-//! each cut: the first say what must be found, the second what may be found.
+//! the kernel had written to the device, as after a loss of power. The writer records the promises
+//! that it got in files outside of that file system. The rig saves these records before and after
+//! each cut: writes in the first records must be found, and writes in the second ones may be found.
 //!
 //! Under `cargo test` this file checks that the checker accepts a closed database and notices lost
 //! and foreign writes.

@@ -1,7 +1,7 @@
-//! What the writer was promised, in files that a cut does not touch.
+//! The promises that the writer got, in files that a cut does not touch.
 //!
-//! Each database has a file of numbers of eight bytes, which only grow. So whatever is read before
-//! a cut was promised before the cut.
+//! Each database has a file of eight-byte numbers, which only grow. So every number read before a
+//! cut was promised before the cut.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The writing threads. Their writes are logged, but for those of the last one.
+/// The writing threads. Their writes are logged, except those of the last one.
 pub(crate) const THREADS: usize = 4;
 /// The thread whose writes have no durability of their own.
 pub(crate) const UNLOGGED: usize = THREADS - 1;

@@ -1,6 +1,6 @@
-//! Writes to one database after the other: creates it in directories of its own, writes with
-//! several threads while another one flushes, compacts, switches designs and makes checkpoints,
-//! reopens it, and removes the database before the last.
+//! Writes to one database after another: creates it in directories of its own, writes with several
+//! threads while another one flushes, compacts, switches designs and makes checkpoints, reopens it,
+//! and removes the previous database.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +65,7 @@ pub(crate) fn value(thread: usize, number: u64) -> Vec<u8> {
     rng.bits().to_be_bytes().repeat((number % 20) as usize + 1)
 }
 
-/// The key of the number of writes of a thread, which is in each of its batches.
+/// The key of a thread's write count, which is in each of its batches.
 pub(crate) fn count_key(thread: usize) -> [u8; 2] {
     [b'n', thread as u8]
 }
@@ -88,7 +88,7 @@ pub(crate) fn write(root: &Path, records: &Path, seed: u64, databases: u64) {
             let database = Database { root, number, record: &record };
             database.live(&mut rng, life == 0, life + 1 == lives);
         }
-        // The database before this one stayed closed meanwhile.
+        // The previous database stayed closed meanwhile.
         if let Some(last) = last.replace(record) {
             last.phase(Phase::Removed);
             std::fs::remove_dir_all(root.join(format!("{:08}", number - 1))).unwrap();
@@ -210,7 +210,7 @@ impl Database<'_> {
         }
     }
 
-    /// One step of what an administrator does, with what it promises.
+    /// One administrative step, with its promises.
     fn maintain(&self, db: &Db, rng: &mut Rng) {
         let before = self.record.acknowledged();
         match rng.below(20) {

@@ -47,7 +47,7 @@ fn a_damaged_log_is_damaged_while_the_writer_appends_to_it() {
         end as u64 - 20,
     )
     .unwrap();
-    // The database goes on, because it does not read its log.
+    // The database continues to work, because it does not read its log.
     let is_done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {

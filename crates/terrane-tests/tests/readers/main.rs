@@ -1,4 +1,4 @@
-//! Read-only openings next to a writer: every one yields a consistent state, or says that the writer
+//! Read-only openings alongside a writer: each yields a consistent state, or says that the writer
 //! moved on.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads and variables of their own")]

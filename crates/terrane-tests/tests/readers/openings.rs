@@ -1,4 +1,4 @@
-//! Openings in a loop next to a writer in this process or in another one.
+//! Openings in a loop alongside a writer in this process or in another one.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A busy writer, and what a reader of its database must see.
+//! A busy writer, and the state that a reader of its database must see.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -127,7 +127,7 @@ fn administer(
     let mut next = number_of(&always[0], THREADS).unwrap_or(0) + 1;
     let mut rng = Rng::new(next);
     while !is_done() {
-        // No batch is written while there is no such keyspace, so a reader that finds it finds the
+        // No batch is written while the keyspace is missing, so a reader that finds it finds the
         // counter of the last batch in it, or none.
         db.drop_keyspace("passing").unwrap();
         let mut all = always.clone();

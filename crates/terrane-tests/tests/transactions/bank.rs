@@ -1,4 +1,4 @@
-//! Transfers between accounts of two keyspaces: the total never changes, also after a crash.
+//! Transfers between accounts of two keyspaces: the total never changes, even after a crash.
 
 use std::io::ErrorKind as Io;
 use std::sync::Arc;
@@ -136,8 +136,8 @@ fn transfers_of_threads_keep_the_total() {
     }
 }
 
-/// Crashes before each call of the storage. Transfers are found as a whole or not at all, and those that
-/// were synced are found.
+/// Crashes before each call of the storage. Transfers are found as a whole or not at all, and synced
+/// transfers are found.
 #[test]
 fn transfers_survive_crashes_as_a_whole() {
     let seed = seed_from_env(12_000);

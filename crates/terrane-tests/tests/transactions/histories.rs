@@ -8,8 +8,9 @@
 //! - *wr*: a transaction that read a list follows the transaction that appended its last number;
 //! - *rw*: it precedes the transaction that appended the next one.
 //!
-//! The history is serializable if and only if these have no cycle. It is strictly so if there is none
-//! with the order of time either: a transaction that ended before another one began precedes it.
+//! The history is serializable if and only if these have no cycle. It is strictly serializable if they
+//! have no cycle with the order of time either: a transaction that ended before another one began
+//! precedes it.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -120,7 +121,7 @@ fn record(db: &Db, isolation: Isolation, seed: u64) -> (Vec<Committed>, u64) {
     (history.into_inner().unwrap(), conflicts.into_inner())
 }
 
-/// Returns the successors of each transaction, or a text that says why there is no order.
+/// Returns the successors of each transaction, or the reason why they have no order.
 fn dependencies(history: &[Committed], is_strict: bool) -> Result<Vec<Vec<usize>>, String> {
     let mut after = vec![Vec::new(); history.len()];
     let mut writers = BTreeMap::new();
@@ -157,7 +158,7 @@ fn dependencies(history: &[Committed], is_strict: bool) -> Result<Vec<Vec<usize>
         order_of.windows(2).for_each(|pair| after[pair[0]].push(pair[1]));
         for (at, numbers) in reads {
             if !order.starts_with(numbers) {
-                return Err(format!("list {list}: {numbers:?} is no beginning of {order:?}"));
+                return Err(format!("list {list}: {numbers:?} is not a prefix of {order:?}"));
             }
             let edges = [
                 numbers.last().and_then(writer).map(|from| (from, at)),
@@ -177,7 +178,7 @@ fn dependencies(history: &[Committed], is_strict: bool) -> Result<Vec<Vec<usize>
     Ok(after)
 }
 
-/// Returns whether the graph has a cycle: repeatedly removes what nothing precedes.
+/// Returns whether the graph has a cycle: repeatedly removes nodes without predecessors.
 fn has_cycle(after: &[Vec<usize>]) -> bool {
     let mut before = vec![0_usize; after.len()];
     after.iter().flatten().for_each(|to| before[*to] += 1);

@@ -1,4 +1,4 @@
-//! Transactions: what they see, what they conflict with, and that their histories are serializable.
+//! Transactions: their reads and conflicts, and that their histories are serializable.
 //!
 //! | module | one line |
 //! |---|---|

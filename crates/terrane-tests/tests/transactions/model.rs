@@ -47,7 +47,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Does a random operation, and compares its result with the maps.
+    /// Performs a random operation, and compares its result with the maps.
     fn step(&mut self, rng: &mut Rng, story: &str) {
         let which = rng.below(2) as usize;
         match rng.below(100) {

@@ -6,7 +6,7 @@
 //!
 //! | module | one line |
 //! |---|---|
-//! | `limits` | how many operations run at the same time |
+//! | `limits` | how many operations run concurrently |
 //! | `lane` | a bounded group of threads and their queue |
 //! | `operation` | the future of an operation |
 //! | `shared` | the parts that all handles share |

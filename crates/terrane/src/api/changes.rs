@@ -28,15 +28,15 @@ impl Db {
     /// does so.
     ///
     /// The log must be kept for followers ([`Options::keep_changes`](crate::Options::keep_changes)),
-    /// and it is kept by that option alone: a follower that falls behind further gets
-    /// [`Error::ChangesGone`] and has to begin with a copy. Positions survive reopening and crashes, but
-    /// belong to one database: those of a checkpoint or a backup that is written to are others.
+    /// and only that option keeps it: a follower that falls further behind gets
+    /// [`Error::ChangesGone`] and must begin with a copy. Positions survive reopening and crashes, but
+    /// belong to one database: a checkpoint or a backup that is written to has its own.
     ///
     /// Only writes that survive a power failure are returned, so a follower is never ahead of a
-    /// database that lost its last writes; see [`Changes::include_unsynced`]. What a compaction filter
-    /// removes or replaces is no write, and is not returned: a follower needs the same filter. Its
-    /// keyspaces need no default [time to live](crate::Keyspace::set_ttl), because the expiry times of values
-    /// are part of the changes.
+    /// database that lost its last writes; see [`Changes::include_unsynced`]. The removals and
+    /// replacements of a compaction filter are not writes and are not returned: a follower needs the same
+    /// filter. Its keyspaces need no default [time to live](crate::Keyspace::set_ttl), because the changes
+    /// include the expiry times of values.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -87,13 +87,13 @@ impl Db {
 /// The writes of a database after a position, in the order in which they were committed; see
 /// [`Db::changes`].
 ///
-/// As an iterator it never blocks for writes: `None` means that there is no further batch now, and
-/// `next` may be called again. [`Changes::wait`] waits for the next write. An error does not end it
-/// either: the next call tries the same batch again.
+/// The iterator never blocks for writes: `None` means that no further batch exists yet, and `next` may
+/// be called again. [`Changes::wait`] waits for the next write. An error does not end the iterator
+/// either: the next call retries the same batch.
 ///
-/// It reads the log from files, beginning with the segment that has the position, takes up to 1 MiB of
-/// memory plus twice the largest batch, and keeps neither files nor versions of keys.
-/// It keeps the database open, as a [`Db`] does.
+/// It reads the log from files, beginning with the segment that contains the position, takes up to 1 MiB
+/// of memory plus twice the largest batch, and pins neither files nor versions of keys.
+/// It keeps the database open, like a [`Db`].
 #[derive(Debug)]
 pub struct Changes {
     handle: Arc<Handle>,
@@ -102,35 +102,35 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Also returns writes that a power failure may still undo. A follower may then be ahead of the
-    /// database after it lost its last writes, and miss those that take their numbers, so it must begin
-    /// with a copy whenever the machine of the database lost power.
+    /// Also returns writes that a power failure may still undo. If the database loses its last writes, a
+    /// follower may then be ahead of it and miss later writes that reuse their numbers, so it must begin
+    /// with a copy whenever the database's machine has lost power.
     ///
     /// Without this, `next` syncs the log if newer batches are not durable. Writers do not wait for that
     /// sync, but it costs the device as much as one with
-    /// [`Durability::Sync`](crate::Durability::Sync). A follower that pauses between rounds needs fewer.
+    /// [`Durability::Sync`](crate::Durability::Sync). A follower that pauses between rounds causes fewer.
     #[must_use]
     pub fn include_unsynced(mut self) -> Self {
         self.following = Following::Visible;
         self
     }
 
-    /// Returns the position up to which everything was returned.
+    /// Returns the position up to which all writes were returned.
     pub fn position(&self) -> u64 {
         self.scan.position()
     }
 
-    /// Returns the keyspaces that the database has now. Creating, renaming and dropping a keyspace are no
-    /// changes of the feed. A follower stores the numbers of its keyspaces and compares them: a number
-    /// that is missing was dropped, even if another keyspace has its name now.
+    /// Returns the keyspaces that the database has now. The feed does not report when a keyspace is
+    /// created, renamed or dropped. A follower stores the numbers of its keyspaces and compares them: a
+    /// keyspace whose number is missing was dropped, even if another keyspace has its name now.
     pub fn keyspaces(&self) -> Vec<ChangedKeyspace> {
         let trees = self.handle.engine.catalog.trees();
         let all = trees.iter().map(|(id, tree)| (id.0, Some(Arc::clone(tree.name()))));
         all.map(|(id, name)| ChangedKeyspace { id, name }).collect()
     }
 
-    /// Waits until there is another write, but at most for `timeout`. Returns whether there is one; to
-    /// be called once the iterator has returned `None`. Writes with
+    /// Waits until there is another write, but at most for `timeout`, and returns whether there is one.
+    /// Call it once the iterator has returned `None`. Writes with
     /// [`Durability::None`](crate::Durability::None) also end the wait, but are not returned before a
     /// flush or the next logged write. While nobody waits, writers pay nothing.
     ///
@@ -155,7 +155,7 @@ impl Changes {
         }
     }
 
-    /// Adds the names of the keyspaces, as they are called now.
+    /// Adds the current names of the keyspaces.
     fn named(&self, batch: LoggedBatch) -> ChangeBatch {
         let ids: BTreeSet<KeyspaceId> =
             Ops::new(&batch.operations).flatten().map(|(id, _)| id).collect();
@@ -222,7 +222,7 @@ pub struct ChangedKeyspace {
 }
 
 impl ChangedKeyspace {
-    /// Returns the number of the keyspace, which stays when it is renamed, and is never used again.
+    /// Returns the number of the keyspace, which survives renames and is never reused.
     pub fn id(&self) -> u32 {
         self.id
     }
@@ -278,10 +278,10 @@ pub enum Change<'a> {
         /// The operand.
         operand: &'a [u8],
     },
-    /// Writes that are not in the log, the numbers of which its batch has: an ingest, or writes with
-    /// [`Durability::None`](crate::Durability::None), also such that a crash undid. The only change of
-    /// its batch. What they changed is known only to the database itself, so a follower has to
-    /// begin with a copy.
+    /// Writes that are not in the log but have the numbers of this batch: an ingest, or writes with
+    /// [`Durability::None`](crate::Durability::None), even if a crash undid them. The only change in
+    /// its batch. Only the database itself knows what they changed, so a follower must begin with a
+    /// copy.
     NotLogged,
 }
 

@@ -96,7 +96,7 @@ impl Options {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Db::open`] except `Locked`, `Invalid` if there is no database, and
+    /// The errors of [`Db::open`] except `Locked`; `Invalid` if the directory has no database; and
     /// [`Busy`](crate::ErrorKind::Busy) if a writer replaced files during each of ten attempts.
     pub fn open_read_only(&self, dir: impl AsRef<Path>) -> Result<Db> {
         let (engine, opened) = Engine::open_read_only(self, dir.as_ref())?;
@@ -104,10 +104,10 @@ impl Options {
     }
 
     /// Removes the files of the database in a directory, and those of its log. The directories stay, and
-    /// so do other files in them. A removal that was interrupted can be repeated.
+    /// so do other files in them. An interrupted removal can be repeated.
     ///
     /// Nobody may have the database open for writing. On Unix, processes that have it open read-only can
-    /// go on reading.
+    /// continue to read.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -122,7 +122,7 @@ impl Options {
     ///
     /// # Errors
     /// [`Locked`](crate::ErrorKind::Locked): somebody has the database open for writing.
-    /// [`Invalid`](crate::ErrorKind::Invalid): there is no database, or the directory of its log is missing.
+    /// [`Invalid`](crate::ErrorKind::Invalid): the directory has no database, or the log directory is missing.
     /// [`Io`](crate::ErrorKind::Io): the operating system refused an operation; some files may be left.
     #[doc(alias("remove_database", "drop_database", "DestroyDB"))]
     pub fn destroy(&self, dir: impl AsRef<Path>) -> Result<()> {
@@ -161,8 +161,7 @@ impl Db {
     /// - [`Corruption`](crate::ErrorKind::Corruption): a file is damaged or missing.
     /// - [`Unsupported`](crate::ErrorKind::Unsupported): a newer version of this library wrote it.
     /// - [`Invalid`](crate::ErrorKind::Invalid): an option is invalid, or contradicts the options
-    ///   that the database was created with; or there is no database, and the directory has other
-    ///   files.
+    ///   that the database was created with; or the directory has other files and no database.
     /// - [`Io`](crate::ErrorKind::Io): the operating system refused an operation.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
         Options::new().open(dir)
@@ -177,7 +176,7 @@ impl Db {
     /// openings have overlapped without a gap for more than ten seconds.
     ///
     /// # Errors
-    /// The errors of [`Db::open`] except `Locked`, `Invalid` if there is no database, and
+    /// The errors of [`Db::open`] except `Locked`; `Invalid` if the directory has no database; and
     /// [`Busy`](crate::ErrorKind::Busy) if a writer replaced files during each of ten attempts.
     pub fn open_read_only(dir: impl AsRef<Path>) -> Result<Self> {
         Options::new().open_mode(OpenMode::MustExist).open_read_only(dir)

@@ -7,8 +7,8 @@ use crate::engine::collect_delays;
 
 /// The delays of writes that did not sleep. For event loops, which serve readers meanwhile.
 ///
-/// Writers are delayed if a tree falls behind, or if they are ahead of the maximum rate of a design. A write usually
-/// sleeps for its delay. [`collect`](Self::collect) runs writes that do not; they add their delays to this value, and
+/// Writers are delayed if a tree falls behind, or if they exceed the maximum rate of a design. A write usually sleeps
+/// for its delay. [`collect`](Self::collect) runs writes that do not sleep: they add their delays to this value, and
 /// the caller must not write again before [`until`](Self::until).
 ///
 /// ```

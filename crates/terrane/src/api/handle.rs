@@ -12,7 +12,7 @@ pub(crate) struct Handle {
     pub(crate) engine: Arc<Engine>,
     pub(crate) opened: Opened,
     pub(crate) scans: RestartScans,
-    /// Passed by the commits of transactions.
+    /// The gate that transaction commits pass.
     pub(crate) gate: TransactionGate,
 }
 

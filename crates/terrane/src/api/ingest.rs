@@ -10,13 +10,13 @@ use crate::engine::IngestTables;
 
 /// Sorted entries that are written to tables and added to a keyspace at once.
 ///
-/// The tables are written next to the database while it is in use, and nobody sees them before
-/// [`Self::commit`]. Then all entries are one write, at one moment of the call: they replace the values
-/// that keys have by then, snapshots and transactions that began before do not see them, and later
-/// writes replace them. No entry is written again by a compaction before it shares keys with other
-/// tables, because each table is placed at the deepest level above which no table shares its keys.
+/// The tables are written alongside the database while it is in use, and nobody sees them before
+/// [`Self::commit`], which applies all entries as one write: they replace the values that keys have at
+/// that moment, snapshots and transactions that began before do not see them, and later writes replace
+/// them. No compaction rewrites an entry until its table shares keys with other tables, because each
+/// table is placed at the deepest level above which no table shares its keys.
 ///
-/// A committed ingest survives a power failure, and so does every write before it that is in the log,
+/// A committed ingest survives a power failure, and so does every earlier write that is in the log,
 /// whatever its durability. An ingest that is dropped without a commit, or that a crash interrupts,
 /// leaves no trace.
 ///
@@ -49,8 +49,8 @@ impl Ingest {
     ///
     /// # Errors
     /// - [`NotAscending`](crate::Error::NotAscending): the key is not above the key before it. The ingest
-    ///   can go on without the entry.
-    /// - [`Invalid`](crate::ErrorKind::Invalid): the key or the value is too long. The ingest can go on
+    ///   can continue without the entry.
+    /// - [`Invalid`](crate::ErrorKind::Invalid): the key or the value is too long. The ingest can continue
     ///   without the entry.
     /// - Any other error: the disk is full, the operating system refused an operation, or the database
     ///   does not accept writes or was closed while the call waited for the I/O budget. Later calls return
@@ -77,16 +77,15 @@ impl Ingest {
         self.tables.entries()
     }
 
-    /// Returns whether there are no entries.
+    /// Returns true if the ingest has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Adds all entries to the keyspace. Returns once they are durable and visible.
     ///
-    /// The memtables of the keyspace are flushed first. While the writes of the last moment before the
-    /// ingest are flushed and an edit of the manifest is synced, usually for milliseconds, other writers
-    /// wait.
+    /// The memtables of the keyspace are flushed first. Other writers wait, usually for milliseconds, while
+    /// the last writes before the ingest are flushed and a manifest edit is synced.
     ///
     /// # Errors
     /// The disk is full, the operating system refused an operation, the keyspace was dropped, the

@@ -54,7 +54,7 @@ pub struct Iter {
     /// Whether the back cursor is on an entry that was not returned, because the ends had met.
     is_back_fresh: bool,
     is_done: bool,
-    /// What happens to values.
+    /// How values are handled.
     values: IterValues,
     /// The number of entries returned.
     count: u64,
@@ -63,7 +63,7 @@ pub struct Iter {
     handle: Arc<Handle>,
 }
 
-/// What an iterator does about values.
+/// How an iterator handles values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum IterValues {
     /// All values are in memtables and tables.
@@ -241,7 +241,7 @@ impl Iter {
 
     #[cold]
     fn checked_value(&self) -> &[u8] {
-        // Between a seek and the next step, and after the end, a separated value was not read.
+        // Between a seek and the next step, and after the end, a separated value has not been read.
         let may_be_unread = self.is_done || self.is_front_fresh;
         let front = self.front.as_ref().filter(|front| front.is_valid());
         let front = front.filter(|front| !(may_be_unread && front.is_unread()));

@@ -35,7 +35,7 @@ impl<I: std::iter::FusedIterator<Item = Result<(Key, Value)>>> std::iter::FusedI
 }
 
 impl Iter {
-    /// Returns an iterator over the keys that are left, without their values.
+    /// Returns an iterator over the remaining keys, without their values.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -53,7 +53,7 @@ impl Iter {
 }
 
 impl<'a> TransactionIter<'a> {
-    /// Returns an iterator over the keys that are left, without their values.
+    /// Returns an iterator over the remaining keys, without their values.
     pub fn into_keys(mut self) -> Keys<TransactionIter<'a>> {
         self.leave_out_values();
         Keys(self)

@@ -57,8 +57,8 @@ impl KeyspaceOptions {
         self
     }
 
-    /// Sets the design of the tree for the case that the keyspace is created. An existing keyspace
-    /// keeps its design.
+    /// Sets the design of the tree if opening creates the keyspace. An existing keyspace keeps its
+    /// design.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -165,10 +165,10 @@ impl Keyspace {
 
     /// Compacts a range into the last level that contains any of its keys, and returns when that is
     /// done. Afterwards the range has no overwritten or deleted values, except those that snapshots
-    /// see. To remove such values from a value file, it moves the live values of the file, also those
-    /// of keys outside of the range. A [compaction filter](crate::CompactionFilter) is applied to all
-    /// values of the range that no snapshot sees. A value that was deleted before stays if its file holds no live
-    /// value of the range, or if its file is the segment of the log that is being written.
+    /// see. To remove such values from a value file, it moves the file's live values, including those
+    /// of keys outside the range. A [compaction filter](crate::CompactionFilter) is applied to all
+    /// values of the range that no snapshot sees. A value deleted earlier stays if its file holds no live
+    /// value of the range, or is the log segment that is being written.
     ///
     /// # Errors
     /// The disk is full, the operating system refused an operation, a table in the range cannot be

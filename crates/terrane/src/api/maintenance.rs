@@ -11,9 +11,8 @@ use crate::base::event::LoggedEvent;
 use crate::base::job_view::JobView;
 use crate::base::range::KeyBounds;
 
-/// Maintenance of a database by a person or a program that does not want to wait for ever: flushes,
-/// compactions and checkpoints that [`Maintenance::cancel`] ends, and whose progress another thread
-/// can read.
+/// Maintenance of a database that can be cancelled: flushes, compactions and checkpoints that
+/// [`Maintenance::cancel`] ends, and whose progress another thread can read.
 ///
 /// A clone is another handle of the same operation.
 ///
@@ -52,10 +51,10 @@ impl Maintenance {
         &self.db
     }
 
-    /// Ends the operations of this handle and its clones, the present one and all later ones, with
-    /// an error of the kind [`Cancelled`](crate::ErrorKind::Cancelled). They notice it within a tenth
-    /// of a second, or after a chunk of a merge. Compactions that were finished stay; the tables of
-    /// an unfinished one are removed. A flush that has begun continues in the background.
+    /// Ends the current operation and all later ones of this handle and its clones with an error of
+    /// the kind [`Cancelled`](crate::ErrorKind::Cancelled). They notice it within a tenth of a second,
+    /// or after a chunk of a merge. Finished compactions stay; the tables of an unfinished one are
+    /// removed. A flush that has begun continues in the background.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
@@ -81,7 +80,7 @@ impl Maintenance {
     }
 
     /// Returns handles of all keyspaces, in the order of their creation. Unlike [`Db::keyspace`] this creates
-    /// none, so it suits a caller that only looks while others drop keyspaces.
+    /// none, so it suits a caller that only inspects keyspaces while others drop them.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -100,12 +99,12 @@ impl Maintenance {
         self.db.engine().catalog.trees().values().map(keyspace).collect()
     }
 
-    /// Returns the running flushes and compactions, then those that are due and wait.
+    /// Returns the running flushes and compactions, then the pending ones.
     pub fn jobs(&self) -> Vec<JobView> {
         self.db.engine().jobs.views()
     }
 
-    /// Returns those of the last thousand events whose number is greater than `number`, oldest first.
+    /// Returns the events with numbers above `number` among the last thousand, oldest first.
     pub fn events_after(&self, number: u64) -> Vec<LoggedEvent> {
         self.db.engine().context.events.after(number)
     }

@@ -1,8 +1,8 @@
 //! Options, statistics, events and trees for `serde`.
 //!
-//! Values of options and designs are their texts, which parse again. [`Times`] are their cells, which
-//! merge after a round trip. [`Stats`] are the JSON of the command: each metric by its name, with
-//! summaries of durations; [`TreeView`] and events are for reading as well.
+//! Option values and designs serialize as their texts, which parse again, and [`Times`] as their cells,
+//! which merge after a round trip. [`Stats`] serialize as the JSON that the command prints: each metric
+//! by its name, with summaries of durations. Like [`TreeView`] and events, they do not deserialize.
 
 #[cfg(test)]
 mod tests;

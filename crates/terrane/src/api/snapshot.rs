@@ -13,9 +13,9 @@ use crate::files::value::Value;
 
 /// A consistent view of all keyspaces at one sequence number.
 ///
-/// Compactions keep the versions that a snapshot sees, so a long-lived snapshot costs space. One that is
+/// Compactions keep the versions that a snapshot sees, so a long-lived snapshot costs space. A snapshot
 /// taken while a [compaction filter](crate::CompactionFilter) runs also pins tables and memtables, as an
-/// iterator does. A snapshot is cheap to create and to clone, and may be used from any thread.
+/// iterator does. Snapshots are cheap to create and to clone, and may be used from any thread.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {

@@ -1,9 +1,9 @@
 //! Transactions: reads and writes that happen as one, or not at all.
 //!
 //! A transaction is optimistic (Kung and Robinson, TODS 1981, backward validation): it reads from a
-//! snapshot, collects its writes in memory, and takes no lock before its commit. The commit checks, with
+//! snapshot, collects its writes in memory, and takes no lock before its commit. The commit checks, under
 //! the writer lock, that what the transaction read has not changed since (`engine/write/commit.rs`). Its
-//! writes then follow every write that it read, with nothing in between, which is a serial order.
+//! writes then directly follow every write that it read, which is a serial order.
 //!
 //! | module | one line |
 //! |---|---|
@@ -57,10 +57,10 @@ pub use options::{Isolation, TransactionOptions};
 /// another write. [`Db::begin`] returns a transaction to be committed by [`Self::commit`]; dropping it
 /// rolls it back.
 ///
-/// Reads return the state when the transaction began, with the transaction's own writes. A value with a
-/// time to live that expires before the commit counts as read all the same. Nobody else sees
-/// the writes before the commit. The transaction keeps its reads and writes in memory, and the versions
-/// that it could read on disk, so it should be short.
+/// Reads return the state when the transaction began, with the transaction's own writes. A value whose
+/// time to live expires before the commit still counts as read. Nobody else sees the writes before the
+/// commit. The transaction keeps its reads and writes in memory, and the versions that it could read on
+/// disk, so it should be short.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -173,7 +173,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Sets the value of a key, which expires after a time that begins with the commit; see
+    /// Sets the value of a key, which expires when `ttl` has passed since the commit; see
     /// [`WriteOptions::ttl`](crate::WriteOptions::ttl).
     pub fn put_with_ttl(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) {
         self.writes.put(&self.default, key.as_ref(), value.as_ref(), Some(ValueExpiry::After(ttl)));
@@ -274,7 +274,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Marks the present writes, for [`Self::roll_back_to_savepoint`]. Savepoints nest.
+    /// Marks the current writes, for [`Self::roll_back_to_savepoint`]. Savepoints nest.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -295,7 +295,7 @@ impl Transaction {
     }
 
     /// Undoes the writes since the last savepoint, and removes it. Returns false if there is none. The
-    /// transaction still depends on what it read since.
+    /// transaction still depends on all its reads since then.
     pub fn roll_back_to_savepoint(&mut self) -> bool {
         let last = self.savepoints.pop();
         let is_any = last.is_some();
@@ -324,7 +324,7 @@ impl Transaction {
     /// let mut tx = db.begin();
     /// let stock = tx.get("stock")?;
     /// tx.put("seen", stock.as_deref().unwrap_or(b"nothing"));
-    /// // Another write changes what the transaction read.
+    /// // Another write changes the value that the transaction read.
     /// db.put("stock", "7")?;
     /// assert_eq!(tx.commit().unwrap_err().kind(), terrane::ErrorKind::Conflict);
     /// # Ok(())

@@ -95,7 +95,7 @@ impl WriteBatch {
         self.of(keyspace).add_range(keyspace.id(), range)
     }
 
-    /// Sets the value of a key, which expires after a time that begins when the batch is applied; see
+    /// Sets the value of a key, which expires when `ttl` has passed since the batch was applied; see
     /// [`WriteOptions::ttl`](crate::WriteOptions::ttl).
     ///
     /// ```
@@ -133,7 +133,7 @@ impl WriteBatch {
     }
 
     /// Sets the value of a key of a keyspace, which expires at a time in microseconds since the Unix epoch.
-    /// A value whose time has passed has expired at once. The batch is refused if it also has puts with a
+    /// A value whose time has passed expires at once. The batch is refused if it also has puts with a
     /// time to live.
     pub fn put_with_expiry_in(
         &mut self,
@@ -165,12 +165,11 @@ impl WriteBatch {
         self.of(keyspace).add(keyspace.id(), Op::Merge { key, operand })
     }
 
-    /// Repeats a change of another database in a keyspace of this one. A value ends at the same time
-    /// as there.
+    /// Repeats a change of another database in a keyspace of this one. A value keeps its expiry time.
     ///
     /// The batch is refused if the change is not an operation on keys
-    /// ([`Change::NotLogged`](crate::Change::NotLogged)), or if the batch has puts of its own with a time
-    /// to live next to repeated ones.
+    /// ([`Change::NotLogged`](crate::Change::NotLogged)), or if the batch has both repeated values that expire
+    /// and puts with a time to live.
     pub fn repeat_in(&mut self, keyspace: &Keyspace, change: &Change<'_>) -> &mut Self {
         let id = keyspace.id();
         self.of(keyspace);
@@ -193,7 +192,7 @@ impl WriteBatch {
         }
     }
 
-    /// Puts a value that expires, as it is stored.
+    /// Puts a value that expires, in its stored form, which includes the expiry time.
     pub(crate) fn put_stored_in(
         &mut self,
         keyspace: &Keyspace,
@@ -241,7 +240,7 @@ impl WriteBatch {
         self.operations.len()
     }
 
-    /// Returns whether there are no operations.
+    /// Returns true if the batch has no operations.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -44,7 +44,7 @@ impl WriteOptions {
 
     /// Lets the value expire after this time, counted from the write; in microseconds, rounded down. From
     /// then on the key has no value, in lookups and iterators and for [`Db::update`](crate::Db::update), and a
-    /// compaction drops it. [`Duration::MAX`] means no expiry, also in a keyspace with a
+    /// compaction drops it. [`Duration::MAX`] means no expiry, even in a keyspace with a
     /// [default](crate::Keyspace::set_ttl).
     ///
     /// For the put of one key. For batches and transactions see

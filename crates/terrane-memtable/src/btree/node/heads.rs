@@ -1,6 +1,6 @@
 //! Searches of the heads of a node.
 //!
-//! A node names the [`Heads`] that its heads are of, because those of its tree change
+//! A node names the [`Heads`] that computed its heads, because the heads of a tree change
 //! ([`super::super::learning`]). A search computes the head of its key as the node does.
 
 use std::cmp::Ordering::{Greater, Less};
@@ -64,7 +64,7 @@ impl TreeNodeRef<'_> {
     pub(crate) fn equal_heads(self, target: NodeTarget<'_>) -> Range<usize> {
         let start = self.lower_bound(target.head);
         let is_equal = |at| at < self.len() && self.head(at) == target.head;
-        // Mostly there is one.
+        // Usually there is one.
         match (is_equal(start), is_equal(start + 1)) {
             (false, _) => start..start,
             (true, false) => start..start + 1,
@@ -106,7 +106,7 @@ impl TreeNodeRef<'_> {
         high.is_some_and(|high| target.head > head || target.compare(high) != Greater)
     }
 
-    /// Returns true if versions of the target's key may begin the right neighbour.
+    /// Returns true if the right neighbour may begin with versions of the target's key.
     #[inline]
     pub(crate) fn continues_right(self, target: NodeTarget<'_>) -> bool {
         target.head == self.node().high_head.load(Ordering::Relaxed)
@@ -145,7 +145,7 @@ impl TreeNodeRef<'_> {
     #[inline]
     pub(crate) fn count_before_from(self, target: NodeTarget<'_>, mut from: usize) -> usize {
         let is_before = |at| self.is_before(at, target);
-        // Entries decide among equal heads. Mostly there is one, or the target is its newest version; but
+        // Entries decide among equal heads. Usually there is one, or the target is its newest version; but
         // keys with a long common prefix fill a node with equal heads.
         if from < self.len() && self.head(from) == target.head && is_before(from) {
             from += 1;

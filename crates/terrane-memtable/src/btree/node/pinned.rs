@@ -1,4 +1,4 @@
-//! Reads of entries in leaves that anyone may be changing.
+//! Reads of entries in leaves that writers may be changing.
 
 use std::cmp::Ordering::Less;
 use std::ptr::NonNull;
@@ -48,7 +48,7 @@ impl<'a> TreeNodeRef<'a> {
         Some(self.node().entries.get(index)?.load(Ordering::Relaxed)).filter(|node| !node.is_null())
     }
 
-    /// Returns the entry at `index` of a leaf that anyone may be changing, with a pin if entries
+    /// Returns the entry at `index` of a leaf that writers may be changing, with a pin if entries
     /// have versions. Returns an error if a versioned leaf has changed since its counter was
     /// `version`; otherwise the caller checks.
     #[inline]
@@ -81,7 +81,7 @@ impl<'a> TreeNodeRef<'a> {
         Ok(Some((unsafe { NodeRef::new(record) }, pin)))
     }
 
-    /// As [`Self::count_before`], for a leaf that anyone may be changing; see [`Self::pin_entry`].
+    /// As [`Self::count_before`], for a leaf that writers may be changing; see [`Self::pin_entry`].
     #[inline]
     pub(crate) fn count_before_in(
         self,

@@ -1,11 +1,10 @@
 //! Reclaiming the hidden versions of a chain.
 //!
-//! A version is needed until the next newer one is visible, so the writer of that one cannot reclaim
-//! it. The next write of the key does, and its version takes the place of the reclaimed one; or a
-//! drain does, before it links the chain. So a key that is overwritten has two versions while there
-//! is memory for them, and each write looks its key up once. Once the memtable has been full,
-//! [`Membuffer::prune`] leaves one version of each key, and every write reclaims what it hides as soon as
-//! it is visible.
+//! A version is needed until the next newer one is visible, so the newer version's writer cannot
+//! reclaim it. The next write of the key reclaims it and takes its place, or a drain reclaims it before
+//! it links the chain. So an overwritten key has two versions while there is memory for them, and each
+//! write looks its key up once. Once the memtable has been full, [`Membuffer::prune`] leaves one version
+//! of each key, and every write, as soon as it is visible, reclaims the versions that it hides.
 
 use std::ptr::NonNull;
 
@@ -16,8 +15,8 @@ use crate::readers::ReaderView;
 use crate::skiplist::{Node, NodeRef, Older, versions_of};
 
 /// The maximum number of versions that are passed over because readers need them. A chain has
-/// more of them only if more snapshots are open, or while a batch writes a key repeatedly. Then those
-/// further back stay until there are fewer in front of them.
+/// more of them only if more snapshots are open, or while a batch writes a key repeatedly. Versions
+/// further back then stay until fewer precede them.
 const PASSED_MAX: usize = 8;
 
 /// The maximum number of versions that are reclaimed while the bucket is locked. Only a batch that
@@ -44,7 +43,7 @@ pub(crate) fn prune(
         // SAFETY: `node` is in the chain of a locked bucket (invariant 7), and not free yet.
         let older = unsafe { NodeRef::new(node) };
         if versions.is_permanent() {
-            // The last of its chain: the lower level has it and all that are older, and may
+            // The last of its chain: the lower level has it and all older versions, and may
             // overwrite it once it is in no chain (invariant 8).
             let is_last = versions.is_linked() && versions.older().node().is_none();
             if is_last && view.is_hidden(older.seq(), newer.version()) {

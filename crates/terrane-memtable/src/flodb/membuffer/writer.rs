@@ -38,7 +38,7 @@ impl<'a> BucketWriter<'a> {
     }
 
     /// Makes `version` the newest of a slot. If it takes the node of a hidden version, which the free
-    /// nodes then do not count, returns the bytes of key and value of that one.
+    /// nodes then do not count, returns the hidden version's bytes of key and value.
     pub(super) fn replace(
         &mut self,
         slot: usize,
@@ -75,8 +75,8 @@ impl<'a> BucketWriter<'a> {
         let older = loop {
             // SAFETY: chains consist of nodes of the lower level, which have versions.
             let older = (unsafe { newer.versions() }).older();
-            // The version may be older than the whole chain. The lower level may have one that is
-            // newer than it, which a bucket refused because of its floor (invariant 1).
+            // The version may be older than the whole chain. The lower level may have a newer one,
+            // which a bucket refused because of its floor (invariant 1).
             let Some(node) = older.node() else { return false };
             // SAFETY: `node` is in the chain of a locked bucket (invariant 7), in the arena of
             // `lower`.

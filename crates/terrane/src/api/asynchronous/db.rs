@@ -21,10 +21,10 @@ use crate::options::Options;
 
 /// A database whose operations are futures, for any executor. With the feature `async`.
 ///
-/// No future blocks the thread that polls it: operations run on threads of this handle, as many at the
-/// same time as [`AsyncLimits`] says, and further ones wait in order. A lookup that memtables and cached
-/// blocks answer runs in the poll; any other operation costs a hand-over to a thread and back, about 10
-/// microseconds. Nothing happens before the first poll.
+/// No future blocks the thread that polls it: operations run on the handle's own threads, at most as many
+/// concurrently as [`AsyncLimits`] allows, and further ones wait in order. A lookup that memtables and
+/// cached blocks answer runs in the poll; any other operation costs a hand-over to a thread and back, about
+/// 10 microseconds. Nothing happens before the first poll.
 ///
 /// A handle is cheap to clone; clones share the threads. Dropping the last handle, snapshot and stream
 /// closes the database as dropping a [`Db`] does, on a thread of the handle, so the directory stays
@@ -32,10 +32,10 @@ use crate::options::Options;
 ///
 /// # Dropped futures
 ///
-/// Dropping the future of a write decides nothing about a write that has begun:
+/// Dropping the future of a write does not cancel a write that has begun:
 ///
-/// - A future that was never polled, and one whose operation no thread has begun, change nothing.
-/// - A write that a thread has begun runs to its end, with the durability that was requested. It is
+/// - A future that was never polled, or whose operation no thread has begun, changes nothing.
+/// - A write that a thread has begun runs to completion, with the requested durability. It is
 ///   applied as a whole or not at all, as if the result had been awaited, but nobody gets the result.
 ///   It may be applied after writes that the program makes later.
 ///
@@ -44,8 +44,8 @@ use crate::options::Options;
 ///
 /// # Panics
 ///
-/// A panic in a function of [`AsyncDb::transaction`] or [`AsyncDb::run`] is resumed where the future is
-/// awaited. The transaction changes nothing, and the threads and the database continue.
+/// A panic in a function passed to [`AsyncDb::transaction`] or [`AsyncDb::run`] is resumed where the future
+/// is awaited. The transaction changes nothing, and the threads and the database continue.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -117,7 +117,7 @@ impl AsyncDb {
         &self.default
     }
 
-    /// Runs a function on a thread for writes: for calls that this type does not have, such as
+    /// Runs a function on a thread for writes: for calls that this type lacks, such as
     /// [`Db::checkpoint`] and [`Db::compact_range`].
     ///
     /// The function must not wait for futures of this handle, because they may need its thread.
@@ -200,8 +200,8 @@ impl AsyncDb {
     }
 
     /// Applies a batch atomically. Returns once all readers see the changes and they have the requested
-    /// durability. Batches that are synced at the same time share a sync. Batches whose futures are
-    /// awaited at the same time are applied in any order.
+    /// durability. Batches that are synced concurrently share a sync. Batches whose futures are awaited
+    /// concurrently are applied in any order.
     ///
     /// # Errors
     /// See [`Db::write`].
@@ -284,9 +284,9 @@ impl AsyncDb {
         self.run(Db::sync).await
     }
 
-    /// Flushes all memtables and closes the database for all handles, as [`Db::close`] does. Operations
-    /// that run meanwhile are completed or fail as [`Closed`](crate::ErrorKind::Closed), waiting ones
-    /// fail so, and open streams continue.
+    /// Flushes all memtables and closes the database for all handles, as [`Db::close`] does. Running
+    /// operations complete or fail as [`Closed`](crate::ErrorKind::Closed), waiting operations fail as
+    /// `Closed`, and open streams continue.
     ///
     /// # Errors
     /// See [`Db::close`].

@@ -1,8 +1,8 @@
 //! Scans as streams.
 //!
-//! A thread reads a chunk of entries when the stream has none left, and has then nothing to do with the
-//! scan until the next chunk. So a stream that is not polled uses no thread and reads nothing, which is
-//! the back-pressure.
+//! A thread reads a chunk of entries when the stream has none left, and then leaves the scan until the
+//! next chunk. So a stream that is not polled uses no thread and reads nothing, which provides
+//! backpressure.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,10 +19,10 @@ use crate::api::iterator::Iter;
 use crate::base::error::{Error, Result};
 use crate::files::value::{Key, Value};
 
-/// The number of entries of the first chunk: a scan that needs few entries reads few.
+/// The number of entries in the first chunk: a scan that needs few entries reads few.
 const FIRST_ENTRIES: usize = 16;
 
-/// The number of entries of later chunks. The hand-over of a chunk costs about as much as reading some
+/// The number of entries in later chunks. Handing over a chunk costs about as much as reading some
 /// tens of entries, so larger chunks gain little.
 const ENTRIES_MAX: usize = 256;
 
@@ -30,15 +30,14 @@ const ENTRIES_MAX: usize = 256;
 const BYTES_MAX: usize = 64 << 10;
 
 /// The entries of a scan as a stream, in order, from a snapshot taken when the stream was first polled;
-/// those of an [`AsyncSnapshot`](crate::AsyncSnapshot) are from its snapshot.
+/// a stream of an [`AsyncSnapshot`](crate::AsyncSnapshot) reads from that snapshot.
 ///
 /// The stream buffers up to 256 entries, and ends a chunk after 64 KiB. It reads the next chunk when it
-/// is polled and has no entry left, so a slow consumer slows the scan down, and takes no thread
+/// is polled and has no entry left, so a slow consumer slows the scan down, and occupies no thread
 /// meanwhile. Until the stream ends or is dropped, it pins its tables and memtables like an
 /// [`Iter`]. After an error it returns no more entries.
 ///
-/// Dropping the stream ends the scan. A chunk that a thread is reading is read to its end and dropped by
-/// the thread.
+/// Dropping the stream ends the scan. A thread that is reading a chunk finishes reading it and drops it.
 ///
 /// [`AsyncIter::next`] is for loops; as a `Stream` of `futures-core` it works with the adapters of
 /// `futures` and `tokio-stream`.
@@ -84,7 +83,7 @@ struct Chunk {
 }
 
 impl AsyncIter {
-    /// A stream of what `open` returns, which a thread calls at the first poll.
+    /// Returns a stream over the iterator from `open`, which a thread calls at the first poll.
     pub(super) fn new(
         shared: &Arc<Shared>,
         open: impl FnOnce() -> Result<Iter> + Send + 'static,

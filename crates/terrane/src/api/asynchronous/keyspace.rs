@@ -11,7 +11,7 @@ use crate::base::error::Result;
 use crate::base::range::KeyBounds;
 use crate::files::value::Value;
 
-/// A keyspace whose operations are futures; see [`AsyncDb`](crate::AsyncDb), also for what a dropped
+/// A keyspace whose operations are futures; see [`AsyncDb`](crate::AsyncDb), which also says what a dropped
 /// future means.
 #[derive(Debug, Clone)]
 pub struct AsyncKeyspace {

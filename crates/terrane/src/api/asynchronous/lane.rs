@@ -2,9 +2,9 @@
 //!
 //! 1. A waiting operation belongs to a future that awaits it: dropping the future removes the operation.
 //!    So the queue is never longer than the number of futures that the program awaits.
-//! 2. A thread starts when more operations wait than threads are idle, up to a maximum, and ends after
-//!    some idle time. If no thread runs and none can start, the operation is refused, so it never waits
-//!    for a thread that does not come.
+//! 2. A thread starts when there are more waiting operations than idle threads, up to a maximum, and exits
+//!    after some idle time. If no thread runs and none can start, the operation is refused, so it never
+//!    waits in vain.
 //! 3. The lock is held for a few instructions only, never while an operation runs or is dropped, so a
 //!    poll does not block.
 
@@ -42,7 +42,7 @@ struct LaneState {
 }
 
 impl Lane {
-    /// A lane without threads, which will start at most `threads_max`, and at least one.
+    /// Returns a lane without threads, which will start at most `threads_max`, and at least one.
     pub(super) fn new(name: &'static str, threads_max: usize) -> Arc<Self> {
         let (state, changed) = (Mutex::default(), Condvar::new());
         Arc::new(Self { name, threads_max: threads_max.max(1), state, changed })
@@ -63,7 +63,7 @@ impl Lane {
                     drop(refused);
                     return Err(error);
                 }
-                // The threads that run serve the operation later.
+                // The running threads serve the operation later.
                 Err(_) => {}
             }
         }
@@ -94,7 +94,7 @@ impl Lane {
 
     fn serve(&self) {
         while let Some(job) = self.next() {
-            // The job passes a panic of the operation on; a panic of a waker is left.
+            // The job passes on a panic of the operation, so only a panic of a waker is ignored.
             let _ = catch_unwind(AssertUnwindSafe(job));
         }
     }

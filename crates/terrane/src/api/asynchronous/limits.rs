@@ -1,6 +1,6 @@
-//! How many operations of futures run at the same time.
+//! How many operations of futures run concurrently.
 
-/// How many operations of an [`AsyncDb`](crate::AsyncDb) run at the same time, each on a thread of its own.
+/// How many operations of an [`AsyncDb`](crate::AsyncDb) run concurrently, each on a thread of its own.
 ///
 /// Further operations wait in the order in which their futures were first polled. Threads start when
 /// they are needed and end after ten idle seconds.
@@ -27,8 +27,8 @@ impl AsyncLimits {
         Self { reads: 32, writes: 64 }
     }
 
-    /// Sets the number of reads that run at the same time, at least 1: as many as the device serves
-    /// well. Lookups that memory answers do not count, because they take no thread.
+    /// Sets the number of reads that run concurrently, at least 1; choose the number that the device
+    /// serves well. Lookups that memory answers do not count, because they need no thread.
     #[must_use]
     pub fn reads(mut self, count: usize) -> Self {
         self.reads = count.max(1);
@@ -36,8 +36,8 @@ impl AsyncLimits {
     }
 
     /// Sets the number of writes, transactions and calls of [`AsyncDb::run`](crate::AsyncDb::run) that
-    /// run at the same time, at least 1. Synced writes that run at the same time share a sync, so more
-    /// of them cost fewer syncs.
+    /// run concurrently, at least 1. Synced writes that run concurrently share a sync, so a larger number
+    /// costs fewer syncs.
     #[must_use]
     pub fn writes(mut self, count: usize) -> Self {
         self.writes = count.max(1);

@@ -16,7 +16,7 @@ use std::thread;
 use super::lane::Lane;
 use crate::base::error::{Error, Result};
 
-/// An operation of a lane, as a future.
+/// The future of an operation that runs in a lane.
 pub(super) struct Operation<T> {
     lane: Arc<Lane>,
     state: State<T>,
@@ -51,7 +51,7 @@ impl<T> Slot<T> {
 }
 
 impl<T: Send + 'static> Operation<T> {
-    /// An operation that no thread knows of before the first poll.
+    /// Returns an operation that the first poll will queue.
     pub(super) fn new(lane: &Arc<Lane>, run: impl FnOnce() -> Result<T> + Send + 'static) -> Self {
         Self { lane: Arc::clone(lane), state: State::New(Box::new(run)) }
     }

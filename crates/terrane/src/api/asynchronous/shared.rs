@@ -24,7 +24,7 @@ impl Lanes {
 
 /// A handle of the database, and the threads.
 ///
-/// Asynchronous handles, snapshots, iterators and running operations own this after their own parts of
+/// Asynchronous handles, snapshots, iterators and running operations drop this after their own parts of
 /// the database, so none of them drops the last reference to the database: that joins threads, which
 /// an executor must not wait for.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Shared {
         Arc::new(Self { db: Some(db), lanes })
     }
 
-    /// An operation on a thread for reads. It gets `this`, which outlives what it borrows.
+    /// Returns an operation for a read thread. It drops `this` after its own parts of the database.
     pub(super) fn read<T: Send + 'static>(
         self: &Arc<Self>,
         read: impl FnOnce() -> Result<T> + Send + 'static,
@@ -52,7 +52,7 @@ impl Shared {
         })
     }
 
-    /// An operation on a thread for writes.
+    /// Returns an operation for a write thread.
     pub(super) fn write<T: Send + 'static>(
         self: &Arc<Self>,
         write: impl FnOnce() -> Result<T> + Send + 'static,

@@ -50,7 +50,7 @@ impl Db {
         Ok(Keyspace { handle: Arc::clone(&self.default.handle), tree })
     }
 
-    /// Returns the names of all keyspaces, of which one is `default`.
+    /// Returns the names of all keyspaces, including `default`.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -355,8 +355,8 @@ impl Db {
         &self.engine().context.dir
     }
 
-    /// Returns the directory of the log, which is that of the database unless
-    /// [`Options::log_dir`](crate::Options::log_dir) gave it one of its own.
+    /// Returns the log directory, which is the database directory unless
+    /// [`Options::log_dir`](crate::Options::log_dir) chose another.
     pub fn log_path(&self) -> &Path {
         &self.engine().context.log_dir
     }

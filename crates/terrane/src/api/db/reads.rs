@@ -204,7 +204,7 @@ impl Db {
         self.default.last()
     }
 
-    /// Returns whether there are no keys. Costs one step of an iterator.
+    /// Returns true if the keyspace has no keys. Costs one step of an iterator.
     ///
     /// # Errors
     /// - [`Io`](crate::ErrorKind::Io), [`Corruption`](crate::ErrorKind::Corruption): a table could not be read.

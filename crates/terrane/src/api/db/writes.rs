@@ -34,7 +34,7 @@ impl Db {
     /// # Errors
     /// - [`Invalid`](crate::ErrorKind::Invalid): the key is longer than 64 KiB, the value is longer than 1 GiB, or
     ///   the database is open read-only.
-    /// - All others of [`Db::write`].
+    /// - All other errors of [`Db::write`].
     #[doc(alias("insert", "set", "upsert"))]
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.default.put(key, value)
@@ -105,7 +105,7 @@ impl Db {
     ///
     /// # Errors
     /// - [`Invalid`](crate::ErrorKind::Invalid): the options have a time to live.
-    /// - All others of [`Db::write`].
+    /// - All other errors of [`Db::write`].
     pub fn delete_with(&self, key: impl AsRef<[u8]>, options: WriteOptions) -> Result<()> {
         self.default.delete_with(key, options)
     }
@@ -135,7 +135,7 @@ impl Db {
     }
 
     /// Applies a batch atomically, with the durability of the database. Readers see all of its operations or none of
-    /// them, also after a crash.
+    /// them, even after a crash.
     ///
     /// Returns once every reader sees the changes and they have the requested durability.
     ///
@@ -185,7 +185,7 @@ impl Db {
     /// # Errors
     /// - [`Invalid`](crate::ErrorKind::Invalid): the options have a time to live; give it to
     ///   [`WriteBatch::put_with_ttl`] instead.
-    /// - All others of [`Db::write`].
+    /// - All other errors of [`Db::write`].
     pub fn write_with(&self, batch: &WriteBatch, options: WriteOptions) -> Result<()> {
         let engine = self.engine();
         batch.check_of(engine)?;

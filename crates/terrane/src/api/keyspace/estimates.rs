@@ -39,10 +39,10 @@ impl Keyspace {
     /// Estimates the number of keys in a range.
     ///
     /// The estimate comes from the counts and indexes of tables, and from up to 4,096 entries of each
-    /// memtable; a call costs as much as creating an iterator. A table that the range cuts is counted to
-    /// a block at each end. A key that was overwritten counts once for each version that no compaction
-    /// has removed yet. A value that has expired counts until a compaction drops it. Deleted ranges are
-    /// subtracted, and two entries for each other delete.
+    /// memtable; a call costs as much as creating an iterator. A table that the range cuts is counted with
+    /// an error of at most a block at each end. An overwritten key counts once for each version that no
+    /// compaction has removed yet. An expired value counts until a compaction drops it. Deleted ranges are
+    /// subtracted, and so are two entries for each other delete.
     /// `iter()?.into_keys().count()` is exact.
     ///
     /// ```
@@ -66,8 +66,8 @@ impl Keyspace {
         Ok(self.handle.engine.reader.estimate(&self.tree, &start, end.as_deref())?.keys)
     }
 
-    /// Estimates the bytes that a range takes in memtables, tables and value files, with versions that
-    /// no compaction has removed yet. The estimate has the precision and the cost of
+    /// Estimates the bytes that a range takes in memtables, tables and value files, including versions
+    /// that no compaction has removed yet. The estimate has the precision and the cost of
     /// [`Self::approximate_len`].
     ///
     /// # Errors

@@ -5,8 +5,8 @@ use crate::base::error::Result;
 use crate::base::lookup_path::LookupPath;
 
 impl Keyspace {
-    /// Looks up a key, and returns which memtables and runs the lookup consults, and what each of them
-    /// answers. It reads the blocks that a lookup reads, and takes little longer.
+    /// Looks up a key, and returns the memtables and runs that the lookup consults, each with its
+    /// answer. It reads the same blocks as a lookup, and takes little longer.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -5,8 +5,8 @@ use crate::base::error::Result;
 
 impl Keyspace {
     /// Makes compactions of the keyspace apply a filter of this name, which must be
-    /// [registered](crate::Options::compaction_filter); `None` takes the filter off. Compactions that
-    /// are running keep theirs. The name is stored with the keyspace. A later opening that does not
+    /// [registered](crate::Options::compaction_filter); `None` removes the filter. Running compactions
+    /// keep their filter. The name is stored with the keyspace. A later opening that does not
     /// register the filter keeps all values, and reports that in
     /// [`Event::CompactionFilterInactive`](crate::Event::CompactionFilterInactive) and
     /// [`TreeView::compaction_filter`](crate::TreeView::compaction_filter). See

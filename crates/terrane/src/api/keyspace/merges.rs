@@ -7,9 +7,9 @@ use crate::base::merge_operator::no_merge_operator;
 use crate::files::batch::Op;
 
 impl Keyspace {
-    /// Gives the keyspace a merge operator, which never changes. The operator must be built in (`counter_add`, of
-    /// `i64` in little-endian order; `append`; `max` and `min`, in the order of bytes; `set_union`, of
-    /// lists of members that have their lengths as varints before them) or
+    /// Gives the keyspace a merge operator, which can never be changed. The operator must be built in (`counter_add`,
+    /// of `i64` in little-endian order; `append`; `max` and `min`, in byte order; `set_union`, of lists of
+    /// members, each preceded by its length as a varint) or
     /// [registered](crate::Options::merge_operator). Every later opening needs it as well, unless it sets
     /// [`Options::unknown_functions`](crate::Options::unknown_functions).
     ///
@@ -28,8 +28,8 @@ impl Keyspace {
     /// ```
     ///
     /// # Errors
-    /// No operator has this name, the keyspace has another one or was dropped, or the database does not
-    /// accept writes.
+    /// No operator has this name, the keyspace has another operator or was dropped, or the database does
+    /// not accept writes.
     pub fn set_merge_operator(&self, name: &str) -> Result<()> {
         self.handle.engine.catalog.set_merge_operator(&self.tree, name)
     }
@@ -66,11 +66,11 @@ impl Keyspace {
     /// with each other. With more of them above its value a read fails with `value is 67109120 bytes of
     /// operands of key 'home', which counter_add cannot combine, …`. Compactions combine them with the value.
     ///
-    /// An operand does not expire, also in a keyspace with a [time to live](Self::set_ttl). Above a value
-    /// that expires, it stays when the value has expired, and is then the value by itself.
+    /// An operand does not expire, even in a keyspace with a [time to live](Self::set_ttl). When a value below
+    /// it expires, the operand stays and becomes the value by itself.
     ///
     /// # Errors
-    /// The keyspace has no operator; and those of [`Db::write`](crate::Db::write).
+    /// The keyspace has no operator; otherwise those of [`Db::write`](crate::Db::write).
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
         self.merge_with(key, operand, WriteOptions::new())
     }

@@ -161,7 +161,7 @@ impl Keyspace {
         self.iter()?.next_back().transpose()
     }
 
-    /// Returns whether there are no keys. Costs one step of an iterator.
+    /// Returns true if the keyspace has no keys. Costs one step of an iterator.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.

@@ -8,10 +8,10 @@ use crate::files::value::Value;
 
 impl Keyspace {
     /// Lets the values of later puts expire after this time, unless they have a
-    /// [time of their own](crate::WriteOptions::ttl); `None` means no expiry. Values that were put before
-    /// stay as they are, and so do [operands](Self::merge): a counter in such a keyspace never expires.
-    /// The setting is stored with the keyspace. `db.keyspace("default", …)` is the keyspace of the methods of
-    /// [`Db`](crate::Db).
+    /// [time of their own](crate::WriteOptions::ttl); `None` means no expiry. Values put earlier stay as
+    /// they are, and so do [operands](Self::merge): a counter in such a keyspace never expires.
+    /// The setting is stored with the keyspace. `db.keyspace("default", …)` opens the keyspace that the
+    /// methods of [`Db`](crate::Db) use.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

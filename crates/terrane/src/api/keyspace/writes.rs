@@ -18,7 +18,7 @@ impl Keyspace {
     /// let users = db.keyspace("users", terrane::KeyspaceOptions::new())?;
     /// users.put("1", "Ada")?;
     /// assert_eq!(users.get("1")?.unwrap(), "Ada");
-    /// // Keys of different keyspaces do not meet.
+    /// // Keys of different keyspaces are independent.
     /// assert_eq!(db.get("1")?, None);
     /// # Ok(())
     /// # }

@@ -1,4 +1,4 @@
-//! What round-trips, and what JSON looks like.
+//! Tests of round trips and of the JSON.
 
 use std::sync::Arc;
 

@@ -52,7 +52,7 @@ struct JsonTable<'a> {
     table: u64,
     /// The first key, included.
     start: JsonKey<'a>,
-    /// The excluded end of the keys; nothing if they have no end.
+    /// The exclusive end of the keys; absent if they have no end.
     end: Option<JsonKey<'a>>,
     bytes: u64,
     entries: u64,
@@ -62,7 +62,7 @@ struct JsonTable<'a> {
     largest_sequence_number: u64,
     created_micros: u64,
     oldest_tombstone_micros: Option<u64>,
-    /// Entries whose values expire, and when the first and the last of them do.
+    /// Entries whose values expire, and their first and last expiry times.
     expiring: u64,
     expire_from_micros: Option<u64>,
     expire_until_micros: Option<u64>,

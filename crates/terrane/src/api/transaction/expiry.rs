@@ -8,7 +8,7 @@ use crate::files::value::Value;
 
 impl Transaction {
     /// Sets the value of a key of a keyspace, which expires at a time in microseconds since the Unix epoch.
-    /// A value whose time has passed has expired once it is committed; the transaction itself reads it.
+    /// If that time has passed, the transaction itself reads the value, but nobody does after the commit.
     ///
     /// # Errors
     /// The keyspace belongs to another database.

@@ -1,6 +1,6 @@
 //! Lets a transaction that failed often go first.
 //!
-//! Of optimistic transactions, short ones win: a long one can conflict with a new short one in each
+//! Among optimistic transactions, short ones win: a long one can conflict with a new short one in each
 //! attempt. So a transaction that failed several times takes the gate, and the commits of others wait.
 //! They wait for a bounded time, because the function of the transaction that goes first may itself wait
 //! for one of them.
@@ -44,7 +44,7 @@ impl GateState {
         self.wait_and(|is_taken| !*is_taken);
     }
 
-    /// Waits until `pass` returns true. Returns false after the greatest time.
+    /// Waits until `pass` returns true. Returns false after `WAIT_MAX`.
     fn wait_and(&self, mut pass: impl FnMut(&mut bool) -> bool) -> bool {
         let mut is_taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
         if pass(&mut is_taken) {

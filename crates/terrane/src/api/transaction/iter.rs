@@ -21,7 +21,7 @@ pub struct TransactionIter<'a> {
     stored: Ends<Iter>,
     written: Ends<WrittenEntries<'a>>,
     writes: Option<&'a TreeWrites>,
-    /// The range among the reads of the transaction, if these are noted.
+    /// The range among the transaction's reads, if it records them.
     open: Option<OpenRange>,
     start: Box<[u8]>,
     end: Option<Box<[u8]>>,
@@ -33,7 +33,7 @@ pub struct TransactionIter<'a> {
     has_failed: bool,
 }
 
-/// The two ends of an iterator, each with an entry that was taken from it and not returned.
+/// The two ends of an iterator, each with an entry that was taken from it but not yet returned.
 struct Ends<I: Iterator> {
     iter: I,
     front: Option<I::Item>,

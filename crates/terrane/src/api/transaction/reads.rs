@@ -46,7 +46,7 @@ impl Reads {
         start: &[u8],
         end: Option<&[u8]>,
     ) -> OpenRange {
-        // `is_changed` looks for open ranges in these.
+        // `is_changed` looks for open ranges only in these trees.
         self.trees.get_or_insert(tree);
         let number = OpenRange(self.next_open);
         self.next_open += 1;
@@ -71,7 +71,7 @@ impl Reads {
         self.open.values().filter(move |(open, _)| open.id == id).map(|(_, ranges)| ranges)
     }
 
-    /// Returns whether a read would return something else now than as of `since`.
+    /// Returns whether any of the reads would return something different now than as of `since`.
     pub(super) fn is_changed(&self, engine: &Engine, since: SeqNo) -> Result<bool> {
         for (tree, TreeReads { keys, ranges }) in self.trees.iter() {
             if tree.last_seq() <= since {

@@ -67,7 +67,7 @@ impl Db {
     ) -> Result<T, E> {
         let mut conflicts = 0;
         loop {
-            // Taken before the snapshot, so that no other transaction commits between.
+            // Taken before the snapshot, so that no other transaction commits in between.
             let gate = &self.default_keyspace().handle.gate;
             let pass = if conflicts < CONFLICTS_BEFORE_PASS { None } else { gate.take() };
             let mut transaction = self.begin_with(options);
@@ -86,11 +86,11 @@ impl Db {
     }
 }
 
-/// Waits for a random time, twice as long on average after each conflict.
+/// Waits for a random time, whose mean doubles with each conflict.
 fn pause(conflicts: u32) {
     let mean = Duration::from_micros(5 << conflicts.min(16)).min(PAUSE_MAX);
     let nanos = u64::try_from(2 * mean.as_nanos()).unwrap_or(u64::MAX);
-    // Each state hashes the same number to another one.
+    // Each state hashes the same number differently.
     let random = RandomState::new().hash_one(conflicts);
     std::thread::sleep(Duration::from_nanos(random % nanos));
 }

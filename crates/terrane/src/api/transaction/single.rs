@@ -7,10 +7,10 @@ use crate::base::error::Result;
 use crate::files::value::Value;
 
 impl Db {
-    /// Changes the value of a key to what `function` returns for the present value; `None` is no value.
-    /// Returns the new value. No other write to the key comes between.
+    /// Changes the value of a key to what `function` returns for the current value; `None` means no value.
+    /// Returns the new value.
     ///
-    /// The function runs again if another write does.
+    /// The function runs again if another write to the key intervenes.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -36,8 +36,8 @@ impl Db {
         self.default_keyspace().update(key, function)
     }
 
-    /// Sets the value of a key to `new` if it is `expected`; `None` is no value. Returns whether it was.
-    /// No other write to the key comes between.
+    /// Sets the value of a key to `new` if it is `expected`; `None` means no value. Returns whether it was
+    /// set. The comparison and the write are atomic.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -62,7 +62,7 @@ impl Db {
         self.default_keyspace().compare_and_swap(key, expected, new)
     }
 
-    /// Sets the value of a key that has none. Returns whether it had none.
+    /// Sets the value of a key unless it has one. Returns whether the value was set.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
@@ -82,7 +82,7 @@ impl Db {
 }
 
 impl Keyspace {
-    /// Changes the value of a key to what `function` returns for the present value, as [`Db::update`]
+    /// Changes the value of a key to what `function` returns for the current value, as [`Db::update`]
     /// does.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Keyspace {
         })
     }
 
-    /// Sets the value of a key that has none. Returns whether it had none.
+    /// Sets the value of a key unless it has one. Returns whether the value was set.
     ///
     /// # Errors
     /// See [`Db::transaction`].
@@ -138,7 +138,7 @@ impl Keyspace {
         self.compare_and_swap(key, None::<&[u8]>, Some(value))
     }
 
-    /// Runs a transaction on one key. It is short, so it is repeated more often than others.
+    /// Runs a transaction on one key. Because it is short, it is retried more often than others.
     fn on_key<T>(&self, function: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
         let options = TransactionOptions::new().attempts(10_000);
         self.database().transaction_with(options, function)

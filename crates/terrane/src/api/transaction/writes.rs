@@ -56,7 +56,7 @@ impl ValueExpiry {
 pub(super) type WrittenEntries<'a> = btree_map::Range<'a, Key, Option<Value>>;
 
 impl TreeWrites {
-    /// Returns the value of a key after these writes; `None` if they do not concern it.
+    /// Returns the value of a key after these writes; `None` if they do not affect it.
     pub(super) fn get(&self, key: &[u8]) -> Option<Option<Value>> {
         let written = self.keys.get(key).cloned();
         written.or_else(|| self.deleted.contains(key).then_some(None))
@@ -123,7 +123,7 @@ impl Writes {
     /// Returns the operations as a batch that is committed at the time of `clock`.
     pub(super) fn to_batch(&self, clock: &dyn Clock) -> Batch {
         let mut batch = Batch::default();
-        // A batch has times of one kind.
+        // A batch has either times to live or fixed expiry times, not both.
         let is_fixed = |expiry: &ValueExpiry| matches!(expiry, ValueExpiry::At(_));
         let has_fixed = self.trees.iter().any(|(_, writes)| writes.expiries.values().any(is_fixed));
         let now_micros = if has_fixed { clock.now_micros() } else { 0 };
@@ -146,14 +146,14 @@ impl Writes {
         batch
     }
 
-    /// Returns whether another write changed a key since `since` that these writes change.
+    /// Returns whether another write since `since` changed a key that these writes change.
     pub(super) fn is_changed(&self, engine: &Engine, since: SeqNo) -> Result<bool> {
         for (tree, TreeWrites { keys, deleted, .. }) in self.trees.iter() {
             if tree.last_seq() <= since {
                 continue;
             }
             for key in keys.keys() {
-                // As if it had been found, so that deletions count as well.
+                // As if a read had found the key, so that deletions count as well.
                 if engine.reader.is_key_changed(tree, key, true, since)? {
                     return Ok(true);
                 }

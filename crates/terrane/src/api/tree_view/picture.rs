@@ -294,7 +294,7 @@ L1 r7: 1=a..=f:1048576 2=g..=m:1048576
         assert_eq!(bar(&view), "");
         assert!(view.to_string().contains("0 B in 0 tables"));
         view.memtable_entries = 1;
-        // The least that a bar shows ends like the bar.
+        // The smallest fill uses the same character as the right end of a bar.
         assert!(view.to_string().contains("▕▏ "), "{view}");
         view.immutable_memtables = 2;
         assert!(view.to_string().contains("\n         2 immutable memtables to be flushed\n"));
