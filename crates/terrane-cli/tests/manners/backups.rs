@@ -71,7 +71,7 @@ fn bad_input_is_refused_with_advice() {
     done(&["backup", "create", &db, &repository], "");
     for (args, exit, told) in [
         (&["create", &none, &repository][..], 1, "no database in"),
-        (&["create", &db, &db], 1, "is no backup repository"),
+        (&["create", &db, &db], 1, "is not a backup repository"),
         (&["create", &db, "s3://bucket/x"], 1, "built without object stores"),
         (&["create", &db, &repository, "--rate", "0"], 2, "positive number of bytes per second"),
         (&["list", &none], 1, "no backup repository in"),
