@@ -48,7 +48,7 @@ fn scheme_of(text: &str) -> Option<&str> {
 /// Returns the path of a URL such as `file:///backups`.
 fn file_path(url: &str) -> Result<PathBuf> {
     let invalid = || {
-        Error::Invalid(format!("'{url}' is not an absolute path; write 'file:///var/backups'"))
+        Error::Invalid(format!("'{url}' is not an absolute path, such as 'file:///var/backups'"))
     };
     let rest = url.split_once(':').map_or("", |(_, rest)| rest);
     let path = match rest.strip_prefix("//") {
