@@ -298,7 +298,7 @@ pub(super) fn check_user(shared: &Shared, session: &Session, info: &CommandInfo)
         return Err(format!("NOPERM this user may only read, and '{name}' writes").into());
     }
     if info.has(ADMIN) && !user.may_administer() {
-        return Err(format!("NOPERM this user may not run '{name}', which administers").into());
+        return Err(format!("NOPERM this user may not run '{name}', an admin command").into());
     }
     let keyspace = shared.databases.name(session.slot);
     if (info.has(WRITE) || info.has(READ)) && !user.may_use(keyspace) {

@@ -299,7 +299,7 @@ impl Worker {
     fn replace_unsynced(&mut self, error: &terrane::Error) {
         let text = error.to_string().replace(['\r', '\n'], " ");
         let line = format!(
-            "-MISCONF what was written or read may be lost, because it could not be synced: {text}\r\n"
+            "-MISCONF data written or read may be lost, because it could not be synced: {text}\r\n"
         );
         let out = std::mem::take(&mut self.out);
         let mut unsynced = self.unsynced.drain(..).peekable();

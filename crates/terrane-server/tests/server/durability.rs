@@ -44,7 +44,7 @@ fn what_a_failed_sync_leaves_undecided_is_answered_with_an_error() {
     ];
     client.send(&requests.iter().flat_map(|request| encoded(request)).collect::<Vec<u8>>());
     let replies: Vec<String> = requests.iter().map(|_| client.reply()).collect();
-    let lost = "-MISCONF what was written or read may be lost, because it could not be synced: ";
+    let lost = "-MISCONF data written or read may be lost, because it could not be synced: ";
     assert_eq!((&*replies[0], &*replies[2], &*replies[7]), ("1", "PONG", "x"));
     assert!([1, 3, 4, 5, 6].iter().all(|at| replies[*at].starts_with(lost)), "{replies:?}");
     // A transaction is one answer. Unsynced data stays in memory, so reads are refused, too.

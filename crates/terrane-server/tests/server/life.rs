@@ -122,7 +122,7 @@ fn users_have_passwords_and_rights() {
         ("set a 2", "-NOPERM this user may only read, and 'set' writes"),
         ("select 1", "-NOPERM this user may not use the keyspace 'db1'"),
         ("select 2", "OK"),
-        ("config get port", "-NOPERM this user may not run 'config', which administers"),
+        ("config get port", "-NOPERM this user may not run 'config', an admin command"),
         ("client list", "-NOPERM this user may not see or end other connections"),
         ("terrane.stats", ALL_KEYSPACES),
         ("terrane.events", ALL_KEYSPACES),
