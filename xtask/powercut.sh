@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Cuts the power of a file system while databases on it are written to, and checks what is left.
+# Cuts the power of a file system while databases on it are written to, and checks the databases.
 #
 # An XFS with reflinks in a file holds the image of the file system under test, which is mounted
 # while a process writes to databases on it. "Pulling the plug" is a reflink copy of that image: an
 # atomic copy of what the kernel has written to the device. The copy is mounted, which replays the
 # journal of the file system, and another process opens the databases under another boot id and
-# compares them with what the writer was promised (crates/terrane-tests/tests/powercut). Now and then the
+# compares them with the guarantees to the writer (crates/terrane-tests/tests/powercut). Sometimes the
 # power of the copy is cut as well, while its databases recover.
 #
 # Limits: these file systems make the name of a new file durable with its contents, so a missing sync
-# of a directory is not noticed; and all that the kernel has issued counts as written, so a device
-# that loses what its cache holds is not modelled. The crash suite on MemoryStorage covers both.
+# of a directory is not noticed; and every write that the kernel has issued counts as done, so a device
+# that loses its cache is not modelled. The crash suite on MemoryStorage covers both.
 set -euo pipefail
 
 usage() {
@@ -122,7 +122,7 @@ random() { # BELOW
     echo $(((RANDOM << 15 | RANDOM) % $1))
 }
 
-# Opens the databases on a copy, and cuts the power again while that goes on.
+# Opens the databases on a copy, and cuts the power again during their recovery.
 cut_again() { # OPTIONS
     check "$cut" "$work/before" "$work/after" "$work/output" &
     checker=$!

@@ -1,4 +1,4 @@
-//! Runs a command beside others: every line of its output begins with its name.
+//! Runs a command concurrently with others: every line of its output begins with its name.
 
 use std::io::{BufRead, BufReader, PipeReader};
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ impl Beside {
         let errors = writer.try_clone().map_err(failed)?;
         command.stdin(Stdio::null()).stdout(writer).stderr(errors);
         let child = command.spawn().map_err(failed)?;
-        // The command has copies of the end that it writes to; the printer ends when all of them are closed.
+        // The command has copies of the write end; the printer ends when all of them are closed.
         drop(command);
         let prefix = name.to_owned();
         let printer = thread::spawn(move || print(&prefix, reader));
@@ -37,7 +37,7 @@ impl Beside {
     }
 }
 
-/// Prints every line after a prefix, also one that is not UTF-8.
+/// Prints every line after a prefix, even one that is not UTF-8.
 fn print(prefix: &str, reader: PipeReader) {
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();

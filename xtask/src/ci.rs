@@ -10,8 +10,8 @@ use crate::step::{StepResult, cargo, root, step, toolchain_cargo};
 /// The `rust-version` of the workspace.
 const MINIMUM_RUST: &str = "1.90";
 
-/// Runs the steps until one fails. Those of `checks` run beside the tests, which leave processors idle while
-/// they wait. They yield to the tests, which take longer.
+/// Runs the steps until one fails. The steps of `checks` run concurrently with the tests, which leave
+/// processors idle while they wait. They yield to the tests, which take longer.
 pub(crate) fn run() -> StepResult {
     let start = Instant::now();
     step("format", &mut cargo(["fmt", "--all", "--check"]))?;
@@ -26,14 +26,14 @@ pub(crate) fn run() -> StepResult {
     step("clippy", cargo(clippy).args(["--", "--deny", "warnings"]))?;
     let checks = Beside::start("checks", yielding_checks()?)?;
     let tests = test(has_c_compiler);
-    // A failure of both is reported as one of the tests; the output has the other.
+    // If both fail, the error names the tests, and the output shows the other failure.
     tests.and(checks.end())?;
     println!("==> all of it: {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
 }
 
-/// Runs the steps that need no other. Those that share a directory of artifacts with the tests come last,
-/// because they wait for the tests' compilation.
+/// Runs the steps that depend on no other step. Steps that share a directory of artifacts with the tests
+/// come last, because they wait for the tests' compilation.
 pub(crate) fn checks() -> StepResult {
     minimum_rust()?;
     crate::platforms::check()?;
@@ -61,8 +61,8 @@ fn yielding_checks() -> Result<Command, String> {
     Ok(command)
 }
 
-/// Checks the comparison with other engines, without the engines that need more than Rust. It is part of
-/// a release only, because it compiles the dependencies once more.
+/// Checks the comparison with other engines, without the engines that need more than Rust. Only a
+/// release includes it, because it compiles the dependencies once more.
 pub(crate) fn compare() -> StepResult {
     let manifest = ["clippy", "--manifest-path", "compare/Cargo.toml", "--no-default-features"];
     let mut command =
@@ -76,7 +76,7 @@ pub(crate) fn compare() -> StepResult {
 fn minimum_rust() -> StepResult {
     if !has_minimum_rust() {
         println!(
-            "==> minimum Rust SKIPPED: Rust {MINIMUM_RUST} is neither installed nor can it be; \
+            "==> minimum Rust SKIPPED: Rust {MINIMUM_RUST} is not installed and cannot be; \
              run 'rustup toolchain install {MINIMUM_RUST} --profile minimal'"
         );
         return Ok(());
@@ -96,21 +96,21 @@ fn has_minimum_rust() -> bool {
     runs() || (Command::new("rustup").args(install).output().is_ok() && runs())
 }
 
-/// Runs the tests. The features that need a C compiler are tested if there is one; the build without them is
-/// checked by the minimum Rust. The tests of `tls` are those of the server, so they run with the workspace,
-/// and the client tests get a command with TLS.
+/// Runs the tests. The features that need a C compiler are tested if one is installed; the step for the
+/// minimum Rust checks the build without them. The tests of `tls` belong to the server, so they run with
+/// the workspace, and the client tests get a command with TLS.
 fn test(has_c_compiler: bool) -> StepResult {
     let mut workspace = cargo(["test", "--workspace"]);
     if !has_c_compiler {
         step("test", &mut workspace)?;
-        println!("==> features tls, zstd SKIPPED: there is no C compiler; install one, or set CC");
+        println!("==> features tls, zstd SKIPPED: no C compiler found; install one, or set CC");
         return Ok(());
     }
     step("test", workspace.args(["--features", "terrane-cli/tls"]))
 }
 
-/// Returns true if there is a C compiler, which the features `zstd` and `tls` need. All other steps need only
-/// Rust.
+/// Returns true if a C compiler is installed, which the features `zstd` and `tls` need. All other steps
+/// need only Rust.
 fn has_c_compiler() -> bool {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let found = Command::new(compiler).arg("--version").output();

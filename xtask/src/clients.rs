@@ -1,4 +1,4 @@
-//! Tests of the ways into the engine other than Rust, with the clients that their users have.
+//! Tests of the engine's interfaces other than Rust, with the clients that users have.
 //!
 //! Each is a script, `clients/NAME/run`, which installs what it needs from package registries, and
 //! ends with a line of counts. They stay outside `cargo test --workspace`, which needs only Rust.
@@ -10,8 +10,8 @@ use std::time::Instant;
 use crate::beside::Beside;
 use crate::step::{StepResult, root, step};
 
-/// Runs the named client tests, or all of them if none is named. They run at the same time, because they wait
-/// for registries, servers and single threads. Each runs to its end, also if another fails.
+/// Runs the named client tests, or all of them if none is named. They run concurrently, because they
+/// wait for registries, servers and single threads. Each runs to its end, even if another fails.
 pub(crate) fn run(chosen: &[&str]) -> StepResult {
     let known = names()?;
     if let Some(name) = chosen.iter().find(|name| !known.iter().any(|known| known == *name)) {

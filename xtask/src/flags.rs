@@ -1,6 +1,6 @@
 //! Flags of commands, such as `--seed 7`.
 
-/// Returns the number after `flag`, or `default` without the flag; `None` if what follows is not a
+/// Returns the number after `flag`, or `default` without the flag; `None` if the next word is not a
 /// number.
 pub(crate) fn number_after(words: &[&str], flag: &str, default: u64) -> Option<u64> {
     match words.iter().position(|word| *word == flag) {

@@ -3,9 +3,9 @@
 //! | module | one line |
 //! |---|---|
 //! | `ci` | the checks that every change must pass |
-//! | `beside` | runs a command beside others |
+//! | `beside` | runs a command concurrently with others |
 //! | `house` | sizes, import cycles and the voice of the prose, against committed limits |
-//! | `clients` | the ways into the engine other than Rust, with the clients of their users |
+//! | `clients` | interfaces of the engine other than Rust, with the clients of their users |
 //! | `platforms` | the engine checked for the platforms that it supports |
 //! | `package` | the published crates, packaged and built as their users get them |
 //! | `release` | a release and its checks; rules and lists of dependencies |
@@ -32,12 +32,12 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask COMMAND
 
   ci                           the checks that CI runs: format, house rules, lints, tests, ...
-  checks                       what of ci runs beside the tests: the minimum Rust, platforms, loom,
-                               packages, the feature zstd, documentation
+  checks                       the steps of ci that run alongside the tests: the minimum Rust,
+                               platforms, loom, packages, the feature zstd, documentation
   house [--list | --lower]     sizes, import cycles and voice, against xtask/house.toml; --list
                                prints every finding, --lower writes the values that fell
-  clients [NAME...]            test ways into the engine other than Rust, or all of them, at the same
-                               time, with real clients; installs what is missing (clients/README.md)
+  clients [NAME...]            test interfaces other than Rust, or all of them, concurrently, with real
+                               clients; installs missing packages (clients/README.md)
   platforms                    check the engine for the platforms that it supports
   package                      package every published crate in order, and build each package
   release [--execute]          check versions, changelog, formats and packages; --execute runs CI,

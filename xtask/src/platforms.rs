@@ -1,7 +1,7 @@
 //! Type checks of the engine for the platforms that it supports.
 //!
-//! Tests run on the platform of the machine. For the others, the compiler checks the engine and the
-//! crates that it depends on, which needs no linker and no system of the platform.
+//! Tests run on the platform of the machine. For the others, the compiler checks the engine and its
+//! dependencies, which needs neither a linker nor the libraries of the platform.
 
 use std::process::{Command, Stdio};
 use std::thread;
@@ -29,7 +29,7 @@ pub(crate) fn check() -> StepResult {
             continue;
         }
         let mut command = cargo(["check", "--package", "terrane", "--target", target]);
-        // Flags and targets of their own would otherwise rebuild the other steps.
+        // In a shared directory, these flags and targets would make the other steps rebuild.
         command
             .env("RUSTFLAGS", "--deny warnings")
             .env("CARGO_TARGET_DIR", root().join("target/platforms"));

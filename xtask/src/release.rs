@@ -1,8 +1,9 @@
 //! A release: checks that everything is ready, and with `--execute` publishes the crates and sets the tag.
 //!
-//! The checks read files and ask git, and need no network. `--execute` refuses to begin unless all of them
-//! pass, then runs what CI runs, checks the comparison with other engines, publishes the crates in the order of their dependencies, and sets the
-//! tag last, because a published version cannot be taken back.
+//! The checks read files and ask git, and need no network. `--execute` refuses to begin unless all of
+//! them pass, then runs the steps of CI, checks the comparison with other engines, publishes the crates
+//! in the order of their dependencies, and sets the tag last, because a published version cannot be
+//! taken back.
 
 use std::process::Command;
 
@@ -12,13 +13,13 @@ use crate::step::{StepResult, cargo, root, step};
 /// The sentence by which FORMAT.md promises that later versions read a database.
 const PROMISE: &str = "opens in every later release";
 
-/// What is left to do for a release; empty if it can be made.
+/// The remaining tasks of a release; empty if it can be made.
 type Problems = Vec<String>;
 
 /// Checks that a release can be made, and makes it if `executes`.
 pub(crate) fn run(executes: bool) -> StepResult {
     let manifest = read("Cargo.toml")?;
-    let version = version_of(&manifest).ok_or("Cargo.toml states no version of the workspace")?;
+    let version = version_of(&manifest).ok_or("Cargo.toml has no workspace version")?;
     println!("==> release {version}");
     let mut problems = version_problems(&manifest, &version);
     problems.extend(changelog_problems(&read("CHANGELOG.md")?, &version));
@@ -62,7 +63,7 @@ fn version_of(manifest: &str) -> Option<String> {
     line.split('"').nth(1).map(str::to_owned)
 }
 
-/// Every crate of the workspace that another one depends on is required with this version.
+/// Every workspace crate that another one depends on must be required with this version.
 fn version_problems(manifest: &str, version: &str) -> Problems {
     let section = manifest.split_once("[workspace.dependencies]").map_or("", |(_, rest)| rest);
     let section = section.split_once("\n[").map_or(section, |(section, _)| section);
@@ -78,7 +79,7 @@ fn version_problems(manifest: &str, version: &str) -> Problems {
         .collect()
 }
 
-/// The newest section of the changelog is that of the version, with a date and contents.
+/// The newest section of the changelog must be for this version, with a date and contents.
 fn changelog_problems(changelog: &str, version: &str) -> Problems {
     let Some((_, newest)) = changelog.split_once("\n## ") else {
         return vec!["CHANGELOG.md has no section".into()];
@@ -93,7 +94,7 @@ fn changelog_problems(changelog: &str, version: &str) -> Problems {
         ));
     }
     if !contents.contains("\n- ") {
-        problems.push(format!("CHANGELOG.md states no change for '{heading}'"));
+        problems.push(format!("CHANGELOG.md lists no change for '{heading}'"));
     }
     problems
 }
@@ -109,7 +110,7 @@ fn promise_problems(format: &str) -> Problems {
     if is_stated { vec![] } else { vec![format!("docs/FORMAT.md does not say '{PROMISE}'")] }
 }
 
-/// The golden databases are numbered without gaps, and each has its contents.
+/// The golden databases must be numbered without gaps, each with its contents.
 fn golden_problems() -> Result<Problems, String> {
     let golden = root().join("crates/terrane-tests/tests/golden");
     let found = std::fs::read_dir(&golden).map_err(|error| error.to_string())?.count();
@@ -143,7 +144,7 @@ pub(crate) fn deny() -> StepResult {
     step("deny", installed("deny", hint)?.arg("check"))
 }
 
-/// Writes a bill of materials (CycloneDX, JSON) beside the manifest of each crate. Needs
+/// Writes a bill of materials (CycloneDX, JSON) next to the manifest of each crate. Needs
 /// cargo-cyclonedx.
 pub(crate) fn sbom() -> StepResult {
     let hint = "cargo install cargo-cyclonedx --locked";

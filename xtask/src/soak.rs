@@ -1,16 +1,16 @@
 //! Runs the random tests of the engine at length, on all cores and with fresh seeds.
 //!
-//! Each worker runs one suite at a time, in a process that is killed if it hangs. The suite that
-//! has used the smallest part of its share of the time is next, so that the campaigns keep their
-//! proportions however long the soak is. If a suite fails, its output is printed with the command
-//! that repeats the run. At the end the soak prints what its suites counted.
+//! Each worker runs one suite at a time, in a process that is killed if it hangs. The suite that has
+//! used the smallest part of its share of the time is next, so that the campaigns keep their proportions
+//! however long the soak is. If a suite fails, its output is printed with the command that repeats the
+//! run. At the end the soak prints the counts of its suites.
 //!
 //! | module | one line |
 //! |---|---|
 //! | `plan` | which suite is next, and with which seed |
 //! | `program` | builds the suites, and runs one of them |
 //! | `suite` | the suites and their shares of the time |
-//! | `summary` | adds up what the suites counted |
+//! | `summary` | adds up the counts of the suites |
 
 mod plan;
 mod program;
@@ -44,7 +44,7 @@ impl SoakArguments {
     }
 }
 
-/// What the workers share.
+/// The state that the workers share.
 struct Soak {
     programs: Vec<PathBuf>,
     end: Instant,

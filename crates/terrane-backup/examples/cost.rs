@@ -1,10 +1,11 @@
-//! What a backup costs the writers of a database: `cargo run --release -p terrane-backup --example cost`.
+//! The cost of a backup to the writers of a database: `cargo run --release -p terrane-backup --example
+//! cost`.
 //!
-//! One thread writes values of 1 KiB at random keys, and notes how long each call takes. Each round has four phases:
-//! no backup, a first backup, no backup, and a second backup to the same repository; every other round has them the
-//! other way round, and the second backup goes to the repository of the round before. Compactions end before each
-//! phase. A write that takes longer than 100 ms is printed with the stalls of the engine during the phase. At last the
-//! medians of the rounds are printed, and their ratios.
+//! One thread writes values of 1 KiB at random keys, and records the time of each call. Each round has four
+//! phases: no backup, a first backup, no backup, and a second backup to the same repository; every other
+//! round runs them in reverse order, and its second backup goes to the repository of the previous round.
+//! Compactions end before each phase. A write that takes longer than 100 ms is printed with the stalls of
+//! the engine during the phase. At the end, the medians of the rounds are printed, with their ratios.
 //!
 //! The arguments are optional: a directory, the MiB of the database, the writes per second (0: as many as possible),
 //! the rounds, and the rate of the backups in MiB/s (0: none).
@@ -20,7 +21,7 @@ use terrane_backup::{CreateOptions, Directory, create};
 /// How long writers run without a backup.
 const QUIET: Duration = Duration::from_secs(4);
 
-/// From which time on a write is printed.
+/// The minimum duration of a write that is printed.
 const SLOW: Duration = Duration::from_millis(100);
 
 /// A generator of keys and values, good enough for data that does not compress.
@@ -39,7 +40,7 @@ impl Random {
     }
 }
 
-/// What the writes of a phase took.
+/// The times of the writes of a phase.
 #[derive(Clone, Copy)]
 struct Phase {
     writes_per_second: f64,
@@ -48,7 +49,7 @@ struct Phase {
     longest: Duration,
 }
 
-/// What is measured.
+/// The measured database and its load.
 struct Setup<'a> {
     db: &'a Db,
     keys: u64,

@@ -1,12 +1,13 @@
-//! A repository in an object store: S3 and what speaks its protocol, Google Cloud Storage, Azure, or any other
-//! that the crate [`object_store`] has.
+//! A repository in an object store: S3 or a store that speaks its protocol, Google Cloud Storage, Azure, or
+//! any other that the crate [`object_store`] supports.
 //!
-//! 1. An object appears as a whole: a small one is stored by one request, a larger one in parts that the store
-//!    joins at the end. What a killed process leaves behind is an incomplete upload, which is no object.
-//! 2. A reader holds two pieces of an object at most, and a writer [`upload::IN_FLIGHT`] parts and one.
-//!    Pieces are requests of their own, so none lasts as long as the operation that reads at a slow pace.
-//! 3. Requests run on threads of the repository. They may be made from any thread, also from those of an
-//!    asynchronous runtime, which they block.
+//! 1. An object appears as a whole: a small one is stored by one request, a larger one in parts that the
+//!    store joins at the end. A killed process leaves an incomplete upload, which is not an object.
+//! 2. A reader holds at most two pieces of an object, and a writer [`upload::IN_FLIGHT`] parts and one.
+//!    Each piece has its own request, so no request lasts as long as an operation that reads at a slow
+//!    pace.
+//! 3. Requests run on threads of the repository. Any thread may make them, even a thread of an asynchronous
+//!    runtime, which they block.
 
 mod body;
 mod upload;
@@ -26,8 +27,8 @@ use self::body::Body;
 use crate::content::ContentId;
 use crate::repository::{Repository, Stored};
 
-/// The size of the pieces in which large objects are stored and read. S3 allows parts from 5 MiB. Each piece is
-/// a request of its own, which takes some tens of milliseconds besides the transfer.
+/// The size of the pieces in which large objects are stored and read. S3 allows parts from 5 MiB. Each
+/// piece needs its own request, which takes some tens of milliseconds in addition to the transfer.
 const PIECE_BYTES: usize = 8 << 20;
 
 /// The threads of a repository, which wait for the network most of the time.
@@ -132,7 +133,8 @@ impl Repository for Bucket {
         }
     }
 
-    /// The store compares the version of the object, so it does not store what was removed or replaced since.
+    /// The store compares the version of the object, so it rejects the write if the object was removed or
+    /// replaced since.
     fn replace(&self, name: &str, contents: &[u8]) -> io::Result<bool> {
         let (store, path, contents) =
             (Arc::clone(&self.store), self.path(name)?, contents.to_vec());
@@ -145,7 +147,7 @@ impl Repository for Bucket {
             let update = PutMode::Update(version).into();
             match store.put_opts(&path, contents.clone().into(), update).await {
                 Err(StoreError::Precondition { .. } | StoreError::NotFound { .. }) => Ok(false),
-                // A store without conditions.
+                // A store without conditional writes.
                 Err(StoreError::NotImplemented { .. }) => {
                     store.put(&path, contents.into()).await.map(|_| true)
                 }
@@ -164,7 +166,7 @@ impl Bucket {
         let (sender, receiver) = sync_channel(1);
         if let Some(runtime) = &self.threads.0 {
             runtime.spawn(async move {
-                // Nobody waits for a request whose reader was dropped.
+                // The reader of the request may have been dropped.
                 let _ = sender.send(request.await);
             });
         }
@@ -180,7 +182,7 @@ impl Bucket {
     }
 }
 
-/// A request that was begun.
+/// A running request.
 struct Pending<T>(Receiver<object_store::Result<T>>);
 
 impl<T> Pending<T> {
@@ -214,7 +216,7 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        // Waiting for the threads is forbidden on those of an asynchronous runtime.
+        // Threads of an asynchronous runtime must not wait for these threads.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
@@ -245,14 +247,14 @@ mod tests {
         (0..length).map(|at| ((at * 31) >> 3) as u8).collect()
     }
 
-    /// What every repository promises.
+    /// The guarantees of every repository.
     fn is_a_repository(repository: &dyn Repository) {
         let piece = PIECE_BYTES;
         let contents = bytes(2 * piece + 17);
         for length in [0, 1, piece - 1, piece, piece + 1, contents.len()] {
             let contents = &contents[..length];
             let object = ContentId::of(contents).object();
-            // The size of an object follows from its name, that of others does not.
+            // The name of an object states its size, other names do not.
             for name in [object.as_str(), "backups/one.json"] {
                 repository.put(name, &mut &*contents).unwrap();
                 assert!(all(repository, name).unwrap() == contents, "{length} bytes of {name}");
@@ -265,7 +267,7 @@ mod tests {
             assert!(!repository.exists(&object).unwrap());
             let missing = all(repository, &object).unwrap_err();
             assert_eq!(missing.kind(), io::ErrorKind::NotFound);
-            // An object that is gone is removed again without an error.
+            // Removing an object again is not an error.
             repository.delete(&object).unwrap();
         }
         assert_eq!(names(repository, ""), ["backups/one.json"]);
@@ -305,7 +307,7 @@ mod tests {
         bucket.put("a", &mut &bytes(length)[..]).unwrap();
         let mut reader = bucket.get("a").unwrap();
         bucket.put("a", &mut &vec![0; length][..]).unwrap();
-        // The second piece may have been read already.
+        // The second piece may already have been read.
         assert!(reader.read_to_end(&mut Vec::new()).is_err());
     }
 

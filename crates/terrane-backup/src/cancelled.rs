@@ -19,7 +19,7 @@ pub(crate) fn cancelled() -> io::Error {
     io::Error::other(Cancelled)
 }
 
-/// Returns true for the error of [`cancelled`], also if a repository wrapped it.
+/// Returns true for the error of [`cancelled`], even if a repository wrapped it.
 pub(crate) fn is_cancelled(error: &io::Error) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> =
         error.get_ref().map(|inner| inner as _);

@@ -26,8 +26,8 @@ pub(crate) fn location(repository: &dyn Repository, object: &str) -> String {
     format!("{}/{object}", repository.location().trim_end_matches('/'))
 }
 
-/// Reads a whole object, a manifest or a smaller one, but no more than a manifest may have; `None` if there is
-/// none.
+/// Reads a whole object, a manifest or a smaller one, but no more bytes than a manifest may have; `None` if
+/// the object does not exist.
 pub(crate) fn read(repository: &dyn Repository, object: &str) -> Result<Option<Vec<u8>>> {
     let failed = |error| Error::io("read", location(repository, object), error);
     let mut reader = match repository.get(object) {
@@ -91,7 +91,7 @@ pub(crate) fn check_or_create(repository: &dyn Repository) -> Result<()> {
     write(repository, MARK, &bytes)
 }
 
-/// Returns false if there is no mark.
+/// Returns false if the mark does not exist.
 fn read_mark(repository: &dyn Repository) -> Result<bool> {
     let Some(bytes) = read(repository, MARK)? else { return Ok(false) };
     let location = location(repository, MARK);
@@ -119,7 +119,7 @@ pub struct Catalog {
 /// Returns the backups in a repository. A manifest that cannot be read does not hide the others.
 ///
 /// # Errors
-/// The location is no repository, or cannot be read.
+/// The location is not a repository, or cannot be read.
 pub fn list(repository: &dyn Repository) -> Result<Catalog> {
     check(repository)?;
     read_all(repository)
@@ -130,7 +130,7 @@ pub(crate) fn read_all(repository: &dyn Repository) -> Result<Catalog> {
     for stored in list_folder(repository, BACKUPS)? {
         match read_one(repository, &stored) {
             Ok(Some(backup)) => catalog.backups.push(backup),
-            // It was removed since.
+            // It was removed meanwhile.
             Ok(None) => {}
             Err(error @ (Error::Damaged { .. } | Error::Unsupported { .. })) => {
                 catalog.unreadable.push((stored.name, error));
@@ -172,7 +172,7 @@ fn read_one(repository: &dyn Repository, stored: &Stored) -> Result<Option<Backu
     Backup::decode(&bytes, &stored.name, &location).map(Some)
 }
 
-/// Which backup is meant.
+/// The backup to use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Which {
@@ -181,7 +181,7 @@ pub enum Which {
     Latest,
     /// The newest that was made at this time or before, in microseconds since 1970.
     At(u64),
-    /// The one with this name, or the only one whose name begins with it.
+    /// The backup with this name, or the only one whose name begins with it.
     Named(String),
 }
 
@@ -236,7 +236,7 @@ impl Catalog {
             )));
         }
         let missing = |wanted: String| {
-            // A damaged manifest may be the one that is looked for.
+            // The wanted manifest may be a damaged one.
             let wanted = match self.unreadable.first() {
                 Some((_, error)) => format!("{wanted} ({error})"),
                 None => wanted,

@@ -1,8 +1,8 @@
 //! The names of objects: the SHA-256 of the contents, and their size.
 //!
-//! A name stands for the contents in every backup of every database in a repository, whose values other
-//! people may have chosen, so it takes a hash for which nobody can find two files. SHA-256 has this
-//! property, and every system has a program that computes it: `sha256sum` checks a repository without
+//! A name stands for the contents in every backup of every database in a repository, and other people may
+//! have chosen the values in them, so the hash must be one for which nobody can find two files. SHA-256 has
+//! this property, and every system has a program that computes it: `sha256sum` checks a repository without
 //! this crate.
 
 use std::fmt;

@@ -1,12 +1,12 @@
 //! Creates a backup.
 //!
 //! 1. A shared lock on the repository keeps prunes out.
-//! 2. A checkpoint beside the database has all of its files at one moment.
-//! 3. A file that cannot change, and that the last backup of the database has with the same name, size and
-//!    checksum of the engine, is not read. Any other is read to compute its hash; of a table the checksum
-//!    must be that of the engine's manifest. If the repository has no object with these contents, the file
-//!    is read again and stored, unless it then has another hash.
-//! 4. The manifest is stored last, which makes it a backup. Whatever ends the process before leaves objects
+//! 2. A checkpoint next to the database has all of its files at one moment.
+//! 3. A file is not read if it cannot change, and the last backup of the database has it with the same
+//!    name, size and engine checksum. Any other file is read to compute its hash; a table must also match
+//!    the checksum in the engine's manifest. If the repository has no object with these contents, the file
+//!    is read again and stored, unless its hash has changed meanwhile.
+//! 4. The manifest is stored last, which makes it a backup. If the process ends earlier, it leaves objects
 //!    that the next backup uses.
 
 mod options;
@@ -32,7 +32,7 @@ use crate::watch::{Counting, Watch, Watched};
 
 pub use self::options::{CreateOptions, ReadBack};
 
-/// A backup that was created, and what it took.
+/// A backup that was created, and its cost.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Created {
@@ -46,7 +46,7 @@ pub struct Created {
     pub read_bytes: u64,
 }
 
-/// Creates a backup of a database, which may be written meanwhile. The first one makes the location a
+/// Creates a backup of a database, which may be written meanwhile. The first backup makes the location a
 /// repository.
 ///
 /// ```
@@ -68,9 +68,9 @@ pub struct Created {
 /// ```
 ///
 /// # Errors
-/// The checkpoint failed, a table is damaged, the location is no repository or another process prunes it, or
-/// something cannot be read or stored. No backup is created then; objects that were stored are used by the
-/// next one.
+/// The checkpoint failed, a table is damaged, the location is not a repository or another process prunes
+/// it, or something cannot be read or stored. No backup is created then; the next one uses the objects that
+/// were stored.
 pub fn create<S: Source + ?Sized>(
     source: &S,
     repository: &dyn Repository,
@@ -102,7 +102,7 @@ pub fn create<S: Source + ?Sized>(
     })
 }
 
-/// Passes errors of the engine on as such.
+/// Passes on an engine error as such.
 fn checkpoint_error(error: crate::source::CheckpointError) -> Error {
     match error.downcast::<terrane::Error>() {
         Ok(error) => Error::Engine(*error),
@@ -110,8 +110,8 @@ fn checkpoint_error(error: crate::source::CheckpointError) -> Error {
     }
 }
 
-/// Replaces files that the database may still change by copies. Such a file is a segment of the log in
-/// which values are stored; what is written to it after the checkpoint does not count.
+/// Replaces files that the database may still change by copies. Such a file is a log segment that stores
+/// values; writes to it after the checkpoint do not count.
 fn freeze(dir: &Path, found: &DatabaseFiles) -> Result<()> {
     for file in found.files.iter().filter(|file| !file.is_final) {
         let (path, copy) = (dir.join(&file.name), dir.join("frozen"));
@@ -170,7 +170,7 @@ fn describe(path: &Path, dir: &Path, found: &DatabaseFiles, time_micros: u64) ->
     })
 }
 
-/// The names that a checkpoint may have besides those of its files.
+/// The names that a checkpoint may have in addition to those of its files.
 const NOT_COPIED: &[&str] = &["LOCK", "READERS", "CHECKPOINT"];
 
 /// A backup that is being created.
@@ -210,8 +210,8 @@ impl Run<'_> {
         self.commit()
     }
 
-    /// Stores the manifest. If the lock was lost meanwhile, a prune may not have seen the manifest and have
-    /// removed objects, so the manifest is removed.
+    /// Stores the manifest. If the lock was lost meanwhile, a prune may have removed objects without seeing
+    /// the manifest, so the manifest is removed.
     fn commit(self) -> Result<Created> {
         let backup = &self.created.backup;
         self.held.check_object()?;
@@ -223,7 +223,7 @@ impl Run<'_> {
         Ok(self.created)
     }
 
-    /// Makes sure that the repository has the contents of a file.
+    /// Ensures that the repository has the contents of a file.
     fn copy(
         &mut self,
         path: &Path,
@@ -306,7 +306,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Reads an object back. A damaged one is forgotten, so that it is stored again.
+    /// Reads an object back. Forgets a damaged one, so that it is stored again.
     fn is_intact(&mut self, file: &BackedUpFile) -> Result<bool> {
         let object = file.object();
         let failed = |error| Error::io("read", location(self.repository, &object), error);

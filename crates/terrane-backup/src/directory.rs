@@ -19,7 +19,7 @@ const TEMPORARY: &str = "tmp";
 /// A folder at the top of some file systems, which only the system may read.
 const LOST_AND_FOUND: &str = "lost+found";
 
-/// How much is written at once.
+/// The number of bytes written at once.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// A repository in a directory of a file system.
@@ -101,7 +101,7 @@ impl Repository for Directory {
             };
             for entry in entries {
                 let entry = entry?;
-                // A name that is no text was not given by a backup; it still counts as an object.
+                // No backup has chosen a name that is not text; it still counts as an object.
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let name = if folder.is_empty() { name } else { format!("{folder}/{name}") };
                 match entry.metadata() {
@@ -111,7 +111,7 @@ impl Repository for Directory {
                         }
                     }
                     Ok(facts) => found.push(Stored { name, bytes: facts.len() }),
-                    // Another process has removed it since.
+                    // Another process has removed it meanwhile.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => return Err(error),
                 }
@@ -124,8 +124,8 @@ impl Repository for Directory {
         let path = self.file(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            // An object that appears again after a power failure is only removed again. A manifest must not,
-            // because its objects are removed next.
+            // If an object appears again after a power failure, it is only removed again. A manifest must
+            // not appear again, because its objects are removed next.
             Ok(()) if !name.starts_with(OBJECTS) => path.parent().map_or(Ok(()), sync_dir),
             removed => removed,
         }
@@ -178,7 +178,7 @@ fn write_synced(path: &Path, contents: &mut dyn Read) -> io::Result<()> {
     }
 }
 
-/// Makes the names in a directory durable, on systems that have a call for it.
+/// Makes the names in a directory durable, on systems that support it.
 pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
     if cfg!(unix) {
         let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };

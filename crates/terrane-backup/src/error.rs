@@ -20,7 +20,7 @@ pub enum Error {
     /// An operation on a file or an object failed.
     #[non_exhaustive]
     Io {
-        /// What was attempted, such as `read`.
+        /// The failed operation, such as `read`.
         operation: &'static str,
         /// The file, or the repository and the object.
         location: String,
@@ -33,12 +33,12 @@ pub enum Error {
         /// The location.
         location: String,
     },
-    /// An argument is invalid: what is wrong, and what to do.
+    /// An argument is invalid: the problem, and a remedy.
     Invalid(String),
     /// No backup matches.
     #[non_exhaustive]
     NoBackup {
-        /// Which backup was looked for.
+        /// The wanted backup.
         wanted: String,
         /// The repository.
         location: String,
@@ -48,7 +48,7 @@ pub enum Error {
     Damaged {
         /// The file, or the repository and the object.
         location: String,
-        /// What is wrong with it.
+        /// The damage.
         what: String,
     },
     /// A newer version wrote the repository or the backup.
@@ -68,7 +68,7 @@ pub enum Error {
         location: String,
         /// The other process.
         holder: String,
-        /// What helps if that process does not exist any more, as the end of the sentence, or nothing.
+        /// The remedy if that process no longer exists: the end of the sentence, or an empty text.
         advice: &'static str,
     },
     /// The progress callback asked to stop.
@@ -118,7 +118,7 @@ impl fmt::Display for Error {
             }
             Self::NotRepository { location } => write!(
                 f,
-                "{location} has other files and is no backup repository; use a new or empty location"
+                "{location} has other files and is not a backup repository; use a new or empty location"
             ),
             Self::Invalid(what) => f.write_str(what),
             Self::NoBackup { wanted, location } => {

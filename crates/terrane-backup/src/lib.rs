@@ -1,15 +1,15 @@
 //! Incremental backups of [Terrane](terrane) databases.
 //!
 //! A *repository* is a location with backups: a [`Directory`], an object store such as S3 with the feature
-//! `object-store`, or whatever implements [`Repository`]; [`open`] finds it by a path or a URL. Tables and
-//! value files of a database never change, so a repository has each of them once, as an object that is
-//! named by the hash of its contents, and all backups of all databases share the objects. A backup is a
-//! small manifest that lists files and their objects. It is written last, so that an interrupted backup is
-//! none, and the next one uses its objects.
+//! `object-store`, or any other implementation of [`Repository`]; [`open`] finds it by a path or a URL.
+//! Tables and value files of a database never change, so a repository stores each of them once, as an
+//! object named by the hash of its contents, and all backups of all databases share the objects. A backup
+//! is a small manifest that lists files and their objects. It is written last, so an interrupted backup
+//! does not count, and the next one uses its objects.
 //!
 //! [`create`] makes a backup while the database is in use, [`list`] lists the backups, [`verify`] reads all
-//! objects, [`prune`] removes old backups, and [`restore`] makes a database of one. The command
-//! `terrane backup` does the same.
+//! objects, [`prune`] removes old backups, and [`restore`] restores a database. The command `terrane
+//! backup` does the same.
 //!
 //! | module | one line |
 //! |---|---|

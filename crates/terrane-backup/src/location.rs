@@ -1,4 +1,4 @@
-//! Repositories from what users write: a directory, or a URL.
+//! Repositories from user input: a directory, or a URL.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::repository::Repository;
 
-/// Returns the repository at a location: a directory, or a URL. The scheme `file` is a directory as well; others,
-/// such as `s3`, are object stores, which need the feature `object-store` of this crate.
+/// Returns the repository at a location: a directory, or a URL. The scheme `file` means a directory as
+/// well; others, such as `s3`, are object stores, which need the feature `object-store` of this crate.
 ///
 /// # Errors
 /// The URL is invalid, or needs a feature that this program was built without.
@@ -48,7 +48,7 @@ fn scheme_of(text: &str) -> Option<&str> {
 /// Returns the path of a URL such as `file:///backups`.
 fn file_path(url: &str) -> Result<PathBuf> {
     let invalid = || {
-        Error::Invalid(format!("'{url}' is no absolute path; write it like 'file:///var/backups'"))
+        Error::Invalid(format!("'{url}' is not an absolute path, such as 'file:///var/backups'"))
     };
     let rest = url.split_once(':').map_or("", |(_, rest)| rest);
     let path = match rest.strip_prefix("//") {
@@ -81,7 +81,7 @@ mod tests {
         ] {
             assert_eq!(location_of(location), expected);
         }
-        assert!(location_of("file://backups").contains("no absolute path"));
+        assert!(location_of("file://backups").contains("not an absolute path"));
         assert!(location_of("gopher://x").contains("'gopher://x'"));
         if cfg!(not(feature = "object-store")) {
             assert!(location_of("s3://bucket").contains("--features object-store"));

@@ -1,16 +1,16 @@
-//! Locks of a repository: objects in `locks/`, because an object store has nothing else.
+//! Locks of a repository: objects in `locks/`, because an object store offers nothing else.
 //!
 //! A backup holds a shared lock, a prune an exclusive one. A process first stores its lock, and then lists
-//! the locks of the others, so of two that begin at the same time at least one sees the other, and gives
-//! up. While it works it stores its lock again every minute.
+//! the other locks, so of two processes that begin concurrently at least one sees the other, and gives up.
+//! While it works, a process renews its lock every minute.
 //!
-//! 1. A lock is stale if it is older than [`STALE`], or if its process was on this machine, since its last
-//!    start, with the same process numbers, and does not exist any more.
-//! 2. A process that could not store its lock again for half of that time stops, because others will take
-//!    the lock for stale. It does not store the lock again either, for example after the machine has slept.
-//!    The clocks of the machines may therefore differ by a quarter of an hour.
-//! 3. A lock remains for ever if the clock of its machine is ahead, or if it cannot be read, because a newer version
-//!    may have written it. [`unlock`] removes it; its process notices that when it stores the lock again.
+//! 1. A lock is stale if it is older than [`STALE`], or if its process ran on this machine, since its last
+//!    start, with the same process numbers, and no longer exists.
+//! 2. A process that could not renew its lock for half of that time stops, because others will consider the
+//!    lock stale. It does not renew the lock either, for example after the machine has slept. The clocks of
+//!    the machines may therefore differ by a quarter of an hour.
+//! 3. A lock remains forever if the clock of its machine is ahead, or if it cannot be read, because a newer
+//!    version may have written it. [`unlock`] removes it; its process notices that when it renews the lock.
 //! 4. The next process removes stale locks before it does anything else. A backup that finds its lock
 //!    removed stops before it writes its manifest.
 
@@ -28,16 +28,16 @@ use crate::repository::Repository;
 /// The folder of the locks.
 const LOCKS: &str = "locks/";
 
-/// The age from which on nobody respects a lock.
+/// The age from which a lock is ignored.
 pub(crate) const STALE: Duration = Duration::from_secs(30 * 60);
 
-/// How often a lock is stored again.
+/// How often a lock is renewed.
 const REFRESH: Duration = Duration::from_secs(60);
 
-/// How often a process tries again if another one began at the same time.
+/// How often a process retries if another one began concurrently.
 const TRIES: u32 = 4;
 
-/// What a lock excludes.
+/// The locks that a lock excludes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum LockKind {
@@ -96,7 +96,7 @@ fn host() -> String {
     name.map_or_else(|_| "another machine".to_owned(), |name| name.trim().to_owned())
 }
 
-/// Identifies the start of the machine and the space of process numbers, which containers have of their
+/// Identifies the start of the machine and the space of process numbers, because each container has its
 /// own; empty on systems without them.
 fn boot() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
@@ -107,8 +107,8 @@ fn boot() -> String {
     }
 }
 
-/// Returns true if `/proc` has every process by the number that the process has for itself. It may hide those
-/// of other users, and may belong to another space of process numbers.
+/// Returns true if `/proc` lists every process by the number that the process itself has. It may hide
+/// processes of other users, and may belong to another space of process numbers.
 fn sees_all_processes() -> bool {
     let own = std::fs::read_link("/proc/self").ok();
     let own = own.as_deref().and_then(|path| path.to_str());
@@ -119,16 +119,16 @@ fn sees_all_processes() -> bool {
 pub(crate) struct Held<'a> {
     repository: &'a dyn Repository,
     object: String,
-    /// When the lock was stored last: the clock of the process, which may stop while the machine sleeps, and
-    /// the time of day, which may be set back. Nothing if another process has removed it.
+    /// When the lock was last stored: the clock of the process, which may stop while the machine sleeps,
+    /// and the time of day, which may be set back. `None` if another process has removed the lock.
     stored: Mutex<Option<(Instant, u64)>>,
 }
 
 impl Held<'_> {
-    /// Checks that nobody can have taken the lock for stale.
+    /// Checks that no other process can consider the lock stale.
     ///
     /// # Errors
-    /// Somebody can.
+    /// Another process can.
     pub(crate) fn check(&self) -> Result<()> {
         let stored = *self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((stored, micros)) = stored else { return Err(self.lost()) };
@@ -139,10 +139,10 @@ impl Held<'_> {
         Err(self.lost())
     }
 
-    /// Checks that nobody has removed the lock either.
+    /// Checks that no other process has removed the lock either.
     ///
     /// # Errors
-    /// Somebody has.
+    /// Another process has.
     pub(crate) fn check_object(&self) -> Result<()> {
         self.check()?;
         match read(self.repository, &self.object)? {
@@ -151,8 +151,8 @@ impl Held<'_> {
         }
     }
 
-    /// Stores the lock again, and returns false if that cannot succeed any more: another process has removed it, or
-    /// may have, and may then have removed objects.
+    /// Renews the lock, and returns false if renewal can no longer succeed: another process has removed the
+    /// lock, or may have, and may then have removed objects.
     fn store_again(&self, kind: LockKind, operation: &str) -> bool {
         let now = (Instant::now(), now_micros());
         let Ok(bytes) = encode(kind, operation) else { return false };
@@ -171,7 +171,7 @@ impl Held<'_> {
 
     fn lost(&self) -> Error {
         Error::Invalid(format!(
-            "the lock {} was removed, or not stored again in time, so another process may have removed \
+            "the lock {} was removed, or not renewed in time, so another process may have removed \
              objects; run the operation again, which continues it",
             location(self.repository, &self.object)
         ))
@@ -191,7 +191,7 @@ pub(crate) fn with_lock<T>(
     hold(&acquire(repository, kind, operation)?, kind, operation, run)
 }
 
-/// Runs an operation, and stores the lock again meanwhile.
+/// Runs an operation, and renews the lock meanwhile.
 fn hold<T>(
     held: &Held<'_>,
     kind: LockKind,
@@ -201,19 +201,19 @@ fn hold<T>(
     let done = (Mutex::new(false), Condvar::new());
     let result = std::thread::scope(|scope| {
         let refresher = scope.spawn(|| refresh(held, kind, operation, &done));
-        // The thread ends also if the operation panics.
+        // The thread ends even if the operation panics.
         let stop = Stop(&done);
         let result = remove_stale(held.repository, held).and_then(|()| run(held));
         drop(stop);
         let _ = refresher.join();
         result
     });
-    // A lock that remains is stale soon.
+    // A lock that remains soon becomes stale.
     let _ = held.repository.delete(&held.object);
     result
 }
 
-/// Runs an operation that only reads: with a lock if one can be stored, and otherwise without, because a
+/// Runs a read-only operation: with a lock if one can be stored, and otherwise without, because a
 /// repository that cannot be written is not pruned either.
 ///
 /// # Errors
@@ -240,7 +240,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Stores the lock again every minute until the operation is done.
+/// Renews the lock every minute until the operation is done.
 fn refresh(held: &Held<'_>, kind: LockKind, operation: &str, done: &(Mutex<bool>, Condvar)) {
     let mut is_done = done.0.lock().unwrap_or_else(PoisonError::into_inner);
     while !*is_done {
@@ -271,14 +271,14 @@ fn acquire<'a>(
             Ok(None) => return Ok(Held { repository, object, stored: Mutex::new(Some(begun)) }),
             Ok(Some(_)) if attempt < TRIES => {
                 delete(repository, &object)?;
-                // Processes that began at the same time try again at different times.
+                // Processes that began concurrently retry at different times.
                 let wait = 50 * u64::from(attempt) + now_micros() % 100;
                 std::thread::sleep(Duration::from_millis(wait));
             }
             Ok(Some(holder)) => {
                 delete(repository, &object)?;
                 let location = repository.location();
-                let advice = ", or remove its lock with 'terrane backup unlock' if it does not exist any more";
+                let advice = ", or remove its lock with 'terrane backup unlock' if its process no longer exists";
                 return Err(Error::InUse { location, holder: holder.describe(), advice });
             }
             Err(error) => {
@@ -308,7 +308,7 @@ fn conflict(repository: &dyn Repository, kind: LockKind, own: &str) -> Result<Op
     Ok(None)
 }
 
-/// Removes the stale locks of others, so that their processes stop if they still run.
+/// Removes the stale locks of others, so that their processes stop if they are still running.
 fn remove_stale(repository: &dyn Repository, held: &Held<'_>) -> Result<()> {
     for (object, lock) in all(repository)? {
         if object != held.object && lock.is_stale() {
@@ -318,14 +318,14 @@ fn remove_stale(repository: &dyn Repository, held: &Held<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Which locks [`unlock`] removes.
+/// The locks that [`unlock`] removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Unlock {
-    /// Those that nobody respects any more: of processes that ended, or stopped to store them.
+    /// Ignored locks: those of processes that ended or stopped renewing them.
     #[default]
     Stale,
-    /// All. A process whose lock is removed stops within a minute, and makes no backup.
+    /// All. A process whose lock is removed stops within a minute, and creates no backup.
     All,
 }
 
@@ -335,18 +335,18 @@ pub enum Unlock {
 pub struct RepositoryLock {
     /// The name of the object.
     pub object: String,
-    /// The operation, its process, and when that was active.
+    /// The operation, its process, and when the process was last active.
     pub holder: String,
     /// True if it was removed.
     pub is_removed: bool,
 }
 
-/// Removes locks, and returns all that there were. Operations remove stale locks by themselves. A lock remains if the
-/// clock of its machine was ahead, or if it cannot be read; then make sure that no process uses the repository, and
-/// remove all.
+/// Removes locks, and returns all that existed. Operations remove stale locks themselves. A lock remains if
+/// the clock of its machine was ahead, or if it cannot be read; then ensure that no process uses the
+/// repository, and remove all.
 ///
 /// # Errors
-/// The location is no repository, or a lock cannot be read or removed.
+/// The location is not a repository, or a lock cannot be read or removed.
 pub fn unlock(repository: &dyn Repository, which: Unlock) -> Result<Vec<RepositoryLock>> {
     check(repository)?;
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The manifest of a backup: which files the database had, and the objects with their contents.
+//! The manifest of a backup: the files of the database, and the objects with their contents.
 //!
 //! A manifest is two lines of JSON: the manifest, and `{"sha256":"…"}` with the hash of the first line.
 
@@ -13,7 +13,7 @@ pub(crate) const BACKUPS: &str = "backups/";
 /// The version of the format. A newer version may add fields to it, which this one ignores.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// A larger object is no manifest, and is not read.
+/// A larger object is not a manifest, and is not read.
 pub(crate) const MANIFEST_BYTES_MAX: u64 = 1 << 30;
 
 /// A backup: the facts about it, and its files.
@@ -65,11 +65,10 @@ pub struct BackedUpFile {
     pub bytes: u64,
     /// SHA-256 of the contents, in 64 hexadecimal digits.
     pub sha256: String,
-    /// XXH3-64 of the contents as the engine's manifest states it, in 16 hexadecimal digits; only tables
-    /// have it.
+    /// XXH3-64 of the contents from the engine's manifest, in 16 hexadecimal digits; only tables have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xxh3: Option<String>,
-    /// True if no file of this name ever has other contents, so that a later backup need not read it.
+    /// True if a file of this name never has other contents, so that a later backup need not read it.
     #[serde(default, rename = "final")]
     pub is_final: bool,
 }
@@ -94,7 +93,7 @@ struct Seal {
     sha256: String,
 }
 
-/// The part of every schema that says which it is.
+/// The part of every schema that identifies it.
 #[derive(Deserialize)]
 struct SchemaOnly {
     schema: u32,
@@ -135,7 +134,7 @@ impl Backup {
         if ContentId::of(line).sha256() != seal.sha256 {
             return Err(damaged("its checksum does not match".into()));
         }
-        let parse = |error: serde_json::Error| damaged(format!("it is no manifest: {error}"));
+        let parse = |error: serde_json::Error| damaged(format!("it is not a manifest: {error}"));
         let SchemaOnly { schema } = serde_json::from_slice(line).map_err(parse)?;
         if schema > SCHEMA {
             let location = location.to_owned();
@@ -162,7 +161,7 @@ pub(crate) fn object_of(name: &str) -> String {
     format!("{BACKUPS}{name}.json")
 }
 
-/// Returns true for names that lead to no other directory on any system.
+/// Returns true for names that stay in their directory on any system.
 fn is_plain(name: &str) -> bool {
     let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_usual)

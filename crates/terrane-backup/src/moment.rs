@@ -17,7 +17,7 @@ pub fn utc(micros: u64) -> String {
     humantime::format_rfc3339_micros(time).to_string()
 }
 
-/// Formats a time for names: as [`utc`], without the characters that file systems or shells refuse.
+/// Formats a time for names: like [`utc`], without the characters that file systems or shells reject.
 pub(crate) fn compact(micros: u64) -> String {
     utc(micros).replace(['-', ':'], "")
 }

@@ -1,8 +1,8 @@
 //! Removes old backups, and objects that no backup needs.
 //!
-//! An exclusive lock keeps backups out meanwhile, so no object is removed that a backup which is being
-//! created may use. Manifests are removed first: whatever ends the process then leaves objects that no
-//! backup needs, which the next prune removes.
+//! An exclusive lock keeps backups out meanwhile, so no object is removed that a running backup may use.
+//! Manifests are removed first: if the process ends early, it leaves objects that no backup needs, which
+//! the next prune removes.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::manifest::Backup;
 use crate::repository::Repository;
 use crate::retention::Retention;
 
-/// What is pruned.
+/// The backups to prune.
 #[derive(Debug, Clone)]
 pub struct PruneOptions {
     retention: Retention,
@@ -35,7 +35,7 @@ impl PruneOptions {
         self
     }
 
-    /// Removes damaged manifests as well. Nobody knows which objects they need, so without this a prune
+    /// Removes damaged manifests as well. The objects that they need are unknown, so without this a prune
     /// refuses to remove anything.
     #[must_use]
     pub fn remove_damaged(mut self) -> Self {
@@ -44,7 +44,7 @@ impl PruneOptions {
     }
 }
 
-/// What a prune removes.
+/// The result of a prune.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Pruned {
@@ -54,13 +54,13 @@ pub struct Pruned {
     pub kept: Vec<(Backup, Vec<&'static str>)>,
     /// The damaged manifests that are removed.
     pub damaged: Vec<String>,
-    /// Objects that no backup needs any more.
+    /// Objects that no backup needs any longer.
     pub objects: u64,
     /// Their bytes, with those of incomplete objects of killed processes.
     pub bytes: u64,
 }
 
-/// Returns what [`prune`] would remove, and removes nothing.
+/// Returns the result that [`prune`] would have, and removes nothing.
 ///
 /// # Errors
 /// As for [`prune`].
@@ -74,7 +74,7 @@ pub fn plan_prune(repository: &dyn Repository, options: &PruneOptions) -> Result
     Ok(pruned)
 }
 
-/// Removes the backups that the rules do not keep, and the objects that no backup needs any more.
+/// Removes the backups that the rules do not keep, and the objects that no backup needs any longer.
 ///
 /// # Errors
 /// No rule keeps anything, a manifest cannot be read, a backup is being created, or something cannot be
@@ -125,7 +125,7 @@ fn plan(repository: &dyn Repository, catalog: Catalog, options: &PruneOptions) -
             Error::Damaged { .. } if options.remove_damaged => pruned.damaged.push(object),
             Error::Damaged { location, what } => {
                 let what = format!(
-                    "{what}; nobody knows which objects it needs, so nothing was removed; \
+                    "{what}; the objects that it needs are unknown, so nothing was removed; \
                      --remove-damaged gives it up"
                 );
                 return Err(Error::Damaged { location, what });
@@ -162,7 +162,7 @@ fn unneeded(
 ) -> Result<Vec<(String, u64)>> {
     let files = kept.iter().flat_map(|(backup, _)| &backup.files);
     let needed: HashSet<String> = files.map(crate::manifest::BackedUpFile::object).collect();
-    // A file that is no object was put there by somebody else.
+    // A file that is not an object belongs to somebody else.
     let objects = list_folder(repository, OBJECTS)?.into_iter();
     let objects = objects.filter(|stored| ContentId::of_object(&stored.name).is_some());
     let unneeded = objects.filter(|stored| !needed.contains(&stored.name));

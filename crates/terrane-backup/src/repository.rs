@@ -12,19 +12,19 @@ pub struct Stored {
     pub bytes: u64,
 }
 
-/// Where backups are: a directory, a bucket of an object store, or whatever a program implements.
+/// The location of backups: a directory, a bucket of an object store, or a program's own implementation.
 ///
 /// Names consist of ASCII letters, digits, `.`, `-`, and `/` between folders. Implementations keep these
 /// rules, on which backups depend:
 ///
 /// 1. [`put`](Self::put) is atomic: before it returns, [`get`](Self::get) and [`list`](Self::list) find the
-///    earlier object of this name or none; afterwards the new one, also after a power failure.
+///    earlier object of this name or none; afterwards the new one, even after a power failure.
 /// 2. `list` sees every `put` and [`delete`](Self::delete) that has returned, of any process.
 pub trait Repository: Send + Sync {
     /// Returns the location as users name it, for messages.
     fn location(&self) -> String;
 
-    /// Stores all that `contents` yields. An object of the same name is replaced.
+    /// Stores all bytes of `contents`. An object of the same name is replaced.
     ///
     /// # Errors
     /// Reading failed, in which case the error of `contents` is returned or wrapped, or storing failed.
@@ -34,11 +34,11 @@ pub trait Repository: Send + Sync {
     /// Returns the contents of an object.
     ///
     /// # Errors
-    /// [`NotFound`](io::ErrorKind::NotFound) if there is no such object, or the location cannot be read.
+    /// [`NotFound`](io::ErrorKind::NotFound) if the object does not exist, or the location cannot be read.
     fn get(&self, name: &str) -> io::Result<Box<dyn Read + '_>>;
 
-    /// Returns all objects whose names begin with `folder`, which ends in `/`, or all if it is empty. The
-    /// order is any.
+    /// Returns all objects whose names begin with `folder`, which ends in `/`, or all if it is empty, in
+    /// any order.
     ///
     /// # Errors
     /// The location cannot be read. A folder without objects is not an error.
@@ -62,9 +62,9 @@ pub trait Repository: Send + Sync {
         }
     }
 
-    /// Stores a small object in the place of an earlier one; returns false, and stores nothing, if there is none.
-    /// A location that can compare and store in one step does so; otherwise an object may be stored that another
-    /// process is removing.
+    /// Replaces an earlier object by a small one; returns false, and stores nothing, if the object does not
+    /// exist. A location that can compare and store in one step does so; otherwise the call may store an
+    /// object that another process is removing.
     ///
     /// # Errors
     /// The location cannot be read or written.
@@ -75,11 +75,11 @@ pub trait Repository: Send + Sync {
         self.put(name, &mut contents).map(|()| true)
     }
 
-    /// Removes what interrupted calls of `put` left behind and nobody has changed for this long. Returns
-    /// the bytes.
+    /// Removes leftovers of interrupted calls of `put` that have not changed for this long. Returns their
+    /// bytes.
     ///
     /// # Errors
-    /// It cannot be listed or removed.
+    /// They cannot be listed or removed.
     fn sweep(&self, _unchanged_for: Duration) -> io::Result<u64> {
         Ok(0)
     }

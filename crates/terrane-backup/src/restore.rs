@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A file gets its name when its contents are durable and match the manifest. `CURRENT`, without which the
-//! directory is no database, is the last one. A restore that was interrupted is continued by the same call,
-//! which hashes the files that are there and copies the others.
+//! directory is not a database, is written last. The same call continues an interrupted restore: it hashes
+//! the existing files and copies the others.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
@@ -44,7 +44,7 @@ pub struct RestoreOptions {
 }
 
 impl RestoreOptions {
-    /// Returns the default options: as fast as possible, and without a second reading of the files.
+    /// Returns the default options: as fast as possible, without reading the files again.
     pub fn new() -> Self {
         Self::default()
     }
@@ -82,19 +82,19 @@ pub struct Restored {
     pub copied_bytes: u64,
     /// Bytes of files that an interrupted restore had copied.
     pub kept_bytes: u64,
-    /// Manifests that cannot be read, and would have been chosen otherwise: the newer ones.
+    /// Manifests that cannot be read, and would otherwise have been chosen: the newer ones.
     pub skipped: Vec<String>,
-    /// What [`RestoreOptions::verify`] found.
+    /// The result of [`RestoreOptions::verify`].
     pub verification: Option<inspect::Verification>,
 }
 
 /// Restores a backup into a directory, which must not exist, or be empty, or have an unfinished restore of
-/// the same backup, which is continued. Every file is verified while it is copied; at last the database is
-/// opened for reading, and its last sequence number compared with the backup.
+/// the same backup, which is continued. Every file is verified while it is copied; finally the database is
+/// opened for reading, and its last sequence number is compared with the backup.
 ///
 /// # Errors
-/// There is no such backup, the directory is not empty, an object is damaged or missing, or something cannot
-/// be read or written. The engine refuses the directory until a restore into it is complete.
+/// The backup does not exist, the directory is not empty, an object is damaged or missing, or something
+/// cannot be read or written. The engine refuses the directory until a restore into it is complete.
 pub fn restore(
     repository: &dyn Repository,
     which: &Which,
@@ -120,7 +120,7 @@ pub fn restore(
                 verification: None,
             },
         };
-        // With CURRENT all files are there, and somebody may have written to the database since.
+        // With CURRENT, all files exist, and another process may have written to the database since.
         let is_complete = dir.join(CURRENT).exists();
         if !is_complete {
             run.copy_all()?;
@@ -237,7 +237,7 @@ fn check_mark(dir: &Path, bytes: &[u8], backup: &str) -> Result<()> {
     }
 }
 
-/// Refuses a directory with any file but a mark that was never complete.
+/// Refuses a directory with any file except a mark that was never complete.
 fn check_empty(dir: &Path) -> Result<()> {
     let failed = |error| Error::file("list", dir, error);
     for entry in fs::read_dir(dir).map_err(failed)? {
@@ -261,7 +261,7 @@ fn part_of(name: &str) -> String {
     format!("{name}.part")
 }
 
-/// Writes a file that has its name only when it is complete.
+/// Writes a file that gets its name only when it is complete.
 fn write_durably(dir: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     let (part, path) = (dir.join(part_of(name)), dir.join(name));
     let write = || -> io::Result<()> {
@@ -285,7 +285,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn copy_all(&mut self) -> Result<()> {
         let mut files = self.restored.backup.files.clone();
-        // Reading the manifest has checked that this does not overflow.
+        // Decoding the manifest has checked that this does not overflow.
         let total = self.restored.backup.files_bytes().unwrap_or(u64::MAX);
         self.watch.set_total(files.len() as u64, total);
         files.sort_by_key(|file| file.name == CURRENT);
@@ -312,7 +312,7 @@ impl Run<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             contents => contents.map_err(failed)?,
         };
-        // Only what is copied counts in the pace.
+        // Only copied bytes count in the pace.
         let mut watch = Watch::new(Pace::default());
         let mut reader = Watched::new(contents, &mut watch, Counting::Whole);
         reader.drain().map_err(failed)?;
@@ -369,7 +369,7 @@ impl Run<'_> {
     }
 }
 
-/// Copies to a file and syncs it. An error says which side failed.
+/// Copies to a file and syncs it. An error names the side that failed.
 fn copy_synced(reader: &mut impl Read, mut file: File, source: &str, target: &Path) -> Result<()> {
     let mut piece = vec![0; PIECE_BYTES];
     loop {

@@ -1,4 +1,4 @@
-//! Which backups are kept.
+//! The rules that keep backups.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use crate::manifest::Backup;
 /// Returns the number of the period to which a time belongs.
 type Period<'a> = &'a dyn Fn(u64) -> u64;
 
-/// Which backups of each database in each directory are kept. A backup is kept if any rule keeps it.
+/// The rules that keep backups, for each database and each of its directories. A backup is kept if any rule
+/// keeps it.
 ///
 /// The rules on time keep the newest backup of each of the last hours, days or weeks that have one. Days
 /// begin at midnight in UTC, weeks on Monday.
@@ -53,12 +54,12 @@ impl Retention {
         self == Self::default()
     }
 
-    /// Returns why each backup is kept, in the order of the backups, which is that of time; nothing for
-    /// those that are not kept.
+    /// Returns the rules that keep each backup, in the order of the backups, which is chronological; none
+    /// for a backup that is not kept.
     pub(crate) fn reasons(self, backups: &[&Backup]) -> Vec<Vec<&'static str>> {
         const HOUR: u64 = 3_600_000_000;
         let mut reasons = vec![Vec::new(); backups.len()];
-        // A restored copy has the number of its original, and another directory.
+        // A restored copy has the number of its original, but another directory.
         let mut databases: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
         for (index, backup) in backups.iter().enumerate() {
             databases.entry((&backup.database, &backup.path)).or_default().push(index);

@@ -1,18 +1,18 @@
-//! Where backups come from.
+//! The sources of backups.
 
 use std::path::{Path, PathBuf};
 
 /// A failure to make a checkpoint, of any kind.
 pub type CheckpointError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A database of which a checkpoint can be made: one that this process has open, or one that another
+/// A database from which a checkpoint can be made: one that this process has open, or one that another
 /// process has open and copies on request ([`CheckpointWith`]).
 pub trait Source {
-    /// Returns the directory of the database. Temporary copies are made beside it.
+    /// Returns the directory of the database. Temporary copies are made next to it.
     fn path(&self) -> &Path;
 
-    /// Makes a checkpoint, as [`terrane::Db::checkpoint`] does, in a directory that does not exist and
-    /// whose path is absolute.
+    /// Makes a checkpoint, like [`terrane::Db::checkpoint`], in a directory that does not exist and whose
+    /// path is absolute.
     ///
     /// # Errors
     /// It could not be made.
@@ -37,8 +37,7 @@ pub struct CheckpointWith<F> {
 }
 
 impl<F: Fn(&Path) -> Result<(), CheckpointError>> CheckpointWith<F> {
-    /// Returns the database in `path`, of which `checkpoint` makes checkpoints in the directory that it is
-    /// given.
+    /// Returns the database in `path`, whose checkpoints `checkpoint` makes in the given directory.
     pub fn new(path: impl Into<PathBuf>, checkpoint: F) -> Self {
         Self { path: path.into(), checkpoint }
     }

@@ -1,16 +1,17 @@
-//! The temporary directory beside a database in which the checkpoint of a backup is made.
+//! The temporary directory next to a database in which the checkpoint of a backup is made.
 //!
 //! ```text
 //! DB.backup-NUMBERS/lock         locked while the backup runs
 //! DB.backup-NUMBERS/checkpoint   the checkpoint
 //! ```
 //!
-//! It is on the file system of the database, so that the checkpoint consists of hard links. Because they keep
-//! replaced tables on the disk, the directory is removed when the backup ends, and the next backup removes
-//! those of processes that were killed, whose locks the operating system has released.
+//! It is on the file system of the database, so that the checkpoint consists of hard links. Because they
+//! keep replaced tables on the disk, the directory is removed when the backup ends, and the next backup
+//! removes the directories of killed processes, whose locks the operating system has released.
 //!
-//! 1. Only a directory with such a name that has one of these two entries and nothing else is removed, because
-//!    a user may have given a similar name to a copy of the database, such as `DB.backup-2026-11-26`.
+//! 1. Only a directory with such a name that has one or both of these entries and nothing else is removed,
+//!    because a user may have given a similar name to a copy of the database, such as
+//!    `DB.backup-2026-11-26`.
 //! 2. Only its user can enter it, because it has the tables of a database whose own directory may be private.
 
 use std::fs::{self, File, TryLockError};
@@ -22,7 +23,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::moment::now_micros;
 
-/// What the names of these directories have after that of the database.
+/// The part of the names of these directories after the database's name.
 const INFIX: &str = ".backup-";
 
 /// The name of the lock.
@@ -31,11 +32,10 @@ const LOCK: &str = "lock";
 /// The name of the checkpoint.
 const CHECKPOINT: &str = "checkpoint";
 
-/// The age from which on a directory without a lock is removed.
+/// The age from which a directory without a lock is removed.
 const OLD: Duration = Duration::from_secs(600);
 
-/// How often a directory is created, if another process takes it for one of a killed process between its
-/// creation and its lock.
+/// How often a directory is created, if another process removes it as abandoned before it is locked.
 const TRIES: u32 = 10;
 
 /// A temporary directory, removed when it is dropped.
@@ -45,8 +45,8 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
-    /// Creates the directory in `beside`, or else in the parent of the database, and removes those of
-    /// killed processes.
+    /// Creates the directory in `beside`, or else in the parent of the database, and removes the
+    /// directories of killed processes.
     pub(crate) fn create(database: &Path, beside: Option<&Path>) -> Result<Self> {
         let database =
             std::path::absolute(database).map_err(|error| Error::file("find", database, error))?;
@@ -78,7 +78,7 @@ impl Staging {
             let path = dir.join(LOCK);
             let lock = File::create(&path).and_then(|file| file.lock().map(|()| file));
             match lock {
-                // Whoever removes an abandoned directory holds its lock meanwhile.
+                // A process that removes an abandoned directory holds its lock meanwhile.
                 Ok(lock) if path.exists() => return Ok(Self { dir, _lock: lock }),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -99,12 +99,12 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // What remains is removed by the next backup.
+        // The next backup removes a directory that remains.
         let _ = fs::remove_dir_all(&self.dir);
     }
 }
 
-/// Removes the directories of processes that do not exist any more.
+/// Removes the directories of processes that no longer exist.
 fn remove_abandoned(parent: &Path, prefix: &str) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_named = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
@@ -112,7 +112,7 @@ fn remove_abandoned(parent: &Path, prefix: &str) {
         if !is_named || !is_staging(&entry.path()) {
             continue;
         }
-        // The file is opened for writing, because some systems lock no other.
+        // The file is opened for writing, because some systems lock only such files.
         match File::options().write(true).open(&lock).map(|file| (file.try_lock(), file)) {
             Ok((Ok(()), _file)) => {
                 let _ = fs::remove_dir_all(entry.path());
@@ -134,7 +134,7 @@ fn create_private(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
-/// Returns true if a directory has something that a backup puts there, and nothing else.
+/// Returns true if a directory has only entries that a backup puts there, and at least one.
 fn is_staging(dir: &Path) -> bool {
     let is_own = |entry: io::Result<fs::DirEntry>| {
         entry.is_ok_and(|entry| [LOCK, CHECKPOINT].iter().any(|own| entry.file_name() == *own))
@@ -143,8 +143,9 @@ fn is_staging(dir: &Path) -> bool {
     entries.peek().is_some() && entries.all(is_own)
 }
 
-/// Returns true if a directory without a lock is none of a backup that just begins. Another process may have
-/// made it, which made the checkpoint of a backup that was killed, after its directory had been removed.
+/// Returns true if a directory without a lock does not belong to a backup that is just beginning. Another
+/// process may have created it by making the checkpoint of a killed backup after the backup's directory had
+/// been removed.
 fn is_old(dir: &Path) -> bool {
     let changed = fs::metadata(dir).and_then(|facts| facts.modified());
     changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age >= OLD))

@@ -1,4 +1,4 @@
-//! Verifies a repository: reads every object, and says which backups the damaged ones affect.
+//! Verifies a repository: reads every object, and names the backups that a damaged one affects.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -23,7 +23,8 @@ impl VerifyOptions {
         Self::default()
     }
 
-    /// Verifies one backup instead of all: the one with this name, or the only one whose name begins so.
+    /// Verifies one backup instead of all: the one with this name, or the only one whose name begins with
+    /// it.
     #[must_use]
     pub fn backup(mut self, name: impl Into<String>) -> Self {
         self.backup = Some(name.into());
@@ -38,7 +39,7 @@ impl_pace!(
      cancels the verification."
 );
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct RepositoryVerification {
@@ -71,9 +72,9 @@ impl RepositoryVerification {
 pub struct DamagedObject {
     /// The name of the object.
     pub object: String,
-    /// What is wrong with it.
+    /// The damage.
     pub what: String,
-    /// The files of the database that it has the contents of.
+    /// The files of the database with these contents.
     pub files: Vec<String>,
     /// The names of the backups that need it.
     pub backups: Vec<String>,
@@ -86,10 +87,10 @@ struct Needed {
     backups: Vec<String>,
 }
 
-/// Reads all manifests, and every object to which they refer, and compares each with its name.
+/// Reads all manifests and every object that they name, and compares each object with its name.
 ///
 /// # Errors
-/// The location is no repository, or cannot be read. Damage is not an error.
+/// The location is not a repository, or cannot be read. Damage is not an error.
 pub fn verify(
     repository: &dyn Repository,
     options: &VerifyOptions,
@@ -154,7 +155,7 @@ fn read_objects(
     found: &mut RepositoryVerification,
 ) -> Result<()> {
     let mut watch = Watch::new(options.pace.clone());
-    // Each manifest states possible sizes, but all of them together need not.
+    // Each manifest states possible sizes, but their sum may overflow.
     let sizes = wanted.values().map(|(content, _)| content.bytes());
     let total = sizes.fold(0, u64::saturating_add);
     watch.set_total(wanted.len() as u64, total);
@@ -184,7 +185,7 @@ fn read_objects(
     Ok(())
 }
 
-/// Returns what is wrong with an object.
+/// Returns the damage of an object.
 fn read_object(
     repository: &dyn Repository,
     object: &str,
@@ -202,7 +203,7 @@ fn read_object(
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some("it is missing".into())),
         Err(error) => match Error::io("read", location(repository, object), error) {
             Error::Cancelled => Err(Error::Cancelled),
-            // A device that cannot read one object may well read the others.
+            // A device that cannot read one object may still read the others.
             error => Ok(Some(error.to_string())),
         },
     }

@@ -80,10 +80,10 @@ macro_rules! impl_pace {
 
 pub(crate) use impl_pace;
 
-/// How long a slow operation sleeps before it looks again whether it was cancelled.
+/// How long a slow operation sleeps before it checks again whether it was cancelled.
 const NAP: Duration = Duration::from_millis(50);
 
-/// How much is read at once.
+/// The number of bytes read at once.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
 /// The pace and the progress of one operation.
@@ -99,7 +99,7 @@ impl Watch {
         Self { pace, next: Instant::now(), progress: Progress::default() }
     }
 
-    /// States how much there is to do.
+    /// Sets the total of files and bytes.
     pub(crate) fn set_total(&mut self, files: u64, bytes: u64) {
         self.progress = Progress { total_files: files, total_bytes: bytes, ..Progress::default() };
     }
@@ -125,11 +125,11 @@ impl Watch {
         }
     }
 
-    /// Waits until this many more bytes keep to the rate.
+    /// Waits until this many more bytes conform to the rate.
     fn spend(&mut self, bytes: u64) -> io::Result<()> {
         self.report()?;
         let Some(rate) = self.pace.rate else { return Ok(()) };
-        // Time that was not used is not made up for, so that a pause is not followed by a burst.
+        // Unused time is not made up for, so that a pause is not followed by a burst.
         self.next = self.next.max(Instant::now());
         self.next += Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
         loop {
@@ -146,23 +146,23 @@ impl Watch {
 /// How the bytes of a reader count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counting {
-    /// As progress, and with their full number in the pace.
+    /// As progress, and fully in the pace.
     Whole,
-    /// As progress, and with half their number in the pace, because they are read twice.
+    /// As progress, and half in the pace, because they are read twice.
     SecondOfTwo,
-    /// Not as progress, and with half their number in the pace.
+    /// Not as progress, and half in the pace.
     FirstOfTwo,
 }
 
-/// A reader that hashes what it reads, at the pace of a [`Watch`].
+/// A reader that hashes its bytes, at the pace of a [`Watch`].
 pub(crate) struct Watched<'a, R> {
     inner: R,
     watch: &'a mut Watch,
     counting: Counting,
     hasher: ContentHasher,
-    /// XXH3-64, which the engine's manifest states for tables.
+    /// XXH3-64, which the engine's manifest has for tables.
     sum: Option<xxhash_rust::xxh3::Xxh3>,
-    /// What the contents must be.
+    /// The expected contents.
     expected: Option<ContentId>,
     has_other_contents: bool,
 }
@@ -174,7 +174,7 @@ impl<'a, R: Read> Watched<'a, R> {
         Self { inner, watch, counting, hasher, sum, expected, has_other_contents }
     }
 
-    /// Fails at the end if the contents are others, so that a repository does not store them.
+    /// Fails at the end if the contents differ, so that a repository does not store them.
     pub(crate) fn expecting(mut self, content: ContentId) -> Self {
         self.expected = Some(content);
         self
@@ -204,7 +204,7 @@ impl<'a, R: Read> Watched<'a, R> {
         }
     }
 
-    /// Returns the identity of what was read, and XXH3-64 of it if that was computed.
+    /// Returns the identity of the bytes read, and their XXH3-64 if it was computed.
     pub(crate) fn finish(self) -> (ContentId, Option<u64>) {
         (self.hasher.finish(), self.sum.map(|sum| sum.digest()))
     }

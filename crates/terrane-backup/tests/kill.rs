@@ -2,7 +2,7 @@
 //! compared with a model.
 //!
 //! The test runs itself as the children. The writer writes numbered keys and prints the number of each
-//! acknowledged one; it makes checkpoints on request, as a server with a control socket does.
+//! acknowledged one; like a server with a control socket, it makes checkpoints on request.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -27,7 +27,7 @@ fn design() -> Design {
         .unwrap()
 }
 
-/// The number of keys that are written in turn.
+/// The number of keys, which are written in turn.
 const KEYS: u64 = 3000;
 
 fn key(number: u64) -> [u8; 8] {
@@ -89,7 +89,7 @@ impl Drill {
         }
     }
 
-    /// Returns the requests that wait, with the directories that they name.
+    /// Returns the pending requests, with the directories that they name.
     fn requests(&self) -> Vec<(PathBuf, PathBuf)> {
         let entries = std::fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path());
         let is_request = |path: &PathBuf| {
@@ -133,7 +133,7 @@ fn child_writes() {
     });
 }
 
-/// Creates a backup, slowly if the parent wants so, and prints its name.
+/// Creates a backup, slowly if the parent requests it, and prints its name.
 #[test]
 fn child_creates() {
     let Some(drill) = drill() else { return };
@@ -168,7 +168,7 @@ fn run_and_kill(mut child: Child, lives: Duration) -> bool {
     true
 }
 
-/// Returns the last number in a database, and checks that it has every write up to that one.
+/// Returns the last number in a database, and checks that it has every write up to this number.
 fn check(dir: &Path, story: &str) -> u64 {
     let db = Db::open(dir).unwrap();
     let Some(last) = db.get("last").unwrap() else {
@@ -231,7 +231,7 @@ fn backups_and_restores_survive_being_killed() {
         writer.kill().unwrap();
         writer.wait().unwrap();
     });
-    // Killed processes leave nothing but what the next ones have removed.
+    // The next processes have removed everything that killed processes left.
     let pruned = prune(&drill.repository(), &PruneOptions::new(Retention::last(1))).unwrap();
     assert!(!pruned.removed.is_empty());
     let found = verify(&drill.repository(), &VerifyOptions::new()).unwrap();
@@ -249,7 +249,7 @@ fn backups_and_restores_survive_being_killed() {
     assert!(counts[0] > 0 && counts[1] > 0, "{counts:?}, seed {seed}");
 }
 
-/// Kills backups, and checks that none of them is one.
+/// Kills backups, and checks that no killed backup is listed.
 fn kill_creates(drill: &Drill, rng: &mut Rng, story: &str) -> u64 {
     let repository = drill.repository();
     std::fs::write(drill.pace(), (1 << 20).to_string()).unwrap();
@@ -260,7 +260,7 @@ fn kill_creates(drill: &Drill, rng: &mut Rng, story: &str) -> u64 {
         let lives = Duration::from_millis(rng.between(20, 500));
         let is_killed = run_and_kill(drill.child("child_creates"), lives);
         kills += u64::from(is_killed);
-        // It may have been killed after its last step.
+        // The process may have been killed after its last step.
         assert!(count() <= before + 1, "{story}");
         if !repository.list("").unwrap().is_empty() {
             let found = verify(&repository, &VerifyOptions::new()).unwrap();
@@ -271,7 +271,7 @@ fn kill_creates(drill: &Drill, rng: &mut Rng, story: &str) -> u64 {
     kills
 }
 
-/// Kills restores, and checks that the engine refuses what they leave.
+/// Kills restores, and checks that the engine refuses the unfinished directories.
 fn kill_restores(drill: &Drill, rng: &mut Rng) -> u64 {
     let mut kills = 0;
     for _ in 0..3 {
@@ -287,7 +287,7 @@ fn kill_restores(drill: &Drill, rng: &mut Rng) -> u64 {
     kills
 }
 
-/// The operations take callbacks from any thread.
+/// The operations accept callbacks from any thread.
 #[test]
 fn progress_is_reported_to_other_threads() {
     let dir = tempfile::tempdir().unwrap();

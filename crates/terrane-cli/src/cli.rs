@@ -89,8 +89,8 @@ pub(crate) fn command() -> clap::Command {
     grouped(for_people(Cli::command()))
 }
 
-/// Removes the code marks of the documentation from help. A negative number is a bad value of its
-/// flag, and not an unknown flag.
+/// Removes the code marks of the documentation from help, and makes a negative number a bad value
+/// of its flag instead of an unknown flag.
 fn for_people(command: clap::Command) -> clap::Command {
     let plain = |text: &clap::builder::StyledStr| text.to_string().replace('`', "");
     let about = command.get_about().map(plain);

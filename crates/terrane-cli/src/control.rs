@@ -15,7 +15,8 @@ pub(crate) struct ControlFlag {
 }
 
 impl ControlFlag {
-    /// Lets other commands use a database as long as the returned socket exists, if it can be served.
+    /// Serves a database to other commands as long as the returned socket exists, if it can be
+    /// served.
     pub(crate) fn serve(self, db: &Db) -> Option<ControlSocket> {
         if self.no_control { None } else { serve(db) }
     }

@@ -1,8 +1,8 @@
 //! A database for commands that work whether or not another process has it open.
 //!
-//! If no process has it open, the command opens it. Otherwise the process that has it open is asked
-//! through its control socket (`terrane-control`). The same code carries out requests in both cases, so
-//! output, messages and exit codes are the same.
+//! If no process has it open, the command opens it. Otherwise the command sends its request to the
+//! process that has it open, through the control socket (`terrane-control`). The same code carries
+//! out requests in both cases, so output, messages and exit codes are the same.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -114,7 +114,8 @@ pub(crate) fn change(dir: &Path, request: &Request) -> Result<Reply> {
     Ok(reply)
 }
 
-/// Returns a client of the process that serves a database, for a command that can do without.
+/// Returns a client of the process that serves a database, for a command that also works without
+/// one.
 pub(crate) fn served(dir: &Path) -> Option<Client> {
     match Client::connect(dir) {
         Ok(client) => client,
@@ -161,7 +162,7 @@ impl Watch for Person<'_> {
             bar.set_position(report.done_bytes);
         }
         let running = report.jobs.iter().find(|job| job.state == JobState::Running);
-        // The first job may be one for which the request waits.
+        // The request may be waiting for the first running job.
         if let Some(job) = running.filter(|_| !self.is_told) {
             bar.set_message(format!("{}: {}", job.keyspace, job.what));
         }

@@ -62,7 +62,7 @@ pub(crate) fn print_error(error: &anyhow::Error) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Formats an error with its causes, except causes that its message contains already.
+/// Formats an error with its causes, except causes that its message already contains.
 pub(crate) fn sentence(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -132,7 +132,7 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
     }
 }
 
-/// Returns the exit for an error of a backup; `None` if that of the engine decides.
+/// Returns the exit for an error of a backup; `None` if an engine error decides.
 fn exit_of_backup(error: &terrane_backup::Error) -> Option<Exit> {
     match error {
         terrane_backup::Error::Damaged { .. } => Some(Exit::CorruptionFound),

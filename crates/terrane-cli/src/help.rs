@@ -1,4 +1,4 @@
-//! The help of the command line: its subcommands, grouped by what users come for.
+//! The help of the command line: its subcommands, grouped by purpose.
 
 use clap::Command;
 
@@ -30,7 +30,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("About the command", &["help", "completions", "man"]),
 ];
 
-/// Help is no wider, also on a wide terminal, so that lines are easy to read.
+/// The maximum width of help, even on a wide terminal, so that lines are easy to read.
 const COLUMNS_MAX: usize = 100;
 
 const HELP: &str = "Print this message or the help of a subcommand";

@@ -19,10 +19,10 @@
 //! | `exit` | exit codes |
 //!
 //! Standard output carries only data; progress and messages go to standard error. Output is
-//! formatted on a terminal, plain when piped, and JSON with `--json`. What people read fits the
-//! terminal, or the columns that `COLUMNS` names. Exit codes: 0 done, 1 error,
-//! 2 usage, 4 corruption found, 5 database in use, 130 interrupted. A closed pipe, as from `head`,
-//! ends a command quietly.
+//! formatted on a terminal, plain when piped, and JSON with `--json`. Text for people fits the
+//! terminal, or the columns that `COLUMNS` names. Exit codes: 0 done, 1 error, 2 usage, 4
+//! corruption found, 5 database in use, 130 interrupted. A closed pipe, as from `head`, ends a
+//! command quietly.
 #![forbid(unsafe_code)]
 
 mod cli;

@@ -16,7 +16,7 @@ pub(crate) fn is_database(dir: &Path) -> bool {
     }
 }
 
-/// Returns options to open databases of any application: its functions are not known here.
+/// Returns options to open databases of any application, whose functions are unknown here.
 pub(crate) fn options() -> Options {
     Options::new().unknown_functions()
 }

@@ -1,4 +1,4 @@
-//! The JSON of statistics, which is that of the library with the version of the schema.
+//! The JSON of statistics: the library's, with the version of the schema.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -23,11 +23,11 @@ impl<'a> JsonStats<'a> {
     }
 }
 
-/// What the files of a database say.
+/// Statistics from the files of a database.
 #[derive(Debug, Serialize)]
 pub(crate) struct JsonStoredStats<'a> {
     schema: u32,
-    /// Where the numbers are from.
+    /// The source of the numbers.
     source: &'static str,
     #[serde(flatten)]
     metrics: JsonMetrics,

@@ -78,7 +78,8 @@ impl Table {
         parts
     }
 
-    /// Returns the leading columns of text, which name the rows: as many as leave half of the width.
+    /// Returns the leading columns of text, which name the rows, as far as they fit half of the
+    /// width.
     fn names(&self, columns: usize) -> Vec<usize> {
         let mut names: Vec<usize> = Vec::new();
         for (column, (_, align)) in self.headers.iter().enumerate() {

@@ -46,7 +46,7 @@ pub(crate) struct Paint {
     is_on: bool,
 }
 
-/// Colours that can be told apart on dark and light backgrounds, and by most colour-blind people.
+/// Colours that differ clearly on dark and light backgrounds, and for most colour-blind people.
 const LEVEL_CODES: [&str; 6] = ["33", "36", "35", "34", "32", "31"];
 
 impl Paint {

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-/// Labels are narrower; wider gaps are those of a table.
+/// Labels are narrower; a wider gap separates the columns of a table.
 const LABEL_COLUMNS_MAX: usize = 24;
 
 /// Returns text whose lines have at most `columns` columns.

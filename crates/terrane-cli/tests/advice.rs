@@ -1,4 +1,4 @@
-//! Advice and sweeps, run as a user runs them.
+//! Advice and sweeps, run like a user runs them.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
@@ -111,7 +111,8 @@ fn advice_on_a_database_uses_its_tree_and_the_cost_of_a_change() {
     let records = printed["records"].as_f64().unwrap();
     assert!((5500.0..=6000.0).contains(&records), "{records}");
     assert_eq!(printed["change"]["is_done"], false);
-    // Lookups alone: a kind with fast lookups, with the prefix of the keys, which differ in eight bytes.
+    // Only lookups: a kind with fast lookups, with the prefix of the keys, which differ in eight
+    // bytes.
     let kinds = printed["memtables"].as_array().unwrap();
     assert!(kinds.len() >= 8 && printed["memtable_now"]["memtable"] == "btree", "{printed}");
     let nanos: Vec<f64> = kinds.iter().map(|kind| kind["nanos"].as_f64().unwrap()).collect();

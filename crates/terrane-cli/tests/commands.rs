@@ -1,4 +1,4 @@
-//! Every subcommand, run as a user runs it.
+//! Every subcommand, run like a user runs it.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::io::Write;
@@ -258,7 +258,7 @@ fn bad_usage_and_locked_databases_have_distinct_exit_codes() {
     assert_eq!(code, 5, "{error}");
     assert!(error.contains(&std::process::id().to_string()), "{error}");
     drop(held);
-    // A process that another test forks now inherits the lock and holds it until it calls exec.
+    // A process that another test is forking inherits the lock and keeps it until it calls exec.
     let puts = || terrane(&["shell", &db], "put a 1\n").stdout == b"ok\n";
     wait_until(puts, || "the lock is never free".into());
 }
@@ -297,7 +297,7 @@ fn memtables_are_shown_with_their_uses() {
 fn memtables_alone_are_measured() {
     let dir = tempfile::tempdir().unwrap();
     let series = path(dir.path(), "series.tsv");
-    // A kind that is chosen at a rotation cannot be measured alone.
+    // A kind chosen at a rotation cannot be measured alone.
     let examples = terrane_policy::MemtableKind::EXAMPLES.iter();
     let kinds: Vec<&str> = examples.copied().filter(|kind| *kind != "auto").collect();
     let mut args = vec!["bench", "--num", "2000", "--series", &series, "--json"];
@@ -311,7 +311,7 @@ fn memtables_alone_are_measured() {
         assert_eq!(row["entries"], 2000);
         for operation in ["inserts", "lookups", "ranges"] {
             let of = |name: &str| row[operation][name].as_f64().unwrap();
-            // The greatest latency is that of a round, others are those of the fastest of rounds.
+            // The greatest latency comes from one round, the others from the fastest of all rounds.
             assert!(of("max") >= of("p99_9") && of("p99_9") >= of("p50"), "{row}");
         }
     }
@@ -406,7 +406,7 @@ fn generated_workloads_replay_and_leave_their_keys() {
     std::fs::write(&spec, text).unwrap();
     assert!(done(&["workload", "show", &spec], "").contains("insert"));
     done(&["workload", "generate", &spec, "--out", &trace], "");
-    // A trace that was recorded while a database executed it has the same operations.
+    // A trace recorded during execution has the same operations.
     let (recorded, db) = (path(dir.path(), "recorded.txt"), path(dir.path(), "recorded"));
     done(&["workload", "record", &spec, "--db", &db, "--out", &recorded], "");
     let sorted = |file: &str| {

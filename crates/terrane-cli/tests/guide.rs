@@ -1,8 +1,8 @@
-//! Runs the commands of `docs/guide`, as a reader does.
+//! Runs the commands of `docs/guide`, like a reader does.
 //!
-//! All lines of the `sh` blocks of a page run in one directory, in order, and must succeed. The output of
-//! the block before a block `text` that follows the comment `<!-- exact -->` must equal it;
-//! `TERRANE_REWRITE=1` rewrites such blocks.
+//! All lines of the `sh` blocks of a page run in one directory, in order, and must succeed. A
+//! `text` block that follows the comment `<!-- exact -->` must equal the output of the block before
+//! it; `TERRANE_REWRITE=1` rewrites such blocks.
 #![cfg(unix)]
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have files of their own")]

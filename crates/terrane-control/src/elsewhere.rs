@@ -1,4 +1,4 @@
-//! The types of platforms without Unix sockets, on which nothing is served.
+//! The types for platforms without Unix sockets, where no database is served.
 
 use std::convert::Infallible;
 use std::io;
@@ -15,7 +15,7 @@ use crate::watch::Watch;
 pub struct ControlSocket(Infallible);
 
 impl ControlSocket {
-    /// Fails: there is no control socket on this platform.
+    /// Fails: this platform has no control socket.
     ///
     /// # Errors
     /// Always.
@@ -38,7 +38,7 @@ impl Client {
         Ok(None)
     }
 
-    /// Returns who serves the socket.
+    /// Returns the process that serves the socket.
     pub fn info(&self) -> &Info {
         match self.0 {}
     }

@@ -13,7 +13,7 @@ pub struct Failure {
     pub kind: String,
     /// What failed and what to do, in a sentence.
     pub text: String,
-    /// The option that is invalid, if one is.
+    /// The invalid option, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub option: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! A local socket through which other processes watch and maintain an open Terrane database.
 //!
-//! Only one process at a time has a database open for writing. With one line it lets others of the same
-//! user in, such as the command `terrane`:
+//! Only one process at a time has a database open for writing. One line of code gives access to
+//! other processes of the same user, such as the command `terrane`:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,9 +12,9 @@
 //! # }
 //! ```
 //!
-//! Then `terrane top DIR`, `terrane checkpoint DIR COPY` and others work while the process runs. The
-//! socket is the file `control.sock` in the directory of the database. Only the user of the process and
-//! root can connect. `docs/control.md` describes requests and messages.
+//! Then `terrane top DIR`, `terrane checkpoint DIR COPY` and other commands work while the process
+//! runs. The socket is the file `control.sock` in the directory of the database. Only the user of
+//! the process and root can connect. `docs/control.md` describes requests and messages.
 //!
 //! | to | use |
 //! |---|---|
@@ -23,7 +23,7 @@
 //! | do the same on a database of this process | [`execute`] |
 //! | take samples for a display | [`Sampler`], [`Sample`](sample::Sample) |
 //!
-//! Unix only; elsewhere nothing is served.
+//! Unix only; other platforms serve nothing.
 
 mod bytes;
 #[cfg(not(unix))]

@@ -40,12 +40,12 @@ pub enum Format {
     OpenMetrics,
 }
 
-/// What a client asks for.
+/// A request of a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Request {
-    /// Who serves the socket.
+    /// The process that serves the socket.
     Ping,
     /// The statistics of the database.
     Stats {
@@ -64,14 +64,15 @@ pub enum Request {
     },
     /// Events since the database was opened.
     Events {
-        /// How many of the last events to begin with, at most a thousand [default: all that are kept].
+        /// How many of the last events to begin with, at most a thousand [default: all stored
+        /// events].
         #[serde(default)]
         last: Option<u64>,
         /// Also later events, until the client cancels.
         #[serde(default)]
         follow: bool,
     },
-    /// Samples, each of what happened in an interval.
+    /// Samples, each of the activity in an interval.
     Top {
         /// The interval in milliseconds, 100 to 3,600,000.
         interval_millis: u64,
@@ -90,10 +91,10 @@ pub enum Request {
         /// The keyspace [default: all; with a range, the default keyspace].
         #[serde(default)]
         keyspace: Option<String>,
-        /// The first key [default: the first of all].
+        /// The first key [default: the first key of the keyspace].
         #[serde(default)]
         from: Option<Bytes>,
-        /// The first key after the range [default: there is none].
+        /// The first key after the range [default: unbounded].
         #[serde(default)]
         to: Option<Bytes>,
     },
@@ -136,7 +137,7 @@ pub enum Request {
         /// The new name.
         new_name: String,
     },
-    /// The options that hold now.
+    /// The options in effect.
     Options,
     /// Changes the I/O budget until the database is closed.
     SetIoBudget {
@@ -147,14 +148,14 @@ pub enum Request {
     Cancel,
 }
 
-/// What a server sends.
+/// A message from a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Message {
     /// The first message of a connection.
     Hello(Info),
-    /// What a long request is doing.
+    /// The progress of a long request.
     Progress(Progress),
     /// A part of the answer.
     Item(Item),
@@ -164,7 +165,7 @@ pub enum Message {
     Failed(Failure),
 }
 
-/// Who serves a socket.
+/// The process that serves a socket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Info {
@@ -176,23 +177,23 @@ pub struct Info {
     pub pid: u32,
     /// The name of its program.
     pub program: String,
-    /// The directory of the database, as the process opened it.
+    /// The directory of the database, with the path by which the process opened it.
     pub database: String,
-    /// Since when the socket is served, in microseconds since the Unix epoch.
+    /// When the process began to serve the socket, in microseconds since the Unix epoch.
     pub since_micros: u64,
 }
 
-/// What a long request is doing.
+/// The progress of a long request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Progress {
-    /// What is being done.
+    /// The present activity.
     pub what: String,
     /// The bytes that were processed.
     pub done_bytes: u64,
     /// The expected number of bytes; 0 if it is not known.
     pub total_bytes: u64,
-    /// The running jobs of the database and those that wait.
+    /// The running and the waiting jobs of the database.
     pub jobs: Vec<JobView>,
 }
 
@@ -228,12 +229,12 @@ pub struct EventItem {
 #[serde(tag = "reply", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Reply {
-    /// The request has no other answer than its items.
+    /// The request has no answer except its items.
     Ended {
         /// The number of events that were dropped before the client could receive them.
         missed: u64,
     },
-    /// Who serves the socket.
+    /// The process that serves the socket.
     Info(Info),
     /// A report.
     Report {
@@ -242,11 +243,11 @@ pub enum Reply {
     },
     /// Memtables were flushed.
     Flushed {
-        /// The entries that they held.
+        /// The number of their entries.
         entries: u64,
-        /// The memory that they took.
+        /// Their memory.
         memtable_bytes: u64,
-        /// The time that it took.
+        /// The duration.
         seconds: f64,
     },
     /// A range was compacted.
@@ -255,7 +256,7 @@ pub enum Reply {
     Checkpointed {
         /// The bytes of its files, linked or copied.
         bytes: u64,
-        /// The time that it took.
+        /// The duration.
         seconds: f64,
     },
     /// The prediction of a change of design.
@@ -279,7 +280,7 @@ pub enum Reply {
     },
     /// A keyspace was renamed.
     Renamed,
-    /// The options that hold now.
+    /// The options in effect.
     Options(CurrentOptions),
 }
 
@@ -315,7 +316,7 @@ pub struct KeyspaceInfo {
     pub design: String,
 }
 
-/// The options that hold now.
+/// The options in effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CurrentOptions {
@@ -333,7 +334,7 @@ pub struct CurrentOptions {
 pub struct DesignForecast {
     /// The design now.
     pub design_before: String,
-    /// The design that was asked for.
+    /// The requested design.
     pub design: String,
     /// The work until the tree satisfies it.
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! Samples: what a database did in an interval, and its state at the end of it.
+//! Samples: the activity of a database in an interval, and its state at the end.
 
 use serde::{Deserialize, Serialize};
 use terrane::{JobView, OperationCounts};
@@ -6,7 +6,7 @@ use terrane::{JobView, OperationCounts};
 /// The version of the JSON of a sample. A version may gain fields.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// What a database did in an interval, and its state at the end of it.
+/// The activity of a database in an interval, and its state at the end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Sample {
@@ -18,19 +18,19 @@ pub struct Sample {
     pub interval_micros: u64,
     /// `ok`, `delayed`, `stopped`, `failed` or `read-only`.
     pub health: String,
-    /// The error of the database, or why it accepts no writes.
+    /// The error of the database, or the reason why it accepts no writes.
     pub error: Option<String>,
     /// Operations since the database was opened.
     pub operations: OperationCounts,
     /// Operations per second in the interval.
     pub per_second: Rates,
-    /// Latencies of the operations in the interval that were measured, one of 32.
+    /// Latencies of the operations measured in the interval, one in 32.
     pub latencies: Vec<Latency>,
-    /// The stalls that hold now.
+    /// The present stalls.
     pub stalls: Vec<Stall>,
     /// The time that writers lost to stalls per time, summed over writers.
     pub stalled_share: f64,
-    /// The running jobs, then those that wait.
+    /// The running jobs, then the waiting ones.
     pub jobs: Vec<Job>,
     /// Memory by holder.
     pub memory: Memory,
@@ -38,10 +38,10 @@ pub struct Sample {
     pub io: Io,
     /// The bytes written to tables per byte of user data since the database was opened.
     pub write_amplification: f64,
-    /// The share of lookups of blocks that the cache answered in the interval, from 0 to 1; `None` if
-    /// there were none.
+    /// The share of block lookups that the cache answered in the interval, from 0 to 1; `None`
+    /// without lookups.
     pub cache_hits: Option<f64>,
-    /// Snapshots that are held.
+    /// The number of open snapshots.
     pub snapshots: u64,
     /// The trees.
     pub trees: Vec<Tree>,
@@ -114,9 +114,9 @@ pub struct Job {
     /// The job.
     #[serde(flatten)]
     pub view: JobView,
-    /// Bytes that it read per second since the sample before, or since it began.
+    /// Bytes that it read per second since the previous sample, or since it began.
     pub bytes_per_second: Option<f64>,
-    /// The time that it takes at this speed, in seconds.
+    /// The remaining time at this speed, in seconds.
     pub seconds_left: Option<f64>,
 }
 
@@ -132,7 +132,7 @@ pub struct Memory {
     pub cache: u64,
     /// Blocks in use.
     pub pinned: u64,
-    /// What open tables keep besides blocks.
+    /// The memory of open tables besides blocks.
     pub open_tables: u64,
     /// Buffers of flushes and compactions.
     pub jobs: u64,

@@ -8,7 +8,7 @@ use terrane::{
 
 use crate::sample::{Io, Job, Latency, Level, Memory, Rates, SCHEMA, Sample, Stall, Tree};
 
-/// Takes samples of a database, each of what happened since the one before.
+/// Takes samples of a database, each of the activity since the previous one.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -29,7 +29,7 @@ pub struct Sampler {
     before: Before,
 }
 
-/// The counters at the sample before.
+/// The counters at the previous sample.
 #[derive(Debug)]
 struct Before {
     at: Instant,
@@ -177,7 +177,7 @@ fn stall(stall: &CurrentStall) -> Stall {
     }
 }
 
-/// Adds the speed of a job, from the sample before if the job was in it.
+/// Adds the speed of a job, from the previous sample if the job was in it.
 fn with_speed(view: &JobView, before: &[JobView], seconds: f64) -> Job {
     let speed = || {
         let remaining = view.remaining_bytes?;

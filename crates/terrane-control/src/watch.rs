@@ -1,40 +1,40 @@
-//! Who waits for a request: a client at a socket, or a person at a terminal.
+//! The receiver of an answer: a client at a socket, or a person at a terminal.
 
 use std::time::Duration;
 
 use crate::protocol::{Item, Progress};
 
-/// Whether somebody still waits for a request.
+/// Whether a client still waits for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Interest {
-    /// Somebody waits for it.
+    /// The client waits for it.
     Waiting,
-    /// Somebody has cancelled it, and waits for its end.
+    /// The client has cancelled it, and waits for its end.
     Cancelled,
-    /// Nobody waits for it any more.
+    /// No client waits for it any longer.
     Gone,
     /// The database is being closed.
     Closing,
 }
 
-/// Receives the parts of an answer, and says whether anybody waits for it.
+/// Receives the parts of an answer, and reports whether a client waits for it.
 pub trait Watch {
-    /// Takes a part of the answer.
+    /// Receives a part of the answer.
     fn item(&mut self, item: Item);
 
-    /// Takes a report of progress. It comes several times a second.
+    /// Receives a progress report, several times a second.
     fn progress(&mut self, progress: &Progress);
 
-    /// Returns whether somebody waits for the request. It is asked several times a second, and may
-    /// take up to a few milliseconds.
+    /// Returns whether a client waits for the request. Called several times a second; may take up
+    /// to a few milliseconds.
     fn interest(&mut self) -> Interest;
 }
 
-/// How often the interest in a request is looked at.
+/// The interval between checks of the interest in a request.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Collects items, and waits for ever.
+/// Collects items, and never cancels.
 impl Watch for Vec<Item> {
     fn item(&mut self, item: Item) {
         self.push(item);

@@ -1,4 +1,4 @@
-//! What every other module uses.
+//! What the other modules share: errors, limits, patterns and event classes.
 //!
 //! | module | one line |
 //! |---|---|

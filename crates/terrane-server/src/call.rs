@@ -80,9 +80,9 @@ impl From<Fault> for CommandError {
     }
 }
 
-/// The error of a value that is no integer.
+/// The error for a value that is not an integer.
 pub(crate) const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
-/// The error of unknown or contradicting options.
+/// The error for unknown or contradictory options.
 pub(crate) const SYNTAX: &str = "ERR syntax error";
 
 impl<'c> Call<'c, '_> {
@@ -154,7 +154,7 @@ impl<'c> Call<'c, '_> {
         Err(format!("ERR the reply is longer than {limit} bytes; ask for fewer keys").into())
     }
 
-    /// Fails if the command runs in a thread of its own, and was cancelled.
+    /// Fails if the command runs in its own thread and was cancelled.
     pub(crate) fn check_cancelled(&self) -> terrane::Result<()> {
         match &self.session.aside {
             Some(maintenance) if maintenance.is_cancelled() => Err(terrane::Error::Cancelled),

@@ -1,5 +1,5 @@
-//! The fuzz target of the parser of requests. Fuzzers generate the bytes (`cargo xtask fuzz`); the tests
-//! here replay `fuzz/corpus` and damage it at random.
+//! The fuzz target of the request parser. Fuzzers generate the bytes (`cargo xtask fuzz`); the tests here
+//! replay `fuzz/corpus` and damage it at random.
 
 use crate::protocol::{Parsed, RequestLimits, RequestParser};
 
@@ -33,8 +33,8 @@ fn requests(bytes: &[u8], step: usize) -> Requests {
     (found, false)
 }
 
-/// Parses `bytes` as a whole and in parts, and compares the requests. A line that is too long, or has no
-/// end, is noticed at different places, so that the errors are compared only for bytes that are short.
+/// Parses `bytes` as a whole and in parts, and compares the requests. The parser detects a line that is too
+/// long or unterminated at different positions, so the errors are compared only for short inputs.
 pub fn request(bytes: &[u8]) {
     let whole = requests(bytes, usize::MAX / 2);
     for step in [1, 2, 7] {

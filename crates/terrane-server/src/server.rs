@@ -51,8 +51,8 @@ impl Server {
     /// Listens on the addresses of `config`.
     ///
     /// # Errors
-    /// An address is in use, not one of this host, or reachable from other hosts without a password. A file of
-    /// TLS cannot be used, or this build has no TLS.
+    /// An address is in use, not one of this host, or reachable from other hosts without a password. A TLS
+    /// file cannot be used, or this build has no TLS.
     pub fn bind(db: Db, config: Config) -> Result<Self, ServerError> {
         let mut listeners = Vec::new();
         let is_open = config.users.is_empty() && !config.insecure;
@@ -105,8 +105,8 @@ impl Server {
         self.metrics.as_ref().and_then(Metrics::address)
     }
 
-    /// Returns how many connections the server accepts: those of [`Limits`](crate::Limits), or as many as the
-    /// limit of open files of this process allows.
+    /// Returns how many connections the server accepts: the limit in [`Limits`](crate::Limits), or fewer if
+    /// the process may not open enough files.
     pub fn connections_max(&self) -> usize {
         self.handle.shared.settings.connections.load(Ordering::Relaxed)
     }
@@ -116,7 +116,7 @@ impl Server {
         &self.db
     }
 
-    /// Returns what ends the server.
+    /// Returns a handle that ends the server.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
@@ -180,7 +180,7 @@ impl Server {
     }
 }
 
-/// Starts a thread that ends the server if it panics, because nobody serves its connections any longer.
+/// Starts a thread that ends the server if it panics, because its connections are no longer served.
 fn spawn(
     shared: &Arc<Shared>,
     name: String,

@@ -1,4 +1,4 @@
-//! What commands read and write: the keyspaces of the databases, directly or in a transaction.
+//! The data of commands: the keyspaces of the databases, directly or in a transaction.
 //!
 //! | module | one line |
 //! |---|---|
@@ -45,7 +45,8 @@ pub(crate) use noted::Change;
 use noted::NotedChange;
 pub(crate) use sweep::SWEPT;
 
-/// The keys that are looked up together; after as many, the length of their values is compared with a limit.
+/// The number of keys looked up together; after each lookup, the length of the values is compared with a
+/// limit.
 const KEYS_AT_ONCE: usize = 64;
 
 /// A value, and its expiry time in microseconds since the Unix epoch.
@@ -146,7 +147,7 @@ impl<'a> Store<'a> {
         key: &[u8],
         look: impl Fn() -> Result<Option<T>, E>,
     ) -> Result<Option<T>, E> {
-        // The keys of a command that writes are locked already. A transaction sees one moment.
+        // The keys of a write command are already locked. A transaction reads one snapshot.
         if self.transaction.is_some() || !self.held.is_none() {
             return Ok(None);
         }
@@ -366,19 +367,19 @@ impl<'a> Store<'a> {
         self.databases.swap((first, second), self.options())
     }
 
-    /// Makes the writes of a command that ran in a thread of its own durable, if the durability demands it.
+    /// Makes the writes of a command that ran in its own thread durable, if the durability demands it.
     pub(crate) fn sync_thread(&self) -> Result<()> {
         self.unsynced.sync_thread(self.databases.db())
     }
 
-    /// Called if the answer of the command shows what is stored.
+    /// Called if the command's reply shows stored data.
     #[inline]
     pub(crate) fn note_read(&self) {
         self.unsynced.note_read();
     }
 
-    /// Returns whether the answer of the command depends on a sync, because it wrote or may have read what is
-    /// not durable.
+    /// Returns whether the command's reply depends on a sync, because the command wrote or may have read data
+    /// that is not durable.
     #[inline]
     pub(crate) fn depends_on_sync(&self, durable: &Durable) -> bool {
         self.unsynced.has_written() || (self.unsynced.has_read() && durable.is_exposed())

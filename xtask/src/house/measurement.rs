@@ -50,7 +50,7 @@ pub(super) struct Measurement {
     /// The name of the exception: a file, a function or a type with its file, or a kind of prose.
     pub subject: String,
     pub value: f64,
-    /// A file with a line, or what the value covers.
+    /// A file with a line, or the scope of the value.
     pub place: String,
     /// Further lines for `--list`.
     pub details: Vec<String>,

@@ -1,4 +1,4 @@
-//! Which suite is next, and with which seed.
+//! The choice of the next suite and its seed.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::suite::Suite;
 /// The distance between the seeds of successive runs of a suite: more than a suite tries in a run.
 const SEEDS_PER_RUN: u64 = 1_000_000;
 
-/// What a run is taken to last before the first run of its suite has ended.
+/// The assumed duration of a run until the first run of its suite has ended.
 const FIRST_GUESS: Duration = Duration::from_secs(5);
 
 /// A run of a suite.
@@ -15,7 +15,7 @@ pub(super) struct Run {
     /// The index of the suite.
     pub(super) suite: usize,
     pub(super) seed: u64,
-    /// How long the run was taken to last when it started.
+    /// The assumed duration of the run when it started.
     expected: Duration,
 }
 

@@ -12,7 +12,7 @@ use crate::step::{cargo, root};
 /// The profile of the build: optimised, with assertions and overflow checks.
 const PROFILE: &str = "soak";
 
-/// A suite that runs longer than this is taken to hang, because suites take some seconds.
+/// A suite that runs longer than this counts as hanging, because suites take a few seconds.
 const HANGS_AFTER: Duration = Duration::from_secs(600);
 
 /// The result of a run.
@@ -69,7 +69,7 @@ fn executable(message: &str) -> Option<PathBuf> {
     rest.split('"').next().map(PathBuf::from)
 }
 
-/// Runs a suite. Its tests run one by one, because the other cores have work of their own.
+/// Runs a suite. Its tests run one by one, because the other cores are busy.
 pub(super) fn run(suite: &Suite, program: &Path, seed: u64) -> Result<Outcome, String> {
     // Relaxed: only the uniqueness of the number matters.
     static LOGS: AtomicU64 = AtomicU64::new(0);

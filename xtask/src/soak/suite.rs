@@ -1,7 +1,7 @@
 //! The suites and their shares of the time.
 
-/// A test suite with the number of seeds that it tries in a run, chosen to take some seconds, and
-/// its share of the time of all workers.
+/// A test suite with the number of seeds that it tries in a run, chosen so that a run takes a few
+/// seconds, and its share of the time of all workers.
 pub(super) struct Suite {
     pub(super) name: &'static str,
     pub(super) seeds: u64,

@@ -1,4 +1,4 @@
-//! Adds up what the suites counted.
+//! Adds up the counts of the suites.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use super::program::Outcome;
 use super::suite::Suite;
 use crate::step::root;
 
-/// What a suite did.
+/// The results of a suite.
 struct Row {
     name: &'static str,
     seeds_per_run: u64,
@@ -20,12 +20,12 @@ struct Row {
     time: Duration,
 }
 
-/// What all suites did.
+/// The results of all suites.
 pub(super) struct Summary {
     rows: Vec<Row>,
     /// The commit that the suites were built from.
     commit: String,
-    /// The sums of what the tests counted.
+    /// The sums of the tests' counts.
     counts: BTreeMap<String, u64>,
     /// The commands that repeat the failures.
     pub(super) failures: Vec<String>,

@@ -15,15 +15,15 @@ pub(super) struct Body<'a> {
     object: ObjectMeta,
     /// The piece that is being read.
     piece: Cursor<Vec<u8>>,
-    /// The next piece, and how many bytes it must have.
+    /// The next piece, and its expected number of bytes.
     next: Option<(u64, Pending<Vec<u8>>)>,
-    /// Where the piece after the next one begins.
+    /// The start of the piece after the next one.
     end: u64,
 }
 
 impl<'a> Body<'a> {
-    /// Reads the first piece. Without an expected size above that of a piece, the object is asked for as a whole,
-    /// because an empty one has no range.
+    /// Reads the first piece. Without an expected size above a piece's, the request is for the whole
+    /// object, because an empty one has no range.
     pub(super) fn open(bucket: &'a Bucket, path: Path, expected: u64) -> io::Result<Self> {
         let store = Arc::clone(&bucket.store);
         let range = (expected > PIECE_BYTES as u64).then_some(0..PIECE_BYTES as u64);
@@ -45,7 +45,7 @@ impl<'a> Body<'a> {
         Ok(body)
     }
 
-    /// Asks for the next piece.
+    /// Requests the next piece.
     fn ask(&mut self) {
         let range = self.end..self.object.size.min(self.end + PIECE_BYTES as u64);
         if range.is_empty() {
@@ -59,7 +59,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Reads a part of an object, if the store still has the same one.
+/// Reads a part of an object, if the store still has the same version.
 async fn read(
     store: &dyn ObjectStore,
     object: &ObjectMeta,

@@ -9,10 +9,10 @@ use object_store::{MultipartUpload, ObjectStoreExt};
 
 use super::{Bucket, PIECE_BYTES, Pending};
 
-/// How many parts are sent at the same time, while the next one is read.
+/// How many parts are sent concurrently, while the next one is read.
 pub(super) const IN_FLIGHT: usize = 3;
 
-/// How many parts an object of S3 has at most. Azure allows more.
+/// The most parts of an object in S3. Azure allows more.
 const PARTS_MAX: u64 = 10_000;
 
 /// Returns the size of the parts of an object: larger ones only if there would be too many.
@@ -22,7 +22,7 @@ pub(super) fn part_bytes(object_bytes: u64) -> usize {
     usize::try_from(pieces).map_or(usize::MAX, |pieces| pieces.saturating_mul(PIECE_BYTES))
 }
 
-/// Stores all that `contents` yields. Nothing is stored if that fails.
+/// Stores all bytes of `contents`. On failure, nothing is stored.
 pub(super) fn upload(
     bucket: &Bucket,
     path: &Path,
@@ -38,7 +38,7 @@ pub(super) fn upload(
     join(bucket, upload, first, part_bytes, contents)
 }
 
-/// Sends all parts, and joins them to an object. If that fails, the parts are removed.
+/// Sends all parts, and joins them to an object. On failure, the parts are removed.
 fn join(
     bucket: &Bucket,
     mut upload: Box<dyn MultipartUpload>,
@@ -48,7 +48,8 @@ fn join(
 ) -> io::Result<()> {
     let sent = send(bucket, &mut *upload, first, part_bytes, contents);
     if let Err(error) = sent {
-        // What remains is no object; the store may keep it until a rule of the bucket removes it.
+        // The remaining parts are not an object; the store may keep them until a rule of the bucket removes
+        // them.
         let _ = bucket.wait(async move { upload.abort().await });
         return Err(error);
     }
@@ -62,7 +63,7 @@ fn join(
     completed.map(drop)
 }
 
-/// Sends all parts. When this returns, none is being sent any more.
+/// Sends all parts. When this returns, none is still being sent.
 fn send(
     bucket: &Bucket,
     upload: &mut dyn MultipartUpload,
@@ -110,7 +111,7 @@ mod tests {
 
     type Answer<'a, T> = Pin<Box<dyn Future<Output = object_store::Result<T>> + Send + 'a>>;
 
-    /// What happened to the parts of an upload.
+    /// The history of an upload's parts.
     #[derive(Debug, Default)]
     struct Seen {
         begun: AtomicUsize,
@@ -172,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Uploads parts of 10 bytes, the first of which was read already.
+    /// Uploads parts of 10 bytes, the first of which was already read.
     fn join_parts(
         fails_at: Option<usize>,
         is_completed: bool,

@@ -8,7 +8,7 @@ use url::Url;
 use super::Bucket;
 use crate::error::{Error, Result};
 
-/// What the names of variables with settings begin with. Others, such as `TOKEN`, may belong to other programs.
+/// The prefixes of variables with settings. Others, such as `TOKEN`, may belong to other programs.
 const PREFIXES: &[&str] = &["AWS_", "AZURE_", "GOOGLE_"];
 
 /// How long a request may take: one piece at 30 KB/s.
@@ -36,9 +36,9 @@ impl Bucket {
         let (scheme, _) = ObjectStoreScheme::parse(&parsed)
             .map_err(|_| invalid(&"use a directory, or a URL such as s3://bucket/prefix"))?;
         if scheme == ObjectStoreScheme::Http {
-            return Err(invalid(&"web servers take no large objects in parts"));
+            return Err(invalid(&"web servers do not accept large objects in parts"));
         }
-        // Fails if the program has chosen another provider already, which serves as well.
+        // Fails if the program has already chosen another provider, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let settings = settings(variables);
         let (store, prefix) = parse_url_opts(&parsed, settings).map_err(|error| invalid(&error))?;
@@ -47,13 +47,13 @@ impl Bucket {
     }
 }
 
-/// Returns the settings: our defaults, which are changed by what the environment has.
+/// Returns the settings: our defaults, changed by the environment.
 fn settings(variables: impl Iterator<Item = (String, String)>) -> Vec<(String, String)> {
     let is_setting = |name: &str| PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     let variables: Vec<(String, String)> =
         variables.filter(|(name, value)| is_setting(name) && !value.is_empty()).collect();
     let mut settings = vec![("timeout".to_owned(), TIMEOUT.to_owned())];
-    // Whoever names an endpoint without TLS allows it.
+    // An endpoint without TLS is an explicit choice.
     let is_plain = |(name, value): &(String, String)| {
         name.starts_with("AWS_ENDPOINT") && value.starts_with("http://")
     };
@@ -106,13 +106,13 @@ mod tests {
         for (url, variables, expected) in [
             ("gopher://x", &[][..], "such as s3://bucket/prefix"),
             ("s3://", &[], "s3://"),
-            ("https://example.com/dav", &[], "no large objects"),
+            ("https://example.com/dav", &[], "large objects in parts"),
             ("s3://bucket", &[("AWS_ALLOW_HTTP", "maybe")], "maybe"),
         ] {
             let error = with(url, variables).unwrap_err().to_string();
             assert!(error.contains(url) && error.contains(expected), "{error}");
         }
-        // Variables of other programs are no settings.
+        // The variables of other programs are ignored.
         assert!(with("s3://bucket", &[("ALLOW_HTTP", "maybe")]).is_ok());
     }
 

@@ -39,17 +39,16 @@ impl CreateOptions {
         self
     }
 
-    /// Reads all files of the database, also those that an earlier backup has, so that damage in them is
-    /// found.
+    /// Reads all files of the database, even those that an earlier backup has, to find damage in them.
     #[must_use]
     pub fn reread(mut self) -> Self {
         self.reread = true;
         self
     }
 
-    /// Makes the checkpoint in a temporary directory in this one, which must exist and should be on the
-    /// file system of the database, because otherwise all tables are copied. By default it is the parent of
-    /// the database.
+    /// Makes the checkpoint in a temporary directory below this one, which must exist and should be on the
+    /// file system of the database, because otherwise all tables are copied. The default is the parent
+    /// directory of the database.
     #[must_use]
     pub fn temporary(mut self, dir: impl Into<PathBuf>) -> Self {
         self.temporary = Some(dir.into());

@@ -1,4 +1,4 @@
-//! Locks of processes that live, died, or are on other machines.
+//! Locks of processes that are alive, dead, or on other machines.
 
 use super::*;
 use crate::memory::Memory;
@@ -91,7 +91,7 @@ fn a_lock_that_was_removed_is_not_stored_again() {
     repository.delete(&held.object).unwrap();
     assert!(!held.store_again(LockKind::Shared, "create"));
     assert!(repository.list(LOCKS).unwrap().is_empty());
-    // The process learns it without looking at the repository.
+    // The process notices it without reading the repository.
     assert!(held.check().is_err());
 }
 

@@ -26,7 +26,7 @@ fn backups_in_object_stores_are_verified_pruned_and_restored() {
         fill(&db, 0..1000, 10 + round);
         let last = back_up(&db, &bucket).backup;
         let before = object_bytes(&bucket);
-        // Another process sees the same.
+        // Another process sees the same objects.
         let bucket = Bucket::new(store, "a/prefix", "bucket").unwrap();
         assert!(verify(&bucket, &VerifyOptions::new()).unwrap().is_intact());
         let target = dir.path().join(format!("restored {round}"));

@@ -1,4 +1,4 @@
-//! What a backup stores, and what it leaves alone.
+//! The files that a backup stores, and the files that it leaves alone.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -34,7 +34,7 @@ fn a_backup_is_restored_as_it_was() {
     assert_eq!(restored(&repository, &Which::Latest, &dir.path().join("new")), contents(&db));
     let named = Which::Named(first.backup.name);
     assert_eq!(restored(&repository, &named, &dir.path().join("old")), before);
-    // Nothing is left beside the database.
+    // No file remains next to the database.
     assert_eq!(names(dir.path()), ["db", "new", "old", "repository"]);
 }
 
@@ -48,7 +48,7 @@ fn a_second_backup_stores_only_new_files() {
     db.flush().unwrap();
     db.wait_for_compactions().unwrap();
     let first = back_up(&db, &repository);
-    // Nothing has changed but the manifest and the log, which every checkpoint writes anew.
+    // Only the manifest and the log have changed, which every checkpoint writes anew.
     let second = back_up(&db, &repository);
     assert!(second.stored_bytes < 32 << 10, "{}", second.stored_bytes);
     assert!(second.read_bytes < 160 << 10, "{}", second.read_bytes);
@@ -132,7 +132,7 @@ fn backups_while_writing_are_prefixes() {
             continue;
         };
         let last = u64::from_be_bytes(last[..].try_into().unwrap());
-        // A write that had returned is there, and no later one than the last.
+        // Every write that had returned is included, and no later one than the last.
         assert!(last + 2 >= before && last < after, "{before} {last} {after}");
         for number in last.saturating_sub(199)..=last {
             let value = &entries[&[b'n', (number % 200) as u8][..]];

@@ -71,7 +71,7 @@ fn damage_of_each_object_is_found_and_named_with_the_backups() {
                 Err(error) => {
                     assert!(is_affected && error.is_damage(), "{error}");
                     assert!(error.to_string().contains(name), "{error}");
-                    // What is there is no database.
+                    // The directory is not a database.
                     let opened = terrane::Db::open(&target).unwrap_err();
                     assert_eq!(opened.kind(), terrane::ErrorKind::Invalid, "{opened}");
                 }
@@ -102,7 +102,7 @@ fn a_damaged_manifest_is_named_and_hides_no_other() {
     let refused = restore(&repository, &which, &target, &RestoreOptions::new()).unwrap_err();
     assert!(refused.to_string().contains("its checksum does not match"), "{refused}");
     assert_eq!(restored(&repository, &Which::Latest, &target), contents(&db));
-    // Who wanted the newest one learns that there may be a newer one.
+    // Asking for the newest backup shows that a newer one may exist.
     for (which, count) in [
         (Which::Latest, 1),
         (Which::At(second.time_micros), 1),
@@ -113,7 +113,7 @@ fn a_damaged_manifest_is_named_and_hides_no_other() {
         let made = restore(&repository, &which, &target, &RestoreOptions::new()).unwrap();
         assert_eq!((made.skipped.len(), made.backup.name), (count, first.name.clone()));
     }
-    // The next backup takes what the first one has.
+    // The next backup uses the objects of the first one.
     assert!(back_up(&db, &repository).stored_bytes < first.bytes);
 }
 
@@ -141,7 +141,7 @@ fn a_damaged_table_of_the_database_is_found_when_it_is_copied() {
     assert!(refused.is_damage() && refused.to_string().contains(&new[0].name), "{refused}");
     assert_eq!(list(&repository).unwrap().backups.len(), 1);
     std::fs::write(&path, &intact).unwrap();
-    // A file that the repository has is not read, unless the caller asks for it.
+    // A file that the repository has is not read, unless the caller requests it.
     let path = db.path().join(&old[0].name);
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[9] ^= 1;
@@ -275,8 +275,8 @@ impl Repository for Changing {
     }
 }
 
-/// Such contents were stored under the name of others, and removed only if the process lived long enough. Later
-/// backups would have used the object, because its size is right.
+/// Such contents were stored under the name of others, and removed only if the process lived long enough.
+/// Later backups would have used the object, because its size matches.
 #[cfg(unix)]
 #[test]
 fn a_file_that_changes_between_its_two_readings_is_never_stored() {

@@ -10,7 +10,7 @@ use terrane_backup::{
 
 use crate::support::{back_up, contents, fill, names, object_bytes, open, restored};
 
-/// Fails one call, or every call from one on, and stores no more than some bytes.
+/// Fails one call, or every call from one on, and stores at most a given number of bytes.
 struct Failing {
     inner: Memory,
     calls: AtomicU64,
@@ -105,13 +105,13 @@ fn each_call_may_fail() {
             remove_locks(&repository);
             if let Err(error) = &result {
                 failures += 1;
-                // The lock of the backup may be what could not be removed.
+                // The lock of the backup may have remained.
                 let is_expected = matches!(error, Error::Io { .. } | Error::InUse { .. });
                 assert!(is_expected, "call {call}: {error}");
             }
             if !repository.list("").unwrap().is_empty() {
                 assert!(verify(&repository, &VerifyOptions::new()).unwrap().is_intact());
-                // Otherwise each round would have more to remove than the one before.
+                // Otherwise each round would have more to remove than the previous one.
                 prune(&repository, &PruneOptions::new(Retention::last(1))).unwrap();
             }
             assert!(names(dir.path()).iter().all(|name| name == "db" || name == "restored"));
@@ -161,7 +161,7 @@ fn a_full_disk_leaves_no_backup_and_the_next_one_goes_on() {
     assert_eq!(restored(&failing, &Which::Latest, &dir.path().join("new")), contents(&db));
 }
 
-/// A repository with another process, which does something before some calls.
+/// A repository used by another process, which acts before some calls.
 struct Shared<F> {
     inner: Memory,
     before: F,
@@ -193,8 +193,8 @@ impl<F: Fn(&'static str, &str) + Send + Sync> Repository for Shared<F> {
     }
 }
 
-/// A machine whose clock differs takes the lock for stale at the last moment, and its prune does not see the
-/// manifest.
+/// A machine whose clock differs considers the lock stale at the last moment, and its prune does not see
+/// the manifest.
 #[test]
 fn a_backup_that_loses_its_lock_while_it_stores_its_manifest_is_none() {
     let dir = tempfile::tempdir().unwrap();
@@ -213,7 +213,7 @@ fn a_backup_that_loses_its_lock_while_it_stores_its_manifest_is_none() {
     assert!(list(&repository).unwrap().backups.is_empty());
 }
 
-/// Two databases that were backed up for the first time at once: one of them found a location with files.
+/// When two databases were first backed up concurrently, one of them found a location with files.
 #[test]
 fn the_first_backups_of_two_databases_may_be_created_at_once() {
     let dir = tempfile::tempdir().unwrap();

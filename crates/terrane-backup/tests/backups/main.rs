@@ -1,4 +1,4 @@
-//! Backups through public names only: what is stored, damage, pruning, restoring, and failures.
+//! Backups through public names only: creating, damage, pruning, restoring, and failures.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 #[cfg(feature = "object-store")]

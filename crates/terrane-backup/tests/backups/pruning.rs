@@ -48,8 +48,8 @@ fn a_prune_removes_what_was_planned() {
     assert!(nothing.to_string().contains("no rule keeps any backup"), "{nothing}");
 }
 
-/// Random backups of two databases, interrupted backups and prunes, with strangers' files: every backup
-/// that is listed can be verified at any time.
+/// Random backups of two databases, interrupted backups and prunes, with other people's files: every listed
+/// backup can be verified at any time.
 #[test]
 fn no_prune_loses_an_object_that_a_backup_needs() {
     let seed = seed_from_env(4000);
@@ -115,7 +115,7 @@ fn backups_and_prunes_at_the_same_time_exclude_each_other() {
     back_up(&db, &repository);
     let is_done = AtomicBool::new(false);
     let (created, pruned) = std::thread::scope(|scope| {
-        // Also after a failure, so that the pruner ends.
+        // Even after a failure, so that the pruner ends.
         let _stop = StopOnDrop(&is_done);
         let pruner = scope.spawn(|| {
             let mut pruned = 0;
@@ -124,7 +124,7 @@ fn backups_and_prunes_at_the_same_time_exclude_each_other() {
                     Ok(_) => pruned += 1,
                     Err(error) => assert!(matches!(error, Error::InUse { .. }), "{error}"),
                 }
-                // Others get a chance.
+                // Backups get a chance.
                 std::thread::sleep(Duration::from_millis(100));
             }
             pruned
@@ -171,7 +171,7 @@ fn a_damaged_manifest_stops_a_prune_until_it_is_given_up() {
     assert_eq!(pruned.damaged, [first.object()]);
     assert!(pruned.objects > 0);
     assert!(verify(&repository, &VerifyOptions::new()).unwrap().is_intact());
-    // What a newer version wrote is never given up.
+    // A manifest of a newer version is never removed.
     let newer = br#"{"schema":9}"#;
     let seal = terrane_backup::ContentId::of(newer).sha256();
     let text = format!("{}\n{{\"sha256\":\"{seal}\"}}\n", String::from_utf8_lossy(newer));

@@ -1,4 +1,4 @@
-//! Restoring: which backup, into which directory, and interruptions.
+//! Restoring: the choice of the backup and the directory, and interruptions.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -72,7 +72,7 @@ fn an_interrupted_restore_is_refused_by_the_engine_and_continued() {
         let options = RestoreOptions::new().on_progress(move |progress| {
             let first =
                 begun.fetch_max(progress.done_bytes.max(1), std::sync::atomic::Ordering::Relaxed);
-            // Each attempt comes a little farther.
+            // Each attempt gets a little farther.
             if progress.done_bytes > progress.total_bytes * tries / 10 && first > 0 {
                 return ControlFlow::Break(());
             }

@@ -75,8 +75,8 @@ impl AdviseArgs {
         Ok(())
     }
 
-    /// Returns the flags of a benchmark of the operations and the sizes of the question, with at most
-    /// as many records as take minutes.
+    /// Returns the flags of a benchmark with the operations and sizes of the question, and with few
+    /// enough records to finish in minutes.
     fn trial(&self, case: &AdviceCase) -> String {
         const RECORDS_MAX: f64 = 10e6;
         const KEY_BYTES: f64 = 16.0;

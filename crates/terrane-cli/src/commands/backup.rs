@@ -31,9 +31,9 @@ Examples:
 
 /// Create, list, verify, prune and restore incremental backups
 ///
-/// A repository is a directory, or a bucket of an object store, with backups of any number of databases. It has each
-/// table once, named by the hash of its contents, so a backup stores only what is new. A backup that is interrupted is none; the
-/// next one continues it.
+/// A repository is a directory, or a bucket of an object store, with backups of any number of
+/// databases. It stores each table once, named by the hash of its contents, so a backup adds only
+/// new tables. An interrupted backup does not count; the next one continues it.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BackupArgs {

@@ -21,7 +21,7 @@
 //! | [`memtable`] | `--memtable`: measures memtables alone |
 //! | [`compare`] | designs side by side, with bars; the verdict |
 //! | [`show`] | header, tables and pictures |
-//! | [`notes`] | what the reader of the tables should know |
+//! | [`notes`] | notes below the tables |
 
 mod arguments;
 mod compare;

@@ -16,7 +16,8 @@ use terrane_lab::output::json::{SCHEMA, write_line};
 /// Copy a database to another directory
 ///
 /// The copy shares tables by hard links if the file system supports them, so it takes little space
-/// and time. If another process has the database open, it makes the copy. Ctrl-C cancels the copy.
+/// and time. If another process has the database open, that process makes the copy. Ctrl-C cancels
+/// the copy.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CheckpointArgs {
     /// The directory of the database

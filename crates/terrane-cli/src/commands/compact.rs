@@ -26,8 +26,8 @@ Examples:
 /// Merge a range of keys into the last level that holds any of them
 ///
 /// This removes every overwritten and deleted value of the range. Without --keyspace and a range,
-/// the whole database is merged. If another process has the database open, it merges. Ctrl-C cancels;
-/// what was merged before stays.
+/// the whole database is merged. If another process has the database open, that process merges it.
+/// Ctrl-C cancels; finished merges stay.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompactArgs {
@@ -108,7 +108,7 @@ impl CompactArgs {
     }
 }
 
-/// Returns the smallest key of a range that begins so; `None` if it has no begin.
+/// Returns the smallest key of a range with this start; `None` if it is unbounded.
 fn first(begin: Bound<Vec<u8>>) -> Option<Bytes> {
     match begin {
         Bound::Unbounded => None,
@@ -117,7 +117,7 @@ fn first(begin: Bound<Vec<u8>>) -> Option<Bytes> {
     }
 }
 
-/// Returns the smallest key after a range that ends so; `None` if it has no end.
+/// Returns the smallest key after a range with this end; `None` if it is unbounded.
 fn after(end: Bound<Vec<u8>>) -> Option<Bytes> {
     match end {
         Bound::Unbounded => None,

@@ -49,7 +49,7 @@ pub(crate) struct Cs265Args {
     #[arg(short, value_name = "DEPTH", default_value_t = 5, value_parser = count_in::<u32>(1..=u64::MAX))]
     depth: u32,
 
-    /// Runs that a get reads at the same time, if they must be read from a disk
+    /// Runs that a get reads concurrently, if they must be read from a disk
     #[arg(short, value_name = "THREADS", default_value_t = 4, value_parser = count_in::<u32>(1..=64))]
     threads: u32,
 
@@ -87,7 +87,7 @@ impl Cs265Args {
             None => Some(Scratch::temporary("terrane-cs265-")?),
         };
         let db = self.open(scratch.as_ref())?;
-        // Nobody knows the directory of a temporary database.
+        // No other process knows the directory of a temporary database.
         let control = if scratch.is_none() { self.control.serve(&db) } else { None };
         let tree = self.tree();
         if is_input_from_person() {

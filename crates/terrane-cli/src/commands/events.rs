@@ -22,8 +22,9 @@ use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Show flushes, compactions, stalls and errors of a database
 ///
-/// The events are those since the process that has the database open has opened it, the last thousand
-/// at most, if it serves a control socket. Otherwise they are the compactions that the files record.
+/// If the process that has the database open serves a control socket, these are its events since it
+/// opened the database, at most the last thousand. Otherwise they are the compactions that the
+/// files record.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct EventsArgs {
     /// The directory of the database
@@ -45,7 +46,7 @@ pub(crate) struct EventsArgs {
 /// Past events that `--follow` shows first.
 const LAST_DEFAULT: u64 = 10;
 
-/// A compaction that the files record, as the event of its end.
+/// A compaction recorded in the files, in the form of its end event.
 #[derive(Serialize)]
 struct JsonPastJob<'a> {
     schema: u32,
@@ -102,7 +103,7 @@ impl EventsArgs {
 
     fn of_files(&self, out: &mut Text) -> Result<()> {
         let dir = self.db.display();
-        // Names what is wrong with the directory, if it holds no database.
+        // Reports the problem with the directory, if it holds no database.
         open::read_only(&self.db)?;
         if self.follow {
             return Err(anyhow!(

@@ -1,4 +1,4 @@
-//! `terrane experiment`: says that the experiments of the papers are a program of their own.
+//! `terrane experiment`: points to the separate program that runs the experiments of the papers.
 
 use anyhow::Result;
 use clap::Args;

@@ -16,7 +16,8 @@ use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Write the memtables of a database into tables
 ///
-/// The log that they needed is then free. If another process has the database open, it flushes.
+/// This frees the log that they needed. If another process has the database open, that process
+/// flushes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FlushArgs {
     /// The directory of the database

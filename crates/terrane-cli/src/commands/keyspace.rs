@@ -96,7 +96,7 @@ impl KeyspaceArgs {
     }
 }
 
-/// Returns a name as the shell of this command reads it.
+/// Returns a name in the notation of `terrane shell`.
 fn print(name: &str) -> String {
     kv_literal::print(name.as_bytes())
 }

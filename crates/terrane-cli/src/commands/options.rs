@@ -41,7 +41,7 @@ enum OptionsCommand {
         #[arg(value_name = "NAME")]
         names: Vec<String>,
     },
-    /// Show the options that hold in the process that has a database open
+    /// Show the options in effect in the process that has a database open
     Show {
         /// The directory of the database
         db: PathBuf,
@@ -92,13 +92,13 @@ impl OptionsArgs {
         Ok(Exit::Done)
     }
 
-    /// Prints the options that hold in the process that has a database open.
+    /// Prints the options in effect in the process that has a database open.
     fn current(&self, db: &Path, request: &Request) -> Result<()> {
         let Some(client) = Client::connect(db)? else {
-            // Names what is wrong with the directory, if it holds no database.
+            // Reports the problem with the directory, if it holds no database.
             open::read_only(db)?;
             return Err(anyhow!(
-                "no process serves {}: options hold while the database is open, and are given when it is \
+                "no process serves {}: options apply only to an open database, and are set when it is \
                  opened",
                 db.display()
             ));

@@ -81,7 +81,7 @@ impl JsonLost {
     }
 }
 
-/// The ranges to print; --json has all.
+/// The most ranges to print; --json has all.
 const RANGES_PRINTED_MAX: usize = 20;
 
 fn write_lost(out: &mut dyn Write, lost: &[LostRange]) -> std::io::Result<()> {

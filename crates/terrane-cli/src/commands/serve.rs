@@ -45,10 +45,11 @@ second one ends the process at once.";
 
 /// Serve a database to clients of Redis, over TCP, TLS and Unix sockets
 ///
-/// Strings, keys, expiry, bits, transactions and administration work as in Redis. Keys are stored as they
-/// are: database 0 is the keyspace `default`, database 3 the keyspace `db3`. The database is created if it
-/// does not exist. The durability says what an answer to a write means: with `sync`, the write survives a
-/// power failure, and writes that arrive together share a sync.
+/// Strings, keys, expiry, bits, transactions and administration work as in Redis. Keys are stored
+/// as they are: database 0 is the keyspace `default`, database 3 the keyspace `db3`. The database
+/// is created if it does not exist. The durability determines the guarantee of an answer to a
+/// write: with `sync`, the write survives a power failure, and writes that arrive together share a
+/// sync.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArgs {

@@ -6,7 +6,7 @@
 //! | [`calibrate`] | measures the simulator's constants with the engine |
 //! | [`show`] | prints the results |
 //! | [`validate`] | compares the simulator with the engine: `docs/simulator.md` |
-//! | [`map`] | which share of the maximum holds, for many designs |
+//! | [`map`] | the sustainable share of the maximum rate, for many designs |
 
 mod arguments;
 mod calibrate;

@@ -26,8 +26,8 @@ the process serves a control socket.";
 
 /// Show sizes, counts and past operations of a database, even while it is open
 ///
-/// The numbers are those of the process that has the database open, if it serves a control socket.
-/// Otherwise they are those of the files, without counters, latencies and memory.
+/// If the process that has the database open serves a control socket, the numbers come from that
+/// process. Otherwise they come from the files, without counters, latencies and memory.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StatsArgs {
     /// The directory of the database

@@ -1,4 +1,4 @@
-//! `terrane top`: what a database does, refreshed in place.
+//! `terrane top`: the activity of a database, refreshed in place.
 //!
 //! | module | one line |
 //! |---|---|
@@ -32,9 +32,9 @@ const INTERVAL_MIN: Duration = Duration::from_millis(100);
 
 /// Show operations, latencies, stalls, jobs, memory and trees of a database, refreshed in place
 ///
-/// The process that has the database open must serve a control socket; otherwise the page shows what the
-/// files hold. On a terminal, q or Ctrl-C leaves. Without a terminal, one page is printed. A page shows
-/// what happened in the interval before it.
+/// The process that has the database open must serve a control socket; otherwise the page shows the
+/// contents of the files. On a terminal, q or Ctrl-C leaves. Without a terminal, one page is
+/// printed. A page covers the interval before it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TopArgs {
     /// The directory of the database
@@ -61,7 +61,7 @@ impl TopArgs {
         let origin = Origin::of(&self.db, &database);
         if !database.is_served() {
             let dir = self.db.display();
-            let _ = writeln!(io::stderr(), "no process serves {dir}: this is what its files hold");
+            let _ = writeln!(io::stderr(), "no process serves {dir}: showing its files");
             // Nothing happens in a database that this process alone has open.
             let interval_millis = millis(INTERVAL_MIN);
             let request = Request::Top { interval_millis, count: Some(1) };

@@ -18,9 +18,9 @@ use terrane_lab::output::json::{SCHEMA, write_line};
 /// Check all files of a database
 ///
 /// This checks the manifest, the order of runs and tables, the length and the checksums of every
-/// table, the order of its entries, its index and its filter, every value that is stored apart, and
-/// the log. It changes nothing. The database may be in use; files that it replaces during the check
-/// are skipped. The exit code is 4 if anything is wrong.
+/// table, the order of its entries, its index and its filter, every separated value, and the log.
+/// It changes nothing. The database may be in use; files that it replaces during the check are
+/// skipped. The exit code is 4 if anything is wrong.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct VerifyArgs {
     /// The directory of the database

@@ -63,7 +63,7 @@ enum WorkloadCommand {
     Record(Box<RecordArgs>),
 }
 
-/// A workload, and what to change in it.
+/// A workload, and the settings to change in it.
 #[derive(Debug, Clone, Args)]
 struct ChosenWorkload {
     /// A TOML file, or a mix such as `insert=50,get=50`

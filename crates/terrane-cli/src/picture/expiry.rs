@@ -8,8 +8,8 @@ use terrane::policy::Expiry;
 use crate::time::utc;
 use terrane_lab::output::human::{bytes, count, counted};
 
-/// Says how many entries of tables have a value that expires, from when until when, and which tables have
-/// expired as a whole at `now_micros`; `None` if there are no such entries.
+/// Reports the number of entries in tables whose values expire, the first and the last expiry time,
+/// and the tables that have expired as a whole at `now_micros`; `None` without such entries.
 pub(crate) fn expiry(view: &TreeView, now_micros: u64) -> Option<String> {
     let levels = view.shape.levels.iter();
     let tables = levels.flat_map(|level| &level.runs).flat_map(|run| run.tables.iter());

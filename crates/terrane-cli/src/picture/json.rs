@@ -67,7 +67,7 @@ struct JsonTable<'a> {
     entries: u64,
     tombstones: u64,
     range_tombstones: u64,
-    /// Entries whose values expire, and when the first and the last of them do.
+    /// Entries whose values expire, and the first and the last expiry time.
     expiring: u64,
     expire_from_micros: Option<u64>,
     expire_until_micros: Option<u64>,

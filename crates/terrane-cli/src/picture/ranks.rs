@@ -31,7 +31,7 @@ struct Placed {
 }
 
 impl KeyRanks {
-    /// Estimates the ranks of the keys that tables begin and end with; `None` if there are no tables.
+    /// Estimates the ranks of the first and last keys of tables; `None` without tables.
     pub(super) fn of(shape: &TreeShape) -> Option<Self> {
         let hull = KeyRange::hull_of(shape.tables().map(|table| &table.range))?;
         let ends = shape.tables().filter_map(|table| last_key(table));

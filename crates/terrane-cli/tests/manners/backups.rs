@@ -71,7 +71,7 @@ fn bad_input_is_refused_with_advice() {
     done(&["backup", "create", &db, &repository], "");
     for (args, exit, told) in [
         (&["create", &none, &repository][..], 1, "no database in"),
-        (&["create", &db, &db], 1, "is no backup repository"),
+        (&["create", &db, &db], 1, "is not a backup repository"),
         (&["create", &db, "s3://bucket/x"], 1, "built without object stores"),
         (&["create", &db, &repository, "--rate", "0"], 2, "positive number of bytes per second"),
         (&["list", &none], 1, "no backup repository in"),
@@ -123,7 +123,7 @@ fn damage_has_its_exit_code_and_is_named() {
     let (db, repository) = (path(dir.path(), "db"), path(dir.path(), "repository"));
     done(&["shell", &db], "put a 1\nflush\n");
     let created = json(&["backup", "create", &db, &repository]);
-    // A table, which the next backup needs too.
+    // A table that the next backup needs, too.
     let manifest = format!("repository/backups/{}.json", created["backup"].as_str().unwrap());
     let manifest = std::fs::read_to_string(dir.path().join(manifest)).unwrap();
     let manifest: serde_json::Value =
@@ -158,7 +158,7 @@ fn an_interrupted_backup_leaves_nothing_beside_the_database() {
     done(&["load", &db, "-"], &lines);
     let slow = ["backup", "create", &db, &repository, "--rate", "10KB/s"];
     let mut child = Talk::with(&slow, dir.path());
-    // A file that is copied is in `tmp` until it is complete.
+    // A file is in `tmp` while it is copied.
     let tmp = dir.path().join("repository/tmp");
     while std::fs::read_dir(&tmp).map_or(0, Iterator::count) == 0 {
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -1,4 +1,4 @@
-//! Commands on a database that another process has open, or nobody.
+//! Commands on a database that another process or no process has open.
 
 use std::path::Path;
 use std::process::Child;
@@ -34,14 +34,14 @@ fn holder(place: &str, dir: &Path) -> Talk {
     shell
 }
 
-/// Replaces what differs between two runs: times, the directory, and the names of tables.
+/// Replaces the differences between two runs: times, the directory, and the names of tables.
 fn plain(text: &str, dir: &Path) -> String {
     let text = text.replace(dir.to_str().unwrap(), "DIR");
     let word =
         |word: &str| if word.contains(".sst") { "TABLE".to_owned() } else { word.to_owned() };
     let mut text = text.split(' ').map(word).collect::<Vec<_>>().join(" ");
     if let Ok(Value::Object(mut object)) = serde_json::from_str(&text) {
-        // The rate is that of the compactions so far.
+        // The rate of the compactions so far.
         for name in ["seconds", "bytes_per_second"] {
             object.remove(name);
         }
@@ -50,7 +50,7 @@ fn plain(text: &str, dir: &Path) -> String {
     text
 }
 
-/// The commands that change a database, in an order in which all of them have something to do.
+/// The commands that change a database, in an order in which each of them has something to do.
 const CHANGES: &[&[&str]] = &[
     &["flush", "DB"],
     &["flush", "DB", "--json"],
@@ -103,7 +103,7 @@ fn commands_say_the_same_whether_or_not_a_process_has_the_database_open() {
     let (closed, open) = (answers(false), answers(true));
     for ((args, mut closed), open) in CHANGES.iter().zip(closed).zip(open) {
         if args[0] == "flush" && closed.0 == 0 {
-            // A shell that ends flushes, so only the open database has something to flush.
+            // A shell flushes when it ends, so only the open database has something to flush.
             assert_eq!(closed.0, open.0, "{args:?}");
             continue;
         }

@@ -88,7 +88,7 @@ fn cs265_loads_binary_pairs_and_keeps_them_in_a_database() {
     for number in [1_i32, 4, -2, 5, 3, 6] {
         bytes.extend(number.to_le_bytes());
     }
-    // An incomplete pair at the end is skipped, as by Dent's program.
+    // An incomplete pair at the end is skipped, as in Dent's program.
     bytes.extend(b"rest");
     std::fs::write(&file, &bytes).unwrap();
     let script = format!("l \"{file}\"\nr -10 10\n");

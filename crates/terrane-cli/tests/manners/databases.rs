@@ -1,4 +1,4 @@
-//! Databases in use by others, paths without a database, and compactions.
+//! Databases in use by other processes, paths without a database, and compactions.
 
 use std::path::Path;
 

@@ -8,7 +8,7 @@ use terrane_testkit::wait_until;
 
 use crate::support::{Talk, command, done, interrupt, path, run, run_to_end};
 
-/// A reader that waits for each answer hung if the command buffered one.
+/// A reader that waits for each answer hung, because the command buffered answers.
 #[test]
 fn answers_are_flushed_before_more_input_is_read() {
     let dir = tempfile::tempdir().unwrap();
@@ -103,7 +103,7 @@ fn an_interrupted_load_leaves_a_whole_database() {
     let lines: String = (0..5000).map(|number| format!("key{number}\tvalue\n")).collect();
     stdin.write_all(lines.as_bytes()).unwrap();
     stdin.flush().unwrap();
-    // Another process may read during the load, and sees when all lines are in.
+    // Another process may read during the load, and sees when all lines are loaded.
     let is_loaded = || run(&["shell", &db, "--read-only", "-c", "count"], b"").stdout == b"5000\n";
     wait_until(is_loaded, || "the load never ends".into());
     interrupt(&child);
@@ -128,7 +128,7 @@ fn an_interrupted_cs265_removes_its_files() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
-/// The flags exist in every build, so that a build without TLS can say what it lacks.
+/// The flags exist in every build, so that a build without TLS can report what it lacks.
 #[test]
 fn a_server_for_tls_names_what_is_missing() {
     let dir = tempfile::tempdir().unwrap();

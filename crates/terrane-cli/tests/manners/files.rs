@@ -24,7 +24,7 @@ fn all_bytes_survive_being_dumped_and_loaded() {
         done(&["load", &second, "-", "--format", format], &dumped);
         assert!(done(&["shell", &second, "-c", "scan"], "") == whole, "{format}");
     }
-    // A file of CSV has the bytes as they are.
+    // A CSV file has the bytes as they are.
     let (file, third) = (path(dir.path(), "all.csv"), path(dir.path(), "third"));
     done(&["dump", &first, &file], "");
     assert!(std::fs::read(&file).unwrap().starts_with(b"key,value\n"));
@@ -43,7 +43,7 @@ fn expiry_times_survive_being_dumped_and_loaded() {
     done(&["load", &first, "-"], &entries);
     let left = format!("a\t1\\e{EXPIRY}\nb\t2\nc\t\\\\e5\\e{}\n", EXPIRY + 1);
     assert_eq!(done(&["dump", &first], ""), left);
-    // An expired value is no entry for any command.
+    // Every command ignores an expired value.
     assert_eq!(done(&["shell", &first, "-c", "count", "-c", "count prefix d"], ""), "3\n0\n");
     assert_eq!(done(&["shell", &first, "-c", "get a", "-c", "get c"], ""), "1\n\\e5\n");
     for format in ["tsv", "csv", "jsonl"] {
@@ -157,6 +157,6 @@ fn manual_pages_tables_and_checkpoints_are_handled_together_or_as_json() {
     let text = path(dir.path(), "text");
     std::fs::write(&text, "a text of some length, which has no footer".repeat(9)).unwrap();
     let (code, _, error) = run_to_end(&["inspect", "table", &text], "");
-    assert!(code == 1 && error.contains("is not a table of Terrane"), "{code} {error}");
+    assert!(code == 1 && error.contains("is not a Terrane table"), "{code} {error}");
     assert_eq!(tables.len(), 2);
 }

@@ -1,4 +1,4 @@
-//! Damage that only several files show together.
+//! Damage that only a comparison of several files shows.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -36,7 +36,7 @@ fn the_numbers_of_the_files_are_shown_while_the_database_is_open() {
             assert_eq!(object[metric.name], serde_json::json!(metric.value), "{}", metric.name);
         }
     }
-    // What only the process knows is absent, instead of 0.
+    // Numbers that only the process knows are absent, instead of 0.
     assert!(object.get("gets").is_none() && object.get("memtable_bytes").is_none());
     assert_eq!(object["writes_in_log"], 1);
     assert_eq!(object["remembered_operations"]["gets_found"], 1_000);

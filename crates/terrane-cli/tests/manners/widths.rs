@@ -1,4 +1,4 @@
-//! What people read fits the terminal.
+//! Text for people fits the terminal.
 
 use std::process::Output;
 

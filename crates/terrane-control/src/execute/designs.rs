@@ -43,7 +43,7 @@ pub(super) fn set(
         return Ok(Reply::DesignSet { design, is_cancelled: false });
     }
     let maintenance = Maintenance::of(db);
-    // Values that move between value files and tables are not in tables that are read.
+    // Values that move between value files and tables are not in the tables that compactions read.
     let moved = || {
         let stats = db.stats();
         stats.compaction_bytes_read.max(stats.compaction_bytes_written)
@@ -63,12 +63,12 @@ pub(super) fn set(
     }
 }
 
-/// Counts what compactions have rewritten.
+/// Counts the bytes that compactions have rewritten.
 struct Rewriting<'a> {
     watch: &'a mut dyn Watch,
     done: &'a dyn Fn() -> u64,
     total_bytes: u64,
-    /// Whether the client has cancelled the wait. One that has gone leaves the new design.
+    /// Whether the client has cancelled the wait. If the client disappears, the new design stays.
     is_cancelled: bool,
 }
 
@@ -80,7 +80,7 @@ impl Watch for Rewriting<'_> {
     fn progress(&mut self, progress: &Progress) {
         let read = |job: &JobView| Some(job.total_bytes.saturating_sub(job.remaining_bytes?));
         let running = progress.jobs.iter().filter_map(read).sum::<u64>();
-        // What a running job has written is counted when it ends.
+        // The output of a running job is counted when the job ends.
         let done_bytes = (self.done)().max(running).min(self.total_bytes);
         let (total_bytes, progress) = (self.total_bytes, progress.clone());
         self.watch.progress(&Progress { done_bytes, total_bytes, ..progress });

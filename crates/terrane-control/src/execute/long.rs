@@ -16,7 +16,8 @@ use crate::watch::{Interest, LOOK_EVERY, Watch};
 /// How often progress is reported.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
 
-/// Runs an operation in a thread, reports its progress, and cancels it when nobody wants it any more.
+/// Runs an operation in a thread, reports its progress, and cancels it when no client wants it any
+/// longer.
 pub(super) fn run<T: Send>(
     maintenance: &Maintenance,
     what: &str,
@@ -35,7 +36,7 @@ pub(super) fn run<T: Send>(
             match receive.recv_timeout(LOOK_EVERY) {
                 Ok(done) => return Some(done),
                 Err(RecvTimeoutError::Disconnected) => {
-                    // A panic that is taken does not go on in this thread.
+                    // Joining the thread keeps its panic from spreading to this one.
                     let _ = thread.join();
                     return None;
                 }
@@ -93,7 +94,7 @@ pub(super) fn compact(
         from.map_or(Bound::Unbounded, |from| Bound::Included(key(from))),
         to.map_or(Bound::Unbounded, |to| Bound::Excluded(key(to))),
     );
-    // Flush first, so that the entries of memtables count in the sizes before.
+    // Flush first, so that the sizes before the compaction include the entries of memtables.
     run(&maintenance, "flushing", watch, |maintenance| {
         keyspaces.iter().try_for_each(|keyspace| maintenance.flush(keyspace))
     })?;

@@ -14,7 +14,7 @@ use crate::watch::{Interest, LOOK_EVERY, Watch};
 /// The intervals between samples that a client may choose, in milliseconds.
 const INTERVALS: RangeInclusive<u64> = 100..=3_600_000;
 
-/// How often new events are looked for.
+/// The interval between checks for new events.
 const EVENTS_EVERY: Duration = Duration::from_millis(100);
 
 /// Waits until a time. Returns false if the client has enough.

@@ -1,7 +1,7 @@
 //! Binding and connecting a socket in the directory of a database.
 //!
-//! An address holds a path of about a hundred bytes. A longer one is reached through the open directory,
-//! which Linux has under a short name.
+//! An address holds a path of about a hundred bytes. A longer path is reached through the open
+//! directory, for which Linux has a short name.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -25,7 +25,7 @@ const MODE: u32 = 0o600;
 /// Paths up to this length fit into an address on all platforms (macOS has 104 bytes with the zero).
 const PATH_BYTES_MAX: usize = 100;
 
-/// Clients that wait to be accepted.
+/// Pending connections.
 const BACKLOG: i32 = 8;
 
 /// The directory of a database, open so that a change of the current directory does not matter.
@@ -59,20 +59,20 @@ impl Directory {
         Err(io::Error::new(ErrorKind::InvalidInput, text))
     }
 
-    /// Binds the socket. Replaces one of a process that was killed: the caller holds the lock of the
-    /// database, so nobody else serves it.
+    /// Binds the socket. Replaces the socket of a killed process: the caller holds the lock of the
+    /// database, so no other process serves it.
     pub(super) fn bind(&self) -> io::Result<Bound> {
         let unfinished = self.short(UNFINISHED)?;
         remove_if_any(&unfinished)?;
         let fd = socket(AddressFamily::Unix, SockType::Stream, SockFlag::empty(), None)?;
         fcntl(&fd, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
         bind(fd.as_raw_fd(), &UnixAddr::new(&unfinished)?)?;
-        // Nobody can connect before `listen`, so nobody connects before the mode is set.
+        // No client can connect before `listen`, so none connects before the mode is set.
         let listener = finish(fd, &unfinished, &self.short(SOCKET)?);
         listener.inspect_err(|_| drop(fs::remove_file(&unfinished)))
     }
 
-    /// Connects to the process that serves the database; `None` if none does.
+    /// Connects to the process that serves the database; `None` if no process does.
     pub(super) fn connect(&self) -> io::Result<Option<UnixStream>> {
         match UnixStream::connect(self.short(SOCKET)?) {
             Ok(stream) => Ok(Some(stream)),
@@ -87,7 +87,7 @@ impl Directory {
     pub(super) fn remove(&self, bound: &Bound) {
         let Ok(path) = self.short(SOCKET) else { return };
         if identity(&path).is_ok_and(|identity| identity == bound.identity) {
-            // What remains is replaced by the next process that serves the database.
+            // The next process that serves the database replaces a socket that remains.
             let _ = fs::remove_file(path);
         }
     }
@@ -160,7 +160,7 @@ mod tests {
         assert!(!dir.path().join(UNFINISHED).exists());
         assert!(directory.connect().unwrap().is_some());
         drop(bound);
-        // The file remains, as after a crash, and nobody serves it.
+        // The file remains, as after a crash, but no process serves it.
         assert!(directory.connect().unwrap().is_none());
         let (first, second) = (directory.bind().unwrap(), directory.bind().unwrap());
         directory.remove(&first);

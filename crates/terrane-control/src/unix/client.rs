@@ -12,13 +12,13 @@ use crate::failure::Failure;
 use crate::protocol::{Envelope, Info, Message, PROTOCOL, Reply, Request};
 use crate::watch::{Interest, LOOK_EVERY, Watch};
 
-/// The longest message; that of a tree with a million tables.
+/// The longest message: the tree of a database with a million tables.
 const MESSAGE_BYTES_MAX: usize = 1 << 30;
 
 /// How long a write may take. The server reads at once, unless it is stopped.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the server may take to greet.
+/// How long the server may take to send its greeting.
 const GREETING_MAX: Duration = Duration::from_secs(10);
 
 /// A connection to the process that has a database open.
@@ -55,7 +55,7 @@ impl Client {
                 Message::Failed(failure) => Err(failure),
                 other => Err(unexpected(&other)),
             },
-            // A process that was just killed or is just ending.
+            // The process was just killed, or is ending.
             Arrived::End => Ok(None),
             Arrived::Nothing => {
                 let seconds = GREETING_MAX.as_secs();
@@ -69,7 +69,7 @@ impl Client {
         }
     }
 
-    /// Returns who serves the socket.
+    /// Returns the process that serves the socket.
     pub fn info(&self) -> &Info {
         &self.info
     }
@@ -117,12 +117,12 @@ impl Client {
     }
 }
 
-/// What arrived.
+/// The outcome of a wait.
 enum Arrived {
     Message(Box<Message>),
     Nothing,
     End,
-    /// Something that this version does not understand.
+    /// A message that this version does not understand.
     Unknown(Failure),
 }
 
@@ -136,7 +136,7 @@ fn message(lines: &mut Lines, most: Duration) -> io::Result<Arrived> {
             Arrival::Nothing => return Ok(Arrived::Nothing),
             Arrival::End => return Ok(Arrived::End),
             Arrival::TooLong => {
-                let text = "the process that has the database open sent a message without end";
+                let text = "the process that has the database open sent a message that is too long";
                 return Ok(Arrived::Unknown(Failure::new(ErrorKind::Internal, text)));
             }
         }

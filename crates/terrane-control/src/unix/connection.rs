@@ -17,19 +17,19 @@ use crate::watch::{Interest, Watch};
 /// The longest request. The longest part of one is a key of 64 KiB in hexadecimal, twice.
 const REQUEST_BYTES_MAX: usize = 512 << 10;
 
-/// A client that does not read for this long is cut off.
+/// A client that does not read for this long is disconnected.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A client that sends nothing for this long between two requests is cut off.
+/// A client that sends nothing for this long between two requests is disconnected.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// How often an idle connection looks whether the database was closed.
+/// How often an idle connection checks whether the database was closed.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Requests that a client may send before the first one is done.
 const WAITING_MAX: usize = 16;
 
-/// What all connections of a socket share.
+/// The state that all connections of a socket share.
 #[derive(Debug)]
 pub(super) struct Served {
     pub(super) db: Db,
@@ -48,10 +48,10 @@ impl Served {
     }
 }
 
-/// Tells a client why it is not served.
+/// Sends a client the reason why it is not served.
 pub(super) fn refuse(stream: UnixStream, why: Failure) {
     if let Ok(mut lines) = Lines::new(stream, 0, LOOK_EVERY) {
-        // A client that has gone already needs no reason.
+        // A client that is already gone needs no reason.
         let _ = lines.send(&Message::Failed(why));
     }
 }
@@ -101,7 +101,7 @@ pub(super) fn serve(stream: UnixStream, served: &Arc<Served>) {
 struct Connected {
     served: Arc<Served>,
     lines: Lines,
-    /// Requests that came while another one ran.
+    /// Requests that arrived while another one ran.
     waiting: VecDeque<Vec<u8>>,
     /// [`Interest::Gone`] stays.
     interest: Interest,
@@ -116,7 +116,7 @@ impl Connected {
 
     fn answer(&mut self, line: &[u8]) {
         let answer = parse(line).and_then(|request| match request {
-            // The request that it meant was done when it came.
+            // The request to cancel had finished when this one arrived.
             Request::Cancel => Ok(None),
             Request::Ping => Ok(Some(Reply::Info(self.served.info.clone()))),
             request => {

@@ -1,7 +1,7 @@
 //! Lines of JSON on a socket: bounded in length, with time-outs in both directions.
 //!
-//! A client that sends without end fills a buffer of a fixed size and is then cut off. A client that
-//! does not read blocks its own thread only, until the time-out.
+//! A client that sends endlessly fills a buffer of a fixed size and is then disconnected. A client
+//! that does not read blocks only its own thread, until the time-out.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// The bytes that are read at once.
+/// The number of bytes read at once.
 const CHUNK: usize = 4096;
 
-/// A line that arrived, or why none did.
+/// The outcome of a wait for a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     Line(Vec<u8>),
-    /// None yet.
+    /// No line yet.
     Nothing,
     /// The other end has closed the connection.
     End,
-    /// The line is longer than is allowed.
+    /// The line is longer than allowed.
     TooLong,
 }
 
@@ -29,14 +29,14 @@ pub(super) enum Arrival {
 pub(super) struct Lines {
     stream: UnixStream,
     read: Vec<u8>,
-    /// The bytes of `read` that hold no end of a line.
+    /// The bytes of `read` without the end of a line.
     searched: usize,
     longest: usize,
     write_timeout: Duration,
 }
 
 impl Lines {
-    /// Takes a socket. A line that is read has at most `longest` bytes; a write fails after
+    /// Takes a socket. Lines to read may have at most `longest` bytes; a write fails after
     /// `write_timeout`.
     pub(super) fn new(
         stream: UnixStream,
@@ -96,7 +96,7 @@ impl Lines {
         Some(line)
     }
 
-    /// Writes a message as a line. Fails if the other end does not take all of it in time.
+    /// Writes a message as a line. Fails if the peer does not accept all of it in time.
     pub(super) fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(lines.arrival(SOON).unwrap(), line("two"));
         assert_eq!(lines.arrival(SOON).unwrap(), line(""));
         drop(other);
-        // A line without an end is none.
+        // An incomplete line is ignored.
         assert_eq!(lines.arrival(SOON).unwrap(), Arrival::End);
     }
 

@@ -19,13 +19,14 @@ use crate::failure::Failure;
 use crate::protocol::{Info, PROTOCOL};
 use crate::sampler::now_micros;
 
-/// Clients at a time.
+/// The most concurrent clients.
 const CLIENTS_MAX: usize = 16;
 
 /// How long [`ControlSocket`] waits for clients to take their last message.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long the thread rests when clients cannot be accepted, for example for want of descriptors.
+/// How long the thread rests when clients cannot be accepted, for example because descriptors are
+/// exhausted.
 const REST: Duration = Duration::from_millis(100);
 
 /// The directories whose sockets this process serves.
@@ -35,7 +36,7 @@ static SERVED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// maintain it while this process has it open.
 ///
 /// Dropping it ends the requests of all clients and removes the socket. It keeps a handle of the
-/// database, so the database is released only after the socket was dropped.
+/// database, so the database is released only after the socket is dropped.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -67,9 +68,9 @@ impl ControlSocket {
     /// Begins to serve a database that this process has open for writing.
     ///
     /// # Errors
-    /// - The database is open read-only, was closed, or is served already.
-    /// - Its directory takes no socket: it is not on a disk, or its path is longer than about a hundred
-    ///   bytes and the platform is not Linux.
+    /// - The database is open read-only, was closed, or is already served.
+    /// - Its directory cannot have a socket: it is not on a disk, or its path is longer than about
+    ///   a hundred bytes and the platform is not Linux.
     pub fn serve(db: &Db) -> io::Result<Self> {
         let refused = |text: String| io::Error::new(ErrorKind::InvalidInput, text);
         if let Err(error) = Maintenance::of(db).check_writable() {
@@ -79,7 +80,7 @@ impl ControlSocket {
                     return Err(refused(text.to_owned()));
                 }
                 DbErrorKind::Closed => return Err(refused(error.to_string())),
-                // A database that failed can be watched.
+                // A failed database can be watched.
                 _ => {}
             }
         }
@@ -91,7 +92,7 @@ impl ControlSocket {
         {
             let mut served = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
             if served.contains(&key) {
-                let text = format!("this process serves {} already", key.display());
+                let text = format!("this process already serves {}", key.display());
                 return Err(io::Error::new(ErrorKind::AddrInUse, text));
             }
             served.push(key.clone());
@@ -123,7 +124,7 @@ impl Drop for ControlSocket {
         // Closing the other end wakes the thread.
         let _ = self.wake.shutdown(Shutdown::Both);
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has ended too.
+            // A thread that panicked has ended, too.
             let _ = thread.join();
         }
         forget(&self.key);
@@ -153,17 +154,17 @@ struct Client {
     stream: UnixStream,
 }
 
-/// Ends a connection, of which [`Client`] keeps a copy until the next client comes.
+/// Ends a connection, of which [`Client`] keeps a copy until the next client connects.
 struct HangUp(UnixStream);
 
 impl Drop for HangUp {
     fn drop(&mut self) {
-        // A client that has gone cannot be shut down.
+        // A client that is gone cannot be shut down.
         let _ = self.0.shutdown(Shutdown::Both);
     }
 }
 
-/// Accepts clients until the socket is dropped, and ends them then.
+/// Accepts clients until the socket is dropped, and then ends them.
 fn accept_all(listener: &UnixListener, woken: &UnixStream, served: &Arc<Served>) {
     let mut clients: Vec<Client> = Vec::new();
     while !served.is_stopping.load(Ordering::Acquire) {
@@ -190,13 +191,13 @@ fn accept_all(listener: &UnixListener, woken: &UnixStream, served: &Arc<Served>)
         thread::sleep(Duration::from_millis(5));
     }
     for client in clients {
-        // A client that has gone cannot be shut down.
+        // A client that is gone cannot be shut down.
         let _ = client.stream.shutdown(Shutdown::Both);
         let _ = client.thread.join();
     }
 }
 
-/// Begins to serve a client, unless it is not allowed to connect or there are too many.
+/// Begins to serve a client, unless it may not connect or there are too many clients.
 fn begin(stream: UnixStream, others: usize, served: &Arc<Served>) -> Option<Client> {
     match peer(&stream) {
         Ok(uid) if is_allowed(uid) => {}
@@ -207,7 +208,7 @@ fn begin(stream: UnixStream, others: usize, served: &Arc<Served>) -> Option<Clie
         }
     }
     if others >= CLIENTS_MAX {
-        let text = format!("{others} clients are connected already; try again when one has left");
+        let text = format!("{others} clients are already connected; try again when one has left");
         refuse(stream, Failure::new(DbErrorKind::Busy, text));
         return None;
     }

@@ -1,4 +1,4 @@
-//! Clients that send nonsense, too much, or read nothing.
+//! Clients that send nonsense, send too much, or read nothing.
 
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ fn nonsense_is_answered_and_the_connection_goes_on() {
     assert!(line.contains("cannot be read"), "{line}");
     let line = raw.ask(r#"{"protocol":2,"request":"ping"}"#);
     assert!(line.contains(r#""kind":"unsupported""#) && line.contains("version 2"), "{line}");
-    // A cancel without a request has no answer.
+    // A cancel without a request gets no answer.
     raw.send(r#"{"protocol":1,"request":"cancel"}"#);
     let line = raw.ask(r#"{"protocol":1,"request":"ping","later":"field"}"#);
     assert!(line.contains(r#""reply":"info""#), "{line}");
@@ -88,7 +88,7 @@ fn a_client_that_does_not_read_is_cut_off_and_blocks_nobody() {
     served.db.flush().unwrap();
     assert!(served.ask(&Request::Keyspaces).is_ok());
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
-    // What was sent can still be read, but the connection has ended.
+    // Sent bytes can still be read, but the connection has ended.
     let mut rest = Vec::new();
     std::thread::sleep(Duration::from_secs(6));
     match slow.stream.read_to_end(&mut rest) {

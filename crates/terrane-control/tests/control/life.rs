@@ -1,4 +1,4 @@
-//! Which processes serve, and what remains of them.
+//! The processes that serve, and their remains.
 
 use std::thread;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn a_socket_is_removed_when_it_is_dropped() {
     drop(served.control.take());
     assert!(!path.exists());
     assert!(Client::connect(served.dir.path()).unwrap().is_none());
-    // The handle of the socket is gone too, so the database can be opened again.
+    // The socket's handle is gone, too, so the database can be opened again.
     served.db = Db::open(tempfile::tempdir().unwrap().path()).unwrap();
     drop(Db::open(served.dir.path()).unwrap());
 }
@@ -120,7 +120,7 @@ fn a_directory_without_a_database_has_no_server() {
     assert!(Client::connect(dir.path().join("none")).unwrap().is_none());
     std::fs::write(dir.path().join("control.sock"), "not a socket").unwrap();
     assert!(Client::connect(dir.path()).unwrap().is_none());
-    // A file of this name is no obstacle.
+    // A file of this name does not prevent serving.
     let db = Db::open(dir.path()).unwrap();
     let _control = ControlSocket::serve(&db).unwrap();
     assert!(Client::connect(dir.path()).unwrap().is_some());

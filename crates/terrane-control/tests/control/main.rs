@@ -2,10 +2,10 @@
 //!
 //! | module | one line |
 //! |---|---|
-//! | `requests` | every request, and what it changes |
+//! | `requests` | every request and its effect |
 //! | `long` | progress, cancelling, and clients that vanish |
-//! | `life` | which processes serve, and what remains of them |
-//! | `hostile` | clients that send nonsense, too much, or read nothing |
+//! | `life` | the processes that serve, and their remains |
+//! | `hostile` | clients that send nonsense, send too much, or read nothing |
 #![cfg(unix)]
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 

@@ -1,4 +1,4 @@
-//! Every request, and what it changes.
+//! Every request and its effect.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -156,7 +156,7 @@ fn events_are_those_so_far_or_as_they_happen() {
     let mut one = Vec::new();
     served.client().ask(&events(Some(1), false), &mut one).unwrap();
     assert_eq!(one, items[number - 1..]);
-    // Two more events, and then the client has enough.
+    // Two more events, and then the client cancels.
     let mut following = CancelAfter { reports: 2, ..CancelAfter::default() };
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -231,7 +231,7 @@ fn a_database_of_this_process_gives_the_same_answers() {
     }
 }
 
-/// Whoever looked at the keyspaces while one was dropped created it again.
+/// A lookup of keyspaces while one was dropped created it again.
 #[test]
 fn looking_at_keyspaces_creates_none() {
     let served = served();

@@ -1,4 +1,4 @@
-//! Databases, clients, and processes that hold databases.
+//! Databases, clients, and processes that have databases open.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -14,7 +14,7 @@ use terrane_control::{
 
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// What a child process does: `hold DIR` or `compact DIR`.
+/// The variable with the role of a child process: `hold DIR` or `compact DIR`.
 const ROLE: &str = "TERRANE_CONTROL_TEST_ROLE";
 
 /// An open database that is served.
@@ -51,7 +51,7 @@ impl Served {
         self.db.set_io_budget(IoBudget::Total(64 << 10)).unwrap();
     }
 
-    /// Waits until as many jobs run as given.
+    /// Waits until this many jobs are running.
     pub(crate) fn wait_for_jobs(&self, jobs: usize) {
         let maintenance = terrane::Maintenance::of(&self.db);
         wait(|| maintenance.jobs().len() == jobs);
@@ -62,7 +62,7 @@ fn small(dir: &Path) -> Db {
     Options::new().design("tiering T=10 L0=10; buffer=1MiB".parse().unwrap()).open(dir).unwrap()
 }
 
-/// Waits until something holds.
+/// Waits until `holds` returns true.
 pub(crate) fn wait(mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
@@ -101,7 +101,7 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// Connects, and takes the first message.
+    /// Connects, and reads the first message.
     pub(crate) fn connect(dir: &Path) -> Self {
         let mut raw = Self::without_greeting(dir);
         let hello = raw.line();
@@ -167,14 +167,14 @@ impl Process {
         self.child.wait().unwrap();
     }
 
-    /// Lets the process end by itself.
+    /// Makes the process end by itself, and waits for it.
     pub(crate) fn end(mut self) {
         drop(self.input.take());
         assert!(self.child.wait().unwrap().success());
     }
 }
 
-/// Not a test, unless [`ROLE`] says what to do.
+/// A test only if [`ROLE`] is set.
 #[test]
 fn other_process() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -185,7 +185,7 @@ fn other_process() {
         "compact" => {
             let request = Request::Compact { keyspace: None, from: None, to: None };
             let mut client = Client::connect(&dir).unwrap().unwrap();
-            // The test kills this process before that ends.
+            // The test kills this process before the request ends.
             client.ask(&request, &mut Vec::new()).unwrap();
         }
         other => panic!("{other}"),

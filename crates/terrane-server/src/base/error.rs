@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why a server could not start, or ended with an error.
+/// Why a server could not start, or stopped with an error.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ServerError {
@@ -33,28 +33,28 @@ pub enum ServerError {
     TlsAbsent,
     /// Addresses for TLS without a certificate.
     NoCertificate,
-    /// A file of TLS cannot be used.
+    /// A TLS file cannot be used.
     Tls {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the file.
         problem: TlsProblem,
     },
     /// A line of the file of users is invalid.
     Users {
         /// The number of the line.
         line: usize,
-        /// What is wrong.
+        /// The problem with the line.
         what: &'static str,
     },
     /// The operating system refused something that the server needs.
     System {
-        /// What it is needed for.
+        /// The operation that failed, in the infinitive.
         what: &'static str,
         /// The cause.
         source: io::Error,
     },
-    /// A thread of the server panicked, and the server ended for it.
+    /// A thread of the server panicked, so the server stopped.
     Panicked {
         /// The name of the thread.
         thread: String,
@@ -76,7 +76,7 @@ impl fmt::Display for ServerError {
             Self::NotASocket { path } => {
                 write!(
                     f,
-                    "{} exists and is no socket; remove it, or use another path",
+                    "{} exists and is not a socket; remove it, or use another path",
                     path.display()
                 )
             }
@@ -114,7 +114,7 @@ impl std::error::Error for ServerError {
     }
 }
 
-/// What is wrong with a file of TLS.
+/// Why a TLS file cannot be used.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TlsProblem {
@@ -134,12 +134,12 @@ pub enum TlsProblem {
         /// The time until then.
         until: Duration,
     },
-    /// The key is not that of the certificate.
+    /// The key does not belong to the certificate.
     KeyMismatch {
         /// The file of the certificate.
         certificate: PathBuf,
     },
-    /// The library for TLS refuses it.
+    /// The TLS library rejects it.
     Refused(Box<dyn std::error::Error + Send + Sync>),
 }
 

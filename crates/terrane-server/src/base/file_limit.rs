@@ -1,4 +1,4 @@
-//! The files that the process may open, which connections and the database share.
+//! The process's limit of open files, which connections and the database share.
 //!
 //! A database that cannot open a file stops accepting writes, so connections leave it enough files.
 
@@ -26,9 +26,9 @@ pub(crate) fn connections_max() -> usize {
     usize::MAX
 }
 
-/// Raises the limit of open files of this process, so that a server may have as many connections beside the
-/// files of its database, or as far as the system lets a process raise it. Call it before the database is
-/// opened, which chooses by the limit how many tables it keeps open.
+/// Raises this process's limit of open files so that a server can accept this many connections in addition to
+/// the files of its database, or as far as the system allows. Call it before opening the database, which
+/// chooses by the limit how many tables it keeps open.
 #[cfg(unix)]
 pub fn raise_file_limit(connections: usize) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

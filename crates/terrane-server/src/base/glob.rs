@@ -3,7 +3,7 @@
 /// Returns whether a text matches a pattern. The time is at most the product of their lengths.
 pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut position) = (0, 0);
-    // Where to continue after a mismatch: behind the last `*`, one byte of the text further.
+    // Where to continue after a mismatch: after the last `*`, one byte further in the text.
     let mut retry: Option<(usize, usize)> = None;
     while position < text.len() {
         if pattern.get(at) == Some(&b'*') {
@@ -23,7 +23,7 @@ pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     pattern.get(at..).unwrap_or_default().iter().all(|byte| *byte == b'*')
 }
 
-/// Returns the length of the pattern of one byte if it matches `byte`.
+/// Returns the length of the first element of the pattern if it matches `byte`.
 fn matched(pattern: &[u8], byte: u8) -> Option<usize> {
     match pattern {
         [] => None,
@@ -34,8 +34,8 @@ fn matched(pattern: &[u8], byte: u8) -> Option<usize> {
     }
 }
 
-/// Returns the length of a class of bytes, which begins behind `[`, if it contains `byte`. A class without
-/// an end ends with the pattern, as in Redis.
+/// Returns the length of a class of bytes, which begins after `[`, if it contains `byte`. An unterminated
+/// class ends with the pattern, as in Redis.
 fn class(pattern: &[u8], byte: u8) -> Option<usize> {
     let is_negated = pattern.first() == Some(&b'^');
     let mut at = usize::from(is_negated);
@@ -64,7 +64,7 @@ fn class(pattern: &[u8], byte: u8) -> Option<usize> {
     (contains != is_negated).then_some(at)
 }
 
-/// Returns what every text that matches begins with.
+/// Returns the prefix that all matching texts have.
 pub(crate) fn literal_prefix(pattern: &[u8]) -> Vec<u8> {
     let mut prefix = Vec::new();
     let mut rest = pattern;

@@ -12,9 +12,9 @@ const ALL_LETTERS: usize = 10;
 
 const ALL: u16 = (1 << ALL_LETTERS) - 1;
 
-/// Which changes of keys are announced, and on which channels, as the setting `notify-keyspace-events` of Redis says:
-/// `KEA` for everything on both kinds of channels, `Ex` for keys that have expired. Empty for nothing, which is the
-/// default.
+/// The key changes to announce, and the channels to announce them on, in the syntax of Redis's setting
+/// `notify-keyspace-events`: `KEA` announces everything on both kinds of channels, `Ex` only expired keys.
+/// Empty, the default, announces nothing.
 ///
 /// ```
 /// use terrane_server::{Config, KeyspaceEvents};
@@ -58,12 +58,12 @@ impl KeyspaceEvents {
         })
     }
 
-    /// Returns whether there are messages on the channel of the key.
+    /// Returns whether changes are announced on the key's channel.
     pub(crate) fn has_key_channels(self) -> bool {
         self.has(b'K')
     }
 
-    /// Returns whether there are messages on the channel of the event.
+    /// Returns whether changes are announced on the event's channel.
     pub(crate) fn has_event_channels(self) -> bool {
         self.has(b'E')
     }

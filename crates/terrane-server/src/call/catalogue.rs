@@ -10,7 +10,7 @@ use crate::protocol::Arguments;
 pub(crate) struct CommandInfo {
     /// The name in lower case.
     pub(crate) name: &'static str,
-    /// The number of arguments with the name; negative for at least as many.
+    /// The number of arguments, including the name; a negative number is a minimum.
     pub(crate) arity: i32,
     pub(crate) flags: u16,
     pub(crate) keys: KeyPositions,
@@ -34,7 +34,7 @@ pub(crate) const fn command(
 pub(crate) const READ: u16 = 1;
 /// Writes; the keys are locked while it runs.
 pub(crate) const WRITE: u16 = 1 << 1;
-/// Takes a time that does not depend on the number of keys.
+/// Takes constant time, whatever the number of keys.
 pub(crate) const FAST: u16 = 1 << 2;
 /// Is refused to users who may not administer the server.
 pub(crate) const ADMIN: u16 = 1 << 3;
@@ -46,7 +46,7 @@ pub(crate) const NO_MULTI: u16 = 1 << 5;
 pub(crate) const IMMEDIATE: u16 = 1 << 6;
 /// Locks every key.
 pub(crate) const ALL_KEYS: u16 = 1 << 7;
-/// Is not in the slow log, because its arguments are secret.
+/// Stays out of the slow log, because its arguments are secret.
 pub(crate) const SECRET: u16 = 1 << 8;
 /// May make a value longer.
 pub(crate) const GROWS: u16 = 1 << 9;
@@ -60,7 +60,7 @@ pub(crate) const COMMITS: u16 = 1 << 11;
 /// Runs in a connection of RESP2 that subscribes to channels.
 pub(crate) const SUBSCRIBES: u16 = 1 << 12;
 
-/// Calls without options that follow each other run together (`commands/groups.rs`).
+/// Consecutive calls without options run together (`commands/groups.rs`).
 pub(crate) const GROUPED: u16 = 1 << 13;
 
 /// The flags as `COMMAND` reports them.

@@ -1,4 +1,4 @@
-//! What all threads of a server share.
+//! The state that all threads of a server share.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,7 +18,7 @@ use crate::state::latency::{self, LatencyMonitor};
 use crate::state::slow_log::SlowLog;
 use crate::store::{Cursors, Databases, Durable, KeyLocks};
 
-/// What all threads of a server share.
+/// The state that all threads of a server share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) config: Config,
@@ -32,9 +32,9 @@ pub(crate) struct Shared {
     pub(crate) channels: Channels,
     pub(crate) slow_log: SlowLog,
     pub(crate) latency: LatencyMonitor,
-    /// The threads of maintenance.
+    /// The maintenance threads.
     pub(crate) helpers: Helpers,
-    /// The threads of commands that read or write much.
+    /// The threads for commands that read or write much.
     pub(crate) long: Helpers,
     pub(crate) settings: Settings,
     pub(crate) counts: Counts,
@@ -56,7 +56,7 @@ pub(crate) struct Settings {
     /// Microseconds; negative for none.
     pub(crate) slow_micros: AtomicI64,
     pub(crate) slow_log_len: AtomicUsize,
-    /// The pauses that `LATENCY` reports, in milliseconds; 0 for none.
+    /// The shortest pause that `LATENCY` reports, in milliseconds; 0 for none.
     pub(crate) latency_millis: AtomicU64,
     pub(crate) connections: AtomicUsize,
     /// The bits of [`KeyspaceEvents`](crate::KeyspaceEvents).
@@ -75,7 +75,7 @@ pub(crate) struct Counts {
     pub(crate) bytes_in: AtomicU64,
     pub(crate) bytes_out: AtomicU64,
     pub(crate) slow_clients: AtomicU64,
-    /// The connections that ended during the handshake of TLS.
+    /// The connections that ended during the TLS handshake.
     pub(crate) failed_handshakes: AtomicU64,
     pub(crate) last_save_seconds: AtomicU64,
 }
@@ -98,7 +98,7 @@ impl Shared {
             catalogue: Catalogue::new(families),
             databases: Databases::open(db, config.databases)?,
             locks: KeyLocks::new(),
-            // Of microseconds, so that two runs rarely share numbers.
+            // Microseconds, so that two runs rarely share numbers.
             cursors: Cursors::new((nanos / 1000) as u64 & (u64::MAX >> 8)),
             durable: Durable::new(durability, config.worker_count()),
             durability,
@@ -133,7 +133,7 @@ impl Shared {
         (seconds > 0).then(|| Duration::from_secs(seconds))
     }
 
-    /// Makes what a worker has written and read durable, if the durability demands it.
+    /// Makes a worker's writes and the data it has read durable, if the durability demands it.
     pub(crate) fn sync(&self, worker: usize) -> terrane::Result<()> {
         let began = Instant::now();
         let synced = self.durable.sync(self.databases.db(), worker);
@@ -141,7 +141,7 @@ impl Shared {
         synced
     }
 
-    /// Notes a pause for `LATENCY` if it is as long as the threshold.
+    /// Records a pause for `LATENCY` if it reaches the threshold.
     #[inline]
     pub(crate) fn note_pause(&self, event: &'static str, took: Duration) {
         let threshold = self.settings.latency_millis.load(Ordering::Relaxed);
@@ -150,14 +150,14 @@ impl Shared {
         }
     }
 
-    /// Sets what wakes the threads.
+    /// Sets the wakers of the threads.
     pub(crate) fn set_wakers(&self, workers: Vec<Waker>, acceptor: Waker) {
         // Set once, before the threads start.
         let workers = workers.into_iter().map(Arc::new).collect();
         let _ = self.wakers.set(Wakers { workers, acceptor });
     }
 
-    /// Returns what wakes a worker.
+    /// Returns the waker of a worker.
     pub(crate) fn waker(&self, worker: usize) -> Option<Arc<Waker>> {
         self.wakers.get().and_then(|wakers| wakers.workers.get(worker)).cloned()
     }
@@ -165,11 +165,11 @@ impl Shared {
     /// Wakes a worker.
     pub(crate) fn wake(&self, worker: usize) {
         let waker = self.waker(worker);
-        // A thread that cannot be woken notices what changed after its next event.
+        // A thread that cannot be woken notices the change after its next event.
         waker.into_iter().for_each(|waker| drop(waker.wake()));
     }
 
-    /// Ends the server: every thread finishes what it has read.
+    /// Ends the server: every thread still answers the requests that it has read.
     pub(crate) fn end(&self) {
         self.is_ending.store(true, Ordering::SeqCst);
         if let Some(Wakers { workers, acceptor }) = self.wakers.get() {

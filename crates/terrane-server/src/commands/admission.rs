@@ -1,5 +1,5 @@
-//! Whether a command that writes may run now: whether the tree has space, and the locks of its keys are free. If not, it
-//! is tried again later, so that its event loop serves others.
+//! Decides whether a write command may run now: the tree needs space, and the locks of its keys must be free.
+//! Otherwise it is retried later, and its event loop serves others meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use crate::call::shared::Shared;
 use crate::protocol::Arguments;
 use crate::store::Held;
 
-/// A write that would be delayed for less runs at once, because event loops wait for milliseconds. The delay
-/// counts for the writes after it.
+/// A write with a shorter delay runs at once, because event loops wait in milliseconds. The delay counts for
+/// the writes after it.
 const SHORT_DELAY: Duration = Duration::from_millis(5);
 
-/// Returns whether a command would wait with its event loop until the tree has space. When the server ends,
-/// what has arrived is answered, and nobody else waits.
+/// Returns whether a command would make its event loop wait until the tree has space. False while the server
+/// ends: it then only answers requests that have arrived.
 #[inline]
 pub(super) fn would_stall(
     shared: &Shared,
@@ -30,22 +30,22 @@ pub(super) fn would_stall(
     info.has(COMMITS) && is_stalled() && !shared.is_ending()
 }
 
-/// Returns whether a write to a database would wait. `delays` are those of the event loop.
+/// Returns whether a write to a database would wait. `delays` are the event loop's.
 #[inline]
 pub(super) fn is_stalled(shared: &Shared, slot: usize, delays: DeferredDelays) -> bool {
     let mut keyspaces = shared.databases.keyspaces(slot);
     (keyspaces.any(Keyspace::is_stalled) || is_delayed(delays)) && !shared.is_ending()
 }
 
-/// Returns whether the writes of this event loop are to wait, because the tree falls behind or they are ahead of
-/// its maximum rate.
+/// Returns whether this event loop's writes must wait, because the tree falls behind or they exceed its
+/// maximum rate.
 #[inline]
 fn is_delayed(delays: DeferredDelays) -> bool {
     delays.until().is_some_and(|until| until > Instant::now() + SHORT_DELAY)
 }
 
-/// Locks the keys of a command that writes; fails if one of them may be locked for long. When the server ends, the
-/// event loop waits for it.
+/// Locks the keys of a write command; fails if one of them may be locked for long. While the server ends, the
+/// event loop waits for the locks instead.
 #[inline]
 pub(super) fn try_locks<'a>(
     shared: &'a Shared,
@@ -65,7 +65,7 @@ pub(super) fn try_locks<'a>(
     held.or_else(|| shared.is_ending().then(|| locks(shared, info, arguments)))
 }
 
-/// Locks the keys of a command that writes.
+/// Locks the keys of a write command.
 pub(super) fn locks<'a>(
     shared: &'a Shared,
     info: &CommandInfo,

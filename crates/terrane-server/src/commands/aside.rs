@@ -1,4 +1,4 @@
-//! Commands that take long, in threads of their own, so that the event loop serves its other connections.
+//! Runs long commands in their own threads, so that the event loop serves its other connections.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,13 +16,13 @@ use crate::state::helpers::{AtEnd, Pending};
 use crate::state::session::{Next, ReplyMode, Session};
 use crate::store::{Held, Store};
 
-/// A command that visits more keys or fields than this takes more than some milliseconds.
+/// A command that visits more keys or fields than this takes more than a few milliseconds.
 pub(super) const MANY: u64 = 10_000;
 
-/// A command that copies more fields than this takes more than some milliseconds.
+/// A command that copies more fields than this takes more than a few milliseconds.
 pub(super) const COPIED: u64 = 2_000;
 
-/// A command that visits every byte of a longer value, or writes it, takes more than some milliseconds.
+/// A command that visits or writes every byte of a longer value takes more than a few milliseconds.
 pub(super) const LONG: usize = 4 << 20;
 
 /// Runs maintenance in a thread of its own. The reply is `OK`, or its error.
@@ -37,7 +37,7 @@ pub(super) fn maintain(
     })
 }
 
-/// Runs what writes a reply in a thread of its own, among those of maintenance.
+/// Runs `work`, which writes the reply, in a maintenance thread.
 pub(super) fn answer_aside(
     call: &mut Call<'_, '_>,
     work: impl FnOnce(&Maintenance, &mut Reply) -> Outcome + Send + 'static,
@@ -64,13 +64,13 @@ fn wait(call: &mut Call<'_, '_>, pending: Pending) {
     call.session.next = Next::Wait;
 }
 
-/// Returns whether a command may run in a thread of its own: not if it does so already, and not in a
+/// Returns whether a command may move to its own thread: not if it already runs in one, and not in a
 /// transaction.
 pub(super) fn is_possible(call: &Call<'_, '_>) -> bool {
     call.session.aside.is_none() && !call.store.is_transaction()
 }
 
-/// Returns whether a command visits or writes a value so long that it is to run in a thread of its own.
+/// Returns whether a command visits or writes a value so long that it needs its own thread.
 pub(super) fn is_long(call: &Call<'_, '_>, len: usize) -> bool {
     len > LONG && is_possible(call)
 }
@@ -92,8 +92,8 @@ pub(super) fn owned_value(
     }
 }
 
-/// Runs a command that only reads from the start in a thread of its own, for which [`is_possible`] holds. The
-/// command waits until there are few enough such threads.
+/// Runs a read-only command, for which [`is_possible`] holds, from the start in its own thread. The command
+/// waits while too many such threads are running.
 pub(super) fn read(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
     start(call, move |shared, session, arguments| {
         let unsynced = shared.durable.unsynced(session.client.worker);
@@ -102,9 +102,9 @@ pub(super) fn read(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
     })
 }
 
-/// Runs a command that has written nothing yet from the start in a thread of its own, as [`read`] does. The thread
-/// holds the locks of the keys meanwhile. Event loops do not wait for these locks: commands that need them are
-/// tried again later.
+/// Runs a command that has written nothing yet from the start in its own thread, as [`read`] does. The thread
+/// holds the locks of the keys meanwhile. Event loops do not wait for these locks: commands that need them
+/// are retried later.
 pub(super) fn write(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
     let info = call.shared.catalogue.find(call.argument(0)).ok_or("ERR unknown command")?;
     start(call, move |shared, mut session, arguments| {
@@ -114,7 +114,7 @@ pub(super) fn write(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
         store.held = locks(shared, info, arguments.arguments());
         events::begin(shared, &mut store);
         let protocol = session.protocol;
-        // SWAPDB may have come before the locks.
+        // SWAPDB may have run before the keys were locked.
         session.slot = shared.databases.slot(session.database);
         let reply = match check_user(shared, &session, info) {
             Ok(()) => reply_of(shared, session, arguments, run, &mut store),

@@ -165,7 +165,7 @@ fn count_set(value: &[u8], range: BitRange) -> u64 {
     in_words + in_rest + masked_count(range.first, start) + masked_count(after, end)
 }
 
-/// Returns the position of the first bit of a kind in a range.
+/// Returns the position of the first set or clear bit in a range.
 fn find_bit(value: &[u8], range: BitRange, is_set: bool) -> Option<u64> {
     let (first, end) = (range.first, range.first + range.len);
     let (start, whole) = whole_bytes(value, range);
@@ -218,7 +218,7 @@ fn bitpos(call: &mut Call<'_, '_>) -> Outcome {
         return aside::read(call, bitpos);
     }
     let range = bit_range(call, 3, value.len())?;
-    // Without an explicit end, a value is followed by bits that are not set.
+    // Without an explicit end, clear bits follow the value.
     let has_end = call.arguments.len() > 4;
     let position = match find_bit(value, range, is_set) {
         Some(position) => i64::try_from(position).unwrap_or(i64::MAX),
@@ -240,7 +240,7 @@ enum BitOperation {
 }
 
 impl BitOperation {
-    /// Combines a result with another value; the shorter one is followed by bits that are not set.
+    /// Combines a result with another value; the shorter one is padded with clear bits.
     fn combine(self, result: &mut Vec<u8>, other: &[u8]) {
         result.resize(result.len().max(other.len()), 0);
         let (common, rest) = result.split_at_mut(other.len());

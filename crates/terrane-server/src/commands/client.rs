@@ -54,7 +54,7 @@ fn client(call: &mut Call<'_, '_>) -> Outcome {
     Ok(())
 }
 
-/// Returns a name of a client, which may appear in a list of words.
+/// Checks the name of a client, which has to be a single word in lists.
 pub(super) fn checked_name(name: &[u8]) -> Outcome<Box<str>> {
     let is_printable = name.iter().all(|byte| (b'!'..=b'~').contains(byte));
     if !is_printable || name.len() > 256 {
@@ -83,7 +83,7 @@ fn set_info(call: &mut Call<'_, '_>) -> Outcome {
     Ok(())
 }
 
-/// Refuses other clients' affairs to users who may not administer the server.
+/// Refuses access to other clients' connections to users who may not administer the server.
 fn check_admin(call: &Call<'_, '_>) -> Outcome {
     match &call.session.user {
         Some(user) if !user.may_administer() => {

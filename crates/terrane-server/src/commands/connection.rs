@@ -10,7 +10,7 @@ use crate::protocol::Protocol;
 use crate::state::session::{Next, ReplyMode};
 use crate::state::users::DEFAULT_USER;
 
-/// The version of Redis whose commands these are. Clients choose their commands by it.
+/// The Redis version whose commands the server implements. Clients choose their commands by it.
 pub(super) const REDIS_VERSION: &str = "7.2.0";
 
 pub(super) const FAMILY: Family = Family {
@@ -55,7 +55,7 @@ pub(super) const FAMILY: Family = Family {
 };
 
 fn ping(call: &mut Call<'_, '_>) -> Outcome {
-    // A client of RESP2 that subscribes expects messages only.
+    // A RESP2 client with subscriptions expects only messages.
     let is_message =
         call.session.subscriptions.is_some() && call.session.protocol == Protocol::Resp2;
     match call.arguments.len() {

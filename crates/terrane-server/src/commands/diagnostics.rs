@@ -1,4 +1,4 @@
-//! Looking for problems: slow commands, sizes of values, pauses.
+//! Diagnostics: slow commands, sizes of values, pauses.
 
 use std::time::Instant;
 
@@ -146,8 +146,8 @@ fn encoding(call: &Call<'_, '_>, key: &[u8]) -> Outcome<Option<&'static str>> {
     })
 }
 
-/// Returns the bytes of the entries in a memtable; in a table they are smaller. Those of a hash follow from
-/// its first fields.
+/// Returns the size of the entries in a memtable; in a table they are smaller. The size of a hash is
+/// extrapolated from its first fields.
 fn memory_of(call: &Call<'_, '_>, key: &[u8]) -> Outcome<Option<usize>> {
     const SAMPLES: usize = 100;
     const ENTRY: usize = 16;

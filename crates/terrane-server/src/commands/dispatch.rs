@@ -20,7 +20,7 @@ use crate::state::latency;
 use crate::state::session::{Next, Queue, ReplyMode, Session};
 use crate::store::{Held, Store};
 
-/// What a worker has done since its last report.
+/// A worker's activity since its last report.
 #[derive(Debug)]
 pub(crate) struct Work {
     commands: u64,
@@ -97,8 +97,8 @@ impl Work {
     }
 }
 
-/// Runs a request, and writes its reply at the end of `out`. Returns whether the reply depends on a
-/// write of this or another command, and is to be replaced by an error if that does not become durable.
+/// Runs a request, and writes its reply at the end of `out`. Returns whether the reply depends on a write of
+/// this or another command, so that an error must replace it if that write does not become durable.
 pub(crate) fn run_request(
     shared: &Arc<Shared>,
     session: &mut Session,
@@ -121,7 +121,7 @@ pub(crate) fn run_request(
     }
     *out = reply.into_buffer();
     if session.next == Next::Retry {
-        // It has done nothing yet.
+        // The command has done nothing yet.
         work.commands -= 1;
         out.truncate(start);
         return false;
@@ -152,7 +152,7 @@ pub(crate) fn run_request(
     depends_on_sync
 }
 
-/// Notes the end of a command that ran in a thread of its own.
+/// Records the end of a command that ran in its own thread.
 pub(super) fn note_end(
     shared: &Shared,
     session: &Session,
@@ -223,7 +223,7 @@ fn request<'a>(
     note_read(store, info);
     store.held = held;
     if info.has(WRITE) && session.slot != shared.databases.slot(session.database) {
-        // SWAPDB came first; what the user may do in the other database is to be checked.
+        // SWAPDB came first, so the user's access to the other database must be checked.
         store.held = Held::default();
         session.next = Next::Retry;
         return (Some(info), Ok(()));
@@ -244,7 +244,7 @@ fn request<'a>(
     (Some(info), outcome)
 }
 
-/// Notes a command whose answer shows what is stored; also the answer of a write may.
+/// Marks the reply as dependent on stored data. Replies to writes can be as well.
 #[inline]
 pub(super) fn note_read(store: &Store<'_>, info: &CommandInfo) {
     if info.has(READ | WRITE) && !info.has(STATE) {
@@ -252,13 +252,13 @@ pub(super) fn note_read(store: &Store<'_>, info: &CommandInfo) {
     }
 }
 
-/// Returns whether a name is the first word of a request of HTTP or of its header. A page in a browser on this
-/// host can send such a request, with commands in its body, to a server that it cannot read from.
+/// Returns whether a name is the first word of an HTTP request or of its header. A web page in a browser on
+/// this host can send such a request, with commands in its body, to a server whose answers it cannot read.
 fn is_http(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }
 
-/// Finds the command, and refuses it if it is wrong here.
+/// Finds the command, and rejects it if it may not run here.
 fn check(
     shared: &Shared,
     session: &Session,
@@ -298,7 +298,7 @@ pub(super) fn check_user(shared: &Shared, session: &Session, info: &CommandInfo)
         return Err(format!("NOPERM this user may only read, and '{name}' writes").into());
     }
     if info.has(ADMIN) && !user.may_administer() {
-        return Err(format!("NOPERM this user may not run '{name}', which administers").into());
+        return Err(format!("NOPERM this user may not run '{name}', an admin command").into());
     }
     let keyspace = shared.databases.name(session.slot);
     if (info.has(WRITE) || info.has(READ)) && !user.may_use(keyspace) {

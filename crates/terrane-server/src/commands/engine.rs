@@ -1,4 +1,4 @@
-//! What only this server has: the tree, the design, ordered ranges and maintenance.
+//! Commands that Redis lacks: the tree, the design, ordered ranges and maintenance.
 
 mod maintenance;
 mod range;
@@ -95,7 +95,7 @@ fn help(call: &mut Call<'_, '_>) -> Outcome {
         "TERRANE.EVENTS [count]",
         "    Returns the last events: number, time in microseconds, and a sentence.",
         "TERRANE.DESIGN [SET design]",
-        "    Returns the design of the selected database, or changes it while clients go on.",
+        "    Returns the design of the selected database, or changes it while clients continue.",
         "TERRANE.ADVISE",
         "    Ranks designs for the operations on the server, and says whether a change pays.",
         "TERRANE.WHY key [field]",

@@ -1,7 +1,7 @@
-//! Announces changes of keys on channels, as Redis does: `__keyspace@0__:KEY` has the event as the message, and
-//! `__keyevent@0__:EVENT` the key.
+//! Announces changes of keys on channels, as Redis does: `__keyspace@0__:KEY` carries the event as its
+//! message, and `__keyevent@0__:EVENT` the key.
 //!
-//! The store notes what a command does to keys, and the name of the command says how Redis calls that.
+//! The store records what a command does to keys, and the name of the command determines Redis's name for it.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use crate::protocol::Arguments;
 use crate::state::session::{Published, Session};
 use crate::store::{Change, Store};
 
-/// An event, or two.
+/// Up to two events.
 type Named = (Option<(Class, &'static str)>, Option<(Class, &'static str)>);
 
 /// Returns whether changes are announced.
@@ -21,7 +21,7 @@ pub(super) fn are_wanted(shared: &Shared) -> bool {
     shared.settings.keyspace_events.load(Ordering::Relaxed) != 0
 }
 
-/// Notes the changes of a command if they are announced.
+/// Records the changes of a command if they are announced.
 #[inline]
 pub(super) fn begin(shared: &Shared, store: &mut Store<'_>) {
     if are_wanted(shared) {
@@ -29,7 +29,8 @@ pub(super) fn begin(shared: &Shared, store: &mut Store<'_>) {
     }
 }
 
-/// Announces the changes of a command that succeeded. Those of a transaction are announced by its commit.
+/// Announces the changes of a command that succeeded. The commit of a transaction announces the changes of
+/// its commands.
 #[inline]
 pub(super) fn announce(
     shared: &Shared,
@@ -73,7 +74,7 @@ pub(crate) fn announce_expired(shared: &Shared, slot: usize, key: &[u8]) {
     }
 }
 
-/// Returns the messages of an event that are wanted, with their channels.
+/// Returns the enabled messages of an event, with their channels.
 fn messages(
     shared: &Shared,
     wanted: KeyspaceEvents,
@@ -92,7 +93,7 @@ fn messages(
     of_key.into_iter().chain(of_event)
 }
 
-/// Returns how Redis calls what a command did to a key.
+/// Returns Redis's names for a command's change of a key.
 fn named(command: &[u8], arguments: Arguments<'_>, change: Change) -> Named {
     let one = |class, event| (Some((class, event)), None);
     match (change, command) {

@@ -155,7 +155,7 @@ impl Condition {
     }
 
     fn holds(self, old: Option<u64>, new: i64) -> bool {
-        // A value without an expiry time counts as one that expires after every time.
+        // A value without an expiry time counts as expiring after any time.
         let old_micros = old.map_or(i64::MAX, |old| i64::try_from(old).unwrap_or(i64::MAX));
         (!self.without_expiry || old.is_none())
             && (!self.with_expiry || old.is_some())

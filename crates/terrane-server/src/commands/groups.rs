@@ -1,13 +1,13 @@
 //! Commands that run together.
 //!
-//! The requests that an iteration of an event loop has received are from several connections and pipelines.
-//! Calls of `GET`, and those of `SET` without options, `MSET` and the commands that add an integer, are
-//! collected in a group each. A group of reads is one lookup of all its keys, whose waits for memory overlap; a
-//! group of writes is one such lookup, of the values that it adds to, and one write of the engine.
+//! An iteration of an event loop receives requests from several connections and pipelines. It collects `GET`
+//! in one group, and `SET` without options, `MSET` and the commands that add an integer in another. A group
+//! of reads is one lookup of all its keys, so that their waits for memory overlap; a group of writes is one
+//! such lookup, of the values that it adds to, and one engine write.
 //!
-//! 1. The answers, and what is stored, are those of running the commands one by one in their order, because a
-//!    group of writes holds the locks of all its keys, a value that a command of the group sets counts for the
-//!    commands after it, and a command that fails changes nothing.
+//! 1. The replies and the stored data are the same as if the commands ran one by one in their order, because
+//!    a group of writes holds the locks of all its keys, a value that a command of the group sets counts for
+//!    the commands after it, and a command that fails changes nothing.
 //! 2. A group is short, so that it delays no other connection: see the limits below.
 
 mod write;
@@ -29,19 +29,21 @@ use crate::state::latency;
 use crate::state::session::{ReplyMode, Session};
 use crate::store::Store;
 
-/// The commands of a group.
+/// The most commands of a group.
 const COMMANDS: usize = 64;
 
-/// The lookups that overlap. Their values, which may be long, are in memory before the first of them is sent.
+/// The number of lookups that overlap. Their values, which may be long, are in memory before the first of
+/// them is sent.
 const LOOKUPS: usize = 24;
 
-/// The keys of a group, which may have more than commands because of `MSET`.
+/// The most keys of a group; because of `MSET`, it may have more keys than commands.
 const KEYS: usize = 256;
 
-/// The bytes of the requests of a group, so that its write takes no lock of the engine.
+/// The most request bytes of a group, so that its write takes no engine lock.
 const BYTES: usize = 32 << 10;
 
-/// A longer request runs alone, because it gains nothing. So no key is longer than the engine allows.
+/// A longer request runs alone, because grouping gains it nothing. So no key is longer than the engine
+/// allows.
 const REQUEST_BYTES: usize = 16 << 10;
 
 /// A group of reads ends when its replies take this many bytes.
@@ -59,7 +61,7 @@ pub(crate) enum GroupKind {
 pub(crate) struct Request<'a> {
     /// The number of its connection.
     pub(crate) connection: usize,
-    /// Where it is in the buffer.
+    /// The position of the request in the buffer.
     pub(crate) place: Span,
     pub(crate) arguments: Arguments<'a>,
 }
@@ -73,7 +75,7 @@ enum Action {
     Add(i64),
 }
 
-/// A number of `SELECT`, and the slot that it had when a request joined.
+/// A `SELECT` number, and the slot that it had when a request joined.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Database {
     number: usize,
@@ -175,7 +177,7 @@ pub(crate) struct Group {
     members: Vec<Member>,
     keys: Vec<GroupKey>,
     bytes: usize,
-    /// The commands that the next group may have: fewer after long replies.
+    /// The most commands that the next group may have: fewer after long replies.
     commands_max: usize,
     batch: WriteBatch,
 }
@@ -196,7 +198,7 @@ impl Default for Group {
 /// How a group ran.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// The number of commands that have run, and have an answer. Nothing was done for the others.
+    /// The number of commands that have run and have a reply. Nothing was done for the others.
     answered: usize,
     /// Whether the others wait for a while: for space in the tree, or the lock of a key.
     pub(crate) is_stalled: bool,
@@ -278,7 +280,7 @@ impl Group {
             Store::new(&shared.databases, &shared.locks, shared.durable.unsynced(worker));
         store.note_read();
         match kind {
-            // What the user may do in the other database is to be checked.
+            // The user's access to the other database must be checked.
             _ if self.database.is_swapped(shared) => {}
             GroupKind::Reads => self.read(&store, buffer, out, work),
             GroupKind::Writes if is_stalled(shared, self.database.slot, work.delays) => {}
@@ -331,7 +333,7 @@ impl Group {
             }
         }
         *out = all;
-        // Values that are read and not sent are read again.
+        // Values that were read but not sent are read again.
         let is_cut = answered < self.members.len();
         self.commands_max = if is_cut { answered } else { (self.commands_max * 2).min(COMMANDS) };
         work.add(answered, errors, lookups);
@@ -342,8 +344,8 @@ impl Group {
         self.members.iter().filter_map(|member| Some((member.connection, member.reply_end?)))
     }
 
-    /// Returns the connections with commands that have not run, and where these requests are: the last ones of a
-    /// connection.
+    /// Returns the connections with commands that have not run, and the ranges of these requests, which are
+    /// the last ones of their connection.
     pub(crate) fn unanswered(&self) -> Vec<(usize, Range<usize>)> {
         let mut all: Vec<(usize, Range<usize>)> = Vec::new();
         for member in self.members.iter().filter(|member| member.reply_end.is_none()) {

@@ -124,13 +124,13 @@ fn hmget(call: &mut Call<'_, '_>) -> Outcome {
     call.reply.array(fields);
     for value in values {
         call.reply.bulk_or_null(value.as_deref());
-        // Fails if not all values are there.
+        // Fails if the values are incomplete, because the reply is then too long.
         call.check_reply_len()?;
     }
     Ok(())
 }
 
-/// What a command returns of each field.
+/// The part of each field that a command returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Field,

@@ -23,7 +23,7 @@ pub(super) const FAMILY: Family = Family {
     )],
 };
 
-/// Writes a section, for a user if there are users.
+/// Writes a section, limited to the keyspaces of the given user.
 type Section = fn(&Shared, Option<&User>, &mut String) -> std::fmt::Result;
 
 const SECTIONS: [(&str, Section); 10] = [

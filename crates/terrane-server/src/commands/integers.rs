@@ -5,7 +5,7 @@ use crate::call::{Call, NOT_AN_INTEGER, Outcome, integer};
 use crate::store::Store;
 
 const FLAGS: u16 = WRITE | GROWS | FAST;
-/// Of commands that add an integer.
+/// The flags of commands that add an integer.
 const ADDS: u16 = FLAGS | GROUPED;
 
 pub(super) const FAMILY: Family = Family {
@@ -61,7 +61,7 @@ pub(super) fn sum_of(value: Option<&[u8]>, by: i64) -> Outcome<i64> {
     Ok(old.checked_add(by).ok_or(OVERFLOW)?)
 }
 
-/// Formats an integer without memory of its own.
+/// Formats an integer without allocating.
 #[derive(Clone, Default)]
 pub(super) struct Decimal {
     digits: [u8; 20],
@@ -118,7 +118,7 @@ pub(super) fn sum(first: &[u8], second: &[u8], approximate: f64) -> String {
 const PLACES: usize = 17;
 const UNIT: u128 = 10_u128.pow(PLACES as u32);
 
-/// Adds decimal numbers, so that 0.1 and 0.2 make 0.3; `None` if a number is long or has an exponent.
+/// Adds decimal numbers, so that 0.1 and 0.2 make 0.3; `None` if a number is too long or has an exponent.
 fn exact_sum(first: &[u8], second: &[u8]) -> Option<String> {
     let sum = units(first)? + units(second)?;
     let (whole, places) = (sum.unsigned_abs() / UNIT, sum.unsigned_abs() % UNIT);
@@ -146,8 +146,8 @@ fn units(text: &[u8]) -> Option<i128> {
     Some(if text.starts_with(b"-") { -value } else { value })
 }
 
-/// Formats a number with 17 significant decimal places and without an exponent, as Redis does; the zeros
-/// at its end are left out. Redis computes with `long double`, so that the last places may differ.
+/// Formats a number with 17 significant decimal places and without an exponent or trailing zeros, as Redis
+/// does. Redis computes with `long double`, so the last places may differ.
 fn decimal(value: f64) -> String {
     // The shortest text that is the same number.
     let text = format!("{value}");

@@ -1,4 +1,4 @@
-//! `COMMAND`: what the server can do, from the catalogue.
+//! `COMMAND`: describes the commands, from the catalogue.
 
 use crate::base::glob::matches;
 use crate::call::catalogue::{CommandInfo, Family, NO_KEYS, command};

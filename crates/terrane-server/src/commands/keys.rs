@@ -1,4 +1,4 @@
-//! Keys, whatever their values are.
+//! Commands on keys of any type.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Bound;
@@ -152,7 +152,7 @@ fn rename_key(call: &mut Call<'_, '_>, replaces: bool, run: Handler) -> Outcome<
     Ok(Some(true))
 }
 
-/// Returns whether a value takes so long to copy that a thread is to do it.
+/// Returns whether copying a value takes so long that it needs its own thread.
 fn is_long(call: &Call<'_, '_>, found: &Found) -> bool {
     match found {
         Found::String((value, _)) => aside::is_long(call, value.len()),
@@ -220,7 +220,7 @@ fn randomkey(call: &mut Call<'_, '_>) -> Outcome {
         return Ok(());
     };
     let random = RandomState::new().hash_one(0_u8);
-    // Random points of some lengths of the common prefix: short ones spread over the whole range.
+    // A random point after some prefix of the first key: short prefixes spread over the whole range.
     let len = (random % (first.len() as u64 + 1)) as usize;
     let mut point = first.get(..len).unwrap_or_default().to_vec();
     point.extend_from_slice(&random.to_be_bytes());

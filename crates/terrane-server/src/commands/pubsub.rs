@@ -27,7 +27,7 @@ pub(super) const FAMILY: Family = Family {
     ],
 };
 
-/// The bytes that the names of a client's subscriptions may have.
+/// The most bytes that the names of a client's subscriptions may have.
 const MAX_BYTES: usize = 1 << 20;
 
 /// Refuses channels, which belong to no keyspace, to users who may use some keyspaces only.
@@ -86,7 +86,7 @@ fn end(call: &mut Call<'_, '_>, topic: Topic, word: &'static str) -> Outcome {
     for name in &names {
         if let Some(own) = &mut own {
             call.shared.channels.unsubscribe(own, topic, name);
-            // What was sent before comes before the confirmation.
+            // Earlier messages precede the confirmation.
             call.reply.raw(&own.mailbox.take(&call.shared.buffered));
         }
         call.reply.push(3);

@@ -19,7 +19,7 @@ pub(super) const FAMILY: Family = Family {
     ],
 };
 
-/// The keys that a call visits at most, so that other connections wait for milliseconds only.
+/// The most keys that a call visits, so that other connections wait only milliseconds.
 pub(super) const MAX_COUNT: usize = 10_000;
 
 struct ScanOptions<'c> {

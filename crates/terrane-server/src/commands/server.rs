@@ -122,7 +122,7 @@ fn role(call: &mut Call<'_, '_>) -> Outcome {
     Ok(())
 }
 
-/// Returns the time of a number of seconds, at most a day.
+/// Parses a number of seconds; `None` above a day.
 pub(super) fn seconds(text: &[u8]) -> Option<Duration> {
     let seconds: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok().filter(|time| time.as_secs() <= 86_400)

@@ -1,4 +1,4 @@
-//! `CONFIG`: settings under the names that Redis has for them.
+//! `CONFIG`: settings under their Redis names.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -86,7 +86,7 @@ pub(super) const FAMILY: Family = Family {
     ],
 };
 
-/// The error of a value that would be longer than a request may be.
+/// The error for a value that would be longer than a request may be.
 const TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
 
 fn get(call: &mut Call<'_, '_>) -> Outcome {
@@ -113,7 +113,7 @@ fn mget(call: &mut Call<'_, '_>) -> Outcome {
     for value in values {
         call.count_lookup(value.is_some());
         call.reply.bulk_or_null(value.as_deref());
-        // Fails if not all values are there.
+        // Fails if the values are incomplete, because the reply is then too long.
         call.check_reply_len()?;
     }
     Ok(())
@@ -185,7 +185,7 @@ fn getrange(call: &mut Call<'_, '_>) -> Outcome {
 /// Returns the part between two positions, both inclusive; negative ones count from the end.
 fn part(value: &[u8], first: i64, last: i64) -> &[u8] {
     let len = i64::try_from(value.len()).unwrap_or(i64::MAX);
-    // As in Redis, a negative range whose ends are the wrong way round is empty.
+    // As in Redis, a negative range whose start follows its end is empty.
     if first < 0 && last < 0 && first > last {
         return &[];
     }

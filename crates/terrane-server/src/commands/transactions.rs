@@ -1,8 +1,8 @@
 //! `MULTI`, `EXEC` and `WATCH`.
 //!
-//! `EXEC` locks the keys of all its commands, runs them in one transaction of the engine, and commits it:
-//! nobody sees a part of it, and it is one write of the log. A watched key is one that the server notifies
-//! the client of (`store/locks.rs`).
+//! `EXEC` locks the keys of all its commands, runs them in one transaction of the engine, and commits it: no
+//! client sees a part of it, and it is one log write. The server notifies a client when one of its watched
+//! keys changes (`store/locks.rs`).
 
 use std::sync::atomic::Ordering;
 
@@ -44,7 +44,7 @@ pub(super) const FAMILY: Family = Family {
 /// How often a transaction runs if it conflicts with writers that bypass the server.
 const ATTEMPTS: usize = 100;
 
-/// The bytes that the watched keys of a client may have.
+/// The most bytes that the watched keys of a client may have.
 const MAX_WATCHED_BYTES: usize = 1 << 20;
 
 fn multi(call: &mut Call<'_, '_>) -> Outcome {
@@ -81,7 +81,7 @@ fn watch(call: &mut Call<'_, '_>) -> Outcome {
         let (store, flag) = (&*call.store, &watch.is_changed);
         let exists = call.shared.locks.watch(db, key, flag, || store.contains_locked(db, key));
         let Some(exists) = exists else {
-            // Keys that are watched already stay so.
+            // Keys that are already watched stay watched.
             call.session.next = Next::Retry;
             return Ok(());
         };
@@ -153,7 +153,7 @@ fn exec_queue(call: &mut Call<'_, '_>, queue: &Queue) -> Outcome {
             }
         }
         match call.store.commit() {
-            // A program that has the same database open has changed what a command read.
+            // Another program that has the same database open has changed a key that a command read.
             Err(error) if error.kind() == terrane::ErrorKind::Conflict => {
                 call.session.select(database);
             }
@@ -163,10 +163,10 @@ fn exec_queue(call: &mut Call<'_, '_>, queue: &Queue) -> Outcome {
     Err("ERR the transaction conflicts with other writes; try again".into())
 }
 
-/// Locks the keys of all commands, so that what they read does not change before the commit. If a command
-/// reads keys that it does not name, these are all keys. Without a write there is nothing to conflict with; some
-/// key is locked then, so that `SWAPDB`, which locks all keys, does not run between two commands.
-/// Fails if a key may be locked for long; when the server ends, the event loop waits for it.
+/// Locks the keys of all commands, so that the data they read does not change before the commit. If a command
+/// reads keys that it does not name, all keys are locked. Without a write there is no conflict; then one key
+/// is locked, so that `SWAPDB`, which locks all keys, does not run between two commands. Fails if a key may
+/// be locked for long; while the server ends, the event loop waits for the locks instead.
 fn locks<'a>(call: &Call<'_, 'a>, queue: &Queue) -> Option<Held<'a>> {
     let shared = call.shared;
     let commands = queue.commands.iter().filter_map(|command| {

@@ -23,11 +23,11 @@ const WAKE: Token = Token(usize::MAX);
 /// How long the acceptor waits when the system has no more files for connections.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The time without traffic after which the system asks whether the host of a client is still there.
+/// The idle time after which the system probes whether a client's host is still alive.
 #[cfg(unix)]
 const SILENCE: Duration = Duration::from_secs(300);
 
-/// A socket that is listened on.
+/// A listening socket.
 #[derive(Debug)]
 pub(crate) enum Listener {
     Tcp(TcpListener),
@@ -52,7 +52,7 @@ impl Listener {
         matches!(self, Self::Tls(..))
     }
 
-    /// Listens on a Unix socket that nobody else than `mode` says may use.
+    /// Listens on a Unix socket with the permissions `mode`.
     #[cfg(unix)]
     pub(crate) fn unix(path: &Path, mode: u32) -> Result<Self, ServerError> {
         use std::os::unix::fs::FileTypeExt;
@@ -127,15 +127,15 @@ fn accept(listener: &TcpListener) -> io::Result<(TcpStream, String, String)> {
     Ok((stream, address.to_string(), local))
 }
 
-/// Creates a socket in a directory that only this user may enter, and moves it to its place once it has its
-/// mode, so that nobody connects before. It replaces a socket that an earlier server has left behind.
+/// Creates a socket in a directory that only this user may enter, and moves it to its place once its mode is
+/// set, so that no client connects earlier. Replaces a socket that an earlier server left behind.
 #[cfg(unix)]
 fn bind_privately(path: &Path, mode: u32) -> io::Result<UnixListener> {
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
     // Short, because the path of a socket has about a hundred bytes at most.
     let private = path.with_file_name(format!(".{:x}", std::process::id()));
     let socket = private.join("s");
-    // Only a process that was killed at this point has left them behind.
+    // Only a process that was killed at this point leaves them behind.
     let remove = || {
         let _ = std::fs::remove_file(&socket);
         let _ = std::fs::remove_dir(&private);
@@ -157,7 +157,7 @@ fn bind_privately(path: &Path, mode: u32) -> io::Result<UnixListener> {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Self::Unix(_, path) = self {
-            // A file that stays is removed by the next server.
+            // The next server removes a file that stays.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -172,7 +172,7 @@ pub(crate) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Creates an acceptor, and what wakes it.
+    /// Creates an acceptor and its waker.
     pub(crate) fn new(
         mut listeners: Vec<Listener>,
         workers: Vec<WorkerHandle>,
@@ -203,14 +203,14 @@ impl Acceptor {
         }
     }
 
-    /// Accepts the connections that wait; returns false if the system refuses more.
+    /// Accepts the pending connections; returns false if the system refuses more.
     fn accept_all(&self, listener: &Listener, shared: &Arc<Shared>) -> bool {
         while !shared.is_ending() {
             match listener.accept() {
                 Ok((stream, address, local)) => self.hand_over(shared, stream, address, local),
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => return true,
-                    // The client has gone already.
+                    // The client is already gone.
                     io::ErrorKind::ConnectionAborted
                     | io::ErrorKind::ConnectionReset
                     | io::ErrorKind::Interrupted => {}
@@ -237,7 +237,7 @@ impl Acceptor {
     }
 }
 
-/// Lets the system close a connection whose other host has gone without a word.
+/// Lets the system close a connection whose peer host has vanished silently.
 #[cfg(unix)]
 fn keep_alive(stream: &TcpStream) -> rustix::io::Result<()> {
     use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};
@@ -247,7 +247,7 @@ fn keep_alive(stream: &TcpStream) -> rustix::io::Result<()> {
 
 fn refuse(stream: Stream) {
     let text = b"-ERR max number of clients reached\r\n";
-    // The client may have gone.
+    // The client may be gone.
     let _ = match stream {
         Stream::Tcp(mut stream) => stream.write(text),
         #[cfg(unix)]

@@ -14,13 +14,13 @@ use crate::state::session::Session;
 pub(super) struct Connection {
     pub(super) stream: Stream,
     pub(super) session: Session,
-    /// Bytes that were received and not processed.
+    /// Bytes that were received but not yet processed.
     pub(super) input: Option<Box<Input>>,
     /// Replies that the client has not read.
     output: Option<Box<Output>>,
     /// Whether the socket may have more to read.
     pub(super) is_readable: bool,
-    /// Whether the client has ended its side. No event follows then when all was read.
+    /// Whether the client has ended its side. No event follows then once everything was read.
     pub(super) has_ended: bool,
     /// Whether complete requests may wait in the input for their turn.
     pub(super) is_behind: bool,
@@ -28,7 +28,7 @@ pub(super) struct Connection {
     pub(super) is_queued: bool,
     /// Whether the connection is in the list of subscribers.
     pub(super) is_subscriber: bool,
-    /// The connection is closed once its replies were sent.
+    /// The connection is closed once its replies have been sent.
     pub(super) is_closing: bool,
     /// Requests are processed again from this time on.
     pub(super) paused_until: Option<Instant>,
@@ -38,7 +38,7 @@ pub(super) struct Connection {
     pub(super) counted: usize,
 }
 
-/// Bytes that were received and not processed.
+/// Bytes that were received but not yet processed.
 #[derive(Debug, Default)]
 pub(super) struct Input {
     pub(super) bytes: Vec<u8>,
@@ -74,17 +74,17 @@ impl Connection {
         }
     }
 
-    /// Returns whether requests are not processed at present.
+    /// Returns whether the connection processes no requests at present.
     pub(super) fn is_paused(&self) -> bool {
         self.paused_until.is_some() || self.session.pending.is_some()
     }
 
-    /// Returns whether the client has left while it waits for a command that this cancels.
+    /// Returns whether the client has left while waiting for a command that its leaving cancels.
     pub(super) fn has_abandoned(&self) -> bool {
         self.has_ended && self.session.pending.as_ref().is_some_and(Pending::ends_with_client)
     }
 
-    /// Returns whether a request that has arrived is answered later: by a thread, or because it is tried again.
+    /// Returns whether a request that has arrived is answered later: by a thread, or after a retry.
     pub(super) fn awaits_reply(&self) -> bool {
         let is_tried_again = self.paused_until.is_some() && self.is_behind;
         let pending = self.session.pending.as_ref();
@@ -96,12 +96,12 @@ impl Connection {
         self.output.is_some() || self.stream.is_blocked()
     }
 
-    /// Returns the bytes of replies that wait.
+    /// Returns the bytes of unsent replies.
     pub(super) fn waiting(&self) -> usize {
         self.output.as_ref().map_or(0, |output| output.bytes.len() - output.sent)
     }
 
-    /// Returns since when the client has read nothing although replies wait.
+    /// Returns when the client last read something, if replies wait.
     pub(super) fn stuck_since(&self) -> Option<Instant> {
         self.output.as_ref().map(|output| output.progress)
     }
@@ -115,7 +115,7 @@ impl Connection {
         input + output + encrypted + self.session.memory()
     }
 
-    /// Sends replies, or keeps what the socket does not take.
+    /// Sends replies, and keeps the part that the socket does not accept.
     pub(super) fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         if let Some(output) = &mut self.output {
             output.bytes.extend_from_slice(bytes);
@@ -135,7 +135,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends what waits, as far as the socket takes it.
+    /// Sends pending replies, as far as the socket accepts them.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         let Flushed { bytes: flushed, is_done } = self.stream.flush()?;
         let Some(output) = &mut self.output else { return Ok(()) };
@@ -156,7 +156,7 @@ impl Connection {
                     output.progress = Instant::now();
                 }
                 None => {
-                    // The part that was sent is not worth its memory any longer.
+                    // The part that was sent is no longer worth its memory.
                     if output.sent > output.bytes.len() / 2 {
                         output.bytes.drain(..output.sent);
                         output.bytes.shrink_to_fit();

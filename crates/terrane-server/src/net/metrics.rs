@@ -2,8 +2,8 @@
 //!
 //! `GET /metrics` answers in the OpenMetrics text format, `GET /health` with 200 if the database accepts
 //! writes, and 503 with the error if not. One thread serves one request after the other, each for at most
-//! two seconds. On an address that other hosts can reach, `/metrics` needs the name and the password of a user
-//! who may use all keyspaces, unless there are no users.
+//! two seconds. On an address that other hosts can reach, `/metrics` requires the name and the password of a
+//! user who may use all keyspaces, unless the server has no users.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
@@ -22,7 +22,7 @@ const TIME: Duration = Duration::from_secs(2);
 /// The longest head of a request.
 const MAX_HEAD: usize = 8 << 10;
 
-/// How often the thread looks for the end of the server.
+/// How often the thread checks whether the server ends.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Listens for scrapers.
@@ -49,7 +49,7 @@ impl Metrics {
         let is_open = is_local || shared.config.users.is_empty();
         while !shared.is_ending() {
             match self.listener.accept() {
-                // A client that does not behave is left alone.
+                // A misbehaving client gets no answer.
                 Ok((stream, _)) => drop(answer(stream, shared, is_open)),
                 Err(_) => std::thread::sleep(PAUSE),
             }
@@ -89,7 +89,7 @@ fn answer(mut stream: TcpStream, shared: &Shared, is_open: bool) -> io::Result<(
     stream.write_all(body.as_bytes())
 }
 
-/// Returns whether the value of an `Authorization` header is that of a user who may use all keyspaces.
+/// Returns whether the value of an `Authorization` header identifies a user who may use all keyspaces.
 fn may_see_metrics(users: &Users, authorization: Option<&[u8]>) -> bool {
     let credentials = authorization.and_then(|value| value.split_at_checked(6));
     let credentials = credentials.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"basic "));
@@ -122,13 +122,13 @@ fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The parts of a request that count.
+/// The parts of a request that matter.
 struct Request {
     path: String,
     authorization: Option<Vec<u8>>,
 }
 
-/// Reads the head of a request; returns a GET, and none for anything else.
+/// Reads the head of a request; returns `None` unless it is a GET.
 fn read_request(stream: &mut TcpStream) -> io::Result<Option<Request>> {
     let (mut head, deadline) = (Vec::new(), Instant::now() + TIME);
     loop {
@@ -173,7 +173,7 @@ fn metrics(shared: &Shared) -> String {
         ("slow_clients", "Clients that did not read their replies.", &counts.slow_clients),
         (
             "failed_handshakes",
-            "Connections that ended in the handshake of TLS.",
+            "Connections that ended in the TLS handshake.",
             &counts.failed_handshakes,
         ),
         ("received_bytes", "Bytes received from clients.", &counts.bytes_in),

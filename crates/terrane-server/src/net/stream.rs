@@ -19,8 +19,8 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Registers the socket for changes of both kinds. Readiness is reported when it changes, so that a
-    /// registration never has to be changed.
+    /// Registers the socket for reads and writes. Readiness is edge-triggered, so a registration never
+    /// changes.
     pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         let interest = Interest::READABLE | Interest::WRITABLE;
         match self {
@@ -31,7 +31,7 @@ impl Stream {
         }
     }
 
-    /// Returns whether client and server have not agreed on keys yet.
+    /// Returns whether the TLS handshake is still running.
     pub(super) fn is_handshaking(&self) -> bool {
         matches!(self, Self::Tls(stream) if stream.is_handshaking())
     }
@@ -41,7 +41,7 @@ impl Stream {
         matches!(self, Self::Tls(stream) if stream.is_blocked())
     }
 
-    /// Reads what has arrived, as far as the buffer has space. Fails at the end.
+    /// Reads the bytes that have arrived, up to the buffer's length. Fails at the end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
         let read = match self {
             Self::Tcp(stream) => retry(|| stream.read(buffer)),
@@ -51,13 +51,13 @@ impl Stream {
         };
         match would_block(read)? {
             Some(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            // A short read has emptied the socket; what arrives later is a new event.
+            // A short read has emptied the socket; a new event reports later bytes.
             Some(bytes) => Ok(Received { bytes, has_more: bytes == buffer.len() }),
             None => Ok(Received { bytes: 0, has_more: false }),
         }
     }
 
-    /// Writes once; `None` if the other side has to read first.
+    /// Writes once; `None` if the peer has to read first.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<Option<usize>> {
         would_block(match self {
             Self::Tcp(stream) => retry(|| stream.write(bytes)),
@@ -67,7 +67,7 @@ impl Stream {
         })
     }
 
-    /// Sends encrypted bytes that wait, as far as the socket takes them.
+    /// Sends pending encrypted bytes, as far as the socket accepts them.
     pub(super) fn flush(&mut self) -> io::Result<Flushed> {
         match self {
             Self::Tls(stream) => stream.flush(),

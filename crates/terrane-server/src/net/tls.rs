@@ -4,7 +4,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `files` | certificates and keys, read and checked |
-//! | `session` | a socket with a session of TLS |
+//! | `session` | a socket with a TLS session |
 //! | `absent` | the same without the feature |
 
 #[cfg(not(feature = "tls"))]
@@ -19,21 +19,22 @@ pub(crate) use absent::{TlsServer, TlsStream};
 #[cfg(feature = "tls")]
 pub(crate) use session::{TlsServer, TlsStream};
 
-/// The bytes of records that may wait for a client to read them. More need fewer system calls for long replies.
+/// The most record bytes that wait for a client to read them. A larger value saves system calls for long
+/// replies.
 pub(super) const UNSENT_BYTES: usize = 64 << 10;
 
-/// What a read found.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Received {
     pub(super) bytes: usize,
-    /// Whether there may be more to read now. Otherwise, an event tells what arrives later.
+    /// Whether more may be readable now. If not, an event reports later bytes.
     pub(super) has_more: bool,
 }
 
-/// How far what waits in a stream was sent.
+/// The result of sending a stream's pending bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flushed {
     pub(super) bytes: usize,
-    /// Whether nothing waits any longer.
+    /// Whether all of them were sent.
     pub(super) is_done: bool,
 }

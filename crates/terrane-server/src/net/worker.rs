@@ -5,10 +5,10 @@
 //! Then it runs the groups, makes the writes of all connections durable with one sync, if the durability demands
 //! one, and sends the replies.
 //!
-//! 1. A reply is sent after its write has the durability of the server, and that of every write that it may
-//!    show. If the sync fails, these replies become errors.
+//! 1. A reply is sent once its write, and every write that it may show, has the server's durability. If the
+//!    sync fails, these replies become errors.
 //! 2. A connection runs a bounded number of commands per iteration, so that the others do not wait for it.
-//! 3. A connection without an incomplete request and waiting replies has no buffers.
+//! 3. A connection without an incomplete request and without waiting replies has no buffers.
 //! 4. The commands of a connection run in their order: a connection has commands in at most one group, and they
 //!    run before a command of another kind.
 
@@ -85,11 +85,11 @@ pub(crate) struct Worker {
     /// The connections that subscribe to channels.
     subscribers: Vec<usize>,
     read_buffer: Box<[u8]>,
-    /// The bytes at the start of `read_buffer` that have requests of groups.
+    /// The bytes at the start of `read_buffer` that hold the requests of groups.
     grouped_bytes: usize,
-    /// The commands that run together, which only read.
+    /// The group of reads.
     reads: Group,
-    /// The commands that run together, which write.
+    /// The group of writes.
     writes: Group,
     /// The connection that is served, and the bytes of its replies.
     serving: (usize, usize),
@@ -98,7 +98,7 @@ pub(crate) struct Worker {
     out: Vec<u8>,
     /// The replies of the iteration by connection.
     replies: Vec<Replies>,
-    /// Where `out` has replies that depend on writes that are not durable yet.
+    /// The ranges of `out` with replies that depend on writes that are not durable yet.
     unsynced: Vec<(usize, usize)>,
     work: Work,
     bytes_in: u64,
@@ -116,7 +116,7 @@ struct Replies {
 }
 
 impl Worker {
-    /// Creates a worker without what all threads share, and what hands it connections.
+    /// Creates a worker without the shared state, the handle that passes it connections, and its waker.
     pub(crate) fn parts(index: usize) -> io::Result<(WorkerParts, WorkerHandle, Waker)> {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKE)?;
@@ -135,7 +135,7 @@ impl Worker {
             if let Err(error) = self.poll.poll(&mut events, Some(timeout))
                 && error.kind() != io::ErrorKind::Interrupted
             {
-                // The next call fails alike; without events, nothing can be served.
+                // The next call would fail as well; without events, nothing can be served.
                 self.shared.end();
                 break;
             }
@@ -254,7 +254,7 @@ impl Worker {
         }
         self.run_groups();
         self.send_replies();
-        // The memory of the list is used again.
+        // The list's memory is reused.
         if self.queue.is_empty() {
             self.queue = queue;
         }
@@ -294,12 +294,12 @@ impl Worker {
         }
     }
 
-    /// Replaces the replies that depend on writes that did not become durable by an error.
+    /// Replaces replies by an error if they depend on writes that did not become durable.
     #[cold]
     fn replace_unsynced(&mut self, error: &terrane::Error) {
         let text = error.to_string().replace(['\r', '\n'], " ");
         let line = format!(
-            "-MISCONF what was written or read may be lost, because it could not be synced: {text}\r\n"
+            "-MISCONF data written or read may be lost, because it could not be synced: {text}\r\n"
         );
         let out = std::mem::take(&mut self.out);
         let mut unsynced = self.unsynced.drain(..).peekable();
@@ -351,7 +351,7 @@ impl Worker {
     }
 }
 
-/// A worker before it has what all threads share.
+/// A worker before it has the shared state.
 #[derive(Debug)]
 pub(crate) struct WorkerParts {
     index: usize,

@@ -1,8 +1,8 @@
-//! The arguments of a request, where they were received or in memory of their own.
+//! The arguments of a request, in the buffer that received them or in their own memory.
 
 use std::ops::Range;
 
-/// Where bytes are in a buffer: an argument in its request, or a request in what was received.
+/// A range of bytes in a buffer: an argument within its request, or a request within the received bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     start: u32,
@@ -10,14 +10,14 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Returns the place of a range; `None` if it ends after 4 GiB.
+    /// Returns the span of a range; `None` if it ends after 4 GiB.
     pub(crate) fn of_range(range: Range<usize>) -> Option<Self> {
         let end = u32::try_from(range.end).ok()?;
         let start = u32::try_from(range.start).ok().filter(|start| *start <= end)?;
         Some(Self { start, len: end - start })
     }
 
-    /// Returns the place of a part of this range.
+    /// Returns the span of a part of this range.
     pub(crate) fn part(self, part: Self) -> Self {
         Self { start: self.start + part.start, len: part.len }
     }
@@ -42,17 +42,17 @@ pub(crate) struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Returns the arguments at places of `bytes`.
+    /// Returns the arguments at spans of `bytes`.
     pub(super) fn new(bytes: &'a [u8], spans: &'a [Span]) -> Self {
         Self { bytes, spans }
     }
 
-    /// Returns the number of arguments, with the name of the command.
+    /// Returns the number of arguments, including the name of the command.
     pub(crate) fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Returns whether there is not even a name.
+    /// Returns whether even the name is missing.
     pub(crate) fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
@@ -69,13 +69,13 @@ impl<'a> Arguments<'a> {
         self.spans.get(index).and_then(|span| self.bytes.get(span.range()))
     }
 
-    /// Returns where an argument is in the request, which is not an inline command.
+    /// Returns the span of an argument in the request, which is not an inline command.
     #[inline]
     pub(crate) fn span(&self, index: usize) -> Option<Span> {
         self.spans.get(index).copied()
     }
 
-    /// Returns the arguments of a range of positions, cut to those that exist.
+    /// Returns the arguments in a range of positions, as far as they exist.
     pub(crate) fn range(&self, range: Range<usize>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let all = *self;
         (range.start..range.end.min(self.len())).filter_map(move |index| all.get(index))
@@ -96,7 +96,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Arguments in memory of their own, for commands that run later.
+/// Arguments in their own memory, for commands that run later.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OwnedArguments {
     bytes: Vec<u8>,

@@ -42,12 +42,12 @@ impl Reply {
         self.out.len() - self.start
     }
 
-    /// Returns the position after what was written, for [`Self::truncate`].
+    /// Returns the end of the reply so far, for [`Self::truncate`].
     pub(crate) fn position(&self) -> usize {
         self.out.len()
     }
 
-    /// Removes what was written after a position.
+    /// Removes everything after a position.
     pub(crate) fn truncate(&mut self, position: usize) {
         self.out.truncate(position.max(self.start));
     }
@@ -138,13 +138,13 @@ impl Reply {
         self.number(b'*', i64::try_from(len).unwrap_or(i64::MAX));
     }
 
-    /// Begins a message of `len` parts that is no reply: an array in RESP2.
+    /// Begins a message of `len` parts that is not a reply: an array in RESP2.
     pub(crate) fn push(&mut self, len: usize) {
         let mark = if self.protocol == Protocol::Resp3 { b'>' } else { b'*' };
         self.number(mark, i64::try_from(len).unwrap_or(i64::MAX));
     }
 
-    /// Writes what was encoded before.
+    /// Writes bytes that are already encoded.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
@@ -157,7 +157,7 @@ impl Reply {
         }
     }
 
-    /// Begins a list of `len` pairs, each begun by [`Self::pair`]: without arrays of their own in RESP2.
+    /// Begins a list of `len` pairs, each begun by [`Self::pair`]. In RESP2 the pairs are not arrays.
     pub(crate) fn pairs(&mut self, len: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(len * 2),

@@ -18,7 +18,7 @@ const MAX_LINE: usize = 64 << 10;
 /// Limits of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequestLimits {
-    /// The maximum number of arguments, with the name of the command.
+    /// The maximum number of arguments, including the name of the command.
     pub(crate) arguments: usize,
     /// The maximum length of an argument.
     pub(crate) bulk_bytes: usize,
@@ -40,7 +40,7 @@ pub(crate) enum Parsed {
     Incomplete,
 }
 
-/// A parser of one request after the other.
+/// Parses one request after another.
 #[derive(Debug, Default)]
 pub(crate) struct RequestParser {
     spans: Vec<Span>,
@@ -143,7 +143,7 @@ impl RequestParser {
         Ok(Parsed::Complete(self.at))
     }
 
-    /// Reads a line with a mark and a number at the position, and moves behind it.
+    /// Reads a line with a mark and a number at the position, and moves past it.
     fn number(
         &mut self,
         buffer: &[u8],
@@ -233,8 +233,8 @@ impl RequestParser {
     }
 }
 
-/// Appends a word of an inline command, without its quotes, and returns its length; `None` if a quote
-/// has no end.
+/// Appends a word of an inline command, without its quotes, and returns its length; `None` if a quote is
+/// unterminated.
 fn unquote(text: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     let quote = *text.first()?;
     if quote != b'"' && quote != b'\'' {

@@ -29,8 +29,8 @@ impl Sweeper {
         let thread = std::thread::Builder::new().name("terrane-serve-sweep".to_owned());
         let thread = thread.spawn(move || {
             while ends.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                // What fails is tried again; the database reports errors to everybody who writes.
-                // A sweep that waits would keep the lock of a key.
+                // A sweep that fails is retried; the database reports its errors to all writers. A sweep that
+                // waits would keep a key locked.
                 while !shared.is_ending()
                     && !shared.databases.is_stalled()
                     && shared

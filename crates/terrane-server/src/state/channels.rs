@@ -1,10 +1,11 @@
 //! Channels: messages from clients to the clients that subscribe.
 //!
 //! A subscriber has a mailbox. A publisher appends the message, in the protocol of the subscriber, to the
-//! mailbox of each subscriber, and wakes their event loops, which send what is in the mailboxes.
+//! mailbox of each subscriber, and wakes their event loops, which send the contents of the mailboxes.
 //!
-//! 1. The bytes in mailboxes count among the buffers of all connections. A client whose mailbox exceeds what
-//!    it may leave unread, or that receives while all buffers exceed their limit, is disconnected.
+//! 1. The bytes in mailboxes count among the buffers of all connections. A client is disconnected if its
+//!    mailbox exceeds the bytes that it may leave unread, or if it receives a message while all buffers
+//!    exceed their limit.
 //! 2. No message of a channel arrives after the confirmation that its client has unsubscribed, because the
 //!    mailbox is emptied before the confirmation.
 //! 3. No deadlock: the table is locked before a mailbox.
@@ -17,7 +18,7 @@ use crate::base::glob::matches;
 use crate::protocol::{Protocol, Reply};
 use crate::state::clients::Client;
 
-/// What a client subscribes to.
+/// The topic of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
     Channel,
@@ -88,7 +89,7 @@ pub(crate) struct MailLimits<'a> {
     pub(crate) output_bytes: usize,
 }
 
-/// What a client has subscribed to.
+/// The subscriptions of a client.
 #[derive(Debug)]
 pub(crate) struct Subscriptions {
     pub(crate) mailbox: Arc<Mailbox>,
@@ -213,7 +214,7 @@ impl Channels {
         table.channels.get(channel).map_or(0, Vec::len)
     }
 
-    /// Returns the number of channels, and that of patterns.
+    /// Returns the numbers of channels and of patterns.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         (table.channels.len(), table.patterns.len())

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What other threads know of a client.
+/// The state of a client that other threads see.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) id: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Client {
     texts: Mutex<ClientTexts>,
 }
 
-/// What a client says of itself.
+/// The texts that a client reports about itself.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ClientTexts {
     pub(crate) name: Box<str>,

@@ -36,9 +36,9 @@ pub struct Config {
     pub workers: usize,
     /// The number of databases that `SELECT` accepts.
     pub databases: usize,
-    /// Who may connect. Without users, everybody may do everything.
+    /// The users who may connect. Without users, everybody may do everything.
     pub users: Users,
-    /// Listens on other addresses than those of this host although there are no users.
+    /// Allows addresses that other hosts can reach, even without users.
     pub insecure: bool,
     /// The limits that protect the server from its clients.
     pub limits: Limits,
@@ -52,7 +52,7 @@ pub struct Config {
     pub advisor: Option<Advisor>,
 }
 
-/// The files of TLS, in the PEM format. They are read when the server binds.
+/// The TLS files, in the PEM format. They are read when the server binds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
     /// The certificate of the server, followed by those of the authorities between it and one that clients
@@ -64,7 +64,7 @@ pub struct TlsFiles {
     pub client_authorities: Option<PathBuf>,
 }
 
-/// Advises on the design of a keyspace, from what was observed of it: the answer to `TERRANE.ADVISE`.
+/// Advises on the design of a keyspace, from its observed operations: the answer to `TERRANE.ADVISE`.
 ///
 /// ```
 /// use terrane_server::{Advisor, Config};
@@ -77,8 +77,8 @@ pub struct Advisor(Arc<Advise>);
 type Advise = dyn Fn(&Keyspace) -> Result<String, String> + Send + Sync;
 
 impl Advisor {
-    /// Returns an advisor that answers with the text of `advise`, or its error. It runs in a thread of its
-    /// own, which the end of the server waits for.
+    /// Returns an advisor that answers with the text of `advise`, or its error. It runs in its own thread,
+    /// which the server waits for when it ends.
     pub fn new(
         advise: impl Fn(&Keyspace) -> Result<String, String> + Send + Sync + 'static,
     ) -> Self {
@@ -136,7 +136,7 @@ pub struct Limits {
     pub request_bytes: usize,
     /// The bytes of one argument of a request.
     pub bulk_bytes: usize,
-    /// The arguments of a request, with the name of the command.
+    /// The arguments of a request, including the name of the command.
     pub arguments: usize,
     /// The bytes of replies that wait for a client to read them.
     pub output_bytes: usize,
@@ -147,7 +147,7 @@ pub struct Limits {
     pub idle: Option<Duration>,
     /// The time after which a client that reads none of its replies is disconnected.
     pub slow_client: Duration,
-    /// The time in which a client has to finish the handshake of TLS.
+    /// The time in which a client has to finish the TLS handshake.
     pub tls_handshake: Duration,
 }
 

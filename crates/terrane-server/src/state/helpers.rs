@@ -10,10 +10,10 @@ use std::thread::JoinHandle;
 use mio::Waker;
 use terrane::{Db, Maintenance};
 
-/// How many commands of a kind may run in threads of their own.
+/// How many commands of a kind may run in their own threads.
 const THREADS: usize = 4;
 
-/// What the end of a client's requests means for its command.
+/// The effect that the end of a client's requests has on its command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AtEnd {
     /// The command goes on, because the client may still read the reply.
@@ -100,7 +100,7 @@ impl Helpers {
     /// Waits for all threads. Their connections have ended, so they end soon.
     pub(crate) fn join(&self) {
         let threads = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        // A panic was the reply of its connection.
+        // A panic is already the reply of its connection.
         threads.into_iter().for_each(|thread| drop(thread.join()));
     }
 }

@@ -11,7 +11,7 @@ pub(crate) const COMMAND: &str = "command";
 /// A sync before the answers to writes took long.
 pub(crate) const SYNC: &str = "aof-fsync-always";
 
-/// The pauses that are kept of each kind, as many as Redis keeps.
+/// The number of recent pauses kept of each kind, as in Redis.
 const KEPT: usize = 160;
 
 /// The last pauses by kind.

@@ -23,7 +23,7 @@ pub(crate) struct Session {
     pub(crate) database: usize,
     /// What the number stood for when the command began; see `store/order.rs`.
     pub(crate) slot: usize,
-    /// The user; `None` before a client has authenticated, and for everybody if there are no users.
+    /// The user; `None` before a client has authenticated, and for every client if the server has no users.
     pub(crate) user: Option<Arc<User>>,
     pub(crate) is_authenticated: bool,
     /// The transaction that is being queued.
@@ -32,7 +32,7 @@ pub(crate) struct Session {
     pub(crate) watch: Option<Box<Watch>>,
     /// The channels that the client subscribes to.
     pub(crate) subscriptions: Option<Box<Subscriptions>>,
-    /// What the present transaction publishes when it commits.
+    /// The messages that the current transaction publishes when it commits.
     pub(crate) published: Vec<Published>,
     pub(crate) replies: ReplyMode,
     /// The last command, and the one that `CLIENT LIST` shows.
@@ -40,7 +40,7 @@ pub(crate) struct Session {
     shown_command: &'static str,
     /// The reply that another thread writes.
     pub(crate) pending: Option<Pending>,
-    /// Cancels the command, if it runs in a thread of its own.
+    /// Cancels the command, if it runs in its own thread.
     pub(crate) aside: Option<Maintenance>,
     /// What happens to the connection after the reply.
     pub(crate) next: Next,
@@ -60,7 +60,7 @@ pub(crate) enum Next {
     Wait,
     /// The same request again, a little later.
     Retry,
-    /// The connection is closed once the reply was sent.
+    /// The connection is closed once the reply has been sent.
     Close,
 }
 
@@ -116,7 +116,7 @@ impl Session {
         }
     }
 
-    /// Returns a session for a command that only reads and runs in a thread of its own.
+    /// Returns a session for a read-only command that runs in its own thread.
     pub(crate) fn aside(&self) -> Self {
         let mut session = Self::new(Arc::clone(&self.client), self.is_authenticated);
         session.protocol = self.protocol;

@@ -8,7 +8,7 @@ use terrane::{Clock, SystemClock};
 
 use crate::protocol::Arguments;
 
-/// What an entry keeps of a command.
+/// The most arguments of a command that an entry keeps, and the most bytes of each.
 const MAX_ARGUMENTS: usize = 32;
 const MAX_ARGUMENT: usize = 128;
 

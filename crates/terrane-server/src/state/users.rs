@@ -18,7 +18,7 @@ use crate::base::error::ServerError;
 /// The name of the user that `AUTH password` means.
 pub(crate) const DEFAULT_USER: &str = "default";
 
-/// Everybody who may use the server.
+/// The users of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Users {
     users: Vec<User>,
@@ -90,7 +90,7 @@ impl Users {
         Self { users: vec![User::new(DEFAULT_USER, password)] }
     }
 
-    /// Adds a user, in place of one of the same name.
+    /// Adds a user, replacing one of the same name.
     pub fn add(&mut self, user: User) {
         self.users.retain(|other| other.name != user.name);
         self.users.push(user);
@@ -101,8 +101,8 @@ impl Users {
         self.users.is_empty()
     }
 
-    /// Returns the user with a name and a password. The time it takes does not depend on how much of a
-    /// password is right.
+    /// Returns the user with a name and a password. The time does not depend on how much of the password is
+    /// right.
     pub(crate) fn find(&self, name: &[u8], password: &[u8]) -> Option<&User> {
         let user = self.users.iter().find(|user| user.name.as_bytes() == name);
         // An unknown name takes as long as a known one.
@@ -112,7 +112,7 @@ impl Users {
     }
 }
 
-/// Compares every byte of `given`, whatever they are.
+/// Compares every byte of `given`, even after a difference.
 fn is_equal(expected: &[u8], given: &[u8]) -> bool {
     let mut difference = u8::from(expected.len() != given.len());
     for (index, byte) in given.iter().enumerate() {

@@ -88,7 +88,7 @@ impl Changes<'_> {
         }
     }
 
-    /// Removes what is stored of a hash besides its fields.
+    /// Removes the header of a hash and the entry of its expiry time.
     pub(super) fn delete_header(
         &mut self,
         hashes: &Hashes,

@@ -1,14 +1,14 @@
 //! The positions of `SCAN` and `HSCAN`.
 //!
-//! A client of Redis continues a scan with a number, an ordered store with a key. The table holds the key
-//! of each number that a scan has returned. A number stays valid after its use, so that a client may repeat
-//! a call whose answer it lost; the numbers unused for the longest time are dropped when the table is full,
-//! and a call with one of these fails instead of leaving keys out.
+//! A client of Redis continues a scan with a number, an ordered store with a key. The table holds the key of
+//! each number that a scan has returned. A number stays valid after its use, so that a client may repeat a
+//! call whose answer it lost; when the table is full, it drops the numbers unused for the longest time, and a
+//! call with one of these fails instead of skipping keys.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-/// The largest number of positions, and of bytes of their keys.
+/// The most positions, and the most bytes of their keys.
 const MAX_CURSORS: usize = 16 << 10;
 const MAX_BYTES: usize = 16 << 20;
 

@@ -1,8 +1,8 @@
 //! The databases of `SELECT`: keyspaces of one database of the engine.
 //!
 //! Slot 0 is the keyspace `default`, slot 3 the keyspace `db3`; their hashes are in `default.hashes` and
-//! `db3.hashes`. A keyspace is created by the first write to it. Which number of `SELECT` has which slot is a matter
-//! of `order`; all other functions here take slots.
+//! `db3.hashes`. A keyspace is created by the first write to it. `order` maps the numbers of `SELECT` to
+//! slots; all other functions here take slots.
 
 use std::ops::{Bound, Range};
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ use super::hash_layout::{all_fields, generation_of_field, header_range};
 use super::order::{self, Order};
 use super::type_changes::TypeChanges;
 
-/// After the name of a database, for its hashes.
+/// The suffix of a keyspace with hashes.
 const HASHES: &str = ".hashes";
 
 /// The databases.
@@ -89,7 +89,7 @@ impl Databases {
         self.order.len()
     }
 
-    /// Returns all slots. There are more than numbers if a number selects a slot beyond them.
+    /// Returns all slots. There are more slots than numbers if a number selects a slot beyond them.
     pub(crate) fn slots(&self) -> Range<usize> {
         0..self.names.len()
     }

@@ -6,17 +6,17 @@
 //!
 //! 1. A worker sets its flag before its first write of an iteration, and clears it after a sync that
 //!    succeeded. So a reader that has seen a write finds the flag set, or the write is durable.
-//! 2. A thread that runs a command of its own counts itself among the threads with unsynced writes before its first
-//!    write, and leaves the count after its own sync succeeded.
-//! 3. After a sync that failed, the flag stays set and the count stays, so that every later answer that may show the lost write is
-//!    an error, until the database is opened again.
+//! 2. A thread that runs a single command counts itself among the threads with unsynced writes before its
+//!    first write, and leaves the count after its own sync succeeded.
+//! 3. After a failed sync, the flag stays set and the count stays, so that every later answer that may show
+//!    the lost write is an error, until the database is opened again.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use terrane::{Db, Durability, Result};
 
-/// Knows which workers have writes that are not durable yet.
+/// Tracks the workers with writes that are not durable yet.
 #[derive(Debug)]
 pub(crate) struct Durable {
     /// Whether writes are synced before they are answered.
@@ -38,29 +38,29 @@ impl Durable {
         Self { is_synced, flags, threads: AtomicUsize::new(0) }
     }
 
-    /// Returns the writes of a command of a worker.
+    /// Returns the writes of a worker's command.
     pub(crate) fn unsynced(&self, worker: usize) -> Unsynced<'_> {
         let flag = self.flags.get(worker).filter(|_| self.is_synced).map(|flag| &flag.0);
         Unsynced::new(flag.map_or(Mark::None, Mark::Worker))
     }
 
-    /// Returns the writes of a command that runs in a thread of its own.
+    /// Returns the writes of a command that runs in its own thread.
     pub(crate) fn unsynced_of_thread(&self) -> Unsynced<'_> {
         Unsynced::new(if self.is_synced { Mark::Thread(&self.threads) } else { Mark::None })
     }
 
-    /// Returns whether what a command has read up to now may be lost, because a sync has to cover it.
+    /// Returns whether data that a command has read so far may be lost, because no sync has covered it yet.
     pub(crate) fn is_exposed(&self) -> bool {
         let is_set = |flag: &Flag| flag.0.load(Ordering::SeqCst);
         self.is_synced && (self.flags.iter().any(is_set) || self.threads.load(Ordering::SeqCst) > 0)
     }
 
-    /// Returns whether a worker has written what is not durable yet.
+    /// Returns whether a worker has writes that are not durable yet.
     pub(crate) fn has_unsynced(&self, worker: usize) -> bool {
         self.is_synced && self.flags.get(worker).is_some_and(|flag| flag.0.load(Ordering::SeqCst))
     }
 
-    /// Makes what a worker has written and read durable, if the durability demands it.
+    /// Makes a worker's writes and the data it has read durable, if the durability demands it.
     pub(crate) fn sync(&self, db: &Db, worker: usize) -> Result<()> {
         if !self.is_exposed() {
             return Ok(());
@@ -81,7 +81,7 @@ pub(crate) struct Unsynced<'a> {
     has_read: Cell<bool>,
 }
 
-/// Where others see that a command has written what is not durable yet.
+/// The mark by which others see that a command has unsynced writes.
 #[derive(Debug, Clone, Copy)]
 enum Mark<'a> {
     /// Writes are durable enough by themselves.
@@ -108,7 +108,7 @@ impl<'a> Unsynced<'a> {
         }
     }
 
-    /// Makes what a thread of a long command has written durable.
+    /// Makes the writes of a long command's thread durable.
     pub(crate) fn sync_thread(&self, db: &Db) -> Result<()> {
         if let Mark::Thread(count) = self.mark
             && self.has_written.replace(false)
@@ -123,7 +123,7 @@ impl<'a> Unsynced<'a> {
         self.has_written.get()
     }
 
-    /// Called if the answer of a command shows what is stored.
+    /// Called if the command's reply shows stored data.
     #[inline]
     pub(crate) fn note_read(&self) {
         self.has_read.set(true);

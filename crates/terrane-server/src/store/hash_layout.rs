@@ -26,7 +26,7 @@ const EXPIRY: u8 = b'e';
 /// The bytes before a field.
 const FIELD_PREFIX: usize = 9;
 
-/// What is stored of a hash besides its fields.
+/// The data of a hash besides its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) generation: u64,
@@ -86,7 +86,7 @@ impl AsRef<[u8]> for StoredKey {
     }
 }
 
-/// Returns where the header of a hash is.
+/// Returns the key of a hash's header.
 pub(super) fn header_key(key: &[u8]) -> StoredKey {
     StoredKey::of([&[HEADER], key, &[]])
 }
@@ -113,7 +113,7 @@ pub(super) fn key_of_header(stored: &[u8]) -> &[u8] {
     stored.get(1..).unwrap_or_default()
 }
 
-/// Returns where a field is.
+/// Returns the key of a field.
 pub(super) fn field_key(generation: u64, field: &[u8]) -> StoredKey {
     StoredKey::of([&[FIELD], &generation.to_be_bytes(), field])
 }
@@ -148,7 +148,7 @@ pub(super) fn generation_of_field(stored: &[u8]) -> Option<u64> {
     stored.get(1..FIELD_PREFIX)?.try_into().ok().map(u64::from_be_bytes)
 }
 
-/// Returns the key at which the key of a hash that expires is stored.
+/// Returns the key of the entry of an expiry time.
 pub(super) fn expiry_key(expires_at: u64, generation: u64) -> StoredKey {
     StoredKey::of([&[EXPIRY], &expires_at.to_be_bytes(), &generation.to_be_bytes()])
 }

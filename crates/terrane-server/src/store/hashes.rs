@@ -36,7 +36,7 @@ impl From<terrane::Error> for Fault {
 }
 
 impl Store<'_> {
-    /// Returns the header of a hash, whatever else the key has.
+    /// Returns the header of a hash, whatever string the key has.
     #[inline]
     pub(super) fn header(&self, db: usize, key: &[u8]) -> Result<Option<Header>> {
         let Some(hashes) = self.databases.hashes(db) else { return Ok(None) };
@@ -141,7 +141,7 @@ impl Store<'_> {
     }
 
     /// Sets fields of a hash, which is created if there is none. Returns how many fields are new. The hash is
-    /// what [`Self::hash`] returned, and the caller holds the lock of the key.
+    /// the result of [`Self::hash`], and the caller holds the lock of the key.
     pub(crate) fn set_fields(
         &mut self,
         db: usize,
@@ -176,7 +176,7 @@ impl Store<'_> {
     }
 
     /// Removes fields of a hash, and the hash with its last field. Returns how many fields it had. The hash
-    /// is what [`Self::hash`] returned, and the caller holds the lock of the key.
+    /// is the result of [`Self::hash`], and the caller holds the lock of the key.
     pub(crate) fn remove_fields<'k>(
         &mut self,
         db: usize,
@@ -252,7 +252,7 @@ impl Found {
     }
 }
 
-/// What becomes of the source of a copy.
+/// Whether a copy keeps its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     Stays,
@@ -374,7 +374,7 @@ fn put_hash(
     fields: Option<&[(Key, Value)]>,
 ) -> Result<()> {
     let Some(fields) = fields else {
-        // The entry of the expiry time is written again, because it has the key.
+        // The entry of the expiry time is written again, because it holds the key.
         return changes.put_header(hashes, key, header, None);
     };
     let generation = hashes.new_generation();

@@ -1,4 +1,4 @@
-//! The keys of a database, whatever their values are.
+//! The keys of a database, whatever the type of their values.
 
 use std::iter::Peekable;
 use std::ops::Bound;
@@ -74,7 +74,7 @@ impl Store<'_> {
         })
     }
 
-    /// Explains the lookups of a key: as a string, as a hash, and of a field of the hash.
+    /// Explains the lookups of a key: its string, its hash, and a field of the hash.
     pub(crate) fn explain(
         &self,
         db: usize,

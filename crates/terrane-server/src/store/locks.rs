@@ -69,12 +69,12 @@ enum Shards<'a> {
 }
 
 impl Held<'_> {
-    /// Returns whether these are no locks.
+    /// Returns whether no lock is held.
     pub(crate) fn is_none(&self) -> bool {
         matches!(self.0, Shards::None)
     }
 
-    /// Returns whether `keys` keys, for which these are the locks, certainly are different keys.
+    /// Returns whether `keys` keys, all covered by these locks, are certainly distinct.
     pub(crate) fn are_distinct(&self, keys: usize) -> bool {
         match &self.0 {
             Shards::None => keys == 0,
@@ -85,7 +85,7 @@ impl Held<'_> {
 }
 
 fn watches(table: &Mutex<Watches>) -> MutexGuard<'_, Watches> {
-    // A panic leaves the table whole.
+    // A panic does not leave a table half changed.
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -140,7 +140,8 @@ impl KeyLocks {
         Some(Held(Shards::One { _locked: self.try_lock(self.shard(key))? }))
     }
 
-    /// Locks some keys, so that nobody locks every key meanwhile; fails if all may be locked for long.
+    /// Locks some keys, so that no other command locks every key meanwhile; fails if all may be locked for
+    /// long.
     pub(crate) fn try_hold_any(&self) -> Option<Held<'_>> {
         let free = self.shards.iter().find_map(|shard| shard.try_lock().ok());
         free.or_else(|| self.try_lock(0)).map(|_locked| Held(Shards::One { _locked }))
@@ -196,7 +197,7 @@ impl KeyLocks {
         flags.into_iter().flatten().for_each(|flag| flag.store(true, Ordering::SeqCst));
     }
 
-    /// Notifies the clients that watch a key of a database that `exists`. The caller holds all locks.
+    /// Notifies the clients that watch a key for which `exists` returns true. The caller holds all locks.
     pub(crate) fn touch_database<E>(
         &self,
         db: usize,
@@ -306,7 +307,7 @@ mod tests {
             assert!(locks.try_hold(b"a").is_none() && locks.try_hold_everything().is_none());
             let other = (0..99_u8).find(|key| locks.shard(&[*key]) != locks.shard(b"a")).unwrap();
             assert!(locks.try_hold_all([&[other][..], b"a"].into_iter()).is_none());
-            // What was locked before the one that is refused is free again.
+            // The lock taken before the refused one is free again.
             assert!(locks.try_hold(&[other]).is_some());
             outside.wait();
         });

@@ -27,7 +27,7 @@ impl Store<'_> {
             return one_by_one();
         };
         let ended = self.databases.type_changes.ended();
-        // An error is that of some key; the others have answers.
+        // An error belongs to some key; the others have answers.
         let Ok(found) = keyspace.multi_get(keys) else { return one_by_one() };
         let has_hashes = self.databases.hashes(db).is_some();
         let is_absence_final = !has_hashes && self.databases.type_changes.are_over(ended);
@@ -38,7 +38,7 @@ impl Store<'_> {
         answers.collect()
     }
 
-    /// Returns the string of each key and its expiry time, whatever else the key has.
+    /// Returns the string of each key and its expiry time, whatever hash the key has.
     pub(crate) fn strings_with_expiry(
         &self,
         db: usize,
@@ -59,7 +59,8 @@ impl Store<'_> {
         Ok(found.into_iter().map(|found| found.and_then(decode)).collect())
     }
 
-    /// Sets strings, in order, in one write. The caller holds the locks of the keys. `batch` is memory to use.
+    /// Sets strings, in order, in one write. The caller holds the locks of the keys. `batch` is reused
+    /// memory.
     pub(crate) fn put_each<'p>(
         &mut self,
         db: usize,

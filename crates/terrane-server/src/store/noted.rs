@@ -2,7 +2,7 @@
 
 use super::Store;
 
-/// What a command did to a key.
+/// A command's change of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Set the value or its expiry time.
@@ -19,7 +19,7 @@ pub(crate) enum Change {
     Taken,
 }
 
-/// A slot, a key of it, and what a command did to it.
+/// A slot, a key in it, and the change that a command made.
 pub(crate) type NotedChange = (usize, Box<[u8]>, Change);
 
 impl Store<'_> {

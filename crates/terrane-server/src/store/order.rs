@@ -1,11 +1,11 @@
-//! Which keyspaces the numbers of `SELECT` are, after `SWAPDB`.
+//! Maps the numbers of `SELECT` to keyspaces, which `SWAPDB` exchanges.
 //!
 //! A *slot* is a pair of keyspaces, for strings and hashes: slot 0 is `default`, slot 3 is `db3`. Number 3 selects
 //! slot 3 until `SWAPDB` exchanges it with another one. Commands find the slot of their number once and use it
 //! throughout, so that an exchange does not change it under them.
 //!
-//! The keyspace `server.databases` has an entry for each number that selects another slot than its own: the number,
-//! and the name of the keyspace of the strings. It exists after the first `SWAPDB` only.
+//! The keyspace `server.databases` has an entry for each number that selects a slot other than its own: the
+//! number, and the name of the keyspace of the strings. It exists only after the first `SWAPDB`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -59,7 +59,7 @@ impl Order {
     /// Returns the slot of a number.
     #[inline]
     pub(super) fn slot(&self, number: usize) -> usize {
-        // Acquire: a command that sees an exchange sees what was written before it.
+        // Acquire: a command that sees an exchange sees the writes before it.
         self.0.get(number).map_or(0, |slot| slot.load(Ordering::Acquire))
     }
 

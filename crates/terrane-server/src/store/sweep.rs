@@ -2,7 +2,7 @@
 //!
 //! The engine lets the header of a hash expire. Its fields, which have no expiry time of their own, are found
 //! by the entry with the expiry time of the hash (`hash_layout`), and removed with one range tombstone. The
-//! entry remains until then, so that a sweep that was interrupted is made up for after the next start.
+//! entry remains until then, so the first sweep after the next start completes an interrupted one.
 
 use terrane::{Db, Durability, Result, WriteBatch, WriteOptions};
 
@@ -67,7 +67,7 @@ fn remove(
     let mut changes = Changes::Batch(&mut batch);
     changes.delete(keyspace, entry.as_ref())?;
     changes.delete_fields(hashes, generation)?;
-    // What a crash undoes is swept again.
+    // A later sweep repeats a removal that a crash undoes.
     let options = match db.durability() {
         Durability::Sync => WriteOptions::new().durability(Durability::Process),
         _ => WriteOptions::new(),

@@ -1,13 +1,13 @@
 //! Notices that a key changes its type while a command looks for it.
 //!
 //! Strings and hashes are in two keyspaces. A command that only reads locks no key, and looks for a string
-//! first, then for a hash. If a write replaces the hash by a string in between, it finds neither, although the
-//! key always had a value. Writes that replace a value by one of another type are counted when they begin and
-//! when they have ended, and a command that found nothing while one of them ran looks again with the key
-//! locked.
+//! first, then for a hash. If a write replaces the hash by a string in between, it finds neither, although
+//! the key always had a value. Writes that replace a value by one of another type are therefore counted when
+//! they begin and when they have ended, and a command that found nothing while one of them ran looks again
+//! with the key locked.
 //!
-//! 1. A lookup that found nothing is right if all writes of this kind that had begun at its end had ended at
-//!    its start, because then none of them became visible in between.
+//! 1. A lookup that found nothing is right if all such writes that had begun by its end had ended by its
+//!    start, because then none of them became visible in between.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! Commands that take long, and writers that wait, keep no event loop from its other connections.
+//! Neither long commands nor waiting writers block an event loop's other connections.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Clock for Gate {
     }
 }
 
-/// Options with a design whose memtables are full soon, and a flag that lets flushes go on.
+/// Options with a design whose memtables fill soon, and a flag that lets flushes continue.
 fn with_blocked_flushes() -> (Options, Arc<AtomicBool>) {
     let may_flush = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&may_flush);
@@ -58,7 +58,7 @@ fn long_reads_run_beside_other_connections() {
     other.run("set bits x ex 1000");
     other.run("setbit bits 50000000 1");
     gate.0.store(true, Ordering::SeqCst);
-    // More than there are threads: the rest waits for its turn, and what follows for its answer.
+    // More commands than threads: the others wait for their turn, and later requests for their replies.
     let commands = ["keys *", "dbsize", "hgetall h", "hkeys h", "hvals h", "hrandfield h 20000"];
     let commands = [&commands[..], &["bitcount bits", "bitpos bits 1 8"]].concat();
     let mut clients: Vec<_> = commands.iter().map(|_| server.client()).collect();
@@ -98,7 +98,7 @@ fn set_long_values(client: &mut Client) {
     client.run("expire h 1000");
 }
 
-/// Sends commands of words in a connection of their own.
+/// Sends commands of words in a new connection.
 fn send_pipeline<S: AsRef<str>>(server: &TestServer, commands: &[S]) -> Client {
     let mut client = server.client();
     let words = |command: &S| encoded(&command.as_ref().split(' ').collect::<Vec<_>>());
@@ -113,7 +113,7 @@ fn long_writes_run_beside_other_connections() {
     let mut other = server.client();
     set_long_values(&mut other);
     gate.0.store(true, Ordering::SeqCst);
-    // More than there are threads. What follows on a connection waits for its answer.
+    // More commands than threads. Later requests of a connection wait for its reply.
     let commands = [
         "bitop not target bits",
         "copy bits copied",
@@ -134,8 +134,8 @@ fn long_writes_run_beside_other_connections() {
     for (client, command) in clients.iter_mut().zip(&commands) {
         assert_eq!(client.no_reply(), ErrorKind::WouldBlock, "`{command}` waits for the clock");
     }
-    // Writes to these keys wait, as do watches of them, and their event loop serves others. The locks of a key are
-    // those of all databases.
+    // Writes to these keys wait, as do watches of them, and their event loop serves others. A key has the
+    // same lock in all databases.
     let waiting =
         [("", "persist bits"), ("", "watch bits"), ("select 9", "flushdb"), ("multi", "exec")];
     let mut writers: Vec<_> = waiting.iter().map(|_| server.client()).collect();
@@ -153,7 +153,7 @@ fn long_writes_run_beside_other_connections() {
     // A pipeline waits as well.
     let mut pipeline = send_pipeline(&server, &["incr bits", "set piped 1", "get piped"]);
     assert_eq!(pipeline.no_reply(), ErrorKind::WouldBlock);
-    // Keys whose locks are free can be written; a few may share a lock with those above.
+    // Keys whose locks are free can be written; a few may share a lock with the keys above.
     let is_written = |number: usize| {
         send_pipeline(&server, &[format!("set free:{number} 1")]).no_reply() == ErrorKind::Other
     };
@@ -306,7 +306,7 @@ fn writers_that_are_delayed_keep_nobody_from_reading() {
     (0..6).for_each(|_| assert!(!writer.reply().starts_with('-')));
     (1..=200).for_each(|number| assert_eq!(writer.reply(), number.to_string()));
     let written = began.elapsed();
-    // The last group is not delayed, but those after it would be.
+    // The last group is not delayed, but later groups would be.
     assert!(written >= Duration::from_millis(500), "{written:?}");
     assert!(read < written / 2, "reads took {read:?} of {written:?}");
     assert!(server.db.stats().stalls.delay_micros > 500_000);

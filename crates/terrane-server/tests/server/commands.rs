@@ -375,7 +375,7 @@ fn settings_and_information() {
          config get latency-monitor-threshold => [latency-monitor-threshold 0]
          config set latency-monitor-threshold 1 => OK",
     );
-    // No machine copies that much in less than a millisecond.
+    // No machine copies this much in less than a millisecond.
     client.run(&format!("set long {}", "x".repeat(16 << 20)));
     client.run("bitop not other long");
     assert!(client.run("latency latest").starts_with("[[command 1"));
@@ -424,7 +424,7 @@ fn scans_return_every_key_once() {
             if cursor == "0" {
                 break;
             }
-            // Deleting what was returned does not disturb the scan.
+            // Deleting the returned keys does not disturb the scan.
             client.run("set zzz 1");
             client.run("del zzz");
         }
@@ -473,7 +473,7 @@ fn the_list_of_clients_has_the_last_command_of_each() {
         assert!(begun.elapsed() < Duration::from_secs(20));
     }
     assert_eq!((shown(&mut client, "ping"), shown(&mut client, "client")), (1, 1));
-    // The last one of a pipeline, also if it is one of a group, and one that is refused.
+    // The last command of a pipeline, even in a group, and a refused command.
     other.send(b"get a\r\nset a 1\r\n");
     assert_eq!((other.reply(), other.reply()), ("(nil)".into(), "OK".into()));
     assert_eq!((shown(&mut client, "set"), shown(&mut client, "ping")), (1, 0));

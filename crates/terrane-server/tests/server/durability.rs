@@ -1,4 +1,4 @@
-//! What an answer means: with each durability, after a crash and after a failed sync.
+//! The guarantee of an answer: with each durability, after a crash and after a failed sync.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn what_a_failed_sync_leaves_undecided_is_answered_with_an_error() {
     let mut client = server.client();
     assert_eq!(client.run("set a 1"), "OK");
     storage.set(Some(failing_sync(0)));
-    // What shows no values, and reads before the write, keep their answers, in order.
+    // Commands that show no values, and reads before the write, keep their replies, in order.
     let requests = [
         &["get", "a"][..],
         &["set", "b", "2"],
@@ -44,10 +44,10 @@ fn what_a_failed_sync_leaves_undecided_is_answered_with_an_error() {
     ];
     client.send(&requests.iter().flat_map(|request| encoded(request)).collect::<Vec<u8>>());
     let replies: Vec<String> = requests.iter().map(|_| client.reply()).collect();
-    let lost = "-MISCONF what was written or read may be lost, because it could not be synced: ";
+    let lost = "-MISCONF data written or read may be lost, because it could not be synced: ";
     assert_eq!((&*replies[0], &*replies[2], &*replies[7]), ("1", "PONG", "x"));
     assert!([1, 3, 4, 5, 6].iter().all(|at| replies[*at].starts_with(lost)), "{replies:?}");
-    // A transaction is one answer. What could not be synced stays in memory, so reads are refused, too.
+    // A transaction is one answer. Unsynced data stays in memory, so reads are refused, too.
     client.send(b"multi\r\nset d 1\r\nexec\r\nget b\r\nmulti\r\nget b\r\nexec\r\n");
     let replies: Vec<String> = (0..7).map(|_| client.reply()).collect();
     assert_eq!((&*replies[0], &*replies[1], &*replies[5]), ("OK", "QUEUED", "QUEUED"));
@@ -83,7 +83,7 @@ fn a_synced_answer_survives_a_power_failure_also_if_it_is_that_of_a_read() {
             .collect();
         let mut reader = server.client();
         for _ in 0..30 {
-            // What was read was durable when the answer was sent.
+            // Every value read was durable when the reply was sent.
             let seen: Vec<u64> = (0..4)
                 .map(|thread| {
                     let key = if thread == 0 { "shared".to_owned() } else { thread.to_string() };

@@ -1,4 +1,4 @@
-//! The commands that only this server has.
+//! The commands that Redis lacks.
 
 use terrane::Options;
 use terrane_server::{Advisor, Config};
@@ -77,7 +77,7 @@ fn maintenance_runs_beside_other_connections() {
     let (mut client, mut other) = (server.client(), server.client());
     client.run("mset a 1 b 2");
     client.run("hset h x 1");
-    // Requests that were sent meanwhile are answered afterwards, in order.
+    // Requests sent meanwhile are answered afterwards, in order.
     client.send_command(&["terrane.compact"]);
     client.send_command(&["set", "c", "3"]);
     client.send_command(&["terrane.compact", "a", "b"]);

@@ -1,4 +1,5 @@
-//! Commands that the server runs together: pipelines have the answers of the same commands sent one by one.
+//! Commands that the server runs together: a pipeline gets the same answers as the same commands sent one by
+//! one.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -30,7 +31,7 @@ fn lines(text: &str) -> Vec<Vec<String>> {
     text.lines().map(|line| words(line.trim())).collect()
 }
 
-/// Returns a command on some of a few keys: mostly of a kind that runs in groups.
+/// Returns a command on one of a few keys: mostly of a kind that runs in groups.
 fn random_command(rng: &mut Rng, client: usize) -> Vec<String> {
     let key = |rng: &mut Rng| format!("{client}:{}", rng.below(6));
     let number = |rng: &mut Rng| match rng.below(12) {
@@ -80,7 +81,7 @@ fn random_commands(rng: &mut Rng, client: usize, count: usize) -> Vec<Vec<String
     commands
 }
 
-/// Returns all keys and values of two databases, and which of them expire.
+/// Returns all keys and values of two databases, and the keys that expire.
 fn contents(client: &mut Client) -> Vec<String> {
     let mut found = Vec::new();
     for db in 0..2 {
@@ -92,7 +93,7 @@ fn contents(client: &mut Client) -> Vec<String> {
                     _ => client.run(&format!("get {key}")),
                 };
                 let ttl: i64 = client.run(&format!("ttl {key}")).parse().unwrap();
-                // A time that has begun to pass is not compared exactly.
+                // A remaining time is not compared exactly.
                 let ttl = if ttl > 0 { (ttl + 5000) / 10_000 } else { ttl };
                 found.push(format!("{db} {key} {value} {ttl}"));
             }

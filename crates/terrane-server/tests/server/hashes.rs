@@ -1,4 +1,4 @@
-//! Hashes: every command, beside strings, in transactions, and what is stored of them.
+//! Hashes: every command, with strings alongside, in transactions, and the stored data.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -399,7 +399,7 @@ fn increments_of_fields_are_not_lost() {
     assert_eq!(client.run("hkeys h").split(' ').count(), 801);
 }
 
-/// Returns the number of entries that are stored of hashes of database 0.
+/// Returns the number of stored entries of hashes in database 0.
 fn stored(db: &terrane::Db) -> usize {
     let keyspace = db.keyspace("default.hashes", KeyspaceOptions::new()).unwrap();
     keyspace.iter().unwrap().count()
@@ -440,7 +440,7 @@ fn nothing_is_left_of_hashes_that_were_removed_or_expired() {
     client.run("pexpire stays 1");
     std::thread::sleep(Duration::from_millis(5));
     client.run("hset stays z 3");
-    // The header of `stays` and its field are all that remains once the sweep was here.
+    // After the sweep, only the header of `stays` and its field remain.
     let begun = Instant::now();
     while stored(&server.db) > 2 {
         assert!(

@@ -62,7 +62,7 @@ fn a_client_that_never_reads_is_disconnected_and_disturbs_nobody() {
         assert_eq!(other.run("ping"), "PONG");
     }
     assert!(other.run("info stats").contains("client_output_buffer_limit_disconnections:1"));
-    // A reply that is longer than the limit alone, too.
+    // A single reply longer than the limit, too.
     let mut greedy = server.client();
     for _ in 0..20 {
         greedy.send_command(&["mget", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k"]);
@@ -155,7 +155,7 @@ fn the_buffers_of_all_clients_together_are_limited() {
     let server = with_limits(Limits { buffer_bytes: 4 << 20, ..Limits::default() });
     let mut clients: Vec<Client> = (0..8).map(|_| server.client()).collect();
     for client in &mut clients {
-        // A request whose end never comes.
+        // A request that never ends.
         let _ = client.stream.get_mut().write_all(b"*2\r\n$3\r\nGET\r\n$3000000\r\n");
         let _ = client.stream.get_mut().write_all(&vec![b'x'; 1 << 20]);
     }
@@ -204,7 +204,7 @@ fn half_requests_wait_and_cost_nothing_to_others() {
         assert_eq!(other.run("ping"), "PONG");
     }
     assert_eq!(slow.reply(), "OK");
-    // A client that goes in the middle of a request has not sent it.
+    // A request that the client leaves incomplete does not count as sent.
     let mut gone = server.client();
     gone.send(&encoded(&["set", "gone", "value"])[..30]);
     drop(gone);
@@ -272,7 +272,7 @@ fn an_idle_connection_has_no_buffers() {
             stream
         })
         .collect();
-    // Other tests of this process use memory at the same time, so the limit is generous.
+    // Other tests of this process use memory concurrently, so the limit is generous.
     let each = resident().saturating_sub(before) / count as u64;
     assert!(each < 100_000, "{each} bytes for each connection");
     assert!(warm[0].run("info memory").contains("client_buffers:0"));

@@ -19,7 +19,7 @@ fn subscriber(server: &TestServer) -> Client {
     client
 }
 
-/// Runs commands, and returns what the subscriber was told of since.
+/// Runs commands, and returns the announcements that the subscriber received since.
 fn announced(client: &mut Client, subscriber: &mut Client, commands: &str) -> Vec<String> {
     for command in commands.split(", ") {
         let reply = client.run(command);
@@ -122,7 +122,7 @@ fn a_transaction_announces_its_changes_when_it_commits() {
     for expected in ["__keyevent@0__:set a", "__keyevent@0__:set b", "__key:own 1"] {
         assert_eq!(subscriber.reply(), format!("[pmessage __key* {expected}]"));
     }
-    // A transaction that is not run announces nothing.
+    // A transaction that does not run announces nothing.
     let discarded = "multi, set a 1, discard, watch a, set a 2, multi, set a 3, exec";
     assert_eq!(announced(&mut client, &mut subscriber, discarded), ["__keyevent@0__:set a"]);
 }

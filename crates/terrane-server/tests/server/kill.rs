@@ -1,4 +1,4 @@
-//! A server that is killed: what it has answered is there, and hashes are whole.
+//! After a server is killed, all acknowledged writes exist and hashes are whole.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,8 @@ use crate::support::{Client, TestServer};
 
 const DIRECTORY: &str = "TERRANE_SERVER_TEST_DIRECTORY";
 
-/// Serves a database in a process of its own, which another test kills. Does nothing when that test is not its parent.
+/// Serves a database in a child process, which another test kills. Does nothing unless that test is its
+/// parent.
 #[test]
 fn serve_until_killed() {
     use std::io::Write;
@@ -45,7 +46,7 @@ fn hashes_are_whole_after_the_server_was_killed() {
     let mut version = 0_u32;
     for round in 0..4 {
         let (mut child, mut client) = start(dir.path());
-        // Commands that were sent and perhaps not answered when the server dies.
+        // Commands that were sent but perhaps not answered when the server dies.
         for step in 0..200 {
             version += 1;
             for command in [
@@ -94,7 +95,7 @@ fn check(dir: &std::path::Path, acknowledged: u32, round: u32) {
         assert_eq!(client.run(&format!("ttl {key}")), "-1");
         entries += 1 + len;
     }
-    // Those that have expired leave nothing.
+    // Expired hashes leave nothing.
     let hashes = server.db.keyspace("default.hashes", KeyspaceOptions::new()).unwrap();
     terrane_testkit::wait_until(
         || hashes.iter().unwrap().count() == entries,

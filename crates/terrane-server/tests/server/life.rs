@@ -18,7 +18,7 @@ fn the_end_answers_what_has_arrived() {
     let commands: Vec<u8> =
         (0..5000).flat_map(|number| encoded(&["set", &format!("key {number}"), "value"])).collect();
     client.send(&commands);
-    // The first answer says that the server has begun to read.
+    // The first answer shows that the server has begun to read.
     assert_eq!(client.reply(), "OK");
     let report = server.end();
     let mut answered = 1;
@@ -94,7 +94,7 @@ fn a_unix_socket_has_its_mode_and_leaves_no_other_files() {
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         drop(server);
     }
-    // A directory that cannot be written to.
+    // A directory that does not exist.
     let config = Config { unix_socket: Some(dir.path().join("no/socket")), ..Config::default() };
     let db = Options::new().open(dir.path().join("db")).unwrap();
     assert!(matches!(Server::bind(db, config), Err(ServerError::Listen { .. })));
@@ -122,7 +122,7 @@ fn users_have_passwords_and_rights() {
         ("set a 2", "-NOPERM this user may only read, and 'set' writes"),
         ("select 1", "-NOPERM this user may not use the keyspace 'db1'"),
         ("select 2", "OK"),
-        ("config get port", "-NOPERM this user may not run 'config', which administers"),
+        ("config get port", "-NOPERM this user may not run 'config', an admin command"),
         ("client list", "-NOPERM this user may not see or end other connections"),
         ("terrane.stats", ALL_KEYSPACES),
         ("terrane.events", ALL_KEYSPACES),
@@ -254,7 +254,7 @@ fn a_panic_ends_the_server_with_an_error() {
     clock.0.store(true, Ordering::SeqCst);
     client.send_command(&["get", "a"]);
     assert!(client.is_closed());
-    // The other event loop has not panicked, and ends, too.
+    // The other event loop has not panicked, but ends, too.
     let error = server.wait().unwrap_err();
     assert!(matches!(error, ServerError::Panicked { .. }), "{error}");
     assert!(error.to_string().contains("'terrane-serve-"), "{error}");

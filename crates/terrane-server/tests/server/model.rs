@@ -207,7 +207,7 @@ impl Model {
     }
 }
 
-/// Returns a command for the database that is selected, as far as it depends on it.
+/// Returns a command for the selected database, as far as the command depends on it.
 fn command(rng: &mut Rng, selected: usize) -> String {
     let keys = ["a", "b", "bb", "c", "d"];
     let fields = ["f", "g", "gg", "h", "i"];
@@ -251,7 +251,7 @@ fn command(rng: &mut Rng, selected: usize) -> String {
     }
 }
 
-/// Compares replies; times left shrink while the test runs.
+/// Compares replies; remaining times shrink while the test runs.
 fn check(command: &str, found: &str, expected: &str) {
     let is_ttl = command.starts_with("ttl") && expected == "100";
     let is_near = is_ttl && found.parse::<u32>().is_ok_and(|seconds| seconds <= 100);
@@ -297,7 +297,7 @@ fn transaction(rng: &mut Rng, model: &mut Model, client: &mut crate::support::Cl
     let (mut replies, mut has_ttl) = (Vec::new(), false);
     for _ in 0..1 + rng.below(6) {
         let command = command(rng, model.selected);
-        // Would expire while the transaction runs, or after it.
+        // The value would expire while the transaction runs, or after it.
         if command.starts_with("pexpire") {
             continue;
         }

@@ -11,7 +11,7 @@ use terrane_server::Config;
 
 use crate::support::{TestServer, encoded};
 
-/// Returns a number of `INFO`.
+/// Returns a number from `INFO`.
 fn number(info: &str, name: &str) -> u64 {
     let line = info.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.trim().parse().unwrap()

@@ -56,7 +56,7 @@ fn messages_reach_the_subscribers_of_channels_and_patterns() {
         (new.reply(), new.reply()),
         ("[message news one]".into(), "[message news seven]".into())
     );
-    // A client of RESP2 that subscribes has few commands; one of RESP3 has all of them.
+    // A RESP2 client with subscriptions has few commands; a RESP3 client has all of them.
     assert!(old.run("get a").starts_with("-ERR Can't execute 'get': only (P|S)SUBSCRIBE"));
     script(&mut old, "ping => [pong ]\n ping x => [pong x]");
     script(&mut new, "get a => (nil)\n ping => PONG\n pubsub numsub x => [x 0]");
@@ -147,7 +147,7 @@ fn channels_need_the_right_to_all_keyspaces() {
          auth app s3cret => OK
          publish c x => 0",
     );
-    // A client of RESP3 that subscribes may become another user, unless that one may not subscribe.
+    // A RESP3 client with subscriptions may switch to another user, unless that user may not subscribe.
     let mut client = server.client();
     client.send(b"hello 3 auth report pw\r\n");
     assert!(client.reply().contains("redis"));

@@ -58,7 +58,7 @@ impl TestServer {
         Client::connect(self.address)
     }
 
-    /// Ends the server, and returns what it did.
+    /// Ends the server, and returns its report.
     pub(crate) fn end(&mut self) -> Report {
         self.handle.end();
         self.wait().unwrap()
@@ -92,7 +92,7 @@ impl Client {
         Self { stream: BufReader::new(stream) }
     }
 
-    /// Returns why there is no reply within a twentieth of a second; `Other` if there is one.
+    /// Waits a twentieth of a second for a reply; returns the error, or `Other` if a reply arrives.
     pub(crate) fn no_reply(&mut self) -> std::io::ErrorKind {
         let timeout = |socket: &TcpStream, millis| {
             socket.set_read_timeout(Some(Duration::from_millis(millis))).unwrap();

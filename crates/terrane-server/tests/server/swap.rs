@@ -46,7 +46,7 @@ fn databases_are_exchanged_for_all_clients() {
     assert_eq!(other.run("get a"), "1");
     assert!(server.db.get("a").unwrap().is_none());
     assert!(server.db.keyspace("db1", KeyspaceOptions::new()).unwrap().get("a").unwrap().is_some());
-    // Both databases have changed for those that watch their keys.
+    // Both databases have changed for clients that watch their keys.
     for (number, expected) in [("0", "(nil)"), ("1", "(nil)"), ("2", "[PONG]")] {
         script(&mut client, &format!("select {number} => OK\n watch a => OK"));
         assert_eq!(other.run("swapdb 0 1"), "OK");
@@ -67,7 +67,7 @@ fn exchanged_databases_stay_so_after_a_restart() {
          swapdb 1 2 => OK
          swapdb 2 1 => OK";
     script(&mut server.client(), set);
-    // What is not written to tables yet is in the log.
+    // The log has the writes that no table has yet.
     server.end();
     server.db.clone().close().unwrap();
     let mut server = TestServer::of(open(), Config::default());
@@ -79,7 +79,7 @@ fn exchanged_databases_stay_so_after_a_restart() {
     script(&mut server.client(), get);
     server.end();
     server.db.clone().close().unwrap();
-    // Number 9 is beyond those of this server; what number 0 selects is not.
+    // Number 9 is beyond this server's databases; number 0 selects a slot that is not.
     let server = TestServer::of(open(), Config { databases: 2, ..Config::default() });
     script(
         &mut server.client(),

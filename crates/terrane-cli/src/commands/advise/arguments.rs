@@ -81,7 +81,7 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "N", value_parser = count_in::<u64>(1..=u64::MAX))]
     rate: Option<u64>,
 
-    /// Threads that write at the same time, for the ranking of memtables
+    /// Threads that write concurrently, for the ranking of memtables
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=1024))]
     writers: u32,
 

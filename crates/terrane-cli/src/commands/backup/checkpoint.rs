@@ -8,8 +8,9 @@ use terrane_control::{Client, Interest, Item, Progress, Request, Watch};
 use crate::open;
 use terrane_lab::host::interrupt::is_cancelled;
 
-/// Makes a checkpoint in an absolute directory. This process has the database open only meanwhile. If
-/// another process has it open, it is asked through its control socket.
+/// Makes a checkpoint in an absolute directory. This process opens the database only for the
+/// checkpoint. If another process has it open, that process makes the checkpoint, on a request
+/// through its control socket.
 pub(super) fn make(db: &Path, dir: &Path) -> Result<(), CheckpointError> {
     let error = match open::existing(db) {
         Ok(db) => {
@@ -19,7 +20,7 @@ pub(super) fn make(db: &Path, dir: &Path) -> Result<(), CheckpointError> {
         }
         Err(error) => error,
     };
-    // As an error of the engine it keeps its exit code.
+    // An error of the engine keeps its exit code.
     let error = error.downcast::<terrane::Error>()?;
     if matches!(error, terrane::Error::Locked { .. })
         && let Some(mut client) = Client::connect(db)?

@@ -1,4 +1,4 @@
-//! What the subcommands of `terrane backup` share.
+//! Arguments and progress that the subcommands of `terrane backup` share.
 
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;

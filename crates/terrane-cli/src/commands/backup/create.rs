@@ -19,9 +19,10 @@ use terrane_lab::output::json::{SCHEMA, rounded, write_line};
 
 /// Create a backup of a database
 ///
-/// Stores the files that the repository does not have. A process that has the database open is asked for a
-/// copy through its control socket, and goes on writing. Tables are compared with the checksums of the
-/// database, so a damaged table is found when it is stored; the exit code is 4 then.
+/// Stores the files that the repository does not have. A process that has the database open makes a
+/// copy, on a request through its control socket, and continues to write. Tables are compared with
+/// the checksums in the database, so a damaged table is found when it is stored; the exit code is
+/// then 4.
 #[derive(Debug, Clone, Args)]
 pub(super) struct CreateArgs {
     /// The directory of the database
@@ -34,7 +35,7 @@ pub(super) struct CreateArgs {
     #[arg(long, value_name = "BYTES", value_parser = rate)]
     rate: Option<u64>,
 
-    /// Read back what was stored
+    /// Read back the stored objects
     #[arg(long)]
     verify: bool,
 
@@ -42,12 +43,12 @@ pub(super) struct CreateArgs {
     #[arg(long)]
     verify_all: bool,
 
-    /// Read all files of the database, also those of which the repository has a copy
+    /// Read all files of the database, even those of which the repository has a copy
     #[arg(long)]
     reread: bool,
 
     /// A directory for the temporary checkpoint, on the file system of the database [default: the
-    /// directory that has the database]
+    /// parent directory of the database]
     #[arg(long, value_name = "DIR")]
     temporary: Option<PathBuf>,
 

@@ -13,11 +13,12 @@ use crate::output;
 use terrane_lab::output::human;
 use terrane_lab::output::json::{SCHEMA, write_line};
 
-/// Remove old backups, and the objects that no backup needs any more
+/// Remove old backups, and the objects that no backup needs any longer
 ///
-/// Prints what it would remove; --yes removes it. A backup is kept if any rule keeps it. Each database has
-/// its own backups, and each directory of it, so --keep-last 3 keeps three of each. Hours, days and weeks are those of UTC that have a
-/// backup. No backup can be created meanwhile.
+/// Prints the list of removals; --yes makes them. A backup is kept if any rule keeps it. Rules
+/// apply separately to each database and to each of its directories, so --keep-last 3 keeps three
+/// of each. Hours, days and weeks are in UTC, and only those with a backup count. No backup can be
+/// created meanwhile.
 #[derive(Debug, Clone, Args)]
 pub(super) struct PruneArgs {
     #[command(flatten)]
@@ -47,7 +48,7 @@ pub(super) struct PruneArgs {
     #[arg(long)]
     remove_damaged: bool,
 
-    /// Remove, instead of printing what would be removed
+    /// Remove, instead of printing the list of removals
     #[arg(long)]
     yes: bool,
 

@@ -19,9 +19,9 @@ use terrane_lab::output::json::{SCHEMA, rounded, write_line};
 
 /// Restore a backup into a new directory
 ///
-/// Restores the newest backup, unless --backup or --at choose another. Every file is compared with its hash
-/// while it is copied, and at last the database is opened for reading. If this is interrupted, the same
-/// command continues it; until then the directory cannot be opened.
+/// Restores the newest backup, unless --backup or --at choose another. Every file is compared with
+/// its hash while it is copied, and finally the database is opened for reading. If the restore is
+/// interrupted, the same command continues it; the directory cannot be opened until then.
 #[derive(Debug, Clone, Args)]
 pub(super) struct RestoreArgs {
     #[command(flatten)]

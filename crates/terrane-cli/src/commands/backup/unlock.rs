@@ -12,17 +12,17 @@ use crate::exit::Exit;
 use crate::output;
 use terrane_lab::output::json::{SCHEMA, write_line};
 
-/// Remove the locks of processes that do not exist any more
+/// Remove the locks of processes that no longer exist
 ///
-/// Every operation does so by itself, half an hour after a process has stored its lock for the last time. A lock
-/// remains if the clock of its machine was ahead, or if it cannot be read: --all removes it. Use --all only if
-/// no process uses the repository; one that does stops within a minute.
+/// Every operation removes stale locks itself, half an hour after their process last renewed them.
+/// A lock remains if the clock of its machine was ahead, or if it cannot be read: --all removes it.
+/// Use --all only if no process uses the repository; a process that does stops within a minute.
 #[derive(Debug, Clone, Args)]
 pub(super) struct UnlockArgs {
     #[command(flatten)]
     repository: RepositoryArg,
 
-    /// Remove all locks, also those of processes that may be running
+    /// Remove all locks, even those of processes that may be running
     #[arg(long)]
     all: bool,
 

@@ -142,7 +142,7 @@ pub(crate) struct BenchArgs {
     pub(super) seed: u64,
 
     /// The directory of the databases [default: a temporary one]; removed afterwards unless --keep
-    /// is given or it held a database already
+    /// is given or it already held a database
     #[arg(long, value_name = "DIR")]
     pub(super) db: Option<PathBuf>,
 

@@ -20,8 +20,8 @@ use terrane_lab::output::json::{SCHEMA, write_line};
 const LOOKUPS: u64 = 200;
 const LOOKUPS_AFTER: f64 = 0.75;
 
-/// The number of repetitions. Each operation of a series, and of a mean or a percentile, counts at its
-/// fastest; the greatest latency is that of a whole round, the least of all rounds.
+/// The number of repetitions. Series, means and percentiles use the fastest time of each operation;
+/// the greatest latency is the smallest of the rounds' greatest latencies.
 const ROUNDS: usize = 3;
 
 /// The results of one kind.
@@ -47,7 +47,7 @@ struct Latency {
     p50: f64,
     p99: f64,
     p99_9: f64,
-    /// The longest operation of a round, in the round in which it is least.
+    /// The longest operation of a round, in the round in which it is shortest.
     max: f64,
 }
 

@@ -14,11 +14,11 @@ use crate::output;
 /// Selects recordings.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RecordedArgs {
-    /// Recordings, as `terrane-compare record` makes them
+    /// Recordings, made by `terrane-compare record`
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Ask this design instead of the one that a recording names
+    /// Ask this design instead of the one named in the recording
     #[arg(long, value_name = "DESIGN")]
     design: Option<String>,
 

@@ -23,12 +23,12 @@ pub(crate) struct EnumerateArgs {
     #[arg(value_parser = PossibleValuesParser::new(space::eagerness_names()))]
     eagerness: Option<String>,
 
-    /// Only strategies that have all of these values of primitives, such as `tombstone-ttl` or `file`
+    /// Only strategies with all of these values of primitives, such as `tombstone-ttl` or `file`
     #[arg(value_name = "WORD", value_parser = PossibleValuesParser::new(space::words()))]
     #[arg(hide_possible_values = true)]
     words: Vec<String>,
 
-    /// List the strategies as texts of designs, one per line, instead of counting them
+    /// List the strategies as design texts, one per line, instead of counting them
     #[arg(long)]
     list: bool,
 

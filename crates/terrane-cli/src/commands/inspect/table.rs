@@ -18,7 +18,7 @@ use terrane_lab::input::quantity::count;
 use terrane_lab::output::human;
 use terrane_lab::output::json::{JsonBytes, SCHEMA, write_line};
 
-/// Show the properties of table files, and with --entries its entries
+/// Show the properties of table files, and with --entries their entries
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TableArgs {
     /// The .sst files
@@ -137,12 +137,12 @@ impl TableArgs {
     }
 }
 
-/// A file with another extension is no damaged table.
+/// Corruption in a file with another extension means that it is not a table.
 fn explained(path: &Path, error: Error) -> anyhow::Error {
     let is_table = path.extension().is_some_and(|extension| extension == "sst");
     match error.kind() {
         ErrorKind::Corruption if !is_table => {
-            anyhow!("{} is not a table of Terrane; their names end with .sst", path.display())
+            anyhow!("{} is not a Terrane table; names of tables end with .sst", path.display())
         }
         _ => error.into(),
     }

@@ -15,7 +15,7 @@ use terrane_lab::advice::live::OperationWindow;
 /// The gain that a change must have and the time in which it must pay for itself, as for `terrane advise`.
 const TERMS: ChangeTerms = ChangeTerms { gain: 0.1, within: Duration::from_secs(3600) };
 
-/// Returns what advises by the operations since the start of the server, or since the last advice.
+/// Returns an advisor for the operations since the start of the server, or since the last advice.
 pub(super) fn advisor(db: &Db) -> Advisor {
     let (db, window) = (db.clone(), Mutex::new(OperationWindow::now(db)));
     Advisor::new(move |keyspace| {

@@ -19,7 +19,7 @@ const LIMITS: &str = "Limits";
 /// Where to listen, who may connect, and limits.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArguments {
-    /// Listen on this address; repeatable. Port 0 is any free one [default: 127.0.0.1:6379, unless
+    /// Listen on this address; repeatable. Port 0 is any free port [default: 127.0.0.1:6379, unless
     /// there is a Unix socket or an address for TLS]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Vec<SocketAddr>,
@@ -62,7 +62,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = some_time)]
     slow_command: Duration,
 
-    /// Announce changes of keys on channels; KEA for all, see notify-keyspace-events of Redis
+    /// Announce changes of keys on channels; KEA for all, see Redis's notify-keyspace-events
     #[arg(long, value_name = "LETTERS", default_value = "", hide_default_value = true)]
     notify_keyspace_events: KeyspaceEvents,
 

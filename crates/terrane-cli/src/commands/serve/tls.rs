@@ -15,12 +15,12 @@ const HEADING: &str = "TLS";
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = HEADING)]
 pub(super) struct TlsArguments {
-    /// Listen for TLS on this address; repeatable. Without `--listen`, the server listens for nothing else.
-    /// The command has to be built with the feature `tls`
+    /// Listen for TLS on this address; repeatable. Without `--listen`, the server opens no TCP port
+    /// for plaintext. The command has to be built with the feature `tls`
     #[arg(long, value_name = "ADDRESS:PORT", requires_all = ["tls_cert", "tls_key"])]
     tls_listen: Vec<SocketAddr>,
 
-    /// The certificate of the server, in the PEM format, followed by those of intermediate authorities
+    /// The certificate of the server, in the PEM format, followed by the intermediate certificates
     #[arg(long, value_name = "FILE", requires = "tls_listen")]
     tls_cert: Option<PathBuf>,
 

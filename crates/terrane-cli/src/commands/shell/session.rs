@@ -279,7 +279,7 @@ impl Session {
         Ok(self.answers.entries(count, begun)?)
     }
 
-    /// Lets Ctrl-C cancel the current command on a terminal; a script is ended instead.
+    /// Makes Ctrl-C cancel the current command on a terminal; it ends a script.
     fn cancellable(&self) -> Option<interrupt::Cancellable> {
         self.answers.is_for_person().then(interrupt::Cancellable::begin)
     }

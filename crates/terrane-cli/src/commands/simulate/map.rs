@@ -1,4 +1,4 @@
-//! `terrane simulate map`: for which designs which share of the maximum rate holds.
+//! `terrane simulate map`: the share of the maximum rate that each of many designs sustains.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,7 +12,8 @@ use terrane_lab::simulation::map::{MapOptions, StabilityMap};
 use crate::exit::Exit;
 use crate::output::write_document;
 
-/// Simulate size ratios, depths, schedulers and limits, and list the share of the maximum that holds
+/// Simulate size ratios, depths, schedulers and limits, and list the sustainable share of the
+/// maximum
 #[derive(Debug, Clone, Args)]
 pub(super) struct MapArgs {
     /// Hours of virtual time of the phases; a run lasts for the longest
@@ -29,7 +30,8 @@ pub(super) struct MapArgs {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = count_in::<u64>(1..=10_000))]
     seeds: u64,
 
-    /// Simulate every share for this number of trees; for the others, search the highest that holds
+    /// Simulate every share for this number of trees; for the others, search the highest
+    /// sustainable one
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u64>(0..=10_000))]
     complete: u64,
 

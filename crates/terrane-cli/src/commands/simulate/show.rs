@@ -16,7 +16,7 @@ use terrane_sim::{
 /// The columns of a line around its curve.
 const AROUND_CURVE: usize = 30;
 
-/// The columns of a curve, at most.
+/// The most columns of a curve.
 const CURVE_MAX: usize = 100;
 
 /// The number of times at which levels are printed.

@@ -20,7 +20,7 @@ use terrane_lab::stability::{
 /// The columns of a line around its curve.
 const AROUND_CURVE: usize = 30;
 
-/// The columns of a curve, at most.
+/// The most columns of a curve.
 const CURVE_MAX: usize = 100;
 
 /// Returns the columns of a curve.

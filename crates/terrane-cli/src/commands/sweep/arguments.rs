@@ -56,7 +56,8 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
 
-    /// The directory of the databases, which are removed afterwards [default: that of the results]
+    /// The directory of the databases, which are removed afterwards [default: the results
+    /// directory]
     #[arg(long, value_name = "DIR", conflicts_with = "simulate")]
     pub(super) dir: Option<PathBuf>,
 

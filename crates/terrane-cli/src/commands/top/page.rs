@@ -17,11 +17,11 @@ pub(super) const COLUMNS: usize = 100;
 /// The columns of the names at the left.
 const LABEL: usize = 14;
 
-/// Jobs and trees that are shown; the rest is counted.
+/// The most jobs and trees to show; the others are counted.
 const JOBS_SHOWN: usize = 6;
 const TREES_SHOWN: usize = 8;
 
-/// What is shown in the first line.
+/// The content of the first line.
 #[derive(Debug)]
 pub(super) struct Origin {
     pub(super) title: String,
@@ -70,7 +70,7 @@ impl Page {
     }
 }
 
-/// Returns a text of at most so many columns; `…` marks what is missing.
+/// Cuts a text to at most `columns` columns; `…` marks the cut.
 fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         return text.to_owned();

@@ -1,11 +1,11 @@
-//! The terminal while a page is refreshed in it: another screen, without a cursor, whose keys are read at
-//! once. Everything is restored when the value is dropped.
+//! The terminal while a page is refreshed in it: the alternate screen, without a cursor, with keys
+//! that are read at once. Everything is restored when the value is dropped.
 
 use std::io::{self, Write};
 
 use crate::terminal::is_input_from_person;
 
-/// The size of a terminal that does not tell it.
+/// The size of a terminal that does not report one.
 const ROWS: usize = 24;
 const COLUMNS: usize = 80;
 
@@ -50,7 +50,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Replaces the page. Lines that do not fit below are left out.
+    /// Replaces the page. Lines below the last row are left out.
     pub(super) fn draw(&mut self, lines: &[String], size: Size) -> io::Result<()> {
         let mut frame = String::from("\x1b[H");
         for (row, line) in lines.iter().take(size.rows).enumerate() {
@@ -58,7 +58,7 @@ impl Screen {
                 frame.push_str("\r\n");
             }
             frame.push_str(line);
-            // What an earlier page had there.
+            // Clears the rest of the line, where an earlier page may have been longer.
             frame.push_str("\x1b[K");
         }
         frame.push_str("\x1b[J");
@@ -68,7 +68,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Nothing can be done about a terminal that has gone.
+        // If the terminal is gone, nothing can be restored.
         let _ = write(LEAVE);
     }
 }
@@ -100,7 +100,7 @@ mod keys {
 
     impl Keys {
         pub(super) fn begin() -> Self {
-            // Standard input is not a terminal if there are no settings.
+            // Without settings, standard input is not a terminal.
             let before = tcgetattr(io::stdin()).ok();
             if let Some(mut settings) = before.clone() {
                 settings.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
@@ -128,7 +128,7 @@ mod keys {
                 wait.revents().is_some_and(|events| events.contains(PollFlags::POLLIN))
             });
         let mut key = [0];
-        // Past the buffer of the standard library, of which `poll` knows nothing.
+        // Bypasses the buffer of the standard library, which `poll` does not see.
         let read = is_ready.then(|| nix::unistd::read(input.as_fd(), &mut key).ok()).flatten()?;
         (read == 1).then_some(key[0])
     }

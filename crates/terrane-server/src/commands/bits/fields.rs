@@ -67,7 +67,7 @@ impl FieldType {
         if is_negative { low - (1 << self.bits) } else { low }
     }
 
-    /// Returns what is stored for `number`; `None` if it is too large or too small and that is a failure.
+    /// Returns the number to store for `number`; `None` if it is out of range and overflow is a failure.
     fn fit(self, number: i128, overflow: Overflow) -> Option<i128> {
         let (least, most) = self.range();
         match overflow {
@@ -78,7 +78,7 @@ impl FieldType {
         }
     }
 
-    /// Reads the integer that begins at a bit. A value is followed by bits that are not set.
+    /// Reads the integer that begins at a bit. Clear bits follow the value.
     fn read(self, value: &[u8], first: u64) -> i128 {
         let bit = |at: u64| {
             let byte = value.get((at / 8) as usize).copied().unwrap_or(0);

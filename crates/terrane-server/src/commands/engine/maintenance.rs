@@ -1,4 +1,4 @@
-//! Maintenance, in a thread of its own.
+//! Maintenance, in its own thread.
 
 use std::ops::Bound;
 use std::path::PathBuf;

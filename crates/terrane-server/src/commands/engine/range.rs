@@ -5,7 +5,7 @@ use std::ops::Bound;
 use crate::call::{Call, Outcome, SYNTAX};
 use crate::commands::scan::MAX_COUNT;
 
-/// Parses a bound as those of `ZRANGEBYLEX`.
+/// Parses a bound in the syntax of `ZRANGEBYLEX`.
 fn bound(text: &[u8]) -> Outcome<Bound<&[u8]>> {
     match text.split_first() {
         Some((b'[', key)) => Ok(Bound::Included(key)),
@@ -30,7 +30,7 @@ pub(super) fn range(call: &mut Call<'_, '_>) -> Outcome {
         }
         index += 1;
     }
-    // Where nothing is between the bounds, whatever the keys are.
+    // Bounds with nothing between them, whatever the keys are.
     let is_empty = start == b"+" || stop == b"-";
     let (start, stop) = (bound(start)?, bound(stop)?);
     let mut entries = Vec::new();

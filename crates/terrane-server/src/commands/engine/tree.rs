@@ -19,7 +19,7 @@ pub(super) fn tree(call: &mut Call<'_, '_>) -> Outcome {
     Ok(())
 }
 
-/// Refuses what shows all keyspaces to users who may use some of them only.
+/// Refuses commands that show all keyspaces to users who may use only some of them.
 fn check_all_keyspaces(call: &Call<'_, '_>) -> Outcome {
     match &call.session.user {
         Some(user) if !user.may_use_all() => {

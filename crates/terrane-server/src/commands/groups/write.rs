@@ -12,9 +12,9 @@ use crate::commands::integers::{Decimal, add_to, sum_of};
 use crate::protocol::Reply;
 use crate::store::{Fault, Held, Put, Store};
 
-/// What a key gets.
+/// The planned change of a key.
 enum Planned {
-    /// What its command sets.
+    /// The value that its command sets.
     Given,
     /// A sum, and its expiry time.
     Sum(i64, Option<u64>),
@@ -35,7 +35,7 @@ impl Group {
         let keys: Vec<&[u8]> = self.keys.iter().map(|key| key.key.of(buffer)).collect();
         let mut batch = std::mem::take(&mut self.batch);
         let outcomes = match (try_hold(shared, &keys), &*keys) {
-            // No exchange begins while a key is locked.
+            // No `SWAPDB` begins while a key is locked.
             (Some(_), _) if self.database.is_swapped(shared) => Vec::new(),
             // One command is cheaper alone.
             (Some(held), [_]) => {
@@ -93,7 +93,8 @@ impl Group {
         outcomes.collect()
     }
 
-    /// Performs the changes in one write, and returns the outcomes of the commands; `None` if the lookups before failed, so that nothing was done.
+    /// Makes the changes in one write, and returns the outcomes of the commands; `None` if the lookups before
+    /// failed, so that nothing was done.
     fn write_at_once(
         &self,
         store: &mut Store<'_>,
@@ -129,7 +130,7 @@ impl Group {
         Some(planned.filter(|(at, _)| ends.next_if_eq(at).is_some()).map(|(_, it)| it).collect())
     }
 
-    /// Computes what each key gets; `None` if a lookup failed.
+    /// Plans the change of each key; `None` if a lookup failed.
     fn plan(
         &self,
         store: &Store<'_>,
@@ -167,8 +168,8 @@ impl Group {
         Some(planned)
     }
 
-    /// Returns the value that the commands before the next one to be planned leave to its key, and its expiry time;
-    /// `None` if they do not change it.
+    /// Returns the value and expiry time that the commands planned so far give the next key; `None` if they
+    /// do not change it.
     fn earlier(
         &self,
         keys: &[&[u8]],
@@ -233,7 +234,8 @@ impl Group {
     }
 }
 
-/// Locks keys; fails if one of them may be locked for long. When the server ends, the event loop waits for it.
+/// Locks keys; fails if one of them may be locked for long. While the server ends, the event loop waits for
+/// the locks instead.
 fn try_hold<'a>(shared: &'a Shared, keys: &[&[u8]]) -> Option<Held<'a>> {
     let held = match keys {
         [key] => shared.locks.try_hold(key),

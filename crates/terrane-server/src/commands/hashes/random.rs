@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// The fields that a call draws at most.
+/// The most fields that a call draws.
 const MAX_DRAWN: u64 = 1 << 20;
 
 /// Fields by their numbers.
@@ -31,7 +31,7 @@ type Numbered = BTreeMap<u64, (Key, Value)>;
 /// The numbers that were drawn, and the fields that have them.
 type Drawn = (Vec<u64>, Numbered);
 
-/// The counts of fields whose values are returned too.
+/// The counts that `WITHVALUES` allows, as in Redis.
 const DOUBLED: std::ops::RangeInclusive<i64> = i64::MIN / 2..=i64::MAX / 2;
 
 pub(super) fn hrandfield(call: &mut Call<'_, '_>) -> Outcome {

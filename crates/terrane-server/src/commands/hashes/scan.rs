@@ -77,7 +77,7 @@ pub(super) fn hscan(call: &mut Call<'_, '_>) -> Outcome {
     Ok(())
 }
 
-/// What a call has visited.
+/// The fields that a call has visited.
 #[derive(Default)]
 struct Page {
     entries: Vec<(terrane::Key, terrane::Value)>,

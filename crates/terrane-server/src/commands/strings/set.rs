@@ -22,7 +22,7 @@ struct SetOptions {
     expiry: ExpiryChange,
 }
 
-/// Parses an option that sets an expiry time, with its argument at `index + 1`; `None` if it is no such option.
+/// Parses an option that sets an expiry time, with its argument at `index + 1`; `None` for another option.
 fn expiry_option(call: &Call<'_, '_>, index: usize, command: &str) -> Outcome<Option<u64>> {
     let unit = Unit::ALL.into_iter().find(|unit| call.is(index, unit.option()));
     let Some(unit) = unit else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The types of TLS in a build without it. They have no values.
+//! The TLS types in a build without TLS. They have no values.
 
 use std::io;
 

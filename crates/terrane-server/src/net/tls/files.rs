@@ -65,8 +65,8 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsProblem> {
     })
 }
 
-/// Checks that a certificate is valid now. The verifier checks the times first, so what else it says of a
-/// certificate that no authority of the server need have issued is of no interest.
+/// Checks that a certificate is valid now. The verifier checks the times first, so its other errors do not
+/// matter; the server need not know the authority that issued the certificate.
 fn check_time(
     certificate: &CertificateDer<'_>,
     provider: &Arc<CryptoProvider>,
@@ -92,8 +92,8 @@ fn check_time(
     }
 }
 
-/// Returns what verifies the certificates of clients. An authority that has expired may stay in the file beside
-/// its successor, and is not trusted.
+/// Returns the verifier of client certificates. An expired authority may stay in the file next to its
+/// successor, but is not trusted.
 fn client_verifier(
     path: &Path,
     provider: &Arc<CryptoProvider>,

@@ -1,10 +1,10 @@
-//! A socket with a session of TLS, which never blocks.
+//! A socket with a TLS session, which never blocks.
 //!
-//! 1. The session holds at most [`UNSENT_BYTES`] of records that the socket did not take, because it takes more
-//!    plaintext only once they were sent.
-//! 2. It holds at most the plaintext of the records of one read, because a read takes the plaintext out before it
+//! 1. The session holds at most [`UNSENT_BYTES`] of records that the socket did not accept, because it takes
+//!    more plaintext only once they were sent.
+//! 2. It holds at most the plaintext of one read's records, because a read takes the plaintext out before it
 //!    reads more records.
-//! 3. A read ends after a bounded number of bytes, so a client that sends records without contents keeps no other
+//! 3. A read ends after a bounded number of bytes, so a client that sends empty records keeps no other
 //!    connection waiting.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -53,7 +53,7 @@ impl TlsStream {
         &mut self.socket
     }
 
-    /// Returns whether client and server have not agreed on keys yet.
+    /// Returns whether the TLS handshake is still running.
     pub(crate) fn is_handshaking(&self) -> bool {
         self.session.is_handshaking()
     }
@@ -63,7 +63,7 @@ impl TlsStream {
         self.session.wants_write()
     }
 
-    /// Reads until the buffer is full or the socket is empty, and goes on with the handshake.
+    /// Reads until the buffer is full or the socket is empty, and continues the handshake.
     pub(in crate::net) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
         let (mut bytes, mut records) = (0, 0);
         loop {
@@ -95,13 +95,13 @@ impl TlsStream {
                 Err(error) => return Err(error),
             }
             let processed = self.session.process_new_packets();
-            // Of the handshake, or an alert that says what is wrong.
+            // Sends a part of the handshake, or an alert that names the error.
             self.flush()?;
             processed.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         }
     }
 
-    /// Encrypts and sends a part of `bytes`; `None` if the other side has to read first. Records may wait
+    /// Encrypts and sends a part of `bytes`; `None` if the peer has to read first. Records may wait
     /// afterwards.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<Option<usize>> {
         if !self.flush()?.is_done {
@@ -112,7 +112,7 @@ impl TlsStream {
         Ok((taken > 0).then_some(taken))
     }
 
-    /// Sends the records that wait, as far as the socket takes them.
+    /// Sends pending records, as far as the socket accepts them.
     pub(in crate::net) fn flush(&mut self) -> io::Result<Flushed> {
         let mut bytes = 0;
         while self.session.wants_write() {
@@ -129,10 +129,10 @@ impl TlsStream {
         Ok(Flushed { bytes, is_done: true })
     }
 
-    /// Tells the client that nothing follows, so that it can tell the end from an attack.
+    /// Announces the end of the data to the client, so that it can distinguish the end from an attack.
     pub(crate) fn close(&mut self) {
         self.session.send_close_notify();
-        // The client may have gone, or read nothing.
+        // The client may be gone, or not reading.
         let _ = self.flush();
     }
 }

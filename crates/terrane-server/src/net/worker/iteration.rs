@@ -85,8 +85,8 @@ impl Worker {
         self.grouped_bytes = 0;
     }
 
-    /// Runs the groups, whose requests are in a buffer. Returns where the connection that is being served stops
-    /// if requests of it could not run.
+    /// Runs the groups, whose requests are in a buffer. Returns where the connection that is being served
+    /// stops if some of its requests could not run.
     pub(super) fn run_groups_in(
         &mut self,
         buffer: &[u8],
@@ -131,7 +131,8 @@ impl Worker {
         stopped
     }
 
-    /// Puts requests that could not run before what a connection, which was served, has received after them.
+    /// Puts requests that could not run back in front of the later input of their connection, which was
+    /// served.
     #[cold]
     fn return_requests(&mut self, index: usize, requests: &[u8], stop: Stop) {
         let Some(mut connection) = self.connections.get_mut(index).and_then(Option::take) else {

@@ -6,12 +6,12 @@ use std::time::Instant;
 use super::{TICK, Worker};
 use crate::net::connection::Connection;
 
-/// A connection whose buffers are smaller is not closed for the sake of the memory of all.
+/// A connection with smaller buffers is not closed to reduce the memory of all.
 const SMALL: usize = 64 << 10;
 
 impl Worker {
-    /// Counts the buffers of a connection among those of all. Closes it if its replies have become too large,
-    /// and the largest connections if all buffers have.
+    /// Counts the buffers of a connection in the total. Closes the connection if its replies have become too
+    /// large, and the largest connections if the total has.
     pub(super) fn count_buffers(&mut self, index: usize) {
         let Some(connection) = self.connections.get_mut(index).and_then(Option::as_mut) else {
             return;

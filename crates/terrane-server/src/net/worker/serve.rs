@@ -26,9 +26,9 @@ const RETRY: Duration = Duration::from_millis(5);
 pub(super) enum Stop {
     /// The rest is incomplete.
     NeedsMore,
-    /// It is the turn of others.
+    /// Other connections get their turn.
     Turn,
-    /// The session said so.
+    /// The session asks for it.
     Session(Next),
 }
 
@@ -47,13 +47,13 @@ impl Worker {
         if let Some(reply) = connection.paused_reply.take() {
             let start = self.out.len();
             self.out.extend_from_slice(&reply);
-            // It may show what another command has written meanwhile.
+            // The reply may show what another command has written meanwhile.
             self.add_reply(index, start..self.out.len(), self.shared.durable.is_exposed());
         }
         let served = self.read_and_run(index, &mut connection);
         let is_kept = match served {
             Ok(()) => true,
-            // What was read before the end is answered.
+            // Requests that were read before the end are answered.
             Err(_) if self.has_replies(index) || connection.has_unsent() => {
                 connection.is_closing = true;
                 true
@@ -89,14 +89,14 @@ impl Worker {
         self.count_buffers(index);
     }
 
-    /// Returns an error if the connection is to be closed.
+    /// Returns an error if the connection must be closed.
     fn read_and_run(&mut self, index: usize, connection: &mut Connection) -> io::Result<()> {
         if self.grouped_bytes > READ_BYTES {
             self.run_groups();
         }
         let mut received = 0..0;
-        // Requests that were received come first. So a client that sends faster than it is answered has to
-        // wait, and all that it sent before its end is answered.
+        // Received requests come first, so a client that sends faster than it is answered has to wait, and
+        // everything that it sent before its end is answered.
         if connection.is_readable && !connection.is_behind {
             let place = self.grouped_bytes..self.grouped_bytes + READ_BYTES;
             let buffer = self.read_buffer.get_mut(place.clone()).unwrap_or_default();
@@ -122,7 +122,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Runs the requests of a connection that has some already, and those in a part of the read buffer.
+    /// Runs the requests of a connection that already has some, and those in a part of the read buffer.
     fn run_input(
         &mut self,
         index: usize,
@@ -207,7 +207,7 @@ impl Worker {
     }
 
     /// Runs the commands in a buffer from a position on, or adds them to groups. Returns the position up to
-    /// which the connection's requests are used.
+    /// which the connection's requests are consumed.
     fn run_all(
         &mut self,
         index: usize,
@@ -242,7 +242,7 @@ impl Worker {
                 }
                 used += len;
             } else {
-                // What the connection has in a group comes first.
+                // The connection's commands in a group come first.
                 if self.has_grouped(index)
                     && let Some(back) = self.run_groups_in(buffer, (index, connection))
                 {

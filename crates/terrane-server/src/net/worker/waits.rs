@@ -1,4 +1,4 @@
-//! What connections wait for: replies and messages of other threads, and the end of a pause.
+//! The waits of connections: for replies and messages of other threads, and for the end of a pause.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Connections over TLS, and what clients do to them.
+//! Connections over TLS, and misbehaving clients.
 
 use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -24,7 +24,7 @@ fn server(limits: Limits, authorities: Option<&str>) -> TestServer {
     TestServer::with(&Options::new(), config)
 }
 
-/// Returns the settings of a client that trusts an authority, and has a certificate if it is named.
+/// Returns the settings of a client that trusts an authority, and presents a certificate if one is given.
 fn client_config(authority: &str, certificate: Option<&str>) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(file(authority)).unwrap()).unwrap();
@@ -56,7 +56,7 @@ fn client(server: &TestServer) -> TlsClient {
     client_of(server, "authority.pem", None)
 }
 
-/// Connects to the port of TLS without a handshake.
+/// Connects to the TLS port without a handshake.
 fn socket(server: &TestServer) -> TcpStream {
     let socket = TcpStream::connect(server.tls_address.unwrap()).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -91,7 +91,7 @@ fn commands_run_over_tls() {
     assert_eq!(tls.run("subscribe news"), "[subscribe news 1]");
     assert_eq!(plain.run("publish news hello"), "1");
     assert_eq!(tls.reply(), "[message news hello]");
-    // A port for TLS answers clients without it with an alert, and the other way round with an error.
+    // A TLS port answers plaintext clients with an alert; a plaintext port answers TLS clients with an error.
     let mut socket = socket(&server);
     socket.write_all(b"ping\r\n").unwrap();
     assert!(!read_to_end(socket).starts_with(b"+PONG"));
@@ -125,9 +125,9 @@ fn a_client_without_a_certificate_of_the_authority_is_refused() {
     assert!(without.to_string().contains("CertificateRequired"), "{without}");
     let stranger = failure(client_of(&server, "authority.pem", Some("strange-client")));
     assert!(stranger.to_string().contains("UnknownCA"), "{stranger}");
-    // A certificate for servers is none for clients.
+    // A server certificate does not authenticate a client.
     failure(client_of(&server, "authority.pem", Some("server")));
-    // The port without TLS asks for none.
+    // The plaintext port asks for no certificate.
     assert!(server.client().run("info stats").contains("failed_tls_handshakes:3"));
 }
 
@@ -143,7 +143,7 @@ fn a_client_that_trusts_another_authority_does_not_connect() {
 fn a_client_that_never_finishes_the_handshake_is_disconnected() {
     let limits = Limits { tls_handshake: Duration::from_millis(300), ..Limits::default() };
     let server = server(limits, None);
-    // Nothing, the beginning of a record, and a complete greeting without what follows.
+    // Nothing, the beginning of a record, and a complete greeting with nothing after it.
     let mut greeting = Vec::new();
     client(&server).stream.get_mut().conn.write_tls(&mut greeting).unwrap();
     let began = Instant::now();
@@ -177,7 +177,7 @@ fn random_bytes_at_the_port_of_tls_never_stop_the_server() {
             bytes[at] = rng.below(256) as u8;
         }
         bytes.truncate(rng.below(bytes.len() as u64 + 1) as usize);
-        // The server may have refused the first bytes already.
+        // The server may already have refused the first bytes.
         let _ = socket.write_all(&bytes);
     }
     assert_eq!(client(&server).run("ping"), "PONG");
@@ -188,7 +188,7 @@ fn a_damaged_record_ends_the_connection() {
     let server = server(Limits::default(), None);
     let mut client = client(&server);
     assert_eq!(client.run("ping"), "PONG");
-    // The header of a record of application data, and contents that nobody encrypted.
+    // The header of an application data record, with contents that are not encrypted.
     let mut record = vec![23, 3, 3, 0, 40];
     record.extend([7; 40]);
     client.stream.get_mut().sock.write_all(&record).unwrap();
@@ -201,7 +201,7 @@ fn both_sides_say_that_nothing_follows() {
     let mut server = server(Limits::default(), None);
     let (mut first, mut second) = (client(&server), client(&server));
     assert_eq!(second.run("ping"), "PONG");
-    // What was sent before the goodbye is answered.
+    // Commands sent before the goodbye are answered.
     let stream = first.stream.get_mut();
     stream.write_all(&encoded(&["set", "a", "1"])).unwrap();
     stream.conn.send_close_notify();
@@ -209,7 +209,7 @@ fn both_sides_say_that_nothing_follows() {
     assert_eq!(first.reply(), "OK");
     let ended = |client: &mut TlsClient| client.stream.read(&mut [0; 9]).map_err(|e| e.kind());
     assert_eq!(ended(&mut first), Ok(0));
-    // A socket that is closed without a goodbye would be an error.
+    // Closing a socket without a goodbye would be an error.
     server.end();
     assert_eq!(ended(&mut second), Ok(0));
 }
@@ -218,7 +218,7 @@ fn both_sides_say_that_nothing_follows() {
 fn short_records_are_put_together() {
     let server = server(Limits::default(), None);
     let mut config = client_config("authority.pem", None);
-    // The least that the library allows, with more bytes around the contents than in them.
+    // The smallest size that the library allows, where a record's overhead exceeds its contents.
     config.max_fragment_size = Some(32);
     let mut client = connect(&server, config);
     let value = "0123456789".repeat(100_000);
@@ -243,6 +243,6 @@ fn a_client_of_tls_that_reads_nothing_is_disconnected() {
         assert!(began.elapsed() < Duration::from_secs(20), "the client is still connected");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // Its buffers are gone, too.
+    // Its buffers are freed, too.
     assert!(other.run("info memory").contains("client_buffers:0"));
 }
