@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use terrane::{Clock, Event, Options, SystemClock};
 use terrane_server::Config;
+use terrane_testkit::StopOnDrop;
 
 use crate::commands::script;
 use crate::support::{Client, TestServer, encoded};
@@ -15,14 +16,23 @@ fn one_worker() -> Config {
     Config { workers: 1, ..Config::default() }
 }
 
-/// A clock that stops the threads of long commands while it is closed.
-#[derive(Debug, Default)]
+/// A clock that stops the threads of long commands until its flag is set.
+///
+/// A test that closes it opens it in a guard: a server waits for these threads when it is dropped, so
+/// that a failed assertion would otherwise hang instead of being reported.
+#[derive(Debug)]
 struct Gate(AtomicBool);
+
+impl Gate {
+    fn open() -> Arc<Self> {
+        Arc::new(Self(AtomicBool::new(true)))
+    }
+}
 
 impl Clock for Gate {
     fn now_micros(&self) -> u64 {
         let is_long = std::thread::current().name() == Some("terrane-serve-long");
-        while is_long && self.0.load(Ordering::SeqCst) {
+        while is_long && !self.0.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
         SystemClock.now_micros()
@@ -44,8 +54,9 @@ fn with_blocked_flushes() -> (Options, Arc<AtomicBool>) {
 
 #[test]
 fn long_reads_run_beside_other_connections() {
-    let gate = Arc::new(Gate::default());
+    let gate = Gate::open();
     let server = TestServer::with(&Options::new().clock(Arc::clone(&gate) as _), one_worker());
+    let _opens = StopOnDrop(&gate.0);
     let mut other = server.client();
     let count = 12_000;
     let set = |number: usize| encoded(&["set", &format!("key:{number:05}"), "1", "ex", "1000"]);
@@ -57,7 +68,7 @@ fn long_reads_run_beside_other_connections() {
     other.run("expire h 1000");
     other.run("set bits x ex 1000");
     other.run("setbit bits 50000000 1");
-    gate.0.store(true, Ordering::SeqCst);
+    gate.0.store(false, Ordering::SeqCst);
     // More commands than threads: the others wait for their turn, and later requests for their replies.
     let commands = ["keys *", "dbsize", "hgetall h", "hkeys h", "hvals h", "hrandfield h 20000"];
     let commands = [&commands[..], &["bitcount bits", "bitpos bits 1 8"]].concat();
@@ -69,7 +80,7 @@ fn long_reads_run_beside_other_connections() {
     for (client, command) in clients.iter_mut().zip(&commands) {
         assert_eq!(client.no_reply(), ErrorKind::WouldBlock, "`{command}` waits for the clock");
     }
-    gate.0.store(false, Ordering::SeqCst);
+    gate.0.store(true, Ordering::SeqCst);
     let replies: Vec<String> = clients.iter_mut().map(Client::reply).collect();
     let words: Vec<usize> = replies.iter().map(|reply| reply.split(' ').count()).collect();
     assert_eq!(words[..6], [count + 2, 1, 2 * count, count, count, count]);
@@ -108,11 +119,12 @@ fn send_pipeline<S: AsRef<str>>(server: &TestServer, commands: &[S]) -> Client {
 
 #[test]
 fn long_writes_run_beside_other_connections() {
-    let gate = Arc::new(Gate::default());
+    let gate = Gate::open();
     let server = TestServer::with(&Options::new().clock(Arc::clone(&gate) as _), one_worker());
+    let _opens = StopOnDrop(&gate.0);
     let mut other = server.client();
     set_long_values(&mut other);
-    gate.0.store(true, Ordering::SeqCst);
+    gate.0.store(false, Ordering::SeqCst);
     // More commands than threads. Later requests of a connection wait for its reply.
     let commands = [
         "bitop not target bits",
@@ -158,7 +170,7 @@ fn long_writes_run_beside_other_connections() {
         send_pipeline(&server, &[format!("set free:{number} 1")]).no_reply() == ErrorKind::Other
     };
     assert!((0..5).any(is_written));
-    gate.0.store(false, Ordering::SeqCst);
+    gate.0.store(true, Ordering::SeqCst);
     for (client, command) in clients.iter_mut().zip(&commands) {
         let reply = client.reply();
         assert!(!reply.starts_with('-'), "{command}: {reply}");
@@ -188,16 +200,18 @@ fn long_writes_run_beside_other_connections() {
 
 #[test]
 fn the_end_answers_a_command_in_a_thread_of_its_own() {
-    let gate = Arc::new(Gate::default());
+    let gate = Gate::open();
     let mut server = TestServer::with(&Options::new().clock(Arc::clone(&gate) as _), one_worker());
+    let _opens = StopOnDrop(&gate.0);
     let mut client = server.client();
     assert_eq!(client.call(&["set", "a", &"x".repeat(5 << 20), "ex", "1000"]), "OK");
-    gate.0.store(true, Ordering::SeqCst);
+    gate.0.store(false, Ordering::SeqCst);
     client.send(b"append a x\r\necho done\r\n");
     assert_eq!(client.no_reply(), ErrorKind::WouldBlock);
+    let opener = Arc::clone(&gate);
     let opener = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(100));
-        gate.0.store(false, Ordering::SeqCst);
+        opener.0.store(true, Ordering::SeqCst);
     });
     server.end();
     opener.join().unwrap();
@@ -208,6 +222,7 @@ fn the_end_answers_a_command_in_a_thread_of_its_own() {
 fn a_client_that_leaves_cancels_its_maintenance() {
     let (options, may_flush) = with_blocked_flushes();
     let server = TestServer::with(&options, one_worker());
+    let _unblocks = StopOnDrop(&may_flush);
     assert_eq!(server.client().run("set a 1"), "OK");
     let busy = "-ERR too many maintenance commands are running; try again when one has ended";
     let mut clients: Vec<_> = (0..4).map(|_| server.client()).collect();
@@ -234,6 +249,7 @@ fn a_client_that_leaves_cancels_its_maintenance() {
 fn writers_that_are_stalled_keep_nobody_from_reading() {
     let (options, may_flush) = with_blocked_flushes();
     let server = TestServer::with(&options, one_worker());
+    let _unblocks = StopOnDrop(&may_flush);
     let (mut writer, mut other) = (server.client(), server.client());
     let value = "x".repeat(400);
     let set = |number: usize| encoded(&["set", &format!("key:{number}"), &value]);
@@ -274,6 +290,7 @@ fn writers_that_are_stalled_keep_nobody_from_reading() {
 fn the_end_answers_writers_that_are_stalled() {
     let (options, may_flush) = with_blocked_flushes();
     let mut server = TestServer::with(&options, one_worker());
+    let _unblocks = StopOnDrop(&may_flush);
     let mut number = 0;
     while !server.db.default_keyspace().is_stalled() {
         server.db.put(format!("key:{number}"), "x".repeat(400)).unwrap();
@@ -282,9 +299,10 @@ fn the_end_answers_writers_that_are_stalled() {
     let mut writer = server.client();
     writer.send(b"set a 1\r\nincr a\r\n");
     assert_eq!(writer.no_reply(), ErrorKind::WouldBlock);
+    let flag = Arc::clone(&may_flush);
     let unblock = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(100));
-        may_flush.store(true, Ordering::SeqCst);
+        flag.store(true, Ordering::SeqCst);
     });
     server.end();
     unblock.join().unwrap();
