@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::step::{StepResult, cargo, root, step};
 
-/// The supported platforms, as README.md lists them, except Linux on x86-64, where the tests run.
+/// The supported platforms, as docs/limits.md lists them, except Linux on x86-64, where the tests run.
 const TARGETS: &[&str] =
     &["aarch64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-pc-windows-msvc"];
 
