@@ -1,4 +1,4 @@
-//! Reads and writes of a keyspace.
+//! A keyspace: its reads, writes, batches, snapshots and transactions.
 //!
 //! | module | one line |
 //! |---|---|
@@ -8,28 +8,52 @@
 mod administration;
 mod ingest;
 
-use pyo3::exceptions::PyKeyError;
+use std::sync::Arc;
+
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
 use terrane::WriteBatch;
 
 use crate::batch::Batch;
-use crate::convert::{Bytes, bounds, write_options};
+use crate::convert::{Bounds, Bytes, bounds, write_options};
 use crate::design::DesignArgument;
 use crate::engine::{Engine, transaction_options};
 use crate::errors;
 use crate::forks::OfProcess;
 use crate::pair::pair_of;
-use crate::scan::{Entries, Part, Source};
+use crate::reading::{Readable, Reads, count, missing};
+use crate::scan::Source;
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
 use crate::value::Value;
 
 /// A keyspace, the default one included.
-#[pyclass(frozen, subclass, module = "terrane._terrane", name = "Keyspace")]
+#[pyclass(frozen, subclass, extends = Readable, module = "terrane._terrane", name = "Keyspace")]
 pub(crate) struct Keyspace {
-    keyspace: OfProcess<terrane::Keyspace>,
+    keyspace: Arc<OfProcess<terrane::Keyspace>>,
     engine: Py<Engine>,
+}
+
+impl Reads for OfProcess<terrane::Keyspace> {
+    fn value(&self, py: Python<'_>, key: &Bytes<'_>) -> PyResult<Option<terrane::Value>> {
+        let keyspace = self.get()?;
+        py.detach(|| keyspace.get(key)).map_err(errors::from_engine)
+    }
+
+    fn contains(&self, py: Python<'_>, key: &Bytes<'_>) -> PyResult<bool> {
+        let keyspace = self.get()?;
+        py.detach(|| keyspace.contains(key)).map_err(errors::from_engine)
+    }
+
+    fn values(&self, py: Python<'_>, keys: &[Bytes<'_>]) -> PyResult<Vec<Option<terrane::Value>>> {
+        let keyspace = self.get()?;
+        py.detach(|| keyspace.multi_get(keys)).map_err(errors::from_engine)
+    }
+
+    fn range(&self, py: Python<'_>, range: Bounds) -> PyResult<Source> {
+        let keyspace = self.get()?;
+        let iter = py.detach(|| keyspace.range(range)).map_err(errors::from_engine)?;
+        Ok(Source::Iter(Box::new(iter)))
+    }
 }
 
 impl Keyspace {
@@ -46,54 +70,6 @@ impl Keyspace {
     }
 }
 
-/// Returns a `bytes` object, or the default.
-#[inline]
-pub(crate) fn bytes_or<'py>(
-    py: Python<'py>,
-    value: Option<terrane::Value>,
-    default: Option<Bound<'py, PyAny>>,
-) -> Bound<'py, PyAny> {
-    match (value, default) {
-        (Some(value), _) => PyBytes::new(py, &value).into_any(),
-        (None, Some(default)) => default,
-        (None, None) => py.None().into_bound(py),
-    }
-}
-
-/// Returns the elements of an iterable. They are kept alive by the vector, because the caller may change its list
-/// while other threads run.
-pub(crate) fn elements_of<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    match keys.cast::<PyList>() {
-        Ok(list) => Ok(list.iter().collect()),
-        Err(_) => keys.try_iter()?.collect(),
-    }
-}
-
-/// Returns elements as keys.
-pub(crate) fn keys_of<'a>(elements: &'a [Bound<'_, PyAny>]) -> PyResult<Vec<Bytes<'a>>> {
-    elements.iter().map(PyAnyMethods::extract).collect()
-}
-
-/// Returns `values` as a list, with `default` for missing ones.
-pub(crate) fn list_of<'py>(
-    py: Python<'py>,
-    values: Vec<Option<terrane::Value>>,
-    default: Option<Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyList>> {
-    let default = default.unwrap_or_else(|| py.None().into_bound(py));
-    let object = |value: Option<terrane::Value>| match value {
-        Some(value) => PyBytes::new(py, &value).into_any(),
-        None => default.clone(),
-    };
-    PyList::new(py, values.into_iter().map(object))
-}
-
-/// Returns the exception for a missing key.
-#[cold]
-pub(crate) fn missing(py: Python<'_>, key: &Bytes<'_>) -> PyErr {
-    PyKeyError::new_err(PyBytes::new(py, key.as_ref()).unbind())
-}
-
 #[pymethods]
 impl Keyspace {
     /// Opens a keyspace; `None` is the default one.
@@ -105,7 +81,7 @@ impl Keyspace {
         name: Option<&str>,
         design: Option<DesignArgument>,
         change_design: bool,
-    ) -> PyResult<Self> {
+    ) -> PyResult<PyClassInitializer<Self>> {
         let db = engine.get().db()?;
         let keyspace = match name {
             None => db.default_keyspace().clone(),
@@ -121,7 +97,9 @@ impl Keyspace {
                 py.detach(|| db.keyspace(name, options)).map_err(errors::from_engine)?
             }
         };
-        Ok(Self { keyspace: OfProcess::new(keyspace), engine })
+        let keyspace = Arc::new(OfProcess::new(keyspace));
+        let base = Readable::base(Arc::clone(&keyspace));
+        Ok(base.add_subclass(Self { keyspace, engine }))
     }
 
     #[getter]
@@ -134,48 +112,11 @@ impl Keyspace {
         Ok(self.handle()?.name())
     }
 
-    #[pyo3(signature = (key, default = None))]
-    fn get<'py>(
-        &self,
-        py: Python<'py>,
-        key: Bytes<'_>,
-        default: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let keyspace = self.handle()?;
-        let value = py.detach(|| keyspace.get(key)).map_err(errors::from_engine)?;
-        Ok(bytes_or(py, value, default))
-    }
-
-    fn __getitem__<'py>(&self, py: Python<'py>, key: Bytes<'_>) -> PyResult<Bound<'py, PyBytes>> {
-        let keyspace = self.handle()?;
-        let value = py.detach(|| keyspace.get(&key)).map_err(errors::from_engine)?;
-        value.map(|value| PyBytes::new(py, &value)).ok_or_else(|| missing(py, &key))
-    }
-
     /// Returns the value as a buffer that shares the memory of the database, or `None`.
     fn view(&self, py: Python<'_>, key: Bytes<'_>) -> PyResult<Option<Value>> {
         let keyspace = self.handle()?;
         let value = py.detach(|| keyspace.get(key)).map_err(errors::from_engine)?;
         Ok(value.map(Value::new))
-    }
-
-    fn __contains__(&self, py: Python<'_>, key: Bytes<'_>) -> PyResult<bool> {
-        let keyspace = self.handle()?;
-        py.detach(|| keyspace.contains(key)).map_err(errors::from_engine)
-    }
-
-    #[pyo3(signature = (keys, default = None))]
-    fn get_many<'py>(
-        &self,
-        py: Python<'py>,
-        keys: &Bound<'py, PyAny>,
-        default: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let keyspace = self.handle()?;
-        let elements = elements_of(keys)?;
-        let keys = keys_of(&elements)?;
-        let values = py.detach(|| keyspace.multi_get(&keys)).map_err(errors::from_engine)?;
-        list_of(py, values, default)
     }
 
     #[pyo3(signature = (key, value, *, durability = None, ttl = None))]
@@ -249,23 +190,6 @@ impl Keyspace {
         py.detach(|| db.write_with(&batch, options)).map_err(errors::from_engine)
     }
 
-    #[pyo3(signature = (part, start, stop, prefix, reverse, limit))]
-    fn _scan(
-        &self,
-        py: Python<'_>,
-        part: &str,
-        start: Option<Bytes<'_>>,
-        stop: Option<Bytes<'_>>,
-        prefix: Option<Bytes<'_>>,
-        reverse: bool,
-        limit: Option<usize>,
-    ) -> PyResult<Entries> {
-        let keyspace = self.handle()?;
-        let range = bounds(start, stop, prefix);
-        let iter = py.detach(|| keyspace.range(range)).map_err(errors::from_engine)?;
-        Ok(Entries::new(Source::Iter(Box::new(iter)), part_of(part), reverse, limit))
-    }
-
     #[pyo3(signature = (start = None, stop = None, *, prefix = None))]
     fn count(
         &self,
@@ -284,9 +208,9 @@ impl Keyspace {
         py.detach(|| keyspace.is_empty()).map_err(errors::from_engine)
     }
 
-    fn snapshot(&self) -> PyResult<Snapshot> {
+    fn snapshot(&self, py: Python<'_>) -> PyResult<Py<Snapshot>> {
         let db = self.engine.get().db()?;
-        Ok(Snapshot::new(db.snapshot(), self.handle()?.clone()))
+        Py::new(py, Snapshot::over(db.snapshot(), self.handle()?.clone()))
     }
 
     #[pyo3(signature = (*, durability = None))]
@@ -297,44 +221,14 @@ impl Keyspace {
     }
 
     #[pyo3(signature = (*, isolation = None, durability = None))]
-    fn begin(&self, isolation: Option<&str>, durability: Option<&str>) -> PyResult<Transaction> {
+    fn begin(
+        &self,
+        py: Python<'_>,
+        isolation: Option<&str>,
+        durability: Option<&str>,
+    ) -> PyResult<Py<Transaction>> {
         let options = transaction_options(isolation, durability)?;
         let db = self.engine.get().db()?;
-        Ok(Transaction::new(db.begin_with(options), self.handle()?.clone()))
-    }
-}
-
-/// Counts the entries of an iterator, and looks for Ctrl-C meanwhile.
-pub(crate) fn count(
-    py: Python<'_>,
-    open: impl FnOnce() -> terrane::Result<terrane::Iter> + Send,
-) -> PyResult<u64> {
-    const BETWEEN_SIGNALS: u64 = 100_000;
-    let mut iter = py.detach(open).map_err(errors::from_engine)?.keys_only();
-    let mut count = 0;
-    loop {
-        let before = count;
-        let is_whole = py.detach(|| {
-            while count - before < BETWEEN_SIGNALS {
-                if !iter.advance()? {
-                    return Ok(true);
-                }
-                count += 1;
-            }
-            Ok(false)
-        });
-        if is_whole.map_err(errors::from_engine)? {
-            return Ok(count);
-        }
-        py.check_signals()?;
-    }
-}
-
-/// Returns what an iterator yields, by name.
-pub(crate) fn part_of(text: &str) -> Part {
-    match text {
-        "keys" => Part::Keys,
-        "values" => Part::Values,
-        _ => Part::Items,
+        Py::new(py, Transaction::over(db.begin_with(options), self.handle()?.clone()))
     }
 }

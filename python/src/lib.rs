@@ -13,10 +13,11 @@
 //! | `value` | a value as a buffer, without a copy |
 //! | `design` | designs |
 //! | `scan` | iterators that read in chunks |
+//! | `reading` | the reads of keyspaces, snapshots and transactions |
 //! | `engine` | an open database: opening, closing, administration |
-//! | `keyspace` | reads and writes of a keyspace |
+//! | `keyspace` | a keyspace: reads, writes, and its batches, snapshots and transactions |
 //! | `batch` | atomic writes |
-//! | `snapshot` | consistent reads |
+//! | `snapshot` | consistent views |
 //! | `transaction` | optimistic transactions |
 //! | `changes` | the feed of changes |
 //! | `view` | statistics and trees as dictionaries |
@@ -33,6 +34,7 @@ mod forks;
 mod interrupt;
 mod keyspace;
 mod pair;
+mod reading;
 mod scan;
 mod simulate;
 mod snapshot;
@@ -50,6 +52,7 @@ fn _terrane(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_KEY_LEN", terrane::MAX_KEY_LEN)?;
     module.add("MAX_VALUE_LEN", terrane::MAX_VALUE_LEN)?;
     module.add_class::<engine::Engine>()?;
+    module.add_class::<reading::Readable>()?;
     module.add_class::<keyspace::Keyspace>()?;
     module.add_class::<batch::Batch>()?;
     module.add_class::<snapshot::Snapshot>()?;

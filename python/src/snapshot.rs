@@ -1,33 +1,69 @@
 //! Consistent reads.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
 
-use crate::convert::{Bytes, bounds};
+use crate::convert::{Bounds, Bytes, bounds};
 use crate::errors;
 use crate::forks::OfProcess;
-use crate::keyspace::{self, Keyspace, bytes_or, elements_of, keys_of, list_of, part_of};
-use crate::scan::{Entries, Source};
+use crate::keyspace::Keyspace;
+use crate::reading::{Readable, Reads, count};
+use crate::scan::Source;
 
 /// The database as it was when the snapshot was taken.
-#[pyclass(frozen, subclass, module = "terrane._terrane", name = "Snapshot")]
+#[pyclass(frozen, subclass, extends = Readable, module = "terrane._terrane", name = "Snapshot")]
 pub(crate) struct Snapshot {
-    /// `None` once it was closed. Held for a moment only, to clone the handles.
-    handles: OfProcess<Mutex<Option<Handles>>>,
+    handles: Arc<SharedHandles>,
 }
 
 type Handles = (terrane::Snapshot, terrane::Keyspace);
 
+/// `None` once the snapshot was closed. Held for a moment only, to clone the handles.
+type SharedHandles = OfProcess<Mutex<Option<Handles>>>;
+
 impl Snapshot {
-    pub(crate) fn new(snapshot: terrane::Snapshot, keyspace: terrane::Keyspace) -> Self {
-        Self { handles: OfProcess::new(Mutex::new(Some((snapshot, keyspace)))) }
+    /// Returns a new object for a snapshot.
+    pub(crate) fn over(
+        snapshot: terrane::Snapshot,
+        keyspace: terrane::Keyspace,
+    ) -> PyClassInitializer<Self> {
+        let handles = Arc::new(OfProcess::new(Mutex::new(Some((snapshot, keyspace)))));
+        Readable::base(Arc::clone(&handles)).add_subclass(Self { handles })
     }
 
     fn handles(&self) -> PyResult<Handles> {
-        let handles = self.handles.get()?.lock().unwrap_or_else(PoisonError::into_inner);
-        handles.clone().ok_or_else(|| errors::closed("the snapshot is closed; take another one"))
+        open_handles(&self.handles)
+    }
+}
+
+/// Returns the handles of a snapshot that is not closed.
+fn open_handles(handles: &SharedHandles) -> PyResult<Handles> {
+    let handles = handles.get()?.lock().unwrap_or_else(PoisonError::into_inner);
+    handles.clone().ok_or_else(|| errors::closed("the snapshot is closed; take another one"))
+}
+
+impl Reads for SharedHandles {
+    fn value(&self, py: Python<'_>, key: &Bytes<'_>) -> PyResult<Option<terrane::Value>> {
+        let (snapshot, keyspace) = open_handles(self)?;
+        py.detach(|| snapshot.get_in(&keyspace, key)).map_err(errors::from_engine)
+    }
+
+    fn contains(&self, py: Python<'_>, key: &Bytes<'_>) -> PyResult<bool> {
+        let (snapshot, keyspace) = open_handles(self)?;
+        py.detach(|| snapshot.contains_in(&keyspace, key)).map_err(errors::from_engine)
+    }
+
+    fn values(&self, py: Python<'_>, keys: &[Bytes<'_>]) -> PyResult<Vec<Option<terrane::Value>>> {
+        let (snapshot, keyspace) = open_handles(self)?;
+        py.detach(|| snapshot.multi_get_in(&keyspace, keys)).map_err(errors::from_engine)
+    }
+
+    fn range(&self, py: Python<'_>, range: Bounds) -> PyResult<Source> {
+        let (snapshot, keyspace) = open_handles(self)?;
+        let iter =
+            py.detach(|| snapshot.range_in(&keyspace, range)).map_err(errors::from_engine)?;
+        Ok(Source::Iter(Box::new(iter)))
     }
 }
 
@@ -35,71 +71,15 @@ impl Snapshot {
 impl Snapshot {
     /// Takes another handle of a snapshot, for the subclass in Python.
     #[new]
-    fn of(other: &Bound<'_, Self>) -> PyResult<Self> {
+    fn of(other: &Bound<'_, Self>) -> PyResult<PyClassInitializer<Self>> {
         let (snapshot, keyspace) = other.get().handles()?;
-        Ok(Self::new(snapshot, keyspace))
+        Ok(Self::over(snapshot, keyspace))
     }
 
     /// Returns the same snapshot for another keyspace of the database.
-    fn _of_keyspace(&self, keyspace: &Bound<'_, Keyspace>) -> PyResult<Self> {
+    fn _of_keyspace(&self, py: Python<'_>, keyspace: &Bound<'_, Keyspace>) -> PyResult<Py<Self>> {
         let (snapshot, _) = self.handles()?;
-        Ok(Self::new(snapshot, keyspace.get().handle()?.clone()))
-    }
-
-    #[pyo3(signature = (key, default = None))]
-    fn get<'py>(
-        &self,
-        py: Python<'py>,
-        key: Bytes<'_>,
-        default: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let (snapshot, keyspace) = self.handles()?;
-        let value = py.detach(|| snapshot.get_in(&keyspace, key)).map_err(errors::from_engine)?;
-        Ok(bytes_or(py, value, default))
-    }
-
-    fn __getitem__<'py>(&self, py: Python<'py>, key: Bytes<'_>) -> PyResult<Bound<'py, PyBytes>> {
-        let (snapshot, keyspace) = self.handles()?;
-        let value = py.detach(|| snapshot.get_in(&keyspace, &key)).map_err(errors::from_engine)?;
-        value.map(|value| PyBytes::new(py, &value)).ok_or_else(|| keyspace::missing(py, &key))
-    }
-
-    fn __contains__(&self, py: Python<'_>, key: Bytes<'_>) -> PyResult<bool> {
-        let (snapshot, keyspace) = self.handles()?;
-        py.detach(|| snapshot.contains_in(&keyspace, key)).map_err(errors::from_engine)
-    }
-
-    #[pyo3(signature = (keys, default = None))]
-    fn get_many<'py>(
-        &self,
-        py: Python<'py>,
-        keys: &Bound<'py, PyAny>,
-        default: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let (snapshot, keyspace) = self.handles()?;
-        let elements = elements_of(keys)?;
-        let keys = keys_of(&elements)?;
-        let read = || snapshot.multi_get_in(&keyspace, &keys);
-        let values = py.detach(read).map_err(errors::from_engine)?;
-        list_of(py, values, default)
-    }
-
-    #[pyo3(signature = (part, start, stop, prefix, reverse, limit))]
-    fn _scan(
-        &self,
-        py: Python<'_>,
-        part: &str,
-        start: Option<Bytes<'_>>,
-        stop: Option<Bytes<'_>>,
-        prefix: Option<Bytes<'_>>,
-        reverse: bool,
-        limit: Option<usize>,
-    ) -> PyResult<Entries> {
-        let (snapshot, keyspace) = self.handles()?;
-        let range = bounds(start, stop, prefix);
-        let iter =
-            py.detach(|| snapshot.range_in(&keyspace, range)).map_err(errors::from_engine)?;
-        Ok(Entries::new(Source::Iter(Box::new(iter)), part_of(part), reverse, limit))
+        Py::new(py, Self::over(snapshot, keyspace.get().handle()?.clone()))
     }
 
     #[pyo3(signature = (start = None, stop = None, *, prefix = None))]
@@ -112,7 +92,7 @@ impl Snapshot {
     ) -> PyResult<u64> {
         let (snapshot, keyspace) = self.handles()?;
         let range = bounds(start, stop, prefix);
-        keyspace::count(py, || snapshot.range_in(&keyspace, range))
+        count(py, || snapshot.range_in(&keyspace, range))
     }
 
     #[getter]

@@ -6,23 +6,74 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
 
-use crate::convert::{Bytes, bounds, seconds};
+use crate::convert::{Bounds, Bytes, bounds, seconds};
 use crate::errors;
 use crate::forks::OfProcess;
-use crate::keyspace::{Keyspace, bytes_or, elements_of, keys_of, list_of, missing, part_of};
-use crate::scan::{Entries, SharedTransaction, Source};
+use crate::keyspace::Keyspace;
+use crate::reading::{Readable, Reads, missing};
+use crate::scan::{SharedTransaction, Source};
 
 /// Reads and writes that happen as one, or not at all.
-#[pyclass(frozen, subclass, module = "terrane._terrane", name = "Transaction")]
+#[pyclass(frozen, subclass, extends = Readable, module = "terrane._terrane", name = "Transaction")]
 pub(crate) struct Transaction {
-    handles: OfProcess<(SharedTransaction, terrane::Keyspace)>,
+    handles: Arc<Handles>,
+}
+
+type Handles = OfProcess<(SharedTransaction, terrane::Keyspace)>;
+
+/// Runs a function with a transaction that has not ended.
+fn with<T: Send>(
+    handles: &Handles,
+    py: Python<'_>,
+    function: impl FnOnce(&mut terrane::Transaction, &terrane::Keyspace) -> terrane::Result<T> + Send,
+) -> PyResult<T> {
+    let (shared, keyspace) = handles.get()?;
+    let run = || {
+        let mut transaction = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        transaction.as_mut().map(|transaction| function(transaction, keyspace))
+    };
+    let result = py.detach(run);
+    let result =
+        result.ok_or_else(|| errors::closed("the transaction has ended; begin another one"))?;
+    result.map_err(errors::from_engine)
+}
+
+impl Reads for Handles {
+    fn value(&self, py: Python<'_>, key: &Bytes<'_>) -> PyResult<Option<terrane::Value>> {
+        with(self, py, |transaction, keyspace| transaction.get_in(keyspace, key))
+    }
+
+    fn contains(&self, py: Python<'_>, key: &Bytes<'_>) -> PyResult<bool> {
+        with(self, py, |transaction, keyspace| transaction.contains_in(keyspace, key))
+    }
+
+    fn values(&self, py: Python<'_>, keys: &[Bytes<'_>]) -> PyResult<Vec<Option<terrane::Value>>> {
+        with(self, py, |transaction, keyspace| transaction.multi_get_in(keyspace, keys))
+    }
+
+    fn range(&self, _py: Python<'_>, range: Bounds) -> PyResult<Source> {
+        let (shared, keyspace) = self.get()?;
+        Ok(Source::Transaction(Arc::clone(shared), keyspace.clone(), range))
+    }
 }
 
 impl Transaction {
-    pub(crate) fn new(transaction: terrane::Transaction, keyspace: terrane::Keyspace) -> Self {
-        Self { handles: OfProcess::new((Arc::new(Mutex::new(Some(transaction))), keyspace)) }
+    /// Returns a new object for a transaction.
+    pub(crate) fn over(
+        transaction: terrane::Transaction,
+        keyspace: terrane::Keyspace,
+    ) -> PyClassInitializer<Self> {
+        Self::sharing(Arc::new(Mutex::new(Some(transaction))), keyspace)
+    }
+
+    /// Returns another object for a transaction.
+    fn sharing(
+        transaction: SharedTransaction,
+        keyspace: terrane::Keyspace,
+    ) -> PyClassInitializer<Self> {
+        let handles = Arc::new(OfProcess::new((transaction, keyspace)));
+        Readable::base(Arc::clone(&handles)).add_subclass(Self { handles })
     }
 
     /// Runs a function with the transaction.
@@ -32,15 +83,7 @@ impl Transaction {
         function: impl FnOnce(&mut terrane::Transaction, &terrane::Keyspace) -> terrane::Result<T>
         + Send,
     ) -> PyResult<T> {
-        let (shared, keyspace) = self.handles.get()?;
-        let run = || {
-            let mut transaction = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            transaction.as_mut().map(|transaction| function(transaction, keyspace))
-        };
-        let result = py.detach(run);
-        let result =
-            result.ok_or_else(|| errors::closed("the transaction has ended; begin another one"))?;
-        result.map_err(errors::from_engine)
+        with(&self.handles, py, function)
     }
 
     /// Takes the transaction out of all of its handles.
@@ -54,50 +97,15 @@ impl Transaction {
 impl Transaction {
     /// Takes another handle of a transaction, for the subclass in Python.
     #[new]
-    fn of(other: &Bound<'_, Self>) -> PyResult<Self> {
+    fn of(other: &Bound<'_, Self>) -> PyResult<PyClassInitializer<Self>> {
         let (shared, keyspace) = other.get().handles.get()?;
-        Ok(Self { handles: OfProcess::new((Arc::clone(shared), keyspace.clone())) })
+        Ok(Self::sharing(Arc::clone(shared), keyspace.clone()))
     }
 
     /// Returns the same transaction for another keyspace of the database.
-    fn _of_keyspace(&self, keyspace: &Bound<'_, Keyspace>) -> PyResult<Self> {
+    fn _of_keyspace(&self, py: Python<'_>, keyspace: &Bound<'_, Keyspace>) -> PyResult<Py<Self>> {
         let (shared, _) = self.handles.get()?;
-        let keyspace = keyspace.get().handle()?.clone();
-        Ok(Self { handles: OfProcess::new((Arc::clone(shared), keyspace)) })
-    }
-
-    #[pyo3(signature = (key, default = None))]
-    fn get<'py>(
-        &self,
-        py: Python<'py>,
-        key: Bytes<'_>,
-        default: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let value = self.with(py, |transaction, keyspace| transaction.get_in(keyspace, key))?;
-        Ok(bytes_or(py, value, default))
-    }
-
-    fn __getitem__<'py>(&self, py: Python<'py>, key: Bytes<'_>) -> PyResult<Bound<'py, PyBytes>> {
-        let value = self.with(py, |transaction, keyspace| transaction.get_in(keyspace, &key))?;
-        value.map(|value| PyBytes::new(py, &value)).ok_or_else(|| missing(py, &key))
-    }
-
-    fn __contains__(&self, py: Python<'_>, key: Bytes<'_>) -> PyResult<bool> {
-        self.with(py, |transaction, keyspace| transaction.contains_in(keyspace, key))
-    }
-
-    #[pyo3(signature = (keys, default = None))]
-    fn get_many<'py>(
-        &self,
-        py: Python<'py>,
-        keys: &Bound<'py, PyAny>,
-        default: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let elements = elements_of(keys)?;
-        let keys = keys_of(&elements)?;
-        let values =
-            self.with(py, |transaction, keyspace| transaction.multi_get_in(keyspace, &keys))?;
-        list_of(py, values, default)
+        Py::new(py, Self::sharing(Arc::clone(shared), keyspace.get().handle()?.clone()))
     }
 
     #[pyo3(signature = (key, value, *, ttl = None))]
@@ -146,22 +154,6 @@ impl Transaction {
 
     fn merge(&self, py: Python<'_>, key: Bytes<'_>, operand: Bytes<'_>) -> PyResult<()> {
         self.with(py, |transaction, keyspace| transaction.merge_in(keyspace, key, operand))
-    }
-
-    #[pyo3(signature = (part, start, stop, prefix, reverse, limit))]
-    fn _scan(
-        &self,
-        part: &str,
-        start: Option<Bytes<'_>>,
-        stop: Option<Bytes<'_>>,
-        prefix: Option<Bytes<'_>>,
-        reverse: bool,
-        limit: Option<usize>,
-    ) -> PyResult<Entries> {
-        let (shared, keyspace) = self.handles.get()?;
-        let range = bounds(start, stop, prefix);
-        let source = Source::Transaction(Arc::clone(shared), keyspace.clone(), range);
-        Ok(Entries::new(source, part_of(part), reverse, limit))
     }
 
     /// Marks the present writes, for `roll_back_to_savepoint`. Savepoints nest.

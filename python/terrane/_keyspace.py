@@ -29,22 +29,28 @@ def _items(pairs: Pairs) -> Iterable[tuple[Buffer, Buffer]]:
     return pairs.items() if isinstance(pairs, Mapping) else pairs
 
 
-def _setdefault(db: Any, key: Buffer, default: Buffer) -> bytes:
-    value: bytes | None = db.get(key)
-    if value is None:
-        db.put(key, default)
-        return bytes(default)
-    return value
+class _Defaults(Reads):
+    """`setdefault` and `pop` by `get`, `put` and `delete`: atomic in a transaction only."""
 
+    __slots__ = ()
 
-def _pop(db: Any, key: Buffer, default: Any) -> Any:
-    value = db.get(key)
-    if value is None:
-        if default is _MISSING:
-            raise KeyError(bytes(key))
-        return default
-    db.delete(key)
-    return value
+    def setdefault(self: Any, key: Buffer, default: Buffer) -> bytes:
+        """Returns the value of a key, after setting it to `default` if there is none."""
+        value: bytes | None = self.get(key)
+        if value is None:
+            self.put(key, default)
+            return bytes(default)
+        return value
+
+    def pop(self: Any, key: Buffer, default: Any = _MISSING) -> Any:
+        """Removes a key and returns its value, or `default`; without it, a missing key is a `KeyError`."""
+        value = self.get(key)
+        if value is None:
+            if default is _MISSING:
+                raise KeyError(bytes(key))
+            return default
+        self.delete(key)
+        return value
 
 
 class Keyspace(Reads, _terrane.Keyspace):
@@ -194,7 +200,7 @@ class Snapshot(Reads, _terrane.Snapshot):
         self.close()
 
 
-class Transaction(Reads, _terrane.Transaction):
+class Transaction(_Defaults, _terrane.Transaction):
     """Reads and writes that happen as one, or not at all.
 
     A transaction takes no locks: it reads from a snapshot, and its commit raises a `ConflictError` if another
@@ -206,14 +212,6 @@ class Transaction(Reads, _terrane.Transaction):
     def keyspace(self, keyspace: Keyspace) -> Transaction:
         """Returns the same transaction for another keyspace of the database."""
         return Transaction(self._of_keyspace(keyspace))
-
-    def setdefault(self, key: Buffer, default: Buffer) -> bytes:
-        """Returns the value of a key, after setting it to `default` if there is none."""
-        return _setdefault(self, key, default)
-
-    def pop(self, key: Buffer, default: Any = _MISSING) -> Any:
-        """Removes a key and returns its value, or `default`; without it, a missing key is a `KeyError`."""
-        return _pop(self, key, default)
 
     def update(self, pairs: Pairs) -> None:
         """Writes all pairs of a mapping or an iterable."""
@@ -235,7 +233,7 @@ class Transaction(Reads, _terrane.Transaction):
             self.commit()
 
 
-class PrefixedKeyspace(Reads):
+class PrefixedKeyspace(_Defaults):
     """The keys of a keyspace, snapshot or transaction that begin with a prefix, without the prefix.
 
     >>> import tempfile, terrane
@@ -299,14 +297,6 @@ class PrefixedKeyspace(Reads):
 
     def __contains__(self, key: Buffer) -> bool:
         return self.prefix + bytes(key) in self.db
-
-    def setdefault(self, key: Buffer, default: Buffer) -> bytes:
-        """Returns the value of a key, after setting it to `default` if there is none."""
-        return _setdefault(self, key, default)
-
-    def pop(self, key: Buffer, default: Any = _MISSING) -> Any:
-        """Removes a key and returns its value, or `default`; without it, a missing key is a `KeyError`."""
-        return _pop(self, key, default)
 
     def count(self) -> int:
         """Counts the keys, all of which it reads."""

@@ -126,6 +126,42 @@ pub unsafe fn keys<'a>(
     pairs.map(|(key, len)| unsafe { bytes(*key, *len, "key") }).collect()
 }
 
+/// Returns a key, and the value or operand `name` that is written with it.
+///
+/// # Safety
+/// Both are what [`bytes`] needs.
+#[inline]
+pub unsafe fn pair<'a>(
+    key: *const c_void,
+    key_len: usize,
+    data: *const c_void,
+    len: usize,
+    name: &str,
+) -> Outcome<(&'a [u8], &'a [u8])> {
+    // SAFETY: the caller states what `bytes` needs.
+    let key = unsafe { bytes(key, key_len, "key") }?;
+    // SAFETY: as above.
+    let data = unsafe { bytes(data, len, name) }?;
+    Ok((key, data))
+}
+
+/// Returns the first key of a range, and its exclusive end if `end` is not NULL.
+///
+/// # Safety
+/// Both are what [`bytes`] needs.
+pub unsafe fn start_and_end<'a>(
+    start: *const c_void,
+    start_len: usize,
+    end: *const c_void,
+    end_len: usize,
+) -> Outcome<(&'a [u8], Option<&'a [u8]>)> {
+    // SAFETY: the caller states what `bytes` needs.
+    let start = unsafe { bytes(start, start_len, "start") }?;
+    // SAFETY: as above.
+    let end = unsafe { optional_bytes(end, end_len, "end") }?;
+    Ok((start, end))
+}
+
 /// The range from a key to an exclusive end.
 pub type KeyRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 

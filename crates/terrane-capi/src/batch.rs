@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use terrane::WriteBatch;
 
-use crate::argument::{bytes, given, optional_bytes, range};
+use crate::argument::{bytes, given, pair, range, start_and_end};
 use crate::database::terrane_db;
 use crate::error::{check, terrane_code, terrane_error};
 use crate::keyspace::terrane_keyspace;
@@ -44,6 +44,19 @@ pub extern "C" fn terrane_batch_len(batch: Option<&terrane_batch>) -> usize {
     batch.map_or(0, |batch| batch.batch.len())
 }
 
+/// Adds an operation to a batch: by the first method for NULL, which is the default keyspace, and by the second one
+/// for a keyspace.
+macro_rules! add {
+    ($batch:ident, $keyspace:ident, $method:ident, $method_in:ident, $($argument:expr),+) => {{
+        let batch = &mut given($batch, "batch")?.batch;
+        match $keyspace {
+            Some(keyspace) => batch.$method_in(&keyspace.keyspace, $($argument),+),
+            None => batch.$method($($argument),+),
+        };
+        Ok(())
+    }};
+}
+
 /// Adds a put to a batch. NULL for `keyspace` is the default keyspace, here and below. Keys and values that are
 /// too long, and keyspaces of different databases, are refused by terrane_write.
 #[unsafe(no_mangle)]
@@ -58,15 +71,8 @@ pub unsafe extern "C" fn terrane_batch_put(
 ) -> terrane_code {
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let key = unsafe { bytes(key, key_len, "key") }?;
-        // SAFETY: as above.
-        let value = unsafe { bytes(value, value_len, "value") }?;
-        let batch = &mut given(batch, "batch")?.batch;
-        match keyspace {
-            Some(keyspace) => batch.put_in(&keyspace.keyspace, key, value),
-            None => batch.put(key, value),
-        };
-        Ok(())
+        let (key, value) = unsafe { pair(key, key_len, value, value_len, "value") }?;
+        add!(batch, keyspace, put, put_in, key, value)
     })
 }
 
@@ -84,17 +90,8 @@ pub unsafe extern "C" fn terrane_batch_put_with_ttl(
 ) -> terrane_code {
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let key = unsafe { bytes(key, key_len, "key") }?;
-        // SAFETY: as above.
-        let value = unsafe { bytes(value, value_len, "value") }?;
-        let batch = &mut given(batch, "batch")?.batch;
-        match keyspace {
-            Some(keyspace) => {
-                batch.put_with_ttl_in(&keyspace.keyspace, key, value, ttl(ttl_micros))
-            }
-            None => batch.put_with_ttl(key, value, ttl(ttl_micros)),
-        };
-        Ok(())
+        let (key, value) = unsafe { pair(key, key_len, value, value_len, "value") }?;
+        add!(batch, keyspace, put_with_ttl, put_with_ttl_in, key, value, ttl(ttl_micros))
     })
 }
 
@@ -110,12 +107,7 @@ pub unsafe extern "C" fn terrane_batch_delete(
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
         let key = unsafe { bytes(key, key_len, "key") }?;
-        let batch = &mut given(batch, "batch")?.batch;
-        match keyspace {
-            Some(keyspace) => batch.delete_in(&keyspace.keyspace, key),
-            None => batch.delete(key),
-        };
-        Ok(())
+        add!(batch, keyspace, delete, delete_in, key)
     })
 }
 
@@ -133,15 +125,8 @@ pub unsafe extern "C" fn terrane_batch_delete_range(
 ) -> terrane_code {
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let start = unsafe { bytes(start, start_len, "start") }?;
-        // SAFETY: as above.
-        let end = unsafe { optional_bytes(end, end_len, "end") }?;
-        let batch = &mut given(batch, "batch")?.batch;
-        match keyspace {
-            Some(keyspace) => batch.delete_range_in(&keyspace.keyspace, range(start, end)),
-            None => batch.delete_range(range(start, end)),
-        };
-        Ok(())
+        let (start, end) = unsafe { start_and_end(start, start_len, end, end_len) }?;
+        add!(batch, keyspace, delete_range, delete_range_in, range(start, end))
     })
 }
 
@@ -158,15 +143,8 @@ pub unsafe extern "C" fn terrane_batch_merge(
 ) -> terrane_code {
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let key = unsafe { bytes(key, key_len, "key") }?;
-        // SAFETY: as above.
-        let operand = unsafe { bytes(operand, operand_len, "operand") }?;
-        let batch = &mut given(batch, "batch")?.batch;
-        match keyspace {
-            Some(keyspace) => batch.merge_in(&keyspace.keyspace, key, operand),
-            None => batch.merge(key, operand),
-        };
-        Ok(())
+        let (key, operand) = unsafe { pair(key, key_len, operand, operand_len, "operand") }?;
+        add!(batch, keyspace, merge, merge_in, key, operand)
     })
 }
 

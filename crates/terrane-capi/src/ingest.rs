@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use terrane::Ingest;
 
-use crate::argument::{bytes, given, store};
+use crate::argument::{given, pair, store};
 use crate::error::{Outcome, check, invalid, produce, terrane_code, terrane_error};
 use crate::keyspace::terrane_keyspace;
 
@@ -59,9 +59,7 @@ pub unsafe extern "C" fn terrane_ingest_put(
 ) -> terrane_code {
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let key = unsafe { bytes(key, key_len, "key") }?;
-        // SAFETY: as above.
-        let value = unsafe { bytes(value, value_len, "value") }?;
+        let (key, value) = unsafe { pair(key, key_len, value, value_len, "value") }?;
         Ok(given(ingest, "ingest")?.open()?.put(key, value)?)
     })
 }

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 
-use crate::argument::{bytes, given, optional_bytes, store};
+use crate::argument::{bytes, given, start_and_end, store};
 use crate::cursor::{Cursor, end_of_prefix};
 use crate::error::{Outcome, call, check, produce, terrane_code, terrane_error};
 use crate::keyspace::terrane_keyspace;
@@ -134,9 +134,7 @@ pub unsafe extern "C" fn terrane_iter_range(
 ) -> terrane_code {
     produce(iter, None, error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let start = unsafe { bytes(start, start_len, "start") }?;
-        // SAFETY: as above.
-        let end = unsafe { optional_bytes(end, end_len, "end") }?;
+        let (start, end) = unsafe { start_and_end(start, start_len, end, end_len) }?;
         terrane_iter::over(given(keyspace, "keyspace")?, snapshot, start, end)
     })
 }
@@ -180,9 +178,7 @@ pub unsafe extern "C" fn terrane_transaction_iter_range(
 ) -> terrane_code {
     produce(iter, None, error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let start = unsafe { bytes(start, start_len, "start") }?;
-        // SAFETY: as above.
-        let end = unsafe { optional_bytes(end, end_len, "end") }?;
+        let (start, end) = unsafe { start_and_end(start, start_len, end, end_len) }?;
         let transaction = given(transaction, "transaction")?;
         Ok(terrane_iter::over_transaction(transaction, keyspace, start, end))
     })

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use terrane::{Db, Keyspace, KeyspaceOptions};
 
-use crate::argument::{bytes, given, optional_bytes, text};
+use crate::argument::{given, range, start_and_end, store, text};
 use crate::database::terrane_db;
 use crate::error::{check, produce, terrane_code, terrane_error};
 use crate::text::{json, produce_text, terrane_names};
@@ -198,12 +198,8 @@ pub unsafe extern "C" fn terrane_compact_range(
 ) -> terrane_code {
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let start = unsafe { bytes(start, start_len, "start") }?;
-        // SAFETY: as above.
-        let end = unsafe { optional_bytes(end, end_len, "end") }?;
-        Ok(given(keyspace, "keyspace")?
-            .keyspace
-            .compact_range(crate::argument::range(start, end))?)
+        let (start, end) = unsafe { start_and_end(start, start_len, end, end_len) }?;
+        Ok(given(keyspace, "keyspace")?.keyspace.compact_range(range(start, end))?)
     })
 }
 
@@ -223,15 +219,13 @@ pub unsafe extern "C" fn terrane_approximate_size(
     let mut count = 0;
     let code = produce(bytes_taken, 0, error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let start = unsafe { bytes(start, start_len, "start") }?;
-        // SAFETY: as above.
-        let end = unsafe { optional_bytes(end, end_len, "end") }?;
+        let (start, end) = unsafe { start_and_end(start, start_len, end, end_len) }?;
         let keyspace = &given(keyspace, "keyspace")?.keyspace;
-        let range = crate::argument::range(start, end);
+        let range = range(start, end);
         let size = keyspace.approximate_size(range)?;
         count = keyspace.approximate_len(range)?;
         Ok(size)
     });
-    crate::argument::store(keys, count);
+    store(keys, count);
     code
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use terrane::{Isolation, Keyspace, Transaction, TransactionOptions};
 
-use crate::argument::{bytes, given, optional_bytes, range};
+use crate::argument::{bytes, given, pair, range, start_and_end};
 use crate::database::terrane_db;
 use crate::error::{Outcome, check, invalid, produce, terrane_code, terrane_error};
 use crate::keyspace::terrane_keyspace;
@@ -58,6 +58,17 @@ impl terrane_transaction {
     pub(crate) fn keyspace<'a>(&'a self, keyspace: Option<&'a terrane_keyspace>) -> &'a Keyspace {
         keyspace.map_or(&self.default, |keyspace| &keyspace.keyspace)
     }
+}
+
+/// Calls a function with a transaction, unless it has ended, and a keyspace, the default one for NULL.
+fn with<T>(
+    transaction: Option<&terrane_transaction>,
+    keyspace: Option<&terrane_keyspace>,
+    function: impl FnOnce(&mut Transaction, &Keyspace) -> terrane::Result<T>,
+) -> Outcome<T> {
+    let transaction = given(transaction, "transaction")?;
+    let keyspace = transaction.keyspace(keyspace);
+    transaction.shared.with(|tx| Ok(function(tx, keyspace)?))
 }
 
 /// Begins a transaction with an isolation, TERRANE_SERIALIZABLE or TERRANE_SNAPSHOT_ISOLATION, and the durability of
@@ -117,9 +128,8 @@ pub unsafe extern "C" fn terrane_transaction_get(
     produce(value, None, error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
         let key = unsafe { bytes(key, key_len, "key") }?;
-        let transaction = given(transaction, "transaction")?;
-        let keyspace = transaction.keyspace(keyspace);
-        transaction.shared.with(|tx| Ok(terrane_value::handle(tx.get_in(keyspace, key)?)))
+        let value = with(transaction, keyspace, |tx, keyspace| tx.get_in(keyspace, key))?;
+        Ok(terrane_value::handle(value))
     })
 }
 
@@ -136,12 +146,8 @@ pub unsafe extern "C" fn terrane_transaction_put(
 ) -> terrane_code {
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let key = unsafe { bytes(key, key_len, "key") }?;
-        // SAFETY: as above.
-        let value = unsafe { bytes(value, value_len, "value") }?;
-        let transaction = given(transaction, "transaction")?;
-        let keyspace = transaction.keyspace(keyspace);
-        transaction.shared.with(|tx| Ok(tx.put_in(keyspace, key, value)?))
+        let (key, value) = unsafe { pair(key, key_len, value, value_len, "value") }?;
+        with(transaction, keyspace, |tx, keyspace| tx.put_in(keyspace, key, value))
     })
 }
 
@@ -159,13 +165,9 @@ pub unsafe extern "C" fn terrane_transaction_put_with_ttl(
 ) -> terrane_code {
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let key = unsafe { bytes(key, key_len, "key") }?;
-        // SAFETY: as above.
-        let value = unsafe { bytes(value, value_len, "value") }?;
-        let transaction = given(transaction, "transaction")?;
-        let keyspace = transaction.keyspace(keyspace);
+        let (key, value) = unsafe { pair(key, key_len, value, value_len, "value") }?;
         let ttl = ttl(ttl_micros);
-        transaction.shared.with(|tx| Ok(tx.put_with_ttl_in(keyspace, key, value, ttl)?))
+        with(transaction, keyspace, |tx, keyspace| tx.put_with_ttl_in(keyspace, key, value, ttl))
     })
 }
 
@@ -181,9 +183,7 @@ pub unsafe extern "C" fn terrane_transaction_delete(
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
         let key = unsafe { bytes(key, key_len, "key") }?;
-        let transaction = given(transaction, "transaction")?;
-        let keyspace = transaction.keyspace(keyspace);
-        transaction.shared.with(|tx| Ok(tx.delete_in(keyspace, key)?))
+        with(transaction, keyspace, |tx, keyspace| tx.delete_in(keyspace, key))
     })
 }
 
@@ -201,12 +201,8 @@ pub unsafe extern "C" fn terrane_transaction_delete_range(
 ) -> terrane_code {
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let start = unsafe { bytes(start, start_len, "start") }?;
-        // SAFETY: as above.
-        let end = unsafe { optional_bytes(end, end_len, "end") }?;
-        let transaction = given(transaction, "transaction")?;
-        let keyspace = transaction.keyspace(keyspace);
-        transaction.shared.with(|tx| Ok(tx.delete_range_in(keyspace, range(start, end))?))
+        let (start, end) = unsafe { start_and_end(start, start_len, end, end_len) }?;
+        with(transaction, keyspace, |tx, keyspace| tx.delete_range_in(keyspace, range(start, end)))
     })
 }
 
@@ -224,12 +220,8 @@ pub unsafe extern "C" fn terrane_transaction_merge(
 ) -> terrane_code {
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let key = unsafe { bytes(key, key_len, "key") }?;
-        // SAFETY: as above.
-        let operand = unsafe { bytes(operand, operand_len, "operand") }?;
-        let transaction = given(transaction, "transaction")?;
-        let keyspace = transaction.keyspace(keyspace);
-        transaction.shared.with(|tx| Ok(tx.merge_in(keyspace, key, operand)?))
+        let (key, operand) = unsafe { pair(key, key_len, operand, operand_len, "operand") }?;
+        with(transaction, keyspace, |tx, keyspace| tx.merge_in(keyspace, key, operand))
     })
 }
 

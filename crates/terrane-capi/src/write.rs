@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use crate::argument::{bytes, given, optional_bytes, range};
+use crate::argument::{bytes, given, optional_bytes, pair, range, start_and_end};
 use crate::error::{check, produce, terrane_code, terrane_error};
 use crate::keyspace::terrane_keyspace;
 use crate::write_options::{options_of, terrane_write_options};
@@ -22,9 +22,7 @@ pub unsafe extern "C" fn terrane_put(
 ) -> terrane_code {
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let key = unsafe { bytes(key, key_len, "key") }?;
-        // SAFETY: as above.
-        let value = unsafe { bytes(value, value_len, "value") }?;
+        let (key, value) = unsafe { pair(key, key_len, value, value_len, "value") }?;
         Ok(given(keyspace, "keyspace")?.keyspace.put_with(key, value, options_of(options))?)
     })
 }
@@ -58,9 +56,7 @@ pub unsafe extern "C" fn terrane_delete_range(
 ) -> terrane_code {
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let start = unsafe { bytes(start, start_len, "start") }?;
-        // SAFETY: as above.
-        let end = unsafe { optional_bytes(end, end_len, "end") }?;
+        let (start, end) = unsafe { start_and_end(start, start_len, end, end_len) }?;
         Ok(given(keyspace, "keyspace")?.keyspace.delete_range(range(start, end))?)
     })
 }
@@ -80,9 +76,7 @@ pub unsafe extern "C" fn terrane_merge(
 ) -> terrane_code {
     check(error, || {
         // SAFETY: the caller passes readable bytes; see "Pointers" in the documentation of the crate.
-        let key = unsafe { bytes(key, key_len, "key") }?;
-        // SAFETY: as above.
-        let operand = unsafe { bytes(operand, operand_len, "operand") }?;
+        let (key, operand) = unsafe { pair(key, key_len, operand, operand_len, "operand") }?;
         Ok(given(keyspace, "keyspace")?.keyspace.merge_with(key, operand, options_of(options))?)
     })
 }

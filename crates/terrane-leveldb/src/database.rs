@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
 
 use terrane::{Db, Snapshot};
-use terrane_c::argument::{bytes, given, keys, path, range};
+use terrane_c::argument::{bytes, given, keys, pair, path, range};
 use terrane_c::error::{Outcome, call, invalid};
 
 use crate::batch::leveldb_writebatch_t;
@@ -77,9 +77,7 @@ pub unsafe extern "C" fn leveldb_put(
 ) {
     report(errptr, (), || {
         // SAFETY: the caller passes readable bytes.
-        let key = unsafe { bytes(key.cast(), keylen, "key") }?;
-        // SAFETY: as above.
-        let value = unsafe { bytes(val.cast(), vallen, "val") }?;
+        let (key, value) = unsafe { pair(key.cast(), keylen, val.cast(), vallen, "val") }?;
         let options = given(options, "options")?.options();
         Ok(given(db, "db")?.db.put_with(key, value, options)?)
     });

@@ -1,9 +1,9 @@
 //! A handle of a database whose operations are futures.
 
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::iter::AsyncIter;
 use super::keyspace::AsyncKeyspace;
 use super::limits::AsyncLimits;
 use super::operation::Operation;
@@ -15,11 +15,12 @@ use crate::api::transaction::{Transaction, TransactionOptions};
 use crate::api::write_batch::WriteBatch;
 use crate::api::write_options::WriteOptions;
 use crate::base::error::{Error, Result};
-use crate::base::range::KeyBounds;
-use crate::files::value::Value;
 use crate::options::Options;
 
 /// A database whose operations are futures, for any executor. With the feature `async`.
+///
+/// The methods for keys, such as [`get`](AsyncKeyspace::get), [`put`](AsyncKeyspace::put) and
+/// [`range`](AsyncKeyspace::range), are those of the default keyspace, to which a database dereferences.
 ///
 /// No future blocks the thread that polls it: operations run on the handle's own threads, at most as many
 /// concurrently as [`AsyncLimits`] allows, and further ones wait in order. A lookup that memtables and
@@ -77,6 +78,15 @@ pub struct AsyncDb {
 impl From<Db> for AsyncDb {
     fn from(db: Db) -> Self {
         Self::new(db, AsyncLimits::new())
+    }
+}
+
+impl Deref for AsyncDb {
+    type Target = AsyncKeyspace;
+
+    /// Returns the default keyspace, whose methods for keys the database has as well.
+    fn deref(&self) -> &AsyncKeyspace {
+        &self.default
     }
 }
 
@@ -143,62 +153,6 @@ impl AsyncDb {
         self.shared().write(move || function(&db)).await
     }
 
-    /// Returns the value of a key, in the poll if memory has the answer.
-    ///
-    /// # Errors
-    /// A table could not be read, or the database was closed.
-    pub async fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.default.get(key).await
-    }
-
-    /// Returns the values of several keys, in the order of the keys, from one snapshot.
-    ///
-    /// # Errors
-    /// A table could not be read, or the database was closed.
-    pub async fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<Option<Value>>> {
-        self.default.multi_get(keys).await
-    }
-
-    /// Returns whether a key has a value. Reads no value that is stored apart from its key.
-    ///
-    /// # Errors
-    /// A table could not be read, or the database was closed.
-    pub async fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.default.contains(key).await
-    }
-
-    /// Sets the value of a key.
-    ///
-    /// # Errors
-    /// See [`Db::write`].
-    pub async fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.default.put(key, value).await
-    }
-
-    /// Sets the value of a key, with options for this write.
-    ///
-    /// # Errors
-    /// See [`Db::write`].
-    pub async fn put_with(
-        &self,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-        options: WriteOptions,
-    ) -> Result<()> {
-        self.default.put_with(key, value, options).await
-    }
-
-    /// Removes a key, whether it exists or not.
-    ///
-    /// # Errors
-    /// See [`Db::write`].
-    pub async fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        self.default.delete(key).await
-    }
-
     /// Applies a batch atomically. Returns once all readers see the changes and they have the requested
     /// durability. Batches that are synced concurrently share a sync. Batches whose futures are awaited
     /// concurrently are applied in any order.
@@ -235,22 +189,6 @@ impl AsyncDb {
         function: impl FnMut(&mut Transaction) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
         self.run(move |db| Ok(db.transaction_with(options, function))).await?
-    }
-
-    /// Returns a stream of all entries, in order.
-    pub fn iter(&self) -> AsyncIter {
-        self.default.iter()
-    }
-
-    /// Returns a stream of the entries whose keys are in a range, in order.
-    #[doc(alias("scan", "seek"))]
-    pub fn range(&self, range: impl KeyBounds) -> AsyncIter {
-        self.default.range(range)
-    }
-
-    /// Returns a stream of the entries whose keys begin with `prefix`, in order.
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> AsyncIter {
-        self.default.prefix(prefix)
     }
 
     /// Returns a consistent view of the current state of all keyspaces. Does not wait.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::iter::AsyncIter;
+use super::operation::Operation;
 use super::shared::Shared;
 use super::{copied, owned};
 use crate::api::keyspace::Keyspace;
@@ -12,7 +13,7 @@ use crate::base::range::KeyBounds;
 use crate::files::value::Value;
 
 /// A keyspace whose operations are futures; see [`AsyncDb`](crate::AsyncDb), which also says what a dropped
-/// future means.
+/// future means. An [`AsyncDb`](crate::AsyncDb) dereferences to its default keyspace.
 #[derive(Debug, Clone)]
 pub struct AsyncKeyspace {
     keyspace: Keyspace,
@@ -23,6 +24,29 @@ pub struct AsyncKeyspace {
 impl AsyncKeyspace {
     pub(super) fn new(keyspace: Keyspace, shared: &Arc<Shared>) -> Self {
         Self { keyspace, shared: Arc::clone(shared) }
+    }
+
+    /// Returns the value of a key if memory has the answer.
+    fn resident(&self, key: &[u8]) -> Result<Option<Option<Value>>> {
+        self.keyspace.handle.engine.reader.get_resident(&self.keyspace.tree, key)
+    }
+
+    /// An operation on a thread for reads.
+    fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Keyspace) -> Result<T> + Send + 'static,
+    ) -> Operation<T> {
+        let keyspace = self.keyspace.clone();
+        self.shared.read(move || read(&keyspace))
+    }
+
+    /// An operation on a thread for writes.
+    fn write<T: Send + 'static>(
+        &self,
+        write: impl FnOnce(&Keyspace) -> Result<T> + Send + 'static,
+    ) -> Operation<T> {
+        let keyspace = self.keyspace.clone();
+        self.shared.write(move || write(&keyspace))
     }
 
     /// Returns the blocking handle: for its name, for batches and transactions, and for
@@ -36,12 +60,11 @@ impl AsyncKeyspace {
     /// # Errors
     /// A table could not be read, or the database was closed.
     pub async fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        let reader = &self.keyspace.handle.engine.reader;
-        if let Some(known) = reader.get_resident(&self.keyspace.tree, key.as_ref())? {
+        if let Some(known) = self.resident(key.as_ref())? {
             return Ok(known);
         }
-        let (keyspace, key) = (self.keyspace.clone(), key.as_ref().to_vec());
-        self.shared.read(move || keyspace.get(key)).await
+        let key = key.as_ref().to_vec();
+        self.read(move |keyspace| keyspace.get(key)).await
     }
 
     /// Returns the values of several keys, in the order of the keys, from one snapshot.
@@ -52,8 +75,8 @@ impl AsyncKeyspace {
         &self,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Value>>> {
-        let (keyspace, keys) = (self.keyspace.clone(), copied(keys));
-        self.shared.read(move || keyspace.multi_get(keys)).await
+        let keys = copied(keys);
+        self.read(move |keyspace| keyspace.multi_get(keys)).await
     }
 
     /// Returns whether a key has a value. Reads no value that is stored apart from its key.
@@ -61,12 +84,11 @@ impl AsyncKeyspace {
     /// # Errors
     /// A table could not be read, or the database was closed.
     pub async fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        let reader = &self.keyspace.handle.engine.reader;
-        if let Some(known) = reader.get_resident(&self.keyspace.tree, key.as_ref())? {
+        if let Some(known) = self.resident(key.as_ref())? {
             return Ok(known.is_some());
         }
-        let (keyspace, key) = (self.keyspace.clone(), key.as_ref().to_vec());
-        self.shared.read(move || keyspace.contains(key)).await
+        let key = key.as_ref().to_vec();
+        self.read(move |keyspace| keyspace.contains(key)).await
     }
 
     /// Sets the value of a key.
@@ -87,9 +109,8 @@ impl AsyncKeyspace {
         value: impl AsRef<[u8]>,
         options: WriteOptions,
     ) -> Result<()> {
-        let keyspace = self.keyspace.clone();
         let (key, value) = (key.as_ref().to_vec(), value.as_ref().to_vec());
-        self.shared.write(move || keyspace.put_with(key, value, options)).await
+        self.write(move |keyspace| keyspace.put_with(key, value, options)).await
     }
 
     /// Removes a key, whether it exists or not.
@@ -97,8 +118,8 @@ impl AsyncKeyspace {
     /// # Errors
     /// See [`Db::write`](crate::Db::write).
     pub async fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        let (keyspace, key) = (self.keyspace.clone(), key.as_ref().to_vec());
-        self.shared.write(move || keyspace.delete(key)).await
+        let key = key.as_ref().to_vec();
+        self.write(move |keyspace| keyspace.delete(key)).await
     }
 
     /// Returns a stream of all entries, in order.
@@ -107,6 +128,7 @@ impl AsyncKeyspace {
     }
 
     /// Returns a stream of the entries whose keys are in a range, in order.
+    #[doc(alias("scan", "seek"))]
     pub fn range(&self, range: impl KeyBounds) -> AsyncIter {
         let (keyspace, range) = (self.keyspace.clone(), owned(&range));
         AsyncIter::new(&self.shared, move || keyspace.range(range))

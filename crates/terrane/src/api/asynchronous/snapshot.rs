@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::iter::AsyncIter;
 use super::keyspace::AsyncKeyspace;
+use super::operation::Operation;
 use super::shared::Shared;
 use super::{copied, owned};
 use crate::api::snapshot::Snapshot;
@@ -38,6 +39,15 @@ impl AsyncSnapshot {
         Self { snapshot, shared: Arc::clone(shared) }
     }
 
+    /// An operation on a thread for reads.
+    fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Snapshot) -> Result<T> + Send + 'static,
+    ) -> Operation<T> {
+        let snapshot = self.snapshot.clone();
+        self.shared.read(move || read(&snapshot))
+    }
+
     /// Returns the blocking handle, for [`AsyncDb::run`](crate::AsyncDb::run).
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
@@ -48,8 +58,8 @@ impl AsyncSnapshot {
     /// # Errors
     /// A table could not be read, or the database was closed.
     pub async fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        let (snapshot, key) = (self.snapshot.clone(), key.as_ref().to_vec());
-        self.shared.read(move || snapshot.get(key)).await
+        let key = key.as_ref().to_vec();
+        self.read(move |snapshot| snapshot.get(key)).await
     }
 
     /// Returns the value of a key of a keyspace.
@@ -61,9 +71,8 @@ impl AsyncSnapshot {
         keyspace: &AsyncKeyspace,
         key: impl AsRef<[u8]>,
     ) -> Result<Option<Value>> {
-        let snapshot = self.snapshot.clone();
         let (keyspace, key) = (keyspace.keyspace().clone(), key.as_ref().to_vec());
-        self.shared.read(move || snapshot.get_in(&keyspace, key)).await
+        self.read(move |snapshot| snapshot.get_in(&keyspace, key)).await
     }
 
     /// Returns the values of several keys, in the order of the keys.
@@ -74,8 +83,8 @@ impl AsyncSnapshot {
         &self,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Value>>> {
-        let (snapshot, keys) = (self.snapshot.clone(), copied(keys));
-        self.shared.read(move || snapshot.multi_get(keys)).await
+        let keys = copied(keys);
+        self.read(move |snapshot| snapshot.multi_get(keys)).await
     }
 
     /// Returns a stream of all entries, in order.
