@@ -124,8 +124,7 @@ fn of_level(
             found.push(CompactionCandidate::triggered(kind, level, rank, measure, Extent::Level));
         }
     }
-    // Runs that only pass through level 0 move on; levels that should be one run are merged into
-    // one.
+    // Runs pass through a level 0 that allows none; several runs in a level of one run are merged.
     let passes = level == 0 && allowed == 0;
     if passes || !gathers && load.runs > 1 {
         let runs = load.runs;

@@ -15,9 +15,8 @@
 //! | `log_tasks` | the work of the log thread |
 //!
 //! A writer reserves sequence numbers and a part of the log in the open [`window::Window`], copies
-//! its record there, inserts into memtables and enters the commit queue. Without an open window, or
-//! if something must change, it takes the lock of [`PipelineState`], which closes the window, and
-//! appends to the log with the lock.
+//! its record there, inserts into memtables and enters the commit queue. Without an open window, or if
+//! something must change, it locks [`PipelineState`], which closes the window, and appends to the log.
 
 mod change_log;
 mod checkpoint_log;

@@ -24,8 +24,7 @@ const DELETE_FROM: u8 = 3;
 const PUT_EXPIRING: u8 = 4;
 const MERGE: u8 = 5;
 
-/// The maximum length of a batch in bytes, which leaves room for at least one value of the maximum
-/// length.
+/// The maximum bytes of a batch, which leave room for at least one value of the maximum length.
 pub(crate) const MAX_BATCH_BYTES: usize = (1 << 31) - (1 << 20);
 
 /// One operation of a write.
@@ -48,8 +47,7 @@ pub(crate) enum Op<'a> {
     Delete {
         key: &'a [u8],
     },
-    /// Deletes all keys from `start` to the exclusive `end`; without `end`, all keys
-    /// from `start` on.
+    /// Deletes all keys from `start` to the exclusive `end`, or all from `start` on.
     DeleteRange {
         start: &'a [u8],
         end: Option<&'a [u8]>,

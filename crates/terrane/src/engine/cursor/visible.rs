@@ -1,6 +1,5 @@
-//! The entries that a reader at a sequence number sees: for each key the newest version at or
-//! before that number, unless that version is a tombstone, has expired, or is covered by a newer
-//! visible range tombstone.
+//! The entries that a reader at a sequence number sees: each key's newest version at or before that
+//! number, unless it is a tombstone, has expired, or a newer visible range tombstone covers it.
 
 mod chain;
 mod load;

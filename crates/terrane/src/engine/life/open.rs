@@ -93,8 +93,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
         let changed = changed.map_or(Ok(()), |tree| parts.jobs.change_design(&tree, design));
         changed.inspect_err(|_| parts.abandon())?;
     }
-    // If only some threads could be started, they would keep the directory locked until they are
-    // stopped.
+    // If only some threads start, they keep the directory locked until they are stopped.
     parts.jobs.start_threads().inspect_err(|_| parts.abandon())?;
     parts.context.signals.wake();
     Ok((parts, opened))
