@@ -221,14 +221,16 @@ impl Arena {
     }
 
     /// Returns the bytes allocated from the arena and the bytes it took from the allocator. During
-    /// concurrent allocations, the first may be off by the rest of a chunk.
+    /// concurrent allocations, the first may be off by a chunk, but never exceeds the second.
     pub(crate) fn usage(&self) -> (usize, usize) {
         let current = self.current.load(Ordering::Acquire);
         // SAFETY: `current` is null or a chunk of this arena (invariant 4), which lives (invariant
         // 1).
         let open = unsafe { current.as_ref() }.map_or(0, ArenaChunk::used_bytes);
         let used = self.sealed_bytes.load(Ordering::Relaxed) + open;
-        (used, self.capacity_bytes.load(Ordering::Relaxed))
+        // While `grow` replaces a chunk, the chunk is both sealed and open.
+        let capacity = self.capacity_bytes.load(Ordering::Relaxed);
+        (used.min(capacity), capacity)
     }
 }
 
