@@ -101,7 +101,7 @@ impl Connection {
         self.output.as_ref().map_or(0, |output| output.bytes.len() - output.sent)
     }
 
-    /// Returns when the client last read something, if replies wait.
+    /// If replies wait, returns since when the client has read none of them.
     pub(super) fn stuck_since(&self) -> Option<Instant> {
         self.output.as_ref().map(|output| output.progress)
     }

@@ -39,15 +39,16 @@ impl KeyspaceOptions {
         Self::default()
     }
 
-    /// Returns the design of the tree. Its text form parses to an equal design.
+    /// Sets the design of the tree. Opening a keyspace whose design differs is an error.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let db = terrane::Db::open(dir.path())?;
-    /// # let users = db.keyspace("users", terrane::KeyspaceOptions::new())?;
-    /// let text = users.design().to_string();
-    /// assert_eq!(text.parse::<terrane::Design>()?, users.design());
+    /// use terrane::KeyspaceOptions;
+    /// db.keyspace("visits", KeyspaceOptions::new().design("tiering T=4".parse()?))?;
+    /// let other = KeyspaceOptions::new().design("leveling".parse()?);
+    /// assert!(db.keyspace("visits", other).is_err());
     /// # Ok(())
     /// # }
     /// ```
@@ -204,7 +205,18 @@ impl Keyspace {
         TreeView::of(&self.handle.engine, &self.tree)
     }
 
-    /// Returns the design of the tree.
+    /// Returns the design of the tree. Its text form parses to an equal design.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// # let users = db.keyspace("users", terrane::KeyspaceOptions::new())?;
+    /// let text = users.design().to_string();
+    /// assert_eq!(text.parse::<terrane::Design>()?, users.design());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn design(&self) -> Design {
         (*self.tree.design()).clone()
     }

@@ -237,7 +237,8 @@ impl Db {
     /// Returns counters since the database was opened, and current sizes. [`Stats::metrics`] lists them with
     /// descriptions and units; printed, they are a table.
     ///
-    /// **Cost:** microseconds for a few trees; it takes no lock that readers or writers wait for.
+    /// **Cost:** microseconds for a few trees. It takes the locks of writers, snapshots and cached blocks for
+    /// a moment, one at a time.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

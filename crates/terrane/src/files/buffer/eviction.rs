@@ -164,7 +164,8 @@ impl State {
     }
 
     /// Moves the clock hand to the next frame, whose block is evicted if it has at most this many uses
-    /// and is not on probation. Returns the evicted bytes; `None` if it evicted no block.
+    /// and is not on probation. Returns the evicted bytes, or `Some(0)` if the block had more uses and loses
+    /// one; `None` if the frame has no such block.
     fn advance_hand(&mut self, uses_max: usize) -> Option<usize> {
         let (number, place) = self.hand;
         let Some(chunk) = self.chunks.get(number) else {

@@ -134,7 +134,7 @@ impl BlockRef {
         BlockView(self.0, PhantomData)
     }
 
-    /// Returns `len` bytes at `start`; `None` if the block is shorter.
+    /// Returns `len` bytes at `start`, or none of them if the block is shorter.
     #[inline]
     pub(crate) fn part(&self, start: u32, len: u32) -> &[u8] {
         self.get(start as usize..start as usize + len as usize).unwrap_or_default()
