@@ -44,7 +44,8 @@ pub const ALL: &[Entry] = &{
     all
 };
 
-/// Returns the entry that has this name.
+/// Returns the entry that has this name, now or formerly.
 pub fn find(name: &str) -> Option<&'static Entry> {
+    let name = if name == "values-apart" { "separated-values" } else { name };
     ALL.iter().find(|entry| entry.name == name)
 }

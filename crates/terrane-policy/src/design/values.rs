@@ -211,6 +211,8 @@ mod tests {
             assert_eq!(Ok(&earlier), design("separate").parse().as_ref());
             assert!(earlier.to_string().contains(&format!("values=separate{arguments}")));
         }
+        let named = |name: &str| name.parse::<Design>().unwrap();
+        assert_eq!(named("values-apart"), named("separated-values"));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! time in microseconds since the Unix epoch.
 //!
 //! Fields with commas, quotes or line ends are quoted, so keys and values may be any bytes. The first
-//! line is the header `key,value`; a file may lack it, or name the third field `expires_at_micros`.
+//! line is the header `key,value`; a file may lack it, or name the third field `expires_at_micros`
+//! (`ends_micros` in earlier files).
 
 use std::io::{self, Read, Write};
 
@@ -10,7 +11,8 @@ use csv::{ByteRecord, Reader, ReaderBuilder, WriterBuilder};
 
 use super::{Entry, parse_expiry};
 
-const HEADER: [&[u8]; 3] = [b"key", b"value", b"expires_at_micros"];
+const HEADERS: [[&[u8]; 3]; 2] =
+    [[b"key", b"value", b"expires_at_micros"], [b"key", b"value", b"ends_micros"]];
 
 /// A reader of entries.
 #[derive(Debug)]
@@ -47,7 +49,8 @@ impl<R: Read> CsvReader<R> {
     }
 
     fn is_header(&self) -> bool {
-        (2..=3).contains(&self.record.len()) && self.record.iter().zip(HEADER).all(|(a, b)| a == b)
+        let is = |header: &[&[u8]; 3]| self.record.iter().zip(header).all(|(a, b)| a == *b);
+        (2..=3).contains(&self.record.len()) && HEADERS.iter().any(is)
     }
 
     fn entry(&self) -> Result<Entry, String> {
@@ -79,7 +82,7 @@ impl<R: Read> CsvReader<R> {
 ///
 /// If `out` cannot be written.
 pub fn write_header(out: &mut dyn Write) -> io::Result<()> {
-    write(out, Entry::new(HEADER[0], HEADER[1]))
+    write(out, Entry::new(HEADERS[0][0], HEADERS[0][1]))
 }
 
 /// Writes an entry as a line.
@@ -109,6 +112,14 @@ mod tests {
             entries.push(entry);
         }
         Ok(entries)
+    }
+
+    #[test]
+    fn a_header_may_name_the_expiry_time_as_earlier_dumps_did() {
+        for header in ["key,value", "key,value,expires_at_micros", "key,value,ends_micros"] {
+            let entries = all(format!("{header}\na,1,7\n").as_bytes()).unwrap();
+            assert_eq!((entries.len(), entries[0].expires_at_micros), (1, Some(7)), "{header}");
+        }
     }
 
     #[test]
