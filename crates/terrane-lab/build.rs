@@ -15,15 +15,15 @@ fn main() {
 }
 
 /// Returns the commit of the checkout, with `-dirty` if tracked files differ from it; `None` outside of
-/// one, for example in a published package.
+/// one, for example in a published package, even if that is inside another repository.
 fn commit() -> Option<String> {
+    git(&["ls-files", "--error-unmatch", "../../xtask/Cargo.toml"])?;
     let git_dir = git(&["rev-parse", "--absolute-git-dir"])?;
     // Written by every commit, checkout and reset.
     println!("cargo::rerun-if-changed={git_dir}/logs/HEAD");
-    for name in ["lab", "memtable", "policy", "sim", "workload"] {
-        println!("cargo::rerun-if-changed=../terrane-{name}/src");
+    for name in ["Cargo.lock", "Cargo.toml", "crates"] {
+        println!("cargo::rerun-if-changed=../../{name}");
     }
-    println!("cargo::rerun-if-changed=../terrane/src");
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
     let is_clean = git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
     Some(if is_clean { commit } else { commit + "-dirty" })

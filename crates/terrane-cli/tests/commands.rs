@@ -464,4 +464,7 @@ fn experiment_says_where_the_experiments_are() {
         assert!(error.contains("cargo run --release -p terrane-papers"), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
+    // The line can be pasted into a shell.
+    let (_, error) = fails(&["experiment", "papers", "--output", "two words"], "");
+    assert!(error.contains("-p terrane-papers -- items --output 'two words'"), "{error}");
 }

@@ -48,7 +48,7 @@ pub fn command_line() -> String {
 }
 
 /// Quotes a word for a shell if necessary.
-fn shell_quoted(word: &str) -> String {
+pub fn shell_quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_=+.,:/@%".contains(letter);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

@@ -1,9 +1,9 @@
 //! Compares Dent's tree with ours: Table 1, Fig. 2 and Fig. 3 of his report (CS 265).
 //!
-//! Our program is `terrane cs265`, run as a user runs it: with commands on a pipe. The report's program takes part if
-//! the option `--beside` names its binary. Both receive the same commands through the same kind of pipe, in
-//! alternation, and every answer is compared with a map. The tables include the published numbers, read off the plots
-//! to within one percent.
+//! Our program is `terrane-papers cs265`, which runs the code of `terrane cs265`, with commands on a pipe. The report's
+//! program takes part if the option `--beside` names its binary. Both receive the same commands through the same kind
+//! of pipe, in alternation, and every answer is compared with a map. The tables include the published numbers, read off
+//! the plots to within one percent.
 //!
 //! | module | one line |
 //! |---|---|
