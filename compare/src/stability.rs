@@ -149,7 +149,7 @@ fn evaluate(
     Ok(evaluated)
 }
 
-/// Carries out the evaluation `job`, and answers with JSON.
+/// Runs the evaluation `job`, and prints the result as JSON.
 pub(crate) fn child(job: &str) -> Result<()> {
     let job = serde_json::from_str(job).context("the job")?;
     let evaluation = measure::evaluate(&job)?;

@@ -85,11 +85,11 @@ class Metrics:
     """Processor time of compactions that rewrote data, 0 if the operating system does not report it; the rest
     of their wall time is mostly waiting for storage."""
     compaction_planning_cpu_micros: int
-    """The part of `compaction_cpu_micros` before a merge: locks, snapshots, and which tables are merged
-    together."""
+    """The part of `compaction_cpu_micros` before a merge: taking locks, listing snapshots, and choosing the
+    tables to merge together."""
     compaction_installing_cpu_micros: int
-    """The part of `compaction_cpu_micros` after a merge: the directory is synced, and the manifest and the
-    tree change. Between the two parts tables are read, merged, written and synced."""
+    """The part of `compaction_cpu_micros` after a merge: syncing the directory, and changing the manifest and
+    the tree. Between the two parts, tables are read, merged, written and synced."""
     compaction_filter_removed: int
     """Values that compaction filters removed."""
     compaction_filter_replaced: int

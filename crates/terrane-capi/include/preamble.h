@@ -29,8 +29,8 @@
  * fails, its other results are NULL, 0 or false. No panic and no exception leaves the library.
  *
  * Bytes. Keys and values are a pointer and a length, may have any bytes, and may be empty: NULL with the length
- * 0 is empty. They are copied before the call returns. Paths, names, designs and option values are texts that
- * end with NUL; they are UTF-8, except that paths are any bytes on Unix.
+ * 0 is empty. They are copied before the call returns. Paths, names, designs and option values are
+ * NUL-terminated strings in UTF-8, except that paths are any bytes on Unix.
  *
  * Ownership. The caller owns a handle or a `char *` that a function stored or returned, and frees it once with
  * the function that its comment names; freeing NULL does nothing. A `const` pointer belongs to the handle that

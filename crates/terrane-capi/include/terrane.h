@@ -29,8 +29,8 @@
  * fails, its other results are NULL, 0 or false. No panic and no exception leaves the library.
  *
  * Bytes. Keys and values are a pointer and a length, may have any bytes, and may be empty: NULL with the length
- * 0 is empty. They are copied before the call returns. Paths, names, designs and option values are texts that
- * end with NUL; they are UTF-8, except that paths are any bytes on Unix.
+ * 0 is empty. They are copied before the call returns. Paths, names, designs and option values are
+ * NUL-terminated strings in UTF-8, except that paths are any bytes on Unix.
  *
  * Ownership. The caller owns a handle or a `char *` that a function stored or returned, and frees it once with
  * the function that its comment names; freeing NULL does nothing. A `const` pointer belongs to the handle that
@@ -286,7 +286,7 @@ typedef void (*terrane_context_free)(void *context);
 /* ---- Versions ---- */
 
 /*
- Returns the version of the library, such as "0.1.0". The text is constant.
+ Returns the version of the library, such as "0.1.0". The string is constant.
  */
 const char *terrane_version(void);
 
@@ -316,14 +316,14 @@ const char *terrane_error_message(const terrane_error *error);
 void terrane_error_free(terrane_error *error);
 
 /*
- Returns the name of a code, such as "conflict"; "unknown" for a number that is none. The text is constant.
+ Returns the name of a code, such as "conflict"; "unknown" for any other number. The string is constant.
  */
 const char *terrane_code_name(terrane_code code);
 
 /* ---- Texts and names ---- */
 
 /*
- Frees a text that a function of this library returned as `char *`; NULL is ignored.
+ Frees a string that a function of this library returned as `char *`; NULL is ignored.
  */
 void terrane_string_free(char *text);
 
@@ -428,7 +428,7 @@ terrane_code terrane_options_on_event(terrane_options *options,
 
 /*
  Stores the reference of all options as a JSON array of objects: "name", "about", "default", "accepted",
- "trade_off", "takes_effect". The text is freed with terrane_string_free.
+ "trade_off", "takes_effect". The string is freed with terrane_string_free.
  */
 terrane_code terrane_options_reference(char **reference,
                                        terrane_error **error);
@@ -502,7 +502,7 @@ terrane_code terrane_checkpoint(const terrane_db *db,
 
 /*
  Stores counters since the database was opened, and current sizes, as a JSON object with a number for each
- metric. The text is freed with terrane_string_free.
+ metric. The string is freed with terrane_string_free.
  */
 terrane_code terrane_stats(const terrane_db *db,
                            char **stats,
@@ -591,7 +591,7 @@ terrane_code terrane_keyspace_set_design(const terrane_keyspace *keyspace,
                                          terrane_error **error);
 
 /*
- Stores the current tree of a keyspace as a JSON object: its design, levels, runs and tables. The text is freed
+ Stores the current tree of a keyspace as a JSON object: its design, levels, runs and tables. The string is freed
  with terrane_string_free.
  */
 terrane_code terrane_keyspace_tree(const terrane_keyspace *keyspace,
@@ -1206,9 +1206,9 @@ uint64_t terrane_changes_position(const terrane_changes *changes);
 
 /*
  Stores the parts of a change of the present batch, counted from 0: its kind, TERRANE_CHANGE_PUT and so on; the name
- of its keyspace, NULL if it was dropped since; its key and its value, NULL if it has none; and when the value expires,
- in microseconds since 1970, UINT64_MAX for never. Each result may be NULL. Texts and bytes belong to the feed until
- it moves or is freed.
+ of its keyspace, NULL if it has since been dropped; its key and its value, NULL if it has none; and when the value
+ expires, in microseconds since 1970, UINT64_MAX for never. Each result may be NULL. Strings and bytes belong to the
+ feed until it moves or is freed.
  */
 terrane_code terrane_changes_get(const terrane_changes *changes,
                                  size_t index,
@@ -1225,7 +1225,7 @@ terrane_code terrane_changes_get(const terrane_changes *changes,
 
 /*
  Reads every block of the database in `dir`, which may be open, and stores what it found as a JSON object with the
- array "problems", which is empty for a sound database. The text is freed with terrane_string_free.
+ array "problems", which is empty for a sound database. The string is freed with terrane_string_free.
  */
 terrane_code terrane_verify(const char *dir,
                             char **report,
@@ -1233,7 +1233,7 @@ terrane_code terrane_verify(const char *dir,
 
 /*
  Salvages the readable part of the database in `dir`, which must not be open for writing, into a new database in
- `target`, and stores what it read and lost as a JSON object. The text is freed with terrane_string_free.
+ `target`, and stores what it read and lost as a JSON object. The string is freed with terrane_string_free.
  */
 terrane_code terrane_repair(const char *dir,
                             const char *target,

@@ -66,15 +66,15 @@ pub unsafe fn optional_bytes<'a>(
     bytes.map(Some)
 }
 
-/// Returns a text that ends with NUL.
+/// Returns a NUL-terminated string.
 ///
 /// # Safety
-/// A pointer that is not NULL points to a text that ends with NUL and stays unchanged for `'a`.
+/// A pointer that is not NULL points to a NUL-terminated string that stays unchanged for `'a`.
 pub unsafe fn text<'a>(text: *const c_char, name: &str) -> Outcome<&'a str> {
     if text.is_null() {
         return Err(null(name));
     }
-    // SAFETY: the caller states that the text ends with NUL; it is not NULL.
+    // SAFETY: the caller states that the string ends with NUL; it is not NULL.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map_err(|_| invalid(format!("'{name}' is not UTF-8")))
 }

@@ -142,9 +142,9 @@ pub extern "C" fn terrane_changes_position(changes: Option<&terrane_changes>) ->
 }
 
 /// Stores the parts of a change of the present batch, counted from 0: its kind, TERRANE_CHANGE_PUT and so on; the name
-/// of its keyspace, NULL if it was dropped since; its key and its value, NULL if it has none; and when the value expires,
-/// in microseconds since 1970, UINT64_MAX for never. Each result may be NULL. Texts and bytes belong to the feed until
-/// it moves or is freed.
+/// of its keyspace, NULL if it has since been dropped; its key and its value, NULL if it has none; and when the value
+/// expires, in microseconds since 1970, UINT64_MAX for never. Each result may be NULL. Strings and bytes belong to the
+/// feed until it moves or is freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrane_changes_get(
     changes: Option<&terrane_changes>,

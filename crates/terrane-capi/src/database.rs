@@ -141,7 +141,7 @@ pub unsafe extern "C" fn terrane_checkpoint(
 }
 
 /// Stores counters since the database was opened, and current sizes, as a JSON object with a number for each
-/// metric. The text is freed with terrane_string_free.
+/// metric. The string is freed with terrane_string_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrane_stats(
     db: Option<&terrane_db>,

@@ -157,7 +157,7 @@ pub extern "C" fn terrane_error_free(error: Option<Box<terrane_error>>) {
     drop(error);
 }
 
-/// Returns the name of a code, such as "conflict"; "unknown" for a number that is none. The text is constant.
+/// Returns the name of a code, such as "conflict"; "unknown" for any other number. The string is constant.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrane_code_name(code: terrane_code) -> *const c_char {
     let name = match code {

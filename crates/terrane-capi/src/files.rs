@@ -10,7 +10,7 @@ use crate::error::{check, terrane_code, terrane_error};
 use crate::text::{json, produce_text};
 
 /// Reads every block of the database in `dir`, which may be open, and stores what it found as a JSON object with the
-/// array "problems", which is empty for a sound database. The text is freed with terrane_string_free.
+/// array "problems", which is empty for a sound database. The string is freed with terrane_string_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn terrane_verify(
     dir: *const c_char,
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn terrane_verify(
 }
 
 /// Salvages the readable part of the database in `dir`, which must not be open for writing, into a new database in
-/// `target`, and stores what it read and lost as a JSON object. The text is freed with terrane_string_free.
+/// `target`, and stores what it read and lost as a JSON object. The string is freed with terrane_string_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn terrane_repair(
     dir: *const c_char,

@@ -32,7 +32,7 @@ pub unsafe extern "C" fn terrane_keyspace_open(
     error: Option<&mut MaybeUninit<Option<Box<terrane_error>>>>,
 ) -> terrane_code {
     produce(keyspace, None, error, || {
-        // SAFETY: the caller passes a text; see "Pointers" in the documentation of the crate.
+        // SAFETY: the caller passes a string; see "Pointers" in the documentation of the crate.
         let name = unsafe { text(name, "name") }?;
         let mut options = KeyspaceOptions::new();
         if !design.is_null() {
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn terrane_keyspace_drop(
     error: Option<&mut MaybeUninit<Option<Box<terrane_error>>>>,
 ) -> terrane_code {
     produce(existed, false, error, || {
-        // SAFETY: the caller passes a text; see "Pointers" in the documentation of the crate.
+        // SAFETY: the caller passes a string; see "Pointers" in the documentation of the crate.
         let name = unsafe { text(name, "name") }?;
         Ok(given(db, "db")?.db.drop_keyspace(name)?)
     })
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn terrane_keyspace_rename(
     error: Option<&mut MaybeUninit<Option<Box<terrane_error>>>>,
 ) -> terrane_code {
     produce(existed, false, error, || {
-        // SAFETY: the caller passes a text; see "Pointers" in the documentation of the crate.
+        // SAFETY: the caller passes a string; see "Pointers" in the documentation of the crate.
         let name = unsafe { text(name, "name") }?;
         // SAFETY: as above.
         let new_name = unsafe { text(new_name, "new_name") }?;
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn terrane_keyspace_set_merge_operator(
     error: Option<&mut MaybeUninit<Option<Box<terrane_error>>>>,
 ) -> terrane_code {
     check(error, || {
-        // SAFETY: the caller passes a text; see "Pointers" in the documentation of the crate.
+        // SAFETY: the caller passes a string; see "Pointers" in the documentation of the crate.
         let name = unsafe { text(name, "name") }?;
         Ok(given(keyspace, "keyspace")?.keyspace.set_merge_operator(name)?)
     })
@@ -156,14 +156,14 @@ pub unsafe extern "C" fn terrane_keyspace_set_design(
     error: Option<&mut MaybeUninit<Option<Box<terrane_error>>>>,
 ) -> terrane_code {
     check(error, || {
-        // SAFETY: the caller passes a text; see "Pointers" in the documentation of the crate.
+        // SAFETY: the caller passes a string; see "Pointers" in the documentation of the crate.
         let design = unsafe { text(design, "design") }?;
         let design = design.parse().map_err(terrane::Error::from)?;
         Ok(given(keyspace, "keyspace")?.keyspace.set_design(design)?)
     })
 }
 
-/// Stores the current tree of a keyspace as a JSON object: its design, levels, runs and tables. The text is freed
+/// Stores the current tree of a keyspace as a JSON object: its design, levels, runs and tables. The string is freed
 /// with terrane_string_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrane_keyspace_tree(

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `argument` | pointers and lengths as references and slices |
 //! | `error` | codes and errors; no panic passes [`error::call`] |
-//! | `text` | texts that the library allocates, lists of names |
+//! | `text` | strings that the library allocates, lists of names |
 //! | `cursor` | an iterator that moves in both directions |
 //! | `transaction_cursor` | the same over a transaction |
 //! | `version` | versions of the library and of its ABI |
@@ -32,7 +32,7 @@
 //! `Option<&mut T>`, `Option<Box<T>>` and `Option<&mut MaybeUninit<T>>`. A caller in C ensures what these types
 //! promise: a pointer is NULL or points to what the header says, a handle that is not const is used by one
 //! thread at a time, and a handle is not used after it was freed. The functions that are `unsafe` also take
-//! bytes as a pointer and a length, or a text that ends with NUL; the same rule applies to them: the bytes are
+//! bytes as a pointer and a length, or a NUL-terminated string; the same rule applies to them: the bytes are
 //! readable during the call.
 #![allow(non_camel_case_types, reason = "types have the names that they have in C")]
 #![allow(clippy::missing_safety_doc, reason = "the section on pointers is the contract of all")]

@@ -52,7 +52,7 @@ pub unsafe extern "C" fn terrane_options_set(
     error: Option<&mut MaybeUninit<Option<Box<terrane_error>>>>,
 ) -> terrane_code {
     check(error, || {
-        // SAFETY: the caller passes a text; see "Pointers" in the documentation of the crate.
+        // SAFETY: the caller passes a string; see "Pointers" in the documentation of the crate.
         let name = unsafe { text(name, "name") }?;
         // SAFETY: as above.
         let value = unsafe { text(value, "value") }?;
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn terrane_options_set_if_new(
     error: Option<&mut MaybeUninit<Option<Box<terrane_error>>>>,
 ) -> terrane_code {
     check(error, || {
-        // SAFETY: the caller passes a text; see "Pointers" in the documentation of the crate.
+        // SAFETY: the caller passes a string; see "Pointers" in the documentation of the crate.
         let name = unsafe { text(name, "name") }?;
         // SAFETY: as above.
         let value = unsafe { text(value, "value") }?;
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn terrane_options_change_design(
     error: Option<&mut MaybeUninit<Option<Box<terrane_error>>>>,
 ) -> terrane_code {
     check(error, || {
-        // SAFETY: the caller passes a text; see "Pointers" in the documentation of the crate.
+        // SAFETY: the caller passes a string; see "Pointers" in the documentation of the crate.
         let design = unsafe { text(design, "design") }?;
         let design = design.parse().map_err(terrane::Error::from)?;
         given(options, "options")?.change(|options| options.design_or_change(design));
@@ -230,7 +230,7 @@ pub unsafe extern "C" fn terrane_options_on_event(
 }
 
 /// Stores the reference of all options as a JSON array of objects: "name", "about", "default", "accepted",
-/// "trade_off", "takes_effect". The text is freed with terrane_string_free.
+/// "trade_off", "takes_effect". The string is freed with terrane_string_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrane_options_reference(
     reference: Option<&mut MaybeUninit<*mut c_char>>,

@@ -1,11 +1,11 @@
-//! Texts that the library allocates, and lists of names.
+//! Strings that the library allocates, and lists of names.
 
 use std::ffi::{CString, c_char};
 
 use crate::argument::Out;
 use crate::error::{Outcome, invalid, produce, terrane_code, terrane_error};
 
-/// Stores a text that the caller has to free.
+/// Stores a string that the caller has to free.
 pub(crate) fn produce_text(
     out: Out<'_, *mut c_char>,
     error: Out<'_, Option<Box<terrane_error>>>,
@@ -14,7 +14,7 @@ pub(crate) fn produce_text(
     produce(out, std::ptr::null_mut(), error, || Ok(owned(function()?)?.into_raw()))
 }
 
-/// Returns a text for C.
+/// Returns a string for C.
 fn owned(text: String) -> Outcome<CString> {
     CString::new(text).map_err(|error| {
         let text = String::from_utf8_lossy(error.into_vec().as_slice()).escape_debug().to_string();
@@ -27,11 +27,11 @@ pub(crate) fn json(written: serde_json::Result<String>) -> Outcome<String> {
     written.map_err(|error| invalid(format!("cannot write JSON: {error}")))
 }
 
-/// Frees a text that a function of this library returned as `char *`; NULL is ignored.
+/// Frees a string that a function of this library returned as `char *`; NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn terrane_string_free(text: *mut c_char) {
     if !text.is_null() {
-        // SAFETY: the caller passes a text of this library, which `CString::into_raw` returned, once.
+        // SAFETY: the caller passes a string of this library, which `CString::into_raw` returned, once.
         drop(unsafe { CString::from_raw(text) });
     }
 }

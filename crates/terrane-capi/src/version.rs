@@ -5,7 +5,7 @@ use std::ffi::c_char;
 /// The version of the ABI that this header describes; see terrane_abi_version.
 pub const TERRANE_ABI_VERSION: u32 = 1;
 
-/// Returns the version of the library, such as "0.1.0". The text is constant.
+/// Returns the version of the library, such as "0.1.0". The string is constant.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrane_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

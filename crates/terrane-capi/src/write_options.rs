@@ -43,7 +43,7 @@ pub unsafe extern "C" fn terrane_write_options_set_durability(
     error: Option<&mut MaybeUninit<Option<Box<terrane_error>>>>,
 ) -> terrane_code {
     check(error, || {
-        // SAFETY: the caller passes a text; see "Pointers" in the documentation of the crate.
+        // SAFETY: the caller passes a string; see "Pointers" in the documentation of the crate.
         let durability = unsafe { text(durability, "durability") }?;
         let options = given(options, "options")?;
         let durability = durability.parse()?;

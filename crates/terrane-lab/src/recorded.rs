@@ -177,8 +177,8 @@ pub fn page(all: &[Replayed]) -> String {
          would have decided for the same trees. `terrane-compare record` runs each system on a small\n\
          deterministic load and reads its decisions from its MANIFEST and its LOG. Each tree is rebuilt\n\
          from the system's own files, and the design picks its compaction. Then the *system's* compaction\n\
-         is applied, so that differences do not accumulate. No difference is explained by hand: the\n\
-         rules below find them.\n\n\
+         is applied, so that differences do not accumulate. No difference is classified by hand: the\n\
+         rules below assign each one.\n\n\
          `terrane design recorded --differences` lists each difference. The last\n\
          decisions of each recording are in `crates/terrane-policy/testdata/recorded`, where a test\n\
          fails if the design's decisions change.\n\n\

@@ -105,8 +105,8 @@ impl Cursor {
     pub fn next_key(&mut self) {
         let Some(key) = self.entry().map(|entry| NonNull::from(entry.key)) else { return };
         let _pin = self.position.pin();
-        // SAFETY: the key lies in the memtable, which `self` keeps, in an entry that is not refilled
-        // while the pin exists, or never.
+        // SAFETY: the key lies in the memtable, which `self` keeps alive. Its entry is either never
+        // refilled, or not while the pin exists.
         let key: &[u8] = unsafe { key.as_ref() };
         self.next();
         while self.entry().is_some_and(|entry| entry.key == key) {

@@ -14,7 +14,7 @@ use crate::sync::{Mutex, lock};
 /// Alignment of blocks, and of all allocations of an arena.
 pub(crate) const ALIGN: usize = 8;
 
-/// The size of the blocks that are kept, and the largest usual chunk of an arena.
+/// The size of the blocks that are kept, and of the largest chunk that entries of an arena share.
 pub(crate) const LARGEST_BYTES: usize = 4 << 20;
 
 /// Blocks of at least [`LARGEST_BYTES`] are aligned for transparent huge pages of this size, and

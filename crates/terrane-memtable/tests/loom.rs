@@ -505,8 +505,8 @@ fn flodb_overwrites_leaves_under_lookups_and_cursors() {
 }
 
 /// The first entry of a leaf is overwritten by a version in the left neighbour, while a reader looks it
-/// up or walks over the two leaves. With an overwritten entry of the left neighbour before it, there
-/// are too many steps for two preemptions.
+/// up or walks over the two leaves. If an entry of the left neighbour is overwritten first, there are
+/// too many steps to explore with two preemptions.
 #[test]
 fn flodb_overwrites_the_first_entry_of_a_leaf() {
     for (switches, overwritten) in [(1, &["b", "c"][..]), (2, &["c"])] {

@@ -23,7 +23,7 @@ pub struct ExperimentOptions {
     pub threads: Vec<u32>,
     /// The seed of all random choices.
     pub seed: u64,
-    /// The path of the program of Dent's report, which runs in turns with ours.
+    /// The path of the program of Dent's report, which runs alternately with ours.
     pub dent_program: Option<PathBuf>,
     /// The length of a simulated phase in hours of virtual time.
     pub phase_hours: f64,

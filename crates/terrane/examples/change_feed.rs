@@ -91,7 +91,7 @@ fn follow(changes: &mut Changes, follower: &Db) -> Result<bool> {
         for change in batch.iter() {
             // An ingest, for example, is not in the log.
             let Some(keyspace) = change.keyspace() else { return Ok(false) };
-            // A keyspace without a name was dropped since.
+            // A keyspace without a name has since been dropped.
             let Some(name) = keyspace.name() else { continue };
             if names.get(&keyspace.id()).is_none_or(|known| known != name) {
                 names = keyspaces(changes, follower)?;

@@ -29,12 +29,12 @@ pub struct ChangeDecision {
     pub forecast: Forecast,
     /// The gain as a share of the mean time per operation.
     pub gain: f64,
-    /// The seconds that rewriting takes.
+    /// The time that rewriting takes, in seconds.
     pub seconds: f64,
     /// The number of operations after which the change has paid for itself; `None` if it never
     /// does.
     pub payback: Option<f64>,
-    /// The seconds that these operations take, if known.
+    /// The time that these operations take, in seconds, if known.
     pub payback_seconds: Option<f64>,
     /// Whether the change is worthwhile.
     pub is_worth: bool,

@@ -1,5 +1,5 @@
 //! `terrane-papers cs265`: Dent's tree, with the commands of CS 265 on standard input. The experiment
-//! `dent` runs it in turns with Dent's program, so that both are processes that read a pipe. `terrane cs265`
+//! `dent` alternates it with Dent's program, so that both are processes that read a pipe. `terrane cs265`
 //! is the command for people.
 
 use std::io::{self, BufWriter};

@@ -29,7 +29,7 @@ pub(super) struct MeasurementArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     pub(super) seed: u64,
 
-    /// Dent's own program, built, to run in turns with ours
+    /// Dent's own program, built, to run alternately with ours
     #[arg(long = "beside", value_name = "PROGRAM")]
     dent_program: Option<PathBuf>,
 }

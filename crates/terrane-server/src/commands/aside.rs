@@ -76,7 +76,7 @@ pub(super) fn is_long(call: &Call<'_, '_>, len: usize) -> bool {
 }
 
 /// Returns a copy of the value of a key, and its expiry time. A key without a value has an empty one. If the value is
-/// long, a thread runs the command from the start, and the caller has nothing left to do.
+/// long, a thread restarts the command, and the caller has nothing left to do.
 pub(super) fn owned_value(
     call: &mut Call<'_, '_>,
     key: &[u8],
@@ -92,8 +92,8 @@ pub(super) fn owned_value(
     }
 }
 
-/// Runs a read-only command, for which [`is_possible`] holds, from the start in its own thread. The command
-/// waits while too many such threads are running.
+/// Restarts a read-only command, for which [`is_possible`] holds, in its own thread. The command waits
+/// while too many such threads are running.
 pub(super) fn read(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
     start(call, move |shared, session, arguments| {
         let unsynced = shared.durable.unsynced(session.client.worker);
@@ -102,9 +102,9 @@ pub(super) fn read(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
     })
 }
 
-/// Runs a command that has written nothing yet from the start in its own thread, as [`read`] does. The thread
-/// holds the locks of the keys meanwhile. Event loops do not wait for these locks: commands that need them
-/// are retried later.
+/// Restarts a command in its own thread, as [`read`] does; the command must not have written anything
+/// yet. The thread holds the locks of the keys until the command ends. Event loops do not wait for
+/// these locks: commands that need them are retried later.
 pub(super) fn write(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
     let info = call.shared.catalogue.find(call.argument(0)).ok_or("ERR unknown command")?;
     start(call, move |shared, mut session, arguments| {

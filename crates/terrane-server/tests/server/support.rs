@@ -116,7 +116,7 @@ impl<S: Read + Write> Client<S> {
         self.send(&bytes);
     }
 
-    /// Sends a command of words, and returns its reply as text.
+    /// Sends a command given as words separated by spaces, and returns its reply as text.
     pub(crate) fn run(&mut self, command: &str) -> String {
         let words: Vec<&str> = command.split(' ').collect();
         self.call(&words)

@@ -36,7 +36,7 @@ impl ValueSizes {
 }
 
 impl ValueCounts {
-    /// Adds `part` of the values of `others`, further reduced to the share `kept` of each group.
+    /// Adds the values of `others`, scaled by `part` and, in each group, by the share `kept`.
     pub(super) fn add(&mut self, others: &ValueCounts, part: f64, kept: Option<&[f64]>) {
         for (file, counts) in &others.0 {
             let sums = self.0.entry(*file).or_insert_with(|| vec![0.0; counts.len()]);

@@ -119,7 +119,7 @@ fn an_expired_value_hides_what_it_replaced() {
     assert_eq!(db.get("007").unwrap().unwrap(), "a new one");
     clock.advance(SECOND * 5);
     assert!(db.is_empty().unwrap() && db.last().unwrap().is_none());
-    // The tables with the new values must not be dropped alone.
+    // Dropping only the tables with the new values would bring back the old ones.
     work(&db);
     assert!(db.get("007").unwrap().is_none() && db.is_empty().unwrap());
     db.compact_range(..).unwrap();

@@ -78,7 +78,7 @@ fn follow(changes: &mut Changes, follower: &Db) -> terrane::Result<u64> {
         let mut write = WriteBatch::new();
         for change in batch.iter() {
             let keyspace = change.keyspace().unwrap();
-            // Keyspaces that were dropped since have nothing to follow.
+            // Changes to keyspaces that have since been dropped are skipped.
             if let Some(name) = keyspace.name() {
                 let keyspace = follower.keyspace(name, KeyspaceOptions::new())?;
                 write.repeat_in(&keyspace, &change);

@@ -109,7 +109,7 @@ fn crash_everywhere(seed: u64) -> (u64, u64) {
             let before = if is_new { tables(&image) } else { 0 };
             let opened = config.options(Arc::new(image.clone())).open(DIR);
             let db = opened.unwrap_or_else(|error| panic!("{error}\n{what}\n{story}"));
-            // The first crashes are before the keyspace exists.
+            // At the first crash points, the keyspace does not exist yet.
             db.keyspace("other", KeyspaceOptions::new()).unwrap();
             let found = read(&db);
             let allowed = at_least..=(acked + 1).min(states.len() - 1);

@@ -16,8 +16,8 @@ use crate::workload::{Progress, THREADS, check, create, options, write_and_admin
 
 const DIR_VARIABLE: &str = "TERRANE_READERS_DIR";
 
-/// The batches of a writing thread and of the administering thread after which the log was rotated and
-/// keyspaces were dropped many times.
+/// How many batches each writing thread and the administering thread must finish, so that the log is
+/// rotated and keyspaces are dropped many times.
 const ENOUGH: (u64, u64) = (1000, 60);
 
 fn is_enough(progress: &Progress) -> bool {

@@ -218,7 +218,7 @@ fn g2_predicates_find_no_phantoms() {
     }
 }
 
-/// Fekete's read-only anomaly: a transaction that only reads makes the history of the others visible.
+/// Fekete's read-only anomaly: the history is serialisable without the transaction that only reads.
 #[test]
 fn g2_two_edges_through_a_reader_are_no_cycle() {
     let db = prepared();

@@ -119,7 +119,7 @@ impl Case<'_> {
         assert!(found.eq(keys.iter().map(|key| self.maps[which].get(key).cloned())), "{story}");
     }
 
-    /// Iterates over a range, from both ends in turns, and sometimes not to the end.
+    /// Iterates over a range, taking each entry from a random end, and sometimes stops early.
     fn iterate(&self, which: usize, rng: &mut Rng, story: &str) {
         let range = bounds(rng);
         let mut expected = self.maps[which].range(range.clone());

@@ -228,7 +228,7 @@ impl ChangedKeyspace {
     }
 
     /// Returns the name that the keyspace has now, even if it had another when the change was made;
-    /// `None` if it was dropped since.
+    /// `None` if it has since been dropped.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }

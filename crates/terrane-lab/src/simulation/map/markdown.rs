@@ -82,9 +82,9 @@ pub(super) fn introduction(map: &StabilityMap) -> String {
          possible, because the maximum is that of another scheduler while writers stall. Records have \
          {RECORD_BYTES} bytes, a budget of {:.0} MB/s limits flushes and merges, and all designs have \
          `{SETTINGS}`.\n\n\
-         {} cells × {trees} × {shares} × {} phases are {verdicts} verdicts, from {runs} simulated \
-         runs: a run yields the verdicts on all phases and ends once they are settled, and a search \
-         for the threshold of each tree takes for granted that lower shares hold and higher ones fail.",
+         {} cells × {trees} × {shares} × {} phases make {verdicts} verdicts, which take only {runs} \
+         simulated runs: one run yields the verdicts for all phases and ends once they are settled, and \
+         the search for each tree's threshold assumes that lower shares hold and higher ones fail.",
         BUDGET / 1e6,
         map.cells.len(),
         options.hours.len(),

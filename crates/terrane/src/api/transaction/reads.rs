@@ -93,7 +93,7 @@ impl Reads {
         Ok(false)
     }
 
-    /// Returns whether a write of these keys may change a read.
+    /// Returns whether a write to these keys could change the result of a read.
     pub(super) fn concerns(&self, written: &WrittenKeys) -> bool {
         let (WrittenKeys::One(id, _) | WrittenKeys::Range(id, ..)) = written;
         let Some(TreeReads { keys, ranges }) = self.trees.get(*id) else { return false };

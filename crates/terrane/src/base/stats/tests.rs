@@ -203,7 +203,7 @@ fn page() -> String {
     }
     page.push_str(
         "\n## By level\n\n\
-         In `levels_read` of JSON, and with a label `level` in OpenMetrics. Level 7 counts for all \
+         Reported as `levels_read` in JSON, and with the label `level` in OpenMetrics. Level 7 counts for all \
          deeper levels as well.\n\n| name | OpenMetrics | meaning |\n|---|---|---|\n",
     );
     for (name, help, _) in LevelStats::default().numbers() {

@@ -91,7 +91,7 @@ impl JobRecord {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct JobHistory {
     kept: VecDeque<Arc<JobRecord>>,
-    /// The approximate bytes of all records.
+    /// The approximate size of all records, in bytes.
     bytes: usize,
 }
 
