@@ -100,8 +100,8 @@ impl Engine {
         self.jobs.start_drain_threads()
     }
 
-    /// Returns a batch in the form in which it is written: with expiry times in place of times to
-    /// live, including the default times to live of keyspaces.
+    /// Returns a batch as it is written: expiry times replace its times to live, and the default
+    /// times to live of keyspaces are applied.
     ///
     /// # Errors
     /// An operand is for a keyspace without a merge operator.

@@ -58,10 +58,10 @@ pub(crate) struct Catalog {
     doubtful: Mutex<Vec<PathBuf>>,
     /// Files that the flush thread is to remove.
     unneeded: Mutex<Vec<PathBuf>>,
-    /// The log was not released, because a reader may need it.
+    /// True if the log was not released because a reader may need it.
     is_log_kept: AtomicBool,
     history: OperationHistory,
-    /// The compactions that filter.
+    /// The running compactions that apply a filter.
     pub(crate) filtering: FilteringJobs,
 }
 
@@ -141,7 +141,7 @@ impl Catalog {
         (name, self.context.dir.join(name.file_name()))
     }
 
-    /// Keeps the replaced states of all trees for a thread that calls [`Self::drop_retired`].
+    /// From now on, keeps the replaced states of all trees until [`Self::drop_retired`] is called.
     pub(crate) fn keep_retired(&self) {
         self.trees().values().for_each(|tree| tree.retired().keep());
     }

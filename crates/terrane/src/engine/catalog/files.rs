@@ -30,7 +30,7 @@ const RETRY_AFTER_READER: Duration = Duration::from_millis(50);
 /// removal is retried later, at the latest when the database is next opened.
 pub(crate) fn discard_table(environment: &TableEnvironment, path: &Path) {
     let id = path.file_name().and_then(|name| name.to_str()).and_then(TableFileId::of_file_name);
-    // Blocks that were kept in memory for a table that was never opened.
+    // Drops blocks that were kept in memory for a table that was never opened.
     drop(id.and_then(|id| environment.warm.take(id)));
     if readers_need_files(environment) {
         return failed_removals(environment).push(path.to_owned());

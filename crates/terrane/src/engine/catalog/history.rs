@@ -39,7 +39,7 @@ impl DecayedCounts {
         let half_lives = new.open_micros as f64 / HALF_LIFE_MICROS;
         let left = 0.5_f64.powf(half_lives);
         let of_new = match half_lives * std::f64::consts::LN_2 {
-            // The limit of the quotient for short times, for which the difference would lose all
+            // The limit of the quotient. For such short times, the difference would lose all
             // precision.
             short if short < 1e-9 => 1.0,
             passed => (1.0 - left) / passed,

@@ -154,13 +154,12 @@ impl Catalog {
         check_shape(tree)
     }
 
-    /// Commits an edit to the manifest, and states in it the position up to which the log is
+    /// Commits an edit to the manifest, and records in it the position up to which the log is
     /// durable. A failed sync or a lost lock is final for the database.
     pub(crate) fn commit(&self, manifest: &mut Manifest, mut changes: Vec<Change>) -> Result<()> {
         let synced = self.pipeline.log_sync().synced();
         let state = manifest.state();
-        // If every keyspace has the records before the position in tables, the log may lose these
-        // records.
+        // If the tables contain all records before the position, the log may lose these records.
         if synced > state.log_durable.max(state.log_needed_from(Lsn(0))) {
             changes.push(Change::LogDurable(synced));
         }
@@ -229,7 +228,7 @@ fn values_of(
     ValueFiles::new(dir, files)
 }
 
-/// If the changes include a job's record, states in it how long the removed value files contained
+/// If the changes include a job's record, notes in it how long the removed value files contained
 /// dead values.
 fn note_persisted_values(changes: &mut [Change], before: &KeyspaceState, now_micros: u64) {
     let removed = changes.iter().filter_map(|change| match change {

@@ -49,7 +49,7 @@ impl Catalog {
         design.validate()?;
         check_compression(&design)?;
         let id = KeyspaceId(manifest.state().next_keyspace);
-        // The log may have been freed since, but not beyond the position up to which the other
+        // The log may have been freed meanwhile, but not beyond the position up to which the other
         // trees are flushed. The new tree receives no writes until it is in the catalog.
         let position = position.max(manifest.state().flushed_furthest());
         let changes = vec![
@@ -267,8 +267,8 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to open a keyspace with a design that differs from the stored one, if it must be the
-/// same.
+/// Refuses to open a keyspace with a design that differs from the stored one, if the two must
+/// match.
 pub(crate) fn check_design(
     dir: &Path,
     name: &str,

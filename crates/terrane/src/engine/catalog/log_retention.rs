@@ -31,12 +31,12 @@ use crate::files::wal::{Ending, LogWriter};
 /// If at most this many trees are idle, an edit records their positions regardless of the cost.
 const FEW_IDLE: usize = 8;
 
-/// If more trees are idle, an edit records their positions only if one of them lags by this many
-/// bytes for each further tree.
+/// If more trees are idle, an edit records their positions only if one of them lags by at least
+/// this many bytes for each tree above that number.
 const LOG_BYTES_PER_IDLE: u64 = 1 << 10;
 
-/// If no log record is needed and the log files take more than one part in this many of the size of
-/// the tables, the log keeps only a short segment.
+/// The log keeps only a short segment if no log record is needed and the size of the log files
+/// times this number exceeds the size of the tables.
 const IDLE_SHARE: u64 = 16;
 
 /// How long to wait after a failure to free a segment.

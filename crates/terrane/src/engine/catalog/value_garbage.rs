@@ -1,7 +1,7 @@
 //! Tracks values to which no table refers any more.
 //!
-//! An edit that removes tables may leave value files unreferenced, which the same edit removes, or
-//! files with garbage, whose age it records for the deadline of deletes.
+//! An edit that removes tables may leave value files unreferenced, or with garbage. It removes the
+//! former, and records the age of the garbage for the deadline of deletes.
 //!
 //! The age of garbage counts from the oldest delete that may have caused it. A tombstone belongs to
 //! such a delete if its table is newer than the table that held the pointer and overlaps it,
@@ -235,8 +235,8 @@ mod tests {
 
     const TOMBSTONE: &str = "tombstones=1,oldest-tombstone=50";
 
-    /// A file kept the time of its first garbage, so an older delete that reached it later became
-    /// persistent too late.
+    /// A file kept the time of its first garbage, so an older delete that reached the file later
+    /// became persistent too late.
     #[test]
     fn an_older_delete_moves_the_time_of_garbage_back() {
         let with = |dead: &str| {
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(changed(&with(""), &[1, 2], &["3=a..=b:9"], None), [(7, None)]);
     }
 
-    /// The garbage of a dropped table was dated by the drop.
+    /// The age of garbage from a dropped table counted from the drop instead of from the delete.
     #[test]
     fn a_dropped_table_takes_the_time_of_the_tombstones_above_it() {
         let shape = "L0 r5: 5=a..=z:9,range-tombstones=1,oldest-tombstone=70\n\
