@@ -93,8 +93,8 @@ impl Health {
         state.failure.clone().map_or(Ok(()), Err)
     }
 
-    /// Returns an error if a sync has failed or the lock was lost: a write that succeeded before may
-    /// be lost.
+    /// Returns an error if a sync has failed or the lock was lost, because earlier successful
+    /// writes may be lost.
     #[inline]
     pub(crate) fn check_synced(&self) -> Result<()> {
         if !self.is_impaired.load(Ordering::Acquire) { Ok(()) } else { self.refuse_unsynced() }
@@ -189,8 +189,8 @@ impl Health {
         }
     }
 
-    /// Returns the last failure of background work of this kind, unless the work has succeeded
-    /// since.
+    /// Returns the last failure of background work of this kind, unless the work has since
+    /// succeeded.
     pub(crate) fn failure_of(&self, kind: JobKind) -> Option<BackgroundFailure> {
         self.lock().retried[kind as usize].clone()
     }

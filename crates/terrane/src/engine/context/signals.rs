@@ -11,7 +11,7 @@ use std::time::Duration;
 /// How long a thread rests after a failure before it retries.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// A drain thread that sleeps looks for work at least this often.
+/// A sleeping drain thread wakes and looks for work at least this often.
 const DRAIN_WAIT_MAX: Duration = Duration::from_millis(500);
 
 /// The condition variables and flags that the parts of the engine share.
@@ -141,7 +141,7 @@ impl Signals {
         self.wait_for_done(self.done());
     }
 
-    /// Waits until a job has ended after `seen`, as [`Self::rest`] does.
+    /// Waits like [`Self::rest`], unless a job has ended since `seen` was read.
     pub(crate) fn wait_for_done(&self, seen: u64) {
         let guard = self.lock();
         if guard.done == seen && !self.is_stopping() {
@@ -270,8 +270,8 @@ impl DrainSignal {
             let waited = self.work.wait_timeout(notified, DRAIN_WAIT_MAX);
             notified = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        // After a timeout, another thread may have been notified. That thread finds out when it
-        // wakes, so the sum of both counts is the number of threads in this function.
+        // After a timeout, this thread may take another thread's notification. That thread then
+        // decrements the other count, so the sum of both is the number of threads in this function.
         if *notified > 0 {
             *notified -= 1;
         } else {
