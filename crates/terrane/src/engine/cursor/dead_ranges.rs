@@ -56,7 +56,7 @@ pub(crate) struct Sight {
 
 impl Sight {
     /// Returns true if a reader with this sight finds no key that a reader with `other` misses,
-    /// unless the key was put since.
+    /// unless the key was put in the meantime.
     fn is_after(self, other: Self) -> bool {
         self.seq >= other.seq && self.state >= other.state
     }
@@ -70,7 +70,7 @@ pub(crate) struct DeadRange {
     since: Sight,
 }
 
-/// The keys from `start` to the exclusive `end`, of which no put has a number above `since`.
+/// The keys from `start` to the exclusive `end`. None was put with a sequence number above `since`.
 #[derive(Debug)]
 struct WatchedRange {
     start: Vec<u8>,
@@ -258,8 +258,8 @@ impl DeadRanges {
         dead.find(|range| sight.is_after(range.since) && contains(range.bounds(), key)).cloned()
     }
 
-    /// Adds a range: a reader at a visible number, which moves in `direction`, found no live key from
-    /// `start` to the exclusive `end`, in sources that contain all writes up to `known`. Later writes may
+    /// Adds a range. A reader at a visible number found no live key from `start` to the exclusive
+    /// `end`, moving in `direction`. Its sources contain all writes up to `known`; later writes may
     /// be in a newer memtable that the reader does not see.
     pub(crate) fn enter(
         &self,
@@ -347,7 +347,7 @@ mod tests {
         Some((start.into(), Some(end.into())))
     }
 
-    /// A forward scan at the last write finds a range.
+    /// Adds a range that a forward scan found dead as of the last write.
     fn enter(ranges: &DeadRanges, start: &str, end: &str, seq: SeqNo) {
         ranges.enter(start.as_bytes(), end.as_bytes(), Direction::Forward, (seq, at(seq)));
     }

@@ -3,8 +3,8 @@
 //! Sources that are positioned on an entry are kept in an array sorted by that entry. After a step
 //! only the first source may have to move, and usually it does not: most entries of a tree are in
 //! its last level, so the next entry of the first source is usually the next entry overall. A step
-//! then costs one comparison of heads; otherwise it costs one comparison for each source that now
-//! comes before.
+//! then costs one comparison of heads; otherwise it also costs one for each source that now comes
+//! before the moved one.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -41,8 +41,8 @@ struct Ranked {
 const SPARE_SOURCES_MAX: usize = 16;
 
 thread_local! {
-    /// A dropped cursor's memory, because short scans would otherwise spend much of their time on
-    /// allocation.
+    /// The memory of a dropped cursor, kept because short scans would otherwise spend much of their
+    /// time on allocation.
     static SPARE: Cell<(Vec<Source>, Vec<Ranked>)> = const { Cell::new((Vec::new(), Vec::new())) };
 }
 
@@ -59,7 +59,7 @@ impl MergeCursor {
         Self { sources, order, direction: Direction::Forward }
     }
 
-    /// Adds a source to a cursor that has no position.
+    /// Adds a source. The cursor must not be positioned yet.
     // Inlined, so that the large source is built in place.
     #[inline(always)]
     pub(crate) fn add(&mut self, source: Source) {
@@ -144,9 +144,9 @@ impl MergeCursor {
         self.each(Direction::Backward, |source| source.seek_before(key))
     }
 
-    /// Skips a deleted range that ends before `end`, or is unbounded. A source with no entry newer
-    /// than `deleted` seeks to `end` because all of its entries in between are deleted. The caller
-    /// steps through the other sources, which stay where they are.
+    /// Skips a deleted range up to the exclusive `end`, or up to the last key if `end` is `None`. A
+    /// source with no entry newer than `deleted` seeks to `end` because all of its entries in
+    /// between are deleted. The caller steps through the other sources, which stay where they are.
     pub(crate) fn skip_deleted(&mut self, end: Option<&[u8]>, deleted: SeqNo) -> Result<()> {
         for source in &mut self.sources {
             if !source.is_valid() || source.largest_seq() >= deleted {
@@ -335,7 +335,7 @@ impl Drop for MergeCursor {
             self.sources.clear();
             self.order.clear();
             let spare = (std::mem::take(&mut self.sources), std::mem::take(&mut self.order));
-            // While the thread ends, the memory is freed instead.
+            // If the thread is exiting, the memory is freed instead.
             let _ = SPARE.try_with(|cell| cell.set(spare));
         }
     }

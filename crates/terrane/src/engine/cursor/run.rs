@@ -15,7 +15,7 @@ pub(crate) struct RunCursor {
     /// The index of the table that `entries` iterates over.
     index: usize,
     entries: Option<TableCursor>,
-    /// Bytes per read, bypassing the block cache, for a single pass over the run.
+    /// The size of reads in a single pass that bypasses the block cache; `None` for other cursors.
     read_bytes: Option<usize>,
     /// Notes which blocks are in the block cache.
     heat: Option<Arc<Heat>>,
@@ -92,13 +92,13 @@ impl RunCursor {
         self.open(index).map_or(Ok(()), |entries| entries.prefetch_index(key))
     }
 
-    /// Prefetches the start of the block that a seek to `key` reads, where
-    /// [`RunCursor::prefetch_index`] was called with the same key.
+    /// Prefetches the start of the block that a seek to `key` reads. [`RunCursor::prefetch_index`]
+    /// was called with the same key.
     pub(crate) fn prefetch_block(&mut self, key: &[u8]) -> Result<()> {
         self.entries.as_mut().map_or(Ok(()), |entries| entries.prefetch_block(key))
     }
 
-    /// Prefetches the first entry at or after `key`, where [`RunCursor::prefetch_block`] was called with
+    /// Prefetches the first entry at or after `key`. [`RunCursor::prefetch_block`] was called with
     /// the same key.
     pub(crate) fn prefetch_entry(&mut self, key: &[u8]) -> Result<()> {
         self.entries.as_mut().map_or(Ok(()), |entries| entries.prefetch_entry(key))

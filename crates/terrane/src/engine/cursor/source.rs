@@ -108,8 +108,8 @@ impl Source {
         }
     }
 
-    /// Prefetches the start of the block that a seek to `key` reads, where
-    /// [`Source::prefetch_index`] was called with the same key.
+    /// Prefetches the start of the block that a seek to `key` reads. [`Source::prefetch_index`] was
+    /// called with the same key.
     pub(crate) fn prefetch_block(&mut self, key: &[u8]) -> Result<()> {
         match self {
             Self::Memtable(_) => Ok(()),
@@ -117,7 +117,7 @@ impl Source {
         }
     }
 
-    /// Prefetches the first entry at or after `key`, where [`Source::prefetch_block`] was called with the
+    /// Prefetches the first entry at or after `key`. [`Source::prefetch_block`] was called with the
     /// same key.
     pub(crate) fn prefetch_entry(&mut self, key: &[u8]) -> Result<()> {
         match self {

@@ -28,11 +28,11 @@ const BEFORE_RECORDING: u64 = 64;
 pub(crate) struct VisibleCursor {
     merge: MergeCursor,
     seq: SeqNo,
-    /// The time as of which the reader sees values that expire.
+    /// The time by which the reader decides which values have expired.
     now_micros: u64,
     deleted: DeletedRanges,
-    /// The current key in the backward direction, and in the forward direction while `combined` is
-    /// set to the sequence number of its newest version. Otherwise `merge` has the key.
+    /// The current key in the backward direction, and in the forward direction while `combined` has
+    /// its newest sequence number. Otherwise `merge` has the key.
     kept_key: Vec<u8>,
     combined: Option<SeqNo>,
     /// The current value in the backward direction; in the forward direction `merge` has it.

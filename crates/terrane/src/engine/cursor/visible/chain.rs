@@ -12,8 +12,8 @@ use super::Version;
 /// operands above a value, so most keys have fewer.
 const VERSIONS_MAX: usize = 64;
 
-/// The maximum size of the kept versions. Combining more takes longer than the seeks of the second
-/// pass.
+/// The maximum size of the kept versions. Combining more takes so long that the seeks of a second
+/// pass do not matter.
 const BYTES_MAX: usize = 1 << 20;
 
 /// The versions on which a key's value depends, or the fact that there are too many of them.

@@ -74,8 +74,8 @@ impl VisibleCursor {
         combined(chain, &self.kept_key, None, source)
     }
 
-    /// Combines the versions of the backward key as a forward scan does, so that they need not all
-    /// be in memory. The merge returns to the entry before the key.
+    /// Combines the versions of the backward key in a forward pass, which need not keep them all in
+    /// memory. Then the merge returns to the entry before the key.
     #[cold]
     fn combine_backward_by_seek(&mut self, source: ValueSource<'_>) -> Result<Value> {
         self.merge.seek(&self.kept_key, self.seq)?;
@@ -121,8 +121,8 @@ impl VisibleCursor {
         Ok(())
     }
 
-    /// Adds the next older version of a key to a chain. Once known, returns the value below the
-    /// operands, or its absence.
+    /// Adds the next older version of a key to a chain. Returns `None` until it is known which
+    /// value, if any, is below the operands.
     fn extend(
         &self,
         chain: &mut OperandChain,
@@ -150,8 +150,8 @@ impl VisibleCursor {
         })
     }
 
-    /// Keeps the version of the backward key that was the newest so far, if the version of kind
-    /// `above` over it depends on it.
+    /// Keeps the version of the backward key that was the newest so far, if the next newer version,
+    /// of kind `above`, depends on it.
     pub(super) fn keep_below(&mut self, above: EntryKind, version: Option<Version>) {
         if above.hides_older() {
             self.backward_chain.clear();
