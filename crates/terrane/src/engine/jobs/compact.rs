@@ -144,7 +144,7 @@ impl Compactor {
         (id, compaction)
     }
 
-    /// Runs a begun compaction in a caller's thread, as soon as the gate lets it.
+    /// Runs a registered compaction in the calling thread, as soon as the gate admits it.
     pub(crate) fn run_in_caller(
         &self,
         tree: &Arc<Tree>,
@@ -212,7 +212,7 @@ impl Compactor {
         let mut pacer =
             JobPacer::new(&self.context, &self.picker, tree, (compaction, shape), (pass, cancel));
         let filter = tree.functions.active_filter();
-        // Before the snapshots are listed, and until the result is installed.
+        // Registered from before the snapshots are listed until the result is installed.
         let _filtering = filter.as_ref().map(|_| self.catalog.filtering.begin(tree));
         let scope = MergeScope { snapshots: self.pipeline.snapshots(), filter };
         let groups = compaction.groups(shape);

@@ -36,8 +36,8 @@ use crate::files::value_file::FinishedValueFile;
 use tables::WrittenTables;
 use target::FlushTarget;
 
-/// At most this many flushes of trees that are closer to stopping their writers precede a waiting
-/// tree, and then at most one of each other tree.
+/// A waiting tree is passed by at most this many flushes of trees that are closer to stopping their
+/// writers, and then by at most one flush of each other tree.
 const PASSES_MAX: u32 = 2;
 
 /// The result of a flush.
@@ -248,7 +248,7 @@ impl Flusher {
             return Ok(FlushResult::default());
         }
         let start = Instant::now();
-        // Sorts the entries of an unordered memtable in this thread, so that no writer must do it.
+        // Sorts the entries of an unordered memtable in this thread, so that no writer has to.
         immutable.memtable.freeze();
         let mut paths = Vec::new();
         let mut target = self.target(tree, immutable)?;

@@ -92,7 +92,7 @@ enum Turn {
 pub(super) struct Progress {
     /// The remaining input, in bytes.
     pub(super) remaining_bytes: u64,
-    /// The fraction of the input level that is refilled.
+    /// The fraction of the input level that has been refilled.
     pub(super) refilled: f64,
     /// Bytes written since the last call.
     pub(super) written_bytes: u64,
@@ -218,7 +218,7 @@ impl Gate {
     }
 
     /// Charges an ingest for the bytes it has written. Returns when the budget allows more and no
-    /// flush waits for the budget. An ingest does not precede merges, because it may last long and
+    /// flush waits for the budget. An ingest does not precede merges, because it may take long and
     /// writers wait for merges.
     pub(super) fn ingest(
         &self,

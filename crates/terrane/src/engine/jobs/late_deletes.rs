@@ -7,9 +7,9 @@ use crate::engine::context::Context;
 use crate::engine::tree::{LateDeletes, Tree};
 
 /// Emits an event if a tombstone, an expired entry, or a dead value in a value file is older than
-/// `delete_persistence` allows. Emits no second event while the tree has had such tombstones, or
-/// such values, continuously since the first. Called after every compaction, and when a compaction
-/// thread is idle.
+/// `delete_persistence` allows. The next event about tombstones, or about values, is emitted only
+/// after the tree has been free of late ones in between. Called after every compaction, and when a
+/// compaction thread is idle.
 pub(super) fn report_late_deletes(context: &Context, tree: &Tree) {
     let Some(threshold_micros) = context.settings.delete_persistence_micros() else { return };
     let now = context.clock.now_micros();
@@ -39,7 +39,7 @@ fn oldest_tombstone(shape: &TreeShape) -> Option<(u64, u64)> {
     shape.tables().filter_map(|table| Some((table.dead_since(None)?, table.id.0))).min()
 }
 
-/// Returns the time since which the longest-dead value has been dead, and the number of its file.
+/// Returns the time at which the oldest dead value died, and the number of its file.
 fn oldest_dead_value(shape: &TreeShape) -> Option<(u64, u64)> {
     let files = shape.value_files.iter();
     files.filter_map(|file| Some((file.oldest_dead_micros?, file.id.0))).min()

@@ -35,7 +35,7 @@ use crate::engine::version::{OpenRun, Version};
 use crate::files::table::{FinishedTable, Table, Warmer};
 use crate::files::value_file::FinishedValueFile;
 
-/// The number of keys, per subcompaction, at which a merge can be cut.
+/// The number of sampled keys per subcompaction. A merge is cut only at sampled keys.
 const SAMPLES_PER_SUBCOMPACTION: u64 = 16;
 
 /// The result of merging a group of tables.
@@ -266,7 +266,7 @@ impl GroupMerge<'_, '_> {
     }
 }
 
-/// On drop, even by a panic, stops the other subcompactions unless this one has succeeded.
+/// On drop, even during a panic, stops the other subcompactions unless this one has succeeded.
 struct FailureGuard<'a, 'g, 'p> {
     merge: &'a GroupMerge<'g, 'p>,
     has_succeeded: bool,

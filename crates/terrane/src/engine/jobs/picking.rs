@@ -21,8 +21,8 @@ use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::{DroppableTables, Tree, TreeJobs};
 use crate::engine::version::Version;
 
-/// The maximum time that a thread sleeps until time alone makes a compaction due. It is limited
-/// because the clock may be set meanwhile.
+/// The maximum time that a thread sleeps while it waits for a compaction that time alone makes due.
+/// It is limited because the clock may be changed meanwhile.
 const SLEEP_MAX: Duration = Duration::from_secs(10);
 
 /// What the engine collects for one decision and passes in a [`PickContext`].
@@ -210,8 +210,8 @@ impl Picker {
         Some(time.min(SLEEP_MAX))
     }
 
-    /// Returns the tables that are covered or whose values have expired, without those that a
-    /// snapshot sees or a job takes.
+    /// Returns the tables that are covered or whose values have expired, except those that a
+    /// snapshot sees or a job has claimed.
     fn due_drop(&self, jobs: &TreeJobs) -> Vec<TableId> {
         let DroppableTables { tables: covered, expiring, .. } = &jobs.droppable;
         if covered.is_empty() && expiring.is_empty() {

@@ -58,7 +58,7 @@ struct ScannedSegment {
     file: LogFile,
     part: SegmentPart,
     values: Vec<LoggedValue>,
-    /// The size of the values if they were in a value file, in bytes.
+    /// The size that the values would have in a value file, in bytes.
     value_bytes: u64,
     known: Option<ValueSegment>,
 }
@@ -280,7 +280,7 @@ impl LoggedSegments {
     pub(super) fn write_back(&self, storage: &dyn Storage) {
         for one in self.segments.iter().filter(|one| one.is_changed) {
             let file = storage.open_segment(&one.segment.path);
-            // The sync that follows, through the log's own file, reports a failure.
+            // The sync that follows goes through the log's own file, and reports any failure.
             let _ = file.and_then(|file| file.syncer().sync());
         }
     }

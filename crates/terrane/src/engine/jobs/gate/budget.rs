@@ -18,7 +18,7 @@ pub(super) struct Bucket {
     /// The bytes that may be written; negative while the bucket is overdrawn.
     bytes: f64,
     filled_at: Duration,
-    /// The bytes that users had caused outside of jobs at the last measurement, and its time.
+    /// The bytes that users had read and written at the last measurement, and its time.
     users: (u64, Duration),
     users_per_second: f64,
 }
@@ -51,8 +51,8 @@ impl Bucket {
         self.bytes -= bytes as f64;
     }
 
-    /// Returns the time until more may be written. `user_bytes` are the bytes that users have caused
-    /// outside of jobs so far.
+    /// Returns the time until more may be written. `user_bytes` are the bytes that users have read
+    /// and written so far.
     pub(super) fn wait(&mut self, user_bytes: u64, now: Duration) -> Option<Duration> {
         self.measure_users(user_bytes, now);
         let Some(rate) = self.rate() else {

@@ -117,7 +117,7 @@ fn merges_that_share_a_slot_are_served_equally() {
     assert!(ahead(IoBudget::Unlimited, 100, 256 << 10) <= 10);
 }
 
-/// One MiB would take a quarter of a second.
+/// With this budget, the usual limit of one MiB would take a quarter of a second.
 #[test]
 fn merges_take_turns_more_often_under_a_small_budget() {
     let most = ahead(IoBudget::Total(4 << 20), 30, 64 << 10);

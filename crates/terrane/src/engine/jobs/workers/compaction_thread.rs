@@ -4,8 +4,8 @@ use super::Jobs;
 use crate::engine::context::JobKind;
 use crate::engine::jobs::late_deletes::report_late_deletes;
 
-/// The niceness added to a compaction thread. Competing with another thread for a processor, it
-/// gets a quarter of that thread's time; on an idle processor it runs at full speed.
+/// The niceness added to a compaction thread. If it competes with another thread for a processor,
+/// it gets a quarter of that thread's time; on an idle processor it runs at full speed.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 6;
 

@@ -193,7 +193,7 @@ impl Jobs {
             let version = Arc::clone(&tree.state().version);
             let (shape, busy) = (version.shape(), jobs.busy(version.shape()));
             let runs = place(shape, &tree.design(), &busy, &ingest.infos());
-            // A new run of level 0 needs no claim, just as for a flush.
+            // As for a flush, a new run of level 0 needs no claim.
             let below = runs.iter().filter(|run| run.level > 0);
             jobs.ingesting = below.map(IngestedRun::claim).collect();
             runs

@@ -31,8 +31,8 @@ impl Jobs {
         }
     }
 
-    /// Replaces the active memtable of a tree with one of the selected kind, unless writers may not
-    /// do so.
+    /// Replaces the active memtable of a tree with one of the selected kind, unless writers are
+    /// stopped or there is nothing to flush.
     fn replace_memtable(&self, tree: &Arc<Tree>, selection: MemtableSelection) {
         if self.context.health.check_writable().is_err() {
             return;

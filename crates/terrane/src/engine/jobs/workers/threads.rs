@@ -97,7 +97,7 @@ impl Jobs {
             std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
             // An event listener may drop the last handle in the thread that calls it. That thread
-            // ends when its job does, which fails because the manifest is closed.
+            // ends with its job, which fails because the manifest is closed.
             if thread.thread().id() != std::thread::current().id() {
                 // If the thread panicked, the database has failed already.
                 let _ = thread.join();
