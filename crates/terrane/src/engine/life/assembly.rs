@@ -93,8 +93,8 @@ impl Engine {
             Some(_) => opening_readers(&*options.components.storage, &settings, places.dir),
             None => OpeningReaders::default(),
         };
-        // Another process may remove files of a read-only opening, which then could not be
-        // reopened.
+        // In a read-only opening, files stay open, because another process may remove them and they
+        // could then not be reopened.
         let open_files_max = manifest.is_some().then(|| settings.open_files_max());
         let context = Arc::new(context(options, settings, places, readers, open_files_max));
         let open = |(id, keyspace): (&KeyspaceId, &Arc<KeyspaceState>)| {

@@ -25,8 +25,8 @@ use crate::engine::version::Version;
 use crate::files::manifest::{FileManifest, Manifest, ManifestState, RecoveredState};
 use crate::files::wal::{LogCopy, LogWriter};
 
-/// How often a checkpoint waits for the manifest lock without blocking writers. After this many
-/// attempts in a row that other edits preceded, it waits with the writer lock held, so that it
+/// How often a checkpoint waits for the manifest lock without blocking writers. After other edits
+/// have come first this many times in a row, it waits with the writer lock held, so that it
 /// finishes.
 const LOCK_TRIES: u32 = 100;
 

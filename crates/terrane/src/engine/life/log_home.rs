@@ -215,7 +215,7 @@ impl Place<'_> {
         Ok(LogHome { dir: target, lock })
     }
 
-    /// Returns true if the directory contains the log up to its end, which an old copy does not.
+    /// Returns true if the directory contains the log up to its end; an old copy does not.
     fn has_whole_log(&self, log_dir: &Path, state: &ManifestState) -> Result<bool> {
         let Self { storage, database, .. } = *self;
         if owner(storage, log_dir)? != Some(database) {
@@ -234,7 +234,7 @@ impl Place<'_> {
     fn copy(&self, from: &Path, to: &Path) -> Result<()> {
         let Self { storage, dir, database } = *self;
         if to != dir {
-            // The log is not here, but an earlier log whose removal failed may be.
+            // `to` does not contain the log, but may contain an earlier log whose removal failed.
             claim(storage, to, database)?;
             remove_if_exists(storage, &to.join(DATABASE))?;
             storage.sync_dir(to).map_err(|error| Error::io("sync", to, error))?;

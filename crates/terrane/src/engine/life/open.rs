@@ -24,7 +24,7 @@ use crate::files::table::check_compression;
 use crate::files::wal::{LogNotes, Recovery};
 use crate::options::{KeepChanges, OpenMode, OptionInfo, Options, RequestedDesign, Settings};
 
-/// The position at which readers of changes begin, before the log is replayed.
+/// A placeholder for the position at which readers of changes begin, until the log is replayed.
 const UNKNOWN: Lsn = Lsn(u64::MAX);
 
 /// Opens a database for writing, or creates one.
@@ -80,7 +80,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     parts.catalog.update_access_counting();
     let unused = parts.recover(recovery, &mut opened)?;
     parts.catalog.remove_unneeded(&unused)?;
-    // Blocks get all memory that the replayed log has left.
+    // The block cache gets all memory that the replayed entries have left.
     parts.catalog.resize_cache();
     for event in changed_options {
         parts.context.events.emit(event);

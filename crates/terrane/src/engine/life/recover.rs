@@ -154,7 +154,7 @@ impl Engine {
         Ok((replayed, last_seq))
     }
 
-    /// From now on, notes the places of values in the memtables to which nothing was replayed.
+    /// Makes memtables to which nothing was replayed note the places of values from now on.
     fn note_values(&self) {
         for tree in self.catalog.trees().values() {
             let noted_from = self.context.logged_values_from(&tree.design());

@@ -1,8 +1,6 @@
 //! The directory of a checkpoint while it is written.
 //!
 //! 1. The file `CHECKPOINT` is durable before any other file is created, and is removed only when
-//!    `CURRENT` is durable or no other file is left. A directory with other files and without both
-//! 1. The file `CHECKPOINT` is durable before any other file is created, and is removed only when
 //!    `CURRENT` is durable or no other file is left. A directory with other files but without both
 //!    of these is therefore never the result of an interrupted checkpoint.
 //! 2. The process that writes the checkpoint holds a lock on that file. A checkpoint that no
