@@ -1,5 +1,5 @@
-//! Finds tables that are invisible to every reader because range tombstones cover them entirely.
-//! They can be dropped unread.
+//! Finds tables that can be dropped unread, because range tombstones hide them from all readers.
+//!
 //! Let a table contain sequence numbers from `smallest` to `largest`, and let newer range
 //! tombstones, each with a sequence number above `largest` and at most `deleted`, cover its whole
 //! key range. A reader at or after `deleted` sees no entry of the table, and neither does a reader
