@@ -10,7 +10,7 @@
 //! | `change_log` | the log as seen by readers of changes |
 //! | `checkpoint_log`, `ingest_gate` | log every write and exclude ingests, for a checkpoint |
 //! | `snapshots`, `snapshot_guard` | the sequence numbers that readers hold, and their release |
-//! | `snapshot_clock` | the times as of which snapshots read |
+//! | `snapshot_clock` | the clock of reads, and the times of snapshots |
 //! | `log_files` | creates, cleans and ends log segments |
 //! | `log_tasks` | the work of the log thread |
 //!
@@ -126,7 +126,6 @@ impl PipelineState {
 /// the position unfinished: then no further write is accepted, no later write becomes visible, and
 /// no writer waits for this write. If the write is in the log, the next opening replays it. Must be
 /// dropped without the lock of [`PipelineState`], because the failure is reported to the listener.
-/// to the listener.
 pub(crate) struct PendingWrite<'a> {
     pipeline: &'a Pipeline,
     /// `None` once the write is inserted.
@@ -300,7 +299,7 @@ impl Pipeline {
         self.snapshots.hold(&self.commits)
     }
 
-    /// The clock of reads, which tracks the times as of which snapshots read values that expire.
+    /// The clock by which reads decide which values have expired. It tracks the times of snapshots.
     pub(crate) fn snapshot_clock(&self) -> &SnapshotClock {
         &self.snapshot_clock
     }

@@ -2,8 +2,8 @@
 //!
 //! A reader takes no lock that a writer holds for long: it loads the position that writers have
 //! reached, and takes the writer lock, without closing the window, only to find a segment. Waiting
-//! readers sleep where writers wait for their predecessors, so a write for which no thread waits
-//! notifies no thread.
+//! readers sleep in the commit queue, like writers that wait for their predecessors, so a write
+//! wakes no thread unless one waits for it.
 
 use std::time::Duration;
 

@@ -21,7 +21,7 @@
 //!    mark it.
 //! 2. A writer marks its slot only if `visible + SLOTS >= first`. So every write with a lower first
 //!    number that selects the same slot is visible before the slot is marked again.
-//! 3. The slot that `visible + 1` selects is marked exactly if it contains a number above
+//! 3. The slot that `visible + 1` selects is marked if and only if it contains a number above
 //!    `visible`: the numbers of earlier marks are visible, and no later write has marked the slot
 //!    (invariant 2).
 //! 4. `visible` never decreases and never exceeds the last number of an inserted write whose
@@ -390,8 +390,8 @@ mod tests {
         }
     }
 
-    /// Writers did not wait for a write before the one that panicked, which could therefore be
-    /// acknowledged after the database was closed.
+    /// Writers did not wait for the writes before one that panicked, so these could be acknowledged
+    /// after the database was closed.
     #[test]
     #[allow(clippy::disallowed_methods, reason = "a writer is a thread of the caller")]
     fn writes_before_one_that_is_never_inserted_are_waited_for() {

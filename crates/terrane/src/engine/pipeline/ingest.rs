@@ -62,7 +62,7 @@ pub(crate) fn enter_ingest<'a>(
     let memtable = tree.next_memtable(&pipeline.context.pool, preparation);
     let noted_from = pipeline.context.logged_values_from(&tree.design());
     tree.replace(|mut next| {
-        // An empty memtable is also replaced, because states that contain it have no limit.
+        // An empty memtable is also replaced, because its states have no `readable_to` limit.
         let active = Arc::new(ActiveMemtable::new(memtable, position).noting(noted_from));
         let before = std::mem::replace(&mut next.active, active);
         if !is_inserted || !before.memtable.is_empty() {

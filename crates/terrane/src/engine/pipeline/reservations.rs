@@ -62,7 +62,7 @@ impl Reserved {
     }
 }
 
-/// What writers have reserved from a number of operations and units.
+/// What writers have reserved out of a limited number of operations and units.
 #[derive(Debug)]
 pub(crate) struct Reservations {
     word: Padded<AtomicU64>,
@@ -76,7 +76,7 @@ impl Reservations {
     /// The largest limit.
     pub(crate) const LIMIT_MAX: Reserved = Reserved { operations: 1 << 30, units: 1 << 28 };
 
-    /// Creates reservations of at most `limit`, of which nothing is reserved.
+    /// Creates reservations of at most `limit` in total. Nothing is reserved yet.
     pub(crate) fn new(limit: Reserved) -> Self {
         debug_assert!(limit.fits(Self::LIMIT_MAX));
         Self { word: Padded(AtomicU64::new(0)), limit, full_at: AtomicU64::new(0) }

@@ -1,4 +1,4 @@
-//! The clock of reads, and the times as of which snapshots read values that expire.
+//! The clock by which reads decide which values have expired, and the times of snapshots.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,8 +28,8 @@ impl SnapshotClock {
 
     /// Holds the current time, in microseconds since the Unix epoch.
     ///
-    /// The clock is read under the lock, so a snapshot that [`Self::oldest_or_now`] misses reads as
-    /// of the time that it returned, or later.
+    /// The clock is read under the lock, so a snapshot that a call of [`Self::oldest_or_now`]
+    /// misses reads as of the time that the call returned, or later.
     pub(crate) fn hold(&self) -> u64 {
         let mut held = self.lock();
         let now = self.now_micros();

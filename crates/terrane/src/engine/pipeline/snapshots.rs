@@ -82,8 +82,8 @@ impl Snapshots {
     }
 
     fn set_bounds(&self, held: &BTreeMap<SeqNo, usize>) {
-        // Release pairs with the loads in `bounds`: for a writer that reads these bounds, the reads
-        // of every snapshot released earlier, under the lock of `held`, have happened before.
+        // Release pairs with the loads in `bounds`: if a writer loads these bounds, all reads by
+        // snapshots released before, under the lock of `held`, happen before the load.
         self.oldest.store(oldest_of(held), Ordering::Release);
         let newest = held.keys().next_back().copied().unwrap_or(0);
         self.newest.store(newest, Ordering::Release);

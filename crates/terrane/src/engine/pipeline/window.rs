@@ -10,7 +10,7 @@
 //!
 //! 1. State that changes only with the lock stays the same while a window is open. A writer loads
 //!    the window first, then the state that it uses, and then reserves. If it succeeds, the window
-//!    was open all the time, so the loaded state matches its sequence numbers.
+//!    was open throughout, so the loaded state matches its sequence numbers.
 //! 2. No window is opened while a write that waits for a sync is invisible. So waiting for a
 //!    window's writes takes no longer than their insertions.
 //! 3. A writer that has reserved takes no lock that the owner of the lock may hold.
