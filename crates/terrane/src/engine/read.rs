@@ -63,7 +63,7 @@ impl Reader {
         Self { context: Arc::clone(context), pipeline: Arc::clone(pipeline) }
     }
 
-    /// Returns the time as of which a read sees values that expire.
+    /// Returns the time by which a read decides which values have expired.
     #[inline]
     fn time(&self, at: Option<AsOf<'_>>) -> ReadTime<'_> {
         ReadTime::new(self.pipeline.snapshot_clock(), at.map(|at| at.micros))

@@ -28,9 +28,9 @@ enum Newest {
 }
 
 impl Reader {
-    /// Returns whether a lookup of `key` would now find another version, or none, compared with a
-    /// lookup as of `since`, which found one if `was_found`. Also counts versions that are inserted
-    /// but not visible yet.
+    /// Returns whether the version that a lookup of `key` finds, if any, has changed since a lookup
+    /// as of `since`, which found one if `was_found`. Also counts versions that are inserted but
+    /// not visible yet.
     ///
     /// `since` is held, so no version visible at it is removed.
     pub(crate) fn is_key_changed(

@@ -23,7 +23,7 @@ impl Reader {
     /// Returns the value of `key`, whose newest version visible to the reader is `newest`, an
     /// operand.
     ///
-    /// If memtables of `state` reclaim versions, the caller holds its sequence number.
+    /// If memtables of `state` reclaim versions, the caller holds the reader's sequence number.
     pub(super) fn combined(
         &self,
         (tree, state): (&Tree, &Arc<TreeState>),
