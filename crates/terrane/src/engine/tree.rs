@@ -223,8 +223,8 @@ impl Tree {
         self.state.load()
     }
 
-    /// Reloads a state if it was replaced since it was loaded. A replacement under a lock that the
-    /// caller holds is always seen; a concurrent replacement may be missed.
+    /// Reloads a state if it was replaced since it was loaded. An earlier replacement under a lock
+    /// that the caller now holds is always seen; a concurrent replacement may be missed.
     #[inline]
     pub(crate) fn refresh(&self, state: &mut Guard<Arc<TreeState>>) {
         // Acquire pairs with the release in `replace`, which stores the state before its number.
@@ -295,8 +295,8 @@ impl Tree {
         });
         let design = self.design.load();
         let shape = next.version.shape();
-        // Checked because writers replace memtables with the writer lock held, and counting visits
-        // all tables.
+        // Counting visits all tables, so it is skipped if possible: writers replace memtables with
+        // the writer lock held.
         let has_changed = !Arc::ptr_eq(&next.version, &current.version);
         let settled_values = if self.counts_values.swap(false, Ordering::Relaxed) || has_changed {
             self.jobs().collectable(shape).settled_values()

@@ -55,7 +55,7 @@ impl LoggedValueRefs {
 
     /// Returns the memory that this takes, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        // Relaxed: a count.
+        // Relaxed: only a count.
         self.capacity.load(Ordering::Relaxed) * size_of::<LoggedValueRef>()
     }
 
@@ -64,7 +64,7 @@ impl LoggedValueRefs {
         let mut part = lock(&self.parts[stripe_of_thread() % PARTS]);
         if part.len() == part.capacity() {
             let more = part.len().max(CAPACITY_MIN);
-            // Relaxed: a count. Concurrent threads may exceed the limit by one list each.
+            // Relaxed: only a count. Concurrent threads may exceed the limit by one list each.
             if self.capacity.load(Ordering::Relaxed) + more > LOGGED_VALUES_MAX {
                 return;
             }

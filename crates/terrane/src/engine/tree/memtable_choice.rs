@@ -29,14 +29,14 @@ struct Choices {
     is_news: bool,
     /// The choice for the next memtable, if the active one is replaced early.
     left_for: Option<MemtableSelection>,
-    /// The operations until the last choice.
+    /// The operations up to the last choice.
     chosen_at: UsageTotals,
     /// Operations that were too few for a choice and count towards the next one.
     left_over: MemtableOperations,
     /// The active memtable is about to be replaced early.
     was_left: bool,
     regret: Regret,
-    /// The operations until regret was last computed.
+    /// The operations up to the last computation of regret.
     checked_at: UsageTotals,
 }
 

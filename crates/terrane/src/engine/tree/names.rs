@@ -1,8 +1,8 @@
 //! The names that a tree has had since the database was opened.
 //!
-//! A handle returns the name of its keyspace as a reference, so a name must outlive its
-//! replacement. Names are therefore kept until the tree is dropped. Few accumulate, because a
-//! renaming costs a manifest edit and happens rarely.
+//! A handle returns the name of its keyspace as a reference, so a name must stay valid after it is
+//! replaced. Names are therefore kept until the tree is dropped. Few accumulate, because a renaming
+//! costs a manifest edit and happens rarely.
 
 use std::sync::{Arc, OnceLock};
 

@@ -177,8 +177,8 @@ impl TreeState {
         self.usage.may_expire() || self.version.has_expiry()
     }
 
-    /// Returns the number as of which a reader of this state reads if writes up to `visible` are
-    /// visible.
+    /// Returns the sequence number at which a reader of this state reads, if writes up to `visible`
+    /// are visible.
     #[inline]
     pub(crate) fn readable(&self, visible: SeqNo) -> SeqNo {
         visible.min(self.readable_to)
