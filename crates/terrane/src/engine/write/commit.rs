@@ -29,7 +29,7 @@ const TRIES_IN_WINDOW: usize = 8;
 
 /// The condition of a commit: nothing on which it depends has changed.
 pub(crate) trait CommitCondition {
-    /// Returns whether the condition is violated, counting all inserted writes.
+    /// Returns whether the condition is violated, considering all inserted writes.
     fn is_violated(&self) -> Result<bool>;
 
     /// Returns whether a write to these keys violates the condition.

@@ -17,7 +17,7 @@ struct Collected {
     until: Option<Instant>,
 }
 
-/// Runs `writes`, and adds the delays of this thread's writes to a database to `until` meanwhile.
+/// Runs `writes`. Meanwhile, this thread's writes to the database add their delays to `until`.
 pub(crate) fn collect_delays<T>(
     database: u64,
     until: &mut Option<Instant>,

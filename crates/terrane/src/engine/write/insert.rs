@@ -51,8 +51,8 @@ impl<'a> InsertGroup<'a> {
     }
 }
 
-/// Removes the range around a key that is about to be written from the ranges in which scans found
-/// nothing, and counts the write.
+/// Counts the write of a key. If the key is put, first removes the range around it from the ranges
+/// in which scans found nothing.
 #[inline]
 pub(super) fn note_put(tree: &Tree, op: &Op<'_>) {
     let Some(key) = op.point_key() else { return };

@@ -24,7 +24,7 @@ use crate::files::batch::Op;
 /// A stalled writer checks again at least this often, in case it misses a notification.
 const STALL_WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// A full memtable is replaced unless at least this share of it can be overwritten in place, so
+/// A full memtable is replaced unless draining frees at least its size divided by this number, so
 /// that it is not drained for a few writes at a time.
 const OVERWRITTEN_SHARE_MIN: u64 = 128;
 
