@@ -146,7 +146,7 @@ pub fn repair_with_progress(
         keyspace.set_compaction_filter(salvaged.compaction_filter.as_deref())?;
         let sources = (salvaged, memtables.get(id), &mut values);
         write_keyspace(&db, &keyspace, sources, (&mut report, &mut meter))?;
-        // Set last, because it would make the values that are put expire.
+        // Set last, because otherwise the values that are put would expire.
         keyspace.set_ttl(salvaged.ttl)?;
     }
     report.problems.extend(values.take_problems());

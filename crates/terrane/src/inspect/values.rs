@@ -109,7 +109,7 @@ impl DirectoryValues {
 mod tests {
     use super::*;
 
-    /// The name of a file that no longer exists looks like a dangling link.
+    /// A dangling link behaves like the name of a file that has been removed.
     #[test]
     fn a_file_that_was_removed_since_it_was_listed_is_skipped() {
         let dir = tempfile::tempdir().unwrap();

@@ -118,7 +118,7 @@ pub(super) fn verify_table_values(table: &Arc<Table>, values: &DirectoryValues) 
     check_counts(&counted, &table.info().value_refs).or_else(wrong)
 }
 
-/// Counts the value of an entry whose key has `key_len` bytes.
+/// Counts the value of an entry whose key is `key_len` bytes long.
 fn count(counted: &mut BTreeMap<u64, (u64, u64)>, place: &ValuePointer, key_len: usize) {
     let (bytes, values) = counted.entry(place.file).or_default();
     *bytes += record_bytes(key_len, place.len as usize);
