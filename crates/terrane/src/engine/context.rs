@@ -78,8 +78,8 @@ impl Context {
 
     /// Returns the minimum length of values that a flush under `design` may take from the log;
     /// `None` if it may take none. A deadline for deletes rules this out, because log files must
-    /// then be removed in time. So does a separate log directory, because all names of a file are
-    /// on one device.
+    /// then be removed in time. So does a separate log directory, because a file cannot have names
+    /// on two devices.
     pub(crate) fn logged_values_from(&self, design: &Design) -> Option<u64> {
         let separation = design.values.separation();
         let may_link = !self.has_log_apart() && self.settings.delete_persistence_micros().is_none();

@@ -300,7 +300,7 @@ fn a_flush_among_many_idle_keyspaces_records_little_and_they_keep_no_log() {
     assert_eq!(db.stats().replayed_writes, 0);
 }
 
-/// A range that encloses all earlier ranges takes a sequence number in each of their fragments. A
+/// A range that encloses all earlier ranges adds a sequence number to each of their fragments. A
 /// memtable was measured again only after thousands of such writes, and exceeded its share several
 /// times over.
 #[test]

@@ -3,7 +3,7 @@
 //! An edit that removes tables may leave value files unreferenced, or with garbage. It removes the
 //! former, and records the age of the garbage for the deadline of deletes.
 //!
-//! The age of garbage counts from the oldest delete that may have caused it. A tombstone belongs to
+//! The age of garbage counts from the oldest delete that may have caused it. A tombstone counts as
 //! such a delete if its table is newer than the table that held the pointer and overlaps it,
 //! whether or not the edit removes the tombstone's table: a table is dropped because a newer table
 //! covers it, and a merge drops overwritten versions of a key whose tombstone has not arrived yet.

@@ -5,15 +5,15 @@
 //! later scans skip it, until a compaction drops the tombstones.
 //!
 //! A range is valid as of a sequence number and a state of the tree: a reader at that number or
-//! later, in that state or a later one, finds no live key in it unless one has been put since. A
+//! later, in that state or a later one, finds no live key in it unless one has since been put. A
 //! put into a range therefore removes the range. The state matters because a compaction filter
 //! removes keys that readers of earlier states see at the same number. This is only a cache: it is
 //! not persistent, and dropping a range is always correct.
 //!
 //! A scan misses writes that become visible after it began, so it cannot determine alone that a
 //! range is dead. It therefore watches the keys from the first dead one on, and writers cut the
-//! watched range at the keys that they put. If the tree was written since the scan began, later
-//! scans note ranges within the watched one; otherwise this scan does.
+//! watched range at the keys that they put. If the tree was not written since the scan began, this
+//! scan notes the dead range; otherwise later scans note ranges within the watched one.
 //!
 //! 1. A watched range contains no key of a put whose sequence number is above `since`.
 //! 2. If a visible sequence number is at or above the number of a dead range, a reader at that number, in

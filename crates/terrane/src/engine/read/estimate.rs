@@ -110,7 +110,7 @@ fn live_parts<'a>(
 struct Sample {
     /// The estimated share of the memtable's entries that lies in the range.
     share: f64,
-    /// The estimated number of keys in the range, less the keys that the memtable deletes
+    /// The estimated number of keys in the range, minus the keys that the memtable deletes
     /// elsewhere.
     keys: f64,
 }

@@ -11,7 +11,7 @@ use crate::files::value::Value;
 
 impl Reader {
     /// Returns what [`Reader::get`] would return now, if memtables and blocks in memory decide it.
-    /// Otherwise returns `None` after counting only uses of filters and blocks.
+    /// Otherwise returns `None`, and counts only the uses of filters and blocks.
     pub(crate) fn get_resident(&self, tree: &Tree, key: &[u8]) -> Result<Option<Option<Value>>> {
         let sample = Sample::begin();
         self.context.health.check_open()?;

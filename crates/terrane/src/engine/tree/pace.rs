@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use terrane_policy::Design;
 
-/// If writers stay below the maximum rate, they may later make up for at most this much of the
-/// unused rate, expressed as nanoseconds at that rate.
+/// Writers that have stayed below the maximum rate may later catch up by at most the operations
+/// that the rate allows in this time.
 const CATCH_UP_NANOS: u64 = 1_000_000;
 
 /// The time up to which the schedule is filled.
