@@ -35,8 +35,8 @@ use crate::options::{Background, Options, Settings};
 /// The number of databases that this process has opened.
 static OPENINGS: AtomicU64 = AtomicU64::new(0);
 
-/// The maximum number of threads that read blocks for readers. Devices serve about this many reads
-/// of a queue concurrently, and more threads would wait for a processor.
+/// The maximum number of threads that read blocks for readers. Devices serve about this many queued
+/// reads concurrently, and more threads would wait for a processor.
 const IO_THREADS_MAX: usize = 16;
 
 /// What opening a database found.

@@ -30,8 +30,7 @@ use crate::files::wal::{LogCopy, LogWriter};
 /// finishes.
 const LOCK_TRIES: u32 = 100;
 
-/// The contents of a checkpoint, at one moment. Their files are kept as long as the versions are
-/// held.
+/// The contents of a checkpoint at one moment. Holding the versions keeps their files.
 struct Cut {
     state: ManifestState,
     version: u64,
@@ -57,7 +56,7 @@ impl Engine {
     }
 
     fn write_checkpoint(&self, dir: &Path, cancel: Option<&Cancel>) -> Result<()> {
-        // From now on every write is logged, so that the flush and the log together have all
+        // From now on every write is logged, so that the flush and the log together contain all
         // writes.
         let complete = CheckpointLog::begin(&self.pipeline)?;
         // Flushed entries need not be copied from the log.

@@ -1,8 +1,8 @@
 //! Finds, creates and moves the log directory.
 //!
-//! The steps keep the invariants of [`crate::files::log_directory`]. A new database records in
-//! `LOGDIR` where its log will be before it claims that directory, so that an interrupted creation
-//! can be repeated with the same directory. A move copies the log and makes the copy durable before
+//! The steps keep the invariants of [`crate::files::log_directory`]. Before a new database claims
+//! its log directory, it records the directory in `LOGDIR`, so that an interrupted creation can be
+//! repeated with the same directory. A move copies the log and makes the copy durable before
 //! `LOGDIR` refers to it. After a crash the log is therefore either in its old place, next to an
 //! unfinished copy that the next move replaces, or in its new place, with old files left behind
 //! that nothing needs.

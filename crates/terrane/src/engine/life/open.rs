@@ -209,8 +209,8 @@ fn first_changes(database: u64, settings: &Settings) -> Vec<Change> {
     ]
 }
 
-/// Returns the changes that settle log segments that are value files, because no flush of this
-/// opening adds to them.
+/// Returns the changes that settle the log segments used as value files. No flush of this opening
+/// adds values to them.
 fn settled_files(state: &ManifestState) -> Vec<Change> {
     let files = state.keyspaces.iter().flat_map(|(id, keyspace)| {
         let files = keyspace.value_files.values();
