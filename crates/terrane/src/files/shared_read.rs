@@ -1,7 +1,7 @@
 //! Reads the files of a database while a writer may change them.
 //!
-//! A reader may find a file that a writer has just removed, or two files of which the writer has
-//! replaced one. Nothing is damaged then, and another attempt finds the writer's new files. Three
+//! A reader may find a file that a writer has just removed, or two files, one of which the writer
+//! has replaced. Nothing is damaged then, and another attempt finds the writer's new files. Three
 //! rules distinguish damage from a change:
 //!
 //! 1. An attempt holds the lock that keeps writers from removing files, if there is a file to lock.

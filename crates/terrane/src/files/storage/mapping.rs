@@ -96,7 +96,7 @@ impl WritableMapping {
     fn store_words(&self, start: usize, bytes: &[u8]) {
         let words = bytes.as_chunks::<WORD>().0;
         for (to, word) in self.words(start, words.len()).iter().zip(words) {
-            // Relaxed: the file orders nothing for readers, which check every record.
+            // Relaxed: readers of the file do not rely on an order; they check every record.
             to.store(u64::from_ne_bytes(*word), Ordering::Relaxed);
         }
     }
