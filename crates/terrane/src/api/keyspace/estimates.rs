@@ -39,11 +39,11 @@ impl Keyspace {
     /// Estimates the number of keys in a range.
     ///
     /// The estimate comes from the counts and indexes of tables, and from up to 4,096 entries of each
-    /// memtable; a call costs as much as creating an iterator. A table that the range cuts is counted with
-    /// an error of at most a block at each end. An overwritten key counts once for each version that no
-    /// compaction has removed yet. An expired value counts until a compaction drops it. Deleted ranges are
-    /// subtracted, and so are two entries for each other delete.
-    /// `iter()?.into_keys().count()` is exact.
+    /// memtable; a call costs as much as creating an iterator. A table that extends beyond the
+    /// range is counted with an error of at most a block at each end. An overwritten key counts
+    /// once for each version that no compaction has removed yet. An expired value counts until a
+    /// compaction drops it. Deleted ranges are subtracted, and each delete of a single key
+    /// subtracts two entries. `iter()?.into_keys().count()` is exact.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
