@@ -9,7 +9,7 @@
 //!    Everything that one of them states about the next was still true when the next was read.
 //! 3. If two attempts in a row fail in the same way at the same place, the failure is real: if a
 //!    writer had changed the files, the second attempt would have found something else. Otherwise the
-//!    writer moved on, and after some attempts the error says so.
+//!    writer moved on, and after some attempts the reader reports that.
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -57,7 +57,7 @@ impl State {
     ) -> Result<(u32, u32), Missing> {
         let class = class_of(bytes);
         // Tried even if the caller has memory, because another thread may have added a chunk
-        // meanwhile.
+        // since.
         if let Some(place) = class.and_then(|(class, _)| self.take_free(class, None)) {
             return Ok(place);
         }

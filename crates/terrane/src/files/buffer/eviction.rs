@@ -18,7 +18,7 @@ use super::word::{Slot, USES_MAX, Word};
 const PROBATION_PART: usize = 10;
 
 /// The number of blocks that an eviction visits before it becomes less choosy. The lock is held
-/// meanwhile.
+/// during this time.
 const PATIENCE: usize = 1024;
 
 impl State {

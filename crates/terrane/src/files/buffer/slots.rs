@@ -94,7 +94,7 @@ impl Slots {
         let Some(Word::Resident { frame, .. }) = self.slots.get(slot).map(Slot::load) else {
             return;
         };
-        // The frame may be freed meanwhile, but a prefetch of any address is harmless.
+        // The frame may have been freed already, but a prefetch of any address is harmless.
         let start = frame.as_ptr().cast::<u8>();
         for line in 0..=lines {
             prefetch_line(start.wrapping_add(line * 64).cast_const());

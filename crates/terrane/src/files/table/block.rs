@@ -197,8 +197,8 @@ impl<'a> Block<'a> {
 
     /// Returns the entry at an index if its offsets and lengths are short and it is not damaged.
     ///
-    /// One load reads both offsets and another one everything before the key, so that a scan takes few
-    /// instructions per entry.
+    /// One load reads both offsets, and a second one reads everything before the key, so that a
+    /// scan takes few instructions per entry.
     #[inline(always)]
     pub(super) fn usual_entry(&self, index: usize) -> Option<RawEntry<'a>> {
         let layout = self.layout;

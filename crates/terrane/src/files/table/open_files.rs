@@ -175,7 +175,7 @@ impl OpenFiles {
 }
 
 impl State {
-    /// Adds a file and returns it, or the reader that another thread has added meanwhile.
+    /// Adds a file and returns it, or returns the reader that another thread has just added.
     fn insert(&mut self, slot: &Arc<Slot>, reader: Arc<Reader>) -> Arc<Reader> {
         slot.mark_used();
         if let Some(reader) = slot.reader.load_full() {

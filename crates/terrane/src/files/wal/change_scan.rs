@@ -7,8 +7,8 @@
 //!    consecutive numbers. The scan reports it ([`Scanned::Gap`]). A gap at the end is not reported
 //!    until a batch follows it or its numbers are known to be used up ([`ChangeScan::skip_used`]),
 //!    because they may be reused after a crash.
-//! 3. The scan notices that a segment was freed meanwhile, because records of the segment that replaced it
-//!    have another nonce, and because each segment names its predecessor.
+//! 3. The scan notices when a segment has been freed, because records of the segment that replaced
+//!    it have another nonce, and because each segment names its predecessor.
 
 use std::io::ErrorKind;
 
@@ -269,7 +269,7 @@ fn locate(
         }
         let oldest = match oldest {
             Some(first) => first - 1,
-            // A batch that became visible meanwhile may be in the log.
+            // A batch that has since become visible may be in the log.
             None if log.complete() != complete => continue 'again,
             None => log.limit(complete)?.visible,
         };
@@ -306,7 +306,7 @@ fn gone(storage: &dyn Storage, log: &dyn LogInUse) -> Result<Scanned> {
     })
 }
 
-/// Opens a segment; `None` if it was freed meanwhile.
+/// Opens a segment; `None` if it has been freed.
 fn open(
     storage: &dyn Storage,
     log: &dyn LogInUse,

@@ -1,4 +1,4 @@
-//! Writers that place records concurrently, and processes that die meanwhile.
+//! Writers that place records concurrently, and processes that die before they finish.
 
 use super::*;
 use crate::files::storage::Access;
