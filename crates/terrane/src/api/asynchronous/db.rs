@@ -37,8 +37,8 @@ use crate::options::Options;
 ///
 /// - A future that was never polled, or whose operation no thread has begun, changes nothing.
 /// - A write that a thread has begun runs to completion, with the requested durability. It is
-///   applied as a whole or not at all, as if the result had been awaited, but nobody gets the result.
-///   It may be applied after writes that the program makes later.
+///   applied as a whole or not at all, as if the result had been awaited, but the result is
+///   discarded. It may be applied after writes that the program makes later.
 ///
 /// So a program whose write timed out does not know whether it happened. It may read the keys, or write
 /// again: a [`WriteBatch`] without merge operands may be applied twice. A dropped read has no effect.

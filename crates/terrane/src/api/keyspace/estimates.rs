@@ -17,7 +17,7 @@ impl Keyspace {
     }
 
     /// Returns true if a write to this keyspace would wait now, because flushes or compactions are so far
-    /// behind that writers are stopped. A server can serve readers meanwhile instead of blocking a thread.
+    /// behind that writers are stopped. A server can then serve readers instead of blocking a thread.
     ///
     /// The answer may be outdated when a write follows: another thread may fill the memtable in between. A
     /// write that would fail, or do the work itself because there are no background threads, does not wait,
