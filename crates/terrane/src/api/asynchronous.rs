@@ -2,7 +2,7 @@
 //!
 //! The engine's calls block their thread: a lookup while it reads a block, a write while writers are
 //! stalled or while its sync runs. [`AsyncDb`] runs them on threads of its own, and its futures only
-//! queue an operation and look for its result. A lookup that memory answers runs in the poll.
+//! queue an operation and look for its result. A lookup that needs only memory runs in the poll.
 //!
 //! | module | one line |
 //! |---|---|

@@ -22,10 +22,10 @@ impl Db {
     /// A position is a [sequence number](crate::Snapshot::sequence_number): 0 is the beginning, and
     /// [`ChangeBatch::position`] is the position after a batch. A follower stores it in the same write
     /// as the changes, so that it applies each batch exactly once, and continues after it when either
-    /// side was restarted. To begin with a copy, open a [checkpoint](Db::checkpoint) as the follower,
-    /// call [`Db::sync`] of the database, and continue after the sequence number that a
-    /// [snapshot](Db::snapshot) of the copy has before the first write to it. The example `change_feed`
-    /// does so.
+    /// side has been restarted. To begin with a copy, open a [checkpoint](Db::checkpoint) as the
+    /// follower, call [`Db::sync`] on the database, and continue after the sequence number that a
+    /// [snapshot](Db::snapshot) of the copy has before the first write to it. The example
+    /// `change_feed` does so.
     ///
     /// The log must be kept for followers ([`Options::keep_changes`](crate::Options::keep_changes)),
     /// and only that option keeps it: a follower that falls further behind gets
@@ -106,9 +106,9 @@ impl Changes {
     /// follower may then be ahead of it and miss later writes that reuse their numbers, so it must begin
     /// with a copy whenever the database's machine has lost power.
     ///
-    /// Without this, `next` syncs the log if newer batches are not durable. Writers do not wait for that
-    /// sync, but it costs the device as much as one with
-    /// [`Durability::Sync`](crate::Durability::Sync). A follower that pauses between rounds causes fewer.
+    /// Without this, `next` syncs the log if newer batches are not durable. Writers do not wait for it, but
+    /// it costs the device as much as one with [`Durability::Sync`](crate::Durability::Sync). A follower that
+    /// pauses between rounds causes fewer syncs.
     #[must_use]
     pub fn include_unsynced(mut self) -> Self {
         self.following = Following::Visible;

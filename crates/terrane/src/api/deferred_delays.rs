@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::api::db::Db;
 use crate::engine::collect_delays;
 
-/// The delays of writes that did not sleep. For event loops, which serve readers meanwhile.
+/// The delays of writes that did not sleep. Event loops use this to serve readers during a delay.
 ///
 /// Writers are delayed if a tree falls behind, or if they exceed the maximum rate of a design. A write usually sleeps
 /// for its delay. [`collect`](Self::collect) runs writes that do not sleep: they add their delays to this value, and

@@ -47,7 +47,7 @@ pub struct Iter {
     start: Key,
     end: Option<Key>,
     front: Option<VisibleCursor>,
-    /// In memory of its own, because few iterators go backward, and an iterator is moved.
+    /// Boxed, because few iterators go backward, and a small iterator is cheaper to move.
     back: Option<Box<VisibleCursor>>,
     /// Whether the front cursor is on an entry that was not returned yet.
     is_front_fresh: bool,

@@ -1,8 +1,8 @@
 //! Options, statistics, events and trees for `serde`.
 //!
-//! Option values and designs serialize as their texts, which parse again, and [`Times`] as their cells,
-//! which merge after a round trip. [`Stats`] serialize as the JSON that the command prints: each metric
-//! by its name, with summaries of durations. Like [`TreeView`] and events, they do not deserialize.
+//! Option values and designs serialize as text that parses again, and [`Times`] as cells that can be
+//! merged after a round trip. [`Stats`] serialize as the JSON that the command prints: each metric by
+//! its name, with summaries of durations. Like [`TreeView`] and events, they do not deserialize.
 
 #[cfg(test)]
 mod tests;

@@ -57,10 +57,10 @@ pub use options::{Isolation, TransactionOptions};
 /// another write. [`Db::begin`] returns a transaction to be committed by [`Self::commit`]; dropping it
 /// rolls it back.
 ///
-/// Reads return the state when the transaction began, with the transaction's own writes. A value whose
-/// time to live expires before the commit still counts as read. Nobody else sees the writes before the
-/// commit. The transaction keeps its reads and writes in memory, and the versions that it could read on
-/// disk, so it should be short.
+/// Reads return the state at the beginning of the transaction, plus its own writes. A value whose
+/// time to live expires before the commit still counts as read. Nobody else sees the writes before
+/// the commit. The transaction keeps its reads and writes in memory, and the versions that it could
+/// read on disk, so it should be short.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {

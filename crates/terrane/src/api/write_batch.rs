@@ -10,7 +10,7 @@ use crate::base::types::{DEFAULT_KEYSPACE, KeyspaceId};
 use crate::engine::Engine;
 use crate::files::batch::{Batch, Op};
 
-/// Operations on any keyspaces that are applied atomically.
+/// Operations on one or more keyspaces, applied atomically.
 ///
 /// Later operations of a batch take precedence over earlier ones on the same key.
 /// [`Db::write`](crate::Db::write) applies a batch, and may do so more than once. A batch with

@@ -42,12 +42,12 @@ impl WriteOptions {
         self
     }
 
-    /// Lets the value expire after this time, counted from the write; in microseconds, rounded down. From
-    /// then on the key has no value, in lookups and iterators and for [`Db::update`](crate::Db::update), and a
-    /// compaction drops it. [`Duration::MAX`] means no expiry, even in a keyspace with a
-    /// [default](crate::Keyspace::set_ttl).
+    /// Makes the value expire this long after the write; the time is rounded down to microseconds.
+    /// From then on the key has no value, in lookups and iterators and for
+    /// [`Db::update`](crate::Db::update), and a compaction drops it. [`Duration::MAX`] means no
+    /// expiry, even in a keyspace with a [default](crate::Keyspace::set_ttl).
     ///
-    /// For the put of one key. For batches and transactions see
+    /// This applies only to the put of one key. For batches and transactions see
     /// [`WriteBatch::put_with_ttl`](crate::WriteBatch::put_with_ttl) and
     /// [`Transaction::put_with_ttl`](crate::Transaction::put_with_ttl).
     ///

@@ -36,7 +36,7 @@ impl Cancel {
         self.done_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Returns the number of processed bytes, and of all bytes.
+    /// Returns the number of processed bytes, and the total number of bytes.
     pub(crate) fn progress(&self) -> (u64, u64) {
         let total = self.total_bytes.load(Ordering::Relaxed);
         (self.done_bytes.load(Ordering::Relaxed).min(total), total)

@@ -51,8 +51,8 @@ impl fmt::Display for DecodeError {
 
 pub(crate) type Decoded<T> = Result<T, DecodeError>;
 
-/// Decodes a varint of at most eight bytes, from the low bytes of a word. Returns it with its length,
-/// without a branch per byte, because the lengths of sequence numbers cannot be predicted.
+/// Decodes a varint of at most eight bytes, from the low bytes of a word. Returns it with its length.
+/// There is no branch per byte, because the lengths of sequence numbers cannot be predicted.
 #[inline(always)]
 pub(crate) fn short_varint(word: u64) -> Option<(u64, usize)> {
     let ends = !word & 0x8080_8080_8080_8080;

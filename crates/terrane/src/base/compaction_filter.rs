@@ -10,8 +10,8 @@ use crate::base::error::{Error, Result};
 /// Decides which values compactions keep.
 ///
 /// [`Keyspace::set_compaction_filter`](crate::Keyspace::set_compaction_filter) gives a keyspace a filter.
-/// Every compaction of the keyspace then passes each value that it rewrites to the filter, if it is the
-/// newest of its key among the compaction's tables.
+/// Every compaction of the keyspace then passes to the filter each value that it rewrites and that
+/// is the newest of its key among the compaction's tables.
 ///
 /// - **When.** The engine chooses the time. A value in a memtable, or in a table that no compaction rewrites,
 ///   is not filtered. [`Keyspace::compact_range`](crate::Keyspace::compact_range) filters the whole range. A
@@ -155,7 +155,7 @@ impl KeyspaceFilter {
         )
     }
 
-    /// Returns why the filter does nothing, once.
+    /// Returns why the filter does nothing, unless it was returned before.
     pub(crate) fn unreported_reason(&self) -> Option<&'static str> {
         let reason = self.inactive_reason()?;
         (!self.is_reported.swap(true, Ordering::Relaxed)).then_some(reason)

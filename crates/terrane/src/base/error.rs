@@ -55,7 +55,7 @@ pub enum ErrorKind {
 pub enum Error {
     /// An argument or an option is invalid.
     Invalid(Box<Invalid>),
-    /// A keyspace has another design than the one it was opened with.
+    /// A keyspace has a different design from the one it was opened with.
     OtherDesign(Box<OtherDesign>),
     /// An ingest was given a key that does not follow its last key. The key was not added.
     #[non_exhaustive]

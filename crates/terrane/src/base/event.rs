@@ -253,7 +253,7 @@ pub enum Event {
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PredictedChange {
-    /// The compactions until the tree satisfies the new design, at least.
+    /// The minimum number of compactions until the tree satisfies the new design.
     pub compactions: u64,
     /// The bytes that they read, which is also the maximum that they rewrite.
     pub bytes_rewritten: u64,

@@ -94,7 +94,7 @@ impl<'a> ReadTime<'a> {
     }
 }
 
-/// The default time to live, in microseconds, of puts without one, if there is a default.
+/// The default time to live for puts without their own, in microseconds, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct DefaultTtl {
     /// 0 for none.

@@ -1,4 +1,4 @@
-//! Merge operators: how an operand changes the value of a key without reading it first.
+//! Merge operators: change the value of a key by an operand, without reading the value first.
 
 mod chain;
 

@@ -7,7 +7,7 @@ use std::ops::{
 
 use terrane_policy::key_range::successor;
 
-/// A range of keys: `..`, or a range of the standard library over anything that is bytes.
+/// A range of keys: `..`, or a range of the standard library over a type that converts to bytes.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {

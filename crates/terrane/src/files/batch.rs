@@ -24,7 +24,7 @@ const DELETE_FROM: u8 = 3;
 const PUT_EXPIRING: u8 = 4;
 const MERGE: u8 = 5;
 
-/// The maximum bytes of a batch, which leave room for at least one value of the maximum length.
+/// The maximum length of a batch in bytes. It leaves room for at least one value of maximum length.
 pub(crate) const MAX_BATCH_BYTES: usize = (1 << 31) - (1 << 20);
 
 /// One operation of a write.
@@ -61,7 +61,7 @@ impl<'a> Op<'a> {
             Self::Put { key, value } | Self::Merge { key, operand: value } => {
                 (key.len(), value.len(), 0)
             }
-            // The expiry time counts as well, so an entry has no more bytes than with any other value.
+            // The expiry time counts towards the limit, so the entry is no longer than any other.
             Self::PutExpiring { key, stored } if stored.len() >= EXPIRY_BYTES => {
                 (key.len(), stored.len(), 0)
             }
@@ -225,12 +225,12 @@ pub(crate) struct Batch {
     /// The keyspaces written to, without duplicates.
     keyspaces: Vec<KeyspaceId>,
     deletes_ranges: bool,
-    /// Puts with a time to live. Until [`Self::with_expiry_times`] their stored values begin with that time
-    /// instead of their expiry time.
+    /// True if some puts have a time to live. Until [`Self::with_expiry_times`] is called, their
+    /// stored values begin with that time instead of an expiry time.
     has_ttls: bool,
-    /// Puts with an expiry time.
+    /// True if some puts have an expiry time.
     has_expiry_times: bool,
-    /// Some operations are merges.
+    /// True if some operations are merges.
     has_merges: bool,
     /// The error of the first invalid operation; with such an error, the whole batch is rejected.
     refused: Option<Error>,

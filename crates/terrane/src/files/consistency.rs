@@ -86,9 +86,9 @@ fn check_len(storage: &dyn Storage, path: &Path, expected: u64, what: &'static s
     }
 }
 
-/// Checks that no ingest was added after the manifest was read, if writes after the ingest were read from
-/// the log, which ends at `last_seq`. An ingest is not in the log, so those writes would appear without
-/// it.
+/// Checks that the log, which was read up to `last_seq`, has no writes that follow an ingest newer
+/// than the manifest that was read. An ingest is not in the log, so those writes would appear
+/// without it.
 ///
 /// # Errors
 /// [`Error::Changed`] if there was such an ingest, or the error of reading the manifest.

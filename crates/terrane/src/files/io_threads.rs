@@ -8,8 +8,8 @@
 //!    it. Reads therefore cannot deadlock, and without threads they run one after the other.
 //! 2. Threads start when reads wait for them, up to a maximum, and stay until the database is closed.
 //! 3. A read from the page cache is quicker than the hand-over, so readers read alone unless many of
-//!    the recent reads were slow ([`IoThreads::helps`]). A single slow read says nothing: the thread
-//!    may have lost its processor.
+//!    the recent reads were slow ([`IoThreads::helps`]). A single slow read proves nothing: the
+//!    thread may have been preempted.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -74,7 +74,7 @@ impl IoThreads {
     /// Returns true if reads are slow enough to use other threads.
     #[inline]
     pub(crate) fn helps(&self) -> bool {
-        // Relaxed: a stale value only makes a few reads more or fewer use other threads.
+        // Relaxed: with a stale value, only a few reads more or fewer use other threads.
         self.count_max > 0 && self.is_slow()
     }
 

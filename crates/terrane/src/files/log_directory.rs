@@ -1,4 +1,4 @@
-//! A directory of its own for the log.
+//! A separate directory for the log.
 //!
 //! Two small files connect a database with such a directory. `LOGDIR`, in the directory of the
 //! database, states where the log is. `DATABASE`, in the directory of the log, states whose log it
@@ -33,7 +33,7 @@ pub(crate) fn is_pointer(name: &str) -> bool {
     [LOGDIR, LOGDIR_NEW, DATABASE, DATABASE_NEW].contains(&name)
 }
 
-/// A longer file is damaged. Paths have at most 4,096 bytes on Linux.
+/// A longer file is damaged. Paths are at most 4,096 bytes long on Linux.
 const BYTES_MAX: u64 = 64 << 10;
 
 /// The contents of `LOGDIR`.

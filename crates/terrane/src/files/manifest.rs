@@ -41,8 +41,8 @@ use std::path::Path;
 
 use crate::base::error::{Error, ErrorKind, Result};
 
-/// The manifest is rewritten as a snapshot once its edits exceed this, and exceed the snapshot by
-/// [`REWRITE_RATIO`].
+/// The manifest is rewritten as a snapshot once its edits are larger than this, and more than
+/// [`REWRITE_RATIO`] times as large as the snapshot.
 const REWRITE_BYTES: u64 = 256 << 10;
 const REWRITE_RATIO: u64 = 4;
 
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
     use crate::base::codec::{put_slice, put_varint};
 
-    /// It was reported as corruption, for which `terrane repair` would be the wrong remedy.
+    /// Such a manifest was reported as corrupt, although `terrane repair` is the wrong remedy.
     #[test]
     fn a_manifest_of_a_newer_library_is_unsupported_and_not_damaged() {
         let mut bytes = Edit { version: 1, epoch: 1, changes: Vec::new() }.encode();

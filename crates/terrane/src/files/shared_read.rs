@@ -1,7 +1,7 @@
 //! Reads the files of a database while a writer may change them.
 //!
-//! A reader may find a file that a writer has just removed, or two files of which the writer has
-//! replaced one. Nothing is damaged then, and another attempt finds the writer's new files. Three
+//! A reader may find a file that a writer has just removed, or two files, one of which the writer
+//! has replaced. Nothing is damaged then, and another attempt finds the writer's new files. Three
 //! rules distinguish damage from a change:
 //!
 //! 1. An attempt holds the lock that keeps writers from removing files, if there is a file to lock.
@@ -9,7 +9,7 @@
 //!    Everything that one of them states about the next was still true when the next was read.
 //! 3. If two attempts in a row fail in the same way at the same place, the failure is real: if a
 //!    writer had changed the files, the second attempt would have found something else. Otherwise the
-//!    writer moved on, and after some attempts the error says so.
+//!    writer moved on, and after some attempts the reader reports that.
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -26,7 +26,7 @@ pub(crate) struct ValueFileName {
 /// The length of a record of a value file without its key and its value.
 pub(crate) const RECORD_HEADER_BYTES: usize = 32;
 
-/// Returns the length of a record of a value file. Values in a log segment count the same.
+/// Returns the length of a record of a value file. Values in a log segment are counted the same way.
 pub(crate) fn record_bytes(key_len: usize, value_len: usize) -> u64 {
     (RECORD_HEADER_BYTES + key_len) as u64 + value_len as u64
 }
@@ -60,7 +60,7 @@ impl ValueFileName {
         format!("{:08}-{:016x}.val", self.number, self.writer)
     }
 
-    /// Returns the number as policy knows it.
+    /// Returns the number in the type that the policy uses.
     pub(crate) fn id(self) -> ValueFileId {
         ValueFileId(self.number)
     }

@@ -18,9 +18,9 @@ pub(crate) struct Components {
     pub(crate) listener: Option<Listener>,
     pub(crate) merge_operators: MergeOperators,
     pub(crate) compaction_filters: CompactionFilters,
-    /// The boot id of the storage does not show whether the files lost unsynced data.
+    /// True if the boot id of the storage does not show whether the files lost unsynced data.
     pub(crate) is_after_power_loss: bool,
-    /// A new database may share its directory with other files.
+    /// True if a new database may share its directory with other files.
     pub(crate) is_among_other_files: bool,
 }
 

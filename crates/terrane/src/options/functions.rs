@@ -38,8 +38,8 @@ impl Options {
         self
     }
 
-    /// Like [`Self::unknown_functions`], but also sets unregistered functions on keyspaces: for a repair,
-    /// which recreates the keyspaces.
+    /// Like [`Self::unknown_functions`], but also allows unregistered functions to be set on
+    /// keyspaces, which a repair needs to recreate them.
     #[must_use]
     pub(crate) fn any_functions(mut self) -> Self {
         self.components.merge_operators.accept_unknown(UnknownNames::Set);

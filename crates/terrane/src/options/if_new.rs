@@ -6,7 +6,7 @@ use super::{IfOther, Options, RequestedDesign};
 use crate::base::error::Result;
 
 impl Options {
-    /// Sets the design of the default keyspace for the case that this opening creates the database. An
+    /// Sets the design that the default keyspace gets if this opening creates the database. An
     /// existing database keeps its design.
     #[must_use]
     pub fn design_if_new(mut self, design: Design) -> Self {
@@ -35,10 +35,10 @@ impl Options {
         self
     }
 
-    /// Sets the stored options for the case that this opening creates the database. An existing
+    /// Sets stored options that apply only if this opening creates the database. An existing
     /// database keeps the values that are stored with it. Options that are also set on `self` take
-    /// precedence. The open mode, the storage, the clock, the background threads and the listener of
-    /// `options` are ignored.
+    /// precedence. The open mode, the storage, the clock, the background threads and the listener
+    /// of `options` are ignored.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -37,8 +37,8 @@ use crate::options::Options;
 ///
 /// - A future that was never polled, or whose operation no thread has begun, changes nothing.
 /// - A write that a thread has begun runs to completion, with the requested durability. It is
-///   applied as a whole or not at all, as if the result had been awaited, but nobody gets the result.
-///   It may be applied after writes that the program makes later.
+///   applied as a whole or not at all, as if the result had been awaited, but the result is
+///   discarded. It may be applied after writes that the program makes later.
 ///
 /// So a program whose write timed out does not know whether it happened. It may read the keys, or write
 /// again: a [`WriteBatch`] without merge operands may be applied twice. A dropped read has no effect.
@@ -84,7 +84,7 @@ impl From<Db> for AsyncDb {
 impl Deref for AsyncDb {
     type Target = AsyncKeyspace;
 
-    /// Returns the default keyspace, whose methods for keys the database has as well.
+    /// Returns the default keyspace, so that the database has its methods for keys.
     fn deref(&self) -> &AsyncKeyspace {
         &self.default
     }
@@ -103,7 +103,7 @@ impl AsyncDb {
     }
 
     /// Opens a database, as [`Options::open`] does. If the future is dropped, the database is opened
-    /// and dropped again, or not opened.
+    /// and closed again, or never opened.
     ///
     /// # Errors
     /// See [`Db::open`].
@@ -127,7 +127,7 @@ impl AsyncDb {
         &self.default
     }
 
-    /// Runs a function on a thread for writes: for calls that this type lacks, such as
+    /// Runs a function on a thread for writes. Use it for calls that this type lacks, such as
     /// [`Db::checkpoint`] and [`Db::compact_range`].
     ///
     /// The function must not wait for futures of this handle, because they may need its thread.
@@ -223,8 +223,8 @@ impl AsyncDb {
     }
 
     /// Flushes all memtables and closes the database for all handles, as [`Db::close`] does. Running
-    /// operations complete or fail as [`Closed`](crate::ErrorKind::Closed), waiting operations fail as
-    /// `Closed`, and open streams continue.
+    /// operations complete or fail with [`Closed`](crate::ErrorKind::Closed), waiting operations
+    /// fail with `Closed`, and open streams continue.
     ///
     /// # Errors
     /// See [`Db::close`].

@@ -22,8 +22,8 @@ use crate::files::value::{Key, Value};
 /// The number of entries in the first chunk: a scan that needs few entries reads few.
 const FIRST_ENTRIES: usize = 16;
 
-/// The number of entries in later chunks. Handing over a chunk costs about as much as reading some
-/// tens of entries, so larger chunks gain little.
+/// The number of entries in later chunks. Handing over a chunk costs about as much as reading a few
+/// dozen entries, so larger chunks gain little.
 const ENTRIES_MAX: usize = 256;
 
 /// The bytes of keys and values after which a chunk ends.

@@ -26,7 +26,7 @@ impl AsyncKeyspace {
         Self { keyspace, shared: Arc::clone(shared) }
     }
 
-    /// Returns the value of a key if memory has the answer.
+    /// Returns the value of a key if the lookup needs only memory.
     fn resident(&self, key: &[u8]) -> Result<Option<Option<Value>>> {
         self.keyspace.handle.engine.reader.get_resident(&self.keyspace.tree, key)
     }
@@ -55,7 +55,7 @@ impl AsyncKeyspace {
         &self.keyspace
     }
 
-    /// Returns the value of a key, in the poll if memory has the answer.
+    /// Returns the value of a key. The lookup runs in the poll if it needs only memory.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.

@@ -42,7 +42,7 @@ struct LaneState {
 }
 
 impl Lane {
-    /// Returns a lane without threads, which will start at most `threads_max`, and at least one.
+    /// Returns a lane without threads. It starts at most `threads_max`, or one if that is 0.
     pub(super) fn new(name: &'static str, threads_max: usize) -> Arc<Self> {
         let (state, changed) = (Mutex::default(), Condvar::new());
         Arc::new(Self { name, threads_max: threads_max.max(1), state, changed })

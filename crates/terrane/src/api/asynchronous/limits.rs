@@ -28,7 +28,7 @@ impl AsyncLimits {
     }
 
     /// Sets the number of reads that run concurrently, at least 1; choose the number that the device
-    /// serves well. Lookups that memory answers do not count, because they need no thread.
+    /// serves well. Lookups that need only memory do not count, because they need no thread.
     #[must_use]
     pub fn reads(mut self, count: usize) -> Self {
         self.reads = count.max(1);

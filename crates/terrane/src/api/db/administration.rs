@@ -89,9 +89,9 @@ impl Db {
         self.engine().catalog.drop_keyspace(name)
     }
 
-    /// Renames a keyspace; returns false if no keyspace is called `name`. Its contents, its design and
-    /// its handles stay. The change is atomic under crashes. Until every process that opens keyspaces
-    /// by name uses the new one, opening the old name creates an empty keyspace.
+    /// Renames a keyspace; returns false if no keyspace is called `name`. It keeps its contents,
+    /// design and handles. The change is atomic under crashes. Until every process that opens
+    /// keyspaces by name uses the new one, opening the old name creates an empty keyspace.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

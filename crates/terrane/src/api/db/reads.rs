@@ -15,7 +15,7 @@ impl Db {
     ///
     /// **Cost:** searches the memtables, and then the sorted runs from new to old until one has the key. A filter skips
     /// nearly all runs without the key, so a lookup usually reads one block. It takes no lock and makes no system call
-    /// if that block is in memory; otherwise it reads the file once. Lookups of several threads do not slow each other.
+    /// if that block is in memory; otherwise it reads the file once. Lookups in other threads do not slow it down.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

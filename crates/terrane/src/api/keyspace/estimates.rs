@@ -17,7 +17,7 @@ impl Keyspace {
     }
 
     /// Returns true if a write to this keyspace would wait now, because flushes or compactions are so far
-    /// behind that writers are stopped. A server can serve readers meanwhile instead of blocking a thread.
+    /// behind that writers are stopped. A server can then serve readers instead of blocking a thread.
     ///
     /// The answer may be outdated when a write follows: another thread may fill the memtable in between. A
     /// write that would fail, or do the work itself because there are no background threads, does not wait,
@@ -39,11 +39,11 @@ impl Keyspace {
     /// Estimates the number of keys in a range.
     ///
     /// The estimate comes from the counts and indexes of tables, and from up to 4,096 entries of each
-    /// memtable; a call costs as much as creating an iterator. A table that the range cuts is counted with
-    /// an error of at most a block at each end. An overwritten key counts once for each version that no
-    /// compaction has removed yet. An expired value counts until a compaction drops it. Deleted ranges are
-    /// subtracted, and so are two entries for each other delete.
-    /// `iter()?.into_keys().count()` is exact.
+    /// memtable; a call costs as much as creating an iterator. A table that extends beyond the
+    /// range is counted with an error of at most a block at each end. An overwritten key counts
+    /// once for each version that no compaction has removed yet. An expired value counts until a
+    /// compaction drops it. Deleted ranges are subtracted, and each delete of a single key
+    /// subtracts two entries. `iter()?.into_keys().count()` is exact.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -17,8 +17,8 @@ impl KeyRanges {
             return;
         }
         let mut merged: (Box<[u8]>, Option<Box<[u8]>>) = (start.into(), end.map(Into::into));
-        // Ranges that touch the new one are replaced by their union, from the last one that begins at
-        // or before its end.
+        // Merges the ranges that touch the new one into it, starting with the last range that
+        // begins at or before its end.
         loop {
             let before = match &merged.1 {
                 Some(end) => self.0.range::<[u8], _>((Unbounded, Included(&**end))),
@@ -43,7 +43,7 @@ impl KeyRanges {
         self.end_around(key).is_some()
     }
 
-    /// Returns the end of the range that has a key; the inner `None` is a range without end.
+    /// Returns the end of the range that contains a key; the inner `None` is a range without end.
     pub(super) fn end_around(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         let (_, end) = self.0.range::<[u8], _>((Unbounded, Included(key))).next_back()?;
         let has_key = end.as_ref().is_none_or(|end| *key < **end);

@@ -36,8 +36,8 @@ impl Db {
         self.default_keyspace().update(key, function)
     }
 
-    /// Sets the value of a key to `new` if it is `expected`; `None` means no value. Returns whether it was
-    /// set. The comparison and the write are atomic.
+    /// Sets the value of a key to `new` if the current value is `expected`; `None` means no value.
+    /// Returns whether it was set. The comparison and the write are atomic.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

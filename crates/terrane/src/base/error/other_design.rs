@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use terrane_policy::Design;
 
-/// The most differing settings that the message names.
+/// The maximum number of differing settings that the message names.
 const SETTINGS_MAX: usize = 5;
 
-/// A keyspace has another design than the one it was opened with.
+/// A keyspace has a different design from the one it was opened with.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct OtherDesign {

@@ -1,8 +1,8 @@
 //! Events of the engine as events of the crate `tracing`, and a span for each job.
 //!
 //! The target is `terrane`. An event has the fields that all kinds of events share, and its sentence as
-//! message. Failures are errors or warnings, changes and stalls are above the flushes, compactions and
-//! ingests of normal work.
+//! its message. Failures are errors or warnings; changes and stalls have a higher level than
+//! flushes, compactions and ingests, which are normal work.
 
 #[cfg(feature = "tracing")]
 use super::Event;

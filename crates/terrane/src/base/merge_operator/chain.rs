@@ -19,7 +19,7 @@ use crate::base::types::SeqNo;
 /// number.
 const PARTS_MAX: usize = 64;
 
-/// The maximum bytes of a chain that has more than [`PARTS_MAX`] parts.
+/// The maximum size in bytes of a chain that has more than [`PARTS_MAX`] parts.
 const BYTES_MAX: usize = 64 << 20;
 
 /// Bytes charged for a part in addition to those of its operands.

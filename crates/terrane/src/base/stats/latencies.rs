@@ -159,7 +159,7 @@ impl Sample {
     fn begin_measured(next: &Cell<(u32, u32)>, left: u32, random: u32) -> Self {
         let random = if random == 0 { seed() } else { scrambled(random) };
         next.set((1 + random % (2 * SAMPLE_PERIOD - 1), random));
-        // The first operation of a thread is slower than others, and threads may be short.
+        // The first operation of a thread is slower than others, and threads may be short-lived.
         Self((left == 1).then(Instant::now))
     }
 

@@ -9,7 +9,7 @@ use super::{LatencyMetric, LevelStats, Metric, MetricKind, MetricUnit, Stats};
 
 const PREFIX: &str = "terrane";
 /// The bounds of the buckets of a histogram, as exponents of 2 nanoseconds: 256 ns to 69 s, each twice
-/// the one before. They are bounds of cells, so the counts are exact.
+/// the previous one. They are bounds of cells, so the counts are exact.
 const BUCKETS: std::ops::RangeInclusive<u32> = 8..=36;
 
 impl Stats {

@@ -84,7 +84,7 @@ impl Stats {
         )
     }
 
-    /// The part of the compactions' time that they spent on a processor, unless none rewrote data.
+    /// The part of their time that compactions spent on a processor, unless none rewrote data.
     fn write_processor_share(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = &self.latencies.compaction;
         if times.count() == 0 {

@@ -57,7 +57,7 @@ impl State {
     ) -> Result<(u32, u32), Missing> {
         let class = class_of(bytes);
         // Tried even if the caller has memory, because another thread may have added a chunk
-        // meanwhile.
+        // since.
         if let Some(place) = class.and_then(|(class, _)| self.take_free(class, None)) {
             return Ok(place);
         }
@@ -68,7 +68,7 @@ impl State {
         }
         self.reap();
         for _ in 0..ROUNDS {
-            // A chunk that was in use when the capacity shrank or was exceeded.
+            // May release a chunk that was in use when the capacity shrank or was exceeded.
             if self.allocated <= self.capacity || self.shrink() != Shrinking::Goes {
                 break;
             }
@@ -227,8 +227,8 @@ impl State {
     pub(super) fn create(&self, (number, place): (u32, u32), pool: &Arc<Shared>) -> FramePtr {
         let chunk = self.chunk(number);
         let capacity = (chunk.frame_bytes - chunk.lead - HEADER_BYTES) as u32;
-        // SAFETY: the frame is free, aligned, and `frame_bytes` long from `lead` bytes before its
-        // header on. Its memory was zeroed once.
+        // SAFETY: the frame is free and aligned. It begins `lead` bytes before its header and is
+        // `frame_bytes` long. Its memory was zeroed once.
         unsafe { header::create(chunk.frame(place), capacity, (number, place), owner(pool)) }
     }
 }

@@ -1,7 +1,7 @@
 //! Chunks: memory that is divided into frames of one size.
 //!
-//! The sizes grow by an eighth to a quarter, plus one line, so that a block of a power of two with
-//! its header and its trailer wastes little.
+//! Each power of two is divided into eight sizes, plus one line, so that a block whose length is a
+//! power of two wastes little space despite its header and its trailer.
 
 use std::ptr::NonNull;
 
@@ -21,7 +21,7 @@ pub(super) const CLASSES: usize = 8 * STEPS + 1;
 /// Room for the header of a frame and the trailer of a block.
 const EXTRA_BYTES: usize = 64;
 
-/// Returns the class of frames of `bytes`, and their size; none if they are too large for chunks.
+/// Returns the class of frames of `bytes`, and their size; `None` if they are too large for chunks.
 pub(super) fn class_of(bytes: usize) -> Option<(usize, usize)> {
     let wanted = bytes.saturating_sub(EXTRA_BYTES).max(1 << SMALLEST_LOG2);
     let log2 = wanted.ilog2();

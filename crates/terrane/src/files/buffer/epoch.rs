@@ -5,10 +5,10 @@
 //! epoch.
 //!
 //! A reader writes its record and then loads slots; the evicting thread writes slots and then loads
-//! the records. One of the two must see the write of the other, which takes a full barrier on both
-//! sides. On Linux the evicting thread pays for both: `membarrier` makes every running thread of the
-//! process execute a barrier, so a reader needs only a compiler barrier. One call serves a batch of
-//! evictions. Elsewhere, and where the call is not allowed, readers execute a fence.
+//! the records. One of the two must see the write of the other, which needs a full barrier on both
+//! sides. On Linux the evicting thread pays for both: `membarrier` makes every running thread of
+//! the process execute a barrier, so a reader needs only a compiler barrier. One call serves a
+//! batch of evictions. Elsewhere, and where the call is not allowed, readers execute a fence.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -74,8 +74,8 @@ pub(crate) fn pin() -> Guard {
         // Acquire: a reader in an epoch sees the slots that were emptied before it began. A stale
         // epoch is an earlier one, which only makes the evicting thread wait longer.
         //
-        // Release: an evicting thread that loads this epoch instead of the 0 before it reuses frames
-        // that this thread read before storing that 0.
+        // Release: if an evicting thread loads this epoch rather than the previous 0, it may reuse
+        // frames that this thread read before it stored that 0.
         local.record.0.store(EPOCH.load(Ordering::Acquire), Ordering::Release);
         // The record must be visible before slots are loaded.
         if IS_ASYMMETRIC.load(Ordering::Relaxed) {

@@ -18,7 +18,7 @@ use super::word::{Slot, USES_MAX, Word};
 const PROBATION_PART: usize = 10;
 
 /// The number of blocks that an eviction visits before it becomes less choosy. The lock is held
-/// meanwhile.
+/// during this time.
 const PATIENCE: usize = 1024;
 
 impl State {
@@ -76,7 +76,7 @@ impl State {
         }
     }
 
-    /// Drops the blocks that have left probation from the queue, once they are most of it.
+    /// Removes the blocks that have left probation from the queue, once they are the majority.
     fn shorten_queue(&mut self) {
         if self.young.len() > 2 * self.cached + 64 {
             let mut queue = std::mem::take(&mut self.young);
@@ -93,10 +93,10 @@ impl State {
         })
     }
 
-    /// Makes the entry of a resident block refer to another address of its slot.
+    /// Makes the entry of a resident block refer to the new address of its slot.
     pub(super) fn move_slot(&mut self, slot: &Slot) {
         if let Word::Resident { frame, .. } = slot.load() {
-            // SAFETY: the slot has a reference, which the lock keeps.
+            // SAFETY: the slot has a reference, which is not dropped while the lock is held.
             let (number, place) = unsafe { place_of(frame) };
             self.chunk_mut(number).entries[place as usize].slot = Some(slot.into());
         }
@@ -117,7 +117,7 @@ impl State {
         self.young_bytes -= if was_young { bytes } else { 0 };
     }
 
-    /// Evicts blocks of at least `wanted` bytes, if enough can be evicted. Returns the evicted bytes.
+    /// Evicts at least `wanted` bytes of blocks, if that is possible. Returns the evicted bytes.
     pub(super) fn evict(&mut self, wanted: usize) -> usize {
         let mut evicted = 0;
         // The longer the search takes, the more uses a block needs to survive. In a small pool, all

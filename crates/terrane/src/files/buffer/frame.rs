@@ -83,7 +83,7 @@ impl BlockMut {
         header.len = header.len.min(u32::try_from(len).unwrap_or(u32::MAX));
     }
 
-    /// Ends the changes.
+    /// Makes the block immutable.
     pub(crate) fn freeze(self) -> BlockRef {
         let block = BlockRef(self.0);
         // The reference moves to `block`.
@@ -96,7 +96,7 @@ impl Deref for BlockMut {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `self` keeps the frame, and `&self` excludes changes.
+        // SAFETY: `self` keeps the frame alive, and `&self` excludes changes.
         unsafe { bytes(self.0) }
     }
 }
@@ -134,7 +134,7 @@ impl BlockRef {
         BlockView(self.0, PhantomData)
     }
 
-    /// Returns `len` bytes at `start`, or none of them if the block is shorter.
+    /// Returns `len` bytes at `start`, or an empty slice if the block ends before that.
     #[inline]
     pub(crate) fn part(&self, start: u32, len: u32) -> &[u8] {
         self.get(start as usize..start as usize + len as usize).unwrap_or_default()

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! 1. The header and `capacity` initialized bytes after it belong to one frame until its reference
-//!    count is 0. A pointer to a frame has the provenance of all of it.
+//!    count is 0. A pointer to a frame has the provenance of the whole frame.
 //! 2. Only a [`BlockMut`](super::frame::BlockMut) changes `len` and the bytes, and it is the only reference.
 //!    All other fields except the count are written when the frame is created, and never change.
 //! 3. `pool` is a counted reference to the pool, so the pool outlives its frames.
@@ -112,7 +112,7 @@ pub(super) unsafe fn retain(frame: FramePtr) {
 /// The caller has a reference, and does not use it again.
 #[inline]
 pub(super) unsafe fn release(frame: FramePtr) -> bool {
-    // SAFETY: the caller's reference keeps the frame.
+    // SAFETY: the caller's reference keeps the frame alive.
     let header = unsafe { header(frame) };
     // Release and acquire: all uses of the frame happen before it is freed.
     if header.refs.fetch_sub(1, Ordering::Release) > 1 {

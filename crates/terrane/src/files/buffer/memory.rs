@@ -96,7 +96,7 @@ mod mapped {
 
     use super::HUGE_PAGE_BYTES;
 
-    /// Maps memory that is aligned to a huge page if it is one.
+    /// Maps memory, aligned to a huge page if `bytes` is the size of one.
     pub(super) fn map(bytes: usize) -> Option<NonNull<u8>> {
         let is_huge = bytes == HUGE_PAGE_BYTES;
         let start = map_anywhere(bytes)?;

@@ -152,8 +152,8 @@ impl BufferPool {
                     // SAFETY: the frame was just created, with one reference.
                     return unsafe { BlockMut::new(frame, len) };
                 }
-                // Without the lock, because other threads would wait while the system clears the
-                // pages.
+                // Done without the lock, because other threads would otherwise wait while the
+                // system clears the pages.
                 Err(Missing::Pages(bytes)) => {
                     drop(state);
                     memory = Some(Memory::populated(bytes));
@@ -203,7 +203,7 @@ impl BufferPool {
             match shrinking {
                 Shrinking::Ends => return,
                 Shrinking::Goes => backoff = Backoff::default(),
-                // Later allocations and capacity changes continue.
+                // Later allocations and capacity changes continue the shrinking.
                 Shrinking::Waits if backoff.is_long() => return,
                 Shrinking::Waits => backoff.wait(),
             }
@@ -257,14 +257,14 @@ impl Shared {
             // SAFETY: as above.
             let bytes = unsafe { size_of_frame(frame) };
             self.standalone.fetch_sub(bytes, Ordering::Relaxed);
-            // SAFETY: a standalone frame was made of small memory of this size.
+            // SAFETY: a standalone frame is allocated as small memory of this size.
             drop(unsafe { Memory::of_raw(frame.cast(), bytes) });
         } else {
             self.lock().free(frame);
         }
     }
 
-    /// Empties slots of a file without readers, and frees their frames.
+    /// Empties slots of a file that has no readers, and frees their frames.
     pub(super) fn close(&self, slots: &[Slot]) {
         let mut state = self.lock();
         for slot in slots {

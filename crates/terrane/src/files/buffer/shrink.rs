@@ -88,7 +88,7 @@ impl State {
     /// Moves a block to another frame of the same size. It has been used, so it leaves probation.
     fn relocate(&mut self, from: (u32, u32), to: (u32, u32), slot: &Slot, uses: usize) {
         let old = self.chunk(from.0).frame(from.1);
-        // SAFETY: the slot has a reference to the frame, and the lock keeps it.
+        // SAFETY: the slot has a reference, which is not dropped while the lock is held.
         let pool = unsafe { pool_of(old) };
         let new = self.create(to, &pool);
         // SAFETY: only this function refers to the new frame, and the old one does not change

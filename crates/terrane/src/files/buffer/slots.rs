@@ -94,14 +94,14 @@ impl Slots {
         let Some(Word::Resident { frame, .. }) = self.slots.get(slot).map(Slot::load) else {
             return;
         };
-        // The frame may be freed meanwhile, but a prefetch of any address is harmless.
+        // The frame may have been freed already, but a prefetch of any address is harmless.
         let start = frame.as_ptr().cast::<u8>();
         for line in 0..=lines {
             prefetch_line(start.wrapping_add(line * 64).cast_const());
         }
     }
 
-    /// Prefetches a part of the block of a slot, if it is in memory, and at most a line long.
+    /// Prefetches a part of a slot's block, at most a line long, if the block is in memory.
     #[inline]
     pub(crate) fn prefetch_bytes(&self, slot: usize, bytes: Range<usize>) {
         let Some(Word::Resident { frame, .. }) = self.slots.get(slot).map(Slot::load) else {
@@ -115,13 +115,13 @@ impl Slots {
         }
     }
 
-    /// Puts a block into a slot, and returns the block to use, which is another thread's if that
-    /// thread was faster.
+    /// Puts a block into a slot and returns it. If another thread has filled the slot first,
+    /// returns that thread's block.
     pub(crate) fn fill(&self, slot: usize, block: BlockRef, priority: Priority) -> BlockRef {
         let Some(slot) = self.slots.get(slot) else { return block };
         let mut state = self.pool.lock();
         if let Word::Resident { frame, .. } = slot.load() {
-            // SAFETY: the slot has a reference, and the lock keeps it.
+            // SAFETY: the slot has a reference, which is not dropped while the lock is held.
             unsafe { retain(frame) };
             drop(state);
             // SAFETY: the reference was just taken.
@@ -162,7 +162,7 @@ impl Slots {
 
     /// Empties the slots from `first` on, and frees their frames.
     fn clear(&mut self, first: usize) {
-        /// The number of slots that are emptied under one lock, so that misses wait only briefly.
+        /// The number of slots emptied while the lock is held, so that misses wait only briefly.
         const AT_ONCE: usize = 256;
         for slots in self.slots.get(first..).unwrap_or_default().chunks(AT_ONCE) {
             if slots.iter().any(|slot| matches!(slot.load(), Word::Resident { .. })) {

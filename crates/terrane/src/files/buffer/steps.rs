@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The maximum bytes evicted at once. A batch shares the cost of waiting for readers.
+/// The maximum number of bytes evicted at once. A batch shares the cost of waiting for readers.
 pub(super) const BATCH_BYTES_MAX: usize = 256 << 10;
 
 /// The reason why an allocation must wait.

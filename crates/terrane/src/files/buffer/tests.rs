@@ -18,7 +18,7 @@ pub(super) fn without_long_pins() -> RwLockReadGuard<'static, ()> {
 }
 
 /// Repeats `step`, which evicts, until `settled` returns true. Pinned readers of other tests delay
-/// this, for long if they are preempted.
+/// this, for a long time if they are preempted.
 fn until(pool: &BufferPool, settled: impl Fn(PoolBytes) -> bool, step: impl Fn()) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !settled(pool.bytes()) {

@@ -53,7 +53,7 @@ impl Slot {
         let word = decode(pointer);
         if matches!(word, Word::Resident { uses, .. } if uses < USES_MAX) {
             let more = pointer.map_addr(|address| address + 1);
-            // Relaxed: the count is a hint. If the slot has changed meanwhile, the use is not counted.
+            // Relaxed: the count is a hint. If the slot has changed since, the use is not counted.
             let _ = self.0.compare_exchange(pointer, more, Ordering::Relaxed, Ordering::Relaxed);
         }
         word

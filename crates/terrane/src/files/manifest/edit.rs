@@ -35,7 +35,7 @@ pub(crate) struct TableRecord {
 pub(crate) enum Change {
     /// The number of the database; the first change in every snapshot.
     Database(u64),
-    /// This and the two changes below give the next number of a kind; smaller ones are allocated.
+    /// This and the two changes below give the next number of a kind; smaller numbers have been allocated.
     NextTable(u64),
     NextRun(u64),
     NextKeyspace(u32),

@@ -92,8 +92,8 @@ fn record(number: u64) -> TableRecord {
     TableRecord { file: TableFileId { number, writer: 1 }, info, checksum: 5 }
 }
 
-/// Valid edits: with tables, with separated values, and one for a state with the items that it
-/// removes.
+/// Valid edits: one with tables, one with separated values, and one that removes items, for a state
+/// that has them.
 pub(crate) fn good_edits() -> Vec<Vec<u8>> {
     vec![good_edit(), edit_with_separated_values(), removing_edit()]
 }

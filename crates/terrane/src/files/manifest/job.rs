@@ -21,7 +21,7 @@ const JOBS_KEPT: usize = 1000;
 /// writes the history twice.
 const BYTES_KEPT: usize = 128 << 10;
 
-/// The approximate size of a job without its texts, in bytes.
+/// The approximate size of a job without its strings, in bytes.
 const NUMBERS_BYTES: usize = 40;
 
 /// A finished compaction.

@@ -64,7 +64,7 @@ fn lost_pointer(dir: &Path, detail: String) -> Error {
     Error::corruption(&dir.join(CURRENT), None, "pointer to the manifest", detail)
 }
 
-/// Refuses a directory without `CURRENT` that contains a database or a checkpoint nevertheless.
+/// Refuses a directory without `CURRENT` that nevertheless contains a database or a checkpoint.
 fn check_has_no_database(storage: &dyn Storage, dir: &Path, names: &[String]) -> Result<()> {
     if names.iter().any(|name| name == CHECKPOINT) {
         return Err(Error::UnfinishedCheckpoint { path: dir.into() });

@@ -61,8 +61,8 @@ impl ManifestState {
     /// Applies changes.
     ///
     /// # Errors
-    /// The reason why a change does not fit. The state may be half changed and must be discarded; a
-    /// caller that continues after an error applies changes to a clone.
+    /// The reason why a change does not fit. The state may be partly changed and must be discarded;
+    /// a caller that continues after an error applies changes to a clone.
     pub(crate) fn apply(&mut self, changes: &[Change]) -> Result<(), String> {
         // Removals and additions of a tree apply together, so that a table can change its level.
         let mut shapes: BTreeMap<KeyspaceId, ShapeEdit> = BTreeMap::new();

@@ -25,8 +25,8 @@ pub(crate) struct ValueFileRecord {
 }
 
 impl ValueFileRecord {
-    /// Marks all writes in the file as flushed. From then on a log segment counts with its whole
-    /// length.
+    /// Marks all writes in the file as flushed. From then on the whole length of a log segment
+    /// counts.
     pub(crate) fn settle(&mut self) {
         let info = Arc::make_mut(&mut self.info);
         info.state = ValueFileState::Settled;

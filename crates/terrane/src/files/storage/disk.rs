@@ -204,7 +204,7 @@ fn create_direct(path: &Path) -> io::Result<Box<dyn Appender>> {
 #[derive(Debug)]
 struct DiskDirect {
     file: File,
-    /// False once the device refused a block of [`ALIGN`](super::direct::ALIGN) bytes.
+    /// False once the device has refused a block of [`ALIGN`](super::direct::ALIGN) bytes.
     is_direct: AtomicBool,
 }
 

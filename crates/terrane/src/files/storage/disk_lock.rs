@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use super::{Lock, LockProbe};
 
-/// How often taking a shared lock is tried, and the pause between tries. Their product is far longer
-/// than a probe.
+/// How often a process tries to take a shared lock, and the pause between tries. Their product is
+/// far longer than a probe.
 const TRIES: u32 = 1000;
 const PAUSE: Duration = Duration::from_micros(100);
 
@@ -87,7 +87,7 @@ impl Drop for DiskLock {
     }
 }
 
-/// Device and number of a file, which no other file has while this one is open.
+/// The device and number of a file, which together identify it while it is open.
 #[cfg(unix)]
 type Identity = (u64, u64);
 

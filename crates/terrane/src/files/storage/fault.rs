@@ -45,7 +45,7 @@ pub enum Operation {
 pub struct Fault {
     /// The kind of operations that fail; `None` for all kinds.
     pub operation: Option<Operation>,
-    /// A text that the path must contain for the operation to fail; empty for all paths.
+    /// A string that the path must contain for the operation to fail; empty for all paths.
     pub path_contains: String,
     /// The number of matching operations that succeed before the first one fails.
     pub after: u64,
@@ -175,7 +175,7 @@ impl FaultStorage {
 }
 
 impl SlowDevice {
-    // Relaxed everywhere: the setting and the counts order nothing.
+    // Relaxed, as everywhere: no other memory access depends on the setting or the counts.
     fn wait(&self) {
         let micros = self.read_micros.load(Ordering::Relaxed);
         if micros > 0 {
@@ -349,7 +349,7 @@ impl Segment for FaultyFile<Box<dyn Segment>> {
     }
 
     fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {
-        // Relaxed: the setting orders nothing.
+        // Relaxed: no other memory access depends on the setting.
         let is_hidden = self.storage.hides_record_writers.load(Ordering::Relaxed);
         if is_hidden { None } else { self.file.record_writer() }
     }

@@ -83,7 +83,7 @@ impl WritableMapping {
         };
         self.write(offset + 2 * WORD as u64, rest)?;
         self.store_words(start, first);
-        // Release: the compiler moves no earlier store behind this one. The stores that a dead
+        // Release: the compiler moves no earlier store past this one. The stores that a dead
         // process executed survive, and other processes observe them in program order.
         if let [to] = self.words(start + WORD, 1) {
             to.store(u64::from_ne_bytes(*second), Ordering::Release);
@@ -96,7 +96,7 @@ impl WritableMapping {
     fn store_words(&self, start: usize, bytes: &[u8]) {
         let words = bytes.as_chunks::<WORD>().0;
         for (to, word) in self.words(start, words.len()).iter().zip(words) {
-            // Relaxed: the file orders nothing for readers, which check every record.
+            // Relaxed: readers of the file do not rely on an order; they check every record.
             to.store(u64::from_ne_bytes(*word), Ordering::Relaxed);
         }
     }

@@ -2,8 +2,8 @@
 //! writer no longer needs.
 //!
 //! A reader holds a shared lock while it opens the database. It takes the lock before it reads the
-//! manifest. If the writer finds no lock and then removes a file, no later reader therefore reads a
-//! manifest with that file.
+//! manifest. Therefore, if the writer finds no lock and then removes a file, no later reader reads
+//! a manifest that lists the file.
 //!
 //! The writer's patience is bounded, because a suspended reader would otherwise fill the disk.
 

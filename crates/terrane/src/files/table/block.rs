@@ -197,8 +197,8 @@ impl<'a> Block<'a> {
 
     /// Returns the entry at an index if its offsets and lengths are short and it is not damaged.
     ///
-    /// One load reads both offsets and another one everything before the key, so that a scan takes few
-    /// instructions per entry.
+    /// One load reads both offsets, and a second one reads everything before the key, so that a
+    /// scan takes few instructions per entry.
     #[inline(always)]
     pub(super) fn usual_entry(&self, index: usize) -> Option<RawEntry<'a>> {
         let layout = self.layout;
@@ -275,8 +275,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Returns the index of the first entry at or after `(key, seq)`, [`Block::len`] if there is none,
-    /// where [`Block::narrow`] returned `low` for the same key.
+    /// Returns the index of the first entry at or after `(key, seq)`; [`Block::len`] if there is
+    /// none. `low` is what [`Block::narrow`] returned for the same key.
     #[inline]
     pub(super) fn search_from(&self, mut low: usize, key: &[u8], seq: SeqNo) -> Decoded<usize> {
         let Some(suffix) = key.strip_prefix(self.prefix()) else { return Ok(low) };
@@ -333,8 +333,8 @@ impl<'a> Block<'a> {
         );
     }
 
-    /// Prefetches the entry at an index, if there is one: two cache lines, which a key and the start of
-    /// its value often share.
+    /// Prefetches the entry at an index, if there is one: two cache lines, which often contain both
+    /// the key and the start of its value.
     #[inline]
     fn prefetch_at(&self, index: usize) {
         if index >= self.len() {

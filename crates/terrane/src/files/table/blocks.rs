@@ -75,8 +75,8 @@ impl Table {
         &self.file.environment.io_threads
     }
 
-    /// Returns the end of the longest run of blocks from `number` on with at most `bytes` bytes in
-    /// total; the run has at least one block if that block exists.
+    /// Returns the end of the longest run of blocks from `number` on that takes at most `bytes`
+    /// bytes, or of a run of one block if that block alone is longer.
     pub(super) fn blocks_within(&self, number: usize, bytes: u64) -> Result<usize> {
         self.with_index(|opened, index| {
             let count = opened.index.len();

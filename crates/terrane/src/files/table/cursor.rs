@@ -190,8 +190,8 @@ impl TableCursor {
         }
     }
 
-    /// Does the same after a step to the entry [`BEFORE_NEXT_BLOCK`] entries before the end of its
-    /// block.
+    /// Does the same after a step to the entry that is [`BEFORE_NEXT_BLOCK`] entries before the end
+    /// of its block.
     #[inline]
     fn prefetch_coming_block(&self) {
         if self.entries.remaining() == BEFORE_NEXT_BLOCK {

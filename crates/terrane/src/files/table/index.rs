@@ -251,8 +251,8 @@ impl<'a> Index<'a> {
         self.search_with(key, |_, _| ())
     }
 
-    /// Does the same, and calls `narrowed` with the first and the number of the candidate blocks, while
-    /// the memory that decides between them is being fetched.
+    /// Does the same, and calls `narrowed` with the first candidate block and the number of
+    /// candidates while the memory that decides between them is being fetched.
     #[inline]
     pub(super) fn search_with(&self, key: &[u8], narrowed: impl Fn(usize, usize)) -> usize {
         match self.suffix_of(key) {

@@ -37,8 +37,8 @@ impl FoundVersion {
 }
 
 impl Table {
-    /// Returns true if the table may have a version of `key` at or below `seq`, by its range and its
-    /// filter.
+    /// Returns true if the table may have a version of `key` at or below `seq`, judging by its
+    /// range and its filter.
     #[inline]
     pub(crate) fn may_have(&self, key: &[u8], hash: u64, seq: SeqNo) -> Result<bool> {
         let info = self.info();

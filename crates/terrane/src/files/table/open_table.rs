@@ -89,8 +89,8 @@ impl TableFile {
         Ok(OpenTable { reader, footer, index, properties, fragments, slots, _charge: charge })
     }
 
-    /// Returns the layout of the index and the slots of the table, including the blocks that the job
-    /// that wrote the table put into memory.
+    /// Returns the layout of the index and the slots of the table, including the blocks that were
+    /// put into memory when the table was written.
     ///
     /// An index that must be read here, because it was evicted or never warmed, is not put into its
     /// slot, because a compaction may have opened the table.

@@ -2,9 +2,9 @@
 //!
 //! A compressed block is its uncompressed length as a `u32` and the bytes of the codec: an LZ4 block
 //! or a Zstandard frame. The length of a block is known before it is decompressed, and no codec
-//! writes more than that. It is at most 255 times the compressed length: LZ4 cannot do better, and a
-//! block for which Zstandard could is compressed by LZ4. A damaged block therefore cannot claim much
-//! memory.
+//! writes more than that. That length is at most 255 times the compressed length: LZ4 cannot do
+//! better, and a block for which Zstandard could is compressed by LZ4. A damaged block therefore
+//! cannot claim much memory.
 
 use std::path::Path;
 

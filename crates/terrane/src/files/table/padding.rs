@@ -2,9 +2,9 @@
 //!
 //! A block of 4 KiB that begins anywhere spans two pages. Reading it reads both from the device, and
 //! takes room for both in the page cache. The writer therefore appends zeros to a block if only a few
-//! are needed to fill a page. A block of such a design has room for its trailer within [`PAGE_BYTES`]
-//! or a multiple of it, so blocks of many small entries are padded. Blocks of a few large entries are
-//! not, because that would waste too much space.
+//! are needed to fill a page. With [`PAGE_BYTES`] or a multiple of it as block size, a block and
+//! its trailer fit into whole pages, so blocks of many small entries are padded. Blocks of a few
+//! large entries are not, because that would waste too much space.
 //!
 //! ```text
 //! +-------+--------------+-------+-----------------------+----------+

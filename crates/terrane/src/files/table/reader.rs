@@ -74,8 +74,8 @@ impl TableEnvironment {
     }
 
     /// Takes the memory of open tables from the buffer pool once it reaches a sixty-fourth of the
-    /// pool. Writes and jobs redistribute memory, but a program that only reads opens tables without
-    /// them.
+    /// pool. Writes and jobs redistribute memory as well, but a program that only reads has
+    /// neither.
     pub(super) fn make_room_for_tables(&self) {
         let ledger = &*self.ledger;
         // Relaxed: no other memory access depends on the sums. Two threads may both take the memory,

@@ -15,7 +15,7 @@ use crate::files::value_pointer::{ValueFileName, ValuePointer};
 /// Larger values are not cached, because each would displace many blocks.
 const CACHED_BYTES_MAX: u32 = 128 << 10;
 
-/// The part of a file that shares a slot: of the values that begin in one part, at most one is in
+/// The length of the parts of a file that have one slot each: at most one value of a part is in
 /// memory. The slots thus take no more memory than those of a table with blocks of this length.
 const SLOT_BYTES: u64 = 4 << 10;
 

@@ -176,7 +176,7 @@ pub(crate) fn good_file() -> Vec<u8> {
     file
 }
 
-/// Input for [`sealed_file`]: without damage, and with each kind.
+/// Input for [`sealed_file`]: without damage, and with each kind of damage.
 pub(crate) fn sealed_seeds() -> Vec<Vec<u8>> {
     let record = |damage: u8| [&[3, damage, 5, 0][..], b"keyvalue"].concat();
     let mut seeds = vec![[record(0), record(28)].concat()];

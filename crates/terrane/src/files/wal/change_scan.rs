@@ -4,11 +4,11 @@
 //!    returned. When the limit moves, bytes read earlier are read again, because a writer may have been
 //!    copying a record there.
 //! 2. Every number between two batches belongs to a write that is not in the log, because batches take
-//!    consecutive numbers. The scan reports it ([`Scanned::Gap`]). A gap at the end is reported together
-//!    with the batch after it, because its numbers may be reused after a crash, or once they are known to
-//!    be used up ([`ChangeScan::skip_used`]).
-//! 3. The scan notices that a segment was freed meanwhile, because records of the segment that replaced it
-//!    have another nonce, and because each segment names its predecessor.
+//!    consecutive numbers. The scan reports it ([`Scanned::Gap`]). A gap at the end is not reported
+//!    until a batch follows it or its numbers are known to be used up ([`ChangeScan::skip_used`]),
+//!    because they may be reused after a crash.
+//! 3. The scan notices when a segment has been freed, because records of the segment that replaced
+//!    it have another nonce, and because each segment names its predecessor.
 
 use std::io::ErrorKind;
 
@@ -125,8 +125,8 @@ impl ChangeScan {
         self.limit.visible
     }
 
-    /// Reports a gap at the end, if the scan has found the end. All numbers up to `used` are used up, even
-    /// after a crash, and their batches were durable before the end was found. Returns its last number.
+    /// Skips a gap at the end, if the scan has found the end, and returns its last number. All numbers up
+    /// to `used` must be used up, even after a crash, and their batches durable before the end was found.
     pub(crate) fn skip_used(&mut self, used: SeqNo) -> Option<SeqNo> {
         let last = used.min(self.limit.visible);
         (last > self.position).then(|| {
@@ -240,7 +240,7 @@ fn damaged_record(reader: &SegmentReader) -> Error {
     Error::corruption(reader.path(), Some(reader.offset()), "log", detail)
 }
 
-/// Finds a place that all batches after `position` follow.
+/// Finds a place in the log that precedes all batches after `position`.
 fn locate(
     storage: &dyn Storage,
     log: &dyn LogInUse,
@@ -259,7 +259,7 @@ fn locate(
             let is_whole = at == 0 && reader.header().previous == 0 && part.base == Lsn(0);
             let is_found = match first {
                 Some(first) => first <= position + 1,
-                // In a log without batches, a scan that has all writes begins at the start.
+                // In a log without batches, a scan that has returned all writes begins at the start.
                 None => at == 0 && oldest.is_none() && position >= log.limit(end)?.visible,
             };
             if is_found || is_whole {
@@ -269,7 +269,7 @@ fn locate(
         }
         let oldest = match oldest {
             Some(first) => first - 1,
-            // A batch that became visible meanwhile may be in the log.
+            // A batch that has since become visible may be in the log.
             None if log.complete() != complete => continue 'again,
             None => log.limit(complete)?.visible,
         };
@@ -306,7 +306,7 @@ fn gone(storage: &dyn Storage, log: &dyn LogInUse) -> Result<Scanned> {
     })
 }
 
-/// Opens a segment; `None` if it was freed meanwhile.
+/// Opens a segment; `None` if it has been freed.
 fn open(
     storage: &dyn Storage,
     log: &dyn LogInUse,

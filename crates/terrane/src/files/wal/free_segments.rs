@@ -69,7 +69,7 @@ impl LogWriter {
         self.current.len > FIRST_SEGMENT_BYTES && self.current.offset > HEADER_BYTES
     }
 
-    /// Keeps no free segments from now on, until the next segment is full.
+    /// Keeps no free segments until the next segment is full.
     pub(crate) fn keep_no_free_segments(&mut self) {
         self.free_segments_max = 0;
     }
@@ -83,8 +83,8 @@ impl LogWriter {
     }
 
     /// Takes the file created for [`LogWriter::due_creation`] or [`LogWriter::creation_to_end`]; `None` if
-    /// creating it failed. Returns the file for removal if the log has stopped keeping free segments
-    /// meanwhile.
+    /// creating it failed. Returns the file for removal if the log has since stopped keeping free
+    /// segments.
     #[must_use = "the file is not used"]
     pub(crate) fn add_created(&mut self, made: Option<PathBuf>) -> Option<PathBuf> {
         self.is_creating_segment = false;

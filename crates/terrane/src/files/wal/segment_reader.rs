@@ -215,8 +215,8 @@ impl SegmentReader {
         Ok(beyond)
     }
 
-    /// Visits every valid record, even after damage, before `end`, which is the end of the segment if
-    /// that is known. Adds the number of damaged parts between records to `skipped`.
+    /// Visits every valid record before `end`, even after damage. `end` is the end of the segment,
+    /// if that is known. Adds the number of damaged parts between records to `skipped`.
     pub(crate) fn salvage(
         &mut self,
         end: Option<Lsn>,

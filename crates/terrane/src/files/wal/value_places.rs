@@ -28,7 +28,7 @@ impl LogFile {
     }
 }
 
-/// Returns the position of the bytes of a payload from `within` on, of the record at `begin`.
+/// Returns the position of the byte at `within` in the payload of the record at `begin`.
 #[inline]
 pub(crate) fn payload_at(begin: Lsn, within: usize) -> Lsn {
     Lsn(begin.0 + (RECORD_HEADER_BYTES + within) as u64)
@@ -71,9 +71,9 @@ impl LogWriter {
     }
 }
 
-/// Visits the values of a keyspace with at least `len_min` bytes in the records of a segment within
-/// `part` of the log. All records of the part must be complete. Returns `None` if the file has no
-/// valid header.
+/// Visits the values of a keyspace that are at least `len_min` bytes long, in the records of a
+/// segment that are within `part` of the log. All records of the part must be complete. Returns
+/// `None` if the file has no valid header.
 ///
 /// # Errors
 /// The file cannot be read, or `visit` fails.

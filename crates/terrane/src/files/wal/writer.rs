@@ -78,7 +78,7 @@ pub(crate) struct LogWriter {
     pub(super) retained: RetainedSegments,
     /// The earliest position for readers of changes.
     pub(super) changes_from: Lsn,
-    /// The files of segments that have or may get second names as value files, and are not reused.
+    /// The files of segments that have or may get second names as value files; they are not reused.
     pub(super) linked: BTreeSet<PathBuf>,
     /// The files that can become the next segment.
     pub(super) free_segments: Vec<FreeSegment>,
@@ -269,8 +269,8 @@ impl LogWriter {
         full.chain([current]).collect()
     }
 
-    /// Records that a write is about to append to the segment, which starts the segment's age unless
-    /// it has begun.
+    /// Records that a write is about to append to the segment. The age of the segment counts from
+    /// the first such write.
     #[inline]
     pub(crate) fn note_record(&mut self, now_micros: impl FnOnce() -> u64) {
         self.current.since_micros.get_or_insert_with(now_micros);

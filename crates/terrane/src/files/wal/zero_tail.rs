@@ -8,7 +8,7 @@
 //!
 //! Invariants:
 //! 1. No record is placed at or beyond the end without the lock. Before a record is appended under the
-//!    lock, the end is moved behind it; it is moved back if the write fails.
+//!    lock, the end is moved past it; it is moved back if the write fails.
 //! 2. Zeros are written only from the end on, with the mutex held, so no zeros overwrite a record.
 
 use std::sync::atomic::{AtomicU64, Ordering};

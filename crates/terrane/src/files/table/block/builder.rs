@@ -43,7 +43,7 @@ impl BlockBuilder {
         self.add_within(usize::MAX, key, seq, kind, value);
     }
 
-    /// Does the same if the block then has at most `size_max` bytes; returns false otherwise.
+    /// Does the same if the block is then at most `size_max` bytes long; returns false otherwise.
     pub(crate) fn add_within(
         &mut self,
         size_max: usize,

@@ -109,7 +109,7 @@ impl BlockCursor {
         self.go_to(last)
     }
 
-    /// Prefetches the first entries at or after `key`. Returns where [`BlockCursor::seek_from`] begins.
+    /// Prefetches the first entries at or after `key`. Returns `low` for [`BlockCursor::seek_from`].
     pub(crate) fn narrow(&self, key: &[u8]) -> usize {
         let Some(block) = &self.block else { return 0 };
         let block = Block::new(block, &self.layout);
@@ -118,8 +118,8 @@ impl BlockCursor {
         low
     }
 
-    /// Moves to the first entry at or after `(key, seq)`, where [`BlockCursor::narrow`] returned `low`
-    /// for the same key.
+    /// Moves to the first entry at or after `(key, seq)`. `low` is what [`BlockCursor::narrow`]
+    /// returned for the same key.
     pub(crate) fn seek_from(&mut self, low: usize, key: &[u8], seq: SeqNo) -> Decoded<()> {
         let Some(block) = &self.block else { return Ok(()) };
         let index = Block::new(block, &self.layout).search_from(low, key, seq)?;

@@ -1,4 +1,4 @@
-//! Writers that place records concurrently, and processes that die meanwhile.
+//! Writers that place records concurrently, and processes that die before they finish.
 
 use super::*;
 use crate::files::storage::Access;
@@ -209,7 +209,7 @@ fn damage_before_records_of_a_slice_is_reported() {
     assert_eq!(error.kind(), ErrorKind::Corruption);
 }
 
-/// Slices and records that are appended with the lock take turns, over many segments.
+/// Slices alternate with records that are appended under the lock, over many segments.
 #[test]
 fn slices_and_appended_records_follow_each_other() {
     let seed = seed_from_env(93);
