@@ -102,8 +102,8 @@ impl RangeTombstones {
     /// Deletes `[start, end)` at `seq`. A range that holds no key is ignored.
     ///
     /// The tombstone belongs to a batch whose first sequence number is `first`. No reader reads at
-    /// a number from `first` to before the end of the batch, and tombstones of the batch are
-    /// inserted in ascending order. A tombstone that is not in a batch passes `seq`.
+    /// a number at or above `first` but before the end of the batch, and tombstones of the batch
+    /// are inserted in ascending order. A tombstone that is not in a batch passes `seq`.
     pub fn insert(&self, start: &[u8], end: Option<&[u8]>, seq: SeqNo, first: SeqNo) {
         if end.is_some_and(|end| end <= start) {
             return;

@@ -6,7 +6,7 @@
 //!
 //! Invariants:
 //! 1. The position is on an entry of a drained partition, or on no entry.
-//! 2. The entry is in the lower level of the memtable, and pinned if that may free it.
+//! 2. The entry is in the lower level of the memtable, and pinned if that level may free it.
 
 use super::drain::DrainScope;
 use super::lower::{Lower, LowerPosition};
@@ -117,8 +117,7 @@ impl FloDbPosition {
             if last < self.drained.1 as usize {
                 return Self { place, ..self };
             }
-            // Partitions up to the found entry are not all drained, and may have a nearer
-            // entry.
+            // Not all partitions up to the found entry are drained; one may have a nearer entry.
             self.extend_forward(memtable, membuffer, last);
         }
     }
