@@ -143,9 +143,9 @@ impl Membuffer {
         (&self.partitions[partition], bucket, tag_of(hash))
     }
 
-    /// Returns how many versions were added and not reclaimed, and their bytes of keys and
-    /// values, which may be negative, because versions may have been added before the Membuffer
-    /// was enabled.
+    /// Returns how many versions were added and not reclaimed, and their bytes of keys and values.
+    /// The bytes may be negative, because versions may have been added before the Membuffer was
+    /// enabled.
     pub(super) fn counts(&self) -> (usize, isize) {
         let entries = self.partitions.iter().map(Partition::entries).sum();
         (entries, self.partitions.iter().map(Partition::data_bytes).sum())

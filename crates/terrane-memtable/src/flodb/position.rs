@@ -80,8 +80,8 @@ impl FloDbPosition {
         Self { place: LowerPosition::default(), drained, is_drained_only }
     }
 
-    /// Returns the partition of `key`, which is drained. If only one partition is drained, that is
-    /// `only`.
+    /// Returns the partition of `key`, which must be drained. `only` is that partition if just one
+    /// is drained.
     #[inline]
     fn partition_at(&self, memtable: &FloDb, key: &[u8], only: u32) -> usize {
         if self.drained.1 - self.drained.0 == 1 {
