@@ -62,7 +62,7 @@ pub enum Change {
 /// The regret since a memtable became active.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Regret {
-    /// The excess cost of the operations over a sorted, or a replaced, memtable.
+    /// The excess cost of the operations over their cost in a sorted, or a replaced, memtable.
     unsorted_nanos: f64,
     kind_nanos: f64,
     /// The entries added since the memtable was sorted, for a vector whose lookups scan.
