@@ -79,8 +79,8 @@ fn fill(memtable: &Memtable, key: &[u8], number: u64) {
     memtable.insert(key, number + 1, EntryKind::Value, &[7; 100]);
 }
 
-/// Returns the cost of the inserts of `count` keys into an empty memtable. Small memtables are filled
-/// several times, to have enough to measure.
+/// Returns the cost of inserting `count` keys into an empty memtable. Small memtables are filled
+/// several times, so that there is enough to measure.
 fn inserts(
     (config, threads, count): (Config, u64, u64),
     pool: &Arc<Pool>,
@@ -95,7 +95,7 @@ fn inserts(
     (insert, Arc::clone(&many[0]))
 }
 
-/// Returns the cost of overwrites, of a tenth as many keys as `count`.
+/// Returns the cost of overwriting a tenth of `count` keys.
 fn updates(config: Config, threads: u64, count: u64, pool: &Arc<Pool>) -> f64 {
     let memtable = Memtable::new(config, pool);
     let keys = (count / 10).max(1);
@@ -147,7 +147,7 @@ fn measure_reads(config: Config, count: u64, pool: &Arc<Pool>) -> ReadCosts {
     if !is_lookup_sorting {
         order = sort(memtable);
     }
-    // The creation of the cursor is a part of a scan.
+    // The cost of a scan includes creating its cursor.
     let seek = each(1, READS, |number| {
         let mut cursor = memtable.cursor();
         cursor.seek(&some(number), MAX_SEQ);
@@ -205,7 +205,7 @@ fn main() {
             ),
             (
                 "flodb",
-                // A quarter of the entries in buckets of six, with half as much again to spare.
+                // Buckets of six slots for a quarter of the entries, plus half as many to spare.
                 Config::FloDb(FloDbConfig {
                     buckets: (buckets / 16).max(1),
                     partition_bits: 4,

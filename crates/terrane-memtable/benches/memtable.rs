@@ -70,7 +70,7 @@ fn measure_prefixed(config: Config, pool: &Arc<Pool>) -> [(&'static str, f64); 3
     [("insert-prefixed-1st", insert_first), ("insert-prefixed", insert), ("get-prefixed", get)]
 }
 
-/// Measures ascending keys: inserts, lookups, and both in turn.
+/// Measures ascending keys: inserts, lookups, and the two alternately.
 fn measure_ascending(config: Config, pool: &Arc<Pool>) -> [f64; 3] {
     let nanos = |start: Instant, count: u64| start.elapsed().as_nanos() as f64 / count as f64;
     let value = [7; 100];

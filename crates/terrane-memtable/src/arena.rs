@@ -9,8 +9,7 @@
 //! page faults.
 //!
 //! Invariants:
-//! 1. A chunk lives as long as the arena, because `chunks` owns it and nothing is removed from
-//!    there.
+//! 1. A chunk lives as long as the arena, because `chunks` owns it and is never shortened.
 //! 2. A range that [`Arena::allocate`] returns lies in one chunk and overlaps no other range,
 //!    because it is cut from the chunk by an atomic addition and the part beyond the capacity is
 //!    never returned.
@@ -28,12 +27,12 @@ use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, lock};
 
 const FIRST_CHUNK_BYTES: usize = 64 << 10;
 
-/// The size of a portion, and the size from which an arena has portions: those of all stripes then
-/// take at most a sixteenth of it. Models have none.
+/// The size of a portion, and the arena size from which portions are used: those of all stripes
+/// then take at most a sixteenth of the arena. Loom models use none.
 const PORTION_BYTES: usize = 32 << 10;
 const PORTIONS_FROM: usize = if cfg!(loom) { usize::MAX } else { STRIPES * PORTION_BYTES * 16 };
 
-/// A larger allocation is cut from the chunk.
+/// A larger allocation is cut directly from the chunk.
 const PORTION_PART_MAX: usize = PORTION_BYTES / 16;
 
 /// The header of a portion.

@@ -1,14 +1,14 @@
 //! A concurrent B-link tree (Lehman and Yao 1981) that only grows, read without locks.
 //!
 //! A search in a skip-list visits a node for each comparison, and most of them are cache misses.
-//! Here neighbouring keys share a node, of which a search reads a few adjacent lines that can be
-//! prefetched; the upper levels stay in the cache. That saves most of the cost of an insert or a
-//! lookup in a large memtable.
+//! Here neighbouring keys share a node, and a search reads only a few adjacent lines of it, which
+//! can be prefetched; the upper levels stay in the cache. That saves most of the cost of an insert
+//! or a lookup in a large memtable.
 //!
 //! Writers lock one node at a time. A full node is split: its upper half moves to a new right
 //! neighbour, which is reached through the node until the parent has an entry for it. Readers do
 //! not lock; they retry reads of a node that changed (optimistic, as in Masstree, Mao et al. 2012).
-//! A reader waits only for a writer that is changing the same node, while it makes a few copies, or
+//! A reader waits only while a writer changes the same node: for a few copies, or while the writer
 //! reads the node's keys to give it new heads.
 //!
 //! Ascending keys leave full nodes behind, because a split at the end of the last node moves
@@ -147,8 +147,8 @@ impl BTree {
     /// Links an entry, and reclaims older versions of its key that it hides.
     ///
     /// # Safety
-    /// The entry was allocated by [`BTree::allocate`] of this tree with versions, is permanent or in
-    /// no Membuffer, and is not in the tree.
+    /// The entry was allocated with versions by [`BTree::allocate`] of this tree, is permanent or
+    /// in no Membuffer, and is not in the tree.
     pub(crate) unsafe fn link(&self, record: NonNull<Node>, reclaim: Reclaim<'_>) -> Neighbours {
         // SAFETY: the caller guarantees that the entry lies in this tree's arena and is not
         // refilled before it is removed from a leaf, which is locked below until it is inserted.

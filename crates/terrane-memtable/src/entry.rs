@@ -25,8 +25,8 @@ pub enum EntryKind {
     Separated = 2,
     /// The key was given a value that expires; the entry's bytes begin with the expiry time.
     Expiring = 3,
-    /// The value of the key was combined with the bytes of the entry, so that the value is that of the
-    /// older versions and this one together.
+    /// The entry's bytes are an operand: the key's value is that of its older versions combined
+    /// with these bytes.
     Operand = 4,
 }
 
@@ -49,8 +49,8 @@ impl EntryKind {
         !matches!(self, Self::Tombstone)
     }
 
-    /// Returns true if the key has a value until its next version, whatever the time and the older
-    /// versions.
+    /// Returns true if the key has a value until its next version, independent of the time and of
+    /// older versions.
     #[inline]
     pub const fn is_lasting(self) -> bool {
         matches!(self, Self::Value | Self::Separated)

@@ -175,7 +175,7 @@ impl FloDb {
         }
     }
 
-    /// Returns the span of the keys in this memtable; the next memtable is divided by it.
+    /// Returns the span of the keys in this memtable; the next memtable derives its partitions from it.
     fn span(&self) -> KeySpan {
         match (self.lower.first_key(), self.lower.last_key()) {
             (Some(first), Some(last)) if first < last => KeySpan::between(&first, &last),
@@ -262,7 +262,7 @@ impl FloDb {
     #[inline]
     fn wait_while_paused(&self) {
         if self.pause.is_paused() {
-            // From the end opposite to the scan's.
+            // Starts at the opposite end from the scan.
             self.pause.wait(|seq| {
                 for partition in (0..self.partition_count()).rev() {
                     self.drain_partition_up_to(partition, seq);

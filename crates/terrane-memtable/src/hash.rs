@@ -16,8 +16,8 @@
 //! To create the view, all buckets are walked while entries are inserted. From then on entries are
 //! also logged, and none may be missed or appear twice. A writer reads `stage` before and after it
 //! links its node. If the walk had ended before the link, it missed the node, which is logged. If
-//! the walk has not begun after the link, it will see the node. Otherwise the node is logged as
-//! doubtful, and later checked against the view.
+//! the walk has still not begun after the link, it will see the node. Otherwise the node is logged
+//! as doubtful, and later checked against the view.
 //!
 //! Invariants:
 //! 1. Buckets lie in the arena, which the table owns, and are never removed.

@@ -18,7 +18,7 @@ use crate::head::head_of;
 pub(crate) struct KeySpan {
     /// The common prefix of the expected keys.
     prefix: Vec<u8>,
-    /// The known prefixes with which they begin.
+    /// The known prefixes of the expected keys.
     prefixes: Vec<Vec<u8>>,
     /// The heads of the smallest and the largest key, after the prefix.
     low: u64,

@@ -9,7 +9,7 @@
 //! Entries are ordered bytewise by key and, within a key, from new to old. Range tombstones are
 //! kept apart from the entries, whatever the kind.
 //!
-//! The engine has unsafe code only in this crate, and in its module that maps files into memory. The
+//! Apart from this crate, only the engine's module that maps files into memory has unsafe code. The
 //! SAFETY comments of this crate cite the following rules as "crate rule N", and the numbered
 //! invariants of their module:
 //! 1. Memory of an arena is freed only with the arena, and every pointer into an arena is kept with

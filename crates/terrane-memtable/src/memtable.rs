@@ -26,7 +26,7 @@ pub enum Lookup {
     Overwritten,
 }
 
-/// The keys that a new memtable expects, by which a front level is divided.
+/// The keys that a new memtable expects; its front level is partitioned accordingly.
 #[derive(Debug, Clone, Copy)]
 pub enum ExpectedKeys<'m> {
     /// Any keys.

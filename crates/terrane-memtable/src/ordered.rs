@@ -221,7 +221,7 @@ impl EntryLog {
         Arc::new(SortedView::of(SortedRun::sorted(slots, &self.run_bytes)))
     }
 
-    /// Adds nodes to the view. They may have been appended before only as doubtful nodes.
+    /// Adds nodes to the view. Any that were appended before must have been appended as doubtful.
     pub(crate) fn install(&self, nodes: impl Iterator<Item = NonNull<Node>>) {
         let _sorting = lock(&self.sorting);
         // SAFETY: callers pass nodes of the arena of this log (invariant 1).

@@ -37,8 +37,8 @@ impl PinnedValue {
     /// Borrows a value that is not refilled while `pin` exists.
     ///
     /// # Safety
-    /// `value` lies in the memory of `owner`, in the pinned node, or in a node that is never
-    /// refilled if `pin` is [`Pin::NONE`].
+    /// `value` lies in the memory of `owner`: in the pinned node or, if `pin` is [`Pin::NONE`], in
+    /// a node that is never refilled.
     pub(crate) unsafe fn with_pin(owner: &Arc<Memtable>, value: &[u8], pin: Pin) -> Self {
         let start = NonNull::from(value).cast::<u8>();
         let (base, offset) = match pin.into_raw() {
@@ -53,7 +53,7 @@ impl PinnedValue {
         Self { base, offset, len: value.len() as u32, owner: Arc::clone(owner) }
     }
 
-    /// Returns the value without its first `count` bytes, or without all if it has fewer.
+    /// Returns the value without its first `count` bytes; empty if it has fewer.
     #[must_use]
     pub fn skip(mut self, count: usize) -> Self {
         let count = (self.len as usize).min(count) as u32;

@@ -49,7 +49,7 @@ impl MemoryBlock {
         let start = unsafe { alloc(layout) };
         let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
         if bytes > LARGEST_BYTES {
-            // The block holds a value that is copied at once, and is not kept.
+            // Such a block holds one large value, which is copied at once, and is not kept for reuse.
             advise_huge_pages(start, bytes);
         }
         Self { start, layout, is_prepared: false }

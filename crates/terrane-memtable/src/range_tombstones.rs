@@ -12,9 +12,9 @@
 //! Readers see a batch as a whole or not at all. So of the tombstones of one batch that cover a
 //! key, only the newest matters to any reader, and only that one is kept; neighbours with equal
 //! numbers become one fragment. A batch of n ranges, however nested, adds O(n) fragments and at
-//! most one number to each. The ranges of n batches that nest become n fragments with up to n
-//! numbers. The set does not reduce that further; it counts the memory, so that its owner replaces
-//! the memtable when it has grown too large.
+//! most one number to each. Nested ranges from n batches become n fragments with up to n numbers.
+//! The set does not reduce that further; it counts the memory, so that its owner replaces the
+//! memtable when it has grown too large.
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -102,8 +102,8 @@ impl RangeTombstones {
     /// Deletes `[start, end)` at `seq`. A range that holds no key is ignored.
     ///
     /// The tombstone belongs to a batch whose first sequence number is `first`. No reader reads at
-    /// a number from `first` to before the end of the batch, and tombstones of the batch are
-    /// inserted in ascending order. A tombstone that is not in a batch passes `seq`.
+    /// a number at or above `first` but before the end of the batch, and tombstones of the batch
+    /// are inserted in ascending order. A tombstone that is not in a batch passes `seq`.
     pub fn insert(&self, start: &[u8], end: Option<&[u8]>, seq: SeqNo, first: SeqNo) {
         if end.is_some_and(|end| end <= start) {
             return;

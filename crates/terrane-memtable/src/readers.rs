@@ -83,7 +83,7 @@ impl<'r> ReaderView<'r> {
 /// Bounds that a writer loaded some time ago, for drains, which do not know the readers.
 pub(crate) struct SeenReaders {
     bounds: Mutex<SeqBounds>,
-    /// A write from this sequence number on replaces them.
+    /// A write at or above this sequence number replaces the bounds.
     due: AtomicU64,
 }
 

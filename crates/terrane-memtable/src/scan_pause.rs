@@ -48,9 +48,9 @@ impl ScanPause {
         let _ = self.state.compare_exchange(PAUSED, paused, order, order);
     }
 
-    /// Calls `help` with the sequence number of the drain, then waits for the pause to end. Does not
-    /// wait for every later pause, so that scans without a break do not hold up a writer; a scan that
-    /// meets its version restarts.
+    /// Calls `help` with the sequence number of the drain, then waits for the pause to end. Does
+    /// not wait for every later pause, so that back-to-back scans do not block a writer; a scan
+    /// that meets the writer's version restarts.
     #[cold]
     pub(crate) fn wait(&self, help: impl Fn(SeqNo)) {
         match self.state.load(Ordering::SeqCst) {

@@ -239,9 +239,9 @@ pub trait FrontLevel {
     /// Returns whether [`FrontLevel::drain`] would free space.
     fn needs_drain(&self) -> bool;
 
-    /// Reclaims all versions that are hidden by versions in the front level. Drains the front level if
-    /// that frees too little, because the other hidden versions are behind it. Drains nothing during a
-    /// pause, and does nothing if versions are kept.
+    /// Reclaims all versions that are hidden by versions in the front level. Drains the front level
+    /// if that frees too little, because the other hidden versions are in the structure behind it.
+    /// Drains nothing during a pause, and does nothing if versions are kept.
     fn overwrite(&self, readers: &dyn Readers);
 
     /// Returns the number of versions that were drained so far.

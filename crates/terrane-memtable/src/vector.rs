@@ -9,7 +9,7 @@
 //! RocksDB's vector does until it is frozen, which is what the paper measured.
 //!
 //! With [`VectorQuery::Scan`], lookups sort nothing: they search the entries added since a range
-//! was last read, by two bytes of a hash per entry. Each lookup takes a few microseconds where
+//! was last read, comparing two hash bytes per entry. Each lookup takes a few microseconds where
 //! sorting takes milliseconds, which suits workloads with few lookups.
 
 use std::sync::Arc;

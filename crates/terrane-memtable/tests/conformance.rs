@@ -219,7 +219,7 @@ mod checks {
                 assert_eq!(together, one_by_one, "at {seq}");
             }
         }
-        // Keys with a common prefix, which splits leaves under the lookups.
+        // Keys with a common prefix, so that leaves are split during the lookups.
         let key = |number: u64| format!("counter:{:012}", number * 7919 % 100_003).into_bytes();
         let count = some(500);
         (0..count).for_each(|at| memtable.insert(&key(at), 10_000 + at, EntryKind::Value, b""));
@@ -443,7 +443,7 @@ mod checks {
     }
 
     /// A cursor that continues from an entry visits the rest in order, whatever is inserted
-    /// meanwhile and however often the cursor turns.
+    /// meanwhile and however often the cursor changes direction.
     pub(super) fn cursors_go_on_while_entries_come(config: Config) {
         let mut rng = Rng::new(seed_from_env(15));
         let memtable = Memtable::new(config, &Pool::new(0));

@@ -35,8 +35,7 @@ fn configs() -> Vec<Config> {
             config(lower, 1024, 6, DrainInsert::Multi),
         ]
     });
-    // Under Miri, the others would run the same code: a full and a sparse Membuffer, over both
-    // structures.
+    // Under Miri, a few suffice, because the others would run the same code.
     all.enumerate()
         .filter(|(at, _)| !cfg!(miri) || [0, 2, 8].contains(at))
         .map(|(_, one)| one)
@@ -47,7 +46,7 @@ fn some(count: u64) -> u64 {
     if cfg!(miri) { count / 50 } else { count }
 }
 
-/// Values whose length and bytes follow from their key and sequence number.
+/// Returns a value whose length and bytes follow from its sequence number.
 fn value_of(seq: SeqNo) -> Vec<u8> {
     let len = 8 + (seq % 40) as usize;
     seq.to_be_bytes().iter().cycle().take(len).copied().collect()
@@ -429,7 +428,7 @@ const KEYS: u64 = 12;
 struct History {
     memtable: Arc<Memtable>,
     order: Order,
-    /// The newest write of each key that has returned.
+    /// For each key, the newest write that has returned.
     acknowledged: Vec<AtomicU64>,
     is_over: AtomicBool,
 }

@@ -1,5 +1,5 @@
-//! A hot set of most of the buffer does not fill a FloDB memtable for good, whatever the sizes of its
-//! values, even while a snapshot is held.
+//! A hot set that takes most of the buffer does not fill a FloDB memtable permanently, whatever the
+//! sizes of its values, even while a snapshot is held.
 #![cfg(not(any(loom, miri)))]
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
@@ -14,7 +14,7 @@ use terrane_testkit::{Rng, seed_from_env};
 
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// Buckets for a quarter of the buffer: the engine's division of a buffer with unknown entries.
+/// Buckets for a quarter of the buffer, as the engine divides it if the entries are unknown.
 const BUCKETS: usize = BUFFER_BYTES / 4 / 200 * 3 / 2 / 6;
 
 /// A full memtable is flushed unless one in this many of its bytes becomes free, as in the engine.
@@ -60,7 +60,7 @@ impl Writer {
         Self { memtable, seq: 0, held: None, rng, sizes, draining }
     }
 
-    /// Returns whether the memtable is to be flushed after this put.
+    /// Returns whether the memtable must be flushed after this put.
     fn put(&mut self, number: u64) -> bool {
         self.seq += 1;
         let (seq, memtable) = (self.seq, &self.memtable);

@@ -55,7 +55,7 @@ fn newest_at(versions: &Versions, key: [u8; 8], seq: SeqNo) -> Option<SeqNo> {
     versions.range(range).next().map(|(_, Reverse(seq))| *seq)
 }
 
-/// The versions that readers at `held`, or at the newest number, see.
+/// Returns the number of versions that readers at `held` or at the newest number see.
 fn seen(versions: &Versions, held: &[SeqNo]) -> usize {
     let keys: BTreeSet<[u8; 8]> = versions.iter().map(|(key, _)| *key).collect();
     let of_key = |key: &[u8; 8]| {
@@ -114,8 +114,8 @@ fn only_versions_that_somebody_can_see_are_kept() {
                 assert_held(&memtable, &versions, key_of(rng.below(KEYS)), *at);
             }
         }
-        // Once each key was written again, no version is left for released snapshots, and each key has at
-        // most one version that was needed until the newest became visible.
+        // Once each key has been written again, no version is left for released snapshots, and each
+        // key has at most one version that was needed until the newest became visible.
         let last = (0..KEYS).map(|key| write(&mut versions, key, &held)).max().unwrap();
         let seen = seen(&versions, &held);
         assert!((seen..=seen + KEYS as usize).contains(&memtable.len()), "{}", memtable.len());
@@ -234,8 +234,8 @@ fn assert_next(cursor: &mut Cursor, on: Option<&Place>) -> Option<Place> {
     next
 }
 
-/// Writes every key again, after which few versions are left for released snapshots: those that drains
-/// do not know to be hidden yet.
+/// Writes every key again, after which few versions are left for released snapshots: those that
+/// drains do not yet know to be hidden.
 fn write_again(
     memtable: &Arc<Memtable>,
     writes: SeqNo,

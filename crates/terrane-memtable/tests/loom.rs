@@ -473,8 +473,8 @@ const IN_PLACE_TREE: Config = Config::FloDb(FloDbConfig {
 });
 
 /// A version is written, the one before it is removed, and the next one takes its memory, while a
-/// reader looks up the key or walks. With the first of these writes, there are too many steps for two
-/// preemptions.
+/// reader looks up the key or walks. If the model includes the first of these writes, there are too
+/// many steps to explore with two preemptions.
 #[test]
 fn flodb_overwrites_leaves_under_lookups_and_cursors() {
     for (switches, before, by_cursor) in [(1, 1, false), (1, 1, true), (2, 2, false), (2, 2, true)]

@@ -168,7 +168,7 @@ fn check_lookups_that_copy() {
     assert_eq!(ASKED.load(Ordering::Relaxed), before, "lookups took memory");
 }
 
-/// Freezing sorts unsorted entries, so that no writer does, and only once.
+/// Freezing sorts unsorted entries, and later reads do not sort them again.
 fn check_sorting() {
     let config = Config::Vector(VectorConfig { prealloc_bytes: 0, query: VectorQuery::Resort });
     let memtable = Memtable::new(config, &Pool::new(0));
@@ -187,7 +187,7 @@ fn check_sorting() {
 }
 
 /// Deleted ranges, with keys of several lengths. The overhead of their map depends on the order of
-/// inserts, so that the estimate is only roughly right.
+/// inserts, so the estimate is only roughly right.
 fn check_range_tombstones() {
     for (key_len, count) in [(8, 10_000_u64), (40, 3000), (1000, 500)] {
         for is_ordered in [true, false] {

@@ -52,7 +52,7 @@ pub enum Placement {
 
 /// A job that rewrites or moves tables.
 ///
-/// Inputs are listed newest first. The result replaces them, which [`crate::soundness`] checks.
+/// Inputs are listed newest first. [`crate::soundness`] checks that the result may replace them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compaction {
     /// The tables that the job takes.
@@ -101,9 +101,9 @@ impl Compaction {
 
     /// Returns true if the two compactions must not run concurrently.
     ///
-    /// Two jobs are independent if they share no key, or if all inputs and the output of one are newer
-    /// than those of the other. Thus a merge into a level may run concurrently with a merge out of that
-    /// level that claimed its runs before.
+    /// Two jobs are independent if they share no key, or if all inputs and the output of one are
+    /// newer than those of the other. Thus a merge into a level may run concurrently with a merge
+    /// out of that level that claimed its runs earlier.
     pub fn conflicts_with(&self, other: &Compaction) -> bool {
         self.range().overlaps(&other.range())
             && !is_newer_throughout(self, other)
@@ -147,7 +147,7 @@ impl Compaction {
             && !table.refers_to(&self.relocated)
         {
             let purges = table.has_tombstones() && self.is_bottom(&table.range, shape);
-            // A job whose reason purges drops expired entries at any depth.
+            // A job with a purging reason drops expired entries at any depth.
             let is_rewritten = purges || table.expiry.is_some();
             let is_rewritten = is_rewritten && self.reason.purges() || self.reason.rewrites();
             if *in_place && !is_rewritten {

@@ -1,4 +1,4 @@
-//! Errors for texts that are no valid design, shape or size.
+//! Errors for text that is not a valid design, shape or size.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::suggest::hint;
 pub enum ParseErrorKind {
     /// The text does not have the expected form, or its value is out of range.
     Malformed,
-    /// The text is none of the names of its kind of value.
+    /// The text is not a name that this kind of value accepts.
     UnknownName,
     /// The text is not the name of a design.
     UnknownDesign,
@@ -33,7 +33,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// Returns an error for `found` in place of `expected`.
+    /// Returns an error that says that `found` was given where `expected` is required.
     pub fn new(what: &'static str, found: impl Into<String>, expected: impl Into<String>) -> Self {
         let (found, expected) = (found.into(), expected.into());
         Self { kind: ParseErrorKind::Malformed, what, found, expected }

@@ -7,8 +7,8 @@
 //!
 //! 1. A table joins the newest run of its level if they share no key. Where a level may hold several
 //!    runs, the tables that share keys with the newest one form a new run.
-//! 2. No table is placed where a job in progress may write keys of the same range, or claims tables. A
-//!    new run in level 0 is always possible, as for a flush.
+//! 2. No table is placed where a job in progress claims tables or may write keys of the same range.
+//!    A new run in level 0 is always possible, as for a flush.
 //! 3. The deepest level is the last one of the tree, or one that holds the ingest within its capacity.
 //!    Under a size-tiered policy the ingest is a new run of level 0.
 

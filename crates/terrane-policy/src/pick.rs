@@ -109,9 +109,9 @@ fn candidates(
     candidates
 }
 
-/// Compacts everything in `range` one level down; the caller repeats this for each level. The tables of
-/// `level` that share keys with the range move into the next level, or are rewritten in place if
-/// `level` is the last one, which also moves values out of files with garbage. See
+/// Compacts everything in `range` one level down; the caller repeats this for each level. The
+/// tables of `level` that share keys with the range move into the next level, or are rewritten in
+/// place if `level` is the last one; the rewrite also moves values out of files with garbage. See
 /// [`manual_collection`] for the garbage that remains.
 ///
 /// Returns `None` if the level has no tables in the range or is busy.

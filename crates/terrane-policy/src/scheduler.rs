@@ -16,10 +16,10 @@
 //!
 //! Trees that share a device share a scheduler, as in AsterixDB: a *begun* merge has its thread and
 //! its open files, but only merges with a share *run*. With `greedy`, a tree runs as many merges as
-//! the scheduler's argument, and keeps its slot until one of its merges ends; a free slot goes to the
-//! tree with the most merges. A smaller merge displaces a larger one of its own tree at once.
-//! AsterixDB's rule alone starves a tree if another always has more merges; [`Turns`] bounds the
-//! wait.
+//! the scheduler's argument allows, and keeps its slot until one of its merges ends; a free slot
+//! goes to the tree with the most merges. A smaller merge displaces a larger one of its own tree at
+//! once. AsterixDB's rule alone starves a tree if another always has more merges; [`Turns`] bounds
+//! the wait.
 
 mod kind;
 mod merge;

@@ -136,9 +136,9 @@ impl TableInfo {
         self.tombstones > 0 || self.range_tombstones > 0
     }
 
-    /// Returns since when the table has had a tombstone or an expired entry, or when its first entry
-    /// will expire, in microseconds since the Unix epoch. An entry that expires after the oldest
-    /// snapshot, taken at `oldest_snapshot_micros`, does not count, because the snapshot sees it.
+    /// Returns the time since which the table has had a tombstone or an expired entry, or at which its
+    /// first entry will expire, in microseconds since the Unix epoch. An entry that expires after the
+    /// oldest snapshot, taken at `oldest_snapshot_micros`, does not count, because the snapshot sees it.
     pub fn dead_since(&self, oldest_snapshot_micros: Option<u64>) -> Option<u64> {
         let deleted = self.oldest_tombstone_micros.filter(|_| self.has_tombstones());
         let expired = self.expiry.map(|expiry| expiry.first_micros);

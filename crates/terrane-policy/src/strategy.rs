@@ -50,9 +50,9 @@ pub struct Strategy {
     pub level0_runs: u32,
     /// Capacity of level 1 in bytes; `None` for level 1's ratio times the capacity of level 0.
     pub base_bytes: Option<u64>,
-    /// For how many values a tombstone beyond half of its table's entries counts in the sizes of levels
-    /// and tables; 0 counts only its bytes. With a weight, levels with many tombstones are full earlier
-    /// (RocksDB: 2).
+    /// How many values each tombstone beyond half of its table's entries counts as in the sizes of
+    /// levels and tables; 0 counts only its bytes. With a weight, levels with many tombstones fill
+    /// up earlier (RocksDB: 2).
     pub tombstone_weight: u32,
     /// How many runs a level that gathers runs gives up at once.
     pub intake: Intake,

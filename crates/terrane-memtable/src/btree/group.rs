@@ -1,21 +1,21 @@
 //! Looks up or inserts several entries whose searches descend in parallel.
 //!
-//! A search stalls on memory at each node, because the next step depends on the memory. Searches of
-//! different keys are independent, so their stalls on a level overlap. Unlike
+//! A search stalls on memory at each node, because the next step depends on the loaded data.
+//! Searches of different keys are independent, so their stalls on a level overlap. Unlike
 //! [`super::multi_insert`], this does not need keys that are close to each other.
 //!
-//! In the two lowest levels, [`look`] finds the places of all searches by the heads before any of them compares
-//! keys. Among equal heads, entries decide, and each comparison stalls on an entry, so it also makes these comparisons
-//! for all searches in turn, and prefetches the entry of the next one. If a node changes after that, so does its
-//! counter, and the search looks again.
+//! In the two lowest levels, [`look`] finds the places of all searches from the heads before any search compares keys.
+//! Among equal heads, keys decide, and each comparison stalls on an entry. So `look` also makes these comparisons, one
+//! for each search in turn, and prefetches the entry that the same search compares next. If a node changes after that,
+//! so does its counter, and the search looks again.
 
 use super::node::{LeafEntry, NodeChanged, SearchTarget, TreeNodeRef};
 use super::search::SearchStep;
 use super::{BTree, NodeRef};
 use crate::entry::{Entry, SeqNo};
 
-/// The number of searches that descend in parallel: about as many as a core can have cache misses
-/// outstanding.
+/// The number of searches that descend in parallel: about the number of cache misses that a core
+/// can have outstanding.
 pub(crate) const GROUP: usize = 12;
 
 /// A search and its current node.
@@ -23,7 +23,7 @@ pub(crate) const GROUP: usize = 12;
 struct Search<'k, 'a> {
     target: SearchTarget<'k>,
     node: TreeNodeRef<'a>,
-    /// The counter of the node when `look` read it, and how many of its heads were below that of the target.
+    /// The node's counter when `look` read it, and the number of its heads that were below the target's.
     seen: (u64, usize),
 }
 
@@ -47,7 +47,7 @@ impl BTree {
         }
     }
 
-    /// Inserts versions, in any order among themselves. No two versions of a key may have the same
+    /// Inserts versions, which may come in any order. No two versions of a key may have the same
     /// sequence number.
     pub(crate) fn insert_groups(&self, entries: &[Entry<'_>]) {
         for group in entries.chunks(GROUP) {
@@ -157,7 +157,7 @@ fn look(searches: &mut [Search<'_, '_>]) {
         // Prefetching has no effect under loom and Miri.
         return;
     }
-    // A single entry is compared only later, when it has arrived.
+    // A single entry is compared only later, once it has arrived.
     let is_open = |&(_, from, end): &(usize, usize, usize)| end - from > 1;
     while ranges.iter().take(searches.len()).any(is_open) {
         for (Search { target, node, .. }, range) in searches.iter().zip(&mut ranges) {

@@ -4,9 +4,9 @@
 //! bytes. A head of these bytes decides nothing, so every comparison follows a pointer to a key. A tree that
 //! expects prefixes builds a head from a number for the prefix and the seven bytes after the prefix.
 //!
-//! No prefix begins with another one, so each key has at most one. The first byte of a head is twice the
-//! number of prefixes up to the key, less one if the key begins with the last of them. The head of a key
-//! without a prefix contains its first seven bytes.
+//! No prefix begins with another one, so each key has at most one. The first byte of a head is
+//! twice the number of prefixes that sort at or before the key, less one if the key begins with the
+//! last of them. The head of a key without a prefix contains its first seven bytes.
 //!
 //! Invariant: `a < b` implies `of(a) <= of(b)`, for all keys, because keys between two prefixes have a first
 //! byte of their own.
@@ -14,11 +14,11 @@
 use crate::head::head_of;
 use crate::key_span::KeySpan;
 
-/// The largest number of prefixes. Twice as many fit into a byte; finding one costs a search among them.
+/// The largest number of prefixes. Twice this number fits into a byte; each head costs a search.
 const PREFIXES_MAX: usize = 32;
 
-/// The last bytes of a common prefix that remain in the heads, because later keys may differ there,
-/// as ascending keys do.
+/// How many of the last bytes of a common prefix remain in the heads, because later keys, for
+/// example ascending ones, may differ there.
 const SPARED_BYTES: usize = 1;
 
 /// The bytes after a prefix that a head contains.
@@ -40,7 +40,7 @@ impl Heads {
         Self::after(span.prefixes().to_vec())
     }
 
-    /// Returns the heads after prefixes that [`common_prefixes`] has found.
+    /// Returns heads for keys with prefixes that [`common_prefixes`] has found.
     pub(super) fn after(prefixes: Vec<Vec<u8>>) -> Self {
         Self { prefixes: prefixes.into_iter().map(Vec::into_boxed_slice).collect() }
     }
@@ -74,7 +74,7 @@ impl Heads {
     }
 }
 
-/// Returns prefixes of keys after which the keys' heads differ, in order. None begins with another one.
+/// Returns sorted prefixes of keys such that the heads after them differ. None begins with another one.
 pub(super) fn common_prefixes(mut keys: Vec<&[u8]>) -> Vec<Vec<u8>> {
     keys.sort_unstable();
     keys.dedup();

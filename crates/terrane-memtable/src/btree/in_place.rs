@@ -45,8 +45,8 @@ pub(crate) struct Neighbours {
     pub(crate) has_older: bool,
 }
 
-/// Removes the entries from `at` on that are hidden versions of the key of `newer`, which precedes
-/// them and has this head. The first of them is replaced by `placed` instead, if there is one.
+/// Removes the hidden versions of `newer`'s key among the entries from `at` on. `newer` precedes
+/// them and has this head. If `placed` is given, it replaces the first of them.
 #[inline]
 pub(super) fn remove_hidden<'a>(
     leaf: &mut TreeNodeGuard<'a>,

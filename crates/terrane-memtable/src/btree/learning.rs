@@ -1,9 +1,9 @@
 //! Learns the prefixes of keys while they are inserted.
 //!
-//! Keys with a prefix that the tree does not expect have equal heads: in the first memtable of a database, or when a
-//! new kind of key appears. The tree counts the splits of leaves with equal heads. When one split in [`BLIND_SHARE`]
-//! is of such a leaf, it derives new heads from the prefixes of a sample of its keys. A node gets these when a writer
-//! locks it, and keeps its older heads until then.
+//! Keys with a prefix that the tree does not expect have equal heads. This happens in the first memtable of a
+//! database, or when a new kind of key appears. The tree counts the splits of leaves with equal heads. When one split
+//! in [`BLIND_SHARE`] is of such a leaf, it derives new heads from the prefixes of a sample of its keys. A node gets
+//! these when a writer locks it, and keeps its older heads until then.
 //!
 //! Invariant: heads live as long as the tree, because its nodes refer to them.
 
@@ -16,8 +16,8 @@ use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, lock};
 /// The tree learns once one in this many splits was of a leaf with equal heads.
 const BLIND_SHARE: usize = 32;
 
-/// The leaves with equal heads before the tree learns for the first time. The number doubles each time, because
-/// the heads of keys that differ only far behind their prefixes stay equal.
+/// How many leaves with equal heads are split before the tree learns for the first time. The number doubles
+/// each time, because the heads of keys that differ only far after their prefixes stay equal.
 #[cfg(not(any(loom, miri)))]
 const PATIENCE: usize = 16;
 /// Few, so that the small tests of loom and Miri learn.
@@ -64,7 +64,7 @@ impl Learning {
         unsafe { self.newest().as_ref() }
     }
 
-    /// Counts the split of a leaf, which is blind if its heads are equal. Returns whether the tree should learn.
+    /// Counts the split of a leaf, a blind one if its heads are equal. Returns whether the tree should learn.
     #[inline]
     pub(super) fn note_split(&self, is_blind: bool) -> bool {
         // Relaxed, for all counts: they decide only when to learn.
@@ -76,7 +76,7 @@ impl Learning {
     }
 
     /// Derives heads from the prefixes of a sample of the keys; `sample` takes the number of splits. Keeps the current
-    /// heads if they distinguish the keys as well, because the choice among many prefixes varies with the sample.
+    /// heads if they distinguish the keys equally well, because the choice among many prefixes varies with the sample.
     #[cold]
     pub(super) fn learn<'k>(&self, sample: impl FnOnce(usize) -> Vec<&'k [u8]>) {
         let mut all = lock(&self.all);
@@ -144,7 +144,7 @@ mod tests {
         assert!(blind_share(&tree) > 0.9);
         fill(&tree, "key:", 600..20_000);
         assert!(blind_share(&tree) < 0.05, "{}", blind_share(&tree));
-        // Another prefix, whose blind splits are few among all.
+        // Another prefix, whose blind splits are a small share of all splits.
         fill(&tree, "counter:", 0..20_000);
         assert!(blind_share(&tree) < 0.1, "{}", blind_share(&tree));
     }

@@ -2,24 +2,24 @@
 //!
 //! A node is a sorted array of entries, each with the head of its key. An inner node has one child
 //! before its first entry and one after each entry. Its entries are *separators*: nothing in the
-//! subtree of the child after a separator is smaller than it. Every node links to its right
-//! neighbour and names the separator of that neighbour: its *high* entry, which is not in the node. A
-//! search beyond the high entry moves right. The separator of a leaf is its first entry at the time
-//! of the split, or a copy of that if entries are removed.
+//! subtree of the child after a separator is smaller than the separator. Every node links to its
+//! right neighbour and names the separator of that neighbour: its *high* entry, which is not in the
+//! node. A search beyond the high entry moves right. The separator of a leaf is its first entry at
+//! the time of the split, or a copy of that if entries are removed.
 //!
 //! A node changes only while it is locked. The lock is the lowest bit of a version counter that
 //! rises with each change. A reader loads the counter, reads, and checks that the counter is
 //! unchanged. All parts of a node that change are atomics, so a read of a node during a change
-//! returns useless values, but is no undefined behaviour; and every pointer that was ever in a
+//! returns useless values, but is not undefined behaviour; and every pointer that was ever in a
 //! node stays valid, because the arena frees nothing.
 //!
 //! Invariants:
-//! 1. `entries[..len]` are sorted, and `heads[i]` is the head of `entries[i]` among those of `heads_of`,
-//!    whenever the counter is even.
+//! 1. `entries[..len]` are sorted, and `heads[i]` is the head of `entries[i]` as `heads_of`
+//!    computes it, whenever the counter is even.
 //! 2. Pointers in entries, children, `right` and `high` are null or name nodes of the tree's arena.
-//!    Entries without versions are never removed or refilled, and neither are separators, which have
-//!    none in a tree that removes entries. Entries of a leaf that have versions are read with its lock,
-//!    or with a pin ([`TreeNodeRef::pin_entry`]).
+//!    Entries without versions are never removed or refilled. Neither are separators, which have no
+//!    versions in a tree that removes entries. Entries of a leaf that have versions are read under
+//!    its lock, or with a pin ([`TreeNodeRef::pin_entry`]).
 //! 3. `len <= SLOTS`. The separator of a node never changes, because smaller entries go to its left
 //!    neighbour. A leaf that had an entry keeps one, because its last remaining entry is not removed.
 //! 4. `heads_of` names heads of the node's tree, which live as long as it does.

@@ -28,7 +28,7 @@ struct CachedSlot {
     /// The entry is at `index` of the leaf while its counter is `version`.
     version: u64,
     index: usize,
-    /// Dropped before the tree, which the owner of the position keeps.
+    /// Dropped before the tree, which the owner of the position keeps alive.
     pin: Pin,
 }
 

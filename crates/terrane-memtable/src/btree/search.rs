@@ -101,8 +101,8 @@ impl BTree {
         Self::step_from(node, target, (version, node.lower_bound(target.head)))
     }
 
-    /// As [`Self::step_down`], where `from` entries had heads below that of the target when the counter was
-    /// `version`.
+    /// As [`Self::step_down`], if `from` heads were known to be below the target's when the counter
+    /// was `version`.
     #[inline]
     pub(super) fn step_from<'a>(
         node: TreeNodeRef<'a>,

@@ -58,11 +58,11 @@ pub enum DrainInsert {
     Multi,
 }
 
-/// The number of buckets by which prefetching precedes marking.
+/// How many buckets ahead of marking the drain prefetches.
 const AHEAD: usize = 2;
 
-/// The number of versions by which prefetching precedes linking; by then, the lines read for
-/// marking have left the cache.
+/// How many versions ahead of linking the drain prefetches; the lines that it read for marking have
+/// left the cache by then.
 const LINKED_AHEAD: usize = 8;
 
 impl Membuffer {
@@ -81,7 +81,7 @@ impl Membuffer {
             return 0;
         }
         let _draining = lock(&part.draining);
-        // Not kept: the list would take memory that a full memtable needs for versions.
+        // Not kept between drains: the list would take memory that a full memtable needs for versions.
         let mut moving = Vec::with_capacity(part.dirty());
         self.mark(lower, partition, scope, view, &mut moving);
         if insert == DrainInsert::Multi {

@@ -1,8 +1,8 @@
-//! Nodes that were reclaimed, by the size of their room for a key and a value.
+//! Reclaimed nodes, grouped by how much room they have for a key and a value.
 //!
 //! Rooms below 512 bytes have a class for each multiple of 8; larger ones have sixteen classes for
-//! each power of two. So values of varying sizes refill each other's memory with little waste. The
-//! nodes of a class form a list through the nodes, so free memory costs no further memory.
+//! each power of two. So values of varying sizes refill each other's memory with little waste.
+//! Links in the nodes connect the nodes of a class, so free memory costs no further memory.
 //!
 //! Invariants:
 //! 1. A node here is unreachable, because its reclaimer overwrote every pointer to it. It may

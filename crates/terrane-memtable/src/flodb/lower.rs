@@ -252,7 +252,7 @@ pub(super) enum LowerPosition {
 }
 
 impl LowerPosition {
-    /// Applies the action for the structure of the level to a position on no entry.
+    /// Applies the action that fits the structure of the level to a position on no entry.
     fn sought(
         lower: &Lower,
         in_tree: impl FnOnce(&mut BTreePosition, &BTree),

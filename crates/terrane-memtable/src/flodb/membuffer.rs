@@ -32,7 +32,7 @@
 //!    detached version searches again; a reader that had already pinned the next version finds it
 //!    alive, because it was reclaimed later, if at all.
 //! 7. The holder of the bucket lock reads versions of its chains without pins, because only the
-//!    holder reclaims them. It does not touch a version after it put it on the free list.
+//!    holder reclaims them. It does not touch a version after putting it on the free list.
 //! 8. A linked version in a chain is not removed from the lower level. That level removes a version
 //!    only if the next newer one is linked and names no older version; by invariant 1 that newer one
 //!    is then the last of its chain, or in no chain. A version that names no older one never names
@@ -143,9 +143,9 @@ impl Membuffer {
         (&self.partitions[partition], bucket, tag_of(hash))
     }
 
-    /// Returns how many versions were added and not reclaimed, and their bytes of keys and
-    /// values, which may be negative, because versions may have been added before the Membuffer
-    /// was enabled.
+    /// Returns how many versions were added and not reclaimed, and their bytes of keys and values.
+    /// The bytes may be negative, because versions may have been added before the Membuffer was
+    /// enabled.
     pub(super) fn counts(&self) -> (usize, isize) {
         let entries = self.partitions.iter().map(Partition::entries).sum();
         (entries, self.partitions.iter().map(Partition::data_bytes).sum())

@@ -65,7 +65,7 @@ impl Partition {
     }
 
     pub(super) fn add_dirty(&self) {
-        // Relaxed: a scan must see the write that dirtied the slot only once that write has
+        // Relaxed: a scan need not see the write that dirtied the slot until that write has
         // returned, and its return orders this addition before the scan.
         self.dirty.fetch_add(1, Ordering::Relaxed);
     }

@@ -6,7 +6,7 @@
 //!
 //! Invariants:
 //! 1. The position is on an entry of a drained partition, or on no entry.
-//! 2. The entry is in the lower level of the memtable, and pinned if that may free it.
+//! 2. The entry is in the lower level of the memtable, and pinned if that level may free it.
 
 use super::drain::DrainScope;
 use super::lower::{Lower, LowerPosition};
@@ -80,8 +80,8 @@ impl FloDbPosition {
         Self { place: LowerPosition::default(), drained, is_drained_only }
     }
 
-    /// Returns the partition of `key`, which is drained. If only one partition is drained, that is
-    /// `only`.
+    /// Returns the partition of `key`, which must be drained. `only` is that partition if just one
+    /// is drained.
     #[inline]
     fn partition_at(&self, memtable: &FloDb, key: &[u8], only: u32) -> usize {
         if self.drained.1 - self.drained.0 == 1 {
@@ -117,8 +117,7 @@ impl FloDbPosition {
             if last < self.drained.1 as usize {
                 return Self { place, ..self };
             }
-            // Partitions up to the found entry are not all drained, and may have a nearer
-            // entry.
+            // Not all partitions up to the found entry are drained; one may have a nearer entry.
             self.extend_forward(memtable, membuffer, last);
         }
     }

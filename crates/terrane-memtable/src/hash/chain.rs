@@ -1,11 +1,11 @@
 //! A bucket in the order of arrival: inserts prepend, and lookups visit every node.
 //!
-//! An insert visits only the first node. Where a sorted list stores the head of the next key, each
-//! node stores the newest sequence number of all nodes behind it; a lookup that has found a version
-//! at least as new stops there, so that a key that is written repeatedly is found in one step.
-//! Older versions of that key, and other keys of the bucket, may be far behind. After a bounded
-//! number of steps, a lookup gives up and uses the sorted view; without a kept view, it visits all
-//! nodes, which is cheaper than creating one.
+//! An insert visits only the first node. In the field where a sorted list stores the head of the
+//! next key, a node stores the newest sequence number of all nodes behind it. A lookup that has
+//! found a version at least as new stops there, so it finds a key that is written repeatedly in one
+//! step. Older versions of that key, and other keys of the bucket, may be far behind. After a
+//! bounded number of steps, a lookup gives up and uses the sorted view; without a kept view, it
+//! visits all nodes, which is cheaper than creating one.
 //!
 //! Invariant 1: nodes of a chain lie in an arena that outlives it, have one link and no versions,
 //! because [`Chain::push`] requires it.

@@ -32,7 +32,7 @@ impl<'k> Prefix<'k> {
         for bytes in self.bytes.chunks(8) {
             hash = mix(hash ^ head_of(bytes));
         }
-        // The upper half of the product is spread evenly over the buckets, and below their number.
+        // The upper half of the product is below the number of buckets, and evenly distributed.
         ((u128::from(hash) * buckets as u128) >> 64) as usize
     }
 

@@ -8,8 +8,8 @@ use crate::pool::Pool;
 use crate::skiplist::MAX_HEIGHT;
 use crate::structure::Settings;
 
-/// The number of links of the head of an empty bucket's skip-list: enough for a few hundred nodes
-/// if a quarter of the nodes of each height also has the next height.
+/// The number of links in the head of an empty bucket's skip-list: enough for a few hundred nodes
+/// if one node in four of each height also has the next height.
 const HEAD_HEIGHT: usize = 4;
 
 /// The settings of a hash skip-list.

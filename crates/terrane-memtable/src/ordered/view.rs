@@ -134,7 +134,7 @@ impl Drop for SortedRun {
     }
 }
 
-/// A sorted view: runs that together order all entries, the oldest and largest first.
+/// A sorted view: runs that together contain all entries; the oldest and largest run comes first.
 #[derive(Default)]
 pub(crate) struct SortedView {
     pub(super) runs: Vec<Arc<SortedRun>>,

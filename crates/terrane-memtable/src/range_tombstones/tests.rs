@@ -56,7 +56,7 @@ fn random_ranges_answer_as_a_list_of_ranges() {
                 };
                 let expected = oracle.iter().filter(covers).map(|range| range.2).max();
                 assert_eq!(tombstones.newest_covering(&[key], seq), expected, "seed {seed}");
-                // Every key up to the returned end is deleted by a tombstone as new.
+                // A tombstone at least as new deletes every key up to the returned end.
                 if let (Some(deleted), Some(end)) = (expected, tombstones.end_of(&[key])) {
                     let end = end.map_or(24, |end| end[0]);
                     assert!(end > key, "seed {seed}");

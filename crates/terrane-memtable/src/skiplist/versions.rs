@@ -18,7 +18,7 @@
 //!    [`Versions::detach`] clears MOVING and LINKED, and only in a node that was removed from the
 //!    lower level and is in no chain.
 //! 2. A node is refilled only by a thread that made it unreachable, or took it from a free list of
-//!    such nodes, and saw [`Versions::is_free`] after that.
+//!    such nodes, and then saw [`Versions::is_free`] return true.
 //! 3. A pin that [`Pin::new`] returns keeps its node from being refilled until it is dropped. The
 //!    reader adds the pin, then loads the pointer; the writer overwrites the pointer, then loads
 //!    the state. In a leaf, both use the counter of the leaf instead of the pointer. All four
@@ -71,7 +71,7 @@ impl Older {
         Self(node.as_ptr())
     }
 
-    /// Of a free node: the next free one of its list.
+    /// Returns the record of a free node, which names the next free one of its list.
     pub(crate) fn detached_before(next: Option<NonNull<Node>>) -> Self {
         let next = next.map_or(std::ptr::null_mut(), NonNull::as_ptr);
         Self(next.map_addr(|address| address | DETACHED))

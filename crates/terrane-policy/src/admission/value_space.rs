@@ -8,8 +8,8 @@ use crate::shape::SettledValues;
 const FILES_OF_SLACK: u64 = 4;
 
 /// Returns the pressure of garbage in value files, in percent of the live values; `None` if the
-/// design sets no bound. Writers slow down at the space bound, and stop when garbage exceeds what
-/// the bound allows by half.
+/// design sets no bound. Writers slow down at the space bound, and stop when garbage reaches 1.5
+/// times what the bound allows.
 pub(super) fn value_pressure(mut settled: SettledValues, design: &Design) -> Option<Pressure> {
     let separation = design.values.separation()?;
     let slack = separation.file_bytes.saturating_mul(FILES_OF_SLACK);

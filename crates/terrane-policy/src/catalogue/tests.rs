@@ -146,8 +146,8 @@ fn designs_of_the_stability_paper_have_its_scheduler_limit_and_memtables() {
     }
 }
 
-/// The papers give the same trees other names: Dent's tree and the stability paper's tiering gather runs
-/// and merge them by number, the compaction paper's Full is the stability paper's leveling.
+/// The papers name the same trees differently: Dent's tree and the stability paper's tiering both gather
+/// runs and merge them by number, and the compaction paper's Full is the stability paper's leveling.
 #[test]
 fn trees_of_several_papers_are_one_strategy_under_their_names() {
     let words = |name: &str| (find(name).unwrap().design)().strategy.words();

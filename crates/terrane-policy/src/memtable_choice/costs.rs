@@ -4,9 +4,9 @@
 //! cargo bench -p terrane-memtable --bench costs > crates/terrane-policy/src/memtable_choice/costs.txt
 //! ```
 //!
-//! It is for keys of 16 bytes and values of 100 bytes, on an AMD EPYC with two cores. Sorting in many
-//! small steps costs no more than sorting at once. The choice depends on ratios of these costs,
-//! which differ less between machines than the costs themselves.
+//! The table is for keys of 16 bytes and values of 100 bytes, on an AMD EPYC with two cores.
+//! Sorting in many small steps costs no more than sorting at once. The choice depends on ratios of
+//! these costs, which differ less between machines than the costs themselves.
 //!
 //! Writes are measured with one thread and with two, reads with one, because readers do not wait for
 //! each other. Costs for more threads are not measured but extrapolated linearly from these two, as

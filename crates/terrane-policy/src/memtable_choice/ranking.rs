@@ -1,8 +1,8 @@
 //! Ranks all kinds of memtables by their expected cost for a mix, for `terrane advise`.
 //!
-//! For the hashed kinds this includes the length of the prefix and the number of buckets, X and H of the
-//! memory buffer paper: the shortest prefix by which nearly every entry of a memtable has its own bucket,
-//! and, if there are ranges, the longest prefix within which most ranges stay.
+//! For the hashed kinds this includes the length of the prefix and the number of buckets, X and H
+//! of the memory buffer paper: the shortest prefix that gives nearly every entry of a memtable its
+//! own bucket, and, if there are ranges, the longest prefix within which most ranges stay.
 
 use super::costs::{self, MEASURED};
 use super::model::CostModel;
@@ -10,8 +10,8 @@ use super::{MemtableOperations, SCANNED, choose};
 use crate::design::flodb::FloDb;
 use crate::design::{MemtableKind, OrderedView, VectorQuery};
 
-/// The time that a lookup spends on each doubling of a bucket that is a skip-list, on each entry that it
-/// passes in a linked list, and on each in an array, in nanoseconds. The source is the table of lookups by
+/// The nanoseconds that a lookup spends on each doubling of a skip-list bucket, on each entry that
+/// it passes in a linked list, and on each entry in an array. The source is the table of lookups by
 /// number of buckets in `docs/papers/memtables.md` (§3.4 of the paper).
 const DOUBLING: f64 = 60.0;
 const LIST_ENTRY: f64 = 40.0;
@@ -20,7 +20,7 @@ const ARRAY_ENTRY: f64 = 10.0;
 /// A prefix is long enough if it gives this many buckets for each entry.
 const ENOUGH: f64 = 0.9;
 
-/// Most ranges stay within a prefix that has this many times the entries of a range.
+/// Most ranges stay within a prefix that has this many times as many entries as a range.
 const WITHIN: f64 = 4.0;
 
 /// The default bucket length at which a linked list becomes a skip-list.

@@ -1,11 +1,11 @@
 //! When to replace a memtable's kind before the memtable is full.
 //!
-//! A kind is chosen when a memtable is created. If few keys are written after that, the memtable stays,
-//! however badly its kind suits the reads: a lookup in a full vector that was never sorted takes 60 µs.
-//! The engine therefore passes the operations of each short time to [`Regret::note`]. It sums up their
-//! excess cost over the best other kind. Once this regret exceeds the cost of a change, the change is
-//! due. A change that proves useless thus costs at most as much as the regret before it: the ski-rental
-//! rule.
+//! A kind is chosen when a memtable is created. If few keys are written after that, the memtable
+//! stays, however badly its kind suits the reads: a lookup in a full vector that was never sorted
+//! takes 60 µs. The engine therefore passes the operations of each short period to
+//! [`Regret::note`], which sums up their excess cost over the best other kind. Once this regret
+//! exceeds the cost of a change, the change is due. A change that proves useless thus costs at most
+//! as much as the regret before it: the ski-rental rule.
 //!
 //! A vector that lookups scan is sorted once, which needs no flush. Any other change replaces the
 //! memtable, which is flushed early: level 0 gets a smaller run, and the merges that it causes move fewer
@@ -62,7 +62,7 @@ pub enum Change {
 /// The regret since a memtable became active.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Regret {
-    /// The excess cost of the operations over a sorted, or a replaced, memtable.
+    /// The excess cost of the operations over their cost in a sorted, or a replaced, memtable.
     unsorted_nanos: f64,
     kind_nanos: f64,
     /// The entries added since the memtable was sorted, for a vector whose lookups scan.

@@ -219,7 +219,7 @@ fn victims(input: &PickContext<'_>, worth: Worth) -> Vec<Victim> {
     [overdue, rest].concat()
 }
 
-/// Keeps the first victims, as many as jobs work on at a time.
+/// Keeps the first victims: as many as jobs may work on at a time.
 fn at_a_time(input: &PickContext<'_>, mut victims: Vec<Victim>) -> Vec<Victim> {
     let most = job_bytes_max(input).max(input.shape.value_bytes() / VICTIMS_SHARE);
     let mut bytes = 0u64;

@@ -6,8 +6,8 @@
 //! the greedy scheduler, which prefers small merges that "may not be able to complete due to possible
 //! violations of the constraint at the next level" (§5.2.3).
 //!
-//! A merge waits only for progress in the level below it: a running job, or one that policy would pick.
-//! Therefore the tree never gets stuck.
+//! A merge waits only for progress in the level below it: a running job, or one that `pick` would
+//! choose. Therefore the tree never gets stuck.
 
 use super::candidate::CompactionCandidate;
 use super::context::PickContext;

@@ -5,8 +5,8 @@ use super::context::PickContext;
 use crate::shape::Run;
 use crate::strategy::{Movement, MovementContext, TableChoice, TombstoneWeight, Trigger};
 
-/// Calls `accept` for the tables of `run` that `extent` covers until it returns a value: in the
-/// order of the first rule that ranks any, then of the next rule, and finally by least overlap.
+/// Calls `accept` for the tables of `run` that `extent` covers, until it returns a value. Uses the
+/// order of the first rule, then that of the next one, and finally least overlap.
 pub(super) fn find<T>(
     input: &PickContext<'_>,
     level: usize,

@@ -16,7 +16,7 @@ use crate::strategy::Movement;
 #[non_exhaustive]
 pub enum Difference {
     /// The design would choose the same if tombstones counted for more than their bytes, as in
-    /// RocksDB: each tombstone beyond half of a table's entries for two additional values.
+    /// RocksDB, where each tombstone beyond half of a table's entries counts as two more values.
     Deletes,
     /// The system compacts, but the design has nothing to do.
     Rests,
@@ -248,5 +248,5 @@ fn with_deletes(context: &PickContext<'_>) -> Option<Option<Choice>> {
     Some(job.map(|job| Choice::of(&shape, &job)))
 }
 
-/// The number of values for which RocksDB counts a tombstone beyond half of the entries.
+/// How many values RocksDB adds for each tombstone beyond half of the entries.
 const DELETION_WEIGHT: u64 = 2;

@@ -104,7 +104,7 @@ impl Scheduler {
         trees.checked_sub(2).map_or(0, |others| self.info().passes_max + others)
     }
 
-    /// Returns by how much a tree is overdue that was passed over `passed` times; 0 if it is not
+    /// Returns by how much a tree that was passed over `passed` times is overdue; 0 if it is not
     /// overdue.
     fn overdue(self, passed: u32) -> u32 {
         (passed + 1).saturating_sub(self.info().passes_max)

@@ -185,7 +185,7 @@ fn parse_place(place: &str) -> Result<(usize, RunId), ParseError> {
     let level = words.next().and_then(|word| word.strip_prefix('L')).ok_or_else(wanted)?;
     let run = words.next().and_then(|word| word.strip_prefix('r')).ok_or_else(wanted)?;
     let level: usize = level.parse().map_err(|_| wanted())?;
-    // A shape with more levels than bits in a size is a typing error, not a tree.
+    // A shape with more levels than a size has bits is a typing error, not a tree.
     if level >= 64 {
         return Err(wanted());
     }

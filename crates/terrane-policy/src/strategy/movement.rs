@@ -74,7 +74,7 @@ macro_rules! movements {
 }
 
 movements! {
-    /// The table after the one moved last, in key order, starting over after the last.
+    /// The table after the one moved last, in key order, wrapping around at the end.
     RoundRobin => round_robin,
     /// Like round-robin, but the turn may begin within a table: the one with the first keys after
     /// those that moved last (LevelDB).
@@ -88,7 +88,7 @@ movements! {
     LeastOverlapGrandparent => least_overlap_grandparent,
     /// The table that was read least recently.
     Coldest => coldest,
-    /// The table with the oldest newest entry: RocksDB's estimate of the coldest table.
+    /// The table whose newest entry is the oldest: RocksDB's estimate of the coldest table.
     ColdestUpdate => coldest_update,
     /// The table with the oldest entry.
     Oldest => oldest,

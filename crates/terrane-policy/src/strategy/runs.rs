@@ -18,7 +18,7 @@ use crate::error::ParseError;
 pub enum RunLimit {
     /// This many runs; at least 1.
     Fixed(u32),
-    /// One run fewer than the runs of the level above that fit: the level is tiered.
+    /// One less than the number of runs of the level above that fit: the level is tiered.
     Tiered,
 }
 

@@ -294,7 +294,7 @@ pub(crate) fn percent_of(part: u64, whole: u64) -> u64 {
     u64::try_from(percent).unwrap_or(u64::MAX)
 }
 
-/// Splits the arguments of a text and trims them; empty without arguments and for empty
+/// Splits the arguments of a text and trims them; empty if there are no arguments, or only empty
 /// parentheses.
 pub(crate) fn arguments(given: Option<&str>) -> Vec<&str> {
     let given = given.filter(|text| !text.trim().is_empty());

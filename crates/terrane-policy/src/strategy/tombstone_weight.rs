@@ -5,7 +5,7 @@ use crate::shape::{TableInfo, TreeShape};
 /// Computes the weight of a table if a design gives tombstones a weight; otherwise its bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TombstoneWeight {
-    /// The bytes for which each tombstone beyond half of its table's entries counts.
+    /// How many bytes each tombstone beyond half of its table's entries counts as.
     tombstone_bytes: u64,
 }
 

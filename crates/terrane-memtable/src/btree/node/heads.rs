@@ -17,7 +17,7 @@ use crate::sync::Ordering;
 /// The entry that a search looks for, or the place where it would be.
 #[derive(Clone, Copy)]
 pub(crate) struct SearchTarget<'k> {
-    /// The head of the key among those of `heads`.
+    /// The head of the key, as `heads` computes it.
     head: u64,
     heads: *const Heads,
     pub(crate) key: &'k [u8],
@@ -50,7 +50,7 @@ impl TreeNodeRef<'_> {
     /// Returns a target with the head that its key has in this node.
     #[inline]
     pub(crate) fn target<'t>(self, target: &'t SearchTarget<'_>) -> NodeTarget<'t> {
-        // Acquire pairs with the releases in `replace_heads` and `link`: what the pointer names is seen
+        // Acquire pairs with the releases in `replace_heads` and `link`: the heads are seen
         // initialized.
         let own = self.node().heads_of.load(Ordering::Acquire);
         // SAFETY: nodes name heads of their tree, which live as long as it does (invariant 4 of `node`).
@@ -72,7 +72,7 @@ impl TreeNodeRef<'_> {
         }
     }
 
-    /// Returns whether the first or the last half of the heads of a full node are the same.
+    /// Returns whether all heads in the first or in the last half of a full node are equal.
     #[inline]
     pub(crate) fn is_blind(self) -> bool {
         let middle = self.head(SLOTS / 2);
@@ -129,7 +129,7 @@ impl TreeNodeRef<'_> {
             && self.entry(index).is_some_and(|entry| target.compare(entry).is_eq())
     }
 
-    /// Returns whether there is an entry at an index that is before the target.
+    /// Returns whether the entry at an index exists and is before the target.
     #[inline]
     pub(crate) fn is_before(self, index: usize, target: NodeTarget<'_>) -> bool {
         self.entry(index).is_some_and(|entry| target.compare(entry) == Less)
@@ -141,12 +141,12 @@ impl TreeNodeRef<'_> {
         self.count_before_from(target, self.lower_bound(target.head))
     }
 
-    /// As [`Self::count_before`], where `from` entries have heads below that of the target.
+    /// As [`Self::count_before`], if `from` heads are known to be below the target's.
     #[inline]
     pub(crate) fn count_before_from(self, target: NodeTarget<'_>, mut from: usize) -> usize {
         let is_before = |at| self.is_before(at, target);
-        // Entries decide among equal heads. Usually there is one, or the target is its newest version; but
-        // keys with a long common prefix fill a node with equal heads.
+        // Among equal heads, entries decide. Usually only one entry has the head, or the target is the
+        // newest version of its key; but keys with a long common prefix fill a node with equal heads.
         if from < self.len() && self.head(from) == target.head && is_before(from) {
             from += 1;
             let mut end = self.upper_bound(target.head);
@@ -175,7 +175,7 @@ impl TreeNodeRef<'_> {
         self.count_heads(|other| other <= head)
     }
 
-    /// Returns the number of heads that are before a place in their order.
+    /// Returns the number of heads for which `is_before` holds; they come first.
     #[inline]
     fn count_heads(self, is_before: impl Fn(u64) -> bool) -> usize {
         let (mut from, mut len) = (0, self.len());

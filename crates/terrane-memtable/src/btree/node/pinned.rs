@@ -50,7 +50,7 @@ impl<'a> TreeNodeRef<'a> {
 
     /// Returns the entry at `index` of a leaf that writers may be changing, with a pin if entries
     /// have versions. Returns an error if a versioned leaf has changed since its counter was
-    /// `version`; otherwise the caller checks.
+    /// `version`; for other leaves, the caller checks.
     #[inline]
     pub(crate) fn pin_entry(
         self,

@@ -37,8 +37,8 @@ impl<'a> BucketWriter<'a> {
         })
     }
 
-    /// Makes `version` the newest of a slot. If it takes the node of a hidden version, which the free
-    /// nodes then do not count, returns the hidden version's bytes of key and value.
+    /// Makes `version` the newest of a slot. If it reuses the node of a hidden version, returns
+    /// that version's bytes of key and value, because the free nodes do not count them.
     pub(super) fn replace(
         &mut self,
         slot: usize,

@@ -15,8 +15,8 @@ const SEQUENCES: u64 = 5;
 const PHASES: usize = 10;
 const STEP: u64 = 16_384;
 
-/// The number of memtables that the writes of a phase fill if all keys are new. A phase of few writes is
-/// shorter: its operations number as many as the entries of this many memtables.
+/// The number of memtables that the writes of a phase fill if all keys are new. A phase of few
+/// writes is shorter: it has as many operations as this many memtables have entries.
 const MEMTABLES: f64 = 100.0;
 const MEMTABLES_MAX: f64 = 1000.0;
 
@@ -137,7 +137,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Returns this tree with a fixed kind, for each way to begin with it, and the cost of each way.
+    /// Returns, for each way to switch to a fixed kind, this tree after the switch and its cost.
     fn with(&self, kind: MemtableKind) -> [(Self, f64); 3] {
         let keeps = Self { fixed: Some(kind), ..self.clone() };
         let (mut sorts, mut replaces) = (keeps.clone(), keeps.clone());

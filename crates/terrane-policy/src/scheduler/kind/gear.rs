@@ -3,7 +3,7 @@
 //!
 //! A merge out of a level must end before the level is full again, or data that arrives in the
 //! level must wait. bLSM keeps the finished fraction of a merge equal to the refilled fraction of
-//! its level. Here merges share the bandwidth such that all would finish in time together: each in
+//! its level. Here merges share the bandwidth so that all would finish in time together: each in
 //! proportion to its remaining input divided by the room left in its level.
 
 use crate::scheduler::merge::{MergeDemand, SchedulerInfo};

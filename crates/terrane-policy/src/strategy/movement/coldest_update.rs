@@ -1,4 +1,4 @@
-//! `coldest-update`: the table with the oldest newest entry; RocksDB's estimate of the coldest
+//! `coldest-update`: the table whose newest entry is the oldest; RocksDB's estimate of the coldest
 //! table.
 
 use super::rule::{MovementContext, MovementInfo, TableChoice};

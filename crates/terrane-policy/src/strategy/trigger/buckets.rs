@@ -12,12 +12,12 @@
 //! | a bucket | may grow by ever larger runs | keeps its smallest run above `low` times its average |
 //!
 //! Both systems merge any tables of a bucket, because each cell has a timestamp. Here the order of
-//! runs decides which version is newer, so only adjacent runs of the bucket are merged. While flushes
-//! are of similar size, older runs are larger, and this makes no difference. If no bucket has `min`
-//! adjacent runs but one has `min` in all, for example because large and small flushes alternate,
-//! they are merged together with the runs between them, where these have the fewest bytes. (Options
-//! `min_threshold`, `max_threshold`, `bucket_low`, `bucket_high` and `min_sstable_size`. Not here:
-//! Cassandra prefers the bucket that is read most.)
+//! runs decides which version is newer, so only adjacent runs of the bucket are merged. While
+//! flushes are of similar size, older runs are larger, and this makes no difference. If no bucket
+//! has `min` adjacent runs but one has `min` in all, for example because large and small flushes
+//! alternate, they are merged together with the runs between them, at the place where these have
+//! the fewest bytes. (Options `min_threshold`, `max_threshold`, `bucket_low`, `bucket_high` and
+//! `min_sstable_size`. Not here: Cassandra prefers the bucket that is read most.)
 
 use std::cmp::Reverse;
 

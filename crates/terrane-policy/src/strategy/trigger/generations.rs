@@ -1,8 +1,8 @@
 //! `generations(chunk=10MiB,min=7,max=15,large=5GiB)`: the merges of WiredTiger's LSM trees.
 //!
-//! A flush creates a run of generation 0, and a merge creates a run of the generation after its inputs'
-//! one. `min` to `max` adjacent runs of one generation are merged: first the newest generation that has
-//! enough, and within a generation the oldest runs. A merge is at most `large`.
+//! A flush creates a run of generation 0, and a merge creates a run of the generation after that of its
+//! inputs. `min` to `max` adjacent runs of one generation are merged: first the newest generation that
+//! has enough, and within a generation the oldest runs. A merge takes at most `large` bytes.
 //!
 //! WiredTiger stores the generation of each run. Here it follows from its size: a run of generation g
 //! holds about `min` to the power of g chunks, and the boundaries lie halfway between two generations.

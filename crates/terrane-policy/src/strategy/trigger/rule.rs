@@ -54,8 +54,8 @@ pub struct TriggerInfo {
     /// Whether it fires in order to drop tombstones, and therefore rewrites a table in place if no
     /// older data lies below it.
     pub drops_tombstones: bool,
-    /// The triggers of the compaction paper of which the policy consists, by their names here;
-    /// empty if it is one of them itself.
+    /// The compaction paper's triggers that the policy combines, by their names here; empty if the
+    /// trigger is itself one of the paper's.
     pub consists_of: &'static [&'static str],
     /// Prints a value with its unit.
     pub quantity: fn(u64) -> String,
@@ -143,7 +143,7 @@ pub(crate) trait TriggerRule {
     }
 }
 
-/// Returns the error for `text` in place of `expected`.
+/// Returns the error that `text` was given where `expected` is required.
 pub(super) fn wrong(text: &str, expected: &str) -> ParseError {
     ParseError::new("trigger", text, expected)
 }
