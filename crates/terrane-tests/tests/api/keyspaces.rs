@@ -173,7 +173,7 @@ fn batches_reach_several_keyspaces_and_survive_reopening() {
 }
 
 /// Batches name keyspaces by number. A keyspace of another database used to be accepted, and its
-/// number was mistaken for the number of a keyspace of this database.
+/// number was taken for that of a keyspace of this database.
 #[test]
 fn keyspaces_of_another_database_are_refused() {
     let (db, other) = (small(), small());

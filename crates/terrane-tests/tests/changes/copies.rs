@@ -187,7 +187,7 @@ fn text_key(writer: u64, number: u64) -> String {
     format!("{writer} {number:06}")
 }
 
-/// Writes in turn without the log, with it, and by ingests, each write to another key.
+/// Alternates between unlogged writes, logged writes and ingests. Each write has its own key.
 fn write(db: &Db, writer: u64, number: u64) {
     let key = text_key(writer, number);
     match number % 16 {

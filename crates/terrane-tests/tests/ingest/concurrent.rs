@@ -1,8 +1,8 @@
 //! Writers and readers see an ingest at one moment.
 //!
-//! A writer counts in one key, while another thread ingests a round of other keys again and again. Each
-//! observation of both, by a scan or a snapshot, is a point in one order of writes: no observation has a
-//! newer count than another and an older round.
+//! A writer counts in one key, while another thread ingests a round of other keys again and again. All
+//! observations of both, by scans and snapshots, fit one order of writes: none has a newer count but an
+//! older round than another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The promises that the writer got, in files that a cut does not touch.
+//! The promises that the writer got, in files that a cut does not affect.
 //!
 //! Each database has a file of eight-byte numbers, which only grow. So every number read before a
 //! cut was promised before the cut.
