@@ -1,5 +1,5 @@
-//! A storage and a clock as an application implements them: with public items only, and no more
-//! than the traits require.
+//! A storage and a clock as an application would implement them: with public items only, and no
+//! more than the traits require.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};

@@ -704,7 +704,7 @@ pub fn open_read_only(options: &Options, dir: &Path, story: &str) -> Db {
     }
 }
 
-/// Checks that the change feed, if the log is kept for it, has all batches from some position on up to
+/// Checks that the change feed, if the log is kept for it, has all batches from some position up to
 /// the last one. Only ingests are not in the log.
 fn check_feed(db: &Db, ingests: u64, story: &str) {
     let Ok(mut changes) = db.changes(0) else { return };

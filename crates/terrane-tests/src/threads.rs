@@ -85,7 +85,7 @@ struct Owner {
     story: String,
 }
 
-/// The thread that changes everything that no owner owns.
+/// The thread that changes everything that has no owner.
 struct Disturber {
     rng: Rng,
     /// The keyspaces that it has created.

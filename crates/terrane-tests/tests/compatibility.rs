@@ -137,8 +137,8 @@ fn make_compressed(version: u32) {
     save(&storage, version, &contents(&db));
 }
 
-/// Creates a database with values that expire, some of which have expired, with operands above values,
-/// deletes and nothing, and with a default time to live.
+/// Creates a database with expiring values (some already expired), with operands above values, above
+/// deletes and above nothing, and with a default time to live.
 fn make_more_kinds(version: u32) {
     let storage = MemoryStorage::new(u64::from(version));
     let clock = Arc::new(ManualClock::new(1_700_000_000_000_000));

@@ -85,7 +85,7 @@ fn random_batch(rng: &mut Rng, state: &State) -> Vec<(String, Change)> {
         _ => {
             let len = if rng.percent(3) { 3000 } else { rng.index(90) };
             let value = vec![rng.bits() as u8; len];
-            // Such a value expires after the test.
+            // A value with a time to live expires long after the test.
             match rng.percent(20) {
                 true => Change::PutFor(key(rng), value, Duration::from_secs(1 << 20)),
                 false => Change::Put(key(rng), value),

@@ -229,7 +229,7 @@ fn a_log_that_is_elsewhere_is_found_or_missed_with_its_name() {
     assert_eq!((db.log_path(), db.get("key").unwrap().is_some()), (Path::new("/moved"), true));
 }
 
-/// The copy and the original would otherwise write to the same log in turn.
+/// The copy and the original would otherwise take turns writing to the same log.
 #[test]
 fn a_copy_of_the_database_cannot_use_the_log_of_the_original() {
     let storage = MemoryStorage::new(1);

@@ -317,7 +317,7 @@ fn a_failed_header_sync_of_the_log_thread_refuses_writes() {
     assert_eq!(storage.fired(), 1);
     assert!(matches!(db.sync(), Err(error) if error.kind() == ErrorKind::Poisoned));
     assert!(matches!(db.put("x", "y"), Err(error) if error.kind() == ErrorKind::Poisoned));
-    // Reads still work. The write that was the first to fail may be visible or not.
+    // Reads still work. The first write that failed may or may not be visible.
     let there = db.iter().unwrap().count();
     assert!((number as usize..=number as usize + 1).contains(&there), "{there} of {number}");
 }

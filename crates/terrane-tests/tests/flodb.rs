@@ -163,8 +163,8 @@ fn the_first_memtable_learns_the_distribution_of_keys_with_a_common_prefix() {
     });
     let stats = db.stats();
     assert_eq!(stats.flushes, 0);
-    // All writes after the memtable has learned the key distribution. A single partition of the
-    // Membuffer would be too small for most of these keys.
+    // These are all writes since the memtable learned the key distribution. A single partition of
+    // the Membuffer would be too small for most of these keys.
     assert!(stats.membuffer.writes > 50_000, "{stats}");
     let keys: Vec<_> = db.iter().unwrap().map(|entry| entry.unwrap().0).collect();
     assert!(keys.is_sorted() && keys.len() > 11_000);

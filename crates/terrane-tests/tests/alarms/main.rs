@@ -90,7 +90,7 @@ fn every_metric_of_the_page_exists() {
     }
 }
 
-/// The restore drill of the page.
+/// Carries out the restore drill of the page.
 #[test]
 fn a_checkpoint_is_verified_opened_and_counted() {
     let dir = tempfile::tempdir().unwrap();

@@ -162,7 +162,7 @@ fn lost_records() -> Situation {
 
 fn stalls() -> Situation {
     let (options, _) = in_memory();
-    // Few runs stop writers, who then merge them themselves.
+    // A few runs are enough to stop writers, which then merge them themselves.
     let design = format!("{SMALL}; limit=local(2); violation=stop; buffers=2");
     let design = design.parse().unwrap();
     let db = options.design(design).open(DIR).unwrap();

@@ -189,7 +189,7 @@ fn separated_values_are_filtered_and_leave_their_files() {
         let word = if number % 10 == 0 { "turn" } else { "drop" };
         put(&format!("{number:02}"), long(word));
     }
-    // The key decides, so the value is not read: the filter would panic.
+    // The key alone decides, so the value is not read; if it were, the filter would panic.
     put("~gone", long("panic"));
     put("~keep", long("panic"));
     db.flush().unwrap();

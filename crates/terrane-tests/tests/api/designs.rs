@@ -281,8 +281,8 @@ fn the_example_of_dents_report_ends_like_its_figure() {
     assert_eq!(db.iter().unwrap().count(), 8);
 }
 
-/// A power failure anywhere between a design change and the end of its compactions: the database
-/// has either design and all of its data, and the change can be undone.
+/// After a power failure anywhere between a design change and the end of its compactions, the
+/// database has either design and all of its data, and the change can be undone.
 #[test]
 fn a_design_change_interrupted_by_a_power_failure_is_atomic_and_can_be_undone() {
     let small = "T=3; buffer=4KiB; table=4KiB; block=512B";

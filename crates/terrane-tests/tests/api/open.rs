@@ -198,7 +198,7 @@ fn a_reader_of_a_database_being_written_sees_a_prefix() {
     });
 }
 
-/// The lock file used to stay in the directory, which was then not empty anymore.
+/// The lock file used to stay in the directory, so the directory was no longer empty.
 #[test]
 fn a_failed_opening_with_must_exist_leaves_no_files() {
     let dir = tempfile::tempdir().unwrap();

@@ -166,7 +166,7 @@ fn end_of_records(log: &[u8]) -> usize {
 }
 
 /// Writes batches to two keyspaces, one of which is flushed, until a flush has just synced the log.
-/// Then writes `more` batches. Returns their number.
+/// Then writes `more` batches. Returns the number of all batches.
 fn write_to_two_keyspaces(db: &Db, more: u32) -> u32 {
     let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
     let write = |number: u32| {

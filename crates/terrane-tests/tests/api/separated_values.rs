@@ -117,7 +117,7 @@ fn compacting_a_range_removes_dead_values_from_files_with_live_ones() {
             contains(&bytes, value.as_bytes())
         })
     };
-    // Values that are not logged are in no segment of the log, which would keep the dead ones.
+    // Unlogged values are in no log segment; a segment would keep the dead ones.
     let (options, storage) = in_memory();
     let options = options.durability(terrane::Durability::None);
     let values = design("separate(100,garbage=100%,space=100,file=4KiB)");
@@ -265,7 +265,7 @@ fn a_damaged_value_is_reported_and_harms_no_other() {
     db.wait_for_compactions().unwrap();
     assert_eq!(db.get("007").unwrap_err().kind(), ErrorKind::Corruption);
     assert_eq!(db.get("009").unwrap().unwrap(), large(9, 1));
-    // Values that go back into tables leave the damaged one where it is.
+    // Moving values back into tables leaves the damaged one where it is.
     db.set_design(design("inline")).unwrap();
     db.compact_range(..).unwrap();
     db.wait_for_compactions().unwrap();

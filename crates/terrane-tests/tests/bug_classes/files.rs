@@ -58,7 +58,7 @@ fn a_full_disk_at_any_write_of_the_manifest_passes() {
     assert!(failures > 5, "{failures} faults");
 }
 
-/// A database reused a file number, and met or overwrote a file that a crash had left.
+/// A database reused a file number, and found or overwrote a file that a crash had left.
 #[test]
 fn numbers_of_files_that_a_crash_left_are_not_used_again() {
     let storage = MemoryStorage::new(1);

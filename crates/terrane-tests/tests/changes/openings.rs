@@ -208,7 +208,7 @@ fn segments_from_before_the_option_are_not_kept() {
     assert_eq!(bad, 0, "of {all}");
 }
 
-/// The records of a dropped keyspace are needed by no tree.
+/// No tree needs the records of a dropped keyspace.
 #[test]
 fn kept_segments_of_dropped_keyspaces_survive_a_power_failure() {
     let storage = MemoryStorage::new(4);

@@ -89,7 +89,7 @@ fn an_ingest_replaces_earlier_values_and_later_writes_replace_it() {
     let before = db.begin();
     let mut ingest = db.default_keyspace().begin_ingest().unwrap();
     numbers(1..100, "new").for_each(|(key, value)| ingest.put(key, value).unwrap());
-    // Written while the ingest was prepared, so before it.
+    // This write was made while the ingest was prepared, so it comes before the ingest.
     db.put("00006", "meanwhile").unwrap();
     assert_eq!(db.get("00001").unwrap().unwrap(), "before, in a table");
     ingest.commit().unwrap();
@@ -262,7 +262,7 @@ fn values_get_the_time_to_live_of_the_keyspace() {
             .for_each(|(key, value)| ingest.put(key, value).unwrap());
         clock.advance(std::time::Duration::from_secs(5));
     }
-    // The second one is written again, because the first one to be committed is the newer one.
+    // The older ingest must be rewritten, because the newer one was committed first.
     ingests.pop().unwrap().commit().unwrap();
     assert_eq!(sessions.get("00042").unwrap().unwrap(), "1 42");
     let snapshot = db.snapshot();

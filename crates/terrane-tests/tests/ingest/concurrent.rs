@@ -83,7 +83,7 @@ fn observations_are_ordered(memtable: &str, durability: Durability, rounds: u64)
         let scans = scope.spawn(|| {
             let mut seen = Vec::new();
             while goes_on() {
-                // An ingest that was committed is seen.
+                // A committed ingest must be seen.
                 let least = done.load(Ordering::Acquire);
                 let found = observe(db.iter().unwrap());
                 assert!(found.1 >= least, "round {} after {least}", found.1);

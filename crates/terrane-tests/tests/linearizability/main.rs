@@ -122,8 +122,8 @@ fn check(events: &[Event], label: &str) {
 enum ScanGuarantee {
     /// The state at a moment between their begin and their end.
     Linearizable,
-    /// The state at a moment between the begin of the first of a chain of scans, each of which
-    /// overlaps an earlier one, and their end.
+    /// The state at a moment between the begin of the first scan in their chain and their end. Each
+    /// later scan in a chain overlaps an earlier one.
     SinceChain,
     /// The state at a moment before their end.
     Serializable,

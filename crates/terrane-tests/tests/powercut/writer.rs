@@ -88,7 +88,7 @@ pub(crate) fn write(root: &Path, records: &Path, seed: u64, databases: u64) {
             let database = Database { root, number, record: &record };
             database.live(&mut rng, life == 0, life + 1 == lives);
         }
-        // The previous database stayed closed meanwhile.
+        // The previous database stayed closed until now.
         if let Some(last) = last.replace(record) {
             last.phase(Phase::Removed);
             std::fs::remove_dir_all(root.join(format!("{:08}", number - 1))).unwrap();

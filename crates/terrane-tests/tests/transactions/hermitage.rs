@@ -164,7 +164,7 @@ fn g_single_reads_are_not_skewed() {
     }
 }
 
-/// A transaction that read before a write, and then deletes by a predicate.
+/// A transaction reads before another one writes, and then deletes by a predicate.
 #[test]
 fn g_single_predicates_are_not_skewed() {
     for isolation in BOTH {

@@ -1,4 +1,4 @@
-//! The names of workloads, with parsing, printing and one-line descriptions.
+//! The names of workloads: parsing, printing and one-line descriptions.
 
 use std::fmt;
 use std::str::FromStr;
