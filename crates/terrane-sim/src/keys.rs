@@ -6,9 +6,9 @@
 //! `Π (1 - hit)` of an older run, where the product is over all newer runs. Inserts and loads in
 //! random order write keys that no older run has: they add entries and hit nothing.
 //!
-//! A range delete erases a share of the key space at a random place: a merge keeps the share
-//! `1 - erased` of an older run. If deleted keys do not return, tombstones are never overwritten,
-//! and the number of keys to choose from shrinks with every delete.
+//! A range delete erases a share of the key space at a random place: a merge keeps the share `1 -
+//! erased` of an older run. If deleted keys are never written again, their tombstones are never
+//! overwritten, and every delete reduces the number of keys to choose from.
 //!
 //! An expired value is a tombstone, but writes continue to choose its key (`expiry`).
 
@@ -73,8 +73,8 @@ struct KeyGroup {
 /// All keys of a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Population {
-    /// The number of keys to choose from. Inserts increase it, and deletes of keys that do not
-    /// return decrease it.
+    /// The number of keys to choose from. Inserts increase it, and deletes decrease it if deleted
+    /// keys are not written again.
     live: f64,
     records: f64,
     groups: Arc<[KeyGroup]>,
@@ -87,7 +87,7 @@ pub struct Population {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Content {
     groups: Arc<[GroupContent]>,
-    /// The share of the key space that range deletes of the run erased from older runs.
+    /// The share of the key space that the run's range deletes erase from older runs.
     erased: f64,
     /// The number of range tombstones.
     range_tombstones: f64,
@@ -97,7 +97,7 @@ pub struct Content {
     cohorts: Cohorts,
 }
 
-/// The part of a run in one group of keys. Numbers are for a run over the whole key space.
+/// The part of a run in one group of keys. The numbers are those of a run over the whole key space.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct GroupContent {
     /// The share of the older keys that the run's writes hit.
@@ -159,7 +159,7 @@ impl Population {
     pub fn after_writes(&self, writes: f64, mix: &WriteMix) -> Content {
         let hitting = writes * (1.0 - mix.inserts - mix.range_deletes).max(0.0);
         let tombstones = if hitting > 0.0 { writes * mix.deletes / hitting } else { 0.0 };
-        // How often a range delete covers a given key.
+        // The expected number of range deletes that cover a given key.
         let covered = writes * mix.range_deletes * mix.range_width;
         let last = self.groups.len() - 1;
         let group = |(at, group): (usize, &KeyGroup)| {

@@ -4,7 +4,7 @@
 //! latency of the n-th write is linear in n. Percentiles over these lines are exact to the
 //! precision of a binary search, and cost the same for a billion writes as for one.
 
-/// Latencies of writes, piecewise linear.
+/// The latencies of writes, as a piecewise linear function.
 #[derive(Debug, Clone, Default)]
 pub struct Latencies {
     lines: Vec<LatencyLine>,

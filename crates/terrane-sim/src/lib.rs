@@ -1,10 +1,9 @@
 //! Simulates a log-structured merge tree in virtual time, without data, files or threads.
 //!
-//! `terrane-policy` decides here as it does in the engine: on compactions, bandwidth shares of
-//! merges, and admission of writers. Arithmetic replaces the mechanism: a run is its expected
-//! number of keys, a merge takes the time of its bytes and entries on a [`MachineModel`], and
-//! writes are a fluid between two events. Simulating hours of a hundred-terabyte tree takes
-//! seconds.
+//! As in the engine, `terrane-policy` decides on compactions, on the bandwidth shares of merges,
+//! and on the admission of writers. Arithmetic replaces the mechanism: a run is its expected number
+//! of keys, a merge takes the time of its bytes and entries on a [`MachineModel`], and writes are a
+//! fluid between two events. Simulating hours of a hundred-terabyte tree takes seconds.
 //!
 //! | module | one line |
 //! |---|---|

@@ -61,7 +61,7 @@ pub struct Simulation<'a> {
     trees: Vec<TreeState<'a>>,
     goal: StopAt,
     now: f64,
-    /// The number of times that merges, and flushes, of other trees passed over each tree.
+    /// How many times each tree was passed over by merges, and by flushes, of other trees.
     merge_turns: Turns,
     flush_turns: Turns,
     next_merge: u64,
@@ -73,7 +73,7 @@ pub struct Simulation<'a> {
     arrived: ArrivalCurve,
     /// The number of completed writes.
     departed: f64,
-    /// The start of the present stall, and its period with the present cause.
+    /// The start of the current stall, and the part of it with the current cause.
     blocked: Option<(f64, StallPeriod)>,
     /// The number of writes that the last stall interrupted and that are still incomplete, and their latency in
     /// seconds.

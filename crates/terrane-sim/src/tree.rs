@@ -136,8 +136,8 @@ impl SimulatedTree {
         &self.keys
     }
 
-    /// Returns the content of a memtable after `writes` writes between two times, in seconds. The writes
-    /// may change the number of keys.
+    /// Returns the content of a memtable after `writes` writes in the given interval, in seconds. The
+    /// writes may change the number of keys.
     pub(crate) fn write(
         &mut self,
         writes: f64,
@@ -195,7 +195,7 @@ impl SimulatedTree {
         }
     }
 
-    /// Returns the range of all keys, with data that is not in tables yet.
+    /// Returns a range of all keys, with content that is not in tables yet.
     fn new_data(&self, content: &Content) -> ContentRange {
         let fresh = self.values.map(|_| self.keys.lasting_by_group(content)).unwrap_or_default();
         let values = ValueCounts::default();

@@ -7,8 +7,8 @@ use terrane_policy::{Design, TriggerKind};
 use crate::keys::Skew;
 use crate::simulation::SimulationSetup;
 
-/// Returns a sentence for each part of a setup that is not simulated, or only approximately. For a
-/// setup without such parts, the results represent the whole design.
+/// Returns a sentence for each part of a setup that is simulated only approximately or not at all.
+/// For a setup without such parts, the results represent the whole design.
 pub fn unplayed(setup: &SimulationSetup) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for note in setup.alone().iter().flat_map(unplayed_alone) {

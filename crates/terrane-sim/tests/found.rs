@@ -1,4 +1,4 @@
-//! Results of two-phase tests as text, to record them and make changes reviewable.
+//! Results of two-phase tests as text, so that changes of the results can be reviewed.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fmt::Write as _;

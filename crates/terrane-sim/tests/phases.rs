@@ -1,4 +1,4 @@
-//! Tests the verdicts of one run on phases of several lengths.
+//! Tests the verdicts that one run gives on phases of several lengths.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use terrane_sim::{

@@ -1,4 +1,4 @@
-//! Tests on random designs and workloads that no stall lacks a running job, no merge starves, and no
+//! Tests on random designs and workloads that a job runs during every stall, no merge starves, and no
 //! compaction is unsound. Also tests the stability paper's theorem and formulas on whole simulations.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -153,7 +153,7 @@ fn simulations_repeat() {
     assert_eq!(run(), run());
 }
 
-/// Compares the latencies after a stall of known length with arithmetic.
+/// Compares the latencies after a stall of known length with computed ones.
 #[test]
 fn a_known_stall_gives_the_latency_that_arithmetic_gives() {
     // 1,024 writes arrive per second, and a stall lasts one second: the first stalled write waits for
@@ -185,7 +185,7 @@ fn a_known_stall_gives_the_latency_that_arithmetic_gives() {
     assert!((first.from - 4.0).abs() < 1e-3 && (first.until - 5.0).abs() < 1e-3, "{first:?}");
     let longest = outcome.latencies.quantile(1.0);
     assert!((longest - 1.0).abs() < 1e-3, "{longest}");
-    // A fifth of the writes, one second of five, arrives during the stall, and half of these wait
+    // A fifth of the writes (one second of five) arrives during the stall, and half of these wait
     // longer than half a second. They fill the next memtable at once, and writers stall again.
     let half = outcome.latencies.quantile(1.0 - 0.5 / 5.0);
     assert!((half - 0.5).abs() < 0.01, "{half}");
@@ -363,7 +363,7 @@ fn one_merge_at_a_time_accumulates_as_many_runs_as_the_formula_says() {
         setup.machine.costs.table_entry_bytes = 0.0;
         setup.machine.costs.memtable_entry_bytes = 0.0;
         setup.window_seconds = 0.2;
-        // The largest merge starts after `runs` flushes, and only once.
+        // This time covers the largest merge, which starts after `runs` flushes, exactly once.
         let seconds = runs * 1.4 * (4 << 20) as f64 / 1000.0 / rate;
         let tree = initial_tree(&setup, InitialTree::Empty, 1);
         let outcome = Simulation::new(&setup, tree).run(seconds).0;

@@ -69,8 +69,8 @@ fn equal_trees_get_equal_work_and_together_the_rate_of_the_budget() {
     }
 }
 
-/// Without turns, the merges of the tree with 97 % of the writes would keep the slot, and the runs
-/// of the other tree would grow until it stops all writers.
+/// If the trees did not take turns, the tree with 97 % of the writes would keep the slot, and the
+/// runs of the other tree would grow until it stops all writers.
 #[test]
 fn a_tree_with_few_writes_is_not_starved_by_a_saturated_one() {
     for scheduler in Scheduler::ALL {

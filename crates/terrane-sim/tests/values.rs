@@ -71,8 +71,8 @@ fn values_of_a_load_are_written_once() {
     assert!(inline > 4.0 * written, "{inline} {written}");
 }
 
-/// Under uniform overwrites, the files of every setting cost as many writes as the model predicts
-/// for the space that they take.
+/// Under uniform overwrites, the value files of every setting cost as many writes as the model
+/// predicts for their size.
 #[test]
 fn uniform_overwrites_cost_what_the_model_says() {
     for values in [

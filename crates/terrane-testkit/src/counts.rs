@@ -14,8 +14,8 @@ fn line(counts: &[(&str, u64)]) -> String {
     format!("counts: {}", counts.join(" "))
 }
 
-/// Returns the counts of a line that [`print_counts`] printed, even if other text precedes them: the
-/// test harness prints the name of a test on the same line.
+/// Returns the counts of a line that [`print_counts`] printed, even if other text precedes them,
+/// because the test harness prints the name of a test on the same line.
 pub fn parse_counts(line: &str) -> Option<Vec<(&str, u64)>> {
     let (_, counts) = line.split_once("counts: ")?;
     let parse = |word| {

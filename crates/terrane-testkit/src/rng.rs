@@ -45,7 +45,7 @@ impl Rng {
         &items[self.index(items.len())]
     }
 
-    /// Returns `len` random bytes. The tests of the engine are not optimised; this crate is.
+    /// Returns `len` random bytes. Unlike the engine tests, this crate is optimised.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(len + 7);
         while bytes.len() < len {

@@ -38,10 +38,10 @@ pub struct Config {
     pub clock: Arc<ManualClock>,
 }
 
-/// The kinds of memtable of all designs that this process has drawn.
+/// The memtable kinds of all designs that this process has drawn at random.
 static DRAWN_MEMTABLES: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
 
-/// Checks that designs with every kind of memtable were drawn.
+/// Checks that every kind of memtable was drawn at least once.
 pub fn check_memtables_drawn() {
     let drawn = DRAWN_MEMTABLES.lock().unwrap();
     let missing: Vec<_> =
@@ -69,9 +69,8 @@ const COMPRESSIONS: &[&str] = match cfg!(feature = "zstd") {
 fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
     let mut design = (rng.pick(catalogue::ALL).design)();
     design.memtable = memtable.parse().unwrap();
-    // A restarting scan may share the moment of an older scan, so it need not see the writes that the
-    // model has made since, unless it waits for a moment of its own. `tests/linearizability` covers
-    // the others.
+    // A restarting scan may share the moment of an older scan, so it may miss later writes that the
+    // model has. Fresh scans see them; `tests/linearizability` covers the other settings.
     if let MemtableKind::FloDb(flodb) = &mut design.memtable {
         flodb.moment = ScanMoment::Fresh;
     }
@@ -87,7 +86,7 @@ fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
     design
 }
 
-/// Chooses sizes, filters, compression and the place of values.
+/// Chooses sizes, filters, compression and where values are stored.
 fn choose_tables(rng: &mut Rng, design: &mut Design) {
     design.buffer_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 14]);
     design.table_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 16]);
@@ -168,7 +167,7 @@ fn choose_limits(rng: &mut Rng, design: &mut Design) {
     design.constraint.stop_buffers = rng.between(1, 4) as u32;
 }
 
-/// Some triggers, the last of which is level saturation.
+/// Returns some triggers, ending with level saturation.
 fn any_triggers(rng: &mut Rng) -> Vec<Trigger> {
     let triggers = [
         "run-count",
@@ -222,7 +221,7 @@ impl Config {
 
     pub fn options(&self, storage: Arc<dyn Storage>) -> Options {
         let mut options = Options::new();
-        // Both options are stored, and exclude each other.
+        // Both options are stored, and they exclude each other.
         if let Some(time) = self.delete_persistence {
             options = options.delete_persistence(time).keep_changes(KeepChanges::NONE);
         } else if self.log_segment_bytes == 64 << 10 {

@@ -52,7 +52,7 @@ fn filtered(key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// A reader, and the answers that it got first.
+/// A reader, and the answers that it got the first time.
 enum Reader {
     Snapshot(Snapshot, Map),
     Transaction(Transaction, Map),

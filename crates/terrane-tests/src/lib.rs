@@ -1,7 +1,7 @@
 //! A model of a database, random operations that compare the two, and test storages.
 //!
-//! The tests of the engine are a package of their own, because they would otherwise be optimised with the engine:
-//! that takes most of the time of a test build, although the tests spend their time in the engine.
+//! The tests of the engine are a separate package, because they would otherwise be optimised with the engine.
+//! Optimising them would take most of a test build, although test runs spend their time in the engine.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 pub mod config;

@@ -1,5 +1,5 @@
-//! A storage and a clock as an application implements them: with public items only, and no more
-//! than the traits require.
+//! A storage and a clock as an application would implement them: with public items only, and no
+//! more than the traits require.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
@@ -188,7 +188,7 @@ impl JumpingClock {
         Self(AtomicU64::new(micros))
     }
 
-    /// Advances by a moment or by days, goes back by days, or jumps to an end of the range.
+    /// Advances a little or by days, goes back by days, or jumps to either end of the range.
     pub fn jump(&self, rng: &mut Rng) {
         let days = |count: u64| Duration::from_secs(count * 24 * 60 * 60).as_micros() as u64;
         let now = self.0.load(Ordering::Relaxed);

@@ -43,7 +43,7 @@ impl Weights {
         keyspaces: 2,
     };
 
-    /// Weights with which ranges are deleted often.
+    /// Weights that delete ranges often.
     pub const RANGES: Weights = Weights { writes: 40, range_deletes: 20, ..Self::BALANCED };
 }
 
@@ -54,11 +54,11 @@ type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Counts {
     pub operations: u64,
-    /// Changes of a design while the database is open.
+    /// Design changes while the database is open.
     pub switches: u64,
     pub reopens: u64,
     pub checkpoints: u64,
-    /// Committed ingests with entries.
+    /// Committed ingests that had entries.
     pub ingests: u64,
 }
 
@@ -704,7 +704,7 @@ pub fn open_read_only(options: &Options, dir: &Path, story: &str) -> Db {
     }
 }
 
-/// Checks that the change feed, if the log is kept for it, has all batches from some position on up to
+/// Checks that the change feed, if the log is kept for it, has all batches from some position up to
 /// the last one. Only ingests are not in the log.
 fn check_feed(db: &Db, ingests: u64, story: &str) {
     let Ok(mut changes) = db.changes(0) else { return };

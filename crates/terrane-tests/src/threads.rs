@@ -85,7 +85,7 @@ struct Owner {
     story: String,
 }
 
-/// The thread that changes everything that no owner owns.
+/// The thread that changes everything that has no owner.
 struct Disturber {
     rng: Rng,
     /// The keyspaces that it has created.
@@ -99,11 +99,11 @@ struct Phase<'a> {
     config: &'a Config,
     environment: &'a Environment,
     owners: &'a [Mutex<Owner>],
-    /// The numbers of the last batches that owners have begun, and that have succeeded.
+    /// For each owner, the numbers of the last batch that it began and of the last that succeeded.
     begun: [AtomicU64; OWNERS as usize],
     acknowledged: [AtomicU64; OWNERS as usize],
     is_over: AtomicBool,
-    /// Every write is in the log.
+    /// True if every write goes to the log.
     is_logged: bool,
     story: &'a str,
 }
@@ -179,7 +179,7 @@ impl Crowd {
             story: &self.story,
         };
         for owner in &self.owners {
-            // Unlogged writes survive only a close.
+            // Unlogged writes survive only if the database is closed.
             let unlogged = is_closed.then_some(Durability::None);
             let interval = Durability::Interval(Duration::from_millis(1));
             let logged = [Durability::Process, Durability::Sync, interval];
@@ -217,7 +217,7 @@ impl Crowd {
         for owner in &mut self.owners {
             let owner = owner.get_mut().unwrap();
             if self.rng.percent(50) {
-                // The threads that read them are gone, but their pins remain.
+                // The threads that created the iterators are gone, but the pins remain.
                 owner.walk_all();
             }
             owner.snapshots.clear();
@@ -269,7 +269,7 @@ fn options(config: &Config, environment: &Environment) -> Options {
     }
 }
 
-/// Uses the database that reports an event, in the thread that reports it.
+/// Uses the database that reported an event, on the thread that reported it.
 fn listen(listener: Listener, handle: &ListenerHandle, rng: &Mutex<Rng>, event: &Event) {
     // The lock is not held meanwhile. This may become the last handle, which this thread then drops.
     let Some(db) = handle.lock().unwrap().clone() else { return };
@@ -289,7 +289,7 @@ fn listen(listener: Listener, handle: &ListenerHandle, rng: &Mutex<Rng>, event: 
             snapshot.get(&key).map_or_else(is_ok, drop);
             assert!(!event.to_string().is_empty() && !db.events().is_empty());
         }
-        // Not at every event, so that flushes of these writes do not cause ever more events.
+        // Writing at every event would make flushes of these writes cause ever more events.
         Listener::Writes if choice < 4 => db.put(&key, &key).unwrap_or_else(is_ok),
         Listener::Writes => {}
         Listener::Redesigns if choice == 0 && !matches!(event, Event::DesignChanged { .. }) => {
@@ -677,7 +677,7 @@ impl Disturber {
         let name = self.rng.pick(&names).clone();
         let design = small_design(&mut self.rng);
         if name.starts_with("own") {
-            // Asking for it by name would create it anew once it is dropped.
+            // If its owner has dropped it, opening it by name would create it again.
             return;
         }
         keyspace(db, &name).set_design(design).unwrap();

@@ -61,8 +61,7 @@ fn options(storage: &MemoryStorage) -> Options {
         .log_segment_bytes(64 << 10)
 }
 
-/// Creates a database with an example of everything that the formats before version 3 of tables can
-/// hold.
+/// Creates a database with an example of everything that table formats before version 3 can hold.
 fn make(version: u32) {
     let storage = MemoryStorage::new(u64::from(version));
     let options = options(&storage);
@@ -119,7 +118,7 @@ fn make_compressed(version: u32) {
             let key = format!("record {:05}", number * 77 % 300);
             keyspace.put(key, format!("number {number} of many ").repeat(2)).unwrap();
         }
-        // After the others, because blocks behind it would not begin with pages.
+        // This is the last write, because blocks after it would not start at page boundaries.
         keyspace.put("the long one", "abcd".repeat(2000)).unwrap();
         keyspace.flush().unwrap();
     }
@@ -138,8 +137,8 @@ fn make_compressed(version: u32) {
     save(&storage, version, &contents(&db));
 }
 
-/// Creates a database with values that expire, some of which have expired, with operands above values,
-/// deletes and nothing, and with a default time to live.
+/// Creates a database with expiring values (some already expired), with operands above values, above
+/// deletes and above nothing, and with a default time to live.
 fn make_more_kinds(version: u32) {
     let storage = MemoryStorage::new(u64::from(version));
     let clock = Arc::new(ManualClock::new(1_700_000_000_000_000));
@@ -214,8 +213,8 @@ fn save(storage: &MemoryStorage, version: u32, text: &str) {
     std::fs::write(dir.join("expected.txt"), text).unwrap();
 }
 
-/// Creates keyspaces with separated values: one takes its values from the log, one moves them to files when
-/// it flushes, and the design of one puts them back into tables later.
+/// Creates keyspaces with separated values: one leaves its values in the log, one moves them to files when
+/// it flushes, and a design change moves those of one back into tables later.
 fn put_separated_values(db: &Db) -> [Keyspace; 3] {
     let small = "buffer=16KiB; table=2KiB; block=512B; values=separate";
     let open = |name: &str, values: &str| {
@@ -292,7 +291,7 @@ fn databases_of_every_version_are_read_verified_and_written_to() {
             .unwrap()
             .map(|file| file.unwrap().metadata().unwrap().len())
             .sum();
-        // A segment of the log that is a value file keeps its length.
+        // A log segment that became a value file keeps its full length.
         assert!(
             bytes < [100_000, 500_000, 100_000, 300_000][version as usize - 1],
             "v{version}: {bytes} bytes"

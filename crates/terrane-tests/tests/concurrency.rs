@@ -51,8 +51,8 @@ fn transfer(db: &Db) {
     let is_done = AtomicBool::new(false);
     let transfers = AtomicU64::new(0);
     std::thread::scope(|scope| {
-        // One thread moves money within each pair of halves, so nobody else changes what a transfer
-        // reads.
+        // Each thread moves money within its own half of the accounts, so no other thread changes
+        // what a transfer reads.
         for half in 0..2u64 {
             let (other, transfers) = (&other, &transfers);
             scope.spawn(move || {
@@ -111,7 +111,7 @@ fn transfer(db: &Db) {
     });
 }
 
-/// Concurrent writers use all durabilities. All their writes are readable, even after reopening.
+/// Concurrent writers use every durability. All writes are readable, even after reopening.
 #[test]
 fn mixed_durabilities_lose_nothing_that_is_closed() {
     let storage = Arc::new(MemoryStorage::new(1));

@@ -91,9 +91,9 @@ fn check(storage: &MemoryStorage, map: &Map, others: &Map, mode: ReadMode, what:
     }
 }
 
-/// Returns the offsets to damage: all offsets, or every `step`th, of which the seed decides the first.
-/// A log segment, which may be a value file as well, has its records at the start, so few offsets
-/// behind them suffice.
+/// Returns the offsets to damage: every `step`th, from an offset that the seed decides. A log segment
+/// (or a value file, which may be one) has its records at the start, so few offsets after them
+/// suffice.
 fn places(name: &str, len: usize, step: usize) -> Vec<usize> {
     let is_segment = name.ends_with(".log") || name.ends_with(".val");
     let all = if is_segment { len.min(8000) } else { len };
@@ -277,7 +277,7 @@ fn swapped_blocks_and_swapped_tables_are_detected() {
             swapped += 1;
         }
     }
-    // Two blocks of one table, where both have the same length.
+    // Swap two blocks of one table that have the same length.
     for (path, good) in tables.iter().zip(&contents) {
         for len in [100, 110, 120, 130] {
             let mut bad = good.clone();

@@ -1,9 +1,9 @@
 //! Compares the cost model with the engine's own counters.
 //!
 //! The test writes records once each in random order and looks up present and absent keys on the
-//! way. The engine's counts must match [`costs`] within the tolerances below. They cover what the
-//! model leaves out (it averages over a compaction cycle, and ignores that movement picks the least
-//! overlap), and are far smaller than the differences between designs.
+//! way. The engine's counts must match [`costs`] within the tolerances below. The tolerances cover
+//! what the model leaves out (it averages over a compaction cycle, and ignores that movement picks
+//! the table with the least overlap), and are far smaller than the differences between designs.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 use std::path::Path;
@@ -25,10 +25,10 @@ const WRITES_TOLERANCE: f64 = 0.20;
 const RUNS_TOLERANCE: f64 = 0.30;
 const PRESENT_TOLERANCE: f64 = 0.15;
 const BYTES_TOLERANCE: f64 = 0.05;
-/// A share, and an absolute number of blocks. Smaller differences are chance.
+/// A relative tolerance, and an absolute one in blocks. Smaller differences are chance.
 const ABSENT_TOLERANCE: (f64, f64) = (0.35, 0.05);
 
-/// Costs, counted or computed.
+/// Costs, either measured or computed.
 #[derive(Debug, Default, Clone, Copy)]
 struct Measurements {
     write_amplification: f64,
@@ -61,7 +61,7 @@ fn engine(design: &Design) -> Measurements {
     let part = RECORDS / PARTS;
     for number in 0..RECORDS {
         db.put(key(number), [7; VALUE_BYTES]).unwrap();
-        // A memtable holds ten times as many records.
+        // A memtable holds ten times as many records as are written between these calls.
         while number % 256 == 0 && db.run_background_job().unwrap() {}
         let done = number + 1;
         if done % part == 0 && done > RECORDS / 2 {
@@ -104,7 +104,7 @@ fn model(design: &Design) -> Measurements {
     }
 }
 
-/// Counts and computes the costs of all designs, on two threads.
+/// Measures and computes the costs of all designs, on two threads.
 fn measurements<'a>(specs: &[&'a str]) -> Vec<(&'a str, Measurements, Measurements)> {
     let measure = |spec: &&'a str| {
         let buffer = if spec.contains("buffer=") { "" } else { "; buffer=256KiB" };

@@ -61,8 +61,8 @@ struct Run {
     dir: PathBuf,
     /// The state after each write, beginning with the state before the first write.
     states: Vec<State>,
-    /// How many of the writes are in tables or synced, whatever their durability: after each write,
-    /// and after the work between that write and the next.
+    /// How many of the writes are in tables or synced, whatever durability they asked for: after
+    /// each write, and after the background work before the next write.
     durable: Vec<usize>,
     points: Vec<CrashPoint>,
     story: String,
@@ -85,7 +85,7 @@ fn random_batch(rng: &mut Rng, state: &State) -> Vec<(String, Change)> {
         _ => {
             let len = if rng.percent(3) { 3000 } else { rng.index(90) };
             let value = vec![rng.bits() as u8; len];
-            // Such a value expires after the test.
+            // A value with a time to live expires long after the test.
             match rng.percent(20) {
                 true => Change::PutFor(key(rng), value, Duration::from_secs(1 << 20)),
                 false => Change::Put(key(rng), value),
@@ -137,7 +137,7 @@ fn run(seed: u64, durability: Durability, writes: usize) -> Run {
     if durability != Durability::None && rng.percent(60) {
         db.keyspace("other", KeyspaceOptions::new()).unwrap();
         state.insert("other".to_owned(), Map::new());
-        // Counts as a write, which is durable at once.
+        // This counts as a write that is durable at once.
         states.push(state.clone());
         safe = 1;
         durable.extend([1, 1]);
@@ -217,7 +217,7 @@ impl Run {
         at
     }
 
-    /// Returns the number of images checked, and of those among them that crashed in recovery.
+    /// Returns the number of images checked, and how many of them crashed in recovery.
     fn crash_everywhere(&self, rng: &mut Rng) -> (u64, u64) {
         let (mut images, mut in_recovery) = (0, 0);
         for (number, point) in self.points.iter().enumerate() {
@@ -250,7 +250,7 @@ impl Run {
         (images + in_recovery, in_recovery)
     }
 
-    /// Crashes again while the database opens, and once more at one place of that opening: recovery
+    /// Crashes again while the database opens, and once more at one point of that opening; recovery
     /// must not lose any contents of the image. Returns the number of crashes.
     fn crash_in_recovery(
         &self,
@@ -369,14 +369,14 @@ fn databases_survive_repeated_crashes() {
 }
 
 /// A replay used to flush a full memtable in the middle of a batch, before the log was durable. A
-/// power failure during that opening left a part of the batch in the tree.
+/// power failure during that opening left only part of the batch in the tree.
 #[test]
 fn a_batch_is_whole_after_a_loss_of_power_while_its_log_is_replayed() {
     const BATCHES: usize = 4;
     const EACH: usize = 100;
     const BUDGET: u64 = 1 << 20;
     let storage = MemoryStorage::new(1);
-    // Memtables rotate at a quarter of the budget: with the smaller one, after each replayed batch.
+    // Memtables rotate at a quarter of the budget: with the smaller one, at each replayed batch.
     let options = |storage: &MemoryStorage, budget| {
         terrane::Options::new()
             .storage(Arc::new(storage.clone()))

@@ -41,8 +41,8 @@ fn has_leftovers(storage: &dyn Storage, dir: &Path) -> bool {
     count("MANIFEST") != 1 || count("CURRENT") != 1 || count("CHECKPOINT") != 0
 }
 
-/// Opens the database, which must have the write if it is durable, writes, and repeats this after
-/// crashes at the calls of this opening.
+/// Opens the database, which must have the earlier write if `is_durable`, and writes. Repeats this
+/// after a crash at each call of the opening.
 fn open_and_crash(
     storage: &MemoryStorage,
     dir: &Path,
@@ -59,7 +59,7 @@ fn open_and_crash(
     assert!(found.is_some() || !is_durable, "the write is lost\n{story}");
     db.put("key", "value").unwrap();
     storage.mark(1);
-    // A crash after the write.
+    // This adds a crash point after the write.
     storage.sync_dir(Path::new("")).unwrap();
     let mut opened = 1;
     for point in points(storage, depth, rng) {
@@ -72,8 +72,8 @@ fn open_and_crash(
     opened
 }
 
-/// A second interruption after the manifest was written made the directory "corrupt", and a power
-/// failure lost directories that had been created.
+/// A second interruption after the manifest was written used to make the directory "corrupt", and a
+/// power failure used to lose directories that had been created.
 #[test]
 fn a_creation_that_crashes_three_times_succeeds() {
     let seed = seed_from_env(7000);
@@ -118,7 +118,7 @@ fn fail_three_times(storage: &Arc<dyn Storage>, dir: &Path, fault: &Fault, story
     fired
 }
 
-/// Fails every call of a creation, once or from then on.
+/// Makes each call of a creation fail, either once or from then on.
 fn fail_everywhere(make: &dyn Fn() -> (Arc<dyn Storage>, PathBuf), error: Io) {
     for is_permanent in [true, false] {
         for after in 0.. {
@@ -195,7 +195,7 @@ fn child_creates_databases_in_its_working_directory() {
         let make = std::cell::RefCell::new(&mut make);
         fail_everywhere(&|| (make.borrow_mut())(), Io::StorageFull);
     }
-    // The working directory is synced, and a failure of that is an error.
+    // The working directory is synced, and the creation fails if that sync fails.
     let storage = FaultStorage::new(Arc::new(DiskStorage));
     let (operation, path_contains) = (Some(Operation::SyncDir), ".".to_owned());
     let error = Io::Other;
@@ -250,7 +250,7 @@ fn is_complete(storage: &MemoryStorage, target: &Path, story: &str) -> bool {
     }
 }
 
-/// Makes a checkpoint unless there is one, and repeats this after crashes at its calls.
+/// Makes a checkpoint unless there is one, and repeats this after a crash at each of its calls.
 fn checkpoint_and_crash(
     storage: &MemoryStorage,
     target: &Path,
@@ -293,8 +293,8 @@ fn checkpoint_and_crash(
     made
 }
 
-/// An interrupted checkpoint left tables and logs without a manifest, a "corrupt" directory that no
-/// later checkpoint could use.
+/// An interrupted checkpoint used to leave tables and logs without a manifest: a "corrupt"
+/// directory that no later checkpoint could use.
 #[test]
 fn a_checkpoint_that_crashes_three_times_succeeds() {
     let seed = seed_from_env(8000);

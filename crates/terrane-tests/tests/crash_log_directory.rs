@@ -1,4 +1,4 @@
-//! A directory of its own for the log: interrupted creations and moves, and clashes.
+//! A separate log directory: interrupted creations and moves, and conflicts between databases.
 //!
 //! After each crash and each fault, the next opening finds the log where `LOGDIR` says, or moves it
 //! again, and all acknowledged writes survive.
@@ -15,7 +15,7 @@ use terrane_testkit::{Rng, print_counts, seed_from_env};
 use terrane_tests::openings::{crashes, in_memory, options};
 
 const DIR: &str = "db";
-/// Directories for logs: within that of the database, next to it, and absolute ones.
+/// Log directories: inside the database directory, next to it, and absolute paths.
 const PLACES: [&str; 4] = ["wal", "../wal", "a/b/wal", "/fast/wal"];
 
 /// Adds the directory of the log to options, unless `place` is empty.
@@ -35,8 +35,8 @@ fn places_with_segments(storage: &dyn Storage) -> Vec<PathBuf> {
     dirs.filter(|dir| segments(storage, dir) > 0).collect()
 }
 
-/// Opens the database with its log in `place`. It must have the first `durable` writes; adds one, and
-/// repeats this after crashes at the calls of this opening, with the log in any of the `next` places.
+/// Opens the database with its log in `place`. It must have the first `durable` writes. Adds one, and
+/// repeats this after a crash at each call of the opening, with the log in any of the `next` places.
 fn open_and_crash(
     storage: &MemoryStorage,
     place: &str,
@@ -65,7 +65,7 @@ fn open_and_crash(
     let number = (0..).find(|number: &u64| db.get(number.to_string()).unwrap().is_none()).unwrap();
     db.put(number.to_string(), "value").unwrap();
     storage.mark(number + 1);
-    // A crash after the write.
+    // This adds a crash point after the write.
     storage.sync_dir(Path::new("")).unwrap();
     drop(db);
     let mut opened = 1;
@@ -118,7 +118,7 @@ fn a_move_of_the_log_may_crash_twice() {
     print_counts(&[("log_move_images", images)]);
 }
 
-/// Fails every call of an opening, once or from then on, and opens again with and without the fault.
+/// Makes each call of an opening fail, once or from then on, and reopens with and without the fault.
 #[test]
 fn a_creation_or_move_that_fails_can_be_repeated() {
     for (from, to) in [(None, "wal"), (Some(""), "wal"), (Some("wal"), "database")] {
@@ -178,11 +178,11 @@ fn two_databases_cannot_share_a_directory() {
         let opened = with_log(in_memory(&storage), place).open(dir);
         assert!(matches!(opened, Err(Error::LogDirectoryTaken { .. })), "{place} {dir} {opened:?}");
     };
-    // While the other is open, and later.
+    // The directory is taken while the other database is open, and after it is closed.
     taken("/wal", "other");
     drop(db);
     taken("/wal", "other");
-    // Nor one in which another database has its tables.
+    // A directory with the tables of another database is taken as well.
     drop(create(&storage, "third", ""));
     taken("../third", "other");
     taken("../third", DIR);
@@ -229,7 +229,7 @@ fn a_log_that_is_elsewhere_is_found_or_missed_with_its_name() {
     assert_eq!((db.log_path(), db.get("key").unwrap().is_some()), (Path::new("/moved"), true));
 }
 
-/// The copy and the original would otherwise write to the same log in turn.
+/// The copy and the original would otherwise take turns writing to the same log.
 #[test]
 fn a_copy_of_the_database_cannot_use_the_log_of_the_original() {
     let storage = MemoryStorage::new(1);

@@ -170,8 +170,8 @@ thread_local! {
     static AT_EXIT: RefCell<Option<WritesAtExit>> = const { RefCell::new(None) };
 }
 
-/// A thread's record buffer was gone, and the write panicked after it had reserved its place in the
-/// log. All later writes failed.
+/// The thread's record buffer was already destroyed, so the write panicked after it had reserved
+/// its place in the log, and all later writes failed.
 #[test]
 fn the_destructor_of_a_thread_local_variable_writes() {
     let options = Options::new().storage(Arc::new(MemoryStorage::new(1)));
@@ -203,8 +203,8 @@ impl Clock for LimitedClock {
     }
 }
 
-/// A write that panicked under a lock reported its failure while it still held the lock, and a listener
-/// that used the database waited for the lock forever.
+/// A write that panicked under a lock used to report its failure while it still held the lock, and a
+/// listener that used the database waited for the lock forever.
 #[test]
 fn a_listener_uses_the_database_after_a_clock_panicked_in_a_write() {
     let mut failures = 0;
@@ -277,8 +277,8 @@ fn closing_waits_for_inline_background_work() {
             std::thread::yield_now();
         }
         let closing = scope.spawn(move || db.close());
-        // This gives an incorrect close time to finish. A correct close waits, however long this
-        // takes.
+        // This gives an incorrect close time to finish. A correct close waits, however long the
+        // flush takes.
         std::thread::sleep(Duration::from_millis(50));
         let is_held = options.clone().open("db").is_err();
         clock.is_released.store(true, Ordering::SeqCst);
@@ -317,7 +317,7 @@ fn a_failed_header_sync_of_the_log_thread_refuses_writes() {
     assert_eq!(storage.fired(), 1);
     assert!(matches!(db.sync(), Err(error) if error.kind() == ErrorKind::Poisoned));
     assert!(matches!(db.put("x", "y"), Err(error) if error.kind() == ErrorKind::Poisoned));
-    // Reads still work. The write that was the first to fail may be visible or not.
+    // Reads still work. The first write that failed may or may not be visible.
     let there = db.iter().unwrap().count();
     assert!((number as usize..=number as usize + 1).contains(&there), "{there} of {number}");
 }

@@ -31,7 +31,7 @@ examples_of! {
     transactions: "../../terrane/examples/transactions.rs"
 }
 
-/// Examples that measure, and have no results to check.
+/// Examples that only measure and have no results to check.
 const MEASUREMENTS: &[&str] = &["in_place"];
 
 #[test]

@@ -108,7 +108,7 @@ fn script(
             0 => db.flush(),
             1 => db.compact_range(..),
             2 => db.wait_for_compactions(),
-            // Tombstones and log segments become old.
+            // This makes tombstones and log segments old.
             16 | 17 => {
                 config.clock.advance(Duration::from_millis(300));
                 db.run_background_job().map(drop)
@@ -177,8 +177,8 @@ fn scan(db: &Db, model: &Model, story: &str) -> terrane::Result<()> {
     Ok(())
 }
 
-/// Runs the script with a fault, and then without it. Writes that fail have written `torn` percent of
-/// their bytes, if that is set. Returns how often the fault fired.
+/// Runs the script with a fault, and then without it. If `torn` is set, failing writes write that
+/// percentage of their bytes first. Returns how often the fault fired.
 fn with_fault(seed: u64, fault: &Fault, torn: Option<u8>) -> u64 {
     let mut config = config(&mut Rng::new(seed));
     if fault.operation == Some(Operation::Read) {
@@ -358,7 +358,7 @@ fn full_disk(background: Background, durability: Durability) {
             sure.len()
         );
         storage.set_capacity(None);
-        // Writes resume although no other call is made.
+        // Writes resume by themselves, without any other call.
         let is_written = || match db.put("again", format!("{round}")) {
             Ok(()) => true,
             Err(error) => {

@@ -63,8 +63,8 @@ fn rewritten_keys_do_not_fill_the_memtable() {
     }
 }
 
-/// A snapshot keeps one version of each key, besides the newest, and values of varying sizes reuse each
-/// other's memory.
+/// A snapshot keeps one more version of each key besides the newest, and values of varying sizes reuse
+/// each other's memory.
 #[test]
 fn rewritten_keys_do_not_fill_the_memtable_while_a_snapshot_is_held() {
     for (least, most) in [(100, 100), (16, 1000)] {
@@ -90,7 +90,7 @@ fn rewritten_keys_do_not_fill_the_memtable_while_a_snapshot_is_held() {
     }
 }
 
-/// Returns the number of new keys with which a memtable is full.
+/// Returns the number of new keys that fill a memtable.
 fn capacity(memtable: &str, put: &dyn Fn(&Db, u64, u64)) -> u64 {
     let shape = format!("balanced; buffer=1MiB; memtable={memtable}");
     let options = Options::new().storage(Arc::new(MemoryStorage::new(8))).design(design(&shape));
@@ -104,7 +104,7 @@ fn capacity(memtable: &str, put: &dyn Fn(&Db, u64, u64)) -> u64 {
     keys - 1
 }
 
-/// With the log on, and also after a crash.
+/// This holds with the log on, and after a crash too.
 #[test]
 fn a_hot_set_of_most_of_the_buffer_is_never_flushed() {
     for memtable in ["flodb", "flodb(membuffer=0%)"] {
@@ -163,8 +163,8 @@ fn the_first_memtable_learns_the_distribution_of_keys_with_a_common_prefix() {
     });
     let stats = db.stats();
     assert_eq!(stats.flushes, 0);
-    // All writes after the memtable has learned the key distribution. A single partition of the
-    // Membuffer would be too small for most of these keys.
+    // These are all writes since the memtable learned the key distribution. A single partition of
+    // the Membuffer would be too small for most of these keys.
     assert!(stats.membuffer.writes > 50_000, "{stats}");
     let keys: Vec<_> = db.iter().unwrap().map(|entry| entry.unwrap().0).collect();
     assert!(keys.is_sorted() && keys.len() > 11_000);
@@ -198,7 +198,7 @@ fn snapshots_and_iterators_do_not_change() {
     }
 }
 
-/// The first drains after a replay knew no readers, and removed versions that a snapshot held.
+/// The first drains after a replay ignored readers, and removed versions that a snapshot needed.
 #[test]
 fn snapshots_taken_after_a_replay_do_not_change() {
     for replayed in [1001, 1040] {
@@ -261,13 +261,13 @@ fn restarting_scans_see_batches_whole_as_well() {
     );
 }
 
-/// Returns settings with FloDB's scans, under which the first memtable has a Membuffer as soon as it has
-/// learned the keys.
+/// Returns settings with FloDB's scans whose first memtable has a Membuffer as soon as it has learned
+/// the key distribution.
 fn restarting(more: &str) -> String {
     format!("flodb(membuffer=50%,partition-bits=2,drain-threads=0,scan=restart{more})")
 }
 
-/// Opens a database of which the given number of keys is in the Membuffer, with values of 0.
+/// Opens a database and puts `keys` keys with the value 0 into its Membuffer.
 fn filled(memtable: &str, keys: u64) -> Db {
     let db = open(&Arc::new(MemoryStorage::new(8)), memtable, "16MiB");
     // The first memtable uses its Membuffer once it has learned the distribution of a thousand keys.
@@ -282,7 +282,7 @@ fn filled(memtable: &str, keys: u64) -> Db {
     db
 }
 
-/// The masters, piggybacking scans, reuses, restarts and fallbacks so far.
+/// The numbers of master scans, piggybacking scans, reuses, restarts and fallbacks so far.
 fn scan_counts(db: &Db) -> [u64; 5] {
     let stats = db.stats().membuffer;
     let shared = [stats.scan_masters, stats.scan_piggybacks, stats.scan_reuses];
@@ -344,7 +344,7 @@ fn an_ended_master_s_moment_is_reused_until_the_memtable_is_replaced() {
         range.filter(|found| found.len() == 8 && number(found) == value).count()
     };
     assert_eq!((count(0), scan_counts(&db)), (10, [1, 0, 0, 0, 0]));
-    // In the Membuffer: a scan that reuses the moment does not drain it, so it finds the old value.
+    // The put stays in the Membuffer: a scan that reuses a moment does not drain it.
     db.put(spread(3), 1_u64.to_be_bytes()).unwrap();
     assert_eq!((count(0), scan_counts(&db)), (10, [1, 0, 1, 0, 0]));
     assert_eq!((count(1), scan_counts(&db)), (0, [1, 0, 2, 0, 0]));
@@ -355,7 +355,7 @@ fn an_ended_master_s_moment_is_reused_until_the_memtable_is_replaced() {
     db.flush().unwrap();
     assert_eq!(db.stats().snapshots, 0);
     assert_eq!((count(2), scan_counts(&db)), (1, [3, 0, 2, 0, 0]));
-    // A version drained since then is newer than the moment, so the scan restarts.
+    // A version that has since been drained is newer than the moment, so the scan restarts.
     db.put(spread(3), 3_u64.to_be_bytes()).unwrap();
     assert_eq!(db.iter().unwrap().count(), 2010);
     assert_eq!((count(3), scan_counts(&db)), (1, [4, 0, 3, 1, 0]));
@@ -485,7 +485,7 @@ fn the_order_of_writes_is_the_same_after_drains_switches_crashes_and_replays() {
                     let mut rng = Rng::new(seed * 100 + round as u64 * 10 + thread);
                     for step in 0..600_u64 {
                         let key = [rng.below(KEYS) as u8];
-                        // The values of one thread rise, and a reader must not see them fall.
+                        // Each thread writes increasing values, and no reader may see them fall.
                         let value = [&step.to_be_bytes()[..], &[thread as u8; 30]].concat();
                         if rng.percent(10) {
                             db.delete(key).unwrap();

@@ -1,5 +1,5 @@
-//! Background work in the threads of several callers, and listeners that use the database that calls
-//! them.
+//! Background work on the threads of several callers, and listeners that use the database that is
+//! calling them.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads of their own")]
 
@@ -14,7 +14,7 @@ use terrane_testkit::{Rng, run_guarded, seed_from_env, wait_until};
 
 const THREADS: u64 = 4;
 
-/// Designs that stop writers after a few kilobytes, each for another reason.
+/// Designs that stop writers after a few kilobytes, each for a different reason.
 const DESIGNS: &[&str] = &[
     "leveling; buffer=2KiB; table=2KiB; buffers=1",
     "balanced L0=1 base=8KiB; buffer=1KiB; table=1KiB; delay=1; stop=2; buffers=1",
@@ -51,8 +51,8 @@ fn write(db: &Db, thread: u64, seed: u64) {
     }
 }
 
-/// A writer that found no job, because another thread was doing it, and then found no thread at work,
-/// because that thread was done, used to fail its write with an internal error.
+/// A stalled writer may find no job, because another thread is running it, and then no running
+/// thread, because that thread has finished. Its write used to fail with an internal error.
 #[test]
 fn writers_that_stall_at_the_same_time_wait_for_each_other() {
     let seed = seed_from_env(1);
@@ -96,7 +96,7 @@ impl Clock for PanickingClock {
     }
 }
 
-/// Other callers used to wait forever for a job that had panicked in the thread of a caller.
+/// When a job panicked on the thread of a caller, other callers used to wait for it forever.
 #[test]
 fn a_job_that_panics_in_a_caller_fails_the_other_callers() {
     let clock = Arc::new(PanickingClock::default());
@@ -115,7 +115,7 @@ fn a_job_that_panics_in_a_caller_fails_the_other_callers() {
     assert_eq!(db.get("key").unwrap().unwrap(), "value");
 }
 
-/// Both used to flush the same memtables.
+/// Both calls used to flush the same memtables.
 #[test]
 fn a_second_close_waits_for_the_first() {
     for round in 0..50u32 {
@@ -172,7 +172,7 @@ fn a_listener_writes_while_writers_are_stopped() {
             let written = Arc::new(AtomicU64::new(0));
             let count = Arc::clone(&written);
             let (db, handle) = open_with_listener(options, move |db, _| {
-                // Small, so that flushes of the listener's writes do not cause ever more events.
+                // Large writes would cause flushes, and thus ever more events.
                 let number = count.fetch_add(1, Ordering::SeqCst);
                 db.put(number.to_be_bytes(), [2; 10]).unwrap();
                 assert_eq!(db.get(number.to_be_bytes()).unwrap().unwrap(), [2; 10]);
@@ -231,7 +231,7 @@ fn a_listener_that_waits_for_background_work_gets_an_error() {
     }
 }
 
-/// The flush thread used to wait for its own end.
+/// The flush thread used to wait for itself to end.
 #[test]
 fn a_listener_drops_the_last_handle() {
     let options = Options::new().storage(Arc::new(MemoryStorage::new(1)));

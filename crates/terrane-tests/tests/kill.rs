@@ -19,8 +19,7 @@ const DIR_VARIABLE: &str = "TERRANE_KILL_DIR";
 const MODE_VARIABLE: &str = "TERRANE_KILL_DURABILITY";
 const THREADS: u64 = 2;
 
-/// Trees of several shapes. The seed of a run decides which tree it uses, together with an example
-/// of a memtable.
+/// Trees of several shapes. The seed of a run picks one of them, and an example of a memtable.
 const TREES: &[&str] = &[
     "balanced L0=2 base=64KiB",
     "tiering T=3 L0=2 base=64KiB",
@@ -41,7 +40,7 @@ fn open(dir: &Path, durability: Durability) -> Db {
 }
 
 fn key(thread: u64, number: u64) -> Vec<u8> {
-    // Keys are scattered, so that compactions have something to merge.
+    // Keys are scattered, so that compactions have to merge.
     let scattered = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     [&scattered.to_be_bytes()[..4], &thread.to_be_bytes()[7..], &number.to_be_bytes()].concat()
 }
@@ -104,7 +103,7 @@ fn run_child(dir: &Path, durability: Durability, lives: Option<Duration>) -> Vec
     for line in BufReader::new(stdout).lines() {
         let line = line.unwrap();
         // The child's test harness prints lines of its own, and it prints text in front of the
-        // child's first line.
+        // first line of `child_writes`.
         let mut words = line.rsplit(' ').map(str::parse::<u64>);
         if let (Some(Ok(number)), Some(Ok(thread))) = (words.next(), words.next()) {
             acknowledged[thread as usize] = Some(number);
@@ -168,7 +167,7 @@ fn kill_many_times(durability: Durability, kills: u64) {
     let mut rng = Rng::new(seed);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
-    // The lengths have no common factor, so that all pairs are reached.
+    // The lengths of the two lists have no common factor, so all pairs occur.
     let tree = TREES[(seed % TREES.len() as u64) as usize];
     let examples = MemtableKind::EXAMPLES;
     let memtable = examples[(seed % examples.len() as u64) as usize];
@@ -192,7 +191,7 @@ fn kill_many_times(durability: Durability, kills: u64) {
         let db = open(&path, durability);
         for thread in 0..THREADS {
             check(&db, thread, acknowledged[thread as usize], &story);
-            // The check has read the write that was not acknowledged, so it must stay.
+            // The check has read the unacknowledged write, if any, so it must survive.
             acknowledged[thread as usize] = next_number(&db, thread).checked_sub(1);
         }
         if rng.percent(30) {

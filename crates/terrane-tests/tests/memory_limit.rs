@@ -20,15 +20,15 @@ const MODE_VARIABLE: &str = "TERRANE_MEMORY_MODE";
 
 const BUDGET: u64 = 64 << 20;
 
-/// What the process takes besides the budget: the program, the stacks of more than twenty threads, the
-/// buffers of the log and of the allocator, and the test's own data. Up to 18 MiB were measured.
+/// What the process takes beyond the budget: the program, the stacks of more than twenty threads, the
+/// buffers of the log and of the allocator, and the test's own data. Measured: up to 18 MiB.
 const PROGRAM: u64 = 24 << 20;
 
-/// Fixed, because the default depends on the machine's processors, and the memory of the process on it.
+/// Fixed, because the default depends on the number of processors, and memory use depends on it.
 const COMPACTION_THREADS: usize = 2;
 
-/// Data segments and private mappings count in full against this limit, used or not: stacks of 8 MiB,
-/// and the heaps of threads. It ends the process if memory grows out of proportion.
+/// Data segments and private mappings count in full against this limit, even where unused: 8 MiB
+/// stacks, and the heaps of threads. The limit ends the process if memory use gets out of hand.
 const HARD_LIMIT: u64 = BUDGET + BUDGET / 10 + PROGRAM + (128 << 20);
 
 const VALUE_BYTES: usize = 400;
@@ -117,7 +117,7 @@ fn the_limited_process() {
 
 #[test]
 fn a_process_stays_within_its_memory_budget() {
-    // One of them is enough for a run: both take a while.
+    // One mode per run is enough, because each takes a while.
     let modes = ["cached", "direct"];
     let mode = modes[seed_from_env(82) as usize % 2];
     let dir = tempfile::tempdir().unwrap();
@@ -125,8 +125,8 @@ fn a_process_stays_within_its_memory_budget() {
         .args(["--exact", "the_limited_process", "--nocapture"])
         .env(DIR_VARIABLE, dir.path())
         .env(MODE_VARIABLE, mode)
-        // The allocator of the system keeps freed memory, more for each thread and each large
-        // block that was freed. That is not the memory of the database.
+        // The system allocator retains freed memory: the more threads and freed large blocks, the
+        // more it retains. The database does not use that memory.
         .env("MALLOC_ARENA_MAX", "1")
         .env("MALLOC_MMAP_THRESHOLD_", "131072")
         .env("MALLOC_TRIM_THRESHOLD_", "131072")

@@ -1,4 +1,4 @@
-//! Scans over long runs of tombstones are correct, and not quadratic.
+//! Scans over long runs of tombstones are correct and do not take quadratic time.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -108,8 +108,8 @@ fn scans_over_runs_of_tombstones_agree_with_the_model() {
     }
 }
 
-/// The number of deleted keys that a read of the front may step over, on average: a scan records 64 of
-/// them, and skips recorded ones after 8.
+/// The average number of deleted keys that a read of the front may step over: a scan records a run of
+/// 64, and starts to skip recorded keys after 8.
 const DEAD_KEYS: u64 = 2 * (64 + 8);
 
 fn queue(length: u64) -> Db {
@@ -145,8 +145,8 @@ fn emptying_a_queue_takes_linear_time() {
     });
 }
 
-/// Scans recorded deleted keys only if nothing was written to the tree meanwhile. The more keys they
-/// stepped over, the rarer that was.
+/// Scans used to record deleted keys only if nothing was written to the tree meanwhile, and that
+/// became rarer the more keys they stepped over.
 #[test]
 fn emptying_a_queue_takes_linear_time_while_other_threads_append() {
     for (durability, length) in [(Durability::Process, 150_000), (Durability::Sync, 3_000)] {

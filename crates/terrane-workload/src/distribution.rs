@@ -95,11 +95,11 @@ pub(crate) fn write_normal(f: &mut fmt::Formatter<'_>, deviation: f64, mean: f64
     if mean == MEAN_DEFAULT { Ok(()) } else { write!(f, ":{mean}") }
 }
 
-/// Parses `normal`, `normal:DEVIATION`, `normal:DEVIATION:MEAN` or `beta:ALPHA:BETA`; `None` for
-/// another name.
+/// Parses `normal`, `normal:DEVIATION`, `normal:DEVIATION:MEAN` or `beta:ALPHA:BETA`; returns
+/// `None` for other names.
 ///
 /// # Errors
-/// The name is one of these, and the numbers are not.
+/// The name is one of these, but the numbers are invalid.
 pub(crate) fn parse_shape(text: &str) -> Result<Option<Shape>, ParseError> {
     let mut words = text.split(':');
     let name = words.next().unwrap_or_default();
@@ -108,7 +108,7 @@ pub(crate) fn parse_shape(text: &str) -> Result<Option<Shape>, ParseError> {
     }
     let numbers: Vec<f64> = words.map(|word| word.parse().unwrap_or(f64::NAN)).collect();
     let is_positive = |number: f64| number > 0.0 && number <= 100.0;
-    // Below, draws would be lost to rounding.
+    // With smaller parameters, draws would be lost to rounding.
     let is_parameter = |number: f64| (0.05..=100.0).contains(&number);
     let shape = match (name, &numbers[..]) {
         ("normal", []) => Some((DEVIATION_DEFAULT, MEAN_DEFAULT)),

@@ -2,9 +2,9 @@
 //!
 //! Every client has its own keys, values, random numbers and histogram, so clients share only the
 //! store. They start together, while the calling thread reports progress. One reading of the clock
-//! ends an operation and begins the next, so the time of an operation includes the clock, the
-//! histogram, generating the key and checking the value: 25 ns, and up to 30 ns more for a skewed
-//! choice.
+//! ends an operation and begins the next, so the time of an operation includes reading the clock,
+//! updating the histogram, generating the key and checking the value: 25 ns, and up to 30 ns more
+//! for a skewed choice.
 //!
 //! The first error of a client stops all clients, and the run returns it.
 

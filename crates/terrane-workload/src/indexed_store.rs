@@ -27,8 +27,8 @@ use crate::terrane_store::TerraneStore;
 use entry::{entry_key, primary_of, secondary_of};
 pub use maintenance::{Indexes, Maintenance};
 
-/// The number of locks. A hash of the key chooses the lock. Eager maintenance reads the old record
-/// before it writes, and must exclude other writers of the same record meanwhile.
+/// The number of locks; a hash of the key chooses the lock. Eager maintenance reads the old record
+/// before it writes, and must exclude other writers of that record in between.
 const STRIPES: usize = 64;
 /// The minimum memtable size of an index.
 const BUFFER_BYTES_MIN: u64 = 4 << 10;
@@ -105,7 +105,7 @@ impl IndexedStore {
         stripes.map(|stripe| stripe.lock().unwrap_or_else(PoisonError::into_inner)).collect()
     }
 
-    /// Adds operations to a batch that replace the record `old` of `key` with `new`.
+    /// Adds the operations to `batch` that replace the record `old` of `key` with `new`.
     fn add(&self, batch: &mut WriteBatch, key: &[u8], new: Option<&[u8]>, old: Option<&[u8]>) {
         for (number, index) in (1..).zip(&self.indexes) {
             let of = |value: &[u8]| secondary_of(value, number);

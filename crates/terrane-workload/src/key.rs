@@ -22,9 +22,9 @@ use crate::mix::Mix;
 
 pub use placement::Placement;
 
-/// The bytes of a key that its slot determines.
+/// The number of key bytes that the slot determines.
 const SLOT_BYTES: usize = 8;
-/// The first of these bytes, which hold the position of a [skewed](KeyOrder::Skewed) key.
+/// The number of leading bytes that hold the position of a [skewed](KeyOrder::Skewed) key.
 const PLACE_BYTES: usize = 2;
 
 /// How key order relates to index order.
@@ -40,7 +40,7 @@ pub enum KeyOrder {
 }
 
 impl KeyOrder {
-    /// The bytes of a key that do not hold its position.
+    /// Returns how many bytes of a key hold its position.
     fn place_bytes(self) -> usize {
         match self {
             Self::Hashed | Self::Ordered => 0,
@@ -233,7 +233,7 @@ mod tests {
                 ascents += u32::from(previous < key);
                 previous = key;
             }
-            // Each of 256 cells has 400 expected keys: chi-square has mean 255 and deviation 22.6.
+            // Each of 256 cells has an expected 400 keys: chi-square has mean 255 and deviation 22.6.
             let chi_square: f64 =
                 first_bytes.iter().map(|n| (f64::from(*n) - 400.0).powi(2) / 400.0).sum();
             assert!((120.0..390.0).contains(&chi_square), "{size} bytes: {chi_square}");

@@ -32,7 +32,7 @@
 //! | module | one line |
 //! |---|---|
 //! | [`store`] | the engine under test, and its optional counters |
-//! | [`mem_store`] | an ordered map as an engine: the overhead of machine and harness |
+//! | [`mem_store`] | an ordered map as an engine: measures the overhead of machine and harness |
 //! | `terrane_store` | a Terrane database as an engine; with the feature `terrane` |
 //! | `indexed_store` | the same with secondary indexes; with the feature `terrane` |
 //! | [`mix`] | bijections that scatter integers |

@@ -1,9 +1,9 @@
 //! An in-memory ordered map with the interface of an engine.
 //!
-//! The calibration engine. It has no log, background work or files, so its results vary only with
-//! the noise of the machine, and its cost beyond that of the map is the harness. No engine can be
-//! expected to reach a tail latency on a machine where this store does not. It is a `BTreeMap`
-//! under one lock: simple rather than fast.
+//! This is the calibration engine. It has no log, background work or files, so its results vary
+//! only with the noise of the machine, and all of its cost beyond that of the map is the harness.
+//! No engine can be expected to reach a tail latency on a machine where this store does not. It is
+//! a `BTreeMap` under one lock: simple rather than fast.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -18,7 +18,7 @@ use crate::operation_mix::{MixPart, OperationKind};
 use crate::store::{Direction, Store};
 use crate::value::{ValueCheck, Values, key_prefix};
 
-/// After this many draws of deleted keys, the next existing key is taken.
+/// After drawing this many deleted keys in a row, a client takes the next existing key.
 const DRAWS_MAX: u32 = 32;
 
 /// Returns part number `thread` when `0..total` is divided into `threads` parts, whose lengths
@@ -145,7 +145,7 @@ impl Hands<'_> {
         let Some(last) = keys.delete_from(self.key, count) else { return Ok(()) };
         let mut end = vec![0; self.key.len()];
         self.keys.write_key(keys.index(last), &mut end);
-        // The first key after the last one.
+        // The smallest key greater than the last one.
         end.push(0);
         self.tally.bytes_written += (self.key.len() + end.len()) as u64;
         self.store.delete_range(self.key, &end)
@@ -187,14 +187,14 @@ pub(crate) struct OwnKeys {
     deleted: Vec<u64>,
     /// The number of existing keys.
     live: u64,
-    /// The numbers of the existing keys by the first bytes of the key, which differ for any two keys;
-    /// `None` if the mix deletes no ranges.
+    /// The numbers of the existing keys, by the first bytes of the key, which are distinct; `None` if
+    /// the mix deletes no ranges.
     sorted: Option<BTreeMap<u64, u64>>,
 }
 
 impl OwnKeys {
     /// Returns the keys of client number `thread` of `threads`, if `total` keys are loaded. Keeps the
-    /// order of keys `for_ranges`, so that ranges can be deleted.
+    /// keys sorted if `for_ranges`, so that ranges can be deleted.
     pub(crate) fn of(
         total: u64,
         (thread, threads): (u32, u32),

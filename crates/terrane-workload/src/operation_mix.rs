@@ -7,7 +7,7 @@
 //! selectivity, and deletes of existing keys, of missing keys and of ranges.
 //!
 //! Phases follow each other, separated by `;`, and share their keys. `x3` after a phase gives it three
-//! times the operations of a phase without: `insert=1 x3; get=9,update=1; scan:16=1`.
+//! times as many operations as a phase without a factor: `insert=1 x3; get=9,update=1; scan:16=1`.
 
 mod text;
 
@@ -96,7 +96,7 @@ pub enum MixOrder {
 struct MixPhase {
     /// The operations of the phase relative to those of the other phases, above 0.
     weight: f64,
-    /// The number of parts of the phase, which follow those of the phase before.
+    /// The number of parts of the phase; they follow those of the previous phase.
     parts: usize,
 }
 

@@ -3,7 +3,7 @@
 //! The numbers come from a closure, so that the same code draws from a generator and from the hash of a
 //! key.
 
-/// Draws outside the unit interval are repeated this often; then the draw is uniform.
+/// A draw outside the unit interval is repeated up to this many times; then a uniform number is used.
 const DRAWS_MAX: u32 = 16;
 
 /// A distribution over the unit interval.
@@ -33,7 +33,7 @@ impl Shape {
                 Self::Normal { mean, deviation } => mean + deviation * standard_normal(&mut unit),
                 Self::Beta { alpha, beta } => {
                     let (first, second) = (gamma(alpha, &mut unit), gamma(beta, &mut unit));
-                    // With small parameters many draws are 1 when they are rounded.
+                    // With small parameters, many draws round to 1.
                     (first / (first + second)).min(1.0 - f64::EPSILON)
                 }
             };
@@ -41,7 +41,7 @@ impl Shape {
                 return number;
             }
         }
-        // Rare, because the tails beyond the ends are small.
+        // This is rare, because the tails beyond the ends are small.
         unit()
     }
 }
@@ -57,7 +57,7 @@ fn standard_normal(unit: &mut impl FnMut() -> f64) -> f64 {
 /// Draws from the gamma distribution with scale 1 (Marsaglia and Tsang 2000).
 fn gamma(shape: f64, unit: &mut impl FnMut() -> f64) -> f64 {
     if shape < 1.0 {
-        // A draw for a shape above 1, moved by a power of a uniform number.
+        // Draw for a shape above 1, and scale it by a power of a uniform number.
         let power = (1.0 - unit()).powf(1.0 / shape);
         return gamma(shape + 1.0, unit) * power;
     }

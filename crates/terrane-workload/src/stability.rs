@@ -12,8 +12,8 @@
 //! | processing latency | the call of the engine | its end |
 //! | driver error | the scheduled start of an idle client | its actual start |
 //!
-//! Writes are updates of loaded records, or the operations of a [`MixedLoad`]; its lookups and scans
-//! take their turn and are counted like writes.
+//! Writes are updates of loaded records, or the operations of a [`MixedLoad`], whose lookups and
+//! scans wait in the same queue and are counted like writes.
 //!
 //! # Invariants
 //!

@@ -1,8 +1,8 @@
 //! The engine under test.
 //!
-//! Each engine implements [`Store`]; the [driver](crate::driver) calls it through `&dyn Store` from
-//! all client threads concurrently. A visitor borrows values instead of receiving them, so an engine
-//! that can expose its own memory need not copy, and the copies of other engines are measured.
+//! Each engine implements [`Store`]; the [driver](crate::driver) calls it through `&dyn Store` from all
+//! client threads concurrently. A visitor borrows values instead of receiving copies, so an engine that
+//! can expose its own memory need not copy, and the copies that other engines make are measured.
 
 mod counters;
 mod glance;

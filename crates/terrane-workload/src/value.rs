@@ -2,7 +2,7 @@
 //!
 //! A value is a slice of a pool filled before the run, so a value of 16 KiB costs as much to generate
 //! as one of 100 bytes. Its first eight bytes, or all of a shorter value, are the [tag](tag_of) of its
-//! key, by which a reader verifies that the engine returned the right value. The tag is written into
+//! key, with which a reader verifies that the engine returned the right value. The tag is written into
 //! the pool, and restored before the next value is generated.
 //!
 //! The pool consists of chunks of 100 bytes: random bytes, followed by a repetition of them. A codec
@@ -70,7 +70,7 @@ pub struct Values {
     pool: Vec<u8>,
     size: ValueSize,
     next: usize,
-    /// The bytes that the tag of the latest value overwrote, and the position of these bytes.
+    /// The position of the tag of the latest value, and the pool bytes that it overwrote.
     covered: (usize, [u8; TAG_BYTES]),
 }
 
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(values.pool, before);
     }
 
-    /// The number of bytes that differ from the byte at the distance of the repetition.
+    /// Returns the share of bytes that differ from the byte that a repetition would copy.
     fn fresh_share(compressibility: f64) -> f64 {
         let fresh = ((1.0 - compressibility) * 100.0) as usize;
         let pool = pool(100_000, compressibility, 3);

@@ -4,8 +4,8 @@
 //! needs and its number of operations; the [driver](crate::driver) executes it. Differences from
 //! db_bench:
 //!
-//! - `fillrandom` writes every key once, in random order, so that every key exists afterwards and a
-//!   read that finds nothing is a failure; db_bench draws keys with replacement.
+//! - `fillrandom` writes every key once, in random order, so every key exists afterwards and a read
+//!   that finds nothing is a failure, whereas db_bench draws keys with replacement.
 //! - `fillseq` writes [ordered keys](crate::key::KeyOrder::Ordered), other workloads hashed ones
 //!   unless the options say otherwise: see [`Workload::key_order_loaded`].
 //! - `seekrandom:N` reads N entries per seek, including the entry at its position.

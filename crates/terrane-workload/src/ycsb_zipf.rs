@@ -4,7 +4,7 @@
 //! et al., "Quickly generating billion-record synthetic databases", SIGMOD 1994, hashes the rank
 //! with FNV and takes the remainder by the number of records. This approximation is flatter than its
 //! exponent says: the formula makes rank 3 a fifth too likely, and the remainder folds ten billion
-//! ranks onto the records. It makes results comparable with published YCSB results;
+//! ranks onto the records. Using it makes results comparable with published YCSB results;
 //! [`Zipf`](crate::zipf::Zipf) is the exact distribution.
 //!
 //! For the exponent 0.99, whose normalising sum is a constant in YCSB, the same uniform number gives

@@ -10,8 +10,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::random::unit;
 
-/// Exponents within this distance of 1 are treated as 1. Below 1e9 ranks this changes no probability
-/// by a relative 1e-5, and the general formulas would lose as much to cancellation.
+/// Exponents within this distance of 1 are treated as 1. Below 1e9 ranks this changes probabilities
+/// by a relative 1e-5 at most; the general formulas would lose as much to cancellation.
 const NEAR_ONE: f64 = 1e-7;
 
 /// Draws ranks from 0 to `count - 1`, where rank `r` has a probability proportional to

@@ -4,9 +4,9 @@
 //! `cargo bench -p terrane --bench flodb_workload -- DESIGN DURABILITY THREADS INITIAL UPDATES
 //! SCANS MILLIS DIR`: keys are big-endian integers of 8 bytes below twice `INITIAL` (rounded up to
 //! a power of two); the upper half is loaded in random order. Values have 256 bytes. Of 100
-//! operations `UPDATES` write, half of them puts and half deletes; the others look up a key. If
-//! `SCANS` is 1, they read 100 keys instead, from a random key on, which counts as 100 operations.
-//! Prints millions of operations per second.
+//! operations, `UPDATES` are writes, half of them puts and half deletes, and the others look up a
+//! key. If `SCANS` is 1, the others read 100 keys from a random key on, which counts as 100
+//! operations. Prints millions of operations per second.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "a benchmark removes its files")]
 

@@ -1,10 +1,10 @@
-//! The speed of an ingest, beside puts and batches of the same sorted entries.
+//! The speed of an ingest, compared with puts and batches of the same sorted entries.
 //!
-//! `cargo bench -p terrane --bench ingest -- ENTRIES VALUE_BYTES ROUNDS DIR` loads, each time into a
-//! new database, by `put`, by batches of 256 KiB, and by an ingest, in turn. The time counts from the
-//! first entry until the entries are in tables: puts and batches end with a flush, and in the last column
-//! with the end of compactions as well. An ingest syncs its tables, and the others sync theirs at the flush.
-//! Prints the medians of the rounds, and the medians of the ratios to puts in the same round.
+//! `cargo bench -p terrane --bench ingest -- ENTRIES VALUE_BYTES ROUNDS DIR` alternately loads by `put`, by
+//! batches of 256 KiB, and by an ingest, each time into a new database. The time runs from the first entry
+//! until the entries are in tables: puts and batches end with a flush, and in the last column also wait for
+//! compactions. An ingest syncs its tables, and the others sync theirs at the flush. Prints the medians of
+//! the rounds, and the medians of the ratios to puts in the same round.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "a benchmark removes its files")]
 
@@ -95,7 +95,7 @@ fn main() {
     let mut times = WAYS.map(|_| Vec::new());
     for turn in 0..rounds {
         for at in 0..WAYS.len() {
-            // Each way is first in some rounds.
+            // Each way goes first in some rounds.
             let at = (at + turn as usize) % WAYS.len();
             times[at].push(round(&dir, WAYS[at].0, entries, &mut value));
         }

@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -p terrane --bench memtable_auto -- SEED OPERATIONS ROUNDS`: each phase has its own mix
 //! of operations, number of threads and number of keys, and continues with the tree and the memtable of
-//! the phase before. Kinds take turns, and rounds alternate direction. Prints the median time per
-//! operation of each kind in each phase, over the least of the fixed kinds, as a table in Markdown.
+//! the previous phase. Kinds take turns, and rounds alternate direction. Prints a Markdown table of the
+//! median time per operation of each kind in each phase, relative to the fastest fixed kind.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 #![allow(clippy::disallowed_types, reason = "a benchmark takes times")]
 
@@ -20,7 +20,7 @@ const KINDS: [&str; 6] =
     ["btree", "vector", "vector(query=scan)", "hash-vector(buckets=65536)", "flodb", "auto"];
 const DESIGN: &str = "leveling; buffer=8MiB; delay=never; stop=never";
 
-/// Lookups and ranges take one of this many keys that were written last.
+/// Lookups and ranges pick one of this many most recently written keys.
 const RECENT: u64 = 20_000;
 
 /// The number of entries that a range reads.
@@ -28,7 +28,7 @@ const RANGE: usize = 10;
 
 #[derive(Debug, Clone, Copy)]
 struct Phase {
-    /// In 10,000 operations.
+    /// The number of lookups in 10,000 operations.
     lookups: u64,
     ranges: u64,
     threads: u64,
@@ -89,8 +89,8 @@ fn client(db: &Db, phase: &Phase, operations: u64, written: &AtomicU64, mut rng:
     }
 }
 
-/// Runs all phases. Returns the nanoseconds per operation in each, the last kind of each, and the number
-/// of choices.
+/// Runs all phases. Returns the nanoseconds per operation and the last kind of each phase, and the
+/// number of choices.
 fn run(kind: &str, phases: &[Phase], operations: u64) -> (Vec<f64>, Vec<String>, usize) {
     let design: Design = format!("{DESIGN}; memtable={kind}").parse().unwrap();
     let storage = Arc::new(MemoryStorage::new(1));

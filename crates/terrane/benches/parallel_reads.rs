@@ -5,7 +5,7 @@
 //! is tiered, with 24 runs and no compactions. The places are tables whose blocks are all in memory,
 //! and tables read from the disk with direct I/O and a hundredth of the blocks in memory. Half of
 //! the measurements use no filters, so that a get must search all runs. Each round measures every
-//! number of threads, so that changes in the speed of the machine affect all of them alike.
+//! number of threads, so changes in machine speed affect all of them alike.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "a benchmark removes its files")]
 
@@ -74,7 +74,7 @@ fn compare(dir: &Path, place: &str, read_mode: ReadMode, operations: u64) {
     for round in 0..=ROUNDS {
         for (threads, samples) in THREADS.iter().zip(&mut samples) {
             let db = open(dir, read_mode, *threads);
-            // Open tables, and read what fits into memory, before measuring.
+            // Warm up: open the tables, and read what fits into memory.
             measure(&db, operations / 10 + 1000 * u64::from(read_mode == ReadMode::Cached), 99);
             let micros = measure(&db, operations, round as u64);
             if round > 0 {

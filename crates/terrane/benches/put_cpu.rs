@@ -26,7 +26,7 @@ fn cpu_nanos() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// CPU times of single puts in nanoseconds, with the numbers of the puts.
+/// The CPU times of single puts, in nanoseconds, each with the number of the put.
 type Largest = Vec<(u64, u64)>;
 
 /// Puts random keys. Returns the CPU time, and the largest times of single puts.

@@ -1,10 +1,10 @@
-//! The cost of transactions, beside the same operations without one.
+//! The cost of transactions, compared with the same operations without one.
 //!
-//! `cargo bench -p terrane --bench transactions -- ENTRIES OPERATIONS ROUNDS DIR`: a database of so many
-//! entries of 100 bytes; each operation gets two random keys and puts both. In turns, by `get` and `put`,
-//! by `get` and a batch, and in a transaction; by one thread whose writes are not synced, and by four
-//! threads that sync each write. Prints the CPU time of a thread and the time per operation: the median
-//! of the rounds, and the ratio to the first way in the same round.
+//! `cargo bench -p terrane --bench transactions -- ENTRIES OPERATIONS ROUNDS DIR`: the database has
+//! `ENTRIES` entries of 100 bytes, and each operation gets two random keys and puts both. The ways
+//! alternate: `get` and `put`, `get` and a batch, and a transaction. Each is measured with one thread
+//! whose writes are not synced, and with four that sync each write. Prints the CPU time of a thread and
+//! the time per operation: the median over the rounds, and the ratio to the first way in the same round.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "a benchmark removes its files")]
 
@@ -68,7 +68,7 @@ fn operate(db: &Db, way: Way, keys: [[u8; 16]; 2]) {
     }
 }
 
-/// Returns the CPU nanoseconds of the threads and the nanoseconds, both per operation.
+/// Returns the CPU time of the threads and the elapsed time, both in nanoseconds per operation.
 fn round(db: &Db, way: Way, entries: u64, operations: u64, threads: u64) -> [f64; 2] {
     let start = Instant::now();
     let cpu: u64 = std::thread::scope(|scope| {

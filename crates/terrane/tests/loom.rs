@@ -1,6 +1,6 @@
-//! Tests the order in which writes become visible, and the reservation of their sequence numbers,
-//! under all interleavings of the writer threads and all values that their atomics may read: `cargo
-//! xtask loom`.
+//! Tests the order in which writes become visible, and how writers reserve sequence numbers, under
+//! all interleavings of the writer threads and all values that their atomic loads may return:
+//! `cargo xtask loom`.
 //!
 //! The modules under test are compiled into this test. Under `--cfg loom` the ring has two slots,
 //! so three writers reuse a slot.
@@ -121,7 +121,7 @@ fn slots_are_reused_only_after_publication() {
     });
 }
 
-/// The position passes over a slot that a later write uses, because a batch spans it.
+/// A batch spans a slot that a later write uses, so the position must pass over that slot.
 #[test]
 fn batches_and_single_writes_leave_no_gap() {
     model(|| {
@@ -134,7 +134,7 @@ fn batches_and_single_writes_leave_no_gap() {
     });
 }
 
-/// One write is abandoned, and a later one fails in every interleaving.
+/// One write is abandoned, and in every interleaving a later one fails.
 #[test]
 fn a_broken_queue_wakes_all_waiters() {
     model(|| {
@@ -194,8 +194,8 @@ fn reservations_end_where_closing_says() {
     }
 }
 
-/// Changes after closing do not affect a writer whose reservation succeeds, because it loaded the
-/// state before.
+/// A writer whose reservation succeeds loaded the state before it was closed, so later changes do
+/// not affect it.
 #[test]
 fn a_reservation_that_succeeds_used_the_state_before_closing() {
     model(|| {

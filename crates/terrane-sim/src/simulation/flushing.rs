@@ -35,8 +35,8 @@ impl Simulation<'_> {
     }
 
     /// Starts flushes of the oldest immutable memtables, one per tree, up to the number of threads.
-    /// Trees that were passed over often come first, and then trees that are closest to the number of
-    /// memtables at which they stop writers.
+    /// Trees that were passed over often come first, then trees that are closest to stopping their
+    /// writers.
     pub(super) fn begin_flushes(&mut self) {
         let waits = |at: &usize| !self.trees[*at].immutable.is_empty();
         let waiting: Vec<usize> = (0..self.trees.len()).filter(waits).collect();

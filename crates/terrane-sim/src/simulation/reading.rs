@@ -11,7 +11,7 @@ use super::{Simulation, StopAt};
 use crate::machine::DeviceReads;
 
 impl Simulation<'_> {
-    /// Computes the number of requests by the reads that accompany one write, for the current tree.
+    /// Computes the number of read requests that accompany one write, for the current tree.
     pub(super) fn reads_per_write(&self, at: usize) -> f64 {
         let workload = &self.setup.workload;
         let reads = &workload.reads;

@@ -8,7 +8,7 @@ use crate::workload::WriteLoad;
 /// The input of a simulation.
 #[derive(Debug, Clone)]
 pub struct SimulationSetup {
-    /// The design of the tree; of the first one if there are several.
+    /// The design of the tree, or of the first tree if there are several.
     pub design: Design,
     /// The share of the writes that goes to the first tree, relative to the shares of the other
     /// trees.

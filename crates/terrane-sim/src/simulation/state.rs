@@ -31,7 +31,7 @@ pub(super) struct TreeState<'a> {
     pub(super) admission: Admission,
     /// True if the tree or the memtables have changed since policy last decided.
     pub(super) has_changed: bool,
-    /// Reads from the device that accompany each write, for the current tree.
+    /// The number of device reads per write, for the current tree.
     pub(super) requests_per_write: f64,
     /// The next time at which all values of a table will have expired.
     pub(super) drop_at: f64,

@@ -16,7 +16,7 @@ pub(super) struct WriterRates {
     pub(super) made: f64,
     /// The service time of a write, in seconds.
     service: f64,
-    /// The part of the service time by which admission delays the write.
+    /// The part of the service time that is a delay by admission.
     delay: f64,
     /// The tree that stops writers, with the cause and the measured value.
     pub(super) blocked: Option<(usize, StallCause, u32)>,
@@ -31,7 +31,7 @@ pub(super) struct WriterRates {
 pub(super) struct ArrivalCurve {
     /// Start time, cumulative number at the start, and rate of each segment.
     lines: Vec<(f64, f64, f64)>,
-    /// The segment in which the next write to complete arrived.
+    /// The segment during which the next write to complete arrived.
     at: usize,
 }
 

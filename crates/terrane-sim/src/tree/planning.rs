@@ -25,7 +25,7 @@ pub(crate) struct PlannedCompaction {
     made: Vec<(ContentRange, [u64; 4])>,
 }
 
-/// Returns since when some of the tables have a tombstone or an expired value, in microseconds.
+/// Returns the time of the oldest tombstone or expired value of the tables, in microseconds.
 fn oldest_tombstone(tables: &[Arc<TableInfo>]) -> u64 {
     tables.iter().filter_map(|table| table.dead_since(None)).min().unwrap_or(u64::MAX)
 }

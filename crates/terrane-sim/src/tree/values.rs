@@ -86,7 +86,7 @@ impl SimulatedTree {
             if bytes < sizes.record / 2.0 {
                 continue;
             }
-            // A range whose values fill several files has an equal part of its values in each.
+            // If the values of a range fill several files, each file gets an equal part.
             let files = (bytes / sizes.file).round().max(1.0);
             for _ in 0..files as usize {
                 let (file, filled) =

@@ -107,8 +107,8 @@ impl ModuleGraph {
         self.files.iter().map(String::as_str)
     }
 
-    /// Returns the file that declares the type that the file at `path` calls `name`; this is `path`
-    /// itself if the name is not imported.
+    /// Returns the file that declares the type that is called `name` in the file at `path`; this is
+    /// `path` itself if the name is not imported.
     pub fn origin<'a>(&'a self, path: &'a str, name: &str) -> &'a str {
         let Some(file) = self.files.iter().position(|file| file == path) else { return path };
         let found = self.follow(&self.module_of[file], &[name.to_owned()], 0);
@@ -244,7 +244,7 @@ impl ModuleGraph {
                 let child = [from, std::slice::from_ref(&path[0])].concat();
                 if !self.modules.contains_key(&child) {
                     let import = self.import(from, first).filter(|_| depth < REEXPORTS_MAX)?;
-                    // In `use a;` of another crate, the path is the name itself.
+                    // In `use a;`, where `a` is another crate, the path is the name itself.
                     let is_itself = import.path.first().is_some_and(|segment| segment == first);
                     let target = self.resolve_module(from, import, depth).filter(|_| !is_itself)?;
                     (current, rest) = (target, &path[1..]);

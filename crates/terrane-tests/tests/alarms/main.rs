@@ -1,4 +1,4 @@
-//! The alarms of docs/operations.md: each fires once, and is quiet before.
+//! The alarms of docs/operations.md: each fires in its situation, and not before it.
 //!
 //! | module | one line |
 //! |---|---|
@@ -30,7 +30,7 @@ fn page() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The words in back quotes of a text.
+/// Returns the parts of `text` between back quotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
@@ -80,7 +80,7 @@ fn every_metric_of_the_page_exists() {
     let is_other = |byte: char| !byte.is_ascii_alphanumeric() && byte != '_';
     let words = page.match_indices("terrane_").filter_map(|(at, _)| {
         let (word, after) = page[at..].split_at(page[at..].find(is_other)?);
-        // The path of a function begins with the name of a crate.
+        // A crate name at the start of a path is not a metric.
         (!after.starts_with("::")).then_some(word)
     });
     let words: BTreeSet<&str> = words.collect();
@@ -90,7 +90,7 @@ fn every_metric_of_the_page_exists() {
     }
 }
 
-/// The restore drill of the page.
+/// Carries out the restore drill of the page.
 #[test]
 fn a_checkpoint_is_verified_opened_and_counted() {
     let dir = tempfile::tempdir().unwrap();

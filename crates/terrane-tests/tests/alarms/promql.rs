@@ -72,7 +72,7 @@ impl Window {
         now - self.earlier.get(name).unwrap_or(&0.0)
     }
 
-    /// The bound of the first bucket that covers this share of the growth.
+    /// The bound of the first bucket that covers this share of the new samples.
     fn quantile(&self, part: f64, buckets: &str) -> f64 {
         let head = format!("{buckets}{{le=\"");
         let mut counts: Vec<(f64, f64)> = (self.now.keys())

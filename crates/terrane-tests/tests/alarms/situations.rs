@@ -107,7 +107,7 @@ fn disk_full() -> Situation {
         db.flush().unwrap_err();
         wait_until(|| db.stats().error.is_some(), || "no error is reported".into());
     });
-    // It passes by itself.
+    // The error clears by itself.
     storage.set(None);
     wait_until(|| db.stats().error.is_none(), || "the error does not pass".into());
     situation
@@ -130,7 +130,7 @@ fn damage() -> Situation {
             db.put(number.to_be_bytes(), "new").unwrap();
         }
         db.compact_range(..).unwrap_err();
-        // As a thread of the database would.
+        // Runs jobs as a background thread would.
         while db.run_background_job().is_ok_and(|is_done| is_done) {}
     })
 }
@@ -162,7 +162,7 @@ fn lost_records() -> Situation {
 
 fn stalls() -> Situation {
     let (options, _) = in_memory();
-    // Few runs stop writers, who then merge them themselves.
+    // A few runs are enough to stop writers, which then merge them themselves.
     let design = format!("{SMALL}; limit=local(2); violation=stop; buffers=2");
     let design = design.parse().unwrap();
     let db = options.design(design).open(DIR).unwrap();
@@ -317,7 +317,7 @@ fn garbage() -> Situation {
     let db = options.design(design).open(DIR).unwrap();
     fill(&db, 1_000);
     happens(&db, |db| {
-        // Each round leaves a tenth of the previous round's values live, in every file.
+        // Each round leaves a tenth of the previous round's values live, across all files.
         for round in 1..8 {
             for number in (0..1_000u32).filter(|number| number % 10 >= round) {
                 db.put(number.to_be_bytes(), [8; 100]).unwrap();

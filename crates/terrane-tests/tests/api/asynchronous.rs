@@ -47,7 +47,7 @@ impl Door {
         self.0.1.notify_all();
     }
 
-    /// Waits until this many functions have come to the door.
+    /// Waits until this many functions have arrived at the door.
     fn wait_for(&self, count: usize) {
         let arrived = || self.0.2.load(Ordering::SeqCst);
         wait_until(|| arrived() >= count, || format!("{} of {count} came", arrived()));
@@ -58,7 +58,7 @@ fn memory() -> AsyncDb {
     AsyncDb::from(in_memory().0.design(small_design()).open(DIR).unwrap())
 }
 
-/// A database in tables on a device whose reads take `delay`, with nothing in memory.
+/// A database whose data is all in tables, on a device whose reads take `delay`, and not in memory.
 fn on_slow_device(delay: Duration, limits: AsyncLimits) -> (AsyncDb, FaultStorage) {
     let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
     let options = Options::new()
@@ -207,7 +207,7 @@ fn lookups_in_memory_are_answered_by_the_first_poll() {
     let Poll::Ready(found) = poll(pin!(db.get("150"))) else { panic!("a block has it") };
     assert_eq!(found.unwrap().unwrap(), value(150, 0).as_bytes());
 
-    // Each answer is that of a blocking lookup, for keys that exist, are deleted, and do not exist.
+    // Each answer equals that of a blocking lookup: for existing, deleted and missing keys.
     db.db().delete_range("100".."120").unwrap();
     db.db().flush().unwrap();
     db.db().wait_for_compactions().unwrap();
@@ -249,7 +249,7 @@ fn writes_that_no_thread_has_begun_are_cancelled_and_others_are_completed() {
     let never_polled = db.put("never polled", "");
     drop((waiting, never_polled, began));
     door.open();
-    // The only thread runs this after the write that had begun.
+    // The only thread runs this write after the one that had already begun.
     pollster::block_on(db.put("last", "")).unwrap();
     let keys: Vec<_> = db.db().keys().unwrap().map(Result::unwrap).collect();
     assert_eq!(keys, ["began", "last"]);
@@ -319,7 +319,7 @@ fn a_stream_reads_no_further_than_its_consumer_asks() {
         wait_until(|| read(&db) > 0, || "the scan continues".to_owned());
         assert_eq!(read(&db), 16 + 256);
 
-        // As a `Stream`, to its end.
+        // Reads the iterator as a `Stream`, to its end.
         let mut entries = pin!(db.iter());
         let mut count = 0;
         let next = |context: &mut Context<'_>, entries: Pin<&mut terrane::AsyncIter>| {
@@ -347,7 +347,7 @@ fn panics_are_resumed_where_the_future_is_awaited() {
         });
         let panic = task.await.unwrap_err().into_panic();
         assert_eq!(panic.downcast_ref::<&str>(), Some(&"on purpose"));
-        // The only thread continues, and the transaction changed nothing.
+        // The only thread still runs, and the transaction changed nothing.
         assert!(db.get("key").await.unwrap().is_none());
         db.put("key", "later").await.unwrap();
     });

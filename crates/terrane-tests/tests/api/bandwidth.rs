@@ -40,8 +40,8 @@ fn an_io_budget_bounds_background_writes_and_can_be_lifted() {
     let stats = db.stats();
     let written = (stats.flush_bytes_written + stats.compaction_bytes_written) as f64;
     assert!(stats.compactions > 0 && written > 2e6, "{stats}");
-    // A lower bound, which load on the machine cannot break: a twentieth of a second may be saved
-    // up, and a flush and a merge may each owe a chunk.
+    // A lower bound, which load on the machine cannot break: the budget may have saved up 50 ms,
+    // and a flush and a merge may each still owe a chunk.
     let least = written / BUDGET as f64 - 0.05 - 2.0 * 65536.0 / BUDGET as f64;
     assert!(took >= least, "{written} bytes took {took} s, at least {least} s are due");
     db.set_io_budget(IoBudget::Unlimited).unwrap();
@@ -62,7 +62,7 @@ fn an_ingest_stays_within_the_io_budget() {
     db.ingest((0..4000_u32).map(|number| (number.to_be_bytes(), [7; 400]))).unwrap();
     let took = start.elapsed().as_secs_f64();
     let written = db.stats().ingest_bytes_written as f64;
-    // A twentieth of a second may be saved up, and the last chunk is owed by the next job.
+    // The budget may have saved up 50 ms, and the next job pays for the last chunk.
     let least = written / BUDGET as f64 - 0.05 - 65536.0 / BUDGET as f64;
     assert!(written > 1.5e6 && took >= least, "{written} bytes took {took} s, not {least} s");
 }
@@ -73,7 +73,7 @@ fn closing_ends_an_ingest_that_waits_for_a_budget() {
     let mut ingest = db.default_keyspace().begin_ingest().unwrap();
     run_guarded(move || {
         std::thread::scope(|scope| {
-            // The budget allows these 40 MB in ten minutes, which the guard would notice.
+            // Within the budget these 40 MB take ten minutes, which is longer than the guard waits.
             let putting = scope.spawn(move || {
                 (0..100_000_u32).find_map(|number| ingest.put(number.to_be_bytes(), [7; 400]).err())
             });
@@ -87,7 +87,7 @@ fn closing_ends_an_ingest_that_waits_for_a_budget() {
 fn closing_does_not_wait_for_a_budget() {
     let text = "leveling-full L0=1 T=2; stop=100; delay=90; buffers=900";
     let db = options(text).io_budget(IoBudget::Total(64 << 10)).open(DIR).unwrap();
-    // The budget allows these 40 MB in ten minutes, which the guard would notice.
+    // Within the budget these 40 MB take ten minutes, which is longer than the guard waits.
     fill(&db, 100_000, 1);
     run_guarded(move || db.close().unwrap());
 }
@@ -113,7 +113,7 @@ fn a_thread_that_defers_its_delays_does_not_sleep() {
     delays.collect(&db, || fill(&db, 100, 1));
     let took = start.elapsed();
     let until = delays.until().unwrap();
-    // A twentieth of a second may be saved up.
+    // The limit may have saved up 50 ms.
     assert!(until >= start + Duration::from_millis(900) && took < Duration::from_millis(900));
     assert!(db.stats().stalls.delay_micros > 800_000, "{}", db.stats());
     db.put("sleeps", "value").unwrap();
@@ -125,7 +125,7 @@ fn a_keyspace_says_that_a_write_would_wait() {
     let may_flush = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&may_flush);
     let options = options("tiering L0=4 T=4; buffers=2").on_event(move |event| {
-        // Keeps the flush from making space.
+        // Keeps the flush from freeing space.
         while matches!(event.event, Event::FlushBegun { .. }) && !flag.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -134,7 +134,7 @@ fn a_keyspace_says_that_a_write_would_wait() {
     let keyspace = db.default_keyspace().clone();
     let mut written = 0_u32;
     while !keyspace.is_stalled() {
-        // Never waits, or the test would not end.
+        // This put never waits; if it did, the test would hang.
         db.put(written.to_be_bytes(), [1; 400]).unwrap();
         written += 1;
         assert!(written < 10_000, "{}", db.stats());
@@ -199,8 +199,8 @@ fn stalled_writers_emit_events_with_cause_and_end() {
     handle.get().unwrap().clone().close().unwrap();
 }
 
-/// A table of a megabyte is synced many times, every 64 KiB. If one of these syncs fails, the table
-/// fails.
+/// A table of a megabyte is synced many times, every 64 KiB. If one of these syncs fails, writing
+/// the table fails.
 #[test]
 fn tables_are_synced_in_chunks() {
     let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));

@@ -172,7 +172,7 @@ fn an_unfinished_checkpoint_says_so_and_is_written_again() {
     assert!(!target.join("CHECKPOINT").exists());
 }
 
-/// A checkpoint into a directory with files flushed all memtables first.
+/// A checkpoint into a directory with files used to flush all memtables before it was refused.
 #[test]
 fn a_refused_checkpoint_flushes_nothing() {
     let (options, _) = in_memory();

@@ -181,7 +181,7 @@ fn separated_values_are_filtered_and_leave_their_files() {
     let design = "leveling; buffer=1MiB; table=1MiB; values=separate(100,file=64KiB)";
     let options = one_table().design(design.parse().unwrap()).compaction_filter(Words);
     let db = filtered(&options);
-    // The log would keep the values.
+    // A log would still contain the values.
     let unlogged = WriteOptions::new().durability(Durability::None);
     let put = |key: &str, value: String| db.put_with(key, value, unlogged).unwrap();
     let long = |word: &str| format!("{word} {}", "x".repeat(300));
@@ -189,7 +189,7 @@ fn separated_values_are_filtered_and_leave_their_files() {
         let word = if number % 10 == 0 { "turn" } else { "drop" };
         put(&format!("{number:02}"), long(word));
     }
-    // The key decides, so the value is not read: the filter would panic.
+    // The key alone decides, so the value is not read; if it were, the filter would panic.
     put("~gone", long("panic"));
     put("~keep", long("panic"));
     db.flush().unwrap();
@@ -306,9 +306,9 @@ fn a_snapshot_taken_before_a_compaction_defers_the_filter() {
     assert_eq!(pairs(db.iter().unwrap()), [text("b", "done b")]);
 }
 
-/// A scan recorded deleted keys, and keys after them that the filter had removed, as a range without live
-/// keys at the snapshot's sequence number. The snapshot stepped over the first of the deleted keys, and
-/// then skipped the range, although it sees keys there.
+/// A scan used to record deleted keys, and the keys after them that the filter had removed, as a range
+/// without live keys at the snapshot's sequence number. The snapshot stepped over the first of the
+/// deleted keys, and then skipped the range, although it sees keys there.
 #[test]
 fn a_snapshot_does_not_skip_what_later_scans_found_dead() {
     let (gate, entered, let_go) = Gate::new();
@@ -461,7 +461,7 @@ fn the_name_is_stored_and_an_opening_without_the_filter_says_so() {
     drop(db);
     let db = options().open(DIR).unwrap();
     assert_eq!((default_of(&db).compaction_filter(), db.tree().compaction_filter), (None, None));
-    // The files after the crash have the filter as well.
+    // The keyspace still has the filter after the crash.
     let crashed = Options::new().storage(Arc::new(image)).compaction_filter(Words);
     let db = crashed.open(DIR).unwrap();
     assert_eq!(default_of(&db).compaction_filter().as_deref(), Some("words"));
@@ -517,7 +517,7 @@ fn a_filter_reads_the_database() {
     drop(shared.lock().unwrap().take());
 }
 
-/// The keys are like those of a log: every run is apart from the others.
+/// The keys increase, as in a log, so the runs do not overlap.
 #[test]
 fn keys_that_grow_are_all_filtered_on_request() {
     let mut left = Vec::new();

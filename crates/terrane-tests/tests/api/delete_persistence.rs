@@ -1,4 +1,4 @@
-//! Deleted keys leave the tables in time, under every eagerness.
+//! Deleted keys leave the tables in time, whether a design merges eagerly or lazily.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,7 @@ fn deletes_are_persistent_in_time_under_every_design() {
             db.put(key(number), "a value that has some length to it").unwrap();
         }
         work(&db);
-        // Deletes between writes, while time passes.
+        // Mixes deletes with writes while time passes.
         for round in 0..120u32 {
             if round < 40 {
                 for number in 0..10 {

@@ -25,7 +25,7 @@ const MEMTABLES: [&str; 6] = [
     "flodb",
 ];
 
-/// Values are in tables, or, if larger, in value files, few of which are collected before their time.
+/// Values stay in tables, or larger ones go to value files, few of which are collected early.
 const INLINE: &str = "inline";
 const SEPARATED: &str = "separate(32,garbage=100%,space=100,file=1KiB)";
 
@@ -189,8 +189,8 @@ fn a_busy_database_erases_deleted_values() {
     });
 }
 
-/// A value file kept the time of its first garbage, which a value next to the deleted one may have left
-/// shortly before the tombstone arrived.
+/// A value file used to keep only the time of its first garbage, which may come from a value that was
+/// overwritten shortly before the tombstone arrived.
 #[test]
 fn overwritten_neighbours_do_not_delay_erasure() {
     each(|case| {
@@ -255,7 +255,7 @@ fn a_power_failure_does_not_delay_erasure() {
         case.pass(STEP * (round as u32 % 8));
         case.delete_doomed();
         case.db().sync().unwrap();
-        // The crash comes at various times; afterwards there are files of both openings.
+        // The crash comes at various times, and afterwards files of both openings exist.
         case.pass(STEP * (round as u32 * 7 % 40));
         let percent = [0, 30, 70, 100][round % 4];
         case.crash(Crash::Power(Survival { percent, seed: round as u64 }));
@@ -324,7 +324,7 @@ fn a_snapshot_and_an_iterator_delay_erasure_until_they_are_released() {
     case.assert_gone("released");
 }
 
-/// The file stayed until the database was reopened.
+/// The file used to stay until the database was reopened.
 #[test]
 fn a_file_that_could_not_be_removed_is_removed_later() {
     for (name, path, values) in [

@@ -187,7 +187,7 @@ fn a_new_memtable_kind_applies_from_the_next_rotation() {
         assert_eq!(db.get("key").unwrap().unwrap(), format!("after {round}").as_bytes());
         assert_eq!(held.get("key").unwrap().unwrap(), format!("before {round}").as_bytes());
         assert_eq!(db.design().memtable.to_string(), *memtable);
-        // 400 distinct keys from 1000 numbers, the same ones each time, and this one.
+        // These are 400 distinct keys, the same in each round, and `key`.
         assert_eq!(pairs(db.iter().unwrap()).len(), 401);
     }
     let all = pairs(db.iter().unwrap());
@@ -196,7 +196,7 @@ fn a_new_memtable_kind_applies_from_the_next_rotation() {
     assert_eq!(pairs(db.iter().unwrap()), all);
 }
 
-/// Four writers put rising numbers to keys of their own while the kind of the memtable changes.
+/// Four writers put increasing numbers to their own keys while the kind of the memtable changes.
 #[test]
 fn no_write_is_lost_or_reordered_while_memtables_change() {
     let (options, _) = in_memory();
@@ -250,8 +250,8 @@ fn no_write_is_lost_or_reordered_while_memtables_change() {
     check(&options.open(DIR).unwrap());
 }
 
-/// Dent's Fig. 1: a buffer of three entries, a fanout of two. This engine merges a level when it is
-/// full, Dent's when the next run arrives; the resulting tree is the same.
+/// Dent's Fig. 1: a buffer of three entries and a fanout of two. This engine merges a level when it
+/// is full, Dent's when the next run arrives, but the resulting tree is the same.
 #[test]
 fn the_example_of_dents_report_ends_like_its_figure() {
     let (options, _) = in_memory();
@@ -281,8 +281,8 @@ fn the_example_of_dents_report_ends_like_its_figure() {
     assert_eq!(db.iter().unwrap().count(), 8);
 }
 
-/// A power failure anywhere between a design change and the end of its compactions: the database
-/// has either design and all of its data, and the change can be undone.
+/// After a power failure anywhere between a design change and the end of its compactions, the
+/// database has either design and all of its data, and the change can be undone.
 #[test]
 fn a_design_change_interrupted_by_a_power_failure_is_atomic_and_can_be_undone() {
     let small = "T=3; buffer=4KiB; table=4KiB; block=512B";
@@ -328,10 +328,10 @@ fn a_design_change_interrupted_by_a_power_failure_is_atomic_and_can_be_undone() 
     assert!(seen[0] > 0 && seen[1] > 10, "{seen:?}");
 }
 
-/// One compaction made all tables of a level, and nothing read them. Movement rules that see no
-/// difference between tables took the first one each time, which then spanned most keys of its
-/// level and rewrote most of the next one. Loads wrote up to six times as much as under other
-/// rules.
+/// If one compaction made all tables of a level and nothing read them, movement rules see no
+/// difference between them. Such rules used to take the first table each time, which then spanned
+/// most keys of its level and rewrote most of the next one. Loads wrote up to six times as much as
+/// under other rules.
 #[test]
 fn no_movement_rewrites_much_more_than_taking_turns() {
     let written = |movement: &str| {
@@ -365,8 +365,8 @@ fn no_movement_rewrites_much_more_than_taking_turns() {
     }
 }
 
-/// The last level of lazy leveling had no size above which the tree grows a level, so all data was
-/// rewritten whenever level 0 was full.
+/// The last level of lazy leveling used to have no size limit at which the tree grows a level, so
+/// all data was rewritten whenever level 0 was full.
 #[test]
 fn no_design_with_one_run_in_the_last_level_rewrites_it_again_and_again() {
     let is_lazy = |name: &&str| {

@@ -34,7 +34,7 @@ fn a_destroyed_database_leaves_only_files_of_others() {
     Options::new().destroy(dir.path()).unwrap();
     assert_eq!(names(dir.path()), ["README"]);
     assert_eq!(names(log.path()), ["note"]);
-    // The directory can have another database, which knows nothing of the first.
+    // The directory can now hold another database, without a trace of the first.
     let db = options.among_other_files().open(dir.path()).unwrap();
     assert_eq!(db.keyspaces(), ["default"]);
 }

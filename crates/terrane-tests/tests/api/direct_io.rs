@@ -33,7 +33,7 @@ fn tables(storage: &MemoryStorage) -> BTreeMap<String, Vec<u8>> {
 fn tables_written_around_the_page_cache_are_the_same_to_the_byte() {
     let [buffered, direct] = [WriteMode::Buffered, WriteMode::Direct].map(|mode| {
         let (options, storage) = in_memory();
-        // The clock stands still because tables contain their creation time.
+        // Tables contain their creation time, so the clock must stand still.
         let options = options.clock(Arc::new(ManualClock::new(1_000_000)));
         let db = run(options.write_mode(mode).read_mode(ReadMode::Direct));
         check(&db);

@@ -80,6 +80,6 @@ fn a_full_disk_is_not_asked_for_a_log_file_by_every_write() {
         assert!(written < 100_000, "the segment never fills up");
     }
     assert!(written > 1000, "{written}");
-    // Four attempts in the second half of the segment, and that of the failed write.
+    // Four attempts in the second half of the segment, and one by the failed write.
     assert!((1..=5).contains(&storage.fired()), "{} attempts", storage.fired());
 }

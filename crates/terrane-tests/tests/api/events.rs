@@ -84,7 +84,7 @@ fn repeated_failures_emit_one_event() {
     // The flush thread retries automatically.
     wait_until(|| storage.fired() > 4, || format!("{} attempts", storage.fired()));
     storage.set(None);
-    // A flush would fail if an attempt that began before is reported after it.
+    // A flush would fail if an earlier attempt reported its failure during the flush.
     let recovers = |logged: &LoggedEvent| matches!(logged.event, Event::WorkRecovered { .. });
     wait_until(|| events_heard.lock().unwrap().iter().any(recovers), || "no recovery".into());
     db.flush().unwrap();
@@ -138,7 +138,7 @@ fn a_late_delete_emits_one_event() {
     assert_eq!((age_micros, threshold_micros), (101_000_000, 100_000_000));
 }
 
-/// Only tombstones used to count.
+/// Only tombstones used to cause this event.
 #[test]
 fn a_late_dead_value_emits_one_event() {
     let clock = Arc::new(ManualClock::new(1_000_000));

@@ -119,7 +119,7 @@ fn an_expired_value_hides_what_it_replaced() {
     assert_eq!(db.get("007").unwrap().unwrap(), "a new one");
     clock.advance(SECOND * 5);
     assert!(db.is_empty().unwrap() && db.last().unwrap().is_none());
-    // Dropping only the tables with the new values would bring back the old ones.
+    // If only the tables with the new values were dropped, the old values would come back.
     work(&db);
     assert!(db.get("007").unwrap().is_none() && db.is_empty().unwrap());
     db.compact_range(..).unwrap();
@@ -228,7 +228,7 @@ fn a_keyspace_has_a_default_that_is_stored_with_it() {
     batch.put_in(&sessions, "batch", "1").put("elsewhere", "1");
     batch.put_with_ttl_in(&sessions, "longer batch", "1", SECOND * 20);
     batch.put_with_ttl("short", "1", SECOND * 5);
-    // The time of a batch begins when it is applied, each time.
+    // The time to live starts each time the batch is applied.
     clock.advance(SECOND * 3);
     db.write(&batch).unwrap();
     db.transaction(|tx| {
@@ -364,7 +364,7 @@ fn large_values_that_expire_are_kept_with_their_keys() {
 #[test]
 fn reports_and_repair_know_the_expiry_times() {
     let dir = tempfile::tempdir().unwrap();
-    // The repair has the clock of the system.
+    // The repair uses the system clock.
     let begin = SystemClock.now_micros();
     let clock = Arc::new(ManualClock::new(begin));
     let options = Options::new().clock(Arc::clone(&clock) as Arc<dyn Clock>);
@@ -445,7 +445,7 @@ fn a_table_is_dropped_in_time_although_nobody_calls() {
     db.flush().unwrap();
     assert_eq!(db.stats().tables, 1);
     let is_drop = |event: &terrane::LoggedEvent| matches!(event.event, Event::TablesDropped { .. });
-    // The event follows the state without the table.
+    // The event is emitted after the new state, without the table, is installed.
     wait_until(|| db.events().iter().any(is_drop), || db.tree().to_string());
     assert_eq!(db.stats().tables, 0);
 }
@@ -478,7 +478,7 @@ fn lookups_of_many_keys_report_what_lookups_of_one_do() {
     let Small { db, clock, .. } = small();
     let keyspace = db.keyspace("sessions", KeyspaceOptions::new()).unwrap();
     let now = clock.now_micros();
-    // More keys than are looked up together.
+    // These are more keys than one batch of lookups takes.
     let names: Vec<String> = (0..200).map(|number| format!("key{number:03}")).collect();
     for place in ["memtable", "table and memtable", "tables"] {
         let mut batch = WriteBatch::new();

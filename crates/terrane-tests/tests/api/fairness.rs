@@ -47,20 +47,20 @@ fn put(space: &Keyspace, rng: &mut Rng) {
 }
 
 /// The test runs the engine's jobs one by one. The first keyspace is written until it always needs
-/// several merges; the others need one now and then. No keyspace waits for more of the others' merges
-/// or flushes than the bound allows.
+/// several merges; the others need one now and then. No keyspace waits for more merges or flushes of
+/// the others than the bound allows.
 #[test]
 fn no_keyspace_waits_for_more_jobs_of_others_than_the_bound() {
     for scheduler in SCHEDULERS {
         let (db, spaces, jobs) = open(in_memory().0, scheduler);
         let bound = scheduler.parse::<Scheduler>().unwrap().merges_waited_max(3) as usize;
         let mut rng = Rng::new(seed_from_env(3));
-        // For each keyspace, the others' jobs that ended since it began to need a merge or a flush.
+        // For each keyspace, how many jobs of others ended since it began to need a flush or a merge.
         let mut waited = [[0usize; 2]; 3];
         let mut done = [[0usize; 2]; 3];
         for _ in 0..500 {
             for (space, puts) in spaces.iter().zip([60, 12, 3]) {
-                // Stopped writers do background work, so this keyspace is left alone then.
+                // A stopped writer would do background work itself, so skip this keyspace then.
                 let stalls = |space: &Keyspace| {
                     let shape = space.tree().shape;
                     shape.level(0).runs.len() > 5 || space.tree().immutable_memtables > 2
@@ -98,7 +98,7 @@ fn no_keyspace_waits_for_more_jobs_of_others_than_the_bound() {
 }
 
 /// Two keyspaces are written as fast as possible until the third, whose writers stop as soon as its
-/// merges fall behind, has made all its writes. It used to stop as long as the others were busy.
+/// merges fall behind, has made all its writes. It used to be stopped while the others were busy.
 #[test]
 fn writers_of_a_keyspace_proceed_while_others_are_busy() {
     for scheduler in SCHEDULERS {

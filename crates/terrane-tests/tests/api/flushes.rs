@@ -206,7 +206,7 @@ fn the_next_memtable_is_preallocated_before_a_put_needs_it() {
     (0..840).for_each(put);
     wait_until(|| bytes() >= alone + BUFFER, || format!("{} bytes after {alone}", bytes()));
     assert_eq!(db.stats().flushes, 0);
-    // The put that fills the buffer takes it; a memtable that this put created would not be
+    // The put that fills the buffer switches to it. A memtable created by that put would not be
     // preallocated.
     (840..1100).for_each(put);
     wait_until(|| db.stats().flushes == 1, || db.stats().to_string());

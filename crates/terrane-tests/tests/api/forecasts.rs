@@ -1,12 +1,12 @@
 //! Compares forecasts of a design change with the work that the change then takes, for random pairs
 //! of designs of the catalogue.
 //!
-//! Bounds: if every key is written once, compactions read the forecast bytes, less the filters and
-//! indexes, which take a large share of tables of a few kilobytes. Where a change first merges a level
-//! in place, the forecast does not know where the new tables are cut, and later merges may take up to
-//! twice as much; over all changes that evens out. Runs and compactions differ by a few. If keys are
-//! overwritten and deleted, the forecast cannot know which entries compactions drop: they read less,
-//! down to half, or slightly more if the drops lead to other picks.
+//! Bounds: if every key is written once, compactions read the forecast bytes minus the filters and
+//! indexes, which take a large share of such small tables. Where a change first merges a level in
+//! place, the forecast does not know where the new tables are cut, and later merges may take up to
+//! twice as much; over all changes that evens out. The numbers of runs and compactions differ by a
+//! few. If keys are overwritten and deleted, the forecast cannot know which entries compactions
+//! drop: they read less, down to half, or slightly more if the drops lead to other picks.
 
 use terrane::{Db, Event};
 use terrane_policy::catalogue;

@@ -36,7 +36,7 @@ fn jobs_record_their_reason_and_cost() {
     assert!(job.what.ends_with("into L1 a new run"), "{}", job.what);
     assert!(job.predicted_bytes >= job.read_bytes && job.read_bytes > job.written_bytes);
     assert_eq!((job.keyspace.as_str(), job.persisted_micros), ("default", None));
-    // Job records survive reopening, although it begins a new manifest.
+    // Job records survive reopening, although reopening begins a new manifest.
     drop(db);
     drop(Options::new().open(dir.path()).unwrap());
     assert_eq!(inspect::jobs(dir.path()).unwrap().len(), before.len());
@@ -72,7 +72,7 @@ fn deletes_report_the_worst_case_and_violations() {
     assert_eq!(report.violations(u64::MAX), 0);
 }
 
-/// Only tombstones used to count.
+/// Only tombstones used to be counted.
 #[test]
 fn dead_values_count_until_their_file_is_gone() {
     let dir = tempfile::tempdir().unwrap();

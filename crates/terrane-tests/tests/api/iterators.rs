@@ -153,7 +153,7 @@ fn seek_leaves_the_other_end_where_it_is() {
     assert_eq!((next(&mut iter), next_back(&mut iter)), (None, None));
 }
 
-/// To find out that the two ends have met, the back end moves on. The entry that it reaches must
+/// To find out whether the two ends have met, the back end moves one entry further. That entry must
 /// not get lost.
 #[test]
 fn ends_that_have_met_part_again_after_a_seek_backwards() {
@@ -239,7 +239,7 @@ fn random_walks_agree_with_a_list() {
     for round in 0..300 {
         let mut rng = Rng::new(seed + round);
         let mut iter = db.iter().unwrap();
-        // The iterator has yet to return the keys from `front` to `back`.
+        // The keys from `front` to `back` are those that the iterator has yet to return.
         let (mut front, mut back) = (0, all.len());
         let mut story = format!("seed {}", seed + round);
         for _ in 0..rng.between(1, 20) {

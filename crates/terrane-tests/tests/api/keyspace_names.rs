@@ -33,7 +33,7 @@ fn a_renamed_keyspace_keeps_its_entries_its_design_and_its_handles() {
     assert!(db.rename_keyspace("a", "b").unwrap());
     assert_eq!((old_name, space.name(), names(&db).join(" ")), ("a", "b", "b default".into()));
     db.write(&batch).unwrap();
-    // The old name is free, and a new keyspace of that name is another one.
+    // The old name is free, and a new keyspace of that name is a different keyspace.
     let other = db.keyspace("a", KeyspaceOptions::new()).unwrap();
     assert!(other.is_empty().unwrap());
     other.put("other", "").unwrap();
@@ -64,7 +64,7 @@ fn names_that_are_taken_missing_or_invalid_are_refused() {
     assert_eq!(names(&db), ["a", "b", "default"]);
 }
 
-/// Returns a database with keyspaces `a` and `b`, which hold their names at first.
+/// Returns a database with keyspaces `a` and `b`, which initially contain their own names.
 fn two(options: &Options) -> Db {
     let db = options.open(DIR).unwrap();
     for name in ["a", "b"] {
@@ -84,7 +84,7 @@ fn exchange(db: &Db) -> terrane::Result<()> {
 /// The names of the two keyspaces after each step of [`exchange`].
 const STEPS: [[&str; 2]; 4] = [["a", "b"], ["c", "b"], ["c", "a"], ["b", "a"]];
 
-/// Returns the number of steps that a database has taken.
+/// Returns how many steps of [`exchange`] a database has completed.
 fn steps(db: &Db) -> usize {
     let mut found = [String::new(), String::new()];
     assert_eq!(db.keyspaces().len(), 3, "{:?}", db.keyspaces());

@@ -64,7 +64,7 @@ fn a_dropped_keyspace_leaves_no_files_with_background_threads() {
     space.flush().unwrap();
     db.wait_for_compactions().unwrap();
     assert!(db.drop_keyspace("s").unwrap());
-    // A thread that has just made a table may hold it for another moment.
+    // A thread that has just made a table may hold it a moment longer.
     let tables = || {
         let names = storage.list(DIR.as_ref()).unwrap();
         names.into_iter().filter(|name| name.ends_with(".sst")).collect::<Vec<_>>()
@@ -173,7 +173,7 @@ fn batches_reach_several_keyspaces_and_survive_reopening() {
 }
 
 /// Batches name keyspaces by number. A keyspace of another database used to be accepted, and its
-/// number was mistaken for the number of a keyspace of this database.
+/// number was taken for that of a keyspace of this database.
 #[test]
 fn keyspaces_of_another_database_are_refused() {
     let (db, other) = (small(), small());

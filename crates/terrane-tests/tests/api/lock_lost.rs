@@ -25,7 +25,7 @@ fn manifests(dir: &Path) -> Vec<PathBuf> {
     files.filter(|path| path.to_str().unwrap().contains("MANIFEST-")).collect()
 }
 
-/// The first process went on to acknowledge writes and flushes that the second had never seen.
+/// The first process used to go on acknowledging writes and flushes that the second never saw.
 #[test]
 fn a_process_that_lost_its_lock_acknowledges_no_flush_and_refuses_writes() {
     let dir = tempfile::tempdir().unwrap();

@@ -26,7 +26,7 @@ fn fill(db: &Db, keys: std::ops::Range<u32>) {
     }
 }
 
-/// A database of 230 MB kept 190 MB of spare log files.
+/// A database of 230 MB used to keep 190 MB of spare log files.
 #[test]
 fn an_idle_log_is_small_next_to_its_tables() {
     let storage = MemoryStorage::new(1);
@@ -55,7 +55,7 @@ fn threads_leave_no_spare_files() {
         db.flush().unwrap();
     }
     db.wait_for_compactions().unwrap();
-    // Files are removed by other threads. A hang guard ends the test if they are not.
+    // Other threads remove the files. A hang guard ends the test if they do not.
     while log_bytes(&storage) > 5 << 20 {
         db.flush().unwrap();
         std::thread::yield_now();

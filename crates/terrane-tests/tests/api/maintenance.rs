@@ -62,7 +62,7 @@ fn a_cancelled_compaction_ends_soon_and_changes_nothing() {
     assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
     assert!(maintenance.jobs().is_empty());
     assert_eq!((pairs(db.iter().unwrap()), db.tree().shape.run_count()), (before, runs));
-    // The database is as healthy as before: the compaction can be made, and no file is left over.
+    // The database is as healthy as before: the compaction can be repeated, and no file is left.
     assert!(db.stats().error.is_none());
     db.set_io_budget(IoBudget::Unlimited).unwrap();
     Maintenance::of(&db).compact_range(db.default_keyspace(), ..).unwrap();
@@ -88,7 +88,7 @@ fn a_wait_for_compactions_ends_when_it_is_cancelled() {
     wait(|| !maintenance.jobs().is_empty());
     maintenance.cancel();
     assert_eq!(waiting.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
-    // The compaction itself is not the caller's, and continues.
+    // The compaction itself does not belong to the caller, and continues.
     assert!(!maintenance.jobs().is_empty());
     db.set_io_budget(IoBudget::Unlimited).unwrap();
     db.wait_for_compactions().unwrap();
@@ -109,7 +109,7 @@ fn a_wait_for_flushes_of_all_keyspaces_ends_when_it_is_cancelled() {
     maintenance.cancel();
     other.put("key", "value").unwrap();
     assert_eq!(maintenance.flush_all().unwrap_err().kind(), ErrorKind::Cancelled);
-    // The flush has begun, and continues.
+    // The flush had already begun, so it continues.
     wait(|| runs(&other) == 2);
 }
 
@@ -179,7 +179,7 @@ fn a_handle_says_whether_writes_are_accepted_and_what_happened() {
 #[test]
 fn a_control_socket_is_a_file_of_the_database() {
     let dir = tempfile::tempdir().unwrap();
-    // A process that was killed may have left it, and another one that created the database too.
+    // A killed process, or another one that created the database, may have left this socket.
     std::fs::write(dir.path().join("control.sock"), "").unwrap();
     let db = Db::open(dir.path()).unwrap();
     db.put("a", "1").unwrap();

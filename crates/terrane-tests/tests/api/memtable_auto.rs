@@ -1,4 +1,4 @@
-//! The choice of a memtable by the operations: `memtable=auto`.
+//! Choosing a memtable by the observed operations: `memtable=auto`.
 
 use terrane::{Db, Design, Event, KeyspaceOptions, TreeView};
 
@@ -58,7 +58,7 @@ fn an_automatic_memtable_choice_follows_the_operations() {
         _ => None,
     });
     let (kinds, reasons): (Vec<String>, Vec<String>) = reported.unzip();
-    // The event log has dropped old events.
+    // The event log may have dropped old events.
     assert!(kinds.last().is_some_and(|kind| kind == "vector") && kinds.len() < 8, "{kinds:?}");
     assert!(reasons.iter().all(|reason| reason.contains("expected cost per operation")));
     // A design that names a memtable ends the automatic choice.
@@ -86,8 +86,8 @@ fn every_tree_chooses_its_memtable_by_its_own_operations() {
     assert!(chosen.starts_with("hash-vector"), "{chosen}");
 }
 
-/// A memtable that was filled by a load stayed a vector in arrival order while only lookups followed, each
-/// of which compared every entry: 20 to 60 microseconds instead of one.
+/// After a load, when only lookups followed, the memtable used to stay a vector in arrival order. Each
+/// lookup compared every entry and took 20 to 60 microseconds instead of one.
 #[test]
 fn a_vector_is_sorted_once_when_lookups_follow_a_load() {
     let design: Design = "leveling; buffer=4MiB; memtable=auto".parse().unwrap();
@@ -125,7 +125,7 @@ fn a_vector_is_sorted_once_when_lookups_follow_a_load() {
     assert_eq!(reported(&db).len(), chosen.len());
 }
 
-/// The same few keys are overwritten, and flush after flush wrote them again.
+/// Flush after flush used to rewrite the same few keys that were overwritten in between.
 #[test]
 fn keys_that_are_overwritten_again_and_again_stay_in_memory() {
     let design: Design = "leveling; buffer=1MiB; memtable=auto".parse().unwrap();
@@ -143,7 +143,7 @@ fn keys_that_are_overwritten_again_and_again_stay_in_memory() {
     }
     assert_eq!(db.stats().flushes, flushes, "a flush of 300 keys");
     assert_eq!(db.iter().unwrap().count(), 300);
-    // New keys end that, once they have filled a memtable.
+    // New keys end that choice once they have filled a memtable.
     for number in 0..40_000u64 {
         db.put(key(1000 + number), [7; 96]).unwrap();
     }

@@ -190,12 +190,12 @@ fn many_operands_of_one_key_are_read_and_combined_in_time() {
     for _ in 0..count {
         keyspace.merge("k", "a").unwrap();
     }
-    // Both would take minutes if they copied the result for each operand.
+    // Lookup and flush would take minutes if they copied the result for each operand.
     assert_eq!(db.get("k").unwrap().unwrap().len(), count);
     db.flush().unwrap();
     assert_eq!(db.get("k").unwrap().unwrap().len(), count);
     let entries: u64 = db.tree().shape.tables().map(|table| table.entries).sum();
-    // One for each memtable.
+    // There is one entry per memtable.
     assert!(entries < 5, "{entries}");
 }
 
@@ -222,7 +222,7 @@ fn operands_that_cannot_be_combined_are_kept_until_a_value_hides_them() {
         if round == 0 { db.flush().unwrap() } else { db.compact_range(..).unwrap() }
     }
     let entries: u64 = db.tree().shape.tables().map(|table| table.entries).sum();
-    // All 300, and "a" and "z", the latter with the version of the snapshot.
+    // These are all 300 operands, "a", and "z" in two versions, one of them for the snapshot.
     assert!((303..310).contains(&entries), "{entries}");
     db.put("k", number(5)).unwrap();
     keyspace.merge("k", number(1)).unwrap();
@@ -265,7 +265,7 @@ fn separated_values_and_values_that_expire_stay_below_their_operands() {
     assert_eq!(db.get("expires").unwrap().unwrap(), "+");
 }
 
-/// Keeps the longer one.
+/// Keeps the longer of two values.
 #[derive(Debug)]
 struct Longest;
 
@@ -329,7 +329,7 @@ fn merges_without_an_operator_are_refused() {
     })
     .unwrap();
     assert_eq!(db.get("k").unwrap().unwrap(), number(113));
-    // As an operand, the result of a transaction does not expire.
+    // The result of a merge in a transaction does not expire, like any operand.
     counters.set_ttl(Some(Duration::from_nanos(1000))).unwrap();
     db.transaction(|tx| tx.merge("k", number(1))).unwrap();
     assert_eq!(db.get("k").unwrap().unwrap(), number(114));
@@ -498,7 +498,7 @@ fn a_scan_backward_finds_the_value_of_any_number_of_operands() {
         if count % 700 == 0 {
             db.flush().unwrap();
         }
-        // Around the number of versions that a backward scan keeps, and far above it.
+        // Checks counts around the number of versions that a backward scan keeps, and far above it.
         if (60..70).contains(&count) || count.is_power_of_two() || count == 3000 {
             let expected = format!("={}", 1000 + count).into_bytes();
             assert_eq!(

@@ -198,7 +198,7 @@ fn a_reader_of_a_database_being_written_sees_a_prefix() {
     });
 }
 
-/// The lock file used to stay in the directory, which was then not empty anymore.
+/// The lock file used to stay in the directory, so the directory was no longer empty.
 #[test]
 fn a_failed_opening_with_must_exist_leaves_no_files() {
     let dir = tempfile::tempdir().unwrap();
@@ -211,7 +211,7 @@ fn a_failed_opening_with_must_exist_leaves_no_files() {
     assert_eq!(options.open(dir.path()).unwrap().get("key").unwrap().unwrap(), "value");
 }
 
-/// Removes all files but a manifest, of whose first snapshot only `part` remains.
+/// Removes all files except a manifest, and cuts its first snapshot down to `part`.
 fn interrupt_creation(dir: &Path, part: std::ops::RangeTo<usize>) {
     for entry in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap()) {
         let name = entry.file_name().into_string().unwrap();
@@ -229,7 +229,7 @@ fn interrupt_creation(dir: &Path, part: std::ops::RangeTo<usize>) {
     }
 }
 
-/// The second manifest was mistaken for one that had lost its `CURRENT`.
+/// The second manifest used to be mistaken for one that had lost its `CURRENT`.
 #[test]
 fn a_creation_that_was_interrupted_twice_is_no_database_and_can_be_opened() {
     for part in [..0, ..100, ..usize::MAX] {
@@ -269,14 +269,14 @@ fn files_with_the_highest_number_do_not_shut_a_database() {
     }
 }
 
-/// A mistyped path created a database among documents.
+/// A mistyped path used to create a database among documents.
 #[test]
 fn a_database_is_not_created_among_other_files_unless_the_caller_allows_it() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(".hidden"), "").unwrap();
     std::fs::create_dir(dir.path().join("directory")).unwrap();
     Db::open(dir.path()).unwrap().close().unwrap();
-    // An existing database may have them, and an interrupted creation is continued.
+    // An existing or half-created database may have other files next to it.
     std::fs::write(dir.path().join("holiday.jpg"), "").unwrap();
     Db::open(dir.path()).unwrap().close().unwrap();
     let names = |dir: &Path| std::fs::read_dir(dir).unwrap().count();

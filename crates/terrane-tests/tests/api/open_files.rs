@@ -73,7 +73,7 @@ const OPEN_FILES: usize = 8;
 const READERS: usize = 4;
 /// The threads that read blocks for readers, each of which opens the file that it reads.
 const IO_THREADS: usize = 16;
-/// Readers, one writer, one flush thread, the threads of compactions, and those that read blocks.
+/// Readers, one writer, one flush thread, the compaction threads, and the threads that read blocks.
 const THREADS: usize = READERS + 2 + 4 + IO_THREADS;
 
 fn read_randomly(db: &Db, seed: u64) {
@@ -90,7 +90,7 @@ fn read_randomly(db: &Db, seed: u64) {
     }
 }
 
-/// Every table that had been read kept a descriptor, until the program had none left.
+/// Every table that had been read used to keep a descriptor, until the program ran out of them.
 #[test]
 fn few_files_are_open_under_reads_and_compactions_of_hundreds_of_tables() {
     let seed = seed_from_env(91);
@@ -166,7 +166,7 @@ fn a_file_that_another_program_removed_is_named() {
             std::fs::remove_file(path).unwrap();
         }
     }
-    // Blocks in the cache can still be read, but not the others.
+    // Only blocks in the cache can still be read.
     let error = (0..KEYS / 8).find_map(|number| db.get(key(number)).err()).unwrap();
     assert_eq!(error.kind(), ErrorKind::Corruption);
     let text = error.to_string();
@@ -223,7 +223,7 @@ mod few_descriptors {
         println!("child is done");
     }
 
-    /// With `ulimit -n 64` reads failed, and writes were refused until the database was opened again.
+    /// With `ulimit -n 64`, reads used to fail, and writes were refused until a reopening.
     #[test]
     fn a_process_with_few_descriptors_writes_and_reads_many_tables() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Openings with a design that is only for a new database, or that changes the design, and options
-//! for a new database.
+//! Opening with a design for new databases only, opening with a design change, and options for a
+//! new database.
 
 use std::sync::{Arc, Mutex};
 

@@ -102,7 +102,7 @@ fn the_cache_stays_within_its_option_whatever_the_budget() {
     assert!(stats.memory.cache_bytes > 128 << 10, "{:?}", stats.memory);
 }
 
-/// The set-up of the compaction paper (§5): a skip-list, a page to a fence pointer, 10 filter bits, one
+/// The setup of the compaction paper (§5): a skip list, one page per fence pointer, 10 filter bits, one
 /// cache of 8 MiB for blocks of all kinds, direct I/O and one thread for compactions.
 #[test]
 fn the_engine_of_the_compaction_paper_is_a_design_and_six_options() {

@@ -56,10 +56,10 @@ fn parallel_reads_respect_the_order_of_runs() {
         for threads in [0, 1, 2, 5] {
             let storage = storage();
             let db = ten_runs(&options_of(&storage, threads).read_mode(read_mode));
-            // A thread of the database may be looking for the tables that the range covers.
+            // A background thread may still be looking for the tables that the deleted range covers.
             wait_until(|| storage.take_most_reads_at_once() == 0, || "reads continue".to_owned());
             for number in 0..100 {
-                // The newest round that wrote the key, unless a later round deleted it.
+                // This is the newest round that wrote the key. A later round may have deleted the key.
                 let round = ((99 - number) / 5).min(9);
                 let is_deleted = (20..90).contains(&number) && round <= 6;
                 let expected = (!is_deleted).then(|| value(number, round));

@@ -49,8 +49,8 @@ fn refused(dir: &Path) -> String {
     text
 }
 
-/// Verification reported that such a database was sound, and opening read-only showed an old state
-/// of it without a keyspace.
+/// Verification used to report such a database as sound, and a read-only opening showed an old
+/// state that lacked a keyspace.
 #[test]
 fn a_manifest_that_lost_its_last_edits_is_refused_in_every_way() {
     let home = tempfile::tempdir().unwrap();
@@ -95,7 +95,7 @@ fn a_missing_table_and_a_short_one_are_refused_in_every_way() {
     assert!(refused(&dir).contains("the file is missing"));
 }
 
-/// Puts an earlier manifest in place, like someone who restores only that file from a backup.
+/// Puts an earlier manifest in place, as if only that file were restored from a backup.
 #[test]
 fn an_older_manifest_is_refused_in_every_way() {
     let home = tempfile::tempdir().unwrap();
@@ -112,7 +112,7 @@ fn an_older_manifest_is_refused_in_every_way() {
     assert!(text.contains("it ends at version") && text.contains("the log knows of"), "{text}");
 }
 
-/// Without the note, the writes to the keyspace still show that its creation is missing.
+/// Even without the note, the writes to the keyspace show that its creation is missing.
 #[test]
 fn a_manifest_that_lost_a_keyspace_with_writes_in_the_log_is_refused_in_every_way() {
     let home = tempfile::tempdir().unwrap();
@@ -160,13 +160,13 @@ fn only_log(storage: &MemoryStorage) -> PathBuf {
     log
 }
 
-/// Records end before 16 zeros at a multiple of 8.
+/// Records end at the first multiple of 8 that is followed by 16 zeros.
 fn end_of_records(log: &[u8]) -> usize {
     (512..).step_by(8).find(|&at| log[at..at + 16] == [0; 16]).unwrap()
 }
 
 /// Writes batches to two keyspaces, one of which is flushed, until a flush has just synced the log.
-/// Then writes `more` batches. Returns their number.
+/// Then writes `more` batches. Returns the number of all batches.
 fn write_to_two_keyspaces(db: &Db, more: u32) -> u32 {
     let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
     let write = |number: u32| {
@@ -189,8 +189,8 @@ fn write_to_two_keyspaces(db: &Db, more: u32) -> u32 {
     count + more
 }
 
-/// One keyspace was flushed, which synced the log. After a restart, a damaged record before that
-/// position silently ended the log: the other keyspace lost its part of batches.
+/// One keyspace was flushed, which synced the log. After a restart, a damaged record before the synced
+/// position used to end the log silently, and the other keyspace lost its part of some batches.
 #[test]
 fn keyspaces_never_stand_at_different_writes_after_damage_of_the_log() {
     let (mut refusals, mut named, mut shorter) = (0, 0, 0);
@@ -238,8 +238,8 @@ fn keyspaces_never_stand_at_different_writes_after_damage_of_the_log() {
     assert!(refusals > 100 && named > 5 && shorter > 5, "{refusals}, {named}, {shorter}");
 }
 
-/// After a restart, damage in the synced part of the log was refused only if a write with
-/// `Durability::Sync` came later. `Db::sync` and an interval state nothing in a record of the log.
+/// After a restart, damage in the synced part of the log used to be refused only if a later write had
+/// `Durability::Sync`, because `Db::sync` and an interval leave no trace in the records of the log.
 #[test]
 fn damage_in_the_synced_part_of_the_log_is_refused_after_a_restart() {
     for durability in
@@ -276,7 +276,7 @@ fn damage_in_the_synced_part_of_the_log_is_refused_after_a_restart() {
                     let default = db.keyspace("default", KeyspaceOptions::new()).unwrap();
                     let is_last = durability == Durability::Sync && at >= last;
                     let is_short = numbers(&default).len() < count as usize;
-                    // Nothing after the last write with `Sync` states that it was durable.
+                    // No record after the last write with `Sync` states that it was durable.
                     silent += usize::from(is_short && !is_last);
                 }
             }
@@ -285,8 +285,8 @@ fn damage_in_the_synced_part_of_the_log_is_refused_after_a_restart() {
     }
 }
 
-/// Such files were refused as damaged: the boot id says that no power was lost, but the snapshot
-/// lacks some of the pages that the kernel had not written back.
+/// Such files used to be refused as damaged: the boot id says that no power was lost, but the
+/// snapshot lacks some of the pages that the kernel had not written back.
 #[test]
 fn a_snapshot_of_a_volume_opens_on_its_own_machine_if_the_caller_says_so() {
     let (options, storage) = in_memory();

@@ -301,8 +301,8 @@ fn copy_dir(from: &Path, to: &Path) {
     }
 }
 
-/// A killed process left a complete record after an incomplete one. The next opening dropped it and used
-/// its sequence number again, and repair then preferred the dropped record.
+/// A killed process left a complete record after an incomplete one. The next opening dropped that record
+/// and reused its sequence number, but repair used to prefer the dropped record.
 #[test]
 fn records_that_an_opening_dropped_are_not_salvaged() {
     let dir = tempfile::tempdir().unwrap();
@@ -333,7 +333,7 @@ fn records_that_an_opening_dropped_are_not_salvaged() {
     assert!(db.get("b").unwrap().is_none());
 }
 
-/// The entries of a table under another table's name went to the keyspace of that other table.
+/// If a table had another table's name, its entries used to go to the keyspace of that other table.
 #[test]
 fn tables_under_names_of_others_keep_their_keyspace() {
     let original = Original::new();

@@ -36,8 +36,8 @@ fn longest_put(db: &Db, number: &mut u64) -> u64 {
         db.put(key, [7; VALUE_BYTES]).unwrap();
         cpu_micros() - before
     };
-    // The next memtable is requested when this one is three quarters full. A put takes a few
-    // microseconds here, so the thread gets time that writers would otherwise give it.
+    // The next memtable is requested when this one is three quarters full. Puts take microseconds
+    // here, so the sleep gives the thread the time that slower writers would.
     while db.tree().memtable_bytes < BUFFER / 10 * 9 {
         put(number);
     }
@@ -55,8 +55,8 @@ fn longest_put(db: &Db, number: &mut u64) -> u64 {
     }
 }
 
-/// Creating the memtable in the put took up to 99 ms of its CPU time for a preallocated vector, and
-/// milliseconds for the buckets of hashed kinds.
+/// When the put itself created the memtable, that took up to 99 ms of CPU time for a preallocated
+/// vector, and milliseconds for the buckets of hashed kinds.
 #[test]
 fn no_put_creates_the_memtable_that_it_rotates_to() {
     for kind in [

@@ -24,8 +24,8 @@ fn large(number: u32, round: u32) -> String {
     format!("{:<100}", format!("the large value {number} of round {round}"))
 }
 
-/// Puts large and small values. The small ones are more than a fifth of the log, so at `garbage=20%` a
-/// flush takes no values from the log.
+/// Puts large and small values. The small ones make up more than a fifth of the log, so at
+/// `garbage=20%` a flush leaves no values in the log.
 fn fill(db: &Db, count: u32, round: u32) {
     for number in 0..count {
         db.put(format!("{number:03}"), large(number, round)).unwrap();
@@ -108,7 +108,7 @@ fn files_without_live_values_are_removed() {
     assert_eq!(value_files(&storage), [""; 0]);
 }
 
-/// Dead values stayed in files that also held live ones.
+/// Dead values used to stay in files that also held live ones.
 #[test]
 fn compacting_a_range_removes_dead_values_from_files_with_live_ones() {
     let is_stored = |storage: &MemoryStorage, value: &str| {
@@ -117,7 +117,7 @@ fn compacting_a_range_removes_dead_values_from_files_with_live_ones() {
             contains(&bytes, value.as_bytes())
         })
     };
-    // Values that are not logged are in no segment of the log, which would keep the dead ones.
+    // Unlogged values are in no log segment; a segment would keep the dead ones.
     let (options, storage) = in_memory();
     let options = options.durability(terrane::Durability::None);
     let values = design("separate(100,garbage=100%,space=100,file=4KiB)");
@@ -265,7 +265,7 @@ fn a_damaged_value_is_reported_and_harms_no_other() {
     db.wait_for_compactions().unwrap();
     assert_eq!(db.get("007").unwrap_err().kind(), ErrorKind::Corruption);
     assert_eq!(db.get("009").unwrap().unwrap(), large(9, 1));
-    // Values that go back into tables leave the damaged one where it is.
+    // Moving values back into tables leaves the damaged one where it is.
     db.set_design(design("inline")).unwrap();
     db.compact_range(..).unwrap();
     db.wait_for_compactions().unwrap();
@@ -326,7 +326,7 @@ fn damage_each_file(storage: &MemoryStorage, count: u32) -> Vec<u32> {
     damaged
 }
 
-/// A file with one damaged value was never collected, and kept writers waiting for its garbage.
+/// A file with one damaged value used to be never collected, so its garbage kept writers waiting.
 #[test]
 fn a_collection_leaves_only_the_damaged_values_behind() {
     let (db, options, storage) = open("separate(100,garbage=20%,space=1.1,file=4KiB)");
@@ -360,10 +360,10 @@ fn a_collection_leaves_only_the_damaged_values_behind() {
         .iter()
         .filter(|one| old.iter().any(|name| number_of(name) == one.file.id.0))
         .collect();
-    // A file is left alone once a damaged value is found, so other tables may refer to it as well.
+    // A collection leaves a file alone once it finds a damaged value, so other tables may refer to it.
     let live: u64 = left.iter().map(|one| one.live_values).sum();
     assert!(left.len() > 5 && live < 2 * left.len() as u64, "{left:?}");
-    // Without the damaged values, their files go. Each opening tries to collect them again.
+    // Without the damaged values, their files can go: each opening retries their collection.
     for number in &damaged {
         db.put(format!("{number:03}"), large(*number, 5)).unwrap();
     }
@@ -374,7 +374,7 @@ fn a_collection_leaves_only_the_damaged_values_behind() {
     assert!(!files.iter().any(|name| old.contains(name)), "{files:?}");
 }
 
-/// The collection was tried again until the database failed.
+/// The collection used to be retried until the database failed.
 #[test]
 fn a_value_file_that_the_device_cannot_read_fails_no_job() {
     let storage = MemoryStorage::new(1);
@@ -487,8 +487,8 @@ fn verify_and_repair_report_lost_values() {
     assert_eq!(repaired.iter().unwrap().count(), 400 - lost);
 }
 
-/// The places of values are noted while they are written. A flush that reads the log to find them is as
-/// slow as one that writes them again.
+/// The engine records the positions of values while it writes them. A flush that had to read the log to
+/// find them would be as slow as one that rewrites them.
 #[test]
 fn a_flush_takes_values_from_the_log_without_reading_it() {
     let storage = MemoryStorage::new(1);

@@ -244,7 +244,7 @@ fn memory_is_reported_by_holder_and_stays_within_the_budget() {
     drop(held);
 }
 
-/// A database that was only read used half of its budget.
+/// A database that was only read used to use half of its budget.
 #[test]
 fn blocks_get_the_memory_that_memtables_leave() {
     let (options, storage) = in_memory();

@@ -40,7 +40,7 @@ fn a_full_disk_at_any_write_of_the_manifest_passes() {
         (0..100).for_each(|number| attempt(&db, number));
         let fired = storage.fired();
         storage.set(None);
-        // Space is back: everything works, without being opened again.
+        // Space is available again, and everything works without reopening.
         (100..140).for_each(|number| attempt(&db, number));
         db.flush().unwrap();
         assert_eq!(contents(&db, "default"), acknowledged, "fault {after}");
@@ -58,7 +58,7 @@ fn a_full_disk_at_any_write_of_the_manifest_passes() {
     assert!(failures > 5, "{failures} faults");
 }
 
-/// A database reused a file number, and met or overwrote a file that a crash had left.
+/// A database reused a file number, and found or overwrote a file that a crash had left.
 #[test]
 fn numbers_of_files_that_a_crash_left_are_not_used_again() {
     let storage = MemoryStorage::new(1);
@@ -74,7 +74,7 @@ fn numbers_of_files_that_a_crash_left_are_not_used_again() {
     for round in 1..4 {
         let mut left = Vec::new();
         for name in names(&storage, "") {
-            // The numbers after those of each file.
+            // Takes the numbers that follow the number of each file.
             let start = name.find(|letter: char| letter.is_ascii_digit());
             let Some(start) = start.filter(|_| !name.ends_with(".new")) else { continue };
             let digits = name[start..].bytes().take_while(u8::is_ascii_digit).count();

@@ -106,8 +106,8 @@ fn a_log_that_cannot_be_read_is_not_taken_for_its_end() {
     assert!(fired > 3, "{fired} faults");
 }
 
-/// Contents that were removed by other means than deletes of keys came back after a crash, because
-/// that removal was not in the log.
+/// Contents that were removed other than by deleting keys came back after a crash, because their
+/// removal was not in the log.
 #[test]
 fn what_was_removed_stays_removed_after_every_crash() {
     type Remove = fn(&Db);

@@ -47,7 +47,7 @@ fn a_block_in_the_place_of_another_is_refused() {
     let path = Path::new(DIR).join(table);
     let good = storage.read(&path).unwrap();
     let mut refused = 0;
-    // One of these lengths is that of a block.
+    // One of these lengths is the length of a block.
     for len in 100..400 {
         let mut bad = good.clone();
         let (first, second) = bad.split_at_mut(len);

@@ -122,7 +122,7 @@ fn a_snapshot_of_an_empty_database_stays_empty() {
     assert_eq!(entries(empty.iter().unwrap()), []);
     assert_eq!(entries(iter), []);
     drop(empty);
-    // A database that begins with tables of another one: a snapshot taken first sees all of them.
+    // If a database starts with the tables of another, even its first snapshot sees them all.
     db.checkpoint("copy").unwrap();
     let copy = options(storage).open("copy").unwrap();
     let first = copy.snapshot();

@@ -107,7 +107,7 @@ fn writes_that_are_not_in_the_log_are_reported() {
     let expected = vec![gap(1, 2), (3, 3, "default: c = 3".to_owned())];
     assert_eq!(all(&mut db.changes(0).unwrap()), expected);
     db.ingest([("x", "1"), ("y", "2")]).unwrap();
-    // An ingest is durable when it returns.
+    // A committed ingest is durable when the call returns.
     let mut changes = db.changes(3).unwrap();
     let last = db.snapshot().sequence_number();
     assert_eq!(all(&mut changes), [gap(4, last)]);
@@ -176,7 +176,7 @@ fn waiting_ends_with_the_next_write_the_timeout_or_closing() {
     assert!(changes.wait(Duration::MAX).unwrap());
     assert_eq!(all(&mut changes).len(), 1);
     thread.join().unwrap();
-    // A write that is not returned yet ends the wait once.
+    // A write that the feed does not return yet ends the wait once.
     db.put_with("b", "2", WriteOptions::new().durability(Durability::None)).unwrap();
     assert!(changes.wait(Duration::MAX).unwrap());
     assert_eq!(all(&mut changes), []);
@@ -189,8 +189,8 @@ fn waiting_ends_with_the_next_write_the_timeout_or_closing() {
     thread.join().unwrap();
 }
 
-/// A follower syncs the log itself, so it need not wait for the syncs of writers, and one that includes
-/// unsynced writes does not sync it.
+/// A follower syncs the log itself instead of waiting for the syncs of writers; a follower that
+/// includes unsynced writes does not sync it.
 #[test]
 fn following_durable_writes_syncs_the_log_once_a_round() {
     let storage = MemoryStorage::new(1);
@@ -231,7 +231,7 @@ fn a_damaged_segment_is_an_error_with_its_file_and_offset() {
     assert!(error.to_string().contains(".log at byte 3"), "{error}");
     let position = changes.position();
     assert!((30..40).contains(&position), "{position}");
-    // It is not skipped.
+    // The damaged record is not skipped.
     let again = changes.next().unwrap().unwrap_err();
     assert_eq!((again.to_string(), changes.position()), (error.to_string(), position));
 }
@@ -256,7 +256,7 @@ fn expiry_times_and_merges_are_repeated_exactly() {
     assert_eq!(position(&follower), 6);
     let copy = follower.keyspace("counters", KeyspaceOptions::new()).unwrap();
     assert_eq!(copy.get("n").unwrap().unwrap(), 10_i64.to_le_bytes());
-    // The value was put at second 1 and expires at second 6, although it was repeated at second 3.
+    // The value was put at second 1 and expires at second 6, although it was copied at second 3.
     clock.advance(Duration::from_micros(2_999_999));
     assert_eq!(follower.get("a").unwrap().unwrap(), "1");
     clock.advance(Duration::from_micros(1));

@@ -110,7 +110,7 @@ fn readers_see_each_batch_of_a_queue_of_writers() {
 fn readers_next_to_the_removal_of_their_segments_find_changes_or_that_they_are_gone() {
     let design = "tiering buffer=64KiB".parse().unwrap();
     let options = Options::new().design(design).keep_changes(KeepChanges::bytes(1 << 20));
-    // In memory, because a reader that keeps up syncs the log all the time.
+    // The files are in memory, because a reader that keeps up syncs the log all the time.
     let db = options.storage(Arc::new(MemoryStorage::new(1))).open("db").unwrap();
     let written = AtomicU64::new(0);
     std::thread::scope(|scope| {

@@ -139,7 +139,7 @@ impl Syncer for PausedSyncer {
     }
 }
 
-/// An ingest takes its numbers before its tables are added, and writes meanwhile have later numbers.
+/// An ingest takes its numbers before its tables are added, and writes in between get later ones.
 #[test]
 fn an_ingest_while_a_checkpoint_is_made_is_in_it_or_after_it() {
     let (storage, pause) = (MemoryStorage::new(1), Arc::<Pause>::default());
@@ -187,7 +187,7 @@ fn text_key(writer: u64, number: u64) -> String {
     format!("{writer} {number:06}")
 }
 
-/// Writes in turn without the log, with it, and by ingests, each write to another key.
+/// Alternates between unlogged writes, logged writes and ingests. Each write has its own key.
 fn write(db: &Db, writer: u64, number: u64) {
     let key = text_key(writer, number);
     match number % 16 {
@@ -245,7 +245,7 @@ fn copies_next_to_unlogged_writers_and_ingests_lack_nothing() {
     let leader = keys(&db);
     for (number, (copied, position)) in copies.into_iter().enumerate() {
         for writer in 0..WRITERS {
-            // Each writer waits for its writes, so a copy of a single moment has a prefix of them.
+            // Each writer waits for each write, so a copy of a single moment has a prefix of them.
             let count = copied.iter().filter(|key| key.starts_with(&format!("{writer} "))).count();
             let missing =
                 (0..count as u64).map(|n| text_key(writer, n)).find(|key| !copied.contains(key));

@@ -1,5 +1,5 @@
 //! A crash at each operation of a leader: the batches that a follower of durable writes has seen are a
-//! prefix of those that the leader then has, and the follower continues without a gap.
+//! prefix of those that the leader still has, and the follower continues without a gap.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::model::{config, options, random_write};
 
 const DIR: &str = "db";
 
-/// Returns the numbers of images, and of those in which the leader has lost writes.
+/// Returns the number of images, and the number of those in which the leader has lost writes.
 fn crash_everywhere(seed: u64) -> (u64, u64) {
     let mut rng = Rng::new(seed);
     let mut config = config(&mut rng);

@@ -208,7 +208,7 @@ fn segments_from_before_the_option_are_not_kept() {
     assert_eq!(bad, 0, "of {all}");
 }
 
-/// The records of a dropped keyspace are needed by no tree.
+/// No tree needs the records of a dropped keyspace.
 #[test]
 fn kept_segments_of_dropped_keyspaces_survive_a_power_failure() {
     let storage = MemoryStorage::new(4);
@@ -248,8 +248,8 @@ fn kept_segments_of_dropped_keyspaces_survive_a_power_failure() {
     assert_eq!(bad, 0, "of {all}");
 }
 
-/// The first opening with the option has segments from before it that lost pages but are still needed.
-/// The second opening mistook them for kept segments.
+/// The first opening with the option finds older segments that lost pages but are still needed. The
+/// second opening used to mistake them for kept segments.
 #[test]
 fn segments_from_before_the_option_are_not_kept_by_the_opening_after() {
     let storage = MemoryStorage::new(3);
@@ -282,7 +282,7 @@ fn segments_from_before_the_option_are_not_kept_by_the_opening_after() {
             drop(db);
             all += 1;
             bad += corrupt_after_power_loss(&options, &what);
-            // Segments kept since then are still there.
+            // Segments that were kept after that are still there.
             let db = options.open("db").unwrap();
             let found = crate::all(&mut db.changes(position).unwrap());
             assert_eq!(found, [(position + 1, position + 1, "default: first = 1".to_owned())]);

@@ -66,7 +66,7 @@ fn kept_bytes_are_bounded_and_gone_positions_name_the_oldest() {
     // Reopening neither replays nor frees the kept segments.
     db.close().unwrap();
     let db = options(&storage, &clock, keep).open("db").unwrap();
-    // The segment that was current is a kept one now.
+    // The segment that used to be current is now a kept one.
     let oldest = gone(&db, 0).1;
     assert_eq!(db.stats().replayed_writes, 0);
     assert!((600..800).contains(&oldest), "{oldest}");
@@ -128,7 +128,7 @@ fn a_reader_that_is_overtaken_finds_its_changes_gone() {
         let mut expected = changes.position() + 1;
         let error = loop {
             match changes.next().unwrap() {
-                // The rest of a segment that is still there.
+                // The reader may still return the rest of a segment that has not been removed.
                 Ok(batch) => assert_eq!(batch.first(), expected),
                 Err(error) => break error,
             }
@@ -161,7 +161,7 @@ fn a_checkpoint_has_no_kept_changes_and_a_moved_log_has_all() {
     assert_eq!(all(&mut db.changes(0).unwrap()), written);
 }
 
-/// Values of a flush may stay in the log, in files that are value files as well.
+/// When a memtable is flushed, its values may stay in log files, which then are value files as well.
 #[test]
 fn values_that_stay_in_the_log_are_changes_until_it_is_freed() {
     let (storage, clock) = (MemoryStorage::new(1), Arc::default());

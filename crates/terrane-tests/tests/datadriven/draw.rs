@@ -96,8 +96,8 @@ pub(crate) fn tree(tree: &TreeView, is_brief: bool) -> String {
     out
 }
 
-/// Returns true if an event begins something whose end is another event, or repeats the input of a
-/// case.
+/// Returns true if an event marks the start of a job, which has another event at its end, or
+/// repeats the input of a case.
 fn is_short_of_news(event: &Event) -> bool {
     matches!(event, Event::FlushBegun { .. } | Event::JobBegun { .. } | Event::DesignChanged { .. })
 }

@@ -38,7 +38,7 @@
 //! | `disk` | `free=BYTES`, or `unlimited` | |
 //! | `flip` | `path=`, `at=` | flips a bit of the first file whose name contains the path |
 //!
-//! A key may name its keyspace: `other/k1`. Several directives may fail; the answer is the error.
+//! A key may name its keyspace: `other/k1`. Some directives may fail; then the answer is the error.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "files are copied to disk to be inspected")]
 

@@ -89,7 +89,7 @@ fn an_ingest_replaces_earlier_values_and_later_writes_replace_it() {
     let before = db.begin();
     let mut ingest = db.default_keyspace().begin_ingest().unwrap();
     numbers(1..100, "new").for_each(|(key, value)| ingest.put(key, value).unwrap());
-    // Written while the ingest was prepared, so before it.
+    // This write was made while the ingest was prepared, so it comes before the ingest.
     db.put("00006", "meanwhile").unwrap();
     assert_eq!(db.get("00001").unwrap().unwrap(), "before, in a table");
     ingest.commit().unwrap();
@@ -155,12 +155,12 @@ fn tables_go_to_the_deepest_level_in_which_nothing_above_shares_their_keys() {
     let first = levels(&db);
     assert_eq!(first[0], 0, "{first:?}");
     let bottom = first.len();
-    // Between the keys of others, into the same run.
+    // These keys lie between those of other tables, so their tables join the same run.
     db.ingest(numbers(2000..3000, "two")).unwrap();
     db.ingest(numbers(1000..2000, "three")).unwrap();
     let shape = db.tree().shape;
     assert_eq!((shape.run_count(), shape.levels[bottom - 1].runs.len()), (1, 1), "{shape:?}");
-    // Tables that share keys with others go above them, the others below.
+    // Tables that overlap others go above them, the rest below.
     db.ingest(numbers(2990..4000, "four")).unwrap();
     let shape = db.tree().shape;
     let upper: usize =
@@ -191,7 +191,7 @@ fn an_ingest_that_is_dropped_leaves_no_files() {
     }
 }
 
-/// The number of the tables of the second ingest is too small by then.
+/// By then, the sequence number in the tables of the second ingest is too small.
 #[test]
 fn ingests_may_be_committed_in_any_order() {
     for values in ["", "; values=separate(64)"] {
@@ -207,7 +207,7 @@ fn ingests_may_be_committed_in_any_order() {
         }
         let snapshots: Vec<_> = [1, 0, 2]
             .map(|round: u8| {
-                // The last one is followed by the others.
+                // Ingest 2 is the only one left when its turn comes.
                 let at = usize::from(round).min(ingests.len() - 1);
                 ingests.swap_remove(at).commit().unwrap();
                 db.snapshot()
@@ -262,7 +262,7 @@ fn values_get_the_time_to_live_of_the_keyspace() {
             .for_each(|(key, value)| ingest.put(key, value).unwrap());
         clock.advance(std::time::Duration::from_secs(5));
     }
-    // The second one is written again, because the first one to be committed is the newer one.
+    // The older ingest must be rewritten, because the newer one was committed first.
     ingests.pop().unwrap().commit().unwrap();
     assert_eq!(sessions.get("00042").unwrap().unwrap(), "1 42");
     let snapshot = db.snapshot();

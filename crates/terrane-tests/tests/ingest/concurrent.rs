@@ -1,8 +1,8 @@
 //! Writers and readers see an ingest at one moment.
 //!
-//! A writer counts in one key, while another thread ingests a round of other keys again and again. Each
-//! observation of both, by a scan or a snapshot, is a point in one order of writes: no observation has a
-//! newer count than another and an older round.
+//! A writer counts in one key, while another thread ingests a round of other keys again and again. All
+//! observations of both, by scans and snapshots, fit one order of writes: none has a newer count but an
+//! older round than another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -83,7 +83,7 @@ fn observations_are_ordered(memtable: &str, durability: Durability, rounds: u64)
         let scans = scope.spawn(|| {
             let mut seen = Vec::new();
             while goes_on() {
-                // An ingest that was committed is seen.
+                // A committed ingest must be seen.
                 let least = done.load(Ordering::Acquire);
                 let found = observe(db.iter().unwrap());
                 assert!(found.1 >= least, "round {} after {least}", found.1);

@@ -89,8 +89,8 @@ fn run(seed: u64) -> Script {
     Script { config, states, durable, points, story }
 }
 
-/// Checks all crashes of a script. Returns the numbers of images, and of those among them that have
-/// files of an ingest that was not committed.
+/// Checks all crashes of a script. Returns the number of images, and how many of them have files of
+/// an uncommitted ingest.
 fn crash_everywhere(seed: u64) -> (u64, u64) {
     let Script { config, states, durable, points, story } = run(seed);
     let mut rng = Rng::new(seed);

@@ -25,12 +25,12 @@ fn options(storage: Arc<dyn Storage>, values: &str) -> Options {
         .design(design.parse().unwrap())
 }
 
-/// The rounds that all keys of an ingest may have, and the rounds of acknowledged puts.
+/// The rounds that the keys of ingests and of puts may have.
 #[derive(Debug)]
 struct Outcome {
     /// The newest ingest that succeeded, and those after it that failed.
     ingests: Vec<u32>,
-    /// As for ingests.
+    /// The same for puts.
     puts: Vec<u32>,
 }
 
@@ -56,7 +56,7 @@ fn script(db: &Db, outcome: &mut Outcome) {
     }
 }
 
-/// Checks that all keys have the value of one ingest that is possible.
+/// Checks that all keys have the value of the same ingest, one that `outcome` allows.
 fn check(db: &Db, outcome: &Outcome, is_failing: bool) {
     let Ok(iter) = db.prefix("k") else { return };
     let found: Result<Vec<_>, _> = iter.collect();

@@ -21,7 +21,7 @@ const BURST: u64 = 20;
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     pub seed: u64,
-    /// The operations of each thread.
+    /// The number of operations of each thread.
     pub operations: u64,
     /// The largest number of other keys that a batch writes before the recorded ones.
     pub others_max: u64,

@@ -35,8 +35,8 @@ const MORE_KINDS: &[&str] = &[
     "flodb(membuffer=0%,partition-bits=0,drain-threads=0)",
 ];
 
-/// FloDB's scan protocol where every scan has a moment after its begin: shared with other scans that
-/// began before it, or its own.
+/// FloDB's scan protocol where the moment of every scan comes after its begin, whether it is the
+/// scan's own or shared with scans that began earlier.
 const FRESH_SCANS: &[&str] = &[
     "flodb(membuffer=50%,partition-bits=1,drain-threads=1,scan=restart,moment=fresh)",
     "flodb(membuffer=50%,partition-bits=3,drain-threads=0,lower=skiplist,scan=restart,chain-max=0)",
@@ -122,15 +122,15 @@ fn check(events: &[Event], label: &str) {
 enum ScanGuarantee {
     /// The state at a moment between their begin and their end.
     Linearizable,
-    /// The state at a moment between the begin of the first of a chain of scans, each of which
-    /// overlaps an earlier one, and their end.
+    /// The state at a moment between the begin of the first scan in their chain and their end. Each
+    /// later scan in a chain overlaps an earlier one.
     SinceChain,
     /// The state at a moment before their end.
     Serializable,
 }
 
 impl ScanGuarantee {
-    /// Returns the events, in which scans begin as early as the state that they may see.
+    /// Returns the events, with each scan beginning at the earliest state that it may see.
     fn events(self, mut recorded: Vec<Recorded>) -> Vec<Event> {
         recorded.sort_by_key(|recorded| recorded.event.begin);
         let (mut chain_begin, mut chain_end) = (0, 0);
@@ -188,7 +188,7 @@ fn concurrent_histories_are_linearizable() {
     check_rounds(&kinds, BUFFERS, rounds(8 * kinds.len() as u64), ScanGuarantee::Linearizable);
 }
 
-/// In memtables in the order of arrival, a lookup stops when no older entry can be a newer version.
+/// In an arrival-order memtable, a lookup stops when no older entry can be a newer version.
 #[test]
 fn versions_that_arrive_far_out_of_order_are_linearizable() {
     let kinds = ["vector(query=scan)", "hash-vector(buckets=3,prefix=1)"];

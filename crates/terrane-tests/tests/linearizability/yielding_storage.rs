@@ -17,13 +17,13 @@ const YIELDS_MAX: u32 = 50;
 pub struct Progress(AtomicU64);
 
 impl Progress {
-    /// Returns a moment after all moments that were returned before.
+    /// Returns a moment later than all moments returned so far.
     pub fn moment(&self) -> u64 {
         self.0.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Pauses some callers until a few operations have begun or ended meanwhile, but only for a
-    /// bounded number of steps, because all other threads may wait for this one.
+    /// Pauses some callers until a few other operations have begun or ended, but only for a bounded
+    /// number of steps, because all other threads may be waiting for this one.
     fn pause(&self, rng: &mut Rng) {
         let until = self.0.load(Ordering::SeqCst) + rng.below(7).saturating_sub(1);
         for _ in 0..YIELDS_MAX {
@@ -86,7 +86,7 @@ impl Segment for YieldingSegment {
 impl RecordWriter for YieldingWriter {
     fn write_record(&self, offset: u64, record: &[&[u8]]) -> io::Result<()> {
         self.0.write_record(offset, record)?;
-        // The writer has its sequence numbers, and has not inserted its operations. Writers behind it
+        // The writer has its sequence numbers but has not inserted its operations yet. Later writers
         // insert theirs meanwhile, so that versions of a key arrive out of order.
         self.1.pause(&mut Rng::new(offset));
         Ok(())

@@ -7,7 +7,7 @@ use terrane::{Db, KeyspaceOptions, OpenMode};
 use super::record::{CHECKPOINTS, Phase, Saved, THREADS, UNLOGGED};
 use super::writer::{KEPT, checkpoint, count_key, database, key, options, stored_counts, value};
 
-/// The result of a check.
+/// The counts of a check.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) databases: u64,
@@ -43,7 +43,7 @@ pub(crate) fn check(root: &Path, before: &Path, after: &Path) -> Found {
     found
 }
 
-/// Checks a checkpoint that was made before the cut and was not removed before the end of the cut.
+/// Checks a checkpoint that was complete before the cut, and not being removed when the cut ended.
 fn check_checkpoint(
     root: &Path,
     number: u64,

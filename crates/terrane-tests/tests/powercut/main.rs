@@ -69,7 +69,7 @@ fn the_checker_accepts_what_the_writer_left_and_notices_lost_and_foreign_writes(
     let fails = |before: &std::path::Path, after: &std::path::Path| {
         std::panic::catch_unwind(|| check::check(&root, before, after)).is_err()
     };
-    // Records of fewer writes than the database holds: some of them were never issued.
+    // According to these records, some writes in the database were never issued.
     let nothing = dir.path().join("nothing");
     std::fs::create_dir(&nothing).unwrap();
     record::Record::create(&nothing, 0).phase(record::Phase::Created);

@@ -1,4 +1,4 @@
-//! The promises that the writer got, in files that a cut does not touch.
+//! The promises that the writer got, in files that a cut does not affect.
 //!
 //! Each database has a file of eight-byte numbers, which only grow. So every number read before a
 //! cut was promised before the cut.
@@ -38,8 +38,8 @@ pub(crate) enum Phase {
 pub(crate) struct Record {
     file: File,
     slots: Mutex<Vec<u64>>,
-    /// The writes of the unlogged thread that are in the open database: dropping it without closing
-    /// loses some, which are written again.
+    /// How many writes of the unlogged thread are in the open database. Dropping the database
+    /// without closing it loses some, which are then repeated.
     unlogged: AtomicU64,
 }
 

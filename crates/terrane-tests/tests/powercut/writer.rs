@@ -55,7 +55,7 @@ fn design(rng: &mut Rng) -> Design {
 }
 
 pub(crate) fn key(thread: usize, number: u64) -> Vec<u8> {
-    // Keys are scattered, so that compactions have something to merge.
+    // Keys are scattered, so that compactions have to merge.
     let scattered = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     [&scattered.to_be_bytes()[..4], &[thread as u8], &number.to_be_bytes()].concat()
 }
@@ -70,8 +70,8 @@ pub(crate) fn count_key(thread: usize) -> [u8; 2] {
     [b'n', thread as u8]
 }
 
-/// Returns the numbers of writes in the last batch of a thread: its own, then those of all threads
-/// that had returned before that batch was written.
+/// Returns the write counts that the last batch of a thread stores: its own, then how many writes
+/// of each thread had returned before that batch was written.
 pub(crate) fn stored_counts(keyspace: &Keyspace, thread: usize) -> Vec<u64> {
     let Some(bytes) = keyspace.get(count_key(thread)).unwrap() else { return vec![0; 1 + THREADS] };
     bytes.chunks_exact(8).map(|word| u64::from_be_bytes(word.try_into().unwrap())).collect()
@@ -88,7 +88,7 @@ pub(crate) fn write(root: &Path, records: &Path, seed: u64, databases: u64) {
             let database = Database { root, number, record: &record };
             database.live(&mut rng, life == 0, life + 1 == lives);
         }
-        // The previous database stayed closed meanwhile.
+        // The previous database stayed closed until now.
         if let Some(last) = last.replace(record) {
             last.phase(Phase::Removed);
             std::fs::remove_dir_all(root.join(format!("{:08}", number - 1))).unwrap();
@@ -187,7 +187,7 @@ impl Database<'_> {
             db.write_with(&batch, WriteOptions::new().durability(durability)).unwrap();
             self.record.acknowledge(thread, number + 1);
             if durability == Durability::Sync {
-                // A synced write makes all logged writes durable that returned before it.
+                // A synced write makes all logged writes that returned before it durable.
                 let mut promised = before;
                 promised[thread] = number + 1;
                 promised[UNLOGGED] = 0;
@@ -196,7 +196,7 @@ impl Database<'_> {
         }
     }
 
-    /// Writes without the log to a keyspace of its own, whose tree keeps a prefix.
+    /// Writes without the log to a separate keyspace, whose tree keeps a prefix of the writes.
     fn write_unlogged(&self, db: &Db, unlogged: &Keyspace, writes: u64) {
         let options = WriteOptions::new().durability(Durability::None);
         let from = stored_counts(unlogged, UNLOGGED)[0];

@@ -38,7 +38,7 @@ fn a_damaged_log_is_damaged_while_the_writer_appends_to_it() {
     write(&db, 0);
     let log = newest(dir.path(), ".log");
     let mut bytes = std::fs::read(&log).unwrap();
-    // In a record that no table contains: the last one.
+    // Damages the last record, which no table contains.
     let end = bytes.iter().rposition(|&byte| byte != 0).unwrap();
     bytes[end - 20] ^= 1;
     std::os::unix::fs::FileExt::write_all_at(

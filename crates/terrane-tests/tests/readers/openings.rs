@@ -88,7 +88,7 @@ fn readers_next_to_a_writer_in_this_process_see_one_moment() {
 fn child_writes() {
     let Some(dir) = std::env::var_os(DIR_VARIABLE) else { return };
     let dir = Path::new(&dir);
-    // The pipe breaks when the parent has ended, and the child fails.
+    // Once the parent has ended, the pipe is broken and the child fails.
     let acknowledge = |thread: usize, number: u64| {
         let line = format!("batch {thread} {number}\n");
         std::io::stdout().write_all(line.as_bytes()).unwrap();

@@ -10,7 +10,7 @@ use terrane_testkit::{Rng, StopOnDrop};
 /// batches as well.
 pub(crate) const THREADS: usize = 2;
 
-/// The keys of a thread that are overwritten in turn.
+/// The number of keys that each thread overwrites in turn.
 const KEYS: u64 = 500;
 
 const DESIGNS: &[&str] = &[
@@ -127,8 +127,8 @@ fn administer(
     let mut next = number_of(&always[0], THREADS).unwrap_or(0) + 1;
     let mut rng = Rng::new(next);
     while !is_done() {
-        // No batch is written while the keyspace is missing, so a reader that finds it finds the
-        // counter of the last batch in it, or none.
+        // No batch is written while the keyspace is missing, so a reader that finds it sees the
+        // counter of the last batch in it, or no counter.
         db.drop_keyspace("passing").unwrap();
         let mut all = always.clone();
         all.push(db.keyspace("passing", KeyspaceOptions::new()).unwrap());

@@ -136,8 +136,8 @@ fn transfers_of_threads_keep_the_total() {
     }
 }
 
-/// Crashes before each call of the storage. Transfers are found as a whole or not at all, and synced
-/// transfers are found.
+/// Crashes before each call of the storage. After recovery, each transfer is complete or absent, and
+/// synced transfers are present.
 #[test]
 fn transfers_survive_crashes_as_a_whole() {
     let seed = seed_from_env(12_000);

@@ -38,7 +38,7 @@ fn a_long_transaction_ends_among_short_ones() {
             tx.put("total", total.to_le_bytes());
             Ok(total)
         });
-        // The short ones continue.
+        // The short transactions continue.
         let before = short.load(Ordering::Relaxed);
         while short.load(Ordering::Relaxed) < before + 10 {
             std::thread::yield_now();
@@ -70,7 +70,7 @@ fn a_transaction_gives_up_after_its_attempts() {
     assert!(error.to_string().contains("12 attempts"), "{error}");
 }
 
-/// The function of a transaction may run other transactions, even while it goes first.
+/// The function of a transaction may run other transactions, even while it has priority.
 #[test]
 fn transactions_within_a_transaction_do_not_hang() {
     let db = open("btree");

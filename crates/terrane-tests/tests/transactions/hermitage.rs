@@ -44,7 +44,7 @@ fn g0_write_cycles_do_not_mix_writes() {
         assert_eq!(state(&db), ["11", "21"]);
         second.put("2", "22");
         match isolation {
-            // Both only write, so they happen one after the other.
+            // Both only write, so they can be ordered one after the other.
             Isolation::Serializable => {
                 second.commit().unwrap();
                 assert_eq!(state(&db), ["12", "22"]);
@@ -164,7 +164,7 @@ fn g_single_reads_are_not_skewed() {
     }
 }
 
-/// A transaction that read before a write, and then deletes by a predicate.
+/// A transaction reads before another one writes, and then deletes by a predicate.
 #[test]
 fn g_single_predicates_are_not_skewed() {
     for isolation in BOTH {
@@ -232,7 +232,7 @@ fn g2_two_edges_through_a_reader_are_no_cycle() {
     assert_conflict(first.commit());
 }
 
-/// An iterator that stops early depends only on the keys before.
+/// An iterator that stops early depends only on the keys up to where it stopped.
 #[test]
 fn only_the_part_of_a_range_that_was_read_conflicts() {
     let db = open("btree");

@@ -2,14 +2,14 @@
 //! 2020).
 //!
 //! Each transaction reads lists and appends numbers to them, each number once in the history. So a list
-//! shows the order of the appends to it, and with that the dependencies between transactions:
+//! shows the order of the appends to it, and thereby the dependencies between transactions:
 //!
 //! - *ww*: the next append to a list follows the one before;
 //! - *wr*: a transaction that read a list follows the transaction that appended its last number;
 //! - *rw*: it precedes the transaction that appended the next one.
 //!
-//! The history is serializable if and only if these have no cycle. It is strictly serializable if they
-//! have no cycle with the order of time either: a transaction that ended before another one began
+//! The history is serializable if and only if these have no cycle. It is strictly serializable if there
+//! is still no cycle when real-time order is added: a transaction that ended before another began
 //! precedes it.
 
 use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ fn dependencies(history: &[Committed], is_strict: bool) -> Result<Vec<Vec<usize>
             of_list.map(move |(_, numbers)| (at, numbers))
         });
         let reads: Vec<_> = reads.collect();
-        // Every append is read by the next one, so the longest list that was read lacks only the last.
+        // Every append is read by the next one, so the longest list read lacks only the last.
         let mut order = reads
             .iter()
             .map(|(_, numbers)| *numbers)
@@ -216,7 +216,7 @@ fn histories_of_threads_are_strictly_serializable() {
     print_counts(&[("transactions", transactions), ("conflicts", conflicts)]);
 }
 
-/// The checker finds the cycles that snapshot isolation allows, so it can find others.
+/// The checker finds the cycles that snapshot isolation allows, which shows that it can find cycles.
 #[test]
 fn histories_under_snapshot_isolation_have_cycles() {
     let seed = seed_from_env(15_000);

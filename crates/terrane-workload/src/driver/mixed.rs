@@ -29,8 +29,8 @@ pub(super) fn run(client: &mut Client<'_>, count: u64) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Executes the operations of a phase: `left` of each part, whose latencies are those from number
-/// `first` on.
+/// Executes the operations of a phase: `left` of each part. The latencies of the parts are stored
+/// from index `first` on.
 fn run_phase(
     client: &mut Client<'_>,
     (parts, order): (&[MixPart], MixOrder),
@@ -60,7 +60,7 @@ fn run_phase(
     Ok(())
 }
 
-/// Returns the kind of the remaining operation number `dice`.
+/// Returns the kind of remaining operation number `dice`, or `None` if there are fewer.
 fn drawn(left: &[u64], mut dice: u64) -> Option<usize> {
     left.iter().position(|&left| {
         let is_it = dice < left;

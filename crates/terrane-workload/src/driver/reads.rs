@@ -47,7 +47,7 @@ pub(super) fn multi_read(client: &mut Client<'_>, count: u64, keys: u32) -> Resu
         })? as u64;
         tally.found += found;
         tally.not_found += length.saturating_sub(found);
-        // A wrong store might return a count without passing values, or pass a key twice.
+        // A faulty store might return a count without passing values, or pass a key twice.
         tally.wrong_values += found.abs_diff(shown);
         client.recorder.sample(length);
     }

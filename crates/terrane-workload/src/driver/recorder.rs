@@ -7,8 +7,7 @@ use quanta::{Clock, Instant};
 use crate::latency::Latency;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
-/// Memory is preallocated for a run of this many seconds, which is 18 hours. Longer runs
-/// reallocate.
+/// Memory is preallocated for runs of up to this many seconds (18 hours). Longer runs reallocate.
 const SECONDS_EXPECTED_MAX: usize = 1 << 16;
 
 /// The number of operations that a client has completed. Aligned to two cache lines, because
@@ -223,8 +222,7 @@ mod tests {
         assert_eq!(share(&[&[100, 50, 100, 10]], 3.2), Some(50.0 / (260.0 / 3.2)));
         // When one client has a slow second, the other has a fast one.
         assert_eq!(share(&[&[10, 30], &[30, 10]], 2.0), Some(1.0));
-        // A second in which a client completes no operation, or that follows its end, counts as
-        // zero.
+        // A second counts as zero if a client completes no operation in it or has already ended.
         assert_eq!(share(&[&[10, 0, 10]], 3.0), Some(0.0));
         assert_eq!(share(&[&[20]], 2.0), Some(0.0));
         assert_eq!(share(&[&[100, 7]], 1.9), None);

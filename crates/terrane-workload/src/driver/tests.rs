@@ -180,7 +180,7 @@ fn faulty_engines_are_detected() {
         (Fault::SkipsEveryTenth, "readseq", NUM / 10),
         (Fault::SkipsEveryTenth, "readreverse", NUM / 10),
         (Fault::RepeatsEntries, "readseq", NUM / 2),
-        // The store returns the next entry instead, which is also requested: one seek of nine.
+        // A skipped entry and its replacement both count, so one seek in nine is wrong.
         (Fault::SkipsEveryTenth, "seekrandom:1", NUM / 9),
     ] {
         let workload: Workload = workload.parse().unwrap();
@@ -201,7 +201,7 @@ fn seeks_read_their_entries_from_the_key_that_was_sought() {
     let report = run(&spy, workload, &options(), &Silent).unwrap();
     assert_eq!(spy.calls().scans, NUM);
     assert_eq!(spy.calls().scanned, report.found);
-    // Seeks next to the last key find fewer.
+    // Seeks near the last key find fewer entries.
     assert!((5 * NUM - 100..=5 * NUM).contains(&report.found), "{report}");
 }
 
@@ -249,7 +249,7 @@ fn values_of_a_range_of_sizes_are_read_back() {
     assert!((mean - 150.5).abs() < 10.0, "{mean}");
 }
 
-/// Records all progress updates, and counts them in the store, whose calls wait for the first one.
+/// Records all progress updates, and counts them in the spy, whose calls wait for the first.
 struct Updates<'a>(Mutex<Vec<(u64, u64, Duration)>>, &'a Spy);
 
 impl Progress for Updates<'_> {

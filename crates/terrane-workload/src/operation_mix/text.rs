@@ -128,8 +128,8 @@ impl FromStr for OperationMix {
     }
 }
 
-/// Parses the kinds of a phase. All phases have the same placement of inserts, because the keys of a
-/// run have one.
+/// Parses the kinds of a phase. All phases place inserts alike, because the keys of a run have one
+/// placement.
 fn parse_phase(text: &str, placement: &mut Option<KeyOrder>) -> Result<Vec<MixPart>, ParseError> {
     let mut parts: Vec<MixPart> = Vec::new();
     for word in text.split(',').map(str::trim) {

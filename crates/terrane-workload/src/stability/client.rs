@@ -185,14 +185,14 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Chooses the key of an update before its arrival, so that the choice does not count.
+    /// Chooses the key of an update before its arrival, so that its latency excludes the choice.
     fn prepare(&mut self, work: &Work<'_>) {
         if matches!(work, Work::Updates) {
             self.choose_key();
         }
     }
 
-    /// Carries out an update of the chosen key, or the next operation of the mix, whose number it returns.
+    /// Updates the chosen key, or carries out the next operation of the mix and returns its number.
     #[inline]
     fn operate(
         &mut self,

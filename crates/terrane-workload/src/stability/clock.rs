@@ -2,8 +2,8 @@
 //!
 //! [`SystemClock`] waits precisely, and sleeps where precision allows it: it sleeps until shortly
 //! before the deadline and then spins. The spin time is the oversleep of this machine, measured at
-//! creation of the clock. If writes arrive faster than sleeping is precise, a client spins all the
-//! time, and takes one core, as in a closed loop.
+//! creation of the clock. If writes arrive too fast for sleeping, a client spins all the time and
+//! takes one core, as in a closed loop.
 
 use std::fs;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub trait Clock: Send + Sync {
     fn leave(&self) {}
 }
 
-/// How many sleeps measure the oversleep, and how long each sleep is.
+/// The number of sleeps that measure the oversleep, and the length of each.
 const SLEEPS_TRIED: usize = 20;
 const SLEEP_TRIED: Duration = Duration::from_micros(100);
 /// The maximum spin time, even on a machine that oversleeps by more.

@@ -1,6 +1,6 @@
 //! Writers that carry out a mix of operations instead of updates.
 //!
-//! The operations of a mix take the arrivals of a phase, so a lookup or a scan waits for its turn
+//! Each operation of a mix takes one arrival of the phase, so a lookup or a scan waits for its turn
 //! like a write, and its latency counts from its arrival. The set of existing keys carries over from
 //! phase to phase, because the running phase works on the tree that the testing phase left.
 
@@ -53,7 +53,7 @@ impl MixedLoad {
         self.parts.iter().map(chooser).collect()
     }
 
-    /// Returns the operation at `dice`, which is below 1, when their shares are laid side by side.
+    /// Returns the operation at position `dice`, below 1, when the shares are laid end to end.
     pub(super) fn drawn(&self, dice: f64) -> usize {
         let all: f64 = self.parts.iter().map(|part| part.share).sum();
         let mut left = dice * all;
@@ -68,8 +68,8 @@ impl MixedLoad {
 /// Checks that writers can carry out a mix for a given time.
 ///
 /// # Errors
-/// The mix has several phases or an order, which need a number of operations, or some clients
-/// delete keys that others expect to exist.
+/// The mix has several phases or an order, which require a number of operations instead of a time,
+/// or some clients delete keys that others expect to exist.
 pub fn check_mix(mix: &OperationMix, writers: u32, readers: u32) -> Result<(), OptionsError> {
     let bad = |reason: &str| Err(OptionsError::new("mix", reason));
     if mix.phases().count() != 1 {

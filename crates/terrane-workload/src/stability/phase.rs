@@ -28,7 +28,7 @@ const LEAD_NANOS: u64 = 20_000_000;
 const SAMPLE_NANOS_MIN: u64 = 250_000_000;
 /// The maximum number of samples in a phase.
 const SAMPLES_MAX: u64 = 2_000;
-/// A day.
+/// The maximum duration of a phase: a day.
 const DURATION_MAX: Duration = Duration::from_secs(86_400);
 
 /// What starts the next write.
@@ -99,7 +99,7 @@ fn nanos(time: Duration) -> u64 {
 
 /// Receives the progress of a phase several times a second.
 pub trait Watch {
-    /// Reports that `elapsed` of `total` have passed, with the present gauges of the engine.
+    /// Reports that `elapsed` of `total` has passed, with the current gauges of the engine.
     fn look(&self, elapsed: Duration, total: Duration, glance: &Glance);
 }
 
@@ -138,7 +138,7 @@ pub fn run_phase(
     run_phase_of(None, store, options, clock, watch)
 }
 
-/// Runs a phase in which writers carry out a mix, made for as many writers.
+/// Runs a phase in which the writers carry out `mix`, which must be made for as many writers.
 ///
 /// # Errors
 /// As for [`run_phase`].
@@ -300,7 +300,7 @@ fn kinds(mix: Option<&MixedLoad>, writers: &[Finished]) -> Vec<KindLatency> {
 }
 
 /// Counts each arrival that no client took, with its waiting time. If there are many such arrivals,
-/// one sample stands for its neighbours.
+/// one sample stands for several neighbouring ones.
 fn count_waiting(
     all: &mut Recorder,
     schedule: &Schedule,

@@ -20,8 +20,8 @@ pub enum Query {
         /// The maximum number of entries.
         entries: u32,
     },
-    /// Records in the order of the first secondary index, from a random secondary key: `index` for
-    /// 100, or `index:N`.
+    /// Reads records in the order of the first secondary index, from a random secondary key:
+    /// `index` for 100, or `index:N`.
     Index {
         /// The maximum number of records.
         entries: u32,

@@ -1,4 +1,4 @@
-//! How many operations ended over time, and their maximum latency, in ticks of equal length.
+//! The number of operations that ended, and their maximum latency, in ticks of equal length.
 //!
 //! Ticks are allocated before the run, so recording allocates nothing. The number of ticks is
 //! bounded, so a long run has longer ticks. Operations that end after the last tick count in the

@@ -23,7 +23,7 @@ pub struct TwoPhaseOptions {
     /// The length of the warm-up of the testing phase. It is not measured, because a freshly loaded
     /// tree has few runs.
     pub warm_up: Duration,
-    /// The fraction of the maximum at which constant arrivals come in the running phase.
+    /// The rate of constant arrivals in the running phase, as a fraction of the maximum.
     pub utilization: f64,
     /// The arrivals of the running phase.
     pub arrival: Arrival,

@@ -14,7 +14,7 @@ pub struct StallTime {
     pub micros: u64,
 }
 
-/// Counters of an engine since it was opened, and its two present sizes.
+/// Counters of an engine since it was opened, and its two current sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoreCounters {
     /// Bytes of keys and values that the user wrote.
@@ -39,14 +39,14 @@ pub struct StoreCounters {
     pub point_lookups: Option<u64>,
     /// Blocks or pages that those lookups read.
     pub blocks_looked_into: Option<u64>,
-    /// Present bytes of all files.
+    /// The current bytes of all files.
     pub disk_bytes: Option<u64>,
-    /// Present bytes of the keys and values that can be read.
+    /// The current bytes of the keys and values that can be read.
     pub live_bytes: Option<u64>,
 }
 
 impl StoreCounters {
-    /// Returns the growth of the counters since `earlier`, and the present sizes.
+    /// Returns the growth of the counters since `earlier`, and the current sizes.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let stalls = self.stalls.iter().map(|stall| stall.since(&earlier.stalls)).collect();

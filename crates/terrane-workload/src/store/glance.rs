@@ -3,7 +3,7 @@
 /// The largest number of causes of stalls of an engine.
 pub const STALL_CAUSES_MAX: usize = 8;
 
-/// The present gauges of an engine, which are cheap to read, unlike
+/// The current gauges of an engine, which are cheap to read, unlike
 /// [`StoreCounters`](crate::StoreCounters).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Glance {

@@ -6,8 +6,8 @@ use crate::error::OptionsError;
 use crate::key::{KeyOrder, KeySpace};
 use crate::options::RunOptions;
 
-/// The maximum number of client threads: more than any machine has cores, but few enough that their
-/// histograms fit in memory.
+/// The maximum number of client threads: more than the cores of any machine, but few enough that
+/// their histograms fit in memory.
 const THREADS_MAX: u32 = 4096;
 
 impl Workload {

@@ -1,4 +1,4 @@
-//! Names of workloads, parsing and printing, with one-line descriptions.
+//! The names of workloads: parsing, printing and one-line descriptions.
 
 use std::fmt;
 use std::str::FromStr;

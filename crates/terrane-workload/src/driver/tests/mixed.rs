@@ -65,7 +65,7 @@ fn serial_mixes_do_one_kind_after_the_other() {
     for (order, has_read) in [(MixOrder::Serial, false), (MixOrder::Interleaved, true)] {
         let mut options = mixed("insert=1,get=1", 1);
         options.mix.order = order;
-        // Each method fails at its hundredth call; reads come after all inserts, or between them.
+        // Each method fails at its hundredth call; serial reads come after all inserts.
         let store = Spy::over(loaded(Workload::Mix, &options), Fault::FailsAfter(100));
         assert!(run(&store, Workload::Mix, &options, &Silent).is_err());
         assert_eq!(store.calls().gets > 0, has_read, "{order:?}");
@@ -108,7 +108,7 @@ fn crowded_keys_are_loaded_found_and_added_to() {
             assert_eq!(report.failures(), 0, "{report}");
         }
     }
-    // The driver would not find data that lies elsewhere.
+    // The driver refuses loaded data in another place, because it would not find it.
     let crowded = mixed("insert=1@zipf,get=1", 1);
     assert!(run(&MemStore::new(), Workload::Mix, &crowded, &Silent).is_err());
 }

@@ -43,7 +43,7 @@ pub(super) struct Spy {
     counts: [AtomicU64; 9],
     /// The number of progress updates so far, counted by the test.
     pub(super) updates: AtomicU64,
-    /// The number of entries that were due so far, for faults that affect every n-th.
+    /// The number of entries requested so far, for faults that affect every n-th entry.
     asked: AtomicU64,
 }
 

@@ -98,8 +98,8 @@ fn operations_of_a_mix_wait_in_the_order_of_arrival() {
     assert_eq!(updates.latency.samples() + gets.latency.samples(), report.completed);
     let share = updates.latency.samples() as f64 / report.completed as f64;
     assert!((0.45..0.55).contains(&share), "{share}");
-    // Three quarters of the time go to lookups, so some updates wait for several of them, and none
-    // is faster than an update itself.
+    // Lookups take three quarters of the time, so some updates wait for several of them. No update
+    // takes less than its own service time.
     let (shortest, longest) =
         (updates.latency.percentile_micros(1.0), updates.latency.max_micros());
     assert!(is_near(shortest, MILLI / 10), "{shortest}");

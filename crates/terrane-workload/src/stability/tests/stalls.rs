@@ -12,7 +12,7 @@ const LEAD: u64 = 20 * MILLI;
 #[test]
 fn the_paper_s_example_closed_has_five_delayed_writes() {
     let clock = clock(5);
-    // Five clients with 5 ms per write complete 1000 writes per second.
+    // Five clients that take 5 ms per write complete 1000 writes per second.
     let server = Server::stalling(&clock, 5 * MILLI, STALL_AT + LEAD, SECOND);
     let report = phase(&server, Load::Closed, 5, 20);
     let delayed = report.processing.samples() as f64 * 1e-3;
