@@ -53,7 +53,7 @@ impl Serialize for JsonMetrics {
 }
 
 impl<'a> JsonStoredStats<'a> {
-    /// Reports from a read-only opening. `stalls` describes the keyspaces that stall writers.
+    /// Reports on a database opened read-only. `stalls` describes the keyspaces that stall writers.
     pub(crate) fn of(stats: &Stats, operations: &'a OperationCounts, stalls: &'a [String]) -> Self {
         Self {
             schema: SCHEMA,
