@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Cuts the power of a file system while databases on it are written to, and checks the databases.
 #
-# An XFS with reflinks in a file holds the image of the file system under test, which is mounted
-# while a process writes to databases on it. "Pulling the plug" is a reflink copy of that image: an
-# atomic copy of what the kernel has written to the device. The copy is mounted, which replays the
-# journal of the file system, and another process opens the databases under another boot id and
-# compares them with the guarantees to the writer (crates/terrane-tests/tests/powercut). Sometimes the
-# power of the copy is cut as well, while its databases recover.
+# An XFS with reflinks, itself in a file, holds the image of the file system under test. The image
+# is mounted while a process writes to databases on it. "Pulling the plug" is a reflink copy of the
+# image: an atomic copy of what the kernel has written to the device. The copy is mounted, which
+# replays the journal of the file system, and another process opens the databases under another boot
+# id and compares them with the guarantees to the writer (crates/terrane-tests/tests/powercut).
+# Sometimes the power of the copy is cut as well, while its databases recover.
 #
 # Limits: these file systems make the name of a new file durable with its contents, so a missing sync
 # of a directory is not noticed; and every write that the kernel has issued counts as done, so a device

@@ -23,13 +23,13 @@ pub(crate) fn check() -> StepResult {
     for target in TARGETS {
         let is_there = is_installed(target) || can_install && install(target);
         if !is_there {
-            // The next one would take as long to fail.
+            // Installing the next one would take as long to fail.
             can_install = false;
             println!("==> platform {target} SKIPPED: run 'rustup target add {target}'");
             continue;
         }
         let mut command = cargo(["check", "--package", "terrane", "--target", target]);
-        // In a shared directory, these flags and targets would make the other steps rebuild.
+        // In a shared target directory, these flags and targets would make the other steps rebuild.
         command
             .env("RUSTFLAGS", "--deny warnings")
             .env("CARGO_TARGET_DIR", root().join("target/platforms"));

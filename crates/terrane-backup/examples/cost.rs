@@ -21,7 +21,7 @@ use terrane_backup::{CreateOptions, Directory, create};
 /// How long writers run without a backup.
 const QUIET: Duration = Duration::from_secs(4);
 
-/// The minimum duration of a write that is printed.
+/// Writes that take at least this long are printed.
 const SLOW: Duration = Duration::from_millis(100);
 
 /// A generator of keys and values, good enough for data that does not compress.

@@ -3,11 +3,11 @@
 //!
 //! 1. An object appears as a whole: a small one is stored by one request, a larger one in parts that the
 //!    store joins at the end. A killed process leaves an incomplete upload, which is not an object.
-//! 2. A reader holds at most two pieces of an object, and a writer [`upload::IN_FLIGHT`] parts and one.
-//!    Each piece has its own request, so no request lasts as long as an operation that reads at a slow
-//!    pace.
-//! 3. Requests run on threads of the repository. Any thread may make them, even a thread of an asynchronous
-//!    runtime, which they block.
+//! 2. A reader holds at most two pieces of an object, and a writer at most [`upload::IN_FLIGHT`]
+//!    parts plus one. Each piece has its own request, so that an operation with a slow pace makes
+//!    only short requests.
+//! 3. Requests run on threads of the repository. Any thread may make one, even a thread of an
+//!    asynchronous runtime, which is blocked until the request is done.
 
 mod body;
 mod upload;
@@ -133,8 +133,8 @@ impl Repository for Bucket {
         }
     }
 
-    /// The store compares the version of the object, so it rejects the write if the object was removed or
-    /// replaced since.
+    /// The store compares the version of the object, so it rejects the write if the object has
+    /// since been removed or replaced.
     fn replace(&self, name: &str, contents: &[u8]) -> io::Result<bool> {
         let (store, path, contents) =
             (Arc::clone(&self.store), self.path(name)?, contents.to_vec());
@@ -254,7 +254,7 @@ mod tests {
         for length in [0, 1, piece - 1, piece, piece + 1, contents.len()] {
             let contents = &contents[..length];
             let object = ContentId::of(contents).object();
-            // The name of an object states its size, other names do not.
+            // An object's name states its size; the other name does not.
             for name in [object.as_str(), "backups/one.json"] {
                 repository.put(name, &mut &*contents).unwrap();
                 assert!(all(repository, name).unwrap() == contents, "{length} bytes of {name}");

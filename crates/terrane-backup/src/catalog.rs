@@ -26,8 +26,8 @@ pub(crate) fn location(repository: &dyn Repository, object: &str) -> String {
     format!("{}/{object}", repository.location().trim_end_matches('/'))
 }
 
-/// Reads a whole object, a manifest or a smaller one, but no more bytes than a manifest may have; `None` if
-/// the object does not exist.
+/// Reads a whole object, which should be no longer than a manifest may be, and stops one byte after
+/// that length; `None` if the object does not exist.
 pub(crate) fn read(repository: &dyn Repository, object: &str) -> Result<Option<Vec<u8>>> {
     let failed = |error| Error::io("read", location(repository, object), error);
     let mut reader = match repository.get(object) {
@@ -35,7 +35,7 @@ pub(crate) fn read(repository: &dyn Repository, object: &str) -> Result<Option<V
         found => found.map_err(failed)?,
     };
     let mut bytes = Vec::new();
-    // One byte more shows that it is longer.
+    // One more byte shows that the object is too long.
     reader.by_ref().take(MANIFEST_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
     Ok(Some(bytes))
 }
@@ -80,7 +80,7 @@ pub(crate) fn check_or_create(repository: &dyn Repository) -> Result<()> {
     if read_mark(repository)? {
         return Ok(());
     }
-    // Another backup may have made it a repository since the first look.
+    // Another backup may have made it a repository in the meantime.
     if !list_folder(repository, "")?.is_empty() && !read_mark(repository)? {
         return Err(Error::NotRepository { location: repository.location() });
     }

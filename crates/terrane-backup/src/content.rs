@@ -1,9 +1,9 @@
 //! The names of objects: the SHA-256 of the contents, and their size.
 //!
-//! A name stands for the contents in every backup of every database in a repository, and other people may
-//! have chosen the values in them, so the hash must be one for which nobody can find two files. SHA-256 has
-//! this property, and every system has a program that computes it: `sha256sum` checks a repository without
-//! this crate.
+//! A name stands for the same contents in every backup of every database in a repository, and other
+//! people may have chosen the values in a database, so nobody must be able to find two files with
+//! the same hash. SHA-256 has this property, and every system has a program that computes it:
+//! `sha256sum` checks a repository without this crate.
 
 use std::fmt;
 use std::str::FromStr;

@@ -110,8 +110,8 @@ fn checkpoint_error(error: crate::source::CheckpointError) -> Error {
     }
 }
 
-/// Replaces files that the database may still change by copies. Such a file is a log segment that stores
-/// values; writes to it after the checkpoint do not count.
+/// Replaces, by copies, the files that the database may still change: log segments that store
+/// values. Writes to them after the checkpoint do not count.
 fn freeze(dir: &Path, found: &DatabaseFiles) -> Result<()> {
     for file in found.files.iter().filter(|file| !file.is_final) {
         let (path, copy) = (dir.join(&file.name), dir.join("frozen"));
@@ -145,7 +145,7 @@ fn database_number(found: &DatabaseFiles) -> String {
     format!("{:016x}", found.database)
 }
 
-/// Opens the checkpoint, which shows that it can be opened, and describes it; without its files.
+/// Opens the checkpoint, which shows that it can be opened, and describes it except for its files.
 fn describe(path: &Path, dir: &Path, found: &DatabaseFiles, time_micros: u64) -> Result<Backup> {
     let options = Options::new().unknown_functions().open_mode(OpenMode::MustExist);
     let sequence = options.open_read_only(dir)?.snapshot().sequence_number();
@@ -170,7 +170,7 @@ fn describe(path: &Path, dir: &Path, found: &DatabaseFiles, time_micros: u64) ->
     })
 }
 
-/// The names that a checkpoint may have in addition to those of its files.
+/// Files in a checkpoint that are not part of the backup.
 const NOT_COPIED: &[&str] = &["LOCK", "READERS", "CHECKPOINT"];
 
 /// A backup that is being created.

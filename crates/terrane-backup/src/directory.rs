@@ -101,7 +101,7 @@ impl Repository for Directory {
             };
             for entry in entries {
                 let entry = entry?;
-                // No backup has chosen a name that is not text; it still counts as an object.
+                // No backup creates a name that is not UTF-8, but such a file still counts as an object.
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let name = if folder.is_empty() { name } else { format!("{folder}/{name}") };
                 match entry.metadata() {
@@ -124,8 +124,8 @@ impl Repository for Directory {
         let path = self.file(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            // If an object appears again after a power failure, it is only removed again. A manifest must
-            // not appear again, because its objects are removed next.
+            // An object that reappears after a power failure is simply removed again, but a
+            // manifest must not reappear, because its objects are removed next.
             Ok(()) if !name.starts_with(OBJECTS) => path.parent().map_or(Ok(()), sync_dir),
             removed => removed,
         }

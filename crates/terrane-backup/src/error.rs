@@ -68,7 +68,7 @@ pub enum Error {
         location: String,
         /// The other process.
         holder: String,
-        /// The remedy if that process no longer exists: the end of the sentence, or an empty text.
+        /// The remedy if that process no longer exists: the end of the sentence, or an empty string.
         advice: &'static str,
     },
     /// The progress callback asked to stop.

@@ -4,11 +4,11 @@
 //! the other locks, so of two processes that begin concurrently at least one sees the other, and gives up.
 //! While it works, a process renews its lock every minute.
 //!
-//! 1. A lock is stale if it is older than [`STALE`], or if its process ran on this machine, since its last
-//!    start, with the same process numbers, and no longer exists.
-//! 2. A process that could not renew its lock for half of that time stops, because others will consider the
-//!    lock stale. It does not renew the lock either, for example after the machine has slept. The clocks of
-//!    the machines may therefore differ by a quarter of an hour.
+//! 1. A lock is stale if it is older than [`STALE`], or if its process ran on this machine since
+//!    it last booted, in the same PID namespace, and no longer exists.
+//! 2. A process that could not renew its lock for half of that time stops, because others will consider
+//!    the lock stale. From then on it does not renew the lock either, for example when its machine wakes
+//!    from sleep. The clocks of the machines may therefore differ by a quarter of an hour.
 //! 3. A lock remains forever if the clock of its machine is ahead, or if it cannot be read, because a newer
 //!    version may have written it. [`unlock`] removes it; its process notices that when it renews the lock.
 //! 4. The next process removes stale locks before it does anything else. A backup that finds its lock
@@ -34,7 +34,7 @@ pub(crate) const STALE: Duration = Duration::from_secs(30 * 60);
 /// How often a lock is renewed.
 const REFRESH: Duration = Duration::from_secs(60);
 
-/// How often a process retries if another one began concurrently.
+/// How many times a process tries if another one begins concurrently.
 const TRIES: u32 = 4;
 
 /// The locks that a lock excludes.
@@ -54,7 +54,7 @@ struct Lock {
     operation: String,
     process: u32,
     host: String,
-    /// The start of the machine, and the space of its process numbers; empty if unknown.
+    /// Identifies the boot of the machine and the PID namespace of the process; empty if unknown.
     boot: String,
     refreshed: String,
     refreshed_micros: u64,
@@ -96,8 +96,8 @@ fn host() -> String {
     name.map_or_else(|_| "another machine".to_owned(), |name| name.trim().to_owned())
 }
 
-/// Identifies the start of the machine and the space of process numbers, because each container has its
-/// own; empty on systems without them.
+/// Identifies the boot of the machine and the PID namespace, of which each container has its own;
+/// empty on systems without them.
 fn boot() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     let space = std::fs::read_link("/proc/self/ns/pid");
@@ -107,8 +107,8 @@ fn boot() -> String {
     }
 }
 
-/// Returns true if `/proc` lists every process by the number that the process itself has. It may hide
-/// processes of other users, and may belong to another space of process numbers.
+/// Returns true if `/proc` lists every process under the PID that the process itself sees.
+/// Otherwise `/proc` may hide processes of other users, or belong to another PID namespace.
 fn sees_all_processes() -> bool {
     let own = std::fs::read_link("/proc/self").ok();
     let own = own.as_deref().and_then(|path| path.to_str());
@@ -151,8 +151,8 @@ impl Held<'_> {
         }
     }
 
-    /// Renews the lock, and returns false if renewal can no longer succeed: another process has removed the
-    /// lock, or may have, and may then have removed objects.
+    /// Renews the lock. Returns false once another process has removed the lock, or may have,
+    /// because it may then have removed objects as well.
     fn store_again(&self, kind: LockKind, operation: &str) -> bool {
         let now = (Instant::now(), now_micros());
         let Ok(bytes) = encode(kind, operation) else { return false };
@@ -208,7 +208,7 @@ fn hold<T>(
         let _ = refresher.join();
         result
     });
-    // A lock that remains soon becomes stale.
+    // If the lock cannot be deleted, it soon becomes stale.
     let _ = held.repository.delete(&held.object);
     result
 }

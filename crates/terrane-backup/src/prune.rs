@@ -108,7 +108,7 @@ fn remove_unneeded(
         pruned.objects += 1;
         pruned.bytes += bytes;
     }
-    // Other processes may be storing their locks.
+    // Only old files, because other processes may be storing their locks.
     let swept = repository.sweep(STALE);
     pruned.bytes += swept.map_err(|error| Error::io("clean", repository.location(), error))?;
     Ok(())

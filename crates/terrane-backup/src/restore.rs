@@ -82,7 +82,7 @@ pub struct Restored {
     pub copied_bytes: u64,
     /// Bytes of files that an interrupted restore had copied.
     pub kept_bytes: u64,
-    /// Manifests that cannot be read, and would otherwise have been chosen: the newer ones.
+    /// The unreadable manifests that are newer than the restored backup.
     pub skipped: Vec<String>,
     /// The result of [`RestoreOptions::verify`].
     pub verification: Option<inspect::Verification>,
@@ -312,7 +312,7 @@ impl Run<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             contents => contents.map_err(failed)?,
         };
-        // Only copied bytes count in the pace.
+        // Only copied bytes count against the rate.
         let mut watch = Watch::new(Pace::default());
         let mut reader = Watched::new(contents, &mut watch, Counting::Whole);
         reader.drain().map_err(failed)?;

@@ -35,7 +35,7 @@ const CHECKPOINT: &str = "checkpoint";
 /// The age from which a directory without a lock is removed.
 const OLD: Duration = Duration::from_secs(600);
 
-/// How often a directory is created, if another process removes it as abandoned before it is locked.
+/// How many times a directory is created, if another process removes it as abandoned before it is locked.
 const TRIES: u32 = 10;
 
 /// A temporary directory, removed when it is dropped.
@@ -112,7 +112,7 @@ fn remove_abandoned(parent: &Path, prefix: &str) {
         if !is_named || !is_staging(&entry.path()) {
             continue;
         }
-        // The file is opened for writing, because some systems lock only such files.
+        // Opens the file for writing, because some systems can lock only a file opened that way.
         match File::options().write(true).open(&lock).map(|file| (file.try_lock(), file)) {
             Ok((Ok(()), _file)) => {
                 let _ = fs::remove_dir_all(entry.path());
@@ -143,9 +143,9 @@ fn is_staging(dir: &Path) -> bool {
     entries.peek().is_some() && entries.all(is_own)
 }
 
-/// Returns true if a directory without a lock does not belong to a backup that is just beginning. Another
-/// process may have created it by making the checkpoint of a killed backup after the backup's directory had
-/// been removed.
+/// Returns true if a directory without a lock does not belong to a backup that is just beginning.
+/// Such a directory remains if another process makes the checkpoint of a killed backup after the
+/// backup's directory has been removed.
 fn is_old(dir: &Path) -> bool {
     let changed = fs::metadata(dir).and_then(|facts| facts.modified());
     changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age >= OLD))

@@ -155,7 +155,7 @@ fn read_objects(
     found: &mut RepositoryVerification,
 ) -> Result<()> {
     let mut watch = Watch::new(options.pace.clone());
-    // Each manifest states possible sizes, but their sum may overflow.
+    // Each size in a manifest is plausible, but their sum may overflow.
     let sizes = wanted.values().map(|(content, _)| content.bytes());
     let total = sizes.fold(0, u64::saturating_add);
     watch.set_total(wanted.len() as u64, total);

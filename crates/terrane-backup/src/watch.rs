@@ -129,7 +129,7 @@ impl Watch {
     fn spend(&mut self, bytes: u64) -> io::Result<()> {
         self.report()?;
         let Some(rate) = self.pace.rate else { return Ok(()) };
-        // Unused time is not made up for, so that a pause is not followed by a burst.
+        // Unused time is not credited, so that a pause is not followed by a burst.
         self.next = self.next.max(Instant::now());
         self.next += Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
         loop {
@@ -146,11 +146,11 @@ impl Watch {
 /// How the bytes of a reader count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counting {
-    /// As progress, and fully in the pace.
+    /// As progress, and fully against the rate.
     Whole,
-    /// As progress, and half in the pace, because they are read twice.
+    /// As progress, and half against the rate, because they are read twice.
     SecondOfTwo,
-    /// Not as progress, and half in the pace.
+    /// Not as progress, and half against the rate.
     FirstOfTwo,
 }
 

@@ -27,7 +27,7 @@ fn design() -> Design {
         .unwrap()
 }
 
-/// The number of keys, which are written in turn.
+/// The number of keys, which are written round-robin.
 const KEYS: u64 = 3000;
 
 fn key(number: u64) -> [u8; 8] {
@@ -154,7 +154,7 @@ fn child_restores() {
     restore(&drill.repository(), &Which::Latest, drill.restored(), &options).unwrap();
 }
 
-/// Waits for the end of a child, and kills it after the given time.
+/// Waits for a child to end, and kills it after the given time.
 fn run_and_kill(mut child: Child, lives: Duration) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < lives {

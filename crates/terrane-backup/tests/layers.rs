@@ -1,4 +1,4 @@
-//! Modules import only from below, and cycles of imports are short.
+//! Modules import only from lower layers, and cycles of imports are short.
 
 use terrane_testkit::layers::{assert_cycles, assert_ranks};
 

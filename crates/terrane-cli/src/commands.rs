@@ -1,4 +1,4 @@
-//! The subcommands, a module each: arguments, and a `run` that carries them out.
+//! One module per subcommand, with its arguments and a `run` that carries it out.
 
 pub(crate) mod advise;
 pub(crate) mod backup;

@@ -72,8 +72,8 @@ impl Database {
         self.ask_while(request, &mut |part| part.map_or(Ok(()), &mut *item), &|| false)
     }
 
-    /// Does the same, and calls `item` with `None` several times a second. The request ends when
-    /// `has_enough` holds.
+    /// Like [`Self::ask_each`], but also calls `item` with `None` several times a second, and ends
+    /// the request when `has_enough` holds.
     pub(crate) fn ask_while(
         &mut self,
         request: &Request,

@@ -38,8 +38,8 @@ fn flags() -> impl Iterator<Item = OptionInfo> {
     Options::table().into_iter().filter(|info| info.name != "design")
 }
 
-/// Names of the library in the documentation of options, and their replacements for users of the
-/// command.
+/// Names of the library that occur in the documentation of options, and what users of the command
+/// read instead.
 const LIBRARY_WORDS: [(&str, &str); 5] = [
     ("; later with Db::set_io_budget", ""),
     (" See Design for its text form.", ""),

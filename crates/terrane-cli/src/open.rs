@@ -16,7 +16,7 @@ pub(crate) fn is_database(dir: &Path) -> bool {
     }
 }
 
-/// Returns options to open databases of any application, whose functions are unknown here.
+/// Returns options that open a database of any application, although its functions are unknown.
 pub(crate) fn options() -> Options {
     Options::new().unknown_functions()
 }

@@ -36,7 +36,7 @@ impl Write for Stdout {
     }
 }
 
-/// Standard output for people, whose lines fit the terminal. A file or a pipe gets them whole.
+/// Standard output for people: breaks lines to fit the terminal, but not in a file or a pipe.
 pub(crate) struct Text {
     out: Stdout,
     columns: Option<usize>,
@@ -81,7 +81,7 @@ impl Drop for Text {
     }
 }
 
-/// Names standard output in an error, which keeps its kind.
+/// Names standard output in an error, and keeps the kind of the error.
 fn named(error: io::Error) -> io::Error {
     // `write_all` retries after an interruption.
     match error.kind() {

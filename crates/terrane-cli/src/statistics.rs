@@ -1,4 +1,4 @@
-//! The JSON of statistics: the library's, with the version of the schema.
+//! Statistics as JSON: the library's, with the version of the schema.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -53,7 +53,7 @@ impl Serialize for JsonMetrics {
 }
 
 impl<'a> JsonStoredStats<'a> {
-    /// The report of a read-only opening. `stalls` describes the keyspaces that stall writers.
+    /// Reports on a database opened read-only. `stalls` describes the keyspaces that stall writers.
     pub(crate) fn of(stats: &Stats, operations: &'a OperationCounts, stalls: &'a [String]) -> Self {
         Self {
             schema: SCHEMA,

@@ -1,4 +1,4 @@
-//! Advice and sweeps, run like a user runs them.
+//! Advice and sweeps, run as a user runs them.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
@@ -293,7 +293,7 @@ fn a_killed_sweep_resumes_and_is_shown() {
     let csv = done(&[&show[..], &["--csv", "--svg", &svg]].concat(), "");
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines[0], "design,3,6");
-    // At T=3 so few entries are merged about as often by both.
+    // At T=3, the two designs merge so few entries about equally often.
     let amplification = |line: &str| line.split(',').nth(2).unwrap().parse::<f64>().unwrap();
     assert!(lines[1].starts_with("leveling,") && lines[2].starts_with("tiering,"), "{csv}");
     assert!(amplification(lines[1]) > amplification(lines[2]), "{csv}");

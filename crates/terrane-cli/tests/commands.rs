@@ -1,4 +1,4 @@
-//! Every subcommand, run like a user runs it.
+//! Every subcommand, run as a user runs it.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::io::Write;
@@ -166,7 +166,7 @@ fn files_can_be_inspected_verified_and_repaired() {
     done(&["checkpoint", &db, &copy], "");
     assert_eq!(done(&["shell", &copy], "scan\n"), "b\t2\n");
 
-    // Replaces the file, because the checkpoint links to the same one.
+    // Replaces the file instead of writing to it, because the checkpoint links to it.
     let mut bytes = std::fs::read(&table).unwrap();
     bytes[20] ^= 1;
     std::fs::remove_file(&table).unwrap();

@@ -1,4 +1,4 @@
-//! Runs the commands of `docs/guide`, like a reader does.
+//! Runs the commands of `docs/guide`, as a reader does.
 //!
 //! All lines of the `sh` blocks of a page run in one directory, in order, and must succeed. A
 //! `text` block that follows the comment `<!-- exact -->` must equal the output of the block before

@@ -1,4 +1,4 @@
-//! `terrane stability`, run like a user runs it.
+//! `terrane stability`, run as a user runs it.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;

@@ -6,8 +6,8 @@
 //! | `stream` | events and samples, until the client has enough |
 //! | `designs` | forecasts and changes of designs |
 //!
-//! The command uses this directly if it opened the database itself, so both paths give the same
-//! answers.
+//! The command `terrane` uses this directly if it opened the database itself, so both paths give
+//! the same answers.
 
 mod designs;
 mod long;

@@ -28,7 +28,7 @@ pub struct Sample {
     pub latencies: Vec<Latency>,
     /// The present stalls.
     pub stalls: Vec<Stall>,
-    /// The time that writers lost to stalls per time, summed over writers.
+    /// The time that writers lost to stalls per unit of time, summed over writers.
     pub stalled_share: f64,
     /// The running jobs, then the waiting ones.
     pub jobs: Vec<Job>,

@@ -177,7 +177,7 @@ fn stall(stall: &CurrentStall) -> Stall {
     }
 }
 
-/// Adds the speed of a job, from the previous sample if the job was in it.
+/// Adds the speed of a job, computed from the previous sample if the job was in it.
 fn with_speed(view: &JobView, before: &[JobView], seconds: f64) -> Job {
     let speed = || {
         let remaining = view.remaining_bytes?;

@@ -6,7 +6,7 @@ use crate::protocol::{Parsed, RequestLimits, RequestParser};
 const LIMITS: RequestLimits =
     RequestLimits { arguments: 1000, bulk_bytes: 1 << 16, request_bytes: 1 << 17 };
 
-/// The requests of some bytes, and whether they end with an error.
+/// The requests parsed from the input, and whether they end with an error.
 type Requests = (Vec<Vec<Vec<u8>>>, bool);
 
 /// Parses requests that arrive in parts of `step` bytes.

@@ -191,7 +191,7 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Returns the strings of several keys, as of one moment. A key with a value of another type has none.
+    /// Returns the strings of several keys, from one snapshot. A key with a value of another type has none.
     /// Stops soon after the values have more than `bytes_max` bytes, and then returns fewer values than keys.
     pub(crate) fn get_all<'k>(
         &self,

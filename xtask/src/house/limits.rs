@@ -16,7 +16,7 @@ pub(super) struct Limits {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Verdict {
     Within,
-    /// Below the exception, which has this value.
+    /// Below the exception, whose value this is.
     Fallen(f64),
     /// Above this limit or exception.
     Over(f64),

@@ -123,7 +123,7 @@ fn body(code: &[Token<'_>], mut at: usize) -> Option<usize> {
 fn inherent_methods(code: &[Token<'_>]) -> Vec<(String, usize)> {
     let mut methods = Vec::new();
     for (at, token) in code.iter().enumerate() {
-        // Elsewhere `impl` begins a type.
+        // Elsewhere `impl` is part of a type.
         let begins_item =
             at == 0 || ["}", ";", "]", "{", "unsafe"].iter().any(|before| code[at - 1].is(before));
         if !token.is("impl") || !begins_item {
@@ -153,7 +153,7 @@ fn type_name(head: &[Token<'_>]) -> Option<String> {
     let mut depth = 0;
     let mut name = None;
     for (at, token) in head.iter().enumerate() {
-        // `->` closes nothing.
+        // The `>` of `->` closes no bracket.
         let is_arrow = at > 0 && head[at - 1].is("-");
         if token.is("<") {
             depth += 1;

@@ -29,7 +29,7 @@ pub(super) struct Workspace {
 /// Folders with code of this project.
 const CODE: &[&str] = &["crates", "xtask", "compare", "fuzz"];
 
-/// The crate of tests, none of which is production code.
+/// The crate of tests, which has no production code.
 const TESTS: &str = "crates/terrane-tests/";
 
 impl Workspace {

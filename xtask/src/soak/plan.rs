@@ -23,7 +23,7 @@ pub(super) struct Run {
 struct Progress {
     percent: u32,
     started: u64,
-    /// The time of the runs that ended, and the expected time of those that did not.
+    /// The time of the runs that have ended, and the expected time of those still running.
     used: Duration,
     last: Duration,
 }

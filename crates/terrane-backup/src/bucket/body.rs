@@ -22,8 +22,8 @@ pub(super) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Reads the first piece. Without an expected size above a piece's, the request is for the whole
-    /// object, because an empty one has no range.
+    /// Reads the first piece. Unless more than one piece is expected, it requests the whole object,
+    /// because an empty object has no valid range.
     pub(super) fn open(bucket: &'a Bucket, path: Path, expected: u64) -> io::Result<Self> {
         let store = Arc::clone(&bucket.store);
         let range = (expected > PIECE_BYTES as u64).then_some(0..PIECE_BYTES as u64);

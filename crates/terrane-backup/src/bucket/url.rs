@@ -38,7 +38,7 @@ impl Bucket {
         if scheme == ObjectStoreScheme::Http {
             return Err(invalid(&"web servers do not accept large objects in parts"));
         }
-        // Fails if the program has already chosen another provider, which serves as well.
+        // Fails if the program has already chosen another provider, which works as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let settings = settings(variables);
         let (store, prefix) = parse_url_opts(&parsed, settings).map_err(|error| invalid(&error))?;
@@ -66,7 +66,7 @@ fn settings(variables: impl Iterator<Item = (String, String)>) -> Vec<(String, S
 
 /// Returns a URL for messages: without a password, and without a query, which may have a signature.
 fn printable(mut url: Url) -> String {
-    // A URL that cannot have a password has none.
+    // Fails only for a URL that cannot have a password.
     let _ = url.set_password(None);
     url.set_query(None);
     url.set_fragment(None);

@@ -132,7 +132,7 @@ fn backups_while_writing_are_prefixes() {
             continue;
         };
         let last = u64::from_be_bytes(last[..].try_into().unwrap());
-        // Every write that had returned is included, and no later one than the last.
+        // Every write that had returned is included, and no write that began later.
         assert!(last + 2 >= before && last < after, "{before} {last} {after}");
         for number in last.saturating_sub(199)..=last {
             let value = &entries[&[b'n', (number % 200) as u8][..]];

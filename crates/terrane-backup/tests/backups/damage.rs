@@ -21,7 +21,7 @@ fn flip(repository: &Memory, name: &str, at: usize) {
     repository.put(name, &mut &bytes[..]).unwrap();
 }
 
-/// Damages each object and each manifest in turn: a byte, the length, and the whole.
+/// Damages each object in turn: changes a byte, cuts off the last byte, or removes the object.
 #[test]
 fn damage_of_each_object_is_found_and_named_with_the_backups() {
     let dir = tempfile::tempdir().unwrap();
@@ -275,8 +275,8 @@ impl Repository for Changing {
     }
 }
 
-/// Such contents were stored under the name of others, and removed only if the process lived long enough.
-/// Later backups would have used the object, because its size matches.
+/// The changed contents were stored under the name of the original ones, and removed only if the
+/// process lived long enough. Later backups would have used the object, because its size matches.
 #[cfg(unix)]
 #[test]
 fn a_file_that_changes_between_its_two_readings_is_never_stored() {

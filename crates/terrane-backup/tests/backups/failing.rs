@@ -10,7 +10,7 @@ use terrane_backup::{
 
 use crate::support::{back_up, contents, fill, names, object_bytes, open, restored};
 
-/// Fails one call, or every call from one on, and stores at most a given number of bytes.
+/// Fails one call, or every call from a given one on, and stores at most a given number of bytes.
 struct Failing {
     inner: Memory,
     calls: AtomicU64,
@@ -84,7 +84,7 @@ fn each_call_may_fail() {
     let made = tempfile::tempdir().unwrap();
     let made = made.path().join("checkpoint");
     db.checkpoint(&made).unwrap();
-    // A copy without syncs, because there are many.
+    // Copies the files without syncing them, because the loop makes many checkpoints.
     let source = CheckpointWith::new(db.path(), |target| {
         std::fs::create_dir(target)?;
         for name in names(&made) {

@@ -124,7 +124,7 @@ fn backups_and_prunes_at_the_same_time_exclude_each_other() {
                     Ok(_) => pruned += 1,
                     Err(error) => assert!(matches!(error, Error::InUse { .. }), "{error}"),
                 }
-                // Backups get a chance.
+                // Gives backups a chance.
                 std::thread::sleep(Duration::from_millis(100));
             }
             pruned

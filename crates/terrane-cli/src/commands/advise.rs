@@ -75,7 +75,7 @@ impl AdviseArgs {
         Ok(())
     }
 
-    /// Returns the flags of a benchmark with the operations and sizes of the question, and with few
+    /// Returns the flags of a benchmark with the operations and sizes in question, and with few
     /// enough records to finish in minutes.
     fn trial(&self, case: &AdviceCase) -> String {
         const RECORDS_MAX: f64 = 10e6;

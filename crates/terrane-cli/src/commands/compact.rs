@@ -91,7 +91,7 @@ impl CompactArgs {
         Ok(Exit::Done)
     }
 
-    /// Returns the first key, and the first key after the range.
+    /// Returns the first key of the range, and the first key after it.
     fn range(&self) -> Result<(Option<Bytes>, Option<Bytes>)> {
         let bad = |error: LiteralError| usage(error.to_string());
         match (&self.from, &self.to) {

@@ -20,7 +20,7 @@ use crate::open;
 use crate::output;
 use crate::terminal::{Paint, is_input_from_person};
 
-/// The buffer of answers, which are flushed before a wait for input.
+/// The size of the buffer for answers, which is flushed before waiting for input.
 const OUT_BYTES: usize = 64 << 10;
 
 const EXAMPLES: &str = "\

@@ -273,8 +273,8 @@ fn write_levels(out: &mut impl Write, design: &Design) -> io::Result<()> {
     lines(&table).into_iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
-/// Returns the first N levels of a tree that is N deep; a size-tiered design has one level for all
-/// runs.
+/// Returns the first [`LEVELS_SHOWN`] levels of a tree of that depth; a size-tiered design has one
+/// level for all runs.
 fn levels(design: &Design) -> impl Iterator<Item = JsonLevel> {
     let last = LEVELS_SHOWN - 1;
     let is_sized = design.strategy.size_tiered().is_some();

@@ -20,7 +20,7 @@ impl ExperimentArgs {
     pub(crate) fn run(&self) -> Result<Exit> {
         let arguments = match self.arguments.as_slice() {
             [] => "list".to_owned(),
-            // The list of the papers' items has another name there.
+            // In that program, `papers` is called `items`.
             [first, rest @ ..] if first == "papers" => quoted("items", rest),
             [first, rest @ ..] => quoted(first, rest),
         };

@@ -196,7 +196,7 @@ fn open_input(path: &Path) -> Result<(Box<dyn Read>, Option<u64>)> {
 struct Loader {
     db: Db,
     keyspace: Keyspace,
-    /// Takes the entries in place of the batch.
+    /// With `--sorted`, receives the entries instead of the batch.
     ingest: Option<Ingest>,
     batch: WriteBatch,
     batch_bytes: usize,
@@ -291,7 +291,7 @@ impl Loader {
         if self.batch_bytes >= BATCH_BYTES { self.write() } else { Ok(()) }
     }
 
-    /// Makes the last entries part of the keyspace, or all of them if they are ingested.
+    /// Writes the last batch, or commits the ingest.
     fn finish(&mut self) -> Result<()> {
         match self.ingest.take() {
             Some(ingest) => Ok(ingest.commit()?),

@@ -1,6 +1,6 @@
 //! `terrane shell`: an interactive store, which also reads scripts.
 //!
-//! A command is a line, except `batch … end`. Answers go to standard output in order, each after its
+//! A command is a line, except `batch … end`. Answers go to standard output in order, each once its
 //! write has the durability of the database, and are flushed before the shell waits for input. An
 //! error goes to standard error with its line number; the shell continues, and the exit status
 //! reports the error.
@@ -45,7 +45,7 @@ use crate::terminal::{is_input_from_person, is_output_for_people};
 use terrane_lab::input::lines::Lines;
 use terrane_lab::input::spec;
 
-/// The buffer of answers, which are flushed before a wait for input.
+/// The size of the buffer for answers, which is flushed before waiting for input.
 const OUT_BYTES: usize = 64 << 10;
 
 const EXAMPLES: &str = "\

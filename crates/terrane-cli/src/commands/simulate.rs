@@ -127,7 +127,7 @@ impl SimulateArgs {
         Ok((SimulatedCurves::of(names.join(" + "), setup.window_seconds, &outcome), line))
     }
 
-    /// Returns the time from which the rate of a closed loop counts.
+    /// Returns the time from which the rate is measured: for a closed loop, after the warm-up.
     fn rate_from(&self, setup: &SimulationSetup, seconds: f64) -> f64 {
         let is_closed = setup.workload.arrival == Arrival::Closed;
         if is_closed { self.warm_up_seconds(seconds) } else { 0.0 }

@@ -138,7 +138,7 @@ fn refresh(database: &mut Database, request: &Request, origin: &Origin) -> Resul
         },
         &screen::is_quit_pressed,
     );
-    // The terminal shows errors only after this.
+    // Errors are visible only once the terminal is restored.
     drop(screen);
     shown.map(|_| Exit::Done).map_err(|error| anyhow!(error))
 }

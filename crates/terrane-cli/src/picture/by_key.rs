@@ -13,10 +13,10 @@ use super::ranks::{KeyRanks, last_key};
 use crate::terminal::Paint;
 use terrane_lab::input::kv_literal;
 
-/// The columns of a line around its cells: the name of the level and the ends.
+/// The columns that a line needs besides its cells: for the name of the level and the ends.
 const AROUND: usize = 11;
 
-/// More cells show nothing more.
+/// More cells would show no more detail.
 const CELLS_MAX: usize = 120;
 
 /// Draws a tree, run by run.
@@ -41,7 +41,7 @@ pub(crate) fn by_key(view: &TreeView, columns: usize, paint: Paint) -> String {
     text
 }
 
-/// Returns the start of a key that is longer than `room`.
+/// Returns a key, shortened if it is longer than `room`.
 fn shortened(key: &str, room: usize) -> String {
     if key.chars().count() <= room {
         return key.to_owned();

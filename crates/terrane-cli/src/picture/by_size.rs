@@ -91,7 +91,7 @@ pub(crate) fn by_size(view: &TreeView, work: Option<Work>, columns: usize, paint
 /// Returns the parts of a line with a bar: before it, its inside, and after it.
 fn parts(line: &str) -> Option<(&str, &str, &str)> {
     let (name, rest) = line.split_once(ENDS[0])?;
-    // A bar may end with a thin cell, which looks like its end.
+    // A bar may end with a thin cell, which looks like the end mark.
     let end = rest.rfind(ENDS[1])?;
     Some((name, &rest[..end], &rest[end + ENDS[1].len_utf8()..]))
 }

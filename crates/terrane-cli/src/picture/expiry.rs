@@ -1,4 +1,4 @@
-//! The values of a tree that expire, in a line.
+//! Describes the expiring values of a tree in one line.
 
 use std::fmt::Write;
 

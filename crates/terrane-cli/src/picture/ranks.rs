@@ -1,8 +1,8 @@
 //! Estimates how many entries of a tree lie below a key, from the ranges and counts of its tables.
 //!
 //! A run counts its entries exactly at the borders of its tables. Inside a table the count is
-//! estimated: by the entries that the other runs have there, and, as far as these are few, by reading
-//! keys as fractions after the common prefix of the table. A single key far from all others thus
+//! estimated from the entries that the other runs have there and, where these are few, from keys
+//! read as fractions after the common prefix of the table. A single key far from all others thus
 //! takes no more of a picture than the table that holds it.
 
 use terrane_policy::{KeyRange, TableInfo, TreeShape};

@@ -41,7 +41,7 @@ fn plain(text: &str, dir: &Path) -> String {
         |word: &str| if word.contains(".sst") { "TABLE".to_owned() } else { word.to_owned() };
     let mut text = text.split(' ').map(word).collect::<Vec<_>>().join(" ");
     if let Ok(Value::Object(mut object)) = serde_json::from_str(&text) {
-        // The rate of the compactions so far.
+        // The rate depends on the time that earlier compactions took.
         for name in ["seconds", "bytes_per_second"] {
             object.remove(name);
         }

@@ -40,7 +40,7 @@ fn the_design_space_is_listed_counted_and_changed_with_a_notice() {
     assert!(total.replace(',', "").parse::<u64>().unwrap() > 10_000, "{counted}");
     let some = done(&["design", "enumerate", "random", "--list", "--limit", "3"], "");
     assert_eq!(some.lines().filter(|line| line.contains("random")).count(), 3);
-    // Words are whole names, and a limit lists.
+    // A word must match a whole name, and `--limit` implies `--list`.
     let leveling = done(&["design", "enumerate", "leveling", "--limit", "3"], "");
     assert_eq!(leveling.lines().filter(|line| line.starts_with("leveling; ")).count(), 3);
     done(&["design", "show", leveling.lines().next().unwrap()], "");

@@ -50,7 +50,7 @@ pub(super) fn samples(
     let (mut sampler, mut next) = (Sampler::new(db), Instant::now());
     let mut left = count;
     while left != Some(0) {
-        // A client that was too slow for a sample misses some; they do not pile up.
+        // A slow client misses samples, so that they do not pile up.
         next = (next + interval).max(Instant::now());
         if !wait_until(next, watch)? {
             break;

@@ -41,7 +41,7 @@ impl Directory {
         Ok(Self { path: std::path::absolute(path)?, file })
     }
 
-    /// Returns a path of a file in the directory that fits into an address.
+    /// Returns a path, short enough for an address, of a file in the directory.
     fn short(&self, name: &str) -> io::Result<PathBuf> {
         let path = self.path.join(name);
         if path.as_os_str().len() <= PATH_BYTES_MAX {

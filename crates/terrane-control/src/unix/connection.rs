@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::protocol::{Envelope, Info, Item, Message, PROTOCOL, Progress, Reply, Request};
 use crate::watch::{Interest, Watch};
 
-/// The longest request. The longest part of one is a key of 64 KiB in hexadecimal, twice.
+/// The longest request. Its longest parts are two keys of 64 KiB each, in hexadecimal.
 const REQUEST_BYTES_MAX: usize = 512 << 10;
 
 /// A client that does not read for this long is disconnected.
@@ -103,7 +103,7 @@ struct Connected {
     lines: Lines,
     /// Requests that arrived while another one ran.
     waiting: VecDeque<Vec<u8>>,
-    /// [`Interest::Gone`] stays.
+    /// Never changes once it is [`Interest::Gone`].
     interest: Interest,
 }
 

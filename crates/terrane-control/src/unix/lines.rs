@@ -102,7 +102,7 @@ impl Lines {
         line.push(b'\n');
         let (mut rest, begun) = (line.as_slice(), Instant::now());
         while !rest.is_empty() {
-            // A write that times out after a part of the bytes returns their number.
+            // A write that times out after sending some of the bytes returns their number.
             if begun.elapsed() >= self.write_timeout {
                 return Err(ErrorKind::TimedOut.into());
             }

@@ -154,7 +154,7 @@ struct Client {
     stream: UnixStream,
 }
 
-/// Ends a connection, of which [`Client`] keeps a copy until the next client connects.
+/// Ends a connection when dropped, although [`Client`] keeps a copy until the next one connects.
 struct HangUp(UnixStream);
 
 impl Drop for HangUp {

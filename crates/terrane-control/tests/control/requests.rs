@@ -186,7 +186,7 @@ fn samples_count_what_happens_in_their_interval() {
                 db.put(number.to_le_bytes(), "value").unwrap();
                 db.get(number.to_le_bytes()).unwrap();
             }
-            // The budget flushes slowly, and full memtables would stop the writes.
+            // With this budget flushes are slow, and full memtables would stop the writes.
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
     });
@@ -231,7 +231,7 @@ fn a_database_of_this_process_gives_the_same_answers() {
     }
 }
 
-/// A lookup of keyspaces while one was dropped created it again.
+/// Looking up keyspaces while one of them was dropped created it again.
 #[test]
 fn looking_at_keyspaces_creates_none() {
     let served = served();

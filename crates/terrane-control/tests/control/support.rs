@@ -121,7 +121,7 @@ impl Raw {
         self.stream.write_all(b"\n").unwrap();
     }
 
-    /// Returns the next line, or an empty text at the end.
+    /// Returns the next line, or an empty string at the end.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
@@ -174,7 +174,7 @@ impl Process {
     }
 }
 
-/// A test only if [`ROLE`] is set.
+/// Does nothing unless [`ROLE`] is set, as it is in a child process.
 #[test]
 fn other_process() {
     let Ok(role) = std::env::var(ROLE) else { return };

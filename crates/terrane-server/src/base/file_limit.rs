@@ -5,7 +5,7 @@
 /// The files of the database that are not tables: its log, the manifest, and tables that are being written.
 const RESERVED: usize = 64;
 
-/// The tables that a database keeps open at most, unless its options say otherwise: a quarter of the limit.
+/// The most tables that a database keeps open unless its options say otherwise: a quarter of the limit.
 const TABLES_MAX: usize = 1000;
 
 /// Returns how many connections a limit of open files allows.
@@ -26,9 +26,9 @@ pub(crate) fn connections_max() -> usize {
     usize::MAX
 }
 
-/// Raises this process's limit of open files so that a server can accept this many connections in addition to
-/// the files of its database, or as far as the system allows. Call it before opening the database, which
-/// chooses by the limit how many tables it keeps open.
+/// Raises this process's limit of open files, as far as the system allows, so that a server can
+/// accept this many connections in addition to the files of its database. Call it before opening
+/// the database, which derives from the limit how many tables it keeps open.
 #[cfg(unix)]
 pub fn raise_file_limit(connections: usize) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

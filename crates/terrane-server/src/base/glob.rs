@@ -1,9 +1,9 @@
 //! Patterns of keys: `*`, `?`, `[a-z]`, `[^a]`, and `\` before a literal byte.
 
-/// Returns whether a text matches a pattern. The time is at most the product of their lengths.
+/// Returns whether a string matches a pattern. The time is at most the product of their lengths.
 pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut position) = (0, 0);
-    // Where to continue after a mismatch: after the last `*`, one byte further in the text.
+    // Where to continue after a mismatch: after the last `*`, one byte further in the string.
     let mut retry: Option<(usize, usize)> = None;
     while position < text.len() {
         if pattern.get(at) == Some(&b'*') {
@@ -64,7 +64,7 @@ fn class(pattern: &[u8], byte: u8) -> Option<usize> {
     (contains != is_negated).then_some(at)
 }
 
-/// Returns the prefix that all matching texts have.
+/// Returns the prefix that all matching strings share.
 pub(crate) fn literal_prefix(pattern: &[u8]) -> Vec<u8> {
     let mut prefix = Vec::new();
     let mut rest = pattern;

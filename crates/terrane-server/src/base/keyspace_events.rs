@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The letters, in the order in which Redis prints them. Those up to [`ALL_LETTERS`] are the classes that `A`
-/// stands for.
+/// The letters, in the order in which Redis prints them. `A` stands for the first [`ALL_LETTERS`]
+/// of them.
 const LETTERS: &[u8] = b"g$lshzxetdKEmn";
 
 /// The number of letters that `A` stands for.

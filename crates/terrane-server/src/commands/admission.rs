@@ -10,12 +10,12 @@ use crate::call::shared::Shared;
 use crate::protocol::Arguments;
 use crate::store::Held;
 
-/// A write with a shorter delay runs at once, because event loops wait in milliseconds. The delay counts for
-/// the writes after it.
+/// A write with a shorter delay runs at once, because event loops wait in whole milliseconds. Its
+/// delay is carried over to later writes.
 const SHORT_DELAY: Duration = Duration::from_millis(5);
 
-/// Returns whether a command would make its event loop wait until the tree has space. False while the server
-/// ends: it then only answers requests that have arrived.
+/// Returns whether a command would make its event loop wait until the tree has space. False while
+/// the server ends, because it then only answers requests that have already arrived.
 #[inline]
 pub(super) fn would_stall(
     shared: &Shared,
@@ -30,7 +30,7 @@ pub(super) fn would_stall(
     info.has(COMMITS) && is_stalled() && !shared.is_ending()
 }
 
-/// Returns whether a write to a database would wait. `delays` are the event loop's.
+/// Returns whether a write to a database would wait, given the event loop's `delays`.
 #[inline]
 pub(super) fn is_stalled(shared: &Shared, slot: usize, delays: DeferredDelays) -> bool {
     let mut keyspaces = shared.databases.keyspaces(slot);

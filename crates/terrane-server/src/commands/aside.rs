@@ -75,8 +75,8 @@ pub(super) fn is_long(call: &Call<'_, '_>, len: usize) -> bool {
     len > LONG && is_possible(call)
 }
 
-/// Returns a copy of the value of a key, and its expiry time. A key without a value has an empty one. If the value is
-/// long, a thread restarts the command, and the caller has nothing left to do.
+/// Returns a copy of the value of a key, and its expiry time. A missing key has an empty value. If
+/// the value is long, a thread restarts the command, and the caller has nothing left to do.
 pub(super) fn owned_value(
     call: &mut Call<'_, '_>,
     key: &[u8],
@@ -114,7 +114,7 @@ pub(super) fn write(call: &mut Call<'_, '_>, run: Handler) -> Outcome {
         store.held = locks(shared, info, arguments.arguments());
         events::begin(shared, &mut store);
         let protocol = session.protocol;
-        // SWAPDB may have run before the keys were locked.
+        // SWAPDB may have run before this thread locked the keys.
         session.slot = shared.databases.slot(session.database);
         let reply = match check_user(shared, &session, info) {
             Ok(()) => reply_of(shared, session, arguments, run, &mut store),

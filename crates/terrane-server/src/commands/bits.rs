@@ -43,7 +43,7 @@ pub(super) const FAMILY: Family = Family {
 
 const BAD_OFFSET: &str = "ERR bit offset is not an integer or out of range";
 
-/// Returns the position of a bit as a byte and the mask in it.
+/// Returns the index of the byte that holds a bit, and the mask of the bit in this byte.
 fn bit_position(call: &Call<'_, '_>) -> Outcome<(usize, u8)> {
     let offset = integer(call.argument(2)).and_then(|offset| usize::try_from(offset).ok());
     let offset = offset.filter(|offset| *offset < 1 << 32).ok_or(BAD_OFFSET)?;
@@ -218,7 +218,7 @@ fn bitpos(call: &mut Call<'_, '_>) -> Outcome {
         return aside::read(call, bitpos);
     }
     let range = bit_range(call, 3, value.len())?;
-    // Without an explicit end, clear bits follow the value.
+    // Without an explicit end, the bits after the value count as clear.
     let has_end = call.arguments.len() > 4;
     let position = match find_bit(value, range, is_set) {
         Some(position) => i64::try_from(position).unwrap_or(i64::MAX),

@@ -54,7 +54,7 @@ fn client(call: &mut Call<'_, '_>) -> Outcome {
     Ok(())
 }
 
-/// Checks the name of a client, which has to be a single word in lists.
+/// Checks the name of a client, which must be a single word so that `CLIENT LIST` can be parsed.
 pub(super) fn checked_name(name: &[u8]) -> Outcome<Box<str>> {
     let is_printable = name.iter().all(|byte| (b'!'..=b'~').contains(byte));
     if !is_printable || name.len() > 256 {

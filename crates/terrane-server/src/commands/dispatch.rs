@@ -32,7 +32,7 @@ pub(crate) struct Work {
     clock: Instant,
     /// Whether the next command follows the last one without a pause.
     is_timed: bool,
-    /// The delays of the writes, which the event loop does not sleep for.
+    /// The delays of writes, for which the event loop does not sleep.
     pub(super) delays: DeferredDelays,
 }
 
@@ -223,7 +223,7 @@ fn request<'a>(
     note_read(store, info);
     store.held = held;
     if info.has(WRITE) && session.slot != shared.databases.slot(session.database) {
-        // SWAPDB came first, so the user's access to the other database must be checked.
+        // SWAPDB ran first, so the user's access to the other database must be checked.
         store.held = Held::default();
         session.next = Next::Retry;
         return (Some(info), Ok(()));

@@ -5,9 +5,9 @@
 //! of reads is one lookup of all its keys, so that their waits for memory overlap; a group of writes is one
 //! such lookup, of the values that it adds to, and one engine write.
 //!
-//! 1. The replies and the stored data are the same as if the commands ran one by one in their order, because
-//!    a group of writes holds the locks of all its keys, a value that a command of the group sets counts for
-//!    the commands after it, and a command that fails changes nothing.
+//! 1. The replies and the stored data are the same as if the commands ran one by one in their
+//!    order, because a group of writes holds the locks of all its keys, a command sees the values
+//!    that earlier commands of its group set, and a command that fails changes nothing.
 //! 2. A group is short, so that it delays no other connection: see the limits below.
 
 mod write;
@@ -70,7 +70,7 @@ pub(crate) struct Request<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Get,
-    /// Sets the arguments from the first on, keys and values in turn.
+    /// Sets the arguments from the first on, which are keys and values alternately.
     Set,
     Add(i64),
 }
@@ -200,7 +200,7 @@ impl Default for Group {
 pub(crate) struct Ran {
     /// The number of commands that have run and have a reply. Nothing was done for the others.
     answered: usize,
-    /// Whether the others wait for a while: for space in the tree, or the lock of a key.
+    /// Whether the others must wait, for space in the tree or for the lock of a key.
     pub(crate) is_stalled: bool,
     /// Whether the replies depend on a sync.
     pub(crate) depends_on_sync: bool,
@@ -360,8 +360,8 @@ impl Group {
         all
     }
 
-    /// Returns the slow commands among those with an answer, by the number of the connection. The commands
-    /// share the time of the group; if only all of them together are slow, the first one stands for them.
+    /// Returns the slow commands among those with an answer, with their connections. The time of the group
+    /// is divided equally; if only the whole group is slow, its first command is returned.
     pub(crate) fn slow(&self, ran: &Ran, threshold: Duration) -> Vec<(usize, Span, Duration)> {
         let share = ran.took / u32::try_from(ran.answered.max(1)).unwrap_or(u32::MAX);
         let (count, took) = match ran.took >= threshold {

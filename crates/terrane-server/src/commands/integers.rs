@@ -109,7 +109,7 @@ pub(super) fn float(text: &[u8]) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| is_number && !value.is_nan())
 }
 
-/// Returns the text of the sum of two numbers, which is about `approximate`.
+/// Returns the sum of two numbers as a string: the exact sum if possible, otherwise `approximate`.
 pub(super) fn sum(first: &[u8], second: &[u8], approximate: f64) -> String {
     exact_sum(first, second).unwrap_or_else(|| decimal(approximate))
 }
@@ -127,7 +127,7 @@ fn exact_sum(first: &[u8], second: &[u8]) -> Option<String> {
     Some(text.trim_end_matches('0').trim_end_matches('.').to_owned())
 }
 
-/// Returns a number in units of its last possible decimal place. Two of them can be added.
+/// Returns a number in units of the last decimal place. The sum of two does not overflow.
 fn units(text: &[u8]) -> Option<i128> {
     let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
     let point = digits.iter().position(|byte| *byte == b'.');
@@ -149,7 +149,7 @@ fn units(text: &[u8]) -> Option<i128> {
 /// Formats a number with 17 significant decimal places and without an exponent or trailing zeros, as Redis
 /// does. Redis computes with `long double`, so the last places may differ.
 fn decimal(value: f64) -> String {
-    // The shortest text that is the same number.
+    // The shortest string that denotes the same number.
     let text = format!("{value}");
     let has_long_fraction = text.split_once('.').is_some_and(|(_, places)| places.len() > 17);
     let text = if has_long_fraction { format!("{value:.17}") } else { text };

@@ -86,7 +86,7 @@ fn shutdown(call: &mut Call<'_, '_>) -> Outcome {
         }
     }
     call.shared.end();
-    // As in Redis, the answer is the end of the connection.
+    // As in Redis, the only answer is that the connection ends.
     call.session.next = Next::Close;
     Ok(())
 }

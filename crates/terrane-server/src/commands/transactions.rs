@@ -41,7 +41,7 @@ pub(super) const FAMILY: Family = Family {
     ],
 };
 
-/// How often a transaction runs if it conflicts with writers that bypass the server.
+/// How many times a transaction is tried if it conflicts with writers that bypass the server.
 const ATTEMPTS: usize = 100;
 
 /// The most bytes that the watched keys of a client may have.
@@ -91,7 +91,7 @@ fn watch(call: &mut Call<'_, '_>) -> Outcome {
         exists?;
     }
     if db != call.shared.databases.slot(call.session.database) {
-        // SWAPDB came before the first watch, and has not notified it.
+        // SWAPDB ran before the first watch, and so did not notify this client.
         call.session.next = Next::Retry;
         return Ok(());
     }

@@ -135,7 +135,7 @@ fn bind_privately(path: &Path, mode: u32) -> io::Result<UnixListener> {
     // Short, because the path of a socket has about a hundred bytes at most.
     let private = path.with_file_name(format!(".{:x}", std::process::id()));
     let socket = private.join("s");
-    // Only a process that was killed at this point leaves them behind.
+    // Only a process that was killed at this point leaves the socket and its directory behind.
     let remove = || {
         let _ = std::fs::remove_file(&socket);
         let _ = std::fs::remove_dir(&private);
@@ -157,7 +157,7 @@ fn bind_privately(path: &Path, mode: u32) -> io::Result<UnixListener> {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Self::Unix(_, path) = self {
-            // The next server removes a file that stays.
+            // If the file remains, the next server removes it.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -252,7 +252,7 @@ fn refuse(stream: Stream) {
         Stream::Tcp(mut stream) => stream.write(text),
         #[cfg(unix)]
         Stream::Unix(mut stream) => stream.write(text),
-        // A handshake would have to precede the text.
+        // The text could be sent only after a handshake.
         Stream::Tls(_) => Ok(0),
     };
 }

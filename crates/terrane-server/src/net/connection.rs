@@ -79,7 +79,7 @@ impl Connection {
         self.paused_until.is_some() || self.session.pending.is_some()
     }
 
-    /// Returns whether the client has left while waiting for a command that its leaving cancels.
+    /// Returns whether the client has left and its pending command must therefore be cancelled.
     pub(super) fn has_abandoned(&self) -> bool {
         self.has_ended && self.session.pending.as_ref().is_some_and(Pending::ends_with_client)
     }
@@ -101,7 +101,7 @@ impl Connection {
         self.output.as_ref().map_or(0, |output| output.bytes.len() - output.sent)
     }
 
-    /// If replies wait, returns since when the client has read none of them.
+    /// Returns the time since which the client has read no replies; `None` if no replies wait.
     pub(super) fn stuck_since(&self) -> Option<Instant> {
         self.output.as_ref().map(|output| output.progress)
     }
@@ -127,7 +127,7 @@ impl Connection {
                 None => break,
             }
         }
-        // The end of the last reply may wait encrypted.
+        // The end of the last reply may still wait in encrypted form.
         if !bytes.is_empty() || self.stream.is_blocked() {
             let (bytes, progress) = (bytes.to_vec(), Instant::now());
             self.output = Some(Box::new(Output { bytes, sent: 0, progress }));
@@ -156,7 +156,7 @@ impl Connection {
                     output.progress = Instant::now();
                 }
                 None => {
-                    // The part that was sent is no longer worth its memory.
+                    // Free the part that was sent once it is most of the buffer.
                     if output.sent > output.bytes.len() / 2 {
                         output.bytes.drain(..output.sent);
                         output.bytes.shrink_to_fit();

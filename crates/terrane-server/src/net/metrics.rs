@@ -162,7 +162,7 @@ fn read_request(stream: &mut TcpStream) -> io::Result<Option<Request>> {
 /// Returns the metrics of the database and those of the server.
 fn metrics(shared: &Shared) -> String {
     let mut text = shared.databases.db().stats().open_metrics();
-    // The end of the text follows the metrics of the server.
+    // Remove the end marker, which must follow the metrics of the server.
     text.truncate(text.trim_end().trim_end_matches("# EOF").len());
     let counts = &shared.counts;
     for (name, help, count) in [

@@ -42,7 +42,7 @@ const READ_BYTES: usize = 64 << 10;
 /// The replies of an iteration are sent early when they take this many bytes.
 const OUT_BYTES: usize = 4 << 20;
 
-/// Limits are checked, and counts reported, after this time.
+/// How often limits are checked and counts reported.
 const TICK: Duration = Duration::from_millis(500);
 
 /// How long clients may take to read their last replies when the server ends.

@@ -57,7 +57,7 @@ impl Reply {
         self.out.extend_from_slice(b"+OK\r\n");
     }
 
-    /// Writes a short text without line ends.
+    /// Writes a short string without line ends.
     pub(crate) fn simple(&mut self, text: &str) {
         self.line(b'+', text.as_bytes());
     }
@@ -94,7 +94,7 @@ impl Reply {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    /// Writes a text for people: a verbatim string in RESP3.
+    /// Writes text for people: a verbatim string in RESP3.
     pub(crate) fn verbatim(&mut self, text: &str) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(text.as_bytes()),
@@ -107,7 +107,7 @@ impl Reply {
         }
     }
 
-    /// Writes the absence of a value.
+    /// Writes a null, which stands for a missing value.
     #[inline]
     pub(crate) fn null(&mut self) {
         self.out.extend_from_slice(match self.protocol {
@@ -116,7 +116,7 @@ impl Reply {
         });
     }
 
-    /// Writes the absence of an array.
+    /// Writes a null array.
     pub(crate) fn null_array(&mut self) {
         self.out.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"*-1\r\n",
@@ -124,7 +124,7 @@ impl Reply {
         });
     }
 
-    /// Writes a value, or its absence.
+    /// Writes a value, or a null if there is none.
     #[inline]
     pub(crate) fn bulk_or_null(&mut self, value: Option<&[u8]>) {
         match value {
@@ -180,7 +180,7 @@ impl Reply {
         }
     }
 
-    /// Writes an array of texts.
+    /// Writes an array of strings.
     pub(crate) fn texts(&mut self, texts: &[&str]) {
         self.array(texts.len());
         texts.iter().for_each(|text| self.bulk(text.as_bytes()));

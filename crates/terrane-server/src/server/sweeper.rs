@@ -50,7 +50,7 @@ impl Drop for Sweeper {
     fn drop(&mut self) {
         self.end = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread leaves entries for the next start.
+            // If the thread panicked, its entries remain for the next start.
             let _ = thread.join();
         }
     }

@@ -13,7 +13,7 @@ use terrane::{Db, Maintenance};
 /// How many commands of a kind may run in their own threads.
 const THREADS: usize = 4;
 
-/// The effect that the end of a client's requests has on its command.
+/// What happens to a command when its client ends its side of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AtEnd {
     /// The command goes on, because the client may still read the reply.
@@ -35,7 +35,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Returns whether the end of the client's requests cancels the command.
+    /// Returns whether the command is cancelled when the client ends its side of the connection.
     pub(crate) fn ends_with_client(&self) -> bool {
         self.at_end == AtEnd::IsCancelled
     }
@@ -49,7 +49,7 @@ impl Pending {
 /// The reply of a command whose thread panicked.
 const PANICKED: &[u8] = b"-ERR the command panicked; please report it\r\n";
 
-/// Completes a reply when it is dropped, after a panic too.
+/// Completes a reply when it is dropped, even after a panic.
 struct Completion {
     reply: Arc<Mutex<Option<Vec<u8>>>>,
     waker: Arc<Waker>,

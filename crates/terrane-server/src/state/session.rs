@@ -21,7 +21,7 @@ pub(crate) struct Session {
     pub(crate) protocol: Protocol,
     /// The number of the selected database.
     pub(crate) database: usize,
-    /// What the number stood for when the command began; see `store/order.rs`.
+    /// The slot that the number selected when the command began; see `store/order.rs`.
     pub(crate) slot: usize,
     /// The user; `None` before a client has authenticated, and for every client if the server has no users.
     pub(crate) user: Option<Arc<User>>,
@@ -84,7 +84,7 @@ pub(crate) struct Queue {
     pub(crate) is_broken: bool,
 }
 
-/// Keys whose change fails the next `EXEC`.
+/// The watched keys; a change of one makes the next `EXEC` fail.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     /// Whether each key had a value, by its database and the key.

@@ -81,7 +81,7 @@ pub(crate) struct Unsynced<'a> {
     has_read: Cell<bool>,
 }
 
-/// The mark by which others see that a command has unsynced writes.
+/// The mark that shows other threads that a command has unsynced writes.
 #[derive(Debug, Clone, Copy)]
 enum Mark<'a> {
     /// Writes are durable enough by themselves.

@@ -87,8 +87,8 @@ impl Store<'_> {
         }
     }
 
-    /// Returns the values of several fields, as of one moment. Stops soon after they have more than
-    /// `bytes_max` bytes, and then returns fewer values than fields.
+    /// Returns the values of several fields, from one snapshot. Stops soon after they have more
+    /// than `bytes_max` bytes, and then returns fewer values than fields.
     pub(crate) fn some_fields<'k>(
         &self,
         db: usize,

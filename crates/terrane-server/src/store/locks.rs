@@ -17,8 +17,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Few enough that `FLUSHALL` locks all of them in about a millisecond, and enough that two threads with 64 keys
-/// each rarely meet: once in 16 times.
+/// Few enough that `FLUSHALL` locks all of them in about a millisecond, and enough that two threads
+/// that lock 64 keys each rarely contend: once in 16 times.
 const SHARDS: usize = 1 << 16;
 
 /// The number of tables of watches.
@@ -216,8 +216,8 @@ impl KeyLocks {
         Ok(())
     }
 
-    /// Sets `flag` from now on when a command changes the key, until [`Self::unwatch`]. `first` runs with
-    /// the key locked. Does nothing, and returns `None`, if the key may be locked for long.
+    /// Until [`Self::unwatch`], sets `flag` when a command changes the key. `first` runs with the
+    /// key locked. Does nothing, and returns `None`, if the key may be locked for long.
     pub(crate) fn watch<T>(
         &self,
         db: usize,

@@ -27,7 +27,7 @@ impl Store<'_> {
             return one_by_one();
         };
         let ended = self.databases.type_changes.ended();
-        // An error belongs to some key; the others have answers.
+        // The error may concern a single key; one by one, the others get answers.
         let Ok(found) = keyspace.multi_get(keys) else { return one_by_one() };
         let has_hashes = self.databases.hashes(db).is_some();
         let is_absence_final = !has_hashes && self.databases.type_changes.are_over(ended);

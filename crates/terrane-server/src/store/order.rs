@@ -45,7 +45,7 @@ impl Order {
         Ok(Self(slots.into_iter().map(AtomicUsize::new).collect()))
     }
 
-    /// Returns how many slots there are: those of the numbers, and those below.
+    /// Returns the number of slots: all up to the highest one that a number selects.
     pub(super) fn slots(&self) -> usize {
         let last = self.0.iter().map(|slot| slot.load(Ordering::Relaxed)).max();
         self.0.len().max(last.unwrap_or(0) + 1)

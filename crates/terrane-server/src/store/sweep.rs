@@ -45,7 +45,7 @@ impl Databases {
     }
 }
 
-/// Removes the fields of a hash, whose key is locked, unless its expiry time has changed. Returns whether it did.
+/// Removes the fields of a hash, whose key is locked; returns false if its expiry time has changed.
 fn remove(
     db: &Db,
     hashes: &Hashes,

@@ -109,7 +109,7 @@ fn set_long_values(client: &mut Client) {
     client.run("expire h 1000");
 }
 
-/// Sends commands of words in a new connection.
+/// Opens a connection, and sends commands given as words separated by spaces.
 fn send_pipeline<S: AsRef<str>>(server: &TestServer, commands: &[S]) -> Client {
     let mut client = server.client();
     let words = |command: &S| encoded(&command.as_ref().split(' ').collect::<Vec<_>>());
@@ -315,7 +315,7 @@ fn writers_that_are_delayed_keep_nobody_from_reading() {
     let server = TestServer::with(&Options::new().design(design), one_worker());
     let (mut writer, mut other) = (server.client(), server.client());
     let began = Instant::now();
-    // Single writes, a group, and a transaction, of which each operation counts.
+    // Single writes, a group, and a transaction, in which each operation counts.
     writer.send(b"setex a 100 1\r\nappend a 2\r\nmulti\r\nset b 1\r\nset c 1\r\nexec\r\n");
     writer.send(&(0..200).flat_map(|_| encoded(&["incr", "n"])).collect::<Vec<u8>>());
     (0..20).for_each(|_| assert!(matches!(&*other.run("get none"), "(nil)")));

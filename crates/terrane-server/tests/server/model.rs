@@ -207,7 +207,7 @@ impl Model {
     }
 }
 
-/// Returns a command for the selected database, as far as the command depends on it.
+/// Returns a random command for a client that has selected this database.
 fn command(rng: &mut Rng, selected: usize) -> String {
     let keys = ["a", "b", "bb", "c", "d"];
     let fields = ["f", "g", "gg", "h", "i"];

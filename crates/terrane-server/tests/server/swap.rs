@@ -67,7 +67,7 @@ fn exchanged_databases_stay_so_after_a_restart() {
          swapdb 1 2 => OK
          swapdb 2 1 => OK";
     script(&mut server.client(), set);
-    // The log has the writes that no table has yet.
+    // The log holds the writes that are not in a table yet.
     server.end();
     server.db.clone().close().unwrap();
     let mut server = TestServer::of(open(), Config::default());
@@ -79,7 +79,7 @@ fn exchanged_databases_stay_so_after_a_restart() {
     script(&mut server.client(), get);
     server.end();
     server.db.clone().close().unwrap();
-    // Number 9 is beyond this server's databases; number 0 selects a slot that is not.
+    // Number 9 is beyond this server's databases, but number 0 still selects slot 9.
     let server = TestServer::of(open(), Config { databases: 2, ..Config::default() });
     script(
         &mut server.client(),

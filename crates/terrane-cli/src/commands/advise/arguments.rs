@@ -155,8 +155,8 @@ impl AdviseArgs {
         self.constants.as_deref().map_or_else(|| Ok(MachineModel::default()), constants::read)
     }
 
-    /// Returns the question; `held` is the data of the database, `counted` its operations if the user
-    /// gave no mix.
+    /// Returns the question. `held` describes the data of the database; `counted` holds its
+    /// operations, if the user gave no mix.
     pub(super) fn case(
         &self,
         now: Design,

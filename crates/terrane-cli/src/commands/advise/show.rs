@@ -234,7 +234,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a design named after its text; all designs that it returns have the same costs.
+    /// Returns a design with its settings as its name. All designs that it returns cost the same.
     fn ranked(design: &str, score: f64) -> RankedDesign {
         let costs = DesignCosts {
             written: 1.0,

@@ -9,8 +9,8 @@ use crate::open;
 use terrane_lab::host::interrupt::is_cancelled;
 
 /// Makes a checkpoint in an absolute directory. This process opens the database only for the
-/// checkpoint. If another process has it open, that process makes the checkpoint, on a request
-/// through its control socket.
+/// checkpoint. If another process has it open, that process makes the checkpoint when asked through
+/// its control socket.
 pub(super) fn make(db: &Path, dir: &Path) -> Result<(), CheckpointError> {
     let error = match open::existing(db) {
         Ok(db) => {
@@ -20,7 +20,7 @@ pub(super) fn make(db: &Path, dir: &Path) -> Result<(), CheckpointError> {
         }
         Err(error) => error,
     };
-    // An error of the engine keeps its exit code.
+    // Keep the type of an engine error, which determines the exit code.
     let error = error.downcast::<terrane::Error>()?;
     if matches!(error, terrane::Error::Locked { .. })
         && let Some(mut client) = Client::connect(db)?

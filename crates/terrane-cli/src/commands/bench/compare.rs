@@ -16,7 +16,7 @@ const BAR_WIDTHS: std::ops::RangeInclusive<usize> = 4..=12;
 /// The columns of a number.
 const NUMBER_WIDTH: usize = 10;
 
-/// A row whose values are all at least this share of the best is left out.
+/// A row is left out if all its values are at least this share of the best.
 const EQUAL_SHARE: f64 = 0.95;
 
 /// Writes the designs side by side, one table per workload, with the metrics in which they differ.
@@ -81,7 +81,7 @@ fn write_metrics(out: &mut impl Write, metrics: &[&ComparedMetric]) -> io::Resul
     lines(&table).try_for_each(|line| writeln!(out, "{line}"))
 }
 
-/// Returns the width with which the bars of all designs fit next to each other, if any width does.
+/// Returns the width at which the bars of all designs fit side by side, or the minimum width.
 fn bar_width(columns: usize, name_width: usize, designs: usize) -> usize {
     let room = columns.saturating_sub(name_width) / designs.max(1);
     room.saturating_sub(NUMBER_WIDTH + 3).clamp(*BAR_WIDTHS.start(), *BAR_WIDTHS.end())

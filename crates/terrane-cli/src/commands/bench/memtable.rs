@@ -47,7 +47,7 @@ struct Latency {
     p50: f64,
     p99: f64,
     p99_9: f64,
-    /// The longest operation of a round, in the round in which it is shortest.
+    /// The smallest of the rounds' maximum latencies.
     max: f64,
 }
 

@@ -108,7 +108,7 @@ impl SetArgs {
         }
         let mut database = Database::to_change(&self.db)?;
         let done = self.set(&mut database, design, json);
-        // Closing aborts compactions that a cancelled wait leaves.
+        // Closing aborts the compactions that a cancelled wait left running.
         let closed = database.close();
         let exit = done?;
         if exit == Exit::Done {

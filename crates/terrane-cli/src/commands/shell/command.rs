@@ -164,7 +164,7 @@ const ALIASES: [(&str, &str); 9] = [
     ("?", "help"),
 ];
 
-/// Returns the name of the command that `name` is another name for, or `name`.
+/// Returns the name of the command for which `name` is an alias, or `name` itself.
 pub(super) fn canonical(name: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name)
 }

@@ -107,7 +107,7 @@ impl<'a> Words<'a> {
         Ok(range)
     }
 
-    /// Parses a range. If one of these words or the end comes first, returns all keys.
+    /// Parses a range; returns all keys if one of these words or the end of the line is next.
     fn range_unless(&mut self, words: &[&str]) -> Result<KeyBounds, String> {
         let next = self.rest.split_whitespace().next();
         if next.is_none_or(|next| words.contains(&next)) { Ok(all_keys()) } else { self.range() }

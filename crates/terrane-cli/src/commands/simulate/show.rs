@@ -13,7 +13,7 @@ use terrane_sim::{
     RateVerdict, SimulatedTree, SimulationOutcome, SimulationSetup, TwoPhases, unplayed,
 };
 
-/// The columns of a line around its curve.
+/// The columns that a line needs besides its curve.
 const AROUND_CURVE: usize = 30;
 
 /// The most columns of a curve.

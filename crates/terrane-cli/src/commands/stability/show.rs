@@ -17,7 +17,7 @@ use terrane_lab::stability::{
     Conclusion, DesignEvaluation, MapCalibration, StabilityPlan, stalls_by_cause,
 };
 
-/// The columns of a line around its curve.
+/// The columns that a line needs besides its curve.
 const AROUND_CURVE: usize = 30;
 
 /// The most columns of a curve.

@@ -70,7 +70,7 @@ impl Page {
     }
 }
 
-/// Cuts a text to at most `columns` columns; `…` marks the cut.
+/// Cuts a string to at most `columns` columns; `…` marks the cut.
 fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         return text.to_owned();

@@ -92,7 +92,7 @@ mod keys {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 
-    /// Keys arrive at once and are not shown. Ctrl-C stays an interrupt.
+    /// Keys arrive at once and are not shown. Ctrl-C remains an interrupt.
     #[derive(Debug)]
     pub(super) struct Keys {
         before: Option<Termios>,

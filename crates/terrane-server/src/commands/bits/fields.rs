@@ -60,7 +60,7 @@ impl FieldType {
         }
     }
 
-    /// Returns the number with the low bits of `number`.
+    /// Returns the number that the low bits of `number` encode.
     fn wrap(self, number: i128) -> i128 {
         let low = number & ((1 << self.bits) - 1);
         let is_negative = self.is_signed && low >> (self.bits - 1) == 1;
@@ -78,7 +78,7 @@ impl FieldType {
         }
     }
 
-    /// Reads the integer that begins at a bit. Clear bits follow the value.
+    /// Reads the integer that begins at a bit. Bits after the end of the value are clear.
     fn read(self, value: &[u8], first: u64) -> i128 {
         let bit = |at: u64| {
             let byte = value.get((at / 8) as usize).copied().unwrap_or(0);

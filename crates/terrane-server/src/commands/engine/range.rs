@@ -30,7 +30,7 @@ pub(super) fn range(call: &mut Call<'_, '_>) -> Outcome {
         }
         index += 1;
     }
-    // Bounds with nothing between them, whatever the keys are.
+    // No key can lie between these bounds.
     let is_empty = start == b"+" || stop == b"-";
     let (start, stop) = (bound(start)?, bound(stop)?);
     let mut entries = Vec::new();

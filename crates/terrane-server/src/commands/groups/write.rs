@@ -93,8 +93,8 @@ impl Group {
         outcomes.collect()
     }
 
-    /// Makes the changes in one write, and returns the outcomes of the commands; `None` if the lookups before
-    /// failed, so that nothing was done.
+    /// Makes the changes in one write, and returns the outcomes of the commands; `None` if the
+    /// preceding lookups failed, so that nothing was done.
     fn write_at_once(
         &self,
         store: &mut Store<'_>,

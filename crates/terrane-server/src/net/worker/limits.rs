@@ -10,8 +10,8 @@ use crate::net::connection::Connection;
 const SMALL: usize = 64 << 10;
 
 impl Worker {
-    /// Counts the buffers of a connection in the total. Closes the connection if its replies have become too
-    /// large, and the largest connections if the total has.
+    /// Counts the buffers of a connection in the total. Closes the connection if its replies have
+    /// become too large, and closes the largest connections if the total has.
     pub(super) fn count_buffers(&mut self, index: usize) {
         let Some(connection) = self.connections.get_mut(index).and_then(Option::as_mut) else {
             return;

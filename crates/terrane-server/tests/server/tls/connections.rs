@@ -159,7 +159,7 @@ fn a_client_that_never_finishes_the_handshake_is_disconnected() {
     assert_eq!(other.run("ping"), "PONG");
     sockets.into_iter().for_each(|socket| drop(read_to_end(socket)));
     assert!(began.elapsed() >= Duration::from_millis(300));
-    // The limit ends with the handshake.
+    // The time limit no longer applies after the handshake.
     assert_eq!(other.run("ping"), "PONG");
 }
 
