@@ -46,9 +46,9 @@ pub enum Outlook {
 /// The verdict of the measurement and of the simulator together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conclusion {
-    /// Both halves hold.
+    /// Both hold.
     Sustainable,
-    /// One half does not hold.
+    /// One of them does not hold.
     Unsustainable,
     /// The measurement holds, and the simulator makes no prediction.
     Unknown,

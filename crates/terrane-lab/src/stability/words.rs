@@ -180,7 +180,7 @@ pub fn causes(stalls: &[(String, u64)]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the verdict of both halves as a sentence.
+/// Returns the joint verdict of the measurement and the simulator as a sentence.
 pub fn headline(evaluation: &DesignEvaluation) -> String {
     let running = &evaluation.report.running;
     let rate = human::number(running.offered_per_second());

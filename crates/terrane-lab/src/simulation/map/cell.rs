@@ -147,12 +147,12 @@ impl CellRuns {
         shares
     }
 
-    /// Returns the share that all trees sustain.
+    /// Returns the largest share that all trees sustain.
     pub(super) fn least(&self, phase: usize) -> f64 {
         self.sorted(phase).first().copied().unwrap_or(0.0)
     }
 
-    /// Returns the share that half of the trees sustain.
+    /// Returns the largest share that at least half of the trees sustain.
     pub(super) fn median(&self, phase: usize) -> f64 {
         let sorted = self.sorted(phase);
         sorted.get((sorted.len().max(1) - 1) / 2).copied().unwrap_or(0.0)
