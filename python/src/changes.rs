@@ -11,8 +11,8 @@ use crate::convert;
 use crate::errors;
 use crate::forks::OfProcess;
 
-/// An iterator over the batches of writes after a position. At the end it stops, and goes on when it is asked
-/// again after more writes.
+/// An iterator over the batches of writes after a position. It stops at the end, and continues when it is
+/// asked again after more writes.
 #[pyclass(frozen, module = "terrane._terrane", name = "Changes")]
 pub(crate) struct Changes {
     changes: OfProcess<Mutex<terrane::Changes>>,

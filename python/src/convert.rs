@@ -11,8 +11,8 @@ use terrane::{Durability, WriteOptions};
 
 use crate::errors;
 
-/// A key or a value: the memory of a `bytes` object, or a copy of another buffer, which could change while the
-/// engine reads it.
+/// A key or a value: the memory of a `bytes` object, or a copy of any other buffer, because such a buffer
+/// could change while the engine reads it.
 #[derive(Debug)]
 pub(crate) enum Bytes<'a> {
     Borrowed(&'a [u8]),

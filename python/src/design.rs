@@ -72,8 +72,8 @@ impl Design {
         format!("terrane.Design('{}')", self.design.summary())
     }
 
-    /// Texts are not equal to a design: several texts describe the same one, but differ from each other and
-    /// have other hashes.
+    /// A string never equals a design: several strings can describe one design, although they differ and
+    /// have different hashes.
     fn __eq__(&self, other: &Bound<'_, Self>) -> bool {
         self.design == other.get().design
     }

@@ -37,7 +37,7 @@ impl Engine {
     }
 }
 
-/// Options as names and texts.
+/// Options as pairs of names and values, both strings.
 type Texts = Vec<(String, String)>;
 
 fn options_of(texts: &Texts) -> PyResult<Options> {
@@ -169,7 +169,7 @@ impl Engine {
     }
 }
 
-/// Removes a database that is closed, with its files and nothing else.
+/// Removes the files of a closed database, and nothing else.
 #[pyfunction]
 pub(crate) fn destroy(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     py.detach(|| Options::new().destroy(path)).map_err(errors::from_engine)

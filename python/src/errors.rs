@@ -1,4 +1,4 @@
-//! Exceptions: `terrane.Error`, and a subclass for each kind that a program handles on its own.
+//! Exceptions: `terrane.Error`, and a subclass for each kind that a program may handle differently.
 //!
 //! The message is that of the engine. An exception for an invalid argument is also a `ValueError`, and one of
 //! the operating system also an `OSError`, so that code written for other stores catches them.

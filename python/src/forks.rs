@@ -30,7 +30,7 @@ pub(crate) struct OfProcess<T> {
 }
 
 impl<T> OfProcess<T> {
-    /// Returns the handle as one of this process.
+    /// Wraps a handle that belongs to this process.
     pub(crate) fn new(handle: T) -> Self {
         Self { handle: Some(handle), forks: FORKS.load(Ordering::Relaxed) }
     }

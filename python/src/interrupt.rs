@@ -1,7 +1,7 @@
 //! Maintenance that Ctrl-C ends.
 //!
-//! Python notes a signal and handles it when the main thread asks for it. A thread of its own does the work, so that
-//! the calling thread can ask while the work lasts. The calling thread returns only after the work has ended, so an
+//! Python records a signal and handles it when the main thread asks for it. A separate thread does the work, so that
+//! the calling thread can ask meanwhile. The calling thread returns only after the work has ended, so an
 //! interrupted call leaves nothing running.
 
 use std::panic;
@@ -14,14 +14,14 @@ use terrane::{Db, Maintenance, Result};
 
 use crate::errors;
 
-/// How often the calling thread looks for signals. A person does not notice the delay, and asking needs the
+/// How often the calling thread looks for signals. A person does not notice the delay, and asking takes the
 /// interpreter's lock, for which other threads may have to wait.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 
-/// Runs maintenance. If a handler of a signal raises an exception, as that of Ctrl-C does, the work is cancelled.
+/// Runs maintenance. If a signal handler raises an exception, like the one for Ctrl-C, the work is cancelled.
 ///
 /// # Errors
-/// The exception of the handler, even if the work was done before it noticed; otherwise that of the work.
+/// The handler's exception, even if the work ended before it was cancelled; otherwise the error of the work.
 pub(crate) fn run(
     py: Python<'_>,
     db: &Db,
@@ -30,7 +30,7 @@ pub(crate) fn run(
     let maintenance = &Maintenance::of(db);
     py.detach(|| {
         thread::scope(|scope| {
-            // The channel closes when the work ends, also by a panic.
+            // The channel closes when the work ends, even if it panics.
             let (working, ended) = mpsc::channel::<()>();
             let worker = scope.spawn(move || {
                 let _working = working;

@@ -4,11 +4,11 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-/// Returns the key and the value of an element of an iterable of pairs: of a tuple or, as `dict.update` does, of any
-/// iterable of two objects.
+/// Returns the key and the value of a pair. A pair is a tuple or, as for `dict.update`, any iterable of two
+/// objects.
 ///
 /// # Errors
-/// Like `dict.update` a `TypeError` for another object, and a `ValueError` for another length.
+/// As for `dict.update`, a `TypeError` if it is not iterable, and a `ValueError` for another length.
 #[inline]
 pub(crate) fn pair_of<'py>(
     element: &Bound<'py, PyAny>,
@@ -34,7 +34,7 @@ fn pair_of_iterable<'py>(
             "element {number} is not a pair of a key and a value, but {kind}"
         ))
     })?;
-    // One more than two tells that there are too many, however many an iterator has.
+    // Three objects show that there are too many, even if the iterator is endless.
     let mut objects = objects.take(3).collect::<PyResult<Vec<_>>>()?.into_iter();
     match (objects.next(), objects.next(), objects.next()) {
         (Some(key), Some(value), None) => Ok((key, value)),

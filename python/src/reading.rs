@@ -1,7 +1,7 @@
 //! The reads that keyspaces, snapshots and transactions have in common.
 //!
-//! `Readable` is the base class of the three, so a read is one method of it. A subclass shares its handles with
-//! its base, and implements [`Reads`] for them.
+//! `Readable` is the base class of all three, so each read is implemented once. A subclass shares its handles
+//! with its base, and implements [`Reads`] for them.
 
 use std::sync::Arc;
 
@@ -105,8 +105,8 @@ impl Readable {
     }
 }
 
-/// Returns the elements of an iterable. They are kept alive by the vector, because the caller may change its list
-/// while other threads run.
+/// Returns the elements of an iterable. The vector keeps them alive, because another thread may change the list
+/// meanwhile.
 fn elements_of<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     match keys.cast::<PyList>() {
         Ok(list) => Ok(list.iter().collect()),

@@ -1,6 +1,6 @@
 //! Iterators that read in chunks.
 //!
-//! A chunk is read without the interpreter, so that other threads run meanwhile, and its entries become Python
+//! A chunk is read without the interpreter's lock, so that other threads can run, and its entries become Python
 //! objects one by one. The first chunk is small, because many loops end early; each following chunk is twice as
 //! long, up to a bound in entries and in bytes.
 
@@ -16,10 +16,10 @@ use crate::convert::{Bounds, Bytes};
 use crate::errors;
 use crate::forks::OfProcess;
 
-/// The entries of the first chunk.
+/// The number of entries in the first chunk.
 const FIRST_CHUNK: usize = 8;
 
-/// The most entries of a chunk.
+/// The maximum number of entries in a chunk.
 const CHUNK_MAX: usize = 1024;
 
 /// The bytes of keys and values after which a chunk ends.
@@ -39,7 +39,7 @@ pub(crate) type SharedTransaction = Arc<Mutex<Option<Transaction>>>;
 /// Where entries come from.
 pub(crate) enum Source {
     Iter(Box<Iter>),
-    /// A transaction cannot lend an iterator, so each chunk begins after the last one.
+    /// A transaction cannot lend an iterator, so each chunk starts a scan after the end of the previous one.
     Transaction(SharedTransaction, Keyspace, Bounds),
     Closed,
 }
@@ -91,9 +91,9 @@ impl Chunk {
 struct State {
     source: Source,
     chunk: Chunk,
-    /// The entries of the next chunk.
+    /// The number of entries in the next chunk.
     size: usize,
-    /// The entries that may still be read, if there is a limit.
+    /// The number of entries that may still be read, if there is a limit.
     left: Option<usize>,
     is_reverse: bool,
     is_done: bool,

@@ -14,7 +14,7 @@ use terrane_workload::OperationMix;
 use crate::design::DesignArgument;
 use crate::errors;
 
-/// The most intervals: each is kept in memory.
+/// The maximum number of intervals, because all are kept in memory.
 const WINDOWS_MAX: f64 = 100_000.0;
 
 /// What is simulated, as the package passes it.
@@ -37,7 +37,7 @@ pub(crate) struct Load {
     seed: u64,
 }
 
-/// Returns the error for a text that cannot be parsed.
+/// Returns the error for a string that cannot be parsed.
 fn bad(error: impl std::fmt::Display) -> PyErr {
     errors::invalid(error.to_string())
 }

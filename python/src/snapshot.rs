@@ -19,7 +19,7 @@ pub(crate) struct Snapshot {
 
 type Handles = (terrane::Snapshot, terrane::Keyspace);
 
-/// `None` once the snapshot was closed. Held for a moment only, to clone the handles.
+/// `None` once the snapshot is closed. The lock is held only to clone the handles.
 type SharedHandles = OfProcess<Mutex<Option<Handles>>>;
 
 impl Snapshot {

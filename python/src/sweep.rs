@@ -84,7 +84,7 @@ fn run(parameters: Parameters, round: u32, is_simulated: bool, dir: &Path) -> Re
     } else {
         let _lock = locked(dir)?;
         let path = dir.join(format!("terrane-sweep-{}", experiment.key(round)));
-        // What a killed worker has left.
+        // A killed worker may have left files there.
         interrupt::remove(&path);
         let begun = Instant::now();
         let ran = experiment.run(path.clone());
@@ -99,7 +99,7 @@ fn run(parameters: Parameters, round: u32, is_simulated: bool, dir: &Path) -> Re
     Ok(serde_json::to_string(&experiment.line(round, took, rows))?)
 }
 
-/// Waits for the lock of a directory. The operating system releases it with the process, however that ends.
+/// Waits for the lock of a directory. The operating system releases it when the process ends, however it ends.
 fn locked(dir: &Path) -> Result<File> {
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let path = dir.join(LOCK);

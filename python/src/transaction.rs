@@ -1,7 +1,7 @@
 //! Optimistic transactions.
 //!
-//! Every call holds the lock of the transaction only while it is detached from the interpreter, so a thread that
-//! waits for the lock keeps no other thread from running.
+//! A call holds the lock of the transaction only while it is detached from the interpreter, so a thread that
+//! waits for the lock does not keep other threads from running.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::keyspace::Keyspace;
 use crate::reading::{Readable, Reads, missing};
 use crate::scan::{SharedTransaction, Source};
 
-/// Reads and writes that happen as one, or not at all.
+/// Reads and writes that take effect atomically, or not at all.
 #[pyclass(frozen, subclass, extends = Readable, module = "terrane._terrane", name = "Transaction")]
 pub(crate) struct Transaction {
     handles: Arc<Handles>,

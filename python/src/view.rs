@@ -1,4 +1,4 @@
-//! Statistics, trees and forecasts as dictionaries, from which the Python sources make dataclasses.
+//! Statistics, trees and forecasts as dictionaries, which the Python sources turn into dataclasses.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -7,7 +7,7 @@ use terrane::{Stats, TreeView};
 
 use crate::design::Design;
 
-/// Returns the metrics by name, and what is not a number of its own.
+/// Returns the metrics by name, and the other statistics.
 pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
     let metrics = PyDict::new(py);

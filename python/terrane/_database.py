@@ -20,7 +20,7 @@ _MODES = ("r", "w", "c", "n", "x")
 
 
 def _texts(options: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns options as the texts that the engine parses."""
+    """Returns options as the strings that the engine parses."""
 
     def text(value: Any) -> str:
         if isinstance(value, bool):
@@ -46,11 +46,11 @@ def open(
 ) -> Database:
     """Opens a database, which is a directory.
 
-    `mode` is `r` to read only, `w` for an existing database, `c` to create a missing one, `n` to replace an existing one by
-    an empty one, or `x` to create one that must not exist.
+    `mode` is `r` to read only, `w` for an existing database, `c` to create a missing one, `n` to replace an
+    existing one with an empty one, or `x` to create one that must not exist.
 
-    `options` are those of `terrane.options()`, as texts or numbers, such as `memory_budget="256MiB"`. The
-    database keeps them; those in `if_new` have an effect only if this call creates the database. A `design`
+    `options` are those of `terrane.options()`, as strings or numbers, such as `memory_budget="256MiB"`. The
+    database keeps them; those in `if_new` take effect only if this call creates the database. A `design`
     that differs from that of an existing database is an error, unless `change_design` is true.
 
     >>> import tempfile, terrane
@@ -77,7 +77,7 @@ def open(
 
 
 def destroy(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-    """Removes the files of a database that is closed, and its directory if nothing else is in it.
+    """Removes the files of a closed database, and its directory if nothing else is in it.
 
     >>> import os, tempfile, terrane
     >>> path = tempfile.mkdtemp() + "/db"
@@ -93,7 +93,7 @@ def destroy(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
 
 
 class Database(Keyspace):
-    """An open database: its default keyspace, and what concerns the whole database.
+    """An open database: its default keyspace, and operations on the whole database.
 
     `terrane.open` returns one. Close it with `close()` or `with`; other handles of it then raise
     `ClosedError`. A process that was forked has to open the database itself, after the parent has closed it.
@@ -175,7 +175,7 @@ class Database(Keyspace):
         self._engine.sync()
 
     def wait_for_compactions(self) -> None:
-        """Waits until every tree satisfies its design."""
+        """Waits until every tree conforms to its design."""
         self._engine.wait_for_compactions()
 
     def checkpoint(self, path: str | os.PathLike[str]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Cursor:
     """A position between two entries of a range, from a snapshot.
 
-    `next` returns the entry after it and `prev` the one before it; a cursor in reverse exchanges the two.
+    `next` returns the entry after it and `prev` the one before it; a reverse cursor swaps the two.
 
     >>> import tempfile, terrane
     >>> with terrane.open(tempfile.mkdtemp() + "/db") as db:
@@ -45,7 +45,7 @@ class Cursor:
         self._range = range
         self._is_reverse = is_reverse
         self._part = (include_key, include_value)
-        # The key before which the position is; `None` at the beginning, and the empty tuple at the end.
+        # The key right after the position; `None` at the beginning, and the empty tuple at the end.
         self._at: bytes | None | tuple[()] = () if is_reverse else None
         self._entries: Entries[tuple[bytes, bytes]] | None = None
         self._is_forward = True
@@ -98,7 +98,7 @@ class Cursor:
         return self.__next__()
 
     def prev(self) -> Any:
-        """Returns the entry before the position, and moves before it."""
+        """Returns the entry before the position, and moves before that entry."""
         return self._step(self._is_reverse)
 
     def _move(self, at: bytes | None | tuple[()]) -> None:

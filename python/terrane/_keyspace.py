@@ -30,7 +30,7 @@ def _items(pairs: Pairs) -> Iterable[tuple[Buffer, Buffer]]:
 
 
 class _Defaults(Reads):
-    """`setdefault` and `pop` by `get`, `put` and `delete`: atomic in a transaction only."""
+    """`setdefault` and `pop` built from `get`, `put` and `delete`: atomic only in a transaction."""
 
     __slots__ = ()
 
@@ -92,7 +92,7 @@ class Keyspace(Reads, _terrane.Keyspace):
     def ingest(self, pairs: Pairs) -> int:
         """Adds pairs in ascending order of their keys as tables, and returns their number.
 
-        Much faster than writes for large amounts. All pairs appear at once, or none if there is an exception.
+        For large amounts this is much faster than writes. All pairs appear at once; after an exception, none.
         """
         return self._ingest(_items(pairs))
 
@@ -104,7 +104,7 @@ class Keyspace(Reads, _terrane.Keyspace):
         isolation: str | None = None,
         durability: str | None = None,
     ) -> Result:
-        """Runs a function with a transaction and commits it, again after a conflict.
+        """Runs a function with a transaction and commits it; after a conflict, tries again.
 
         The function may run several times, so it should change nothing but the transaction.
 
@@ -127,7 +127,7 @@ class Keyspace(Reads, _terrane.Keyspace):
             except ConflictError:
                 if attempt + 1 == attempts:
                     raise
-                # Longer after each conflict, so that one of two rivals gets through.
+                # Wait longer after each conflict, so that one of two rivals gets through.
                 time.sleep(min(1e-5 * 2**attempt, 5e-3))
             finally:
                 transaction.roll_back()
@@ -164,7 +164,7 @@ class Keyspace(Reads, _terrane.Keyspace):
         return None if value is None else memoryview(value)
 
     def tree(self) -> Tree:
-        """Returns the memtable, levels, runs and tables, which a notebook draws."""
+        """Returns the memtable, levels, runs and tables; a notebook draws them."""
         return Tree._of(self._tree())
 
     def levels(self) -> list[dict[str, Any]]:
@@ -201,10 +201,10 @@ class Snapshot(Reads, _terrane.Snapshot):
 
 
 class Transaction(_Defaults, _terrane.Transaction):
-    """Reads and writes that happen as one, or not at all.
+    """Reads and writes that take effect atomically, or not at all.
 
     A transaction takes no locks: it reads from a snapshot, and its commit raises a `ConflictError` if another
-    write has changed what it read.
+    write has changed data that it read.
     """
 
     __slots__ = ()
@@ -299,7 +299,7 @@ class PrefixedKeyspace(_Defaults):
         return self.prefix + bytes(key) in self.db
 
     def count(self) -> int:
-        """Counts the keys, all of which it reads."""
+        """Counts the keys by reading all of them."""
         return self.db.count(prefix=self.prefix)  # type: ignore[no-any-return]
 
     def clear(self) -> None:
@@ -311,7 +311,7 @@ class PrefixedKeyspace(_Defaults):
         return PrefixedKeyspace(self.db, self.prefix + bytes(prefix))
 
     def snapshot(self) -> PrefixedKeyspace:
-        """Returns a snapshot, for reading; of a snapshot or a transaction, the same keys."""
+        """Returns the keys in a new snapshot, for reading; in a snapshot or a transaction, returns itself."""
         take = getattr(self.db, "snapshot", None)
         return self if take is None else PrefixedKeyspace(take(), self.prefix)
 

@@ -40,7 +40,7 @@ class Simulation:
     level_bytes: list[Any] = field(repr=False)
     """An array for each level."""
     summary: dict[str, Any]
-    """Totals over the whole time, with the names of `terrane simulate --json`."""
+    """Totals over the whole time, with the field names of `terrane simulate --json`."""
     latency_micros: dict[str, float]
     not_simulated: list[str]
     """The parts of the design and the workload that the simulation leaves out."""
@@ -141,7 +141,7 @@ class RankedDesign:
     runs: float
     space: float
     beside_now: str
-    """The costs compared with those of the present design."""
+    """The costs relative to those of the present design."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Advice:
     avoid: list[RankedDesign]
     tried: int
     report: dict[str, Any] = field(repr=False)
-    """The advice with the names of `terrane advise --json`."""
+    """The advice, with the field names of `terrane advise --json`."""
 
     def __str__(self) -> str:
         lines = [f"{'design':40} {'µs/op':>8} {'written':>8} {'space':>6}"]

@@ -40,7 +40,7 @@ def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
 
 
 def _bar(y: float, width: float, parts: Sequence[tuple[int, str]], capacity: int) -> str:
-    """Draws a frame as wide as the capacity, and a segment for each run."""
+    """Draws a frame whose width is the capacity, and a segment for each run."""
     full = max(capacity, sum(count for count, _ in parts), 1)
     out = (
         f'<rect x="{_LEFT}" y="{y:.1f}" width="{width:.1f}" height="{_ROW - 8}" fill="none" '

@@ -112,7 +112,7 @@ class Reads:
             raise TypeError("give either a prefix, or start and stop")
         low = bytes(start) if start is not None else None
         high = bytes(stop) if stop is not None else None
-        # The smallest key above another one is that key with a zero byte.
+        # The successor of a key is that key followed by a zero byte.
         if low is not None and not include_start:
             low += b"\0"
         if high is not None and include_stop:

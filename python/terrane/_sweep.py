@@ -22,7 +22,7 @@ _TRIALS = "trials"
 
 @dataclass(frozen=True)
 class _Trial:
-    """What a worker needs to run a trial."""
+    """The data that a worker needs to run a trial."""
 
     parameters: dict[str, str]
     round: int
@@ -40,7 +40,7 @@ class SweepResult:
     lines: list[dict[str, Any]] = field(repr=False)
     """The lines of `results.jsonl` that belong to the plan, in its order."""
     ran: int
-    """The trials that ran now; the others had results."""
+    """The number of trials that ran now; the others already had results."""
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns a row for each workload of each trial, with the parameters, for `pandas.DataFrame`."""
@@ -99,7 +99,7 @@ def _run(trial: _Trial) -> str:
 
 
 def _run_here(trial: _Trial) -> str:
-    """Runs a trial in a thread, so that Ctrl-C is heard meanwhile."""
+    """Runs a trial in a thread, so that Ctrl-C still works meanwhile."""
     outcome: list[Any] = []
 
     def work() -> None:
@@ -153,8 +153,8 @@ def sweep(
     "num": 100_000}`, in which each list is an axis. With a `dask.distributed.Client`, its workers run the trials;
     they need `out` in a file system that they share. `dir` is the directory of the databases, on the disk to be
     measured, by default in `out`. A lock in it lets one trial run at a time, however many threads and workers use
-    that disk. `resources` such as `{"disk": 1}` are passed to Dask in addition. `simulate` runs the simulator
-    instead of the engine. `progress` is called with the trials that are done, all of them, and the last line.
+    that disk. `resources` such as `{"disk": 1}` are passed on to Dask. `simulate` runs the simulator instead of
+    the engine. `progress` is called with the numbers of done and of due trials, and the last line.
 
     >>> import tempfile
     >>> plan = {"design": ["leveling", "tiering"], "num": 1_000_000}
@@ -169,7 +169,7 @@ def sweep(
     home = pathlib.Path(out).absolute()
     (home / _TRIALS).mkdir(parents=True, exist_ok=True)
     place = str(home / "databases" if dir is None else pathlib.Path(dir).absolute())
-    # A result file that another machine wrote is found through the gathered lines as well.
+    # Results that another machine wrote also count if they are in the gathered lines.
     for line in _terrane.sweep_collect(home, []):
         path = home / _TRIALS / f"{json.loads(line)['key']}.json"
         if not path.exists():
@@ -207,13 +207,13 @@ def _on_cluster(
     resources: dict[str, float],
     retries: int,
 ) -> None:
-    """Runs trials on the workers of a Dask cluster. A trial of a killed worker runs again on another one."""
+    """Runs trials on the workers of a Dask cluster. If a worker is killed, its trial runs again on another one."""
     import distributed  # type: ignore[import-not-found, unused-ignore]
 
     as_completed: Any = distributed.as_completed
 
     by_future = {
-        # The key of Dask names the trial, so a second sweep meanwhile shares it.
+        # The Dask key identifies the trial, so a concurrent sweep shares it.
         client.submit(
             _run, trial, key=f"terrane-{trial.key}", retries=retries, resources=resources or None, pure=False
         ): trial

@@ -80,7 +80,7 @@ class Stats(Metrics):
 
 @dataclass(frozen=True)
 class Table:
-    """A sorted table file; its keys lie from `start` to before `stop`, or to the end."""
+    """A sorted table file; its keys are from `start` up to but not including `stop`, or to the end."""
 
     id: int
     size_bytes: int
@@ -172,7 +172,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Amplification:
-    """What reads and space cost: sorted runs, blocks per lookup of a missing key, bytes per live byte."""
+    """The cost of reads and space: sorted runs, blocks per lookup of a missing key, bytes per live byte."""
 
     runs: int
     blocks_per_missing_key: float
@@ -181,7 +181,7 @@ class Amplification:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a change of design rewrites, and the tree before and after it."""
+    """The data that a change of design rewrites, and the tree before and after it."""
 
     jobs: int
     tables_rewritten: int

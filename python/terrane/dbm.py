@@ -11,7 +11,7 @@ b'value' [b'key']
 ...     print(shelf["numbers"], len(shelf))
 [1, 2, 3] 1
 
-As there, text is encoded as UTF-8, and `keys` is a list. `len` reads all keys.
+As in `dbm`, text is encoded as UTF-8, and `keys` returns a list. `len` reads all keys.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class _Dbm(MutableMapping[Any, bytes]):
 
 
 def open(file: str | bytes | os.PathLike[str] | os.PathLike[bytes], flag: str = "r", mode: int = 0o666) -> _Dbm:
-    """Opens a database: `flag` is `r`, `w`, `c` or `n`. The `mode` of files has no effect."""
+    """Opens a database: `flag` is `r`, `w`, `c` or `n`. The file `mode` has no effect."""
     if flag not in ("r", "w", "c", "n"):
         raise ValueError("Flag must be one of 'r', 'w', 'c', or 'n'")
     try:
@@ -173,7 +173,7 @@ def open(file: str | bytes | os.PathLike[str] | os.PathLike[bytes], flag: str = 
 
 
 def whichdb(file: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str | None:
-    """Returns `terrane.dbm` for a database, `None` for nothing, and the empty string for anything else."""
+    """Returns `terrane.dbm` for a database, `None` if there is nothing, and an empty string for anything else."""
     path = os.fsdecode(file)
     if not os.path.exists(path):
         return None

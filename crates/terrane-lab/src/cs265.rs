@@ -10,7 +10,7 @@
 //! | `s` | statistics, see `statistics` |
 //!
 //! Keys and values are signed 32-bit numbers; the value -2147483648 is reserved because it is Dent's
-//! tombstone. Any other line is an error with its number; the lines before and after it count.
+//! tombstone. Any other line is reported with its number; the lines before and after it still run.
 //!
 //! The depth of a tree is unlimited unless a [`FixedDepth`] limits it, as in the paper.
 

@@ -111,7 +111,7 @@ impl Load {
         &self.keys
     }
 
-    /// Inserts all entries from several threads, each a share; returns the wall-clock nanoseconds.
+    /// Inserts all entries, divided among several threads; returns the wall-clock nanoseconds.
     pub fn parallel(&self, kind: MemtableKind, threads: u32) -> f64 {
         let memtable = self.empty(kind);
         let value = vec![7; self.entry_bytes];

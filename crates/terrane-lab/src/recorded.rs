@@ -1,7 +1,7 @@
 //! Decisions of other systems, compared with those of the designs that stand for them.
 //!
-//! [`Replayed`] is one recording with the result of [`terrane_policy::recorded::replay`], and
-//! [`page`] the document `docs/recorded.md` about all of them.
+//! [`Replayed`] is one recording with the result of [`terrane_policy::recorded::replay`]; [`page`]
+//! returns the document `docs/recorded.md`, which covers all recordings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,12 +26,12 @@ pub struct Replayed {
     pub trace: Trace,
     /// Its decisions.
     pub decisions: Vec<Decision>,
-    /// The share of equal compactions if the design moved one table at a time; `None` if it does
-    /// anyway.
+    /// The share of equal compactions if the design moved one table at a time; `None` if it already
+    /// does.
     alone: Option<Share>,
 }
 
-/// Equal decisions of all.
+/// The number of equal decisions, out of all decisions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Share {
     /// Decisions in which system and design agree.

@@ -13,8 +13,8 @@
 //!
 //! `P`, `SC` and `RC` come from Tectonic, KVBench's successor. Words are separated by blanks, and keys
 //! compare as bytes. After a line `# terrane trace, encoding=hex` keys and values are in hexadecimal
-//! digits, and `-` is an empty value. TO is excluded, as in the later of the published harnesses,
-//! unless the options include it, which matches the generator. An insert overwrites an existing key,
+//! digits, and `-` is an empty value. TO is excluded, as in the later published harness; the
+//! options can include it instead, which matches the generator. An insert overwrites an existing key,
 //! like the generator since 2025.
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! Modules import only from below, and cycles of imports are short.
+//! Checks that modules import only from lower layers, and that import cycles are short.
 
 use terrane_testkit::layers::{assert_cycles, assert_ranks};
 

@@ -4,8 +4,8 @@
  *
  * Generated from the sources by the test `header`; do not edit.
  *
- * A call that can fail has a place for an error, `char **errptr`, which has to be NULL or to have an earlier error.
- * If the call fails, the earlier error is freed and a text of malloc() takes its place; otherwise nothing changes.
+ * A call that can fail takes a `char **errptr`, which must point to NULL or to an earlier error. If the call fails,
+ * it frees the earlier error and stores a string from malloc() in its place; otherwise it changes nothing.
  */
 #ifndef TERRANE_LEVELDB_C_H
 #define TERRANE_LEVELDB_C_H

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use terrane::WriteBatch;
 use terrane_c::argument::bytes;
 
-/// Puts and deletes that are applied at once, in the form in which they were added, so that a program can read them.
+/// Puts and deletes that are applied at once, kept as they were added, so that a program can read them back.
 #[derive(Debug, Default)]
 pub struct leveldb_writebatch_t {
     /// Keys and values, one after the other.
@@ -17,7 +17,7 @@ pub struct leveldb_writebatch_t {
 #[derive(Debug, Clone, Copy)]
 struct Operation {
     key_len: usize,
-    /// Nothing for a delete.
+    /// `None` for a delete.
     value_len: Option<usize>,
 }
 
@@ -73,7 +73,7 @@ pub extern "C" fn leveldb_writebatch_clear(batch: Option<&mut leveldb_writebatch
     }
 }
 
-/// Adds a put to a batch. A pointer that is NULL with a length adds nothing.
+/// Adds a put to a batch. NULL with a nonzero length adds nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_writebatch_put(
     batch: Option<&mut leveldb_writebatch_t>,

@@ -41,7 +41,7 @@ pub(crate) fn check_format(dir: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// Opens the database in the directory `name`. NULL and an error in `errptr` if that fails.
+/// Opens the database in the directory `name`. Returns NULL and stores an error in `errptr` if that fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_open(
     options: Option<&leveldb_options_t>,
@@ -149,7 +149,7 @@ pub extern "C" fn leveldb_create_snapshot(db: Option<&leveldb_t>) -> *const leve
     })
 }
 
-/// Frees a snapshot. Options of reads that have it keep what it sees.
+/// Frees a snapshot. Read options that refer to it keep its view.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_release_snapshot(
     _db: Option<&leveldb_t>,
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn leveldb_approximate_sizes(
     }
 }
 
-/// Compacts the keys from `start_key` to `limit_key`; NULL is no bound.
+/// Compacts the keys from `start_key` to `limit_key`; NULL means no bound.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_compact_range(
     db: Option<&leveldb_t>,

@@ -11,8 +11,8 @@ use crate::database::check_format;
 use crate::options::leveldb_options_t;
 use crate::status::report;
 
-/// Removes the database in the directory `name`, and the directory if nothing else is in it. A database that does not
-/// exist is no error.
+/// Removes the database in the directory `name`, and the directory if nothing else is in it. A missing database is
+/// not an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_destroy_db(
     _options: Option<&leveldb_options_t>,
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn leveldb_destroy_db(
 fn destroy(dir: &Path) -> Outcome<()> {
     match Options::new().destroy(dir) {
         Ok(()) | Err(Error::NoDatabase { .. }) => {
-            // It may have files of others.
+            // The directory may contain other files.
             let _ = std::fs::remove_dir(dir);
             Ok(())
         }
@@ -38,8 +38,8 @@ fn destroy(dir: &Path) -> Outcome<()> {
     }
 }
 
-/// Repairs the database in the directory `name`. A sound one stays as it is. Of a damaged one, what can be read is put
-/// in its place, and the damaged one is kept in a directory beside it whose name ends with ".damaged".
+/// Repairs the database in the directory `name`. A sound one stays as it is. A damaged one is replaced by what can be
+/// read of it, and is kept in a directory next to it whose name ends in ".damaged".
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_repair_db(
     _options: Option<&leveldb_options_t>,
@@ -63,7 +63,7 @@ fn repair(dir: &Path) -> Outcome<()> {
                 return Ok(());
             }
         }
-        // What an opening refuses is what a repair is for.
+        // Repair is for databases that opening refuses.
         Err(Error::Corruption(_) | Error::NoDatabase { .. }) => {}
         Err(error) => return Err(error.into()),
     }
@@ -83,7 +83,7 @@ fn beside(dir: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Returns a path for a damaged database that is not taken.
+/// Returns an unused path for a damaged database.
 fn free_name(dir: &Path) -> Outcome<PathBuf> {
     let first = beside(dir, ".damaged");
     let others = (2..1000).map(|number| beside(dir, &format!(".damaged-{number}")));

@@ -10,10 +10,10 @@ use crate::database::leveldb_t;
 use crate::options::leveldb_readoptions_t;
 use crate::status::{allocate, leveldb_free, message};
 
-/// An iterator over all keys, from one moment. One thread at a time may use it.
+/// An iterator over all keys, as of one moment. One thread at a time may use it.
 #[derive(Debug)]
 pub struct leveldb_iterator_t {
-    /// Nothing if it could not be created.
+    /// `None` if it could not be created.
     cursor: Option<Cursor>,
     error: Option<Box<terrane_error>>,
 }
@@ -32,7 +32,7 @@ impl leveldb_iterator_t {
     }
 }
 
-/// Returns an iterator without a position. What prevents it is an error of the iterator.
+/// Returns an iterator without a position. If it cannot be created, the iterator holds the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn leveldb_create_iterator(
     db: Option<&leveldb_t>,
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn leveldb_iter_get_error(
     errptr: Option<&mut *mut c_char>,
 ) {
     if let (Some(error), Some(place)) = (iter.and_then(|iter| iter.error.as_ref()), errptr) {
-        // SAFETY: the caller passes NULL or a text of `malloc`, which it leaves to this library.
+        // SAFETY: the caller passes NULL or a string from `malloc`, and gives up its ownership.
         unsafe { leveldb_free((*place).cast()) };
         *place = allocate(message(error).as_bytes());
     }

@@ -6,7 +6,7 @@
 //!
 //! | module | one line |
 //! |---|---|
-//! | `status` | errors as texts of malloc |
+//! | `status` | errors as strings from `malloc` |
 //! | `objects` | comparators, filter policies, caches, environments |
 //! | `options` | options of databases, reads and writes |
 //! | `batch` | atomic writes |

@@ -1,13 +1,13 @@
-//! Objects among the options: comparators, filter policies, caches and environments.
+//! Objects that options refer to: comparators, filter policies, caches and environments.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::status::allocate;
 
-/// A destructor of a state of the application.
+/// The destructor of an application's state.
 type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
 
-/// A state of the application, which ends with the object that has it.
+/// State of the application, destroyed together with the object that holds it.
 #[derive(Debug)]
 struct State {
     state: *mut c_void,
@@ -44,7 +44,7 @@ pub struct leveldb_comparator_t {
     _state: State,
 }
 
-/// Returns an order of keys of the application; see leveldb_options_set_comparator. `compare` is never called.
+/// Returns an order of keys defined by the application; see leveldb_options_set_comparator. `compare` is never called.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_comparator_create(
     state: *mut c_void,
@@ -67,12 +67,12 @@ pub extern "C" fn leveldb_comparator_destroy(comparator: Option<Box<leveldb_comp
 /// A policy for filters.
 #[derive(Debug)]
 pub struct leveldb_filterpolicy_t {
-    /// Nothing for a policy of the application.
+    /// `None` for a policy of the application.
     pub(crate) bits: Option<c_int>,
     _state: Option<State>,
 }
 
-/// Returns a policy of the application, which is accepted and not called.
+/// Returns a policy of the application, which is accepted but never called.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_filterpolicy_create(
     state: *mut c_void,

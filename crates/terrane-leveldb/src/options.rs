@@ -1,6 +1,6 @@
 //! Options of databases, reads and writes.
 //!
-//! What shapes a tree (sizes, filters, compression) is the design of a database that is created; an existing
+//! The options that shape a tree (sizes, filters, compression) set the design of a new database; an existing
 //! database keeps its design. The cache and the number of open files apply to each opening.
 
 use std::ffi::c_int;
@@ -106,8 +106,8 @@ pub extern "C" fn leveldb_options_set_comparator(
     }
 }
 
-/// Sets the bits per key of the filters of a database that is created. A policy of the application is accepted and
-/// not called: tables have the filters of this engine, which answer the same.
+/// Sets the bits per key of the filters of a database that is created. A policy of the application is accepted but
+/// never called: tables have the filters of this engine, which give the same answers.
 #[unsafe(no_mangle)]
 pub extern "C" fn leveldb_options_set_filter_policy(
     options: Option<&mut leveldb_options_t>,
@@ -302,7 +302,7 @@ impl leveldb_writeoptions_t {
     }
 }
 
-/// Returns new options of a write, which survives the death of the process.
+/// Returns new options for a write that survives the death of the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn leveldb_writeoptions_create() -> Box<leveldb_writeoptions_t> {
     Box::default()

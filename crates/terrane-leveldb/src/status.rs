@@ -1,4 +1,4 @@
-//! Errors as texts that `malloc` allocates, and versions.
+//! Errors as strings that `malloc` allocates, and versions.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -9,7 +9,7 @@ unsafe extern "C" {
     fn free(pointer: *mut c_void);
 }
 
-/// Copies bytes to memory of `malloc`, followed by NUL. NULL if there is no memory.
+/// Copies bytes and a final NUL to memory from `malloc`. Returns NULL if there is no memory.
 pub(crate) fn allocate(bytes: &[u8]) -> *mut c_char {
     // SAFETY: `malloc` takes any size. A value is shorter than `isize::MAX`.
     let memory = unsafe { malloc(bytes.len() + 1) }.cast::<u8>();
@@ -25,7 +25,7 @@ pub(crate) fn allocate(bytes: &[u8]) -> *mut c_char {
     memory.cast()
 }
 
-/// Runs a function, and returns its result. An error takes the place of the one before.
+/// Runs a function, and returns its result. An error replaces the previous one.
 pub(crate) fn report<T>(
     errptr: Option<&mut *mut c_char>,
     otherwise: T,
@@ -35,7 +35,7 @@ pub(crate) fn report<T>(
         Ok(result) => result,
         Err(failure) => {
             if let Some(place) = errptr {
-                // SAFETY: the caller passes NULL or a text of `malloc`, which it leaves to this library.
+                // SAFETY: the caller passes NULL or a string from `malloc`, and gives up its ownership.
                 unsafe { leveldb_free((*place).cast()) };
                 *place = allocate(message(&failure).as_bytes());
             }
@@ -44,7 +44,7 @@ pub(crate) fn report<T>(
     }
 }
 
-/// Returns the message of an error with the words with which those of LevelDB begin.
+/// Returns the message of an error, which begins with the same words as LevelDB's.
 pub(crate) fn message(failure: &terrane_error) -> String {
     let kind = match error::terrane_error_code(Some(failure)) {
         error::TERRANE_CORRUPTION => "Corruption",

@@ -17,7 +17,7 @@ use crate::results::{Metric, Results};
 pub struct ExperimentOptions {
     /// Sizes as a share of the paper's: 1 means the paper's.
     pub scale: f64,
-    /// Rounds: operations count at the best of them, whole runs at their median.
+    /// The number of rounds. Operations are reported at their best round, whole runs at the median.
     pub rounds: usize,
     /// Numbers of threads, for the experiments on memtables.
     pub threads: Vec<u32>,
@@ -98,8 +98,8 @@ impl ExperimentOptions {
         })
     }
 
-    /// Describes a measurement with these options that ends now, and the load average at its beginning,
-    /// because other load slows multi-threaded programs more than single-threaded ones.
+    /// Describes a measurement with these options that ends now. It includes the load average at the
+    /// start, because other load slows multi-threaded programs more than single-threaded ones.
     fn environment(&self, load: Option<f64>) -> Environment {
         let here = Environment::of_run(&std::env::temp_dir(), self.seed);
         let load = load.map_or(String::new(), |load| format!(" · load average {load:.1}"));

@@ -5,8 +5,8 @@
 //! |---|---|
 //! | `report.html` | the figures with the paper's points and ours, claims and verdicts, and the settings |
 //! | `EXPERIMENT-fig-4a.svg` | one panel |
-//! | `EXPERIMENT.csv` | every measurement and round, a line each |
-//! | `environment.json` | of each experiment: machine, commit, command, date, seed, scale |
+//! | `EXPERIMENT.csv` | every measurement and round, one per line |
+//! | `environment.json` | for each experiment: machine, commit, command, date, seed, scale |
 //!
 //! | module | one line |
 //! |---|---|
@@ -92,7 +92,7 @@ impl ReportedPanel {
 }
 
 /// Writes the page, the panels, the measurements and the settings of several experiments into a
-/// directory, and returns the path of the page; of one figure only if `figure` names it.
+/// directory, and returns the path of the page; only for one figure if `figure` names it.
 ///
 /// # Errors
 /// If an experiment is unknown or a file cannot be written.

@@ -120,7 +120,7 @@ impl Keyspace {
         py.detach(|| keyspace.set_ttl(ttl)).map_err(errors::from_engine)
     }
 
-    /// Sets the value to `new` if it is `expected`; `None` stands for a missing key.
+    /// Sets the value to `new` if it equals `expected`; `None` stands for a missing key.
     fn compare_and_swap(
         &self,
         py: Python<'_>,

@@ -9,7 +9,7 @@ use crate::errors;
 use crate::interrupt;
 use crate::pair::pair_of;
 
-/// The limits of a chunk. Writing one gives up the interpreter's lock once.
+/// The limits of a chunk. Writing a chunk releases the interpreter's lock once.
 const CHUNK_PAIRS: usize = 1024;
 const CHUNK_BYTES: usize = 256 << 10;
 
@@ -68,7 +68,7 @@ impl Keyspace {
         let count = ingest.len();
         let db = self.engine.get().db()?;
         interrupt::run(py, db, |maintenance| {
-            // The commit does this, too, and cannot be cancelled.
+            // The commit would flush too, but cannot be cancelled.
             maintenance.flush(keyspace)?;
             ingest.commit()
         })?;

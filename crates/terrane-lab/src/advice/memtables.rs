@@ -12,7 +12,7 @@ use super::case::AdviceCase;
 /// The total number of operations in the mix; only their shares matter.
 const OPERATIONS: f64 = 1e6;
 
-/// The number of places to sample in the key space, and the number of keys from each place.
+/// The number of places to sample in the key space, and the number of keys to read from each.
 const PLACES: usize = 64;
 const KEYS: usize = 64;
 

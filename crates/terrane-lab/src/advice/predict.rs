@@ -20,8 +20,8 @@ const BUFFERS_MAX_OF_RARE_MERGES: f64 = 20_000.0;
 /// The number of flushes in a simulation of stalls.
 const STALL_BUFFERS: f64 = 120.0;
 
-/// The mean number of writes per key, within the bounds above. With deletes, the share of deleted keys
-/// takes longer to reach its long-run value.
+/// The mean number of writes per key, within the bounds above. It is larger with deletes, because the
+/// share of deleted keys takes longer to reach its long-run value.
 const ROUNDS: f64 = 2.0;
 const ROUNDS_OF_DELETES: f64 = 5.0;
 

@@ -57,7 +57,7 @@ fn measured(case: &AdviceCase, design: &Design) -> (f64, u64, u64) {
         .unwrap();
     let value = [b'v'; RECORD_BYTES - 8];
     let settle = || while db.run_background_job().unwrap() {};
-    // Every second number is a key that is never written.
+    // Odd multiples are never written, so they are missing keys between the written ones.
     let key = |number: u64| (number * 2 * (u64::MAX / (2 * RECORDS + 2))).to_be_bytes();
     let missing = |number: u64| ((number * 2 + 1) * (u64::MAX / (2 * RECORDS + 2))).to_be_bytes();
     for number in 0..RECORDS {
@@ -137,7 +137,7 @@ fn check(mix: &str) {
     }
 }
 
-/// Returns a design named after its text, with equal costs.
+/// Returns a design with this score; its costs are the same as those of every other one.
 pub(super) fn ranked(design: &str, score: f64) -> RankedDesign {
     let costs = DesignCosts {
         written: 1.0,

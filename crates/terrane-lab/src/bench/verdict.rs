@@ -1,7 +1,7 @@
 //! The verdict of a comparison: at most three lines that say which design is better at what.
 //!
 //! Speeds are compared by workload, the bytes written and the space by the workload that wrote the
-//! most. Differences that a repetition could undo are left out.
+//! most. Differences that another repetition might undo are left out.
 
 use super::compare::{BenchComparison, Better, ComparedMetric};
 use crate::output::human;
@@ -15,7 +15,7 @@ const PHRASES_MAX: usize = 2;
 /// Speeds that differ by less are called equal.
 const SPEED_RATIO_MIN: f64 = 1.15;
 
-/// Amounts, which repeat better than speeds, that differ by less are called equal.
+/// Amounts that differ by less are called equal. They repeat more exactly than speeds.
 const AMOUNT_RATIO_MIN: f64 = 1.05;
 
 /// A property in which designs differ.

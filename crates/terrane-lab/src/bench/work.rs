@@ -79,7 +79,7 @@ impl TreeWork {
         }
     }
 
-    /// Returns the processor time of compactions over their duration; `None` without compactions.
+    /// Returns the processor time of compactions per duration; `None` without compactions.
     pub fn compaction_cpu_share(&self) -> Option<f64> {
         let micros = self.compaction_times.sum_micros();
         (micros > 0).then(|| self.compaction_cpu_micros as f64 / micros as f64)

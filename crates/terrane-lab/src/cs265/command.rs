@@ -45,7 +45,7 @@ fn plain(line: &[u8]) -> Option<Command> {
     }
 }
 
-/// Parses the number at the start of a text, and returns it with the rest.
+/// Parses the number at the start of `text`, and returns it with the rest.
 fn digits(text: &[u8]) -> Option<(i32, &[u8])> {
     let (is_negative, text) = match text {
         [b'-', text @ ..] => (true, text),

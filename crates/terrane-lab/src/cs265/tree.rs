@@ -52,7 +52,7 @@ impl DentTree {
         self.fanout.unwrap_or(FANOUT_DEFAULT)
     }
 
-    /// Opens a database in `dir` that need not outlive this process: Dent's tree does not either.
+    /// Opens a database in `dir` that need not outlive this process, because Dent's tree does not.
     ///
     /// # Errors
     /// If the parameters are invalid, or the database cannot be opened.

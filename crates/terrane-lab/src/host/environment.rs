@@ -26,7 +26,7 @@ pub struct Environment {
     pub date: String,
     /// The seed of all random choices.
     pub seed: u64,
-    /// The sizes as a share of the paper's, for experiments of papers.
+    /// The sizes as a share of the paper's, for experiments that reproduce a paper.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<f64>,
     /// Rounds of timed operations.

@@ -29,8 +29,8 @@ pub fn hash() -> &'static str {
     })
 }
 
-/// Returns the commit that this program was built from, with `-dirty` if files differed from it; `None` for
-/// other than release builds, and outside a checkout.
+/// Returns the commit that this program was built from, with `-dirty` if files differed from it; `None` if
+/// it is not a release build, or was built outside a checkout.
 #[must_use]
 pub fn commit() -> Option<&'static str> {
     option_env!("TERRANE_COMMIT")

@@ -1,5 +1,5 @@
 //! Progress of long operations on standard error: bars on a terminal, with the elapsed time and an
-//! estimate of the rest; occasional lines otherwise. A bar takes a line, whatever the terminal's width.
+//! estimate of the rest; occasional lines otherwise. A bar fits on one line at any terminal width.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};

@@ -5,12 +5,12 @@
 //! operations = 300_000       # of all phases together
 //! key-size = 16              # bytes
 //! value-size = "100..400"    # bytes
-//! distribution = "zipf:0.99" # of choices that name none
+//! distribution = "zipf:0.99" # of operations without one
 //! threads = 1
 //! seed = 7
 //!
 //! [[phase]]
-//! weight = 2                 # twice the operations of a phase without
+//! weight = 2                 # twice the operations of the other phase
 //! insert = 50
 //! update = "10@normal:0.1:0.9"
 //!

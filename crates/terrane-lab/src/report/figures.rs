@@ -5,7 +5,7 @@
 //! | `report.html` | the setting, the verdict and the plots |
 //! | `NAME.svg` | one plot |
 //! | `report.jsonl` | the lines of `--json` |
-//! | `report.csv` | every number of these lines, a line each |
+//! | `report.csv` | every number in these lines, one per line |
 //! | `environment.json` | machine, commit, command, date, seed |
 
 use std::fmt::Write;
@@ -96,7 +96,7 @@ impl FigureReport {
         )
     }
 
-    /// Returns every number of the lines, a line each.
+    /// Returns every number in the lines of JSON, one per line of CSV.
     fn csv(&self) -> String {
         let mut text = NAMES.join(",") + ",index,metric,value\n";
         for line in &self.lines {

@@ -89,7 +89,7 @@ pub fn measure(dir: &Path) -> Result<MeasuredDevice> {
     })
 }
 
-/// Writes the file; returns the bytes per second of the median chunk, synced, and its length.
+/// Writes the file; returns the bytes per second of the median synced chunk, and the file's length.
 fn write(path: &Path) -> std::io::Result<(f64, u64)> {
     let chunk: Vec<u8> = (0..CHUNK_BYTES as u64)
         .map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8)

@@ -6,9 +6,9 @@
 //! levels have random fill, and each run yields a verdict on every phase, a short and a long one. The
 //! threshold of a tree is the share up to which its runs hold.
 //!
-//! A search finds the threshold: it simulates the shares around the threshold of the tree before, and
-//! takes for granted that lower shares hold and higher ones fail. For the first trees of each cell all
-//! shares are simulated, which shows how often that is wrong.
+//! A search finds the threshold: it simulates the shares around the previous tree's threshold, and
+//! assumes that lower shares hold and higher ones fail. For the first trees of each cell all shares
+//! are simulated, which shows how often this assumption is wrong.
 //!
 //! | module | one line |
 //! |---|---|

@@ -23,7 +23,7 @@ impl MixLoad {
     ///
     /// # Errors
     ///
-    /// If the mix does not write, or has phases or deletes that the simulator does not play.
+    /// If the mix does not write, or has phases or deletes that the simulator does not support.
     pub fn of(mix: &OperationMix, records: u64, cold: f64) -> Result<Self> {
         let mut writes = WriteMix { deleted_return: false, ..WriteMix::default() };
         let mut reads = ReadLoad { cold, ..ReadLoad::default() };
@@ -75,7 +75,7 @@ impl MixLoad {
     }
 }
 
-/// Returns the skew of a distribution, or `None` if the simulator has none like it.
+/// Returns the skew of a distribution, or `None` if the simulator has no equivalent.
 pub fn skew_of(distribution: Distribution) -> Option<Skew> {
     match distribution {
         Distribution::Uniform => Some(Skew::Uniform),

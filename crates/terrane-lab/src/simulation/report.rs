@@ -24,7 +24,7 @@ pub const QUANTILES: [(&str, f64); 7] = [
 pub struct SimulatedDesign<'a> {
     /// The design, the workload and the machine.
     pub setup: &'a SimulationSetup,
-    /// The trees at the start; one unless the setup has others.
+    /// The trees at the start; a single one unless the setup has more.
     pub trees: &'a [SimulatedTree],
     /// The names of several trees, in the same order.
     pub names: &'a [String],

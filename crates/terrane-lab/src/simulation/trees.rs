@@ -36,7 +36,7 @@ impl NamedTree {
         Ok(Self { name: name.trim().to_owned(), design, share: number })
     }
 
-    /// Returns a setup with these trees, of which the first one replaces its tree.
+    /// Returns the setup with these trees; the first one replaces the setup's own tree.
     pub fn setup_of(trees: &[Self], setup: SimulationSetup) -> SimulationSetup {
         let Some((first, others)) = trees.split_first() else { return setup };
         let other = |tree: &Self| OtherTree { design: tree.design.clone(), share: tree.share };

@@ -43,7 +43,7 @@ use several::SeveralComparison;
 /// The limit on the relative difference between simulated and measured write amplification.
 const AMPLIFICATION_WITHIN: f64 = 0.10;
 
-/// A value that expires does so after this many writes per record.
+/// The lifetime of a value that expires, in writes per record.
 const TTL_ROUNDS: f64 = 0.5;
 
 /// Settings that give a small amount of data several levels.
@@ -118,7 +118,7 @@ impl ValidationOptions {
     /// design that fit the amount of data.
     fn compare(&self, case: &TreeCase, sizes: &str) -> Result<ComparedTree> {
         let design: Design = format!("{}; {sizes}", case.design).parse()?;
-        // The same bytes, whatever the size of a record.
+        // The total bytes are the same for every record size.
         let records = self.records * cases::RECORD_BYTES as u64 / case.record_bytes as u64;
         let plan = ValidationPlan {
             records,

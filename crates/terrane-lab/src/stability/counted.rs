@@ -112,7 +112,7 @@ impl CountedRun {
     ///
     /// # Errors
     ///
-    /// A sentence if the simulator cannot play a run like this.
+    /// A sentence if the simulator cannot simulate such a run.
     pub(super) fn of(
         plan: &StabilityPlan,
         design: &Design,

@@ -29,7 +29,7 @@ pub struct DesignEvaluation {
     pub advice: Vec<Suggestion>,
     /// Reasons to doubt the verdict.
     pub cautions: Vec<String>,
-    /// The counters that the simulator was fitted to, if it can play such a run.
+    /// The counters that the simulator was fitted to, if it can simulate such a run.
     pub(super) counted: Option<CountedRun>,
     /// The simulator's prediction for a longer run.
     pub outlook: Outlook,
@@ -80,7 +80,7 @@ impl DesignEvaluation {
         }
     }
 
-    /// Returns the verdict of both halves, the measurement and the simulator.
+    /// Returns the joint verdict of the measurement and the simulator.
     pub fn conclusion(&self) -> Conclusion {
         match (self.verdict.is_sustainable(), &self.outlook) {
             (false, _) => Conclusion::Unsustainable,

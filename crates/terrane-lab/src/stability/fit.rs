@@ -4,7 +4,7 @@
 //! |---|---|
 //! | bytes of an entry in a table | bytes over entries of all tables |
 //! | bytes of an entry in a memtable | entries and number of the flushes of the running phase |
-//! | time of an entry in a flush | wall time of flushes over writes; with a budget, of those of the load, which has none |
+//! | time of an entry in a flush | wall time of flushes over writes; with a budget, during the load, which has none |
 //! | time of an entry in a merge | processor time of merges over their input entries |
 //! | time of a write | the median processing latency |
 //! | bandwidth | the factor of the budget, or of the speed of merges, whose replay is closest to the run |
@@ -22,8 +22,8 @@ use super::residual::Residual;
 /// The maximum number of simulated tables, so that a month takes seconds.
 const TABLES_MAX: usize = 800;
 
-/// The ranges of bandwidth factors to try: of the budget, because a busy machine loses part of it,
-/// and of the merge speed by processor time, because merges share processors with writers.
+/// The ranges of factors to try. A budget is multiplied, because a busy machine loses part of it;
+/// otherwise the merge speed by processor time, because merges share processors with writers.
 const OF_BUDGET: (f64, f64) = (0.6, 1.02);
 const OF_SPEED: (f64, f64) = (0.1, 2.0);
 
@@ -134,8 +134,8 @@ pub(super) fn replayed(
     Simulation::new(setup, tree_like(setup, shape)).run(seconds).0
 }
 
-/// Fits the budget, or without one the speed of merges, so that the replay is closest to the run: one
-/// number for the four figures of a [`Residual`].
+/// Fits the budget, or the merge speed if there is no budget, so that the replay is as close to the run
+/// as possible. This single factor must fit all four figures of a [`Residual`].
 fn fit_bandwidth(setup: &mut SimulationSetup, run: &CountedRun, shape: &TreeShape) {
     let machine = setup.machine;
     let with = |factor: f64| {
@@ -152,7 +152,7 @@ fn fit_bandwidth(setup: &mut SimulationSetup, run: &CountedRun, shape: &TreeShap
     let mut consider = |factor: f64, best: &mut (f64, f64)| {
         setup.machine = with(factor);
         let found = Residual::of(run, &replayed(setup, shape, run.seconds)).misfit();
-        // Few merges end in a run, so the misfit has steps; of equal factors, the first counts.
+        // Few merges end during a run, so many factors give the same misfit; the first one wins.
         if found < best.0 {
             *best = (found, factor);
         }

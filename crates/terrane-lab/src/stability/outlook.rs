@@ -1,7 +1,7 @@
 //! The measured run, replayed in the simulator and continued for hours and days.
 //!
-//! A measurement covers only what happened in it: merges of the last levels take longer than most
-//! runs. The simulator uses the engine's policy and the constants of this very run ([`fit`]), so it
+//! A measurement covers only what happened in it: merges of the last levels outlast most of
+//! them. The simulator uses the engine's policy and the constants of this very run ([`fit`]), so it
 //! can predict later merges and stalls. It first replays the run. If the replay differs from the
 //! measurement by more than the stated limit, it makes no prediction.
 //!
@@ -24,11 +24,11 @@ const HORIZONS: [(&str, f64); 3] =
 const SUSTAINED: f64 = HORIZONS[1].1;
 
 /// The maximum number of memtables in one simulation, for designs that move single tables and for
-/// designs that move whole runs; a flush takes some 30 µs. Longer times are left out.
+/// designs that move whole runs; a simulated flush takes some 30 µs. Longer times are left out.
 const FLUSHES_MAX: f64 = 1e5;
 const FLUSHES_MAX_OF_WHOLE_RUNS: f64 = 2e5;
 
-/// The share of these memtables in each step of the search.
+/// The share of this maximum that each step of the search may simulate.
 const SEARCH_SHARE: f64 = 0.1;
 
 /// The steps of the search for a sustainable rate.
@@ -46,9 +46,9 @@ pub enum Outlook {
 /// The verdict of the measurement and of the simulator together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conclusion {
-    /// Both halves hold.
+    /// Both hold.
     Sustainable,
-    /// One half does not hold.
+    /// One of them does not hold.
     Unsustainable,
     /// The measurement holds, and the simulator makes no prediction.
     Unknown,

@@ -57,7 +57,7 @@ fn curve(name: &str, stroke: Stroke, points: Vec<(f64, f64)>) -> Curve {
     Curve { name: name.to_owned(), points, stroke }
 }
 
-/// Cuts points off above `highest`; returns whether any was.
+/// Cuts points off above `highest`; returns true if there were any.
 fn cut_off(points: &mut [(f64, f64)], highest: f64) -> bool {
     let mut is_cut = false;
     for (_, value) in points.iter_mut().filter(|(_, value)| *value > highest) {
@@ -107,8 +107,8 @@ fn limits(design: &str, end: f64) -> Vec<Curve> {
     }
 }
 
-/// Returns the runs that the limit counts, and the numbers at which writers are delayed and stop, which
-/// change with the number of levels if the limit is a multiple.
+/// Returns the number of runs that the limit counts, and the numbers at which writers are delayed and
+/// stopped. These two change with the number of levels if the limit is a multiple of it.
 fn limit_over_time(running: &PhaseReport) -> Vec<Curve> {
     let line = |name: &str, stroke, value: &dyn Fn(&RunLimit) -> Option<u32>| {
         let points = running

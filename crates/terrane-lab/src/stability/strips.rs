@@ -5,7 +5,7 @@ use terrane_workload::stability::PhaseReport;
 
 use crate::output::plot::{Span, Strip};
 
-/// Returns the rows of a phase that has samples. A cause for which no writer waited has none.
+/// Returns the rows of a phase that has samples. A cause for which no writer waited has no row.
 pub(super) fn of(phase: &PhaseReport) -> Vec<Strip> {
     let end = phase.seconds + phase.warm_up_seconds;
     let count = |name: &str, value: fn(&Glance) -> Option<u64>| {

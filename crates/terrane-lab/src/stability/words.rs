@@ -180,7 +180,7 @@ pub fn causes(stalls: &[(String, u64)]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the verdict of both halves as a sentence.
+/// Returns the joint verdict of the measurement and the simulator as a sentence.
 pub fn headline(evaluation: &DesignEvaluation) -> String {
     let running = &evaluation.report.running;
     let rate = human::number(running.offered_per_second());
@@ -203,7 +203,7 @@ pub fn headline(evaluation: &DesignEvaluation) -> String {
 fn foretold(played: &Prediction) -> String {
     let sustainable = human::number(played.sustainable);
     let sustained = human::duration(Duration::from_secs_f64(played.sustained_seconds));
-    // A design that stops writers during every large merge has none.
+    // A design that stops writers during every large merge has no sustainable rate.
     let rate = match played.sustainable {
         none if none < 1.0 => "no rate is sustainable".to_owned(),
         _ => format!("{sustainable} writes/s is sustainable for {sustained}"),
@@ -223,7 +223,7 @@ fn foretold(played: &Prediction) -> String {
     }
 }
 
-/// Returns a time of a run in the largest unit of which it has a few.
+/// Formats a time in a run, in the largest unit that still distinguishes such times.
 fn moment(seconds: f64) -> String {
     let (unit, length) = match seconds {
         _ if seconds < 120.0 => ("second", 1.0),

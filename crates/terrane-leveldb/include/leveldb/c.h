@@ -4,8 +4,8 @@
  *
  * Generated from the sources by the test `header`; do not edit.
  *
- * A call that can fail has a place for an error, `char **errptr`, which has to be NULL or to have an earlier error.
- * If the call fails, the earlier error is freed and a text of malloc() takes its place; otherwise nothing changes.
+ * A call that can fail takes a `char **errptr`, which must point to NULL or to an earlier error. If the call fails,
+ * it frees the earlier error and stores a string from malloc() in its place; otherwise it changes nothing.
  */
 #ifndef TERRANE_LEVELDB_C_H
 #define TERRANE_LEVELDB_C_H
@@ -48,7 +48,7 @@ typedef struct leveldb_env_t leveldb_env_t;
 typedef struct leveldb_filterpolicy_t leveldb_filterpolicy_t;
 
 /*
- An iterator over all keys, from one moment. One thread at a time may use it.
+ An iterator over all keys, as of one moment. One thread at a time may use it.
  */
 typedef struct leveldb_iterator_t leveldb_iterator_t;
 
@@ -78,7 +78,7 @@ typedef struct leveldb_snapshot_t leveldb_snapshot_t;
 typedef struct leveldb_t leveldb_t;
 
 /*
- Puts and deletes that are applied at once, in the form in which they were added, so that a program can read them.
+ Puts and deletes that are applied at once, kept as they were added, so that a program can read them back.
  */
 typedef struct leveldb_writebatch_t leveldb_writebatch_t;
 
@@ -111,7 +111,7 @@ int leveldb_minor_version(void);
 /* ---- Objects of options ---- */
 
 /*
- Returns an order of keys of the application; see leveldb_options_set_comparator. `compare` is never called.
+ Returns an order of keys defined by the application; see leveldb_options_set_comparator. `compare` is never called.
  */
 leveldb_comparator_t *leveldb_comparator_create(void *state,
                                                 void (*destructor)(void*),
@@ -128,7 +128,7 @@ leveldb_comparator_t *leveldb_comparator_create(void *state,
 void leveldb_comparator_destroy(leveldb_comparator_t *comparator);
 
 /*
- Returns a policy of the application, which is accepted and not called.
+ Returns a policy of the application, which is accepted but never called.
  */
 leveldb_filterpolicy_t *leveldb_filterpolicy_create(void *state,
                                                     void (*destructor)(void*),
@@ -199,8 +199,8 @@ void leveldb_options_set_comparator(leveldb_options_t *options,
                                     leveldb_comparator_t *comparator);
 
 /*
- Sets the bits per key of the filters of a database that is created. A policy of the application is accepted and
- not called: tables have the filters of this engine, which answer the same.
+ Sets the bits per key of the filters of a database that is created. A policy of the application is accepted but
+ never called: tables have the filters of this engine, which give the same answers.
  */
 void leveldb_options_set_filter_policy(leveldb_options_t *options,
                                        leveldb_filterpolicy_t *policy);
@@ -293,7 +293,7 @@ void leveldb_readoptions_set_snapshot(leveldb_readoptions_t *options,
                                       const leveldb_snapshot_t *snapshot);
 
 /*
- Returns new options of a write, which survives the death of the process.
+ Returns new options for a write that survives the death of the process.
  */
 leveldb_writeoptions_t *leveldb_writeoptions_create(void);
 
@@ -325,7 +325,7 @@ void leveldb_writebatch_destroy(leveldb_writebatch_t *batch);
 void leveldb_writebatch_clear(leveldb_writebatch_t *batch);
 
 /*
- Adds a put to a batch. A pointer that is NULL with a length adds nothing.
+ Adds a put to a batch. NULL with a nonzero length adds nothing.
  */
 void leveldb_writebatch_put(leveldb_writebatch_t *batch,
                             const char *key,
@@ -355,7 +355,7 @@ void leveldb_writebatch_append(leveldb_writebatch_t *destination,
 /* ---- Databases ---- */
 
 /*
- Opens the database in the directory `name`. NULL and an error in `errptr` if that fails.
+ Opens the database in the directory `name`. Returns NULL and stores an error in `errptr` if that fails.
  */
 leveldb_t *leveldb_open(const leveldb_options_t *options, const char *name, char **errptr);
 
@@ -409,7 +409,7 @@ char *leveldb_get(leveldb_t *db,
 const leveldb_snapshot_t *leveldb_create_snapshot(leveldb_t *db);
 
 /*
- Frees a snapshot. Options of reads that have it keep what it sees.
+ Frees a snapshot. Read options that refer to it keep its view.
  */
 void leveldb_release_snapshot(leveldb_t *_db, const leveldb_snapshot_t *snapshot);
 
@@ -434,7 +434,7 @@ void leveldb_approximate_sizes(leveldb_t *db,
                                uint64_t *sizes);
 
 /*
- Compacts the keys from `start_key` to `limit_key`; NULL is no bound.
+ Compacts the keys from `start_key` to `limit_key`; NULL means no bound.
  */
 void leveldb_compact_range(leveldb_t *db,
                            const char *start_key,
@@ -445,7 +445,7 @@ void leveldb_compact_range(leveldb_t *db,
 /* ---- Iterators ---- */
 
 /*
- Returns an iterator without a position. What prevents it is an error of the iterator.
+ Returns an iterator without a position. If it cannot be created, the iterator holds the error.
  */
 leveldb_iterator_t *leveldb_create_iterator(leveldb_t *db,
                                             const leveldb_readoptions_t *options);
@@ -504,16 +504,16 @@ void leveldb_iter_get_error(const leveldb_iterator_t *iter, char **errptr);
 /* ---- Databases that are not open ---- */
 
 /*
- Removes the database in the directory `name`, and the directory if nothing else is in it. A database that does not
- exist is no error.
+ Removes the database in the directory `name`, and the directory if nothing else is in it. A missing database is
+ not an error.
  */
 void leveldb_destroy_db(const leveldb_options_t *_options,
                         const char *name,
                         char **errptr);
 
 /*
- Repairs the database in the directory `name`. A sound one stays as it is. Of a damaged one, what can be read is put
- in its place, and the damaged one is kept in a directory beside it whose name ends with ".damaged".
+ Repairs the database in the directory `name`. A sound one stays as it is. A damaged one is replaced by what can be
+ read of it, and is kept in a directory next to it whose name ends in ".damaged".
  */
 void leveldb_repair_db(const leveldb_options_t *_options,
                        const char *name,

@@ -17,7 +17,7 @@ static char *error;
 static leveldb_readoptions_t *reads;
 static leveldb_writeoptions_t *writes;
 
-/* Whether the last call succeeded. */
+/* Checks that the last call succeeded. */
 static void ok(int line) {
   if (error != NULL) {
     fprintf(stderr, "line %d: %s\n", line, error);
@@ -26,7 +26,7 @@ static void ok(int line) {
 }
 #define OK ok(__LINE__)
 
-/* Whether the last call failed with a text. */
+/* Checks that the last call failed with this message. */
 static void failed(const char *text, int line) {
   if (error == NULL || strstr(error, text) == NULL) {
     fprintf(stderr, "line %d: %s\n", line, error == NULL ? "no error" : error);
@@ -229,7 +229,7 @@ static void use(const char *dir, leveldb_options_t *options) {
   leveldb_iter_destroy(later);
 }
 
-/* Damages the only table, repairs, and finds what was readable. */
+/* Damages the only table, repairs, and finds the readable entries. */
 static void repair(const char *dir, leveldb_options_t *options) {
   leveldb_t *db;
   char command[9000], damaged[4096];

@@ -123,7 +123,7 @@ const TABLE1_MULTIPLES: [u32; 2] = [1, 10];
 
 const GETS: f64 = 100_000.0;
 
-/// The gets of a point of Fig. 3; one of Dent's program reads 200 runs and takes two milliseconds.
+/// The gets of a point of Fig. 3. In Dent's program, each reads 200 runs and takes 2 milliseconds.
 const POINT_GETS: f64 = 30_000.0;
 
 /// Table 1: for each key distribution, puts and gets per second.

@@ -102,7 +102,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Returns the mode, or a recorded text: the text of the mode, or else of all modes.
+    /// Returns the mode, or a recorded text: the mode's own text, or else the text of all modes.
     fn text(&self, name: &str) -> Option<&str> {
         let results = self.scope.results;
         match self.scope.mode {

@@ -85,7 +85,7 @@ impl Figure {
         self.corners(other, |one, other| one / other)
     }
 
-    /// Compares two numbers: the truth of the comparison, which is uncertain if it depends on the
+    /// Returns the truth of a comparison of two numbers, which is uncertain if it depends on the
     /// rounds. `compare` must not turn false when the first number falls or the second rises.
     pub(super) fn below(self, other: Self, compare: impl Fn(f64, f64) -> bool) -> Self {
         if self.value.is_nan() || other.value.is_nan() {

@@ -343,8 +343,8 @@ fn compared(claim: &Claim, scope: &Scope<'_>) -> Comparison {
     }
 }
 
-/// Returns true if a claim that two sides are equal found them equal to the last digit, and no
-/// measured condition shows that the set-up could have distinguished them.
+/// Returns true if a claim says that two sides are equal, both measured equal to the last digit, and
+/// no measured condition shows that the set-up could have distinguished them.
 fn sides_are_equal(claim: &Claim, scope: &Scope<'_>) -> bool {
     let is_equal = |one: &Labelled| one.figure.is_exact() && one.figure.value == 1.0;
     let can_fail = || claim.can_fail.as_ref().is_some_and(|when| scope.truth(when) == Truth::Yes);

@@ -12,7 +12,7 @@ use crate::output::json::{JsonBytes, ParsedBytes, write_line};
 struct ParsedEntry {
     key: ParsedBytes,
     value: ParsedBytes,
-    // Otherwise a dump of an earlier version would lose its expiry times without an error.
+    // Without the alias, a dump of an earlier version would silently lose its expiry times.
     #[serde(alias = "ends_micros")]
     expires_at_micros: Option<u64>,
 }

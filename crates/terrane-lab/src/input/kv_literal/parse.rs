@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::input::import_export::pairs;
 
-/// A sentence that explains why a text is not a literal.
+/// A sentence that explains why a string is not a literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiteralError(String);
 

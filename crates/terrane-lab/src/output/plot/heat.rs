@@ -7,9 +7,9 @@ use std::fmt::Write;
 use super::svg::escaped;
 
 const WIDTH: f64 = 1180.0;
-/// The room left of all panels, for the names of their rows.
+/// The width to the left of all panels, for the names of their rows.
 const LEFT: f64 = 92.0;
-/// The room left of the cells of a panel, for the names of its rows.
+/// The width to the left of the cells of a panel, for the names of its rows.
 const PANEL_LEFT: f64 = 24.0;
 const PANEL_RIGHT: f64 = 16.0;
 /// The height of the title, the colour scale and the names of the columns.
@@ -19,7 +19,7 @@ const CELL_HEIGHT: f64 = 25.0;
 const BELOW: f64 = 28.0;
 const BOTTOM: f64 = 16.0;
 
-/// From low to high: lightness falls evenly, and colour-blind readers see the same order.
+/// Colours from low to high: lightness falls evenly, so colour-blind readers see the same order.
 const COLOURS: [[f64; 3]; 5] = [
     [255.0, 247.0, 217.0],
     [199.0, 227.0, 180.0],

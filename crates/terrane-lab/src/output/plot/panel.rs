@@ -138,7 +138,7 @@ impl Panel {
         out
     }
 
-    /// Returns the rows of the legend: the numbers and the positions of their series.
+    /// Returns the rows of the legend: the index and the horizontal position of each series.
     fn legend(&self) -> Vec<Vec<(usize, f64)>> {
         let mut rows: Vec<Vec<(usize, f64)>> = vec![Vec::new()];
         let mut x = 0.0;
@@ -157,7 +157,7 @@ impl Panel {
     }
 
     fn colour(&self, number: usize) -> &'static str {
-        // Series of the paper and ours with the same number have the same colour.
+        // The n-th series of the paper and our n-th series have the same colour.
         let same = self.series[..number].iter();
         let before = same.filter(|one| one.is_paper == self.series[number].is_paper).count();
         COLOURS[before % COLOURS.len()]

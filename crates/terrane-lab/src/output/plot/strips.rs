@@ -24,7 +24,7 @@ pub struct Span {
 
 impl Strip {
     /// Returns the row of a count over time, given at the start of each interval; the last interval
-    /// ends at `end`. Equal neighbours are one part.
+    /// ends at `end`. Adjacent intervals with equal counts form one part.
     pub fn of_counts(name: &str, counts: &[(f64, u64)], end: f64) -> Self {
         let most = counts.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
         let mut spans: Vec<Span> = Vec::new();

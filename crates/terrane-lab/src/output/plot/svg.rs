@@ -20,7 +20,7 @@ pub(super) const COLOURS: [&str; 6] =
 const STRIP: f64 = 18.0;
 const STRIP_COLOURED: f64 = 13.0;
 
-/// The left end of the rows if there are some: their names are longer than numbers.
+/// The left edge of a plot with rows below it, whose names are longer than the numbers of ticks.
 const LEFT_OF_STRIPS: f64 = 150.0;
 
 /// Escapes text for XML and HTML.

@@ -16,7 +16,7 @@ pub(super) const RECORD_BYTES: f64 = 1024.0;
 const SLOTS: usize = 16;
 pub(super) const SETTINGS: &str = "buffer=128MiB; buffers=1; violation=stop";
 
-/// A level is this full.
+/// The fraction of its capacity that each level holds.
 const FILL: f64 = 0.9;
 
 /// A design and the depth of its tree.
@@ -39,7 +39,7 @@ pub(super) struct CellRuns {
     /// The number of simulated runs.
     pub(super) runs: usize,
     /// The number of verdicts on trees for which every share was simulated, and the number of these
-    /// verdicts that contradict what a search takes for granted.
+    /// verdicts that contradict the assumption of the search.
     pub(super) checked: usize,
     pub(super) contradictions: usize,
 }
@@ -147,12 +147,12 @@ impl CellRuns {
         shares
     }
 
-    /// Returns the share that all trees sustain.
+    /// Returns the largest share that all trees sustain.
     pub(super) fn least(&self, phase: usize) -> f64 {
         self.sorted(phase).first().copied().unwrap_or(0.0)
     }
 
-    /// Returns the share that half of the trees sustain.
+    /// Returns the largest share that at least half of the trees sustain.
     pub(super) fn median(&self, phase: usize) -> f64 {
         let sorted = self.sorted(phase);
         sorted.get((sorted.len().max(1) - 1) / 2).copied().unwrap_or(0.0)

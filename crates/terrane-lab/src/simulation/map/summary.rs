@@ -8,7 +8,7 @@ use super::cell::{CellRuns, MapCell, StabilityMap};
 /// The scheduler with which the others are compared.
 pub(super) const REFERENCE: &str = "greedy";
 
-/// Rates of limits count as equal up to this factor.
+/// Rates within this factor of the best limit's rate count as equal to it.
 const EQUAL: f64 = 0.99;
 
 /// How many trees sustain less, the same and more than with [`REFERENCE`].

@@ -117,7 +117,7 @@ const TIMED_VARIED: [&str; 3] = [
     "lazy-leveling T=4; scheduler=gear",
 ];
 
-/// The usual bytes of a record whose rates are compared: large records take little processor time.
+/// The usual record size in comparisons of rates: large records take little processor time.
 const TIMED_RECORD_BYTES: usize = 1000;
 
 /// A tree whose rates are compared.

@@ -60,7 +60,7 @@ pub(super) struct PlayedWrites {
 /// A run of the engine.
 pub(super) struct PlayedRun {
     pub(super) writes: PlayedWrites,
-    /// Merges of each tree, which rewrote tables.
+    /// Merges of each tree that rewrote tables.
     pub(super) merges: Vec<u64>,
 }
 

@@ -37,7 +37,7 @@ pub(super) const BUDGET: u64 = 24_000_000;
 /// The concurrent merges.
 const SLOTS: usize = 1;
 
-/// The time of a write in both.
+/// The time of a write, in the engine and in the simulator.
 const WRITE_SECONDS: f64 = 5e-6;
 
 /// The same machine for the engine.

@@ -27,7 +27,7 @@ const SHARE: f64 = 1.1;
 
 /// The limit on the difference in a tree's merge counts, relative to the engine's, and the difference that
 /// is tolerated in any case: a merge may complete just before or just after the end of the run, and equal
-/// trees take turns in different orders. A starved tree exceeds them. Under `gear` the engine made 11 merges
+/// trees may take turns in another order. A starved tree exceeds both. Under `gear` the engine made 11 merges
 /// of a small tree where the simulator made 14.
 const MERGES_WITHIN: f64 = 0.4;
 const MERGES_SPARE: f64 = 3.0;

@@ -235,7 +235,7 @@ impl JobTime for VirtualTime {
         if state.changes > seen {
             return;
         }
-        // Time must advance even if the wait is rounded to nothing.
+        // Time must advance even if the wait is rounded to zero.
         let nanos = u64::try_from(at_most.as_nanos()).unwrap_or(u64::MAX).max(1);
         let until = state.nanos.saturating_add(nanos);
         match THREAD.get() {

@@ -114,8 +114,8 @@ fn updates(sizes: &CompactionSizes, values: &[usize]) -> Axis {
     })
 }
 
-/// The same with as many operations in total as without updates. The paper does not say which of
-/// the two it measured.
+/// The same axis, but with as many operations in total as without updates. The paper does not say
+/// which of the two it measured.
 fn updates_of_all(sizes: &CompactionSizes, values: &[usize]) -> Axis {
     let about = "updates for each insert, with equally many operations";
     axis(("updates-all", "Fig. 8a to 8c"), about, values, |&&updates| {

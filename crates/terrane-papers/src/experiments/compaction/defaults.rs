@@ -2,9 +2,9 @@
 //! written, blocks read, space, filter memory, and files.
 //!
 //! A comparison by bytes alone would favour the smallest tables, because each compaction then
-//! rewrites less. Small tables cost files, each of which is created, synced, opened and removed,
-//! and filter memory, because filters are rounded up to cache lines of 64 bytes. Therefore the
-//! costs include the files, and filter memory counts as allocated.
+//! rewrites less. But small tables need more files, each of which is created, synced, opened and
+//! removed, and more filter memory, because filters are rounded up to cache lines of 64 bytes.
+//! Therefore the costs include the number of files, and filter memory as allocated.
 
 use std::path::Path;
 

@@ -29,7 +29,7 @@ const TABLE_PAGES: u64 = 512;
 /// Fewer entries would lose the proportions: the cache for half as many entries has the minimum
 /// size.
 const ENTRIES_MIN: f64 = 1_250_000.0;
-/// Scales below this have fewer entries nevertheless.
+/// Below this scale, trees have fewer entries nevertheless.
 const FULL_SIZE_SCALE: f64 = 0.01;
 /// The paper's cache of 8 MiB is this part of its data.
 const CACHE_PART: u64 = 160;
@@ -43,7 +43,7 @@ const LOOKUPS: usize = 1500;
 const RANGES: usize = 20;
 /// Percentages of lookups that request missing keys.
 pub(super) const EMPTY_PERCENTS: [usize; 6] = [0, 20, 40, 60, 80, 100];
-/// The entries of a range, in parts of 100,000 of all entries.
+/// The entries of a range, in hundred-thousandths of all entries.
 pub(super) const SELECTIVITIES: [usize; 4] = [10, 100, 1000, 10_000];
 const DISTRIBUTIONS: [(&str, Distribution); 3] =
     [("uniform", Distribution::Uniform), ("zipf", ZIPF), ("normal", NORMAL)];

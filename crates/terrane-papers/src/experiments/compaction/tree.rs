@@ -63,7 +63,7 @@ impl LoadPlan {
         }
     }
 
-    /// Returns the bytes of all keys with a value each.
+    /// Returns the total bytes of all keys, each with one value.
     fn data_bytes(&self) -> u64 {
         (self.mix.operations / (1 + self.mix.updates) * (4 + self.value_bytes)) as u64
     }

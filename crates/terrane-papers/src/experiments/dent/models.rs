@@ -21,7 +21,7 @@ const LOOKUPS: u64 = 4000;
 const FILTER_BITS: f64 = 2.0;
 
 /// For each fanout, numbers of flushes, n/b, each one less than a power of the fanout, so that all
-/// levels are full. With a fanout of 2 a level of our tree rests as one run, as in leveling.
+/// levels are full. With a fanout of 2, a settled level of our tree is one run, as in leveling.
 const TREES: [(u32, [u64; 2]); 3] = [(3, [26, 242]), (4, [63, 255]), (8, [63, 511])];
 
 /// Entries of a range.

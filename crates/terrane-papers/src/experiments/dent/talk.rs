@@ -3,7 +3,7 @@
 //! A run writes the puts to the program, then one get, whose answer shows that the puts are complete,
 //! then the gets. The time of the puts includes the start of the program. Both times include writing the
 //! commands, which takes a fraction of the time of reading them. A program that merges in the background
-//! finishes its merges before the gets, and their processor time counts for the puts.
+//! finishes its merges before the gets, and their processor time counts towards the puts.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ use crate::results::Results;
 
 const THREADS: [u32; 4] = [1, 2, 4, 8];
 
-/// The gets of a point from the disk, each of which reads all runs, and those from memory.
+/// The number of gets of a point, from the disk, where each reads all runs, and from memory.
 const DISK_GETS: f64 = 1000.0;
 const MEMORY_GETS: f64 = 30_000.0;
 

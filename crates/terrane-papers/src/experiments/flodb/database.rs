@@ -66,13 +66,13 @@ pub(super) struct ThreadedRun {
     pub(super) draining: f64,
     /// The time for which writers stalled, in percent of the time of all threads.
     pub(super) stalled: f64,
-    /// Latencies of writes and of lookups in microseconds; not a number if there were none.
+    /// Latencies of writes and of lookups in microseconds; NaN if there were none.
     pub(super) write_p50: f64,
     pub(super) write_p99: f64,
     pub(super) get_p50: f64,
     pub(super) get_p99: f64,
-    /// Entries that flushes write while they run, in thousands per second: the line of Fig. 9. Not
-    /// a number without flushes.
+    /// Entries that flushes write while they run, in thousands per second: the line of Fig. 9. NaN
+    /// without flushes.
     pub(super) persisted: f64,
 }
 

@@ -15,11 +15,11 @@ use crate::results::Results;
 /// The number of keys in the lower level; the paper has 100 million.
 const INITIAL: u64 = 1_000_000;
 
-/// The keys that each drain moves, and the drains, at the default scale.
+/// The number of keys that each drain moves, and the number of drains at the default scale.
 const BATCH: u64 = 5;
 const DRAINS: u64 = 20_000;
 
-/// Neighbourhoods: the keys of a drain are less than twice this many keys of the lower level apart.
+/// Neighbourhoods: the keys of a drain lie within twice this many keys of the lower level.
 const NEIGHBOURHOODS: [u64; 5] = [10, 100, 1000, 10_000, 100_000];
 
 /// Small enough that a drain visits hardly any empty buckets of the Membuffer.

@@ -90,8 +90,8 @@ fn run(
     flush: FlushMode,
     dir: &Path,
 ) -> Result<FlushModeCosts> {
-    // The trees have no filters, because filters would hide the runs that merging flushes save
-    // lookups.
+    // The trees have no filters: with filters, lookups would hardly benefit from the fewer runs of
+    // merging flushes.
     let mut design: Design =
         "1-leveling T=4 L0=4; trigger=level-saturation; block=4KiB; filter=0".parse()?;
     design.memtable = kind.kind;

@@ -16,7 +16,7 @@ const OPERATIONS: f64 = 400_000.0;
 const BUFFER: &str = "8MiB";
 const VALUE_BYTES: usize = 100;
 
-/// Lookups and ranges start at one of the last keys inserted; this is the number of those keys.
+/// Lookups and ranges start at one of this many most recently inserted keys.
 const RECENT: u64 = 20_000;
 
 /// The number of entries that a range reads.

@@ -6,7 +6,7 @@
 //! candidate beats another one if it is better in more metrics than it is worse. The winner has the
 //! largest number of beaten candidates minus candidates that beat it; several candidates may win.
 
-/// Differences that would occur by chance with at most this probability count.
+/// A difference counts if chance alone would cause it with at most this probability.
 const SIGNIFICANCE: f64 = 0.05;
 
 /// The observations of a candidate: for each metric one number per pair; lower is better.

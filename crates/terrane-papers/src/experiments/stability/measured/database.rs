@@ -37,8 +37,8 @@ fn parsed(phase: &ResolvedPhase) -> Result<Design> {
 }
 
 /// Returns the design of the tree that a phase starts from: it has the levels of the phase's
-/// design, but loading never stalls. Large memtables make the load fast, except in levels that
-/// gather runs, because their sizes follow from the memtable.
+/// design, but loading never stalls. Large memtables make the load fast; tiering keeps the phase's
+/// memtable, because the sizes of its levels follow from it.
 pub(super) fn base_design(phase: &ResolvedPhase, sizes: &StabilitySizes) -> Result<Design> {
     let mut design = parsed(phase)?;
     design.strategy.base_bytes = Some(design.capacity_bytes(1, 1));

@@ -3,8 +3,8 @@
 //! The extended version of the paper forces the writes of a merge every 16 MB, which shortens the tail
 //! of small queries, because the force at the end of a large merge is broken into many small ones. Here
 //! tables are synced every mebibyte or only at their end, while a reader queries the tree past the page
-//! cache. The phases run one after the other, on and off in turn, because syncs of one database stall
-//! all others. Merges are a hundred times as large as a step, as in the paper.
+//! cache. Phases of both kinds alternate, one at a time, because syncs of one database stall all
+//! others. Merges are a hundred times the size between two syncs, as in the paper.
 
 use anyhow::{Context, Result};
 use terrane_lab::output::human;

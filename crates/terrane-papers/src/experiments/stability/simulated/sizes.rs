@@ -90,7 +90,7 @@ impl StabilityScale for SimulatedSizes {
         format!("{}; base={}", self.leveling(ratio), base as u64)
     }
 
-    /// Four runs of level 0 merge, twelve are too many, one merge runs at a time.
+    /// Four runs of level 0 start a merge, twelve stop writers, and one merge runs at a time.
     fn partitioned(&self, table_mebibytes: f64, movement: &str) -> String {
         format!(
             "1-leveling T=10; granularity=level,file; L0=4; base=1280MiB; \
