@@ -162,7 +162,6 @@ fn long_writes_run_beside_other_connections() {
         assert_eq!(client.no_reply(), ErrorKind::WouldBlock, "`{command}` waits for its keys");
         assert_eq!(other.run("ping"), "PONG");
     }
-    // A pipeline waits as well.
     let mut pipeline = send_pipeline(&server, &["incr bits", "set piped 1", "get piped"]);
     assert_eq!(pipeline.no_reply(), ErrorKind::WouldBlock);
     // Keys whose locks are free can be written; a few may share a lock with the keys above.
