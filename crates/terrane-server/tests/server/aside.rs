@@ -117,6 +117,20 @@ fn send_pipeline<S: AsRef<str>>(server: &TestServer, commands: &[S]) -> Client {
     client
 }
 
+/// Commands that run in the threads of long commands, on the keys of [`set_long_values`].
+const LONG_WRITES: [&str; 10] = [
+    "bitop not target bits",
+    "copy bits copied",
+    "append text more",
+    "rename old new",
+    "setbit bits 7 1",
+    "setrange text 0 more",
+    "bitfield bits set u8 0 255",
+    "move moved 1",
+    "copy h copied:h",
+    "renamenx bits text",
+];
+
 #[test]
 fn long_writes_run_beside_other_connections() {
     let gate = Gate::open();
@@ -126,24 +140,12 @@ fn long_writes_run_beside_other_connections() {
     set_long_values(&mut other);
     gate.0.store(false, Ordering::SeqCst);
     // More commands than threads. Later requests of a connection wait for its reply.
-    let commands = [
-        "bitop not target bits",
-        "copy bits copied",
-        "append text more",
-        "rename old new",
-        "setbit bits 7 1",
-        "setrange text 0 more",
-        "bitfield bits set u8 0 255",
-        "move moved 1",
-        "copy h copied:h",
-        "renamenx bits text",
-    ];
-    let mut clients: Vec<_> = commands.iter().map(|_| server.client()).collect();
-    for (client, command) in clients.iter_mut().zip(&commands) {
+    let mut clients: Vec<_> = LONG_WRITES.iter().map(|_| server.client()).collect();
+    for (client, command) in clients.iter_mut().zip(&LONG_WRITES) {
         client.send(format!("{command}\r\necho done\r\n").as_bytes());
         assert_eq!(other.run("get none"), "(nil)", "while `{command}` runs");
     }
-    for (client, command) in clients.iter_mut().zip(&commands) {
+    for (client, command) in clients.iter_mut().zip(&LONG_WRITES) {
         assert_eq!(client.no_reply(), ErrorKind::WouldBlock, "`{command}` waits for the clock");
     }
     // Writes to these keys wait, as do watches of them, and their event loop serves others. A key has the
@@ -170,7 +172,7 @@ fn long_writes_run_beside_other_connections() {
     };
     assert!((0..5).any(is_written));
     gate.0.store(true, Ordering::SeqCst);
-    for (client, command) in clients.iter_mut().zip(&commands) {
+    for (client, command) in clients.iter_mut().zip(&LONG_WRITES) {
         let reply = client.reply();
         assert!(!reply.starts_with('-'), "{command}: {reply}");
         assert_eq!(client.reply(), "done");
