@@ -58,7 +58,7 @@ impl<R: Read> CsvReader<R> {
         let (Some(key), Some(value), 2..=3) = (key, value, self.record.len()) else {
             let count = self.record.len();
             return Err(format!(
-                "expected a key, a value and optionally an expiry time; found {count} fields"
+                "expected a key and a value, optionally an expiry time; found {count} fields"
             ));
         };
         let expires_at_micros = self.record.get(2).map(parse_expiry).transpose()?;
