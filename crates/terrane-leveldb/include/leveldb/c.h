@@ -357,7 +357,9 @@ void leveldb_writebatch_append(leveldb_writebatch_t *destination,
 /*
  Opens the database in the directory `name`. Returns NULL and stores an error in `errptr` if that fails.
  */
-leveldb_t *leveldb_open(const leveldb_options_t *options, const char *name, char **errptr);
+leveldb_t *leveldb_open(const leveldb_options_t *options,
+                        const char *name,
+                        char **errptr);
 
 /*
  Flushes, closes and frees a database. Its iterators and snapshots may be freed later.

@@ -247,7 +247,7 @@ mod tests {
         assert!(columns.into_iter().all(|count| count == 9));
         let text = map.markdown(&environment);
         assert!(
-            text.contains("8 cells × 2 trees × 15 shares") && text.contains("are 480 verdicts")
+            text.contains("8 cells × 2 trees × 15 shares") && text.contains("make 480 verdicts")
         );
         assert!(
             text.lines().all(|line| line.chars().count() <= 120 || line.starts_with('|')),
