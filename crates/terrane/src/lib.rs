@@ -87,6 +87,7 @@ pub use base::compaction_filter::{CompactionFilter, FilterDecision};
 pub use base::durability::Durability;
 pub use base::error::{
     ChangesGone, Corruption, Error, ErrorKind, Invalid, IoFailure, OtherDesign, Result,
+    WrongFileType,
 };
 pub use base::event::{
     BackgroundWork, Event, FlushReason, LoggedEvent, PredictedChange, StallEffect, WriteStall,

@@ -1,7 +1,8 @@
 //! Binding and connecting a socket in the directory of a database.
 //!
-//! An address holds a path of about a hundred bytes. A longer path is reached through the open
-//! directory, for which Linux has a short name.
+//! An address is a path of about a hundred bytes. Linux has a short path for an open directory, which
+//! leads there even if the directory was moved. Elsewhere the path of the directory is used, if it
+//! still leads to the open directory.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -14,6 +15,7 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket,
 };
+use terrane::Db;
 
 /// The name of the socket, and its name before clients may connect.
 pub(super) const SOCKET: &str = "control.sock";
@@ -28,7 +30,10 @@ const PATH_BYTES_MAX: usize = 100;
 /// Pending connections.
 const BACKLOG: i32 = 8;
 
-/// The directory of a database, open so that a change of the current directory does not matter.
+/// The device and number of a file.
+pub(super) type Identity = (u64, u64);
+
+/// The directory of a database, held open.
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
@@ -36,20 +41,39 @@ pub(super) struct Directory {
 }
 
 impl Directory {
+    /// Opens the directory to which a path leads now.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         Ok(Self { path: std::path::absolute(path)?, file })
     }
 
+    /// Returns the directory in which a database was opened.
+    pub(super) fn of(db: &Db) -> io::Result<Self> {
+        match db.directory() {
+            Some(open) => {
+                Ok(Self { path: db.path().to_owned(), file: open.try_clone_to_owned()?.into() })
+            }
+            None => Self::open(db.path()),
+        }
+    }
+
+    pub(super) fn identity(&self) -> io::Result<Identity> {
+        Ok(identity_in(&self.file.metadata()?))
+    }
+
     /// Returns a path, short enough for an address, of a file in the directory.
     fn short(&self, name: &str) -> io::Result<PathBuf> {
-        let path = self.path.join(name);
-        if path.as_os_str().len() <= PATH_BYTES_MAX {
-            return Ok(path);
-        }
         let open = PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()));
         if cfg!(any(target_os = "linux", target_os = "android")) && open.exists() {
             return Ok(open.join(name));
+        }
+        if identity_in(&fs::metadata(&self.path)?) != self.identity()? {
+            let text = "the directory has been moved since the database was opened";
+            return Err(io::Error::new(ErrorKind::NotFound, text));
+        }
+        let path = self.path.join(name);
+        if path.as_os_str().len() <= PATH_BYTES_MAX {
+            return Ok(path);
         }
         let text = format!(
             "the path of the socket '{}' is longer than {PATH_BYTES_MAX} bytes, which only Linux with /proc \
@@ -97,7 +121,7 @@ impl Directory {
 #[derive(Debug)]
 pub(super) struct Bound {
     pub(super) listener: UnixListener,
-    identity: (u64, u64),
+    identity: Identity,
 }
 
 fn finish(fd: OwnedFd, unfinished: &Path, path: &Path) -> io::Result<Bound> {
@@ -108,9 +132,12 @@ fn finish(fd: OwnedFd, unfinished: &Path, path: &Path) -> io::Result<Bound> {
     Ok(Bound { listener: UnixListener::from(fd), identity })
 }
 
-fn identity(path: &Path) -> io::Result<(u64, u64)> {
-    let metadata = fs::symlink_metadata(path)?;
-    Ok((metadata.dev(), metadata.ino()))
+fn identity(path: &Path) -> io::Result<Identity> {
+    Ok(identity_in(&fs::symlink_metadata(path)?))
+}
+
+fn identity_in(metadata: &fs::Metadata) -> Identity {
+    (metadata.dev(), metadata.ino())
 }
 
 fn remove_if_any(path: &Path) -> io::Result<()> {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use terrane::{Db, ErrorKind as DbErrorKind, Maintenance};
 
-use super::address::{Bound, Directory, is_allowed, peer};
+use super::address::{Bound, Directory, Identity, is_allowed, peer};
 use super::connection::{Served, refuse, serve};
 use crate::failure::Failure;
 use crate::protocol::{Info, PROTOCOL};
@@ -30,7 +30,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const REST: Duration = Duration::from_millis(100);
 
 /// The directories whose sockets this process serves.
-static SERVED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static SERVED: Mutex<Vec<Identity>> = Mutex::new(Vec::new());
 
 /// A socket in the directory of a database, through which other processes of the same user watch and
 /// maintain it while this process has it open.
@@ -58,7 +58,7 @@ pub struct ControlSocket {
     served: Arc<Served>,
     directory: Arc<Directory>,
     bound: Arc<Bound>,
-    key: PathBuf,
+    key: Identity,
     /// A byte on it wakes the thread.
     wake: UnixStream,
     thread: Option<JoinHandle<()>>,
@@ -88,21 +88,22 @@ impl ControlSocket {
             let path = db.path().join(super::address::SOCKET);
             io::Error::new(error.kind(), format!("cannot serve {}: {error}", path.display()))
         };
-        let key = std::fs::canonicalize(db.path()).map_err(named)?;
+        let directory = Directory::of(db).map_err(named)?;
+        let key = directory.identity().map_err(named)?;
         {
             let mut served = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
             if served.contains(&key) {
-                let text = format!("this process already serves {}", key.display());
+                let text = format!("this process already serves {}", db.path().display());
                 return Err(io::Error::new(ErrorKind::AddrInUse, text));
             }
-            served.push(key.clone());
+            served.push(key);
         }
-        let begun = Self::begin(db, key.clone()).map_err(named);
-        begun.inspect_err(|_| forget(&key))
+        let begun = Self::begin(db, directory, key).map_err(named);
+        begun.inspect_err(|_| forget(key))
     }
 
-    fn begin(db: &Db, key: PathBuf) -> io::Result<Self> {
-        let directory = Arc::new(Directory::open(&key)?);
+    fn begin(db: &Db, directory: Directory, key: Identity) -> io::Result<Self> {
+        let directory = Arc::new(directory);
         let bound = Arc::new(directory.bind()?);
         bound.listener.set_nonblocking(true)?;
         let (wake, woken) = UnixStream::pair()?;
@@ -127,12 +128,12 @@ impl Drop for ControlSocket {
             // A thread that panicked has ended, too.
             let _ = thread.join();
         }
-        forget(&self.key);
+        forget(self.key);
     }
 }
 
-fn forget(key: &PathBuf) {
-    SERVED.lock().unwrap_or_else(PoisonError::into_inner).retain(|served| served != key);
+fn forget(key: Identity) {
+    SERVED.lock().unwrap_or_else(PoisonError::into_inner).retain(|served| *served != key);
 }
 
 fn info(db: &Db) -> Info {

@@ -113,6 +113,31 @@ fn a_path_that_is_too_long_for_an_address_works_on_linux() {
     }
 }
 
+/// The directory of an open database was renamed, and the socket was created in the directory that had
+/// its former name.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_socket_is_in_the_directory_in_which_the_database_was_opened() {
+    let home = tempfile::tempdir().unwrap();
+    let (old, new) = (home.path().join("db"), home.path().join("moved"));
+    let db = Db::open(&old).unwrap();
+    std::fs::rename(&old, &new).unwrap();
+    let other = Db::open(&old).unwrap();
+    let control = ControlSocket::serve(&db).unwrap();
+    assert!(!old.join("control.sock").exists());
+    let other_control = ControlSocket::serve(&other).unwrap();
+    db.keyspace("moved", terrane::KeyspaceOptions::new()).unwrap();
+    for (dir, keyspaces) in [(&new, 2), (&old, 1)] {
+        let mut client = Client::connect(dir).unwrap().unwrap();
+        let reply = client.ask(&Request::Keyspaces, &mut Vec::new()).unwrap();
+        let terrane_control::Reply::Keyspaces { keyspaces: found } = reply else { panic!() };
+        assert_eq!(found.len(), keyspaces);
+    }
+    drop(control);
+    assert!(!new.join("control.sock").exists() && old.join("control.sock").exists());
+    drop(other_control);
+}
+
 #[test]
 fn a_directory_without_a_database_has_no_server() {
     let dir = tempfile::tempdir().unwrap();

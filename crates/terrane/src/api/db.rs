@@ -126,7 +126,7 @@ impl Options {
     /// [`Io`](crate::ErrorKind::Io): the operating system refused an operation; some files may be left.
     #[doc(alias("remove_database", "drop_database", "DestroyDB"))]
     pub fn destroy(&self, dir: impl AsRef<Path>) -> Result<()> {
-        destroy(&*self.components.storage, dir.as_ref())
+        destroy(&self.components.storage, dir.as_ref())
     }
 }
 

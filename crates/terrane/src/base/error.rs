@@ -6,6 +6,7 @@
 
 mod facts;
 mod other_design;
+mod wrong_file_type;
 
 use std::fmt;
 use std::io;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 pub use facts::{ChangesGone, Corruption, Invalid, IoFailure};
 pub use other_design::OtherDesign;
+pub use wrong_file_type::WrongFileType;
 
 /// The result of a fallible operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -127,6 +129,14 @@ pub enum Error {
         /// The tag of the item.
         tag: u32,
     },
+    /// Something other than a regular file has the name of a file of the database. It was not changed.
+    #[non_exhaustive]
+    WrongFileType {
+        /// The name.
+        path: Arc<Path>,
+        /// What has this name.
+        found: WrongFileType,
+    },
     /// The operating system refused an operation on a file.
     Io(Box<IoFailure>),
     /// The disk is full. Reads continue, and writes resume automatically once there is space.
@@ -174,6 +184,14 @@ pub enum Error {
         /// The lock file.
         path: Arc<Path>,
     },
+    /// The directory of the database, or that of its log, was removed while the database was open.
+    ///
+    /// The database refuses writes. Writes since the removal are lost.
+    #[non_exhaustive]
+    DirectoryRemoved {
+        /// The directory, by the path by which it was opened.
+        path: Arc<Path>,
+    },
     /// A background job failed with an error that a retry cannot fix. The database refuses writes.
     Background(Box<Error>),
     /// A bug in this library. Builds with debug assertions panic instead, unless another thread's panic
@@ -198,6 +216,7 @@ impl Error {
             | Self::UnfinishedCheckpoint { .. }
             | Self::NoLogDirectory { .. }
             | Self::LogDirectoryTaken { .. }
+            | Self::WrongFileType { .. }
             | Self::ChangesGone(_)
             | Self::ReadOnly => ErrorKind::Invalid,
             Self::Corruption(_) => ErrorKind::Corruption,
@@ -208,10 +227,18 @@ impl Error {
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Closed => ErrorKind::Closed,
             Self::Cancelled => ErrorKind::Cancelled,
-            Self::Poisoned(_) | Self::LockLost { .. } => ErrorKind::Poisoned,
+            Self::Poisoned(_) | Self::LockLost { .. } | Self::DirectoryRemoved { .. } => {
+                ErrorKind::Poisoned
+            }
             Self::Background(cause) => cause.kind(),
             Self::Internal { .. } => ErrorKind::Internal,
         }
+    }
+
+    /// Returns true if a directory of the database is no longer its own: it was removed, or another
+    /// process can have locked it.
+    pub(crate) fn is_directory_lost(&self) -> bool {
+        matches!(self, Self::LockLost { .. } | Self::DirectoryRemoved { .. })
     }
 
     pub(crate) fn invalid(
@@ -237,8 +264,12 @@ impl Error {
         Self::Unknown { path: path.into(), what, tag: u32::try_from(tag).unwrap_or(u32::MAX) }
     }
 
-    /// Returns the error for a failure of the operating system; a full disk has its own variant.
+    /// Returns the error for a failure of the operating system; a full disk and a file that is not
+    /// regular have variants of their own.
     pub(crate) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
+        if let Some(found) = WrongFileType::of(&source) {
+            return Self::WrongFileType { path: path.into(), found };
+        }
         let full = matches!(
             source.kind(),
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
@@ -324,6 +355,16 @@ impl fmt::Display for Error {
                 f,
                 "writes are refused because {} was removed or replaced, and another process may have \
                  taken the database; close the database and open it again",
+                path.display()
+            ),
+            Self::DirectoryRemoved { path } => write!(
+                f,
+                "writes are refused because the directory {} was removed while the database was open",
+                path.display()
+            ),
+            Self::WrongFileType { path, found } => write!(
+                f,
+                "{} is {found}, but must be a regular file; move it elsewhere",
                 path.display()
             ),
             Self::Background(cause) => write!(

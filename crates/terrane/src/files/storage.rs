@@ -17,20 +17,27 @@ mod ancestors;
 mod direct;
 mod directory_lock;
 mod disk;
+mod disk_files;
 mod disk_lock;
 mod disk_segment;
 mod fault;
+#[cfg(unix)]
+mod held_dirs;
 #[cfg(target_os = "linux")]
 mod mapped_segment;
 #[cfg(target_os = "linux")]
 mod mapping;
 mod memory;
 mod opening_readers;
+mod place;
+mod system;
 mod written_segment;
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+#[cfg(unix)]
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) use ancestors::sync_ancestors;
@@ -51,6 +58,21 @@ pub enum Access {
     Direct,
 }
 
+/// A directory that keeps its meaning, and a view of its storage in which it does.
+#[derive(Debug, Clone)]
+pub struct HeldDir {
+    /// The path by which the view reaches the directory. On a disk it is absolute.
+    pub path: PathBuf,
+    /// The view. Paths that are not below a held directory mean what they mean in the storage itself.
+    pub storage: Arc<dyn Storage>,
+}
+
+/// Holds a directory of a storage; see [`Storage::hold_dir`].
+pub(crate) fn hold_dir(storage: &Arc<dyn Storage>, dir: &Path) -> io::Result<HeldDir> {
+    let held = storage.hold_dir(dir)?;
+    Ok(held.unwrap_or_else(|| HeldDir { path: dir.to_owned(), storage: Arc::clone(storage) }))
+}
+
 /// A file system.
 ///
 /// Errors are those of the operating system; a full disk is [`io::ErrorKind::StorageFull`].
@@ -58,6 +80,28 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// Creates a directory and its missing ancestors; existing ones are left unchanged. The names of
     /// new directories are not durable until [`Storage::sync_dir`] of each parent.
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
+
+    /// Returns a view of this storage in which paths below `dir` lead into the directory that has
+    /// this path now, even if it is renamed, a link on the path changes, or the working directory
+    /// does. The view also holds the directories that this storage holds.
+    ///
+    /// A database does all its work through such a view. `None`, which is the default, means that
+    /// paths keep their meaning, or that the storage cannot hold directories; the database then uses
+    /// the storage itself. A storage that wraps another one must wrap the view, too.
+    ///
+    /// # Errors
+    /// The directory does not exist or cannot be opened.
+    fn hold_dir(&self, dir: &Path) -> io::Result<Option<HeldDir>> {
+        let _ = dir;
+        Ok(None)
+    }
+
+    /// Returns the descriptor of a held directory, given by the path of its [`HeldDir`].
+    #[cfg(unix)]
+    fn descriptor(&self, dir: &Path) -> Option<BorrowedFd<'_>> {
+        let _ = dir;
+        None
+    }
 
     /// Returns the names of all files in a directory, without its directories. A missing directory
     /// is [`io::ErrorKind::NotFound`].
@@ -238,6 +282,10 @@ pub trait Lock: Send + Sync + fmt::Debug {
     /// Returns false if the lock no longer protects the database, because its file was removed or
     /// replaced: another process can then take a lock at the same path. A storage that cannot check
     /// this returns true.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] if the directory of the lock file was removed; otherwise the
+    /// operating system failed.
     fn is_held(&self) -> io::Result<bool> {
         Ok(true)
     }

@@ -351,9 +351,18 @@ impl Db {
         self.engine().jobs.io_budget()
     }
 
-    /// Returns the directory of the database.
+    /// Returns the path by which the directory of the database was opened, made absolute. The
+    /// database stays in that directory, even if the path leads elsewhere later.
     pub fn path(&self) -> &Path {
         &self.engine().context.dir
+    }
+
+    /// Returns a descriptor of the database directory, for calls that are relative to it; `None` if the
+    /// storage has none. It leads to the directory even if [`Db::path`] no longer does.
+    #[cfg(unix)]
+    pub fn directory(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        let context = &self.engine().context;
+        context.storage.descriptor(&context.dir)
     }
 
     /// Returns the log directory, which is the database directory unless

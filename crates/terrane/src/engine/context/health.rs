@@ -137,7 +137,8 @@ impl Health {
     /// [`Self::report_failure`] without the lock, because a listener may use the database.
     pub(crate) fn note_failure(&self, error: Error) {
         let error = match error {
-            Error::Poisoned(_) | Error::LockLost { .. } | Error::Background(_) => error,
+            Error::Poisoned(_) | Error::Background(_) => error,
+            lost if lost.is_directory_lost() => lost,
             other => Error::Background(Box::new(other)),
         };
         let event = Event::Failed { kind: error.kind(), error: error.to_string() };

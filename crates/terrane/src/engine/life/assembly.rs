@@ -58,6 +58,8 @@ pub(crate) struct Opened {
 /// The directories of a database.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Places<'a> {
+    /// A view of the storage in which both are held.
+    pub(super) storage: &'a Arc<dyn Storage>,
     pub(super) dir: &'a Path,
     /// The log directory, which may be the same.
     pub(super) log_dir: &'a Path,
@@ -90,7 +92,7 @@ impl Engine {
         lock: Option<DirectoryLock>,
     ) -> Result<Self> {
         let readers = match &lock {
-            Some(_) => opening_readers(&*options.components.storage, &settings, places.dir),
+            Some(_) => opening_readers(&**places.storage, &settings, places.dir),
             None => OpeningReaders::default(),
         };
         // In a read-only opening, files stay open, because another process may remove them and they
@@ -134,7 +136,7 @@ fn context(
     let ledger = Arc::new(MemoryLedger::default());
     let budget = settings.memory_budget_bytes();
     let tables = Arc::new(TableEnvironment {
-        storage: Arc::clone(&components.storage),
+        storage: Arc::clone(places.storage),
         access: settings.read_mode.access(),
         buffer: BufferPool::new((budget / 2).min(settings.cache_bytes_max())),
         warm: WarmSlots::default(),
@@ -157,8 +159,8 @@ fn context(
         dir: places.dir.to_owned(),
         log_dir: places.log_dir.to_owned(),
         background: components.background,
-        kept_boot: components.storage.boot_id().filter(|_| !components.is_after_power_loss),
-        storage: components.storage,
+        kept_boot: places.storage.boot_id().filter(|_| !components.is_after_power_loss),
+        storage: Arc::clone(places.storage),
         clock: components.clock,
         merge_operators: components.merge_operators,
         compaction_filters: components.compaction_filters,

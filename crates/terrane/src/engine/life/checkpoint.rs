@@ -23,6 +23,7 @@ use crate::engine::pipeline::{CheckpointLog, PipelineState, write_panicked};
 use crate::engine::tree::Tree;
 use crate::engine::version::Version;
 use crate::files::manifest::{FileManifest, Manifest, ManifestState, RecoveredState};
+use crate::files::storage::HeldDir;
 use crate::files::wal::{LogCopy, LogWriter};
 
 /// How often a checkpoint waits for the manifest lock without blocking writers. After other edits
@@ -44,8 +45,8 @@ impl Engine {
     pub(crate) fn checkpoint(&self, dir: &Path, cancel: Option<&Cancel>) -> Result<()> {
         self.context.check_outside_listener("checkpoint")?;
         self.context.health.check_writable()?;
-        let target = Target::begin(&*self.context.storage, dir)?;
-        match self.write_checkpoint(dir, cancel) {
+        let target = Target::begin(&self.context.storage, dir)?;
+        match self.write_checkpoint(&target, cancel) {
             Ok(()) => target.finish(),
             Err(error) => {
                 target.abandon();
@@ -55,7 +56,7 @@ impl Engine {
         Ok(())
     }
 
-    fn write_checkpoint(&self, dir: &Path, cancel: Option<&Cancel>) -> Result<()> {
+    fn write_checkpoint(&self, target: &Target, cancel: Option<&Cancel>) -> Result<()> {
         // From now on every write is logged, so that the flush and the log together contain all
         // writes.
         let complete = CheckpointLog::begin(&self.pipeline)?;
@@ -65,7 +66,7 @@ impl Engine {
         self.pipeline.pin_log(true);
         let cut = self.cut();
         drop(complete);
-        let copied = cut.and_then(|cut| self.copy(&cut, dir, cancel));
+        let copied = cut.and_then(|cut| self.copy(&cut, target, cancel));
         self.pipeline.pin_log(false);
         self.catalog.release_log();
         copied
@@ -108,8 +109,8 @@ impl Engine {
         (writer, self.catalog.lock_manifest())
     }
 
-    fn copy(&self, cut: &Cut, target: &Path, cancel: Option<&Cancel>) -> Result<()> {
-        let storage = &self.context.storage;
+    fn copy(&self, cut: &Cut, target: &Target, cancel: Option<&Cancel>) -> Result<()> {
+        let HeldDir { path: target, storage } = target.dir();
         let files = || {
             let keyspaces = cut.state.keyspaces.values();
             keyspaces.flat_map(|keyspace| {

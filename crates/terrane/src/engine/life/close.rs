@@ -32,7 +32,7 @@ impl Engine {
             self.catalog.save_history();
         }
         // Without the lock, another process may already be using the log files.
-        let is_locked = !matches!(result, Err(Error::LockLost { .. }));
+        let is_locked = !result.as_ref().is_err_and(Error::is_directory_lost);
         let mut writer = self.pipeline.lock();
         if let Some(log) = writer.log.as_mut().filter(|_| is_locked && !self.pipeline.is_broken()) {
             result = result.and(log.close());

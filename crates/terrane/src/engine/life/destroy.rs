@@ -4,10 +4,13 @@
 //! `CURRENT` is removed after the files to which it leads, and `LOGDIR` after the log directory
 //! that it names.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::foreign_files::is_own;
-use super::log_home::take_lock;
+use super::log_home::{hold_log_dir, take_lock};
+use super::open::{hold, missing};
 use crate::base::error::{Error, Result};
 use crate::engine::catalog::LOCK;
 use crate::files::log_directory::{self, DATABASE, LOGDIR, remove_if_exists};
@@ -19,18 +22,21 @@ use crate::files::wal::segment_file_number;
 const LAST: [&str; 3] = [CURRENT, LOGDIR, LOCK];
 
 /// Removes all files of the database in `dir`, including its log.
-pub(crate) fn destroy(storage: &dyn Storage, dir: &Path) -> Result<()> {
-    let missing = || Error::NoDatabase { path: dir.into() };
-    let names = match storage.list(dir) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(missing()),
-        listed => listed.map_err(|error| Error::io("list", dir, error))?,
-    };
+pub(crate) fn destroy(storage: &Arc<dyn Storage>, dir: &Path) -> Result<()> {
+    let held = hold(storage, dir)?;
+    let (storage, dir) = (&held.storage, &*held.path);
+    let names = storage.list(dir).map_err(|error| match error.kind() {
+        // A storage that cannot hold directories.
+        ErrorKind::NotFound => missing(dir),
+        _ => Error::io("list", dir, error),
+    })?;
     // A lock file alone may come from an interrupted creation or removal.
     if !names.iter().any(|name| is_own(name)) {
-        return Err(missing());
+        return Err(missing(dir));
     }
-    let _lock = take_lock(storage, dir)?;
+    let _lock = take_lock(&**storage, dir)?;
     let log = LogDirectory::find(storage, dir)?;
+    let storage = log.as_ref().map_or(&**storage, |log| &*log.storage);
     if let Some(log) = &log {
         remove_names(storage, &log.dir, |name| segment_file_number(name).is_some())?;
     }
@@ -52,13 +58,15 @@ pub(crate) fn destroy(storage: &dyn Storage, dir: &Path) -> Result<()> {
 
 /// A separate log directory, with its lock.
 struct LogDirectory {
+    /// A view of the storage in which this directory is held, too.
+    storage: Arc<dyn Storage>,
     dir: PathBuf,
     _lock: Box<dyn Lock>,
 }
 
 impl LogDirectory {
-    fn find(storage: &dyn Storage, dir: &Path) -> Result<Option<Self>> {
-        let log_dir = match log_directory::find(storage, dir) {
+    fn find(storage: &Arc<dyn Storage>, dir: &Path) -> Result<Option<Self>> {
+        let log_dir = match log_directory::find(&**storage, dir) {
             // An interrupted removal has removed the log already.
             Err(Error::NoLogDirectory { .. }) if storage.len(&dir.join(CURRENT)).is_err() => {
                 return Ok(None);
@@ -68,8 +76,9 @@ impl LogDirectory {
         if log_dir == dir {
             return Ok(None);
         }
-        let (_, lock) = take_lock(storage, &log_dir)?;
-        Ok(Some(Self { dir: log_dir, _lock: lock }))
+        let storage = hold_log_dir(storage, &log_dir)?;
+        let (_, lock) = take_lock(&*storage, &log_dir)?;
+        Ok(Some(Self { storage, dir: log_dir, _lock: lock }))
     }
 }
 

@@ -9,6 +9,7 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::copy_file::copy_file;
 use crate::base::error::{Error, Result};
@@ -20,12 +21,14 @@ use crate::files::log_directory::{
     remove_if_exists,
 };
 use crate::files::manifest::{CURRENT, ManifestState};
-use crate::files::storage::{Lock, Storage, sync_ancestors};
+use crate::files::storage::{Lock, Storage, hold_dir, sync_ancestors};
 use crate::files::wal::{Recovery, segment_file_number};
 use crate::options::LogDir;
 
 /// The log directory of an opening for writing.
 pub(super) struct LogHome {
+    /// A view of the storage in which the directory is held.
+    pub(super) storage: Arc<dyn Storage>,
     /// The directory; it is the database's own directory unless there is a lock.
     pub(super) dir: PathBuf,
     /// The lock file of the directory and its lock.
@@ -38,6 +41,22 @@ struct Place<'a> {
     storage: &'a dyn Storage,
     dir: &'a Path,
     database: u64,
+}
+
+/// Returns a view of a storage that also holds the log directory, if it exists.
+pub(super) fn hold_log_dir(storage: &Arc<dyn Storage>, log_dir: &Path) -> Result<Arc<dyn Storage>> {
+    match hold_dir(storage, log_dir) {
+        Ok(held) => Ok(held.storage),
+        // The caller finds out that the log is not there.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Arc::clone(storage)),
+        Err(error) => Err(Error::io("open", log_dir, error)),
+    }
+}
+
+/// Does the same for a directory that will contain the log, and creates it if it does not exist.
+fn hold_new_log_dir(storage: &Arc<dyn Storage>, log_dir: &Path) -> Result<Arc<dyn Storage>> {
+    storage.create_dir_all(log_dir).map_err(|error| Error::io("create", log_dir, error))?;
+    hold_log_dir(storage, log_dir)
 }
 
 /// Locks a directory, which must exist.
@@ -88,48 +107,58 @@ pub(super) fn interrupted_creation(
 
 /// Creates and returns the log directory of a new database.
 pub(super) fn create(
-    storage: &dyn Storage,
+    storage: &Arc<dyn Storage>,
     dir: &Path,
     database: u64,
     given: Option<&LogDir>,
 ) -> Result<LogHome> {
     let Some(log_dir) = requested(dir, given) else {
-        return Ok(LogHome { dir: dir.to_owned(), lock: None });
+        return Ok(LogHome { storage: Arc::clone(storage), dir: dir.to_owned(), lock: None });
     };
+    let held = hold_new_log_dir(storage, &log_dir)?;
+    let storage = &*held;
     let place = Place { storage, dir, database };
     let lock = place.take(&log_dir)?;
     place.pointer(given).write(storage, dir)?;
     claim(storage, &log_dir, database)?;
     sync_ancestors(storage, &log_dir)?;
     complete(storage, &log_dir)?;
-    Ok(LogHome { dir: log_dir, lock: Some(lock) })
+    Ok(LogHome { storage: held, dir: log_dir, lock: Some(lock) })
 }
 
 /// Returns the log directory of an existing database. If another directory is requested, moves the
 /// log there first.
 pub(super) fn settle(
-    storage: &dyn Storage,
+    storage: &Arc<dyn Storage>,
     dir: &Path,
     state: &ManifestState,
     given: Option<&LogDir>,
 ) -> Result<LogHome> {
     let database = state.database;
-    let place = Place { storage, dir, database };
-    let pointer = LogPointer::read(storage, dir)?;
+    let pointer = LogPointer::read(&**storage, dir)?;
     if pointer.as_ref().is_some_and(|pointer| pointer.database != database) {
         let detail = "it names another database";
         return Err(Error::corruption(&dir.join(LOGDIR), None, "directory of the log", detail));
     }
     let from = pointer.map(|pointer| pointer.log_dir(dir));
     let to = if given.is_some() { requested(dir, given) } else { from.clone() };
+    let held = match &to {
+        Some(to) if from.as_ref() != Some(to) => hold_new_log_dir(storage, to)?,
+        Some(to) => hold_log_dir(storage, to)?,
+        None => Arc::clone(storage),
+    };
     if to == from {
         let Some(log_dir) = from else {
-            return Ok(LogHome { dir: dir.to_owned(), lock: None });
+            return Ok(LogHome { storage: held, dir: dir.to_owned(), lock: None });
         };
-        let lock = place.lock_log(&log_dir)?;
-        return Ok(LogHome { dir: log_dir, lock: Some(lock) });
+        let lock = Place { storage: &*held, dir, database }.lock_log(&log_dir)?;
+        return Ok(LogHome { storage: held, dir: log_dir, lock: Some(lock) });
     }
-    place.change(from, to.as_deref(), given, state)
+    // The former log directory is held only while the log is moved.
+    let both = from.as_ref().map_or(Ok(Arc::clone(&held)), |from| hold_log_dir(&held, from))?;
+    let place = Place { storage: &*both, dir, database };
+    let lock = place.change(from, to.as_deref(), given, state)?;
+    Ok(LogHome { storage: held, dir: to.unwrap_or_else(|| dir.to_owned()), lock })
 }
 
 /// Returns the requested directory; `None` if it is the database's own.
@@ -155,11 +184,9 @@ impl Place<'_> {
         Ok(lock)
     }
 
-    /// Locks the directory that will contain the log, and creates it if it does not exist. Refuses
-    /// a directory that another database uses.
+    /// Locks the directory that will contain the log. Refuses a directory that another database
+    /// uses.
     fn take(&self, log_dir: &Path) -> Result<(PathBuf, Box<dyn Lock>)> {
-        let created = self.storage.create_dir_all(log_dir);
-        created.map_err(|error| Error::io("create", log_dir, error))?;
         self.check_is_free(log_dir)?;
         let lock = take_lock(self.storage, log_dir)?;
         // Another process may have taken the directory before it was locked.
@@ -182,15 +209,15 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Moves the log. If it was already moved from `from` to `to` without the engine, only records
-    /// this.
+    /// Moves the log, and returns the lock of its new directory. If it was already moved from `from`
+    /// to `to` without the engine, only records this.
     fn change(
         &self,
         from: Option<PathBuf>,
         to: Option<&Path>,
         given: Option<&LogDir>,
         state: &ManifestState,
-    ) -> Result<LogHome> {
+    ) -> Result<Option<(PathBuf, Box<dyn Lock>)>> {
         let Self { storage, dir, .. } = *self;
         let lock = to.map(|to| self.take(to)).transpose()?;
         let from_lock = from.as_ref().map(|from| self.lock_log(from)).transpose();
@@ -198,11 +225,10 @@ impl Place<'_> {
             (Err(Error::NoLogDirectory { .. }), Some(to)) => self.has_whole_log(to, state)?,
             _ => false,
         };
-        let target = to.unwrap_or(dir).to_owned();
         if !was_moved {
             let _from_lock = from_lock?;
             let source = from.clone().unwrap_or_else(|| dir.to_owned());
-            self.copy(&source, &target)?;
+            self.copy(&source, to.unwrap_or(dir))?;
         }
         match to {
             Some(_) => self.pointer(given).write(storage, dir)?,
@@ -212,7 +238,7 @@ impl Place<'_> {
             // If this fails, files remain that nothing needs.
             let _ = self.remove_log(&from.unwrap_or_else(|| dir.to_owned()));
         }
-        Ok(LogHome { dir: target, lock })
+        Ok(lock)
     }
 
     /// Returns true if the directory contains the log up to its end; an old copy does not.

@@ -19,7 +19,7 @@ use crate::files::consistency;
 use crate::files::manifest::{
     self, Change, FileManifest, Manifest, ManifestState, ValueFileRecord,
 };
-use crate::files::storage::{DirectoryLock, Lock, Storage, sync_ancestors};
+use crate::files::storage::{DirectoryLock, HeldDir, Lock, Storage, hold_dir, sync_ancestors};
 use crate::files::table::check_compression;
 use crate::files::wal::{LogNotes, Recovery};
 use crate::options::{KeepChanges, OpenMode, OptionInfo, Options, RequestedDesign, Settings};
@@ -32,15 +32,9 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     // Validates the given options before anything is created.
     let options_of_new = options.of_new()?;
     options_of_new.settings()?.check_together()?;
-    let storage = Arc::clone(&options.components.storage);
-    if options.open_mode == OpenMode::MustExist {
-        check_exists(&*storage, dir)?;
-    } else {
-        if !options.components.is_among_other_files {
-            foreign_files::check(&*storage, dir)?;
-        }
-        storage.create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
-    }
+    prepare_dir(options, dir)?;
+    let HeldDir { path: dir, storage } = hold(&options.components.storage, dir)?;
+    let dir = &*dir;
     let lock = take_lock(&*storage, dir)?;
     let loaded = manifest::load(&*storage, dir)?;
     let is_new = loaded.edits.is_empty();
@@ -54,7 +48,8 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
         remove_checkpoint_mark(&*storage, dir)?;
     }
     let found = manifest::replay(&loaded, dir)?;
-    let (database, log_home) = settle_log(&*storage, options, dir, &found.state, is_new)?;
+    let (database, log_home) = settle_log(&storage, options, dir, &found.state, is_new)?;
+    let storage = log_home.storage;
     let notes = LogNotes::read(&*storage, &log_home.dir)?;
     consistency::check_manifest(&notes, &found, dir)?;
     let settings = settings(options, dir, &found.state, is_new)?;
@@ -75,7 +70,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     let store = store.with_lock(lock.clone());
     let manifest = Manifest::begin(found, &changes, Box::new(store))?;
     let state = manifest.state().clone();
-    let places = Places { dir, log_dir: &log_home.dir };
+    let places = Places { storage: &storage, dir, log_dir: &log_home.dir };
     let parts = Engine::assemble(options, settings, places, &state, Some(manifest), Some(lock))?;
     parts.catalog.update_access_counting();
     let unused = parts.recover(recovery, &mut opened)?;
@@ -97,6 +92,26 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     parts.jobs.start_threads().inspect_err(|_| parts.abandon())?;
     parts.context.signals.wake();
     Ok((parts, opened))
+}
+
+/// Makes sure that the directory exists, or refuses it.
+fn prepare_dir(options: &Options, dir: &Path) -> Result<()> {
+    let storage = &*options.components.storage;
+    if options.open_mode == OpenMode::MustExist {
+        return check_exists(storage, dir);
+    }
+    if !options.components.is_among_other_files {
+        foreign_files::check(storage, dir)?;
+    }
+    storage.create_dir_all(dir).map_err(|error| Error::io("create", dir, error))
+}
+
+/// Holds the directory of a database, in which the database then stays.
+pub(super) fn hold(storage: &Arc<dyn Storage>, dir: &Path) -> Result<HeldDir> {
+    hold_dir(storage, dir).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => missing(dir),
+        _ => Error::io("open", dir, error),
+    })
 }
 
 /// Returns the earliest position for readers of changes, if the previous opening kept the log for
@@ -131,7 +146,7 @@ fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<(PathBuf, Box<dyn Lock
 
 /// Returns the database id and the log directory.
 fn settle_log(
-    storage: &dyn Storage,
+    storage: &Arc<dyn Storage>,
     options: &Options,
     dir: &Path,
     state: &ManifestState,
@@ -141,7 +156,7 @@ fn settle_log(
     if !is_new {
         return Ok((state.database, log_home::settle(storage, dir, state, given)?));
     }
-    let begun = log_home::interrupted_creation(storage, dir, given)?;
+    let begun = log_home::interrupted_creation(&**storage, dir, given)?;
     let database = begun.unwrap_or_else(|| storage.entropy() | 1);
     Ok((database, log_home::create(storage, dir, database, given)?))
 }

@@ -7,24 +7,30 @@
 use std::path::Path;
 
 use super::assembly::{Engine, Opened, Places};
-use super::open::{check_mode, is_missing, missing, settings};
+use super::log_home::hold_log_dir;
+use super::open::{check_mode, hold, is_missing, missing, settings};
 use crate::base::error::{Error, Result};
 use crate::files::consistency;
 use crate::files::log_directory;
 use crate::files::manifest;
 use crate::files::shared_read::read_shared;
+use crate::files::storage::HeldDir;
 use crate::files::wal::LogNotes;
 use crate::options::{OpenMode, Options};
 
 /// Opens a database for reading. Reads see the state at the time of opening.
 pub(crate) fn open_read_only(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
-    read_shared(&*options.components.storage, dir, || try_open(options, dir))
+    let held = hold(&options.components.storage, dir)?;
+    read_shared(&*held.storage, &held.path, || try_open(options, &held))
 }
 
 /// Opens the parts in the order that [`crate::files::shared_read`] requires.
-fn try_open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
-    let storage = &*options.components.storage;
-    let log_dir = log_directory::find(storage, dir)?;
+fn try_open(options: &Options, held: &HeldDir) -> Result<(Engine, Opened)> {
+    let dir = &*held.path;
+    let log_dir = log_directory::find(&*held.storage, dir)?;
+    let storage = &hold_log_dir(&held.storage, &log_dir)?;
+    let places = Places { storage, dir, log_dir: &log_dir };
+    let storage = &**storage;
     let notes = LogNotes::read(storage, &log_dir).map_err(|error| match error {
         Error::Io(failure) if is_missing(&failure, dir) => missing(dir),
         other => other,
@@ -36,7 +42,6 @@ fn try_open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     consistency::check_files(storage, dir, &found.state)?;
     let settings = settings(options, dir, &found.state, false)?;
     let mut opened = Opened { healed: found.healed, ..Opened::default() };
-    let places = Places { dir, log_dir: &log_dir };
     let parts = Engine::assemble(options, settings, places, &found.state, None, None)?;
     // Opens the tables now, because a writer may remove their files once this opening is done.
     for tree in parts.catalog.trees().values() {

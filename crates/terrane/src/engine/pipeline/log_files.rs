@@ -61,7 +61,7 @@ impl Pipeline {
     /// and reports the failure after releasing it.
     #[cold]
     pub(crate) fn check_log(&self, error: &Error) {
-        let is_lost = matches!(error, Error::LockLost { .. });
+        let is_lost = error.is_directory_lost();
         let failure = self.log_sync.failure().or_else(|| is_lost.then(|| error.clone()));
         failure.into_iter().for_each(|error| self.context.health.note_failure(error));
     }

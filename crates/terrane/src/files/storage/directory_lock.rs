@@ -1,5 +1,6 @@
 //! The lock of an open database, shared by all parts that must not write without it.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,12 +20,17 @@ impl DirectoryLock {
         Self { locks: locks.into() }
     }
 
-    /// Fails with [`Error::LockLost`] if another process may have taken a directory.
+    /// Fails with [`Error::LockLost`] if another process may have taken a directory, and with
+    /// [`Error::DirectoryRemoved`] if a directory was removed.
     pub(crate) fn check(&self) -> Result<()> {
         for (path, lock) in &*self.locks {
             match lock.is_held() {
                 Ok(true) => {}
                 Ok(false) => return Err(Error::LockLost { path: path.as_path().into() }),
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    let dir = path.parent().unwrap_or(path);
+                    return Err(Error::DirectoryRemoved { path: dir.into() });
+                }
                 Err(error) => return Err(Error::io("check", path, error)),
             }
         }

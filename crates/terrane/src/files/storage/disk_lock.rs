@@ -5,11 +5,12 @@
 #![allow(clippy::disallowed_methods, reason = "this module makes file system calls")]
 #![allow(clippy::disallowed_types, reason = "this module makes file system calls")]
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::place::{OwnedPlace, Place};
+use super::system::{self, Identity, Opening};
 use super::{Lock, LockProbe};
 
 /// How often a process tries to take a shared lock, and the pause between tries. Their product is
@@ -18,9 +19,8 @@ const TRIES: u32 = 1000;
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// Takes an exclusive lock, and creates the file if it does not exist.
-pub(super) fn lock(path: &Path) -> io::Result<DiskLock> {
-    let options = &mut OpenOptions::new();
-    let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+pub(super) fn lock(place: Place<'_>) -> io::Result<DiskLock> {
+    let mut file = system::open(place, Opening::Lock)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::Error(error)) => return Err(error),
@@ -33,9 +33,11 @@ pub(super) fn lock(path: &Path) -> io::Result<DiskLock> {
         }
     }
     // The text only informs a process that finds the lock taken, so a full disk must not prevent
-    // locking.
-    let _ = write_holder(&mut file);
-    DiskLock::new(file, path)
+    // locking. Under another name the file may have other contents, which must not be overwritten.
+    if !system::has_other_names(&file)? {
+        let _ = write_holder(&mut file);
+    }
+    DiskLock::new(file, place)
 }
 
 /// Writes which process holds the lock. Other users may read the file, so the text names the program
@@ -57,23 +59,25 @@ fn write_holder(file: &mut File) -> io::Result<()> {
 pub(super) struct DiskLock {
     file: File,
     process: u32,
-    path: PathBuf,
+    place: OwnedPlace,
     identity: Identity,
 }
 
 impl DiskLock {
-    fn new(file: File, path: &Path) -> io::Result<Self> {
-        let identity = identity(&file.metadata()?);
-        Ok(Self { file, process: std::process::id(), path: path.to_owned(), identity })
+    fn new(file: File, place: Place<'_>) -> io::Result<Self> {
+        let identity = system::identity_of(&file)?;
+        Ok(Self { file, process: std::process::id(), place: place.to_owned(), identity })
     }
 }
 
 impl Lock for DiskLock {
     fn is_held(&self) -> io::Result<bool> {
-        match std::fs::metadata(&self.path) {
-            Ok(found) => Ok(identity(&found) == self.identity),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
+        let place = self.place.borrow();
+        match system::identity(place) {
+            Ok(found) => Ok(found == self.identity),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Err(error) if system::is_dir_removed(place) => Err(error),
+            Err(_) => Ok(false),
         }
     }
 }
@@ -87,26 +91,9 @@ impl Drop for DiskLock {
     }
 }
 
-/// The device and number of a file, which together identify it while it is open.
-#[cfg(unix)]
-type Identity = (u64, u64);
-
-#[cfg(unix)]
-fn identity(metadata: &std::fs::Metadata) -> Identity {
-    use std::os::unix::fs::MetadataExt;
-    (metadata.dev(), metadata.ino())
-}
-
-/// Other systems provide no file identity here, so a replaced lock file goes unnoticed.
-#[cfg(not(unix))]
-type Identity = ();
-
-#[cfg(not(unix))]
-fn identity(_metadata: &std::fs::Metadata) -> Identity {}
-
 /// Takes a shared lock on an existing file.
-pub(super) fn lock_shared(path: &Path) -> io::Result<SharedLock> {
-    let file = File::open(path)?;
+pub(super) fn lock_shared(place: Place<'_>) -> io::Result<SharedLock> {
+    let file = system::open(place, Opening::SharedLock)?;
     for _ in 0..TRIES {
         match file.try_lock_shared() {
             Ok(()) => return Ok(SharedLock { file, process: std::process::id() }),
@@ -142,9 +129,8 @@ pub(super) struct DiskProbe(File);
 
 impl DiskProbe {
     /// Opens the file, and creates it if it does not exist.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let options = &mut OpenOptions::new();
-        Ok(Self(options.read(true).write(true).create(true).truncate(false).open(path)?))
+    pub(super) fn open(place: Place<'_>) -> io::Result<Self> {
+        Ok(Self(system::open(place, Opening::Lock)?))
     }
 }
 
@@ -166,14 +152,14 @@ mod tests {
     fn second_lock_names_the_holder() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("LOCK");
-        let first = lock(&path).unwrap();
-        let error = lock(&path).unwrap_err();
+        let first = lock(Place::by_path(&path)).unwrap();
+        let error = lock(Place::by_path(&path)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
         let program = std::env::current_exe().unwrap();
         let program = program.file_name().unwrap().to_str().unwrap();
         assert_eq!(error.to_string(), format!("process {} ({program})", std::process::id()));
         drop(first);
-        lock(&path).unwrap();
+        lock(Place::by_path(&path)).unwrap();
     }
 
     /// Reopening a database right after closing it failed with "in use by this process" if another
@@ -185,8 +171,8 @@ mod tests {
         let file = File::create(&path).unwrap();
         file.try_lock().unwrap();
         let copy = file.try_clone().unwrap();
-        drop(DiskLock::new(file, &path).unwrap());
-        lock(&path).unwrap();
+        drop(DiskLock::new(file, Place::by_path(&path)).unwrap());
+        lock(Place::by_path(&path)).unwrap();
         drop(copy);
     }
 
@@ -195,11 +181,11 @@ mod tests {
     fn a_lock_whose_file_was_removed_or_replaced_is_not_held() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("LOCK");
-        let first = lock(&path).unwrap();
+        let first = lock(Place::by_path(&path)).unwrap();
         assert!(first.is_held().unwrap());
         std::fs::remove_file(&path).unwrap();
         assert!(!first.is_held().unwrap());
-        let second = lock(&path).unwrap();
+        let second = lock(Place::by_path(&path)).unwrap();
         assert!(!first.is_held().unwrap() && second.is_held().unwrap());
     }
 }

@@ -11,40 +11,41 @@
 #![allow(clippy::disallowed_methods, reason = "this module makes file system calls")]
 #![allow(clippy::disallowed_types, reason = "this module makes file system calls")]
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
 
 use super::Segment;
 #[cfg(target_os = "linux")]
 use super::mapped_segment::MappedSegment;
+use super::place::Place;
+use super::system::{self, Opening};
 use super::written_segment::WrittenSegment;
 
 /// Makes a segment of a file whose first `len` bytes are allocated.
 type Make = fn(file: File, len: u64) -> io::Result<Box<dyn Segment>>;
 
 /// Creates a segment of `len` zero bytes.
-pub(super) fn create(path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {
-    create_as(path, len, of_file)
+pub(super) fn create(place: Place<'_>, len: u64) -> io::Result<Box<dyn Segment>> {
+    create_as(place, len, of_file)
 }
 
 /// Opens a segment for overwriting.
-pub(super) fn open(path: &Path) -> io::Result<Box<dyn Segment>> {
-    open_as(path, of_file)
+pub(super) fn open(place: Place<'_>) -> io::Result<Box<dyn Segment>> {
+    open_as(place, of_file)
 }
 
-fn create_as(path: &Path, len: u64, make: Make) -> io::Result<Box<dyn Segment>> {
-    let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+fn create_as(place: Place<'_>, len: u64, make: Make) -> io::Result<Box<dyn Segment>> {
+    let mut file = system::open(place, Opening::Create)?;
     let made = allocate(&mut file, len).and_then(|()| make(file, len));
     if made.is_err() {
         // A partly allocated file would waste disk space that is already short.
-        let _ = std::fs::remove_file(path);
+        let _ = system::remove(place);
     }
     made
 }
 
-fn open_as(path: &Path, make: Make) -> io::Result<Box<dyn Segment>> {
-    let file = OpenOptions::new().read(true).write(true).open(path)?;
+fn open_as(place: Place<'_>, make: Make) -> io::Result<Box<dyn Segment>> {
+    let file = system::open(place, Opening::Overwrite)?;
     let len = file.metadata()?.len();
     make(file, len)
 }
@@ -145,7 +146,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("segment");
         for (make, write) in KINDS.into_iter().flat_map(|make| WRITES.map(|write| (make, write))) {
-            let mut segment = create_as(&path, 10_000, make).unwrap();
+            let mut segment = create_as(Place::by_path(&path), 10_000, make).unwrap();
             assert_eq!(segment.len(), 10_000);
             write(&mut *segment, 9_990, b"0123456789").unwrap();
             assert!(write(&mut *segment, 9_991, b"0123456789").is_err());
@@ -153,10 +154,10 @@ mod tests {
             segment.syncer().sync().unwrap();
             let bytes = std::fs::read(&path).unwrap();
             assert_eq!((bytes.len(), &bytes[9_990..], bytes[0]), (10_000, &b"0123456789"[..], 0));
-            let mut again = open_as(&path, make).unwrap();
+            let mut again = open_as(Place::by_path(&path), make).unwrap();
             write(&mut *again, 0, b"x").unwrap();
             assert_eq!(std::fs::read(&path).unwrap()[0], b'x');
-            assert!(create_as(&path, 10_000, make).is_err(), "the file exists");
+            assert!(create_as(Place::by_path(&path), 10_000, make).is_err(), "the file exists");
             std::fs::remove_file(&path).unwrap();
         }
     }
@@ -168,7 +169,7 @@ mod tests {
         let path = dir.path().join("segment");
         File::create(&path).unwrap();
         for make in KINDS {
-            let mut segment = open_as(&path, make).unwrap();
+            let mut segment = open_as(Place::by_path(&path), make).unwrap();
             assert!(segment.is_empty() && segment.write(0, b"x").is_err());
             segment.syncer().sync().unwrap();
         }
@@ -179,7 +180,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for (number, make) in KINDS.into_iter().enumerate() {
             let path = dir.path().join(number.to_string());
-            let mut segment = create_as(&path, 8192, make).unwrap();
+            let mut segment = create_as(Place::by_path(&path), 8192, make).unwrap();
             segment.write(0, b"map").unwrap();
             segment.write_through(3, b"call").unwrap();
             segment.write(7, b"map").unwrap();
@@ -211,7 +212,7 @@ mod tests {
             return; // The file system cannot allocate blocks without writing them.
         }
         assert!(allocated() < 1 << 20, "the file has holes");
-        open_as(&path, mapped).unwrap();
+        open_as(Place::by_path(&path), mapped).unwrap();
         assert!(allocated() >= 1 << 20);
         assert_eq!(file.metadata().unwrap().len(), 1 << 20);
     }

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{
-    Access, Appender, Lock, LockProbe, RandomReader, RecordWriter, Segment, Storage, Syncer,
+    Access, Appender, HeldDir, Lock, LockProbe, RandomReader, RecordWriter, Segment, Storage,
+    Syncer,
 };
 
 /// An operation on a file or directory.
@@ -191,6 +192,19 @@ impl Storage for FaultStorage {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
         self.check(Operation::Create, dir)?;
         self.inner.create_dir_all(dir)
+    }
+
+    fn hold_dir(&self, dir: &Path) -> io::Result<Option<HeldDir>> {
+        let held = self.inner.hold_dir(dir)?;
+        Ok(held.map(|HeldDir { path, storage }| {
+            let storage = Arc::new(Self { inner: storage, ..self.clone() });
+            HeldDir { path, storage }
+        }))
+    }
+
+    #[cfg(unix)]
+    fn descriptor(&self, dir: &Path) -> Option<std::os::fd::BorrowedFd<'_>> {
+        self.inner.descriptor(dir)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {

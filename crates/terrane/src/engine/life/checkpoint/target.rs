@@ -8,42 +8,45 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::base::error::{Error, Result};
 use crate::engine::catalog::LOCK;
 use crate::files::manifest::{CHECKPOINT, CURRENT, CURRENT_NEW, manifest_file_number};
-use crate::files::storage::{Lock, Storage, sync_ancestors};
+use crate::files::storage::{HeldDir, Lock, Storage, hold_dir, sync_ancestors};
 use crate::files::table::TableFileId;
 use crate::files::value_pointer::ValueFileName;
 use crate::files::wal::segment_file_number;
 
 /// The directory of a checkpoint that is being written.
-pub(super) struct Target<'a> {
-    storage: &'a dyn Storage,
-    dir: &'a Path,
+pub(super) struct Target {
+    /// The directory, in a view of the storage that also holds the directories of the database.
+    dir: HeldDir,
     _lock: Box<dyn Lock>,
 }
 
-impl<'a> Target<'a> {
+impl Target {
     /// Creates the directory and marks it. Removes an unfinished checkpoint in it.
     ///
     /// # Errors
     /// The directory contains other files, or another process writes a checkpoint to it. In both
     /// cases it is left unchanged.
-    pub(super) fn begin(storage: &'a dyn Storage, dir: &'a Path) -> Result<Self> {
+    pub(super) fn begin(storage: &Arc<dyn Storage>, dir: &Path) -> Result<Self> {
         let found = match storage.list(dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             listed => listed.map_err(|error| Error::io("list", dir, error))?,
         };
         check_usable(dir, &found)?;
         storage.create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
-        let target = Self { storage, dir, _lock: lock_marker(storage, dir)? };
+        let held = hold_dir(storage, dir).map_err(|error| Error::io("open", dir, error))?;
+        let lock = lock_marker(&*held.storage, &held.path)?;
+        let target = Self { dir: held, _lock: lock };
         // Another process may have finished a checkpoint since the first look.
         let now = target.names()?;
         if let Err(error) = check_usable(dir, &now) {
             let was_marked = found.iter().any(|name| name == CHECKPOINT);
             if !was_marked || now.iter().any(|name| name == CURRENT) {
-                let _ = storage.remove(&dir.join(CHECKPOINT));
+                let _ = target.remove_mark();
             }
             return Err(error);
         }
@@ -57,19 +60,33 @@ impl<'a> Target<'a> {
     }
 
     fn prepare(&self) -> Result<()> {
-        sync_ancestors(self.storage, self.dir)?;
+        sync_ancestors(&*self.dir.storage, &self.dir.path)?;
         // Invariant 1.
         self.sync()?;
+        self.remove_files()
+    }
+
+    /// Returns the directory.
+    pub(super) fn dir(&self) -> &HeldDir {
+        &self.dir
+    }
+
+    fn remove_files(&self) -> Result<()> {
         for path in self.files()? {
-            self.storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+            let removed = self.dir.storage.remove(&path);
+            removed.map_err(|error| Error::io("remove", &path, error))?;
         }
         Ok(())
+    }
+
+    fn remove_mark(&self) -> io::Result<()> {
+        self.dir.storage.remove(&self.dir.path.join(CHECKPOINT))
     }
 
     /// Removes the mark of a complete checkpoint.
     pub(super) fn finish(self) {
         // If the mark remains, the next opening for writing removes it.
-        if self.storage.remove(&self.dir.join(CHECKPOINT)).is_ok() {
+        if self.remove_mark().is_ok() {
             let _ = self.sync();
         }
     }
@@ -79,35 +96,38 @@ impl<'a> Target<'a> {
     pub(super) fn abandon(self) {
         let remove_all = || -> Result<()> {
             // First the pointer, because without the other files it would be dangling.
-            let pointer = self.dir.join(CURRENT);
-            match self.storage.remove(&pointer) {
+            let pointer = self.dir.path.join(CURRENT);
+            match self.dir.storage.remove(&pointer) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(Error::io("remove", &pointer, error));
                 }
                 _ => self.sync()?,
             }
-            for path in self.files()? {
-                self.storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
-            }
+            self.remove_files()?;
             self.sync()
         };
         if remove_all().is_ok() {
-            let _ = self.storage.remove(&self.dir.join(CHECKPOINT));
+            let _ = self.remove_mark();
         }
     }
 
     fn names(&self) -> Result<Vec<String>> {
-        self.storage.list(self.dir).map_err(|error| Error::io("list", self.dir, error))
+        let HeldDir { path, storage } = &self.dir;
+        storage.list(path).map_err(|error| Error::io("list", path, error))
     }
 
     /// Returns the files of the checkpoint, without its mark.
     fn files(&self) -> Result<Vec<PathBuf>> {
         let names = self.names()?.into_iter();
-        Ok(names.filter(|name| is_of_checkpoint(name)).map(|name| self.dir.join(name)).collect())
+        Ok(names
+            .filter(|name| is_of_checkpoint(name))
+            .map(|name| self.dir.path.join(name))
+            .collect())
     }
 
     fn sync(&self) -> Result<()> {
-        self.storage.sync_dir(self.dir).map_err(|error| Error::io("sync", self.dir, error))
+        let HeldDir { path, storage } = &self.dir;
+        storage.sync_dir(path).map_err(|error| Error::io("sync", path, error))
     }
 }
 

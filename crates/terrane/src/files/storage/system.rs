@@ -1,0 +1,32 @@
+//! The system calls of a disk storage, on files given by their [`Place`](super::place::Place).
+//!
+//! A file that the engine writes is never reached through a symbolic link, because the target may
+//! belong to someone else. A file that it only reads may be a link. Everything that is opened must
+//! be a regular file: reading a FIFO or a device may wait forever.
+
+#[cfg(not(unix))]
+mod elsewhere;
+#[cfg(unix)]
+mod unix;
+
+#[cfg(not(unix))]
+pub(super) use elsewhere::*;
+#[cfg(unix)]
+pub(super) use unix::*;
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// For reads.
+    Read,
+    /// For appending; the file must not exist.
+    CreateForAppend,
+    /// For reads and writes; the file must not exist.
+    Create,
+    /// For reads and writes of an existing file.
+    Overwrite,
+    /// As a lock that is taken exclusively; the file is created if it does not exist.
+    Lock,
+    /// As a lock that is shared, without write permission.
+    SharedLock,
+}
