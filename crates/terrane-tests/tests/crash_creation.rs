@@ -197,11 +197,13 @@ fn child_creates_databases_in_its_working_directory() {
     }
     // The working directory is synced, and the creation fails if that sync fails.
     let storage = FaultStorage::new(Arc::new(DiskStorage));
-    let (operation, path_contains) = (Some(Operation::SyncDir), ".".to_owned());
+    let here = std::env::current_dir().unwrap().display().to_string();
+    let (operation, path_contains) = (Some(Operation::SyncDir), here.clone());
     let error = Io::Other;
-    storage.set(Some(Fault { operation, path_contains, after: 0, is_permanent: false, error }));
+    // `new` is synced first.
+    storage.set(Some(Fault { operation, path_contains, after: 1, is_permanent: false, error }));
     let error = options(Arc::new(storage.clone())).open("new/db").unwrap_err();
-    assert!(error.to_string().starts_with("cannot sync .:"), "{error}");
+    assert!(error.to_string().starts_with(&format!("cannot sync {here}:")), "{error}");
     let db = options(Arc::new(storage)).open("new/db").unwrap();
     db.put("key", "value").unwrap();
 }

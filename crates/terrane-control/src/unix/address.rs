@@ -15,7 +15,7 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket,
 };
-use terrane::Db;
+use terrane::{Db, Maintenance};
 
 /// The name of the socket, and its name before clients may connect.
 pub(super) const SOCKET: &str = "control.sock";
@@ -49,7 +49,7 @@ impl Directory {
 
     /// Returns the directory in which a database was opened.
     pub(super) fn of(db: &Db) -> io::Result<Self> {
-        match db.directory() {
+        match Maintenance::of(db).directory() {
             Some(open) => {
                 Ok(Self { path: db.path().to_owned(), file: open.try_clone_to_owned()?.into() })
             }

@@ -79,6 +79,14 @@ impl Maintenance {
         self.db.engine().context.health.check_writable()
     }
 
+    /// Returns a descriptor of the database directory, for calls that are relative to it; `None` if the
+    /// storage has none. It leads to the directory even if [`Db::path`] no longer does.
+    #[cfg(unix)]
+    pub fn directory(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        let context = &self.db.engine().context;
+        context.storage.descriptor(&context.dir)
+    }
+
     /// Returns handles of all keyspaces, in the order of their creation. Unlike [`Db::keyspace`] this creates
     /// none, so it suits a caller that only inspects keyspaces while others drop them.
     ///

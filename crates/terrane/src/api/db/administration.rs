@@ -357,14 +357,6 @@ impl Db {
         &self.engine().context.dir
     }
 
-    /// Returns a descriptor of the database directory, for calls that are relative to it; `None` if the
-    /// storage has none. It leads to the directory even if [`Db::path`] no longer does.
-    #[cfg(unix)]
-    pub fn directory(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
-        let context = &self.engine().context;
-        context.storage.descriptor(&context.dir)
-    }
-
     /// Returns the log directory, which is the database directory unless
     /// [`Options::log_dir`](crate::Options::log_dir) chose another.
     pub fn log_path(&self) -> &Path {

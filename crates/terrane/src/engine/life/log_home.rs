@@ -222,7 +222,10 @@ impl Place<'_> {
         let lock = to.map(|to| self.take(to)).transpose()?;
         let from_lock = from.as_ref().map(|from| self.lock_log(from)).transpose();
         let was_moved = match (&from_lock, to) {
-            (Err(Error::NoLogDirectory { .. }), Some(to)) => self.has_whole_log(to, state)?,
+            // The former path may lead to another database's log by now.
+            (Err(Error::NoLogDirectory { .. } | Error::LogDirectoryTaken { .. }), Some(to)) => {
+                self.has_whole_log(to, state)?
+            }
             _ => false,
         };
         if !was_moved {
