@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -280,3 +281,58 @@ def test_a_wait_for_changes_can_be_interrupted(path: pathlib.Path) -> None:
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert out == "interrupted\n" and process.returncode == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_the_lock_ends_with_its_owner_although_a_worker_lives(path: pathlib.Path) -> None:
+    program = f"""
+import os, time, terrane
+db = terrane.open({str(path)!r})
+db[b"a"] = b"1"
+worker = os.fork()
+if worker:
+    print(worker, flush=True)
+time.sleep(600)
+"""
+    owner = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    assert owner.stdout is not None
+    worker = int(owner.stdout.readline())
+    with pytest.raises(terrane.LockedError):
+        terrane.open(path)
+    owner.kill()
+    owner.wait()
+    try:
+        with terrane.open(path) as db:
+            assert db[b"a"] == b"1"
+    finally:
+        os.kill(worker, signal.SIGKILL)
+        owner.stdout.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_daemon_opens_the_database_of_its_parent(path: pathlib.Path) -> None:
+    program = f"""
+import os, time, terrane
+db = terrane.open({str(path)!r})
+db[b"a"] = b"1"
+if os.fork():
+    os._exit(0)
+try:
+    db[b"a"]
+    os._exit(1)
+except terrane.ForkedError:
+    pass
+for _ in range(1000):
+    try:
+        db = terrane.open({str(path)!r})
+        break
+    except terrane.LockedError:
+        time.sleep(0.01)
+db[b"b"] = db[b"a"] + b"2"
+db.close()
+print("done", flush=True)
+"""
+    parent = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, timeout=60)
+    assert parent.stdout == b"done\n"
+    with terrane.open(path) as db:
+        assert db[b"b"] == b"12"

@@ -438,7 +438,11 @@ terrane_code terrane_options_reference(char **reference,
 /*
  Opens the database in the directory `dir`, or creates one. `options` may be NULL. The database is closed with
  terrane_close and freed with terrane_free. Only one process at a time may open a database for writing, and
- only once. A process that forks must not use the database in the child.
+ only once.
+
+ In a child of fork, the handles of the parent do not work: functions that can fail return TERRANE_CLOSED at
+ once, and freeing a handle does not touch the database. The child can open the database again once the parent has
+ closed it or has ended; a daemon should open it after its last fork.
  */
 terrane_code terrane_open(const char *dir,
                           const terrane_options *options,

@@ -48,6 +48,11 @@ fn handles_outlive_their_database_and_threads_see_it_closed() {
 }
 
 #[test]
+fn a_database_does_not_work_in_a_child_of_fork_and_can_be_opened_there() {
+    programs().assert_prints("tests/c/forking.c", "forks are safe\n");
+}
+
+#[test]
 fn the_header_is_clean_c99_and_cpp() {
     programs().assert_header_is_clean();
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `types`, `range`, `codec`, `checksum` | positions and ids, bounds of keys, bounds-checked decoding, checksums |
 //! | `error` | errors as plain data |
+//! | `fork` | processes that fork |
 //! | `clock`, `expiry`, `durability` | time, values that expire, and what a write survives |
 //! | `merge_operator`, `compaction_filter` | functions of the application |
 //! | `memory_ledger`, `io_budget`, `cancel` | accounts of memory and bandwidth, cancellation |
@@ -19,6 +20,7 @@ pub(crate) mod durability;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod expiry;
+pub(crate) mod fork;
 pub(crate) mod io_budget;
 pub(crate) mod job_view;
 pub(crate) mod lookup_path;

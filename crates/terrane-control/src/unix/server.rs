@@ -1,6 +1,7 @@
 //! Accepts the clients of a database.
 
 use std::io::{self, ErrorKind};
+use std::mem::ManuallyDrop;
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -29,14 +30,16 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// exhausted.
 const REST: Duration = Duration::from_millis(100);
 
-/// The directories whose sockets this process serves.
-static SERVED: Mutex<Vec<Identity>> = Mutex::new(Vec::new());
+/// The directories whose sockets this process serves, each with the process that added it: a forked
+/// process inherits the list, but serves none of them.
+static SERVED: Mutex<Vec<(u32, Identity)>> = Mutex::new(Vec::new());
 
 /// A socket in the directory of a database, through which other processes of the same user watch and
 /// maintain it while this process has it open.
 ///
 /// Dropping it ends the requests of all clients and removes the socket. It keeps a handle of the
-/// database, so the database is released only after the socket is dropped.
+/// database, so the database is released only after the socket is dropped. In a forked process, dropping
+/// it does nothing: the socket belongs to the parent.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -58,7 +61,8 @@ pub struct ControlSocket {
     served: Arc<Served>,
     directory: Arc<Directory>,
     bound: Arc<Bound>,
-    key: Identity,
+    /// The process that serves the socket, and its directory.
+    key: (u32, Identity),
     /// A byte on it wakes the thread.
     wake: UnixStream,
     thread: Option<JoinHandle<()>>,
@@ -89,7 +93,7 @@ impl ControlSocket {
             io::Error::new(error.kind(), format!("cannot serve {}: {error}", path.display()))
         };
         let directory = Directory::of(db).map_err(named)?;
-        let key = directory.identity().map_err(named)?;
+        let key = (std::process::id(), directory.identity().map_err(named)?);
         {
             let mut served = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
             if served.contains(&key) {
@@ -102,7 +106,7 @@ impl ControlSocket {
         begun.inspect_err(|_| forget(key))
     }
 
-    fn begin(db: &Db, directory: Directory, key: Identity) -> io::Result<Self> {
+    fn begin(db: &Db, directory: Directory, key: (u32, Identity)) -> io::Result<Self> {
         let directory = Arc::new(directory);
         let bound = Arc::new(directory.bind()?);
         bound.listener.set_nonblocking(true)?;
@@ -120,6 +124,11 @@ impl ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
+        if self.key.0 != std::process::id() {
+            // The thread does not exist here, and must not be joined or detached.
+            let _ = ManuallyDrop::new(self.thread.take());
+            return;
+        }
         self.directory.remove(&self.bound);
         self.served.is_stopping.store(true, Ordering::Release);
         // Closing the other end wakes the thread.
@@ -132,7 +141,7 @@ impl Drop for ControlSocket {
     }
 }
 
-fn forget(key: Identity) {
+fn forget(key: (u32, Identity)) {
     SERVED.lock().unwrap_or_else(PoisonError::into_inner).retain(|served| *served != key);
 }
 

@@ -30,6 +30,16 @@ use crate::options::{OpenMode, Options};
 /// the next opening replays the log. Writes with [`Durability::None`](crate::Durability::None) are
 /// not in the log, so those that were not flushed are lost.
 ///
+/// A database stays in the directory in which it was opened, even if that is renamed or its path leads
+/// elsewhere later. If it is removed, the database refuses writes
+/// ([`Error::DirectoryRemoved`](crate::Error::DirectoryRemoved)).
+///
+/// In a child of `fork`, the handles of the parent do not work: every operation returns
+/// [`Error::Forked`](crate::Error::Forked), including [`Db::close`], and dropping a handle does nothing.
+/// The child can open the database again once the parent has closed it or has ended; the lock does not
+/// stay with children. A daemon should open its database after its last fork. This does not apply to
+/// children made by `clone` or `vfork` directly: they must not use a handle of the parent.
+///
 /// The methods for keys work on the default keyspace; see [`Db::keyspace`] for others.
 ///
 /// ```

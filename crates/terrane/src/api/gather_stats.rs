@@ -15,6 +15,10 @@ impl Stats {
     /// Collects the metrics of a running database.
     pub(crate) fn of(engine: &Engine, opened: &Opened) -> Self {
         let counters = &engine.context.counters;
+        if let Err(error) = engine.context.health.check_process() {
+            // A process that was forked has only the counters: locks may be held for ever.
+            return Self { error: Some(error), ..Self::counted(counters) };
+        }
         let totals = TableTotals::of(engine);
         let files = engine.context.tables.open_files.counts();
         let by_level = levels_stats(engine, totals.levels);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::transaction::gate::TransactionGate;
+use crate::base::fork;
 use crate::engine::restart_scan::RestartScans;
 use crate::engine::{Engine, Opened};
 
@@ -26,7 +27,14 @@ impl Drop for Handle {
     /// Stops the threads and releases the directory, without a flush, which could take long or fail.
     /// The log keeps the contents of memtables, except for writes with
     /// [`Durability::None`](crate::Durability::None).
+    ///
+    /// A forked process only leaks its copy of the database: the threads do not exist there, another
+    /// thread may have held any of the locks, and the files belong to the parent.
     fn drop(&mut self) {
-        self.engine.abandon();
+        if self.engine.context.health.is_of_this_process() {
+            self.engine.abandon();
+        } else {
+            fork::leak(Arc::clone(&self.engine));
+        }
     }
 }

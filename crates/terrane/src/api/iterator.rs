@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::api::handle::Handle;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
+use crate::base::fork::{self, Owner};
 use crate::base::range::HalfOpen;
 use crate::base::stats::{Counter, Sample, Timed};
 use crate::engine::ReadView;
@@ -58,6 +59,8 @@ pub struct Iter {
     values: IterValues,
     /// The number of entries returned.
     count: u64,
+    /// The process that created the iterator.
+    owner: Owner,
     /// Pins the versions that the view reads.
     _snapshot: Option<Arc<SnapshotPin>>,
     handle: Arc<Handle>,
@@ -96,6 +99,7 @@ impl Iter {
             is_done,
             values,
             count: 0,
+            owner: Owner::this_process(),
             _snapshot: snapshot,
             handle,
         }
@@ -133,6 +137,7 @@ impl Iter {
     /// # Errors
     /// A table could not be read.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.check_process()?;
         let key = key.as_ref().max(&self.start[..]);
         let sample = Sample::begin();
         // If the seek fails, the iterator has ended.
@@ -177,6 +182,7 @@ impl Iter {
         if self.is_done {
             return Ok(false);
         }
+        self.check_process()?;
         self.is_done = true;
         match &mut self.front {
             None => self.start()?,
@@ -193,6 +199,16 @@ impl Iter {
         }
         self.is_done = false;
         Ok(true)
+    }
+
+    /// Ends the iterator with an error in a process that was forked from the one that created it.
+    #[inline]
+    fn check_process(&mut self) -> Result<()> {
+        if self.owner.is_this_process() {
+            return Ok(());
+        }
+        self.is_done = true;
+        Err(Error::Forked)
     }
 
     /// Moves the front to the first entry.
@@ -260,6 +276,7 @@ impl Iter {
         if self.is_done {
             return Ok(false);
         }
+        self.check_process()?;
         self.is_done = true;
         if let Err(error) = self.step_back() {
             // The position of the back is unknown, so the iterator stays empty even after a seek.
@@ -335,6 +352,9 @@ impl std::iter::FusedIterator for Iter {}
 impl Drop for Iter {
     fn drop(&mut self) {
         let context = &self.handle.engine.context;
+        if !self.owner.is_this_process() {
+            return fork::leak((self.view.clone(), self.front.take(), self.back.take()));
+        }
         context.counters.add_some(Counter::ScanEntries, self.count);
         let cursors = self.front.iter().chain(self.back.as_deref());
         let dead = cursors.map(VisibleCursor::dead_keys).sum();

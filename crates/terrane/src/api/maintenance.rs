@@ -114,7 +114,7 @@ impl Maintenance {
 
     /// Returns the events with numbers above `number` among the last thousand, oldest first.
     pub fn events_after(&self, number: u64) -> Vec<LoggedEvent> {
-        self.db.engine().context.events.after(number)
+        self.db.engine().context.events_after(number)
     }
 
     /// Does the same as [`Keyspace::flush`].

@@ -340,6 +340,7 @@ impl Transaction {
         }
         let sample = Sample::begin();
         let engine = &self.handle.engine;
+        engine.context.health.check_process()?;
         let durability =
             self.options.durability.unwrap_or_else(|| engine.context.settings.durability);
         let batch = self.writes.to_batch(&*engine.context.clock);

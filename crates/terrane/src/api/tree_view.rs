@@ -71,11 +71,14 @@ impl TreeView {
         }
     }
 
-    pub(crate) fn of(_engine: &Engine, tree: &Tree) -> Self {
+    pub(crate) fn of(engine: &Engine, tree: &Tree) -> Self {
         let state = tree.state_arc();
-        let compactions = {
+        let compactions = if engine.context.health.is_of_this_process() {
             let jobs = tree.jobs();
             jobs.running().map(ToString::to_string).collect()
+        } else {
+            // No compaction runs there, and the lock may be held for ever.
+            Vec::new()
         };
         let memtable = &state.active.memtable;
         Self {

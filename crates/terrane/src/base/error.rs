@@ -6,9 +6,9 @@
 
 mod facts;
 mod other_design;
+mod sentence;
 mod wrong_file_type;
 
-use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub enum ErrorKind {
     Busy,
     /// Run the transaction again: another write changed what it depends on.
     Conflict,
-    /// Open the database again: it was closed.
+    /// Open the database again: it was closed, or a forked process uses a handle of its parent.
     Closed,
     /// Begin the operation again if it is still wanted: another thread cancelled it.
     Cancelled,
@@ -166,6 +166,9 @@ pub enum Error {
     ChangesGone(Box<ChangesGone>),
     /// The database was closed.
     Closed,
+    /// A process that was forked uses a handle of its parent. It did nothing; the parent's database is
+    /// unchanged. Open the database again in this process, if the parent has closed it or has ended.
+    Forked,
     /// [`Maintenance::cancel`](crate::Maintenance::cancel) ended the operation. The work that it had
     /// finished is kept.
     Cancelled,
@@ -225,7 +228,7 @@ impl Error {
             Self::Locked { .. } => ErrorKind::Locked,
             Self::Changed { .. } => ErrorKind::Busy,
             Self::Conflict { .. } => ErrorKind::Conflict,
-            Self::Closed => ErrorKind::Closed,
+            Self::Closed | Self::Forked => ErrorKind::Closed,
             Self::Cancelled => ErrorKind::Cancelled,
             Self::Poisoned(_) | Self::LockLost { .. } | Self::DirectoryRemoved { .. } => {
                 ErrorKind::Poisoned
@@ -293,131 +296,6 @@ fn is_expected() -> bool {
     return tests::INTERNAL_EXPECTED.get();
     #[cfg(not(test))]
     return false;
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid(invalid) => invalid.fmt(f),
-            Self::OtherDesign(difference) => difference.fmt(f),
-            Self::NotAscending { key, last } => not_ascending(f, key, last),
-            Self::NoDatabase { path } => write!(f, "no database in '{}'", path.display()),
-            Self::DatabaseExists { path } => {
-                write!(f, "'{}' already contains a database", path.display())
-            }
-            Self::OtherFiles { path, name } => other_files(f, path, name),
-            Self::UnfinishedCheckpoint { path } => write!(
-                f,
-                "'{}' contains an unfinished checkpoint, or an unfinished restore of a backup; run that \
-                 again, or remove the directory",
-                path.display()
-            ),
-            Self::NoLogDirectory { database, path } => no_log_directory(f, database, path),
-            Self::LogDirectoryTaken { path } => write!(
-                f,
-                "'{}' has files of another database; set `log_dir` to a directory of its own",
-                path.display()
-            ),
-            Self::Corruption(place) => place.fmt(f),
-            Self::Unsupported { path, found, supported } => write!(
-                f,
-                "{} has format version {found}, but this library reads versions up to {supported}; \
-                 use a newer version of the library",
-                path.display()
-            ),
-            Self::Unknown { path, what, tag } => unknown(f, path, what, *tag),
-            Self::Io(failure) => write!(f, "cannot {failure}"),
-            Self::DiskFull(failure) => write!(
-                f,
-                "disk full: cannot {failure}; writes resume automatically once there is space"
-            ),
-            Self::Locked { path, holder } => write!(
-                f,
-                "{} is in use by {holder}; close it there, or open the database read-only",
-                path.display()
-            ),
-            Self::Changed { path, tries } => write!(
-                f,
-                "a writer replaced files of {} during each of {tries} attempts to read them; try \
-                 again, or read a checkpoint",
-                path.display()
-            ),
-            Self::Conflict { attempts } => conflict(f, *attempts),
-            Self::ChangesGone(gone) => gone.fmt(f),
-            Self::Closed => f.write_str("the database is closed; open it again"),
-            Self::Cancelled => f.write_str("cancelled; the work finished before is kept"),
-            Self::ReadOnly => f.write_str("the database is open read-only; open it for writing"),
-            Self::Poisoned(cause) => write!(
-                f,
-                "writes are refused after a failed sync ({cause}); close the database and open it again"
-            ),
-            Self::LockLost { path } => write!(
-                f,
-                "writes are refused because {} was removed or replaced, and another process may have \
-                 taken the database; close the database and open it again",
-                path.display()
-            ),
-            Self::DirectoryRemoved { path } => write!(
-                f,
-                "writes are refused because the directory {} was removed while the database was open",
-                path.display()
-            ),
-            Self::WrongFileType { path, found } => write!(
-                f,
-                "{} is {found}, but must be a regular file; move it elsewhere",
-                path.display()
-            ),
-            Self::Background(cause) => write!(
-                f,
-                "writes are refused after a background error ({cause}); close the database and open \
-                 it again"
-            ),
-            Self::Internal { what } => write!(f, "internal error, please report it: {what}"),
-        }
-    }
-}
-
-fn not_ascending(f: &mut fmt::Formatter<'_>, key: &[u8], last: &[u8]) -> fmt::Result {
-    let (key, last) = (key.escape_ascii(), last.escape_ascii());
-    let rule = "an ingest takes keys in ascending order, each once";
-    write!(f, "the key '{key}' does not follow '{last}'; {rule}")
-}
-
-fn unknown(f: &mut fmt::Formatter<'_>, path: &Path, what: &str, tag: u32) -> fmt::Result {
-    write!(
-        f,
-        "{} contains a {what} with the unknown tag {tag}; use a newer version of the library",
-        path.display()
-    )
-}
-
-fn other_files(f: &mut fmt::Formatter<'_>, path: &Path, name: &str) -> fmt::Result {
-    write!(
-        f,
-        "'{}' has other files, such as '{name}', and no database; choose a directory of its own",
-        path.display()
-    )
-}
-
-fn conflict(f: &mut fmt::Formatter<'_>, attempts: u32) -> fmt::Result {
-    if attempts <= 1 {
-        return f.write_str("another write changed what the transaction depends on; run it again");
-    }
-    write!(
-        f,
-        "other writes changed what the transaction depends on in each of {attempts} attempts; make it \
-         shorter, or run it again when fewer writers are active"
-    )
-}
-
-fn no_log_directory(f: &mut fmt::Formatter<'_>, database: &Path, path: &Path) -> fmt::Result {
-    write!(
-        f,
-        "the log of '{}' should be in '{}', but is not there; mount that directory, or open the \
-         database with `log_dir` set to where the log is now",
-        database.display(),
-        path.display()
-    )
 }
 
 impl std::error::Error for Error {

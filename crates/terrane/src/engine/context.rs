@@ -17,7 +17,7 @@ use terrane_policy::Design;
 use crate::base::clock::Clock;
 use crate::base::compaction_filter::CompactionFilters;
 use crate::base::error::{Error, Result};
-use crate::base::event::EventLog;
+use crate::base::event::{EventLog, LoggedEvent};
 use crate::base::memory_ledger::MemoryLedger;
 use crate::base::merge_operator::MergeOperators;
 use crate::base::stats::Counters;
@@ -84,6 +84,12 @@ impl Context {
         let separation = design.values.separation();
         let may_link = !self.has_log_apart() && self.settings.delete_persistence_micros().is_none();
         separation.filter(|_| may_link).map(|separation| separation.threshold_bytes)
+    }
+
+    /// Returns the kept events whose number is greater than `number`, oldest first; none in a process
+    /// that was forked, because the lock may be held for ever.
+    pub(crate) fn events_after(&self, number: u64) -> Vec<LoggedEvent> {
+        if self.health.is_of_this_process() { self.events.after(number) } else { Vec::new() }
     }
 
     /// Makes the directory's file names durable.

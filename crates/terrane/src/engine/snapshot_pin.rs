@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::base::fork;
 use crate::base::types::SeqNo;
 use crate::engine::{AsOf, Engine, KeptStates};
 
@@ -17,6 +18,11 @@ pub(crate) struct SnapshotPin {
 
 impl SnapshotPin {
     pub(crate) fn new(engine: &Arc<Engine>) -> Arc<Self> {
+        if !engine.context.health.is_of_this_process() {
+            // Nothing can be read there, and the locks may be held for ever.
+            let (engine, seq) = (Arc::clone(engine), engine.pipeline.visible());
+            return Arc::new(Self { engine, seq, micros: 0, kept: KeptStates::default() });
+        }
         let seq = engine.pipeline.hold_snapshot();
         Self::of_held(engine, seq)
     }
@@ -43,6 +49,9 @@ impl SnapshotPin {
 
 impl Drop for SnapshotPin {
     fn drop(&mut self) {
+        if !self.engine.context.health.is_of_this_process() {
+            return fork::leak((Arc::clone(&self.engine), std::mem::take(&mut self.kept)));
+        }
         // The time first, because releasing the number wakes the threads that wait for both.
         self.engine.pipeline.snapshot_clock().release(self.micros);
         self.engine.pipeline.release_snapshot(self.seq);

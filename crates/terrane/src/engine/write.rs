@@ -133,6 +133,7 @@ impl Writer {
     }
 
     fn write_queued(&self, write: Write<'_>, durability: Durability) -> Result<()> {
+        self.context.health.check_process()?;
         if self.context.events.is_in_listener() {
             // The leader of the queue may be waiting for the job that called the listener, or may
             // be this thread.

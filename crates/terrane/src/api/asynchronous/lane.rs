@@ -15,6 +15,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::base::fork::Owner;
+
 /// The time after which an idle thread ends: longer than the pauses of a busy program, and short for a
 /// program that has become quiet.
 const IDLE_MAX: Duration = Duration::from_secs(10);
@@ -24,6 +26,8 @@ pub(super) type Job = Box<dyn FnOnce() + Send>;
 
 /// The threads for operations of one kind.
 pub(super) struct Lane {
+    /// The process that has the threads.
+    owner: Owner,
     name: &'static str,
     threads_max: usize,
     state: Mutex<LaneState>,
@@ -45,7 +49,19 @@ impl Lane {
     /// Returns a lane without threads. It starts at most `threads_max`, or one if that is 0.
     pub(super) fn new(name: &'static str, threads_max: usize) -> Arc<Self> {
         let (state, changed) = (Mutex::default(), Condvar::new());
-        Arc::new(Self { name, threads_max: threads_max.max(1), state, changed })
+        Arc::new(Self {
+            owner: Owner::this_process(),
+            name,
+            threads_max: threads_max.max(1),
+            state,
+            changed,
+        })
+    }
+
+    /// Returns false in a process that was forked from the one that has the threads. The lane must not
+    /// be used there: no thread serves it, and its lock may be held for ever.
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.owner.is_this_process()
     }
 
     /// Queues an operation, and returns its ticket.

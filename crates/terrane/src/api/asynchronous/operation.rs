@@ -15,6 +15,7 @@ use std::thread;
 
 use super::lane::Lane;
 use crate::base::error::{Error, Result};
+use crate::base::fork;
 
 /// The future of an operation that runs in a lane.
 pub(super) struct Operation<T> {
@@ -75,6 +76,10 @@ impl<T: Send + 'static> Future for Operation<T> {
     type Output = Result<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+        if !self.lane.is_of_this_process() {
+            fork::leak(std::mem::replace(&mut self.state, State::Done));
+            return Poll::Ready(Err(Error::Forked));
+        }
         let slot = match std::mem::replace(&mut self.state, State::Done) {
             State::New(run) => {
                 return match self.queue(run, context.waker()) {
@@ -107,7 +112,9 @@ impl<T: Send + 'static> Future for Operation<T> {
 
 impl<T> Drop for Operation<T> {
     fn drop(&mut self) {
-        if let State::Queued(ticket, _) = &self.state {
+        if let State::Queued(ticket, _) = &self.state
+            && self.lane.is_of_this_process()
+        {
             self.lane.cancel(*ticket);
         }
     }

@@ -68,6 +68,10 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        if !self.lanes.writes.is_of_this_process() {
+            // There are no threads, and the handle is not released there.
+            return;
+        }
         if let Some(db) = self.db.take() {
             // Without a thread, the handle is dropped here.
             let _ = self.lanes.writes.submit(Box::new(move || drop(db)));

@@ -272,7 +272,7 @@ impl Db {
     /// # }
     /// ```
     pub fn events(&self) -> Vec<LoggedEvent> {
-        self.engine().context.events.last()
+        self.engine().context.events_after(0)
     }
 
     /// Returns the current tree of the default keyspace; see [`Keyspace::tree`].

@@ -138,11 +138,6 @@ impl EventLog {
         logged
     }
 
-    /// Returns the last events, oldest first.
-    pub(crate) fn last(&self) -> Vec<LoggedEvent> {
-        self.after(0)
-    }
-
     /// Returns the kept events whose number is greater than `number`, oldest first.
     pub(crate) fn after(&self, number: u64) -> Vec<LoggedEvent> {
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
@@ -178,7 +173,7 @@ mod tests {
         for number in 1..=KEPT as u64 + 10 {
             assert_eq!(log.emit(dropped(number)), number);
         }
-        let last = log.last();
+        let last = log.after(0);
         assert_eq!(last.len(), KEPT);
         assert!(last.iter().zip(11..).all(|(event, number)| event.number == number));
     }
@@ -192,7 +187,7 @@ mod tests {
         let held = log.hold_back();
         log.emit(dropped(1));
         log.emit(dropped(2));
-        assert_eq!((told.lock().unwrap().len(), log.last().len()), (0, 2));
+        assert_eq!((told.lock().unwrap().len(), log.after(0).len()), (0, 2));
         drop(held);
         log.emit(dropped(3));
         assert_eq!(*told.lock().unwrap(), [1, 2, 3]);
@@ -211,6 +206,6 @@ mod tests {
             log.emit(dropped(number));
         }
         assert_eq!(calls.load(Ordering::Relaxed), 3);
-        assert_eq!(log.last().len(), 5);
+        assert_eq!(log.after(0).len(), 5);
     }
 }

@@ -29,6 +29,10 @@ const RETRY_AFTER_READER: Duration = Duration::from_millis(50);
 /// Removes a file that nothing needs. If the removal fails or a reader may need the file, the
 /// removal is retried later, at the latest when the database is next opened.
 pub(crate) fn discard_table(environment: &TableEnvironment, path: &Path) {
+    if !environment.owner.is_this_process() {
+        // The parent may still need the file.
+        return;
+    }
     let id = path.file_name().and_then(|name| name.to_str()).and_then(TableFileId::of_file_name);
     // Drops blocks that were kept in memory for a table that was never opened.
     drop(id.and_then(|id| environment.warm.take(id)));

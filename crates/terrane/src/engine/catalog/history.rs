@@ -83,6 +83,10 @@ impl Catalog {
 
     /// Returns the history, including the operations since the database was opened.
     pub(crate) fn operation_history(&self) -> OperationCounts {
+        if !self.context.health.is_of_this_process() {
+            // The lock of the history may be held for ever.
+            return self.operations();
+        }
         let mut decayed = self.history.lock();
         decayed.add(&self.operations());
         decayed.counts()

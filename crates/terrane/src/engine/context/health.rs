@@ -5,10 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::event::{BackgroundWork, Event, EventLog};
+use crate::base::fork::Owner;
 
 /// The health of a database.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
+    /// The process that opened the database. In a child, every check fails without a lock, because
+    /// another thread may have held it when the process forked.
+    owner: Owner,
     /// Whether the database is closed, read-only or failed; only then do checks lock `state`.
     /// Acquire loads pair with the release store in `update`, so a thread that sees the flag also
     /// sees `state` as it was at the store.
@@ -75,14 +79,32 @@ impl Health {
         self.is_impaired.store(impaired, Ordering::Release);
     }
 
+    /// Returns true if this process opened the database.
+    #[inline]
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        self.owner.is_this_process()
+    }
+
+    /// Returns an error in a process that was forked from the one that opened the database.
+    #[inline]
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if self.is_of_this_process() { Ok(()) } else { Err(Error::Forked) }
+    }
+
+    #[inline]
+    fn is_sound(&self) -> bool {
+        !self.is_impaired.load(Ordering::Acquire) && self.is_of_this_process()
+    }
+
     /// Returns an error if the database accepts no writes.
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
-        if !self.is_impaired.load(Ordering::Acquire) { Ok(()) } else { self.refuse_write() }
+        if self.is_sound() { Ok(()) } else { self.refuse_write() }
     }
 
     #[cold]
     fn refuse_write(&self) -> Result<()> {
+        self.check_process()?;
         let state = self.lock();
         if state.is_closed {
             return Err(Error::Closed);
@@ -97,11 +119,12 @@ impl Health {
     /// writes may be lost.
     #[inline]
     pub(crate) fn check_synced(&self) -> Result<()> {
-        if !self.is_impaired.load(Ordering::Acquire) { Ok(()) } else { self.refuse_unsynced() }
+        if self.is_sound() { Ok(()) } else { self.refuse_unsynced() }
     }
 
     #[cold]
     fn refuse_unsynced(&self) -> Result<()> {
+        self.check_process()?;
         match &self.lock().failure {
             Some(error) if error.kind() == ErrorKind::Poisoned => Err(error.clone()),
             _ => Ok(()),
@@ -111,8 +134,13 @@ impl Health {
     /// Returns an error if the database was closed.
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
-        let closed = self.is_impaired.load(Ordering::Acquire) && self.lock().is_closed;
-        if closed { Err(Error::Closed) } else { Ok(()) }
+        if self.is_sound() { Ok(()) } else { self.refuse_read() }
+    }
+
+    #[cold]
+    fn refuse_read(&self) -> Result<()> {
+        self.check_process()?;
+        if self.lock().is_closed { Err(Error::Closed) } else { Ok(()) }
     }
 
     pub(crate) fn close(&self) {

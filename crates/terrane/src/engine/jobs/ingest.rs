@@ -216,6 +216,10 @@ fn output(
 
 impl Drop for IngestTables {
     fn drop(&mut self) {
+        if !self.context.health.is_of_this_process() {
+            // The files belong to the ingest of the parent.
+            return;
+        }
         let paths: Vec<PathBuf> = self.output.paths().to_vec();
         if !self.is_added && !paths.is_empty() {
             self.catalog.abandon(paths);

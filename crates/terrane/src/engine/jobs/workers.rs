@@ -106,11 +106,16 @@ impl Jobs {
 
     /// Returns the bandwidth of flushes, compactions and ingests.
     pub(crate) fn io_budget(&self) -> IoBudget {
+        if !self.context.health.is_of_this_process() {
+            // Its lock may be held for ever.
+            return IoBudget::default();
+        }
         self.gate.budget()
     }
 
     /// Changes the bandwidth of flushes, compactions and ingests at once.
     pub(crate) fn set_io_budget(&self, budget: IoBudget) -> Result<()> {
+        self.context.health.check_process()?;
         if !budget.is_valid() {
             return Err(Error::invalid("io_budget", budget.to_string(), "64 KiB a second or more"));
         }

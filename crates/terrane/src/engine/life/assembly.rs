@@ -10,6 +10,7 @@ use terrane_policy::TableId;
 
 use crate::base::error::Result;
 use crate::base::event::EventLog;
+use crate::base::fork::Owner;
 use crate::base::memory_ledger::MemoryLedger;
 use crate::base::stats::Counters;
 use crate::base::types::{KeyspaceId, Lsn};
@@ -136,6 +137,7 @@ fn context(
     let ledger = Arc::new(MemoryLedger::default());
     let budget = settings.memory_budget_bytes();
     let tables = Arc::new(TableEnvironment {
+        owner: Owner::this_process(),
         storage: Arc::clone(places.storage),
         access: settings.read_mode.access(),
         buffer: BufferPool::new((budget / 2).min(settings.cache_bytes_max())),

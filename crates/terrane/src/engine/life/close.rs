@@ -16,6 +16,7 @@ impl Engine {
     /// The first failure. Entries that could not be flushed remain in the log, except those written
     /// with [`Durability::None`](crate::Durability::None).
     pub(crate) fn close(&self) -> Result<()> {
+        self.context.health.check_process()?;
         self.context.check_outside_listener("close")?;
         // A second caller waits until the database is closed.
         let _closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);

@@ -15,6 +15,8 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::base::fork::{run_in_children, without_fork};
+
 /// The current epoch. It starts at 1, because a record with 0 is not pinned.
 static EPOCH: AtomicU64 = AtomicU64::new(1);
 
@@ -44,18 +46,31 @@ fn lock_records() -> MutexGuard<'static, Vec<Arc<Record>>> {
     RECORDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Calls `run` with the records, while no fork can happen: a child must find the lock free.
+fn with_records<T>(run: impl FnOnce(&mut Vec<Arc<Record>>) -> T) -> T {
+    without_fork(|| run(&mut lock_records()))
+}
+
+/// Unpins the threads that do not exist in a child. The thread that forked was not pinned.
+fn unpin_all() {
+    for record in &*lock_records() {
+        // Relaxed: a child has a single thread.
+        record.0.store(0, Ordering::Relaxed);
+    }
+}
+
 impl Local {
     #[cold]
     fn register() -> Self {
         let record = Arc::new(Record::default());
-        lock_records().push(Arc::clone(&record));
+        with_records(|records| records.push(Arc::clone(&record)));
         Self { record, depth: Cell::new(0) }
     }
 }
 
 impl Drop for Local {
     fn drop(&mut self) {
-        lock_records().retain(|record| !Arc::ptr_eq(record, &self.record));
+        with_records(|records| records.retain(|record| !Arc::ptr_eq(record, &self.record)));
     }
 }
 
@@ -107,7 +122,10 @@ pub(super) fn is_pinned() -> bool {
 /// Prepares the process for [`advance`]. Called before the first eviction.
 pub(super) fn prepare() {
     static PREPARED: std::sync::Once = std::sync::Once::new();
-    PREPARED.call_once(|| IS_ASYMMETRIC.store(barrier::register(), Ordering::SeqCst));
+    PREPARED.call_once(|| {
+        run_in_children(unpin_all);
+        IS_ASYMMETRIC.store(barrier::register(), Ordering::SeqCst);
+    });
 }
 
 /// The barrier failed, so no epoch began.
@@ -135,10 +153,11 @@ pub(super) fn advance() -> Result<u64, BarrierFailed> {
 
 /// Returns the earliest epoch in which a thread is pinned; `u64::MAX` if no thread is.
 pub(super) fn earliest_pinned() -> u64 {
-    let records = lock_records();
-    // Acquire: pairs with the release of a thread that unpins.
-    let pinned = records.iter().map(|record| record.0.load(Ordering::Acquire));
-    pinned.filter(|epoch| *epoch > 0).min().unwrap_or(u64::MAX)
+    with_records(|records| {
+        // Acquire: pairs with the release of a thread that unpins.
+        let pinned = records.iter().map(|record| record.0.load(Ordering::Acquire));
+        pinned.filter(|epoch| *epoch > 0).min().unwrap_or(u64::MAX)
+    })
 }
 
 #[cfg(all(target_os = "linux", not(miri)))]

@@ -12,6 +12,7 @@ use super::locked::Locked;
 use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
 use super::steps::{Backoff, Missing, Shrinking};
 use super::word::{Slot, Word};
+use crate::base::fork::Owner;
 
 /// The length of the longest block. Callers check lengths that they read from a file.
 pub(crate) const BLOCK_LEN_MAX: usize = u32::MAX as usize - 4096;
@@ -23,6 +24,9 @@ pub(crate) struct BufferPool(Arc<Shared>);
 /// The state that frames and slots share.
 #[derive(Debug)]
 pub(super) struct Shared {
+    /// The process that opened the database. In a child the lock may be held for ever, so blocks are not
+    /// freed.
+    owner: Owner,
     state: Mutex<State>,
     /// The bytes of blocks outside the pool.
     standalone: AtomicUsize,
@@ -128,7 +132,11 @@ impl BufferPool {
             is_stuck: false,
             garbage: Vec::new(),
         };
-        Self(Arc::new(Shared { state: Mutex::new(state), standalone: AtomicUsize::new(0) }))
+        Self(Arc::new(Shared {
+            owner: Owner::this_process(),
+            state: Mutex::new(state),
+            standalone: AtomicUsize::new(0),
+        }))
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
@@ -251,6 +259,9 @@ impl Shared {
 
     /// Frees a frame whose last reference was dropped.
     pub(super) fn free(&self, frame: FramePtr) {
+        if !self.owner.is_this_process() {
+            return;
+        }
         // SAFETY: the frame was not freed yet.
         let (chunk, _) = unsafe { place_of(frame) };
         if chunk == STANDALONE {
@@ -266,6 +277,9 @@ impl Shared {
 
     /// Empties slots of a file that has no readers, and frees their frames.
     pub(super) fn close(&self, slots: &[Slot]) {
+        if !self.owner.is_this_process() {
+            return;
+        }
         let mut state = self.lock();
         for slot in slots {
             if let Word::Resident { frame, .. } = slot.load() {

@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::place::{OwnedPlace, Place};
 use super::system::{self, Identity, Opening};
 use super::{Lock, LockProbe};
+use crate::base::fork::OwnFile;
 
 /// How often a process tries to take a shared lock, and the pause between tries. Their product is
 /// far longer than a probe.
@@ -20,7 +21,12 @@ const PAUSE: Duration = Duration::from_micros(100);
 
 /// Takes an exclusive lock, and creates the file if it does not exist.
 pub(super) fn lock(place: Place<'_>) -> io::Result<DiskLock> {
-    let mut file = system::open(place, Opening::Lock)?;
+    let file = OwnFile::open(|| system::open(place, Opening::Lock))?;
+    let identity = file.with(take).unwrap_or_else(|| Err(forked()))?;
+    Ok(DiskLock { file, place: place.to_owned(), identity })
+}
+
+fn take(file: &File) -> io::Result<Identity> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::Error(error)) => return Err(error),
@@ -34,15 +40,20 @@ pub(super) fn lock(place: Place<'_>) -> io::Result<DiskLock> {
     }
     // The text only informs a process that finds the lock taken, so a full disk must not prevent
     // locking. Under another name the file may have other contents, which must not be overwritten.
-    if !system::has_other_names(&file)? {
-        let _ = write_holder(&mut file);
+    if !system::has_other_names(file)? {
+        let _ = write_holder(file);
     }
-    DiskLock::new(file, place)
+    system::identity_of(file)
+}
+
+/// The error if the process forked in the middle of taking a lock, which a listener of `fork` could do.
+fn forked() -> io::Error {
+    io::Error::other("the process was forked while it took the lock")
 }
 
 /// Writes which process holds the lock. Other users may read the file, so the text names the program
 /// without its arguments, which may hold a password and need not be UTF-8.
-fn write_holder(file: &mut File) -> io::Result<()> {
+fn write_holder(mut file: &File) -> io::Result<()> {
     let program = std::env::current_exe().unwrap_or_default();
     let program = program.file_name().unwrap_or_default().to_string_lossy();
     let name = if program.is_empty() { String::new() } else { format!(" ({program})") };
@@ -52,22 +63,13 @@ fn write_holder(file: &mut File) -> io::Result<()> {
 }
 
 /// A file lock of the operating system, which lasts until all descriptors of the open file are
-/// closed. A forked child holds a descriptor until it calls `exec`, so dropping the lock unlocks
-/// explicitly. Only the process that took the lock does so, because a forked child may drop its copy
-/// of this value.
+/// closed. A child of `fork` closes its descriptor at once, but any other child has one until it calls
+/// `exec`, so dropping the lock unlocks explicitly.
 #[derive(Debug)]
 pub(super) struct DiskLock {
-    file: File,
-    process: u32,
+    file: OwnFile,
     place: OwnedPlace,
     identity: Identity,
-}
-
-impl DiskLock {
-    fn new(file: File, place: Place<'_>) -> io::Result<Self> {
-        let identity = system::identity_of(&file)?;
-        Ok(Self { file, process: std::process::id(), place: place.to_owned(), identity })
-    }
 }
 
 impl Lock for DiskLock {
@@ -84,19 +86,17 @@ impl Lock for DiskLock {
 
 impl Drop for DiskLock {
     fn drop(&mut self) {
-        if self.process == std::process::id() {
-            // If unlocking fails, closing the file usually releases the lock as well.
-            let _ = self.file.unlock();
-        }
+        // If unlocking fails, closing the file usually releases the lock as well.
+        let _ = self.file.with(File::unlock);
     }
 }
 
 /// Takes a shared lock on an existing file.
 pub(super) fn lock_shared(place: Place<'_>) -> io::Result<SharedLock> {
-    let file = system::open(place, Opening::SharedLock)?;
+    let file = OwnFile::open(|| system::open(place, Opening::SharedLock))?;
     for _ in 0..TRIES {
-        match file.try_lock_shared() {
-            Ok(()) => return Ok(SharedLock { file, process: std::process::id() }),
+        match file.with(File::try_lock_shared).ok_or_else(forked)? {
+            Ok(()) => return Ok(SharedLock(file)),
             Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
             Err(TryLockError::Error(error)) => return Err(error),
         }
@@ -104,22 +104,16 @@ pub(super) fn lock_shared(place: Place<'_>) -> io::Result<SharedLock> {
     Err(io::ErrorKind::WouldBlock.into())
 }
 
-/// A shared file lock. A forked child may have a copy of the descriptor, so dropping the lock unlocks
-/// explicitly, and only in the process that took the lock.
+/// A shared file lock. Dropping it unlocks explicitly, for the same reason.
 #[derive(Debug)]
-pub(super) struct SharedLock {
-    file: File,
-    process: u32,
-}
+pub(super) struct SharedLock(OwnFile);
 
 impl Lock for SharedLock {}
 
 impl Drop for SharedLock {
     fn drop(&mut self) {
-        if self.process == std::process::id() {
-            // If unlocking fails, closing the file usually releases the lock as well.
-            let _ = self.file.unlock();
-        }
+        // If unlocking fails, closing the file usually releases the lock as well.
+        let _ = self.0.with(File::unlock);
     }
 }
 
@@ -168,10 +162,9 @@ mod tests {
     fn a_copy_of_the_file_in_a_forked_process_does_not_keep_the_lock() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("LOCK");
-        let file = File::create(&path).unwrap();
-        file.try_lock().unwrap();
-        let copy = file.try_clone().unwrap();
-        drop(DiskLock::new(file, Place::by_path(&path)).unwrap());
+        let first = lock(Place::by_path(&path)).unwrap();
+        let copy = first.file.with(|file| file.try_clone().unwrap());
+        drop(first);
         lock(Place::by_path(&path)).unwrap();
         drop(copy);
     }

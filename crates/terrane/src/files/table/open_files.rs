@@ -23,6 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwapOption;
 
+use crate::base::fork::Owner;
 use crate::files::storage::RandomReader;
 
 /// An open file, shared by the threads that read it.
@@ -31,6 +32,8 @@ type Reader = Arc<dyn RandomReader>;
 /// The open files of all tables.
 #[derive(Debug)]
 pub(crate) struct OpenFiles {
+    /// The process that opened the database.
+    owner: Owner,
     /// The maximum number of files that stay open; `None` for no limit.
     max: Option<usize>,
     state: Mutex<State>,
@@ -102,6 +105,10 @@ impl TableReader {
 
 impl Drop for TableReader {
     fn drop(&mut self) {
+        if !self.files.owner.is_this_process() {
+            // The lock may be held for ever.
+            return;
+        }
         let closed = self.files.lock().remove(&self.slot);
         drop(closed);
     }
@@ -120,7 +127,7 @@ impl Slot {
 impl OpenFiles {
     /// Keeps at most `max` files open, or all of them.
     pub(crate) fn new(max: Option<usize>) -> Arc<Self> {
-        Arc::new(Self { max, state: Mutex::default() })
+        Arc::new(Self { owner: Owner::this_process(), max, state: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -18,6 +18,7 @@ use super::slots::WarmSlots;
 use super::stored::TableFileId;
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::error::Result;
+use crate::base::fork::Owner;
 use crate::base::memory_ledger::MemoryLedger;
 use crate::base::stats::Counters;
 use crate::files::buffer::BufferPool;
@@ -27,6 +28,8 @@ use crate::files::storage::{Access, OpeningReaders, Storage};
 /// The state that all tables of a database share.
 #[derive(Debug)]
 pub(crate) struct TableEnvironment {
+    /// The process that opened the database.
+    pub(crate) owner: Owner,
     pub(crate) storage: Arc<dyn Storage>,
     /// How files are read: through the page cache, or bypassing it.
     pub(crate) access: Access,
@@ -57,6 +60,7 @@ impl TableEnvironment {
     /// threads, and keeps obsolete files.
     pub(crate) fn alone(storage: Arc<dyn Storage>, access: Access, buffer: BufferPool) -> Self {
         Self {
+            owner: Owner::this_process(),
             storage,
             access,
             buffer,

@@ -12,6 +12,7 @@ use terrane_testkit::{Rng, seed_from_env};
 
 use super::*;
 use crate::base::error::{Error, Result};
+use crate::base::fork::Owner;
 use crate::base::memory_ledger::MemoryLedger;
 use crate::base::stats::Counters;
 use crate::base::types::{EntryKind, SeqNo};
@@ -84,6 +85,7 @@ fn open_in(
     buffer: BufferPool,
 ) -> Arc<Table> {
     let environment = Arc::new(TableEnvironment {
+        owner: Owner::this_process(),
         storage: Arc::new(storage.clone()),
         access,
         buffer,

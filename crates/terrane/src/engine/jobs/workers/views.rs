@@ -15,6 +15,9 @@ impl Jobs {
     /// only once another one has ended is not included.
     pub(crate) fn views(&self) -> Vec<JobView> {
         let mut views = Vec::new();
+        if !self.context.health.is_of_this_process() {
+            return views;
+        }
         for tree in self.catalog.trees().values() {
             let jobs = tree.jobs();
             views.extend(self.begun_compactions(tree, &jobs));
