@@ -175,6 +175,15 @@ pub enum Event {
         /// The new value.
         after: String,
     },
+    /// The file system of a directory does not sync directories. After a power failure, files that were
+    /// created or removed shortly before may be missing or may return. Reported once per opening.
+    #[non_exhaustive]
+    DirectoryNotSynced {
+        /// The directory.
+        path: String,
+        /// The answer of the operating system.
+        error: String,
+    },
     /// Compactions of a keyspace keep all values, although it has a compaction filter.
     #[non_exhaustive]
     CompactionFilterInactive {

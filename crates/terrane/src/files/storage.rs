@@ -132,8 +132,15 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// Removes a name of a file. The file itself is removed with its last name.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Makes the names in a directory durable.
+    /// Makes the names in a directory durable. Succeeds without doing so if the file system does not offer
+    /// it, see [`Storage::take_unsynced_dirs`]; an error is a sync that failed.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+
+    /// Returns the held directories that the file system refused to sync, each with the answer of the
+    /// operating system. Each directory is returned once.
+    fn take_unsynced_dirs(&self) -> Vec<(PathBuf, String)> {
+        Vec::new()
+    }
 
     /// Takes an exclusive lock, which is released when the value is dropped or the process dies.
     /// Creates the file if it does not exist, and keeps it when the lock is released. If another

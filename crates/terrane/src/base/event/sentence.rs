@@ -20,6 +20,14 @@ fn entries_of(count: u64) -> String {
     if count == 1 { "1 entry".into() } else { format!("{count} entries") }
 }
 
+fn not_synced(f: &mut fmt::Formatter<'_>, path: &str, error: &str) -> fmt::Result {
+    write!(
+        f,
+        "{path}: the file system does not sync directories ({error}); a power failure may undo the \
+         creation or removal of files"
+    )
+}
+
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -67,6 +75,7 @@ impl fmt::Display for Event {
             }
             Self::TablesIngested { .. } => self.ingested(f),
             Self::DesignChanged { .. } | Self::OptionChanged { .. } => self.changed(f),
+            Self::DirectoryNotSynced { path, error } => not_synced(f, path, error),
             Self::CompactionFilterInactive { keyspace, filter, reason } => {
                 write!(f, "{keyspace}: compaction filter '{filter}' is not applied: {reason}")
             }

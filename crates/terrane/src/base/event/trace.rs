@@ -80,6 +80,9 @@ impl<'a> Fields<'a> {
             },
             Event::DesignChanged { keyspace, .. } => in_keyspace("design-changed", keyspace),
             Event::OptionChanged { .. } => fields("option-changed"),
+            Event::DirectoryNotSynced { error, .. } => {
+                Self { error: Some(error), ..fields("directory-not-synced") }
+            }
             Event::CompactionFilterInactive { keyspace, .. } => in_keyspace("compaction-filter-inactive", keyspace),
             Event::WritesStalled(stall) => in_keyspace("writes-stalled", &stall.keyspace),
             Event::WritesResumed { keyspace, lasted_micros, .. } => Self {

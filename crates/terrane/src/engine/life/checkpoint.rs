@@ -16,6 +16,7 @@ use std::sync::{Arc, MutexGuard};
 use self::target::Target;
 use super::assembly::Engine;
 use super::copy_file::copy_file;
+use super::open::report_unsynced_dirs;
 use crate::base::cancel::{self, Cancel};
 use crate::base::error::{Error, Result};
 use crate::engine::catalog::ManifestGuard;
@@ -47,7 +48,10 @@ impl Engine {
         self.context.health.check_writable()?;
         let target = Target::begin(&self.context.storage, dir)?;
         match self.write_checkpoint(&target, cancel) {
-            Ok(()) => target.finish(),
+            Ok(()) => {
+                report_unsynced_dirs(&self.context.events, &*target.dir().storage);
+                target.finish();
+            }
             Err(error) => {
                 target.abandon();
                 return Err(error);

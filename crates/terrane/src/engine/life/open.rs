@@ -11,7 +11,7 @@ use super::assembly::{Engine, Opened, Places};
 use super::foreign_files;
 use super::log_home::{self, LogHome};
 use crate::base::error::{Error, IoFailure, Result};
-use crate::base::event::Event;
+use crate::base::event::{Event, EventLog};
 use crate::base::types::{DEFAULT_KEYSPACE, KeyspaceId, Lsn};
 use crate::engine::catalog::{DEFAULT_NAME, LOCK, check_design};
 use crate::engine::jobs::report_inactive_filter;
@@ -80,6 +80,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     for event in changed_options {
         parts.context.events.emit(event);
     }
+    report_unsynced_dirs(&parts.context.events, &*parts.context.storage);
     for tree in parts.catalog.trees().values() {
         report_inactive_filter(&parts.context, tree);
     }
@@ -135,6 +136,13 @@ fn remove_checkpoint_mark(storage: &dyn Storage, dir: &Path) -> Result<()> {
         sync()?;
     }
     Ok(())
+}
+
+/// Reports directories whose file system does not sync directories.
+pub(super) fn report_unsynced_dirs(events: &EventLog, storage: &dyn Storage) {
+    for (path, error) in storage.take_unsynced_dirs() {
+        events.emit(Event::DirectoryNotSynced { path: path.display().to_string(), error });
+    }
 }
 
 fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<(PathBuf, Box<dyn Lock>)> {

@@ -72,7 +72,7 @@ impl Storage for DiskStorage {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        system::sync_dir(Place::by_path(dir))
+        system::sync_dir(Place::by_path(dir)).map(drop)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {

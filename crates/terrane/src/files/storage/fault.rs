@@ -257,6 +257,10 @@ impl Storage for FaultStorage {
         self.inner.sync_dir(dir)
     }
 
+    fn take_unsynced_dirs(&self) -> Vec<(PathBuf, String)> {
+        self.inner.take_unsynced_dirs()
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         self.inner.lock(path)
     }

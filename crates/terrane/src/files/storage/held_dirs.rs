@@ -6,7 +6,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::disk::DiskStorage;
@@ -37,7 +37,7 @@ impl HeldDirs {
         let mut dirs = self.dirs.clone();
         if self.place(&path).as_held_dir().is_none() {
             let file = system::open_dir(self.place(&path))?;
-            dirs.push(Arc::new(Directory { path: path.clone(), file }));
+            dirs.push(Arc::new(Directory::new(path.clone(), file)));
         }
         Ok(HeldDir { path, storage: Arc::new(Self { dirs }) })
     }
@@ -94,7 +94,18 @@ impl Storage for HeldDirs {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        system::sync_dir(self.place(dir))
+        let place = self.place(dir);
+        let refusal = system::sync_dir(place)?;
+        if let (Some(error), Some(dir)) = (refusal, place.as_held_dir()) {
+            dir.note_refusal(&error);
+        }
+        Ok(())
+    }
+
+    fn take_unsynced_dirs(&self) -> Vec<(PathBuf, String)> {
+        let refused =
+            self.dirs.iter().filter_map(|dir| Some((dir.path.clone(), dir.take_refusal()?)));
+        refused.collect()
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
@@ -190,6 +201,26 @@ mod tests {
         fs::remove_dir(new.join("wal")).unwrap();
         assert!(beside.storage.hold_dir(&old.join("wal")).is_ok());
         assert!(DiskStorage.hold_dir(&old.join("wal")).is_err());
+    }
+
+    #[test]
+    fn a_refusal_to_sync_a_directory_is_reported_once() {
+        let home = tempfile::tempdir().unwrap();
+        let held = HeldDirs::default().hold(home.path()).unwrap();
+        let dirs = HeldDirs {
+            dirs: vec![Arc::new(Directory::new(
+                home.path().to_owned(),
+                fs::File::open(home.path()).unwrap(),
+            ))],
+        };
+        held.storage.sync_dir(home.path()).unwrap();
+        assert!(held.storage.take_unsynced_dirs().is_empty());
+        for _ in 0..2 {
+            dirs.dirs[0].note_refusal(&io::ErrorKind::InvalidInput.into());
+        }
+        let expected = (home.path().to_owned(), "invalid input parameter".to_owned());
+        assert_eq!(dirs.take_unsynced_dirs(), [expected]);
+        assert!(dirs.take_unsynced_dirs().is_empty());
     }
 
     #[test]

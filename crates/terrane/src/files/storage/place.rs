@@ -6,7 +6,13 @@
 
 use std::path::{Path, PathBuf};
 #[cfg(unix)]
-use std::{fs::File, os::fd::AsFd, os::fd::BorrowedFd, sync::Arc};
+use std::{
+    fs::File,
+    io,
+    os::fd::{AsFd, BorrowedFd},
+    sync::atomic::{AtomicBool, Ordering},
+    sync::{Arc, OnceLock},
+};
 
 /// A directory that is held open.
 #[cfg(unix)]
@@ -15,6 +21,29 @@ pub(super) struct Directory {
     /// The absolute path by which it was opened.
     pub(super) path: PathBuf,
     pub(super) file: File,
+    /// The first refusal of the file system to sync the directory.
+    refusal: OnceLock<String>,
+    is_refusal_taken: AtomicBool,
+}
+
+#[cfg(unix)]
+impl Directory {
+    pub(super) fn new(path: PathBuf, file: File) -> Self {
+        Self { path, file, refusal: OnceLock::new(), is_refusal_taken: AtomicBool::new(false) }
+    }
+
+    /// Notes that the file system refused to sync the directory.
+    pub(super) fn note_refusal(&self, error: &io::Error) {
+        self.refusal.get_or_init(|| error.to_string());
+    }
+
+    /// Returns the refusal to sync the directory, once.
+    pub(super) fn take_refusal(&self) -> Option<String> {
+        let refusal = self.refusal.get()?;
+        // Relaxed: no other memory access depends on the flag.
+        let is_taken = self.is_refusal_taken.swap(true, Ordering::Relaxed);
+        (!is_taken).then(|| refusal.clone())
+    }
 }
 
 /// A file or directory.

@@ -177,10 +177,45 @@ pub(in super::super) fn remove(place: Place<'_>) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(place.dir(), place.path(), AtFlags::empty())?)
 }
 
-/// Makes the names in a directory durable.
-pub(in super::super) fn sync_dir(place: Place<'_>) -> io::Result<()> {
-    match place.as_held_dir() {
+/// Makes the names in a directory durable. If the file system refuses that for directories, there is
+/// nothing to be done about it, and the refusal is returned.
+pub(in super::super) fn sync_dir(place: Place<'_>) -> io::Result<Option<io::Error>> {
+    let synced = match place.as_held_dir() {
         Some(dir) => dir.file.sync_all(),
         None => open_dir(place)?.sync_all(),
+    };
+    match synced {
+        Err(error) if is_refusal(&error) => Ok(Some(error)),
+        synced => synced.map(|()| None),
+    }
+}
+
+/// Returns true if the file system does not sync directories, as some network and shared file systems
+/// do not, and false if it tried to and failed.
+fn is_refusal(error: &io::Error) -> bool {
+    const REFUSALS: [Errno; 7] = [
+        Errno::INVAL,
+        Errno::BADF,
+        Errno::NOTSUP,
+        Errno::OPNOTSUPP,
+        Errno::NOSYS,
+        Errno::ACCESS,
+        Errno::PERM,
+    ];
+    Errno::from_io_error(error).is_some_and(|errno| REFUSALS.contains(&errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_that_does_not_sync_directories_is_not_a_failed_sync() {
+        for errno in [Errno::INVAL, Errno::BADF, Errno::OPNOTSUPP, Errno::ACCESS] {
+            assert!(is_refusal(&errno.into()), "{errno}");
+        }
+        for errno in [Errno::IO, Errno::NOSPC, Errno::DQUOT] {
+            assert!(!is_refusal(&errno.into()), "{errno}");
+        }
     }
 }
