@@ -16,7 +16,7 @@ use terrane::{Db, Error, ErrorKind, Options};
 const DESIGN: &str = "1-leveling T=4; buffer=64KiB; table=64KiB; values=separate(512,garbage=25%)";
 
 /// Entries per round.
-const COUNT: u32 = 1_500;
+const COUNT: u32 = 1_000;
 
 fn options() -> Options {
     Options::new()
@@ -115,7 +115,7 @@ fn a_database_opened_through_a_link_ignores_that_the_link_is_turned() {
 fn a_log_directory_is_the_one_that_was_opened() {
     let home = tempfile::tempdir().unwrap();
     let at = |name: &str| home.path().join(name);
-    let with_log = || options().log_dir("../log");
+    let with_log = || options().log_dir("../log".into());
     let mine = with_log().open(at("db")).unwrap();
     fill(&mine, "mine").unwrap();
     fs::rename(at("db"), at("moved")).unwrap();
@@ -131,7 +131,7 @@ fn a_log_directory_is_the_one_that_was_opened() {
     // `LOGDIR` of the moved database names the other one's log.
     let error = Options::new().open(at("moved")).unwrap_err();
     assert!(matches!(error, Error::LogDirectoryTaken { .. }), "{error}");
-    let mine = Options::new().log_dir("../moved-log").open(at("moved")).unwrap();
+    let mine = Options::new().log_dir("../moved-log".into()).open(at("moved")).unwrap();
     assert_is(&mine, "mine");
 }
 
@@ -170,6 +170,31 @@ fn a_removed_directory_is_an_error_that_says_so() {
     assert!(!dir.exists());
     // Another database can be in its place.
     exercise(&open(&dir), "other");
+}
+
+/// A log file that was moved into the directory of another database was removed by the next opening.
+#[test]
+fn a_log_of_another_database_is_neither_replayed_nor_removed() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name);
+    for (name, owner) in [("db", "mine"), ("other", "other")] {
+        let db = Options::new().open(at(name)).unwrap();
+        db.put(owner, "1").unwrap();
+    }
+    let files = fs::read_dir(at("other")).unwrap().map(|file| file.unwrap().path());
+    let log = files.into_iter().find(|file| file.extension().is_some_and(|end| end == "log"));
+    let (log, moved) = (log.unwrap(), at("db").join("999999.log"));
+    fs::rename(&log, &moved).unwrap();
+    let keys = |db: &Db| db.iter().unwrap().count();
+    assert_eq!(keys(&Options::new().open_read_only(at("db")).unwrap()), 1);
+    let error = Options::new().open(at("db")).unwrap_err();
+    assert!(matches!(&error, Error::ForeignLog { path, .. } if **path == *moved), "{error}");
+    fs::rename(&moved, &log).unwrap();
+    for (name, owner) in [("db", "mine"), ("other", "other")] {
+        let db = Options::new().open(at(name)).unwrap();
+        assert_eq!(keys(&db), 1);
+        assert_eq!(db.get(owner).unwrap().unwrap(), "1");
+    }
 }
 
 const CHILD: &str = "TERRANE_DIRECTORIES_HOME";

@@ -129,6 +129,12 @@ pub enum Error {
         /// The tag of the item.
         tag: u32,
     },
+    /// A file in the directory is a segment of another database's log. Opening for writing would remove it.
+    #[non_exhaustive]
+    ForeignLog {
+        /// The file.
+        path: Arc<Path>,
+    },
     /// Something other than a regular file has the name of a file of the database. It was not changed.
     #[non_exhaustive]
     WrongFileType {
@@ -219,6 +225,7 @@ impl Error {
             | Self::UnfinishedCheckpoint { .. }
             | Self::NoLogDirectory { .. }
             | Self::LogDirectoryTaken { .. }
+            | Self::ForeignLog { .. }
             | Self::WrongFileType { .. }
             | Self::ChangesGone(_)
             | Self::ReadOnly => ErrorKind::Invalid,

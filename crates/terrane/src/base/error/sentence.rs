@@ -55,6 +55,7 @@ impl fmt::Display for Error {
                 "writes are refused because the directory {} was removed while the database was open",
                 path.display()
             ),
+            Self::ForeignLog { path } => foreign_log(f, path),
             Self::WrongFileType { path, found } => write!(
                 f,
                 "{} is {found}, but must be a regular file; move it elsewhere",
@@ -145,6 +146,14 @@ fn lock_lost(f: &mut fmt::Formatter<'_>, path: &Path) -> fmt::Result {
         f,
         "writes are refused because {} was removed or replaced, and another process may have taken the \
          database; close the database and open it again",
+        path.display()
+    )
+}
+
+fn foreign_log(f: &mut fmt::Formatter<'_>, path: &Path) -> fmt::Result {
+    write!(
+        f,
+        "{} belongs to the log of another database; move it back to the directory of that database",
         path.display()
     )
 }

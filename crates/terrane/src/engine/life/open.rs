@@ -55,6 +55,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     let settings = settings(options, dir, &found.state, is_new)?;
     consistency::check_files(&*storage, dir, &found.state)?;
     let recovery = Recovery::open(&*storage, &log_home.dir, database)?;
+    recovery.check_own()?;
     let lock = DirectoryLock::new([lock].into_iter().chain(log_home.lock).collect());
     let changes = if is_new { first_changes(database, &settings) } else { vec![] };
     let changed_options = if is_new { vec![] } else { changed_options(options, &found.state) };

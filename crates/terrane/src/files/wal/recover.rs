@@ -41,6 +41,8 @@ pub(crate) struct Recovery {
     segments: Vec<SegmentReader>,
     /// Log files that are not part of the chain.
     pub(crate) unused: Vec<PathBuf>,
+    /// Segments of other databases.
+    foreign: Vec<PathBuf>,
     /// The largest segment number of all log files, whether they are part of the chain or not.
     pub(crate) newest_segment: u64,
     /// True if a writer may be appending to the log.
@@ -65,8 +67,16 @@ pub(crate) struct LogBatch<'a> {
 impl Recovery {
     /// Opens the log of `database` in the directory `dir`.
     pub(crate) fn open(storage: &dyn Storage, dir: &Path, database: u64) -> Result<Self> {
-        let (found, unused) = find_segments(storage, dir, database)?;
-        Ok(Self::of_segments(found, unused))
+        let Found { segments, unused, foreign } = find_segments(storage, dir, database)?;
+        Ok(Self { foreign, ..Self::of_segments(segments, unused) })
+    }
+
+    /// Refuses a directory that has a segment of another database, which a writer would remove.
+    ///
+    /// # Errors
+    /// [`Error::ForeignLog`].
+    pub(crate) fn check_own(&self) -> Result<()> {
+        self.foreign.first().map_or(Ok(()), |path| Err(Error::ForeignLog { path: (**path).into() }))
     }
 
     /// Returns the log that ends with the newest of these segments. Adds the files of all other
@@ -83,7 +93,8 @@ impl Recovery {
             if is_next { chain.push(reader) } else { unused.push(reader.path().to_owned()) }
         }
         chain.reverse();
-        Self { segments: chain, unused, newest_segment, is_shared: false }
+        let foreign = Vec::new();
+        Self { segments: chain, unused, foreign, newest_segment, is_shared: false }
     }
 
     /// Returns the start of each segment, and its creation time in microseconds since the Unix
@@ -280,25 +291,32 @@ impl Recovery {
     }
 }
 
-/// Opens all segments of a database. Also returns all other log files.
-fn find_segments(
-    storage: &dyn Storage,
-    dir: &Path,
-    database: u64,
-) -> Result<(Vec<SegmentReader>, Vec<PathBuf>)> {
+/// The log files in a directory.
+#[derive(Default)]
+struct Found {
+    segments: Vec<SegmentReader>,
+    /// Files without a valid header.
+    unused: Vec<PathBuf>,
+    /// Segments of other databases.
+    foreign: Vec<PathBuf>,
+}
+
+/// Opens all segments of a database, and finds all other log files.
+fn find_segments(storage: &dyn Storage, dir: &Path, database: u64) -> Result<Found> {
     let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
-    let (mut found, mut unused) = (Vec::new(), Vec::new());
+    let mut found = Found::default();
     for name in names.iter().filter(|name| segment_file_number(name).is_some()) {
         let path = dir.join(name);
         match SegmentReader::open(storage, &path) {
-            Ok(Some(reader)) if reader.header().database == database => found.push(reader),
-            Ok(_) => unused.push(path),
+            Ok(Some(reader)) if reader.header().database == database => found.segments.push(reader),
+            Ok(Some(_)) => found.foreign.push(path),
+            Ok(None) => found.unused.push(path),
             // A writer has removed the file since the directory was listed.
             Err(Error::Io(failure)) if failure.source.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }
-    Ok((found, unused))
+    Ok(found)
 }
 
 /// How the records of a segment end.

@@ -18,7 +18,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Recovery, SegmentEnd, find_segments, read_segment};
+use super::{Found, Recovery, SegmentEnd, find_segments, read_segment};
 use crate::base::error::{Error, Result};
 use crate::base::types::Lsn;
 use crate::files::storage::Storage;
@@ -45,9 +45,9 @@ impl Recovery {
         let mut newest = u64::MAX;
         let mut rereads = 0;
         loop {
-            let (mut found, unused) = find_segments(storage, dir, database)?;
-            found.retain(|segment| segment.header().segment <= newest);
-            let mut recovery = Self::of_segments(found, unused);
+            let Found { mut segments, unused, .. } = find_segments(storage, dir, database)?;
+            segments.retain(|segment| segment.header().segment <= newest);
+            let mut recovery = Self::of_segments(segments, unused);
             recovery.is_shared = true;
             let oldest = recovery.segments.first();
             let is_complete = oldest.is_none_or(|oldest| oldest.header().base <= from);
@@ -109,9 +109,9 @@ pub(super) fn has_successor(
     dir: &Path,
     header: &SegmentHeader,
 ) -> Result<bool> {
-    let (found, _) = find_segments(storage, dir, header.database)?;
+    let found = find_segments(storage, dir, header.database)?;
     let continues = |later: &SegmentReader| {
         later.header().previous == header.segment && later.header().segment > header.segment
     };
-    Ok(found.iter().any(continues))
+    Ok(found.segments.iter().any(continues))
 }
