@@ -39,6 +39,28 @@ impl Keyspace {
         self.tree.default_ttl().get().map(Duration::from_micros)
     }
 
+    /// Returns false if no stored value expires, for example to decide the columns of an export. True is a
+    /// possibility: the values that expire may have been overwritten or deleted. Reads nothing.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// use std::time::Duration;
+    /// use terrane::WriteOptions;
+    ///
+    /// let keyspace = db.default_keyspace();
+    /// keyspace.put("name", "Ada")?;
+    /// assert!(!keyspace.may_expire());
+    /// keyspace.put_with("token", "x", WriteOptions::new().ttl(Duration::from_secs(60)))?;
+    /// assert!(keyspace.may_expire());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn may_expire(&self) -> bool {
+        self.tree.state().may_expire()
+    }
+
     /// Returns the value of a key and its expiry time in microseconds since the Unix epoch, which is `None`
     /// if the value does not expire.
     ///
