@@ -8,7 +8,7 @@ use terrane_lab::input::import_export::EntryFormat;
 pub(crate) enum FormatFlag {
     /// Key, tab, value; one entry per line
     Tsv,
-    /// Key, comma, value, with quotes where they are needed; a header key,value is optional
+    /// Key, comma, value, with quotes where they are needed
     Csv,
     /// {"key":"…","value":"…"}; one entry per line
     Jsonl,

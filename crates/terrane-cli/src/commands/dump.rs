@@ -13,7 +13,7 @@ use crate::format_flag::FormatFlag;
 use crate::open::{self, DEFAULT_KEYSPACE};
 use crate::output;
 use terrane_lab::host::progress;
-use terrane_lab::input::import_export::{Entry, EntryFormat, csv, jsonl, pairs, tsv};
+use terrane_lab::input::import_export::{Entry, EntryFormat, EntryWriter, Parts, WriteOptions};
 use terrane_lab::input::kv_literal::{
     self, KeyBounds, all_keys, parse_range_argument, prefix_bounds,
 };
@@ -25,16 +25,21 @@ const OUT_BYTES: usize = 256 << 10;
 const PROGRESS_EVERY: u64 = 4096;
 
 const EXAMPLES: &str = "\
+Formats: see `terrane load --help`. csv has a header, tsv only if values may expire:
+then both have a third column, expires_at_micros, which is empty for values that
+do not expire. In jsonl, bytes that are not UTF-8 are {\"hex\":\"ff00\"}. csv has all
+bytes as they are.
+
 Examples:
   terrane dump ./db > all.tsv
   terrane dump ./db users.jsonl --prefix user:
+  terrane dump ./db --keys-only > keys.txt
   terrane dump ./db numbers.dat --keyspace numbers";
 
 /// Write the entries of a database, in order, in a format of `terrane load`
 ///
-/// The database is opened read-only, so it may be in use. Values that expire are written with their
-/// expiry times, which `terrane load` restores: see its help for the formats. In csv such a record has a third
-/// field, and others have two.
+/// The database is opened read-only, so it may be in use. `terrane load` reads every dump back, with the expiry times
+/// of values, if it has the same flags --keys-only and --raw.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DumpArgs {
@@ -47,6 +52,14 @@ pub(crate) struct DumpArgs {
     /// The format [default: from the file extension; tsv for standard output]
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatFlag>,
+
+    /// Write keys without values
+    #[arg(long)]
+    keys_only: bool,
+
+    /// Write tsv without escapes. Stops at an entry that could not be read back, such as one with a line end
+    #[arg(long)]
+    raw: bool,
 
     /// The keyspace
     #[arg(long, value_name = "NAME", default_value = DEFAULT_KEYSPACE)]
@@ -74,10 +87,11 @@ impl DumpArgs {
         let keyspace = open::keyspace(&db, &self.keyspace)?;
         let to_file = self.file.as_deref().filter(|path| path.as_os_str() != "-");
         let entries = match to_file {
-            None => write(&keyspace, bounds, format, &mut output::stdout())?,
+            None => self.write(&keyspace, bounds, format, &mut output::stdout())?,
             Some(path) => {
                 let mut file = self.create(path)?;
-                let entries = write(&keyspace, bounds, format, &mut file)
+                let entries = self
+                    .write(&keyspace, bounds, format, &mut file)
                     .with_context(|| format!("{} is incomplete", path.display()))?;
                 let about = human::counted(entries, "entry");
                 let _ = writeln!(io::stderr(), "wrote {about} to {}", path.display());
@@ -104,14 +118,29 @@ impl DumpArgs {
 
     fn format(&self) -> Result<EntryFormat> {
         let path = self.file.as_deref().filter(|path| path.as_os_str() != "-");
-        match (self.format, path) {
-            (Some(format), _) => Ok(format.into()),
-            (None, None) => Ok(EntryFormat::Tsv),
-            (None, Some(path)) => EntryFormat::of_path(path).ok_or_else(|| {
-                let path = path.display();
-                usage(format!("unknown format of {path}; add --format"))
-            }),
+        // A device or a pipe is like standard output.
+        let is_special = |path: &Path| {
+            std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+        };
+        let format = match (self.format, path) {
+            (Some(format), _) => format.into(),
+            (None, None) => EntryFormat::Tsv,
+            (None, Some(path)) => match EntryFormat::of_path(path) {
+                Some(format) => format,
+                None if is_special(path) => EntryFormat::Tsv,
+                None => {
+                    let path = path.display();
+                    return Err(usage(format!("unknown format of {path}; add --format")));
+                }
+            },
+        };
+        if self.raw && format != EntryFormat::Tsv {
+            return Err(usage(format!("--raw does not apply to the format {}", format.name())));
         }
+        if self.keys_only && format == EntryFormat::Pairs {
+            return Err(usage("--keys-only does not apply to the format pairs"));
+        }
+        Ok(format)
     }
 
     fn bounds(&self) -> Result<KeyBounds> {
@@ -122,66 +151,45 @@ impl DumpArgs {
             (None, None) => Ok(all_keys()),
         }
     }
-}
-
-/// Writes the entries and counts them.
-fn write(
-    keyspace: &Keyspace,
-    bounds: KeyBounds,
-    format: EntryFormat,
-    out: &mut dyn Write,
-) -> Result<u64> {
-    let mut out = BufWriter::with_capacity(OUT_BYTES, out);
-    let about = keyspace.approximate_len(bounds.clone()).unwrap_or(0);
-    let mut entries = keyspace.range(bounds)?;
-    let bar = progress::bar(about, "dumping");
-    if format == EntryFormat::Csv {
-        csv::write_header(&mut out)?;
-    }
-    let mut count = 0;
-    let done = loop {
-        match entries.advance() {
-            Ok(true) => {}
-            Ok(false) => break Ok(count),
-            Err(error) => break Err(error.into()),
-        }
-        let (key, value, expires_at_micros) =
-            (entries.key(), entries.value(), entries.expires_at_micros());
-        write_entry(&mut out, format, Entry { key, value, expires_at_micros })?;
-        count += 1;
-        if count % PROGRESS_EVERY == 0 {
-            // The number of entries is an estimate.
-            bar.set_length(about.max(count));
-            bar.set_position(count);
-            bar.set_message(human::counted(count, "entry"));
-        }
-    };
-    bar.finish_and_clear();
-    // The entries before an error are written as well.
-    out.flush()?;
-    done
-}
-
-fn write_entry(out: &mut dyn Write, format: EntryFormat, entry: Entry<&[u8]>) -> Result<()> {
-    match format {
-        EntryFormat::Tsv => tsv::write(out, entry)?,
-        EntryFormat::Csv => csv::write(out, entry)?,
-        EntryFormat::Jsonl => jsonl::write(out, entry)?,
-        EntryFormat::Pairs => {
-            let Entry { key, value, expires_at_micros } = entry;
-            if expires_at_micros.is_some() {
-                let key = kv_literal::print(key);
-                return Err(anyhow!(
-                    "the value of {key} has an expiry time, which pairs cannot have; use another --format"
-                ));
+    /// Writes the entries and counts them.
+    fn write(
+        &self,
+        keyspace: &Keyspace,
+        bounds: KeyBounds,
+        format: EntryFormat,
+        out: &mut dyn Write,
+    ) -> Result<u64> {
+        let mut out = BufWriter::with_capacity(OUT_BYTES, out);
+        let about = keyspace.approximate_len(bounds.clone()).unwrap_or(0);
+        let parts = if self.keys_only { Parts::Keys } else { Parts::Entries };
+        // The database is open for reading only, so the answer holds for all entries.
+        let has_expiry = keyspace.may_expire();
+        let options = WriteOptions { format, parts, has_expiry, is_raw: self.raw };
+        let mut writer = EntryWriter::new(options);
+        let mut entries = keyspace.range(bounds)?;
+        let bar = progress::bar(about, "dumping");
+        writer.begin(&mut out)?;
+        let mut count = 0;
+        let done = loop {
+            match entries.advance() {
+                Ok(true) => {}
+                Ok(false) => break Ok(count),
+                Err(error) => break Err(error.into()),
             }
-            if !pairs::write(out, key, value)? {
-                let key = kv_literal::print(key);
-                return Err(anyhow!(
-                    "the entry of {key} is not a pair of 32-bit numbers; use another --format"
-                ));
+            let (key, value, expires_at_micros) =
+                (entries.key(), entries.value(), entries.expires_at_micros());
+            writer.write(&mut out, Entry { key, value, expires_at_micros })?;
+            count += 1;
+            if count % PROGRESS_EVERY == 0 {
+                // The number of entries is an estimate.
+                bar.set_length(about.max(count));
+                bar.set_position(count);
+                bar.set_message(human::counted(count, "entry"));
             }
-        }
+        };
+        bar.finish_and_clear();
+        // The entries before an error are written as well.
+        out.flush()?;
+        done
     }
-    Ok(())
 }

@@ -1,51 +1,66 @@
 //! `terrane load`: writes the entries of a file into a database.
 //!
-//! Entries are written in batches. Entries before a bad line are kept; an interruption loses only the
-//! last batch. With `--sorted` they are ingested: all of them are loaded, or none.
+//! Entries are written in batches. An error or an interruption keeps the entries before it, and the message says which
+//! line to go on with. With `--sorted` they are ingested: all of them are loaded, or none.
+//!
+//! | module | one line |
+//! |---|---|
+//! | [`arguments`] | the flags of a file |
+//! | [`loader`] | writes entries in batches or as an ingest |
+//! | [`interruption`] | Ctrl-C and SIGTERM |
+//! | [`report`] | what was loaded |
+
+mod arguments;
+mod interruption;
+mod loader;
+mod report;
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::Args;
-use indicatif::ProgressBar;
-use serde::Serialize;
-use terrane::{Db, Durability, Ingest, Keyspace, KeyspaceOptions, WriteBatch};
+use terrane::{Durability, KeyspaceOptions, Options};
 
+use self::arguments::ReadFlags;
+use self::loader::{CountingReader, Loader};
+use self::report::Report;
 use crate::control::ControlFlag;
 use crate::engine_flags::EngineFlags;
 use crate::exit::{Exit, usage};
 use crate::format_flag::FormatFlag;
 use crate::open::DEFAULT_KEYSPACE;
-use crate::output;
 use terrane_lab::host::progress;
-use terrane_lab::input::import_export::{Entry, EntryFormat, csv, jsonl, pairs, tsv};
-use terrane_lab::input::lines::Lines;
+use terrane_lab::input::import_export::{EntryFormat, EntryReader, ReadOptions, Skipped};
 use terrane_lab::input::spec;
 use terrane_lab::output::human;
-use terrane_lab::output::json::{SCHEMA, write_line};
-
-/// The size of a batch in bytes of keys and values: large enough to amortise the cost of a write,
-/// and small compared with a memtable.
-const BATCH_BYTES: usize = 256 << 10;
 
 const EXAMPLES: &str = "\
 Formats:
-  tsv     key, tab, value; escapes are \\t \\n \\r \\0 \\\\ and \\xff
-  csv     key, comma, value, with quotes as in RFC 4180; a header key,value is
-          optional
-  jsonl   {\"key\":\"a\",\"value\":\"1\"}; invalid UTF-8 is {\"hex\":\"ff00\"}
+  tsv     key, tab, value; escapes are \\t \\n \\r \\0 \\\\ and \\xff, and \\N is null
+  csv     key, comma, value, with quotes as in RFC 4180
+  jsonl   {\"key\":\"a\",\"value\":\"1\"}; a number, object or array is stored as its
+          text; {\"hex\":\"ff00\"} stands for bytes
   pairs   two 32-bit little-endian numbers each, as in the files of CS 265
-  A value may have an expiry time in microseconds since the Unix epoch: after \\e at
-  the end of a tsv line, in a third csv field, or as \"expires_at_micros\" in jsonl.
+  A value has an expiry time, in microseconds since the Unix epoch, if a header or
+  a field of jsonl names the column expires_at_micros, or --expiry names it.
+
+  Byte order marks, line ends of Windows and old Macs, and Zstandard are recognised.
 
 Examples:
   terrane load ./db users.tsv
-  terrane dump ./old | terrane load ./new -
+  terrane load ./db words.txt --keys-only
+  terrane load ./db cities.csv --key name --value population
+  terrane load ./db events.jsonl --key id --value '*'
+  terrane load ./db export.csv --delimiter ';' --encoding latin1 --key 1 --value 2,3
   terrane dump ./old | terrane load ./new - --sorted
-  terrane load ./db 0.dat --keyspace numbers";
+  terrane load ./db 0.dat --keyspace numbers
+
+Without --sorted, a load that stops keeps the entries before the error, and names
+the line to go on with: correct that line, and add --from-line. Loading lines again
+does no harm.";
 
 /// Load the entries of a file into a database, which is created if it does not exist
 #[derive(Debug, Clone, Args)]
@@ -57,9 +72,12 @@ pub(crate) struct LoadArgs {
     /// The file, or - for standard input
     file: PathBuf,
 
-    /// The format [default: from the file extension; tsv for standard input]
+    /// The format [default: from the file extension; tsv for standard input and lists of keys]
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatFlag>,
+
+    #[command(flatten)]
+    read: ReadFlags,
 
     /// The keyspace, which is created if it does not exist
     #[arg(long, value_name = "NAME", default_value = DEFAULT_KEYSPACE)]
@@ -85,25 +103,13 @@ pub(crate) struct LoadArgs {
     engine: EngineFlags,
 }
 
-#[derive(Serialize)]
-struct JsonLoaded {
-    schema: u32,
-    entries: u64,
-    user_bytes: u64,
-    seconds: f64,
-    durability: String,
-}
-
 impl LoadArgs {
     /// Loads the file.
     pub(crate) fn run(&self) -> Result<Exit> {
         let format = self.format()?;
+        let read_options = self.read.options(format)?;
         let (input, total_bytes) = open_input(&self.file)?;
-        let mut options = self.engine.options()?;
-        if let Some(text) = &self.design {
-            options = options.design(spec::parse(text)?);
-        }
-        let db = options.open(&self.db)?;
+        let db = self.options()?.open(&self.db)?;
         let control = self.control.serve(&db);
         let begun = Instant::now();
         let bar = match total_bytes {
@@ -112,45 +118,44 @@ impl LoadArgs {
         };
         let keyspace = db.keyspace(&self.keyspace, KeyspaceOptions::new())?;
         let ingest = if self.sorted { Some(keyspace.begin_ingest()?) } else { None };
-        let mut loader = Loader::new(db, keyspace, ingest, bar);
-        let read = match format {
-            EntryFormat::Tsv => loader.lines(input, tsv::parse),
-            EntryFormat::Csv => loader.csv(input),
-            EntryFormat::Jsonl => loader.lines(input, jsonl::parse),
-            EntryFormat::Pairs => loader.pairs(input),
-        };
+        let (input, read_bytes) = CountingReader::new(input);
+        let progress = (bar.clone(), read_bytes);
+        let mut loader = Loader::new(&keyspace, (&db, &self.file), ingest, progress);
+        let read = read_all(&mut loader, input, format, &read_options);
         // The entries before a bad line are kept, unless they are ingested.
         let written = if read.is_ok() || !self.sorted { loader.finish() } else { Ok(()) };
-        loader.bar.finish_and_clear();
-        let Loader { db, entries, user_bytes, .. } = loader;
-        let durability = db.durability();
+        bar.finish_and_clear();
+        let (counts, durability) = (loader.counts(), db.durability());
         drop(control);
         let closed = db.close();
-        let seconds = begun.elapsed();
-        written.and(read).with_context(|| {
-            let file = self.file.display();
-            if self.sorted {
-                return format!("cannot load {file}, so no entry was loaded");
-            }
-            let entries = human::counted(entries, "entry");
-            format!("cannot load all of {file}; loaded {entries} before the error")
-        })?;
+        let time = begun.elapsed();
+        let skipped = written.and(read).with_context(|| self.stopped(&loader))?;
         closed?;
-        if self.json {
-            let durability = durability_of(self.sorted, durability);
-            let seconds = seconds.as_secs_f64();
-            let loaded = JsonLoaded { schema: SCHEMA, entries, user_bytes, seconds, durability };
-            write_line(&mut output::stdout(), &loaded)?;
-        } else {
-            let (entries, bytes) = (human::counted(entries, "entry"), human::bytes(user_bytes));
-            let time = human::duration(seconds);
-            let durability = durability_of(self.sorted, durability);
-            let _ = writeln!(
-                io::stderr(),
-                "loaded {entries}, {bytes}, in {time} · durability {durability}"
-            );
-        }
+        let durability = durability_of(self.sorted, durability);
+        Report { counts, skipped, time, durability }.print(self.json)?;
         Ok(Exit::Done)
+    }
+
+    fn options(&self) -> Result<Options> {
+        let options = self.engine.options()?;
+        match &self.design {
+            None => Ok(options),
+            Some(text) => Ok(options.design(spec::parse(text)?)),
+        }
+    }
+
+    /// Says what a failed load has loaded, and how to go on.
+    fn stopped(&self, loader: &Loader) -> String {
+        let file = self.file.display();
+        if self.sorted {
+            return format!("cannot load {file}, so no entry was loaded");
+        }
+        let entries = loader.counts().entries;
+        let loaded = human::counted(entries, "entry");
+        let resume = loader.resume_line().filter(|_| entries > 0).map_or(String::new(), |line| {
+            format!("; after correcting it, go on with --from-line {line}")
+        });
+        format!("cannot load all of {file}; loaded {loaded} before the error{resume}")
     }
 
     fn format(&self) -> Result<EntryFormat> {
@@ -160,10 +165,23 @@ impl LoadArgs {
         if is_standard_input(&self.file) {
             return Ok(EntryFormat::Tsv);
         }
-        EntryFormat::of_path(&self.file).ok_or_else(|| {
+        let lists_keys = self.read.are_keys_only().then_some(EntryFormat::Tsv);
+        EntryFormat::of_path(&self.file).or(lists_keys).ok_or_else(|| {
             let file = self.file.display();
             usage(format!("unknown format of {file}; add --format"))
         })
+    }
+}
+
+fn read_all(
+    loader: &mut Loader,
+    input: impl Read,
+    format: EntryFormat,
+    options: &ReadOptions,
+) -> Result<Skipped> {
+    match EntryReader::new(input, format, options) {
+        Ok(mut reader) => loader.rows(&mut reader),
+        Err(input) => loader.pairs(input),
     }
 }
 
@@ -190,123 +208,4 @@ fn open_input(path: &Path) -> Result<(Box<dyn Read>, Option<u64>)> {
     });
     let (file, length) = opened.with_context(|| format!("cannot open {}", path.display()))?;
     Ok((Box::new(file), length))
-}
-
-/// A running load.
-struct Loader {
-    db: Db,
-    keyspace: Keyspace,
-    /// With `--sorted`, receives the entries instead of the batch.
-    ingest: Option<Ingest>,
-    batch: WriteBatch,
-    batch_bytes: usize,
-    entries: u64,
-    user_bytes: u64,
-    bar: ProgressBar,
-}
-
-impl Loader {
-    fn new(db: Db, keyspace: Keyspace, ingest: Option<Ingest>, bar: ProgressBar) -> Self {
-        let batch = WriteBatch::new();
-        Self { db, keyspace, ingest, batch, batch_bytes: 0, entries: 0, user_bytes: 0, bar }
-    }
-
-    fn lines(&mut self, input: impl Read, parse: fn(&[u8]) -> Result<Entry, String>) -> Result<()> {
-        let mut lines = Lines::new(input);
-        loop {
-            while let Some(line) = lines.take() {
-                let text = lines.text(line);
-                if text.trim_ascii().is_empty() && !text.contains(&b'\t') {
-                    continue;
-                }
-                let number = lines.number();
-                let entry = parse(text).map_err(|what| anyhow!("line {number}: {what}"))?;
-                self.add(&entry).with_context(|| format!("line {number}"))?;
-            }
-            self.write()?;
-            self.bar.set_position(lines.taken_bytes());
-            if !lines.wait()? {
-                return Ok(());
-            }
-        }
-    }
-
-    fn csv(&mut self, input: impl Read) -> Result<()> {
-        let mut reader = csv::CsvReader::new(input);
-        while let Some(entry) = reader.read().map_err(|what| anyhow!(what))? {
-            self.add(&entry).with_context(|| format!("line {}", reader.line()))?;
-            self.bar.set_position(reader.bytes());
-        }
-        self.write()
-    }
-
-    fn pairs(&mut self, input: impl Read) -> Result<()> {
-        let mut reader = pairs::PairReader::new(input);
-        loop {
-            let pairs = reader.read()?;
-            if pairs.is_empty() {
-                break;
-            }
-            for pair in pairs {
-                self.add(&pairs::entry(pair))?;
-            }
-            self.write()?;
-            self.bar.set_position(self.entries * 8);
-        }
-        match reader.left_over_bytes() {
-            0 => Ok(()),
-            bytes => Err(anyhow!(
-                "the last {} are not a whole pair",
-                human::counted(bytes as u64, "byte")
-            )),
-        }
-    }
-
-    fn add(&mut self, Entry { key, value, expires_at_micros }: &Entry) -> Result<()> {
-        // The engine rejects a whole batch for one invalid entry.
-        if key.len() > terrane::MAX_KEY_LEN {
-            let (found, most) = (human::bytes(key.len() as u64), terrane::MAX_KEY_LEN);
-            return Err(anyhow!("the key has {found}; keys have at most {most} bytes"));
-        }
-        if value.len() > terrane::MAX_VALUE_LEN {
-            let (found, most) = (human::bytes(value.len() as u64), terrane::MAX_VALUE_LEN);
-            return Err(anyhow!("the value has {found}; values have at most {most} bytes"));
-        }
-        if let Some(ingest) = &mut self.ingest {
-            match expires_at_micros {
-                Some(expires_at) => ingest.put_with_expiry(key, value, *expires_at)?,
-                None => ingest.put(key, value)?,
-            }
-            self.entries += 1;
-            self.user_bytes += (key.len() + value.len()) as u64;
-            return Ok(());
-        }
-        match expires_at_micros {
-            Some(expires_at) => {
-                self.batch.put_with_expiry_in(&self.keyspace, key, value, *expires_at)
-            }
-            None => self.batch.put_in(&self.keyspace, key, value),
-        };
-        self.batch_bytes += key.len() + value.len();
-        if self.batch_bytes >= BATCH_BYTES { self.write() } else { Ok(()) }
-    }
-
-    /// Writes the last batch, or commits the ingest.
-    fn finish(&mut self) -> Result<()> {
-        match self.ingest.take() {
-            Some(ingest) => Ok(ingest.commit()?),
-            None => self.write(),
-        }
-    }
-
-    fn write(&mut self) -> Result<()> {
-        let entries = self.batch.len() as u64;
-        let done = if entries == 0 { Ok(()) } else { self.db.write(&self.batch) };
-        self.batch.clear();
-        let bytes = std::mem::take(&mut self.batch_bytes);
-        done?;
-        self.entries += entries;
-        self.user_bytes += bytes as u64;
-        Ok(())
-    }
 }

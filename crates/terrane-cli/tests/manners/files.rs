@@ -39,9 +39,9 @@ const EXPIRY: u64 = 7_000_000_000_000_000;
 fn expiry_times_survive_being_dumped_and_loaded() {
     let dir = tempfile::tempdir().unwrap();
     let first = path(dir.path(), "first");
-    let entries = format!("a\t1\\e{EXPIRY}\nb\t2\nc\t\\\\e5\\e{}\nd\tended\\e5\n", EXPIRY + 1);
-    done(&["load", &first, "-"], &entries);
-    let left = format!("a\t1\\e{EXPIRY}\nb\t2\nc\t\\\\e5\\e{}\n", EXPIRY + 1);
+    let header = "key\tvalue\texpires_at_micros";
+    let left = format!("{header}\na\t1\t{EXPIRY}\nb\t2\t\nc\t\\\\e5\t{}\n", EXPIRY + 1);
+    done(&["load", &first, "-"], &format!("{left}d\texpired\t5\n"));
     assert_eq!(done(&["dump", &first], ""), left);
     // Every command ignores an expired value.
     assert_eq!(done(&["shell", &first, "-c", "count", "-c", "count prefix d"], ""), "3\n0\n");
@@ -68,7 +68,10 @@ fn expiry_times_survive_being_dumped_and_loaded() {
 fn the_tree_shows_which_values_expire() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
-    done(&["load", &db, "-", "--sorted"], &format!("a\t1\\e{EXPIRY}\nb\t2\nc\t3\\e{EXPIRY}\n"));
+    done(
+        &["load", &db, "-", "--sorted"],
+        &format!("key\tvalue\texpires_at_micros\na\t1\t{EXPIRY}\nb\t2\t\nc\t3\t{EXPIRY}\n"),
+    );
     let tree = done(&["inspect", "tree", &db], "");
     let expected = "values that expire: 2 of 3 entries, in 1 table\n  from 2191-10-2";
     assert!(tree.contains(expected), "{tree}");
@@ -93,9 +96,10 @@ fn load_errors_name_the_line() {
         ("tsv", "a\t1\nb\tC:\\dir\n", "line 2: invalid escape '\\d'"),
         ("jsonl", "{\"key\":\"a\",\"value\":\"1\"}\n{\"key\":\"b\"}\n", "line 2: missing field"),
         ("jsonl", "{\"key\":\"a\",\"value\":\"1\"}\n[\n", "line 2: "),
-        ("csv", "key,value\na,1\nb\n", "line 3: expected a key and a value"),
-        ("csv", "key,value\na,1\nb,2,soon\n", "line 3: invalid expiry time 'soon'"),
-        ("tsv", "a\t1\nb\t2\\esoon\n", "line 2: invalid expiry time 'soon'"),
+        ("csv", "key,value\na,1\nb\n", "line 3: found 1 column, but line 1 has 2"),
+        ("csv", "key,value\na,1\nb,2,7\n", "line 3: found 3 columns, but line 1 has 2"),
+        ("csv", "key,value,ends_micros\na,1,\nb,2,soon\n", "line 3: invalid expiry time 'soon'"),
+        ("tsv", "a\t1\nb\t2\\e5\n", "line 2: invalid escape '\\e'"),
     ] {
         let (code, _, error) = run_to_end(&["load", &db, "-", "--format", format], input);
         assert!(code == 1 && error.contains(what), "{code} {error}");

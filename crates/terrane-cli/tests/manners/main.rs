@@ -9,6 +9,7 @@ mod databases;
 mod designs;
 mod ends;
 mod files;
+mod imports;
 mod numbers;
 #[cfg(unix)]
 mod odd_paths;

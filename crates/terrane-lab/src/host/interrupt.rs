@@ -1,5 +1,5 @@
-//! Handles Ctrl-C and SIGTERM: removes temporary directories and exits, or, in the interactive
-//! shell, cancels the current command.
+//! Handles Ctrl-C and SIGTERM: removes temporary directories and exits, after the last words of the command, or, in
+//! the interactive shell, cancels the current command.
 //!
 //! The handler runs on its own thread while the other threads continue. It first marks the process
 //! as ending, so that errors caused by removed files are not reported (`is_ending`).
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 static HANDLER: Once = Once::new();
 static TO_REMOVE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static BEFORE_END: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 static CANCELS: AtomicBool = AtomicBool::new(false);
 static IS_CANCELLED: AtomicBool = AtomicBool::new(false);
@@ -37,6 +38,10 @@ fn install() {
 
 fn end() {
     IS_ENDING.store(true, Ordering::SeqCst);
+    let action = BEFORE_END.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(action) = action {
+        action();
+    }
     let paths = TO_REMOVE.lock().unwrap_or_else(PoisonError::into_inner);
     paths.iter().for_each(|path| remove(path));
     std::process::exit(INTERRUPTED);
@@ -75,6 +80,12 @@ pub fn remove_when_interrupted(dir: &Path) {
 /// Unregisters a directory that must be kept or has been removed.
 pub fn keep(dir: &Path) {
     TO_REMOVE.lock().unwrap_or_else(PoisonError::into_inner).retain(|path| path != dir);
+}
+
+/// Runs `action` on the thread of the handler before a signal ends the process.
+pub fn before_end(action: impl FnOnce() + Send + 'static) {
+    install();
+    *BEFORE_END.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(action));
 }
 
 /// Blocks if the process is ending, so that the caller does not report errors caused by the

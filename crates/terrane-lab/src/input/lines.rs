@@ -32,6 +32,8 @@ pub struct Lines<R> {
     /// Bytes of all lines returned.
     taken_bytes: u64,
     is_at_end: bool,
+    /// The last byte of a line; `None` until the first line decides it.
+    line_end: Option<u8>,
 }
 
 impl<R: Read> Lines<R> {
@@ -45,18 +47,34 @@ impl<R: Read> Lines<R> {
             number: 0,
             taken_bytes: 0,
             is_at_end: false,
+            line_end: Some(b'\n'),
         }
+    }
+
+    /// Creates a reader of lines that end in a line feed, or, if the first line does, in a lone carriage return. The
+    /// return before a line feed is part of the line.
+    pub fn of_any_system(input: R) -> Self {
+        Self { line_end: None, ..Self::new(input) }
+    }
+
+    /// Returns the byte that ends a line.
+    pub fn line_end(&self) -> u8 {
+        self.line_end.unwrap_or(b'\n')
     }
 
     /// Returns the range of the next buffered line, without its line end, for [`Lines::text`]; `None`
     /// if the buffer holds no complete line. The last line needs no line end.
     pub fn take(&mut self) -> Option<Range<usize>> {
-        let found = self.buffer[self.searched..self.unread.end].iter().position(|&b| b == b'\n');
+        let line_end = self.line_end.or_else(|| self.find_line_end());
+        let unsearched = &self.buffer[self.searched..self.unread.end];
+        let found = line_end.and_then(|end| unsearched.iter().position(|&byte| byte == end));
         let (end, next) = match found {
             Some(offset) => (self.searched + offset, self.searched + offset + 1),
             None if self.is_at_end && !self.unread.is_empty() => (self.unread.end, self.unread.end),
             None => {
-                self.searched = self.unread.end;
+                // The byte after a return decides the line end.
+                let is_undecided = self.line_end.is_none() && unsearched.ends_with(b"\r");
+                self.searched = self.unread.end - usize::from(is_undecided);
                 return None;
             }
         };
@@ -66,6 +84,18 @@ impl<R: Read> Lines<R> {
         self.searched = next;
         self.number += 1;
         Some(line)
+    }
+
+    /// Decides the line end by the first line; `None` if the buffer does not hold its end.
+    fn find_line_end(&mut self) -> Option<u8> {
+        let unread = &self.buffer[self.searched..self.unread.end];
+        let at = unread.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
+        self.line_end = match &unread[at..] {
+            [b'\r'] if !self.is_at_end => None,
+            [b'\r', b'\n', ..] | [b'\n', ..] => Some(b'\n'),
+            _ => Some(b'\r'),
+        };
+        self.line_end
     }
 
     /// Returns the text of the line that [`Lines::take`] returned last.
@@ -152,6 +182,28 @@ mod tests {
         assert_eq!(read(&["a\nb\n"]), "|1=a 2=b |");
         assert_eq!(read(&["a\nb"]), "|1=a |2=b |");
         assert_eq!(read(&["a", "b\n\nc", "\n"]), "||1=ab 2= |3=c |");
+    }
+
+    #[test]
+    fn the_first_line_decides_the_line_end() {
+        let read = |parts: &[&str]| {
+            let parts = parts.iter().map(|part| part.as_bytes().into()).collect();
+            let (mut lines, mut texts) = (Lines::of_any_system(Parts(parts)), Vec::new());
+            loop {
+                while let Some(line) = lines.take() {
+                    texts.push(lines.text(line).escape_ascii().to_string());
+                }
+                if !lines.wait().unwrap() {
+                    return texts.join("|");
+                }
+            }
+        };
+        assert_eq!(read(&["a\nb\rc\n"]), "a|b\\rc");
+        assert_eq!(read(&["a\r\nb"]), "a\\r|b");
+        assert_eq!(read(&["a\r", "\nb\n"]), "a\\r|b");
+        assert_eq!(read(&["a", "b\r", "c\rd\ne"]), "ab|c|d\\ne");
+        assert_eq!(read(&["a\r"]), "a");
+        assert_eq!(read(&["a"]), "a");
     }
 
     #[test]

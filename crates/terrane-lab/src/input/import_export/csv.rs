@@ -1,166 +1,222 @@
-//! CSV (RFC 4180) with two columns: key and value. If the value expires, a third field has the expiry
-//! time in microseconds since the Unix epoch.
+//! CSV (RFC 4180): fields with commas, quotes or line ends are quoted, so keys and values may be any bytes.
 //!
-//! Fields with commas, quotes or line ends are quoted, so keys and values may be any bytes. The first
-//! line is the header `key,value`; a file may lack it, or name the third field `expires_at_micros`
-//! (`ends_micros` in earlier files).
+//! A dump begins with its header: `key,value`, and `expires_at_micros` if values may expire. Other files may lack a
+//! header. A quote inside an unquoted field is part of the text; text after a closing quote, and a quote that is
+//! never closed, are errors, because they are the traces of a quote that swallows rows.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
-use csv::{ByteRecord, Reader, ReaderBuilder, WriterBuilder};
+use terrane::{MAX_KEY_LEN, MAX_VALUE_LEN};
 
-use super::{Entry, parse_expiry};
+use super::fields::Fields;
+use crate::output::human;
 
-const HEADERS: [[&[u8]; 3]; 2] =
-    [[b"key", b"value", b"expires_at_micros"], [b"key", b"value", b"ends_micros"]];
+/// The most bytes of a row: no entry has more, so a longer row has a quote that is not closed.
+const ROW_BYTES_MAX: usize = MAX_KEY_LEN + MAX_VALUE_LEN;
 
-/// A reader of entries.
+/// A field with more line breaks probably swallowed rows.
+pub(super) const BREAKS_MAX: u64 = 1000;
+
+/// Splits lines into fields. A row has several lines if a quoted field contains line breaks.
 #[derive(Debug)]
-pub struct CsvReader<R> {
-    records: Reader<R>,
-    record: ByteRecord,
+pub(super) struct CsvSplitter {
+    delimiter: u8,
+    /// The line that opened the quote of the current field, if that field goes on in the next line.
+    opened_line: Option<u64>,
+    /// The line breaks in the current field.
+    breaks: u64,
+    /// The lines that opened fields with more than [`BREAKS_MAX`] line breaks.
+    long_fields: Vec<u64>,
 }
 
-impl<R: Read> CsvReader<R> {
-    /// Creates a reader of `input`.
-    pub fn new(input: R) -> Self {
-        let records = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(input);
-        Self { records, record: ByteRecord::new() }
+impl CsvSplitter {
+    pub(super) fn new(delimiter: u8) -> Self {
+        Self { delimiter, opened_line: None, breaks: 0, long_fields: Vec::new() }
     }
 
-    /// Returns the next entry, or `None` at the end.
-    ///
-    /// # Errors
-    ///
-    /// A sentence with the line, if a record does not have two fields or the input cannot be read.
-    pub fn read(&mut self) -> Result<Option<Entry>, String> {
+    pub(super) fn delimiter(&self) -> u8 {
+        self.delimiter
+    }
+
+    /// Returns true if the next line continues a row.
+    pub(super) fn is_inside(&self) -> bool {
+        self.opened_line.is_some()
+    }
+
+    /// Returns the lines that opened fields with very many line breaks.
+    pub(super) fn long_fields(&self) -> &[u64] {
+        &self.long_fields
+    }
+
+    /// Adds a line, and returns true if the row is complete. `line_end` is the byte after the line.
+    pub(super) fn add(
+        &mut self,
+        line: &[u8],
+        number: u64,
+        line_end: u8,
+        fields: &mut Fields,
+    ) -> Result<bool, String> {
+        let mut rest = line;
+        let mut opened_line = self.opened_line.take();
+        if opened_line.is_none() {
+            fields.clear();
+        }
         loop {
-            let is_first = self.records.position().byte() == 0;
-            let read = self.records.read_byte_record(&mut self.record);
-            if !read.map_err(|error| error.to_string())? {
-                return Ok(None);
+            if let Some(opened) = opened_line.take() {
+                match self.quoted(rest, opened, line_end, fields)? {
+                    Some(after) => rest = after,
+                    None => return Ok(false),
+                }
+                match rest.split_first() {
+                    None | Some((b'\r', [])) => {
+                        fields.end();
+                        return Ok(true);
+                    }
+                    Some((byte, after)) if *byte == self.delimiter => {
+                        fields.end();
+                        rest = after;
+                    }
+                    Some(_) => return Err(after_quote(opened, number)),
+                }
             }
-            let is_header = is_first && self.is_header();
-            if !is_header {
-                let entry = self.entry();
-                return entry.map(Some).map_err(|what| format!("line {}: {what}", self.line()));
+            if let [b'"', after @ ..] = rest {
+                (rest, opened_line, self.breaks) = (after, Some(number), 0);
+                continue;
+            }
+            match rest.iter().position(|byte| *byte == self.delimiter) {
+                Some(end) => {
+                    fields.bytes().extend_from_slice(&rest[..end]);
+                    fields.end();
+                    rest = &rest[end + 1..];
+                }
+                None => {
+                    let last = rest.strip_suffix(b"\r").unwrap_or(rest);
+                    fields.bytes().extend_from_slice(last);
+                    fields.end();
+                    return Ok(true);
+                }
             }
         }
     }
 
-    fn is_header(&self) -> bool {
-        let is = |header: &[&[u8]; 3]| self.record.iter().zip(header).all(|(a, b)| a == *b);
-        (2..=3).contains(&self.record.len()) && HEADERS.iter().any(is)
+    /// Reads a quoted field up to its closing quote, and returns the text after it; `None` if it goes on in the next
+    /// line.
+    fn quoted<'a>(
+        &mut self,
+        text: &'a [u8],
+        opened: u64,
+        line_end: u8,
+        fields: &mut Fields,
+    ) -> Result<Option<&'a [u8]>, String> {
+        let mut rest = text;
+        while let Some(quote) = rest.iter().position(|byte| *byte == b'"') {
+            fields.bytes().extend_from_slice(&rest[..quote]);
+            rest = &rest[quote + 1..];
+            match rest {
+                [b'"', after @ ..] => {
+                    fields.bytes().push(b'"');
+                    rest = after;
+                }
+                _ => return Ok(Some(rest)),
+            }
+        }
+        let bytes = fields.bytes();
+        bytes.extend_from_slice(rest);
+        bytes.push(line_end);
+        if bytes.len() > ROW_BYTES_MAX {
+            let most = human::bytes(ROW_BYTES_MAX as u64);
+            return Err(format!("the quote opened in line {opened} is not closed within {most}"));
+        }
+        self.opened_line = Some(opened);
+        self.breaks += 1;
+        if self.breaks == BREAKS_MAX + 1 {
+            self.long_fields.push(opened);
+        }
+        Ok(None)
     }
 
-    fn entry(&self) -> Result<Entry, String> {
-        let (key, value) = (self.record.get(0), self.record.get(1));
-        let (Some(key), Some(value), 2..=3) = (key, value, self.record.len()) else {
-            let count = self.record.len();
-            return Err(format!(
-                "expected a key and a value, optionally an expiry time; found {count} fields"
-            ));
-        };
-        let expires_at_micros = self.record.get(2).map(parse_expiry).transpose()?;
-        Ok(Entry { key: key.to_vec(), value: value.to_vec(), expires_at_micros })
-    }
-
-    /// Returns the line of the last entry, from 1.
-    pub fn line(&self) -> u64 {
-        self.record.position().map_or(0, csv::Position::line)
-    }
-
-    /// Returns the bytes read so far.
-    pub fn bytes(&self) -> u64 {
-        self.records.position().byte()
+    /// Checks that no quote is open at the end of the file.
+    pub(super) fn finish(&self) -> Result<(), String> {
+        match self.opened_line {
+            None => Ok(()),
+            Some(line) => Err(format!(
+                "the quote opened in line {line} is not closed; if it is part of the text, write it twice and quote the \
+                 field"
+            )),
+        }
     }
 }
 
-/// Writes the header.
-///
-/// # Errors
-///
-/// If `out` cannot be written.
-pub fn write_header(out: &mut dyn Write) -> io::Result<()> {
-    write(out, Entry::new(HEADERS[0][0], HEADERS[0][1]))
+fn after_quote(opened: u64, number: u64) -> String {
+    let place = if opened == number {
+        String::new()
+    } else {
+        format!(" in line {number}: the quote opened in line {opened} may have swallowed rows")
+    };
+    format!("text after a closing quote{place}; write a quote inside a quoted field twice")
 }
 
-/// Writes an entry as a line.
-///
-/// # Errors
-///
-/// If `out` cannot be written.
-pub fn write(out: &mut dyn Write, entry: Entry<&[u8]>) -> io::Result<()> {
-    let Entry { key, value, expires_at_micros } = entry;
-    let mut line =
-        WriterBuilder::new().buffer_capacity(key.len() + value.len() + 32).from_writer(out);
-    match expires_at_micros {
-        None => line.write_record([key, value])?,
-        Some(expires_at) => line.write_record([key, value, expires_at.to_string().as_bytes()])?,
+/// Writes a field, after the comma that separates it from the one before.
+pub(super) fn write_field(out: &mut dyn Write, index: usize, bytes: &[u8]) -> io::Result<()> {
+    if index > 0 {
+        out.write_all(b",")?;
     }
-    line.flush()
+    let needs_quotes = |byte: &u8| matches!(byte, b'"' | b',' | b'\n' | b'\r');
+    // A row of one empty field would be a blank line.
+    if !bytes.iter().any(needs_quotes) && (index > 0 || !bytes.trim_ascii().is_empty()) {
+        return out.write_all(bytes);
+    }
+    out.write_all(b"\"")?;
+    for (part, text) in bytes.split(|byte| *byte == b'"').enumerate() {
+        if part > 0 {
+            out.write_all(b"\"\"")?;
+        }
+        out.write_all(text)?;
+    }
+    out.write_all(b"\"")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn all(text: &[u8]) -> Result<Vec<Entry>, String> {
-        let mut reader = CsvReader::new(text);
-        let mut entries = Vec::new();
-        while let Some(entry) = reader.read()? {
-            entries.push(entry);
+    /// Returns the rows of a text, with `|` between fields.
+    fn rows(text: &str) -> Result<Vec<String>, String> {
+        let (mut splitter, mut fields) = (CsvSplitter::new(b','), Fields::default());
+        let mut rows = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            // `lines` removes the return of a line end.
+            if splitter.add(line.as_bytes(), index as u64 + 1, b'\n', &mut fields)? {
+                rows.push(fields.names().join("|"));
+            }
         }
-        Ok(entries)
+        splitter.finish().map(|()| rows)
     }
 
     #[test]
-    fn a_header_may_name_the_expiry_time_as_earlier_dumps_did() {
-        for header in ["key,value", "key,value,expires_at_micros", "key,value,ends_micros"] {
-            let entries = all(format!("{header}\na,1,7\n").as_bytes()).unwrap();
-            assert_eq!((entries.len(), entries[0].expires_at_micros), (1, Some(7)), "{header}");
-        }
+    fn quotes_protect_commas_quotes_and_line_breaks() {
+        assert_eq!(rows("a,b\n\"a,1\",\"say \"\"x\"\"\"").unwrap(), ["a|b", "a,1|say \"x\""]);
+        assert_eq!(rows("a,\"1\n2\n\n3\",c\nd,").unwrap(), ["a|1\n2\n\n3|c", "d|"]);
+        assert_eq!(rows("\"\",\"\"\n5\" inch,7").unwrap(), ["|", "5\" inch|7"]);
     }
 
     #[test]
-    fn all_bytes_are_read_back() {
-        let entries: Vec<Entry> = [
-            (&b"a"[..], &b"1"[..]),
-            (b"", b""),
-            (b"a,b", b"say \"x\""),
-            (b"two\nlines\r\n", b"\xff\x00"),
-            (b"key", b"value"),
-        ]
-        .map(|(key, value)| Entry {
-            key: key.to_vec(),
-            value: value.to_vec(),
-            expires_at_micros: (key.len() > 2).then_some(5),
-        })
-        .to_vec();
-        let mut text = Vec::new();
-        write_header(&mut text).unwrap();
-        for Entry { key, value, expires_at_micros } in &entries {
-            write(&mut text, Entry { key, value, expires_at_micros: *expires_at_micros }).unwrap();
-        }
-        assert_eq!(all(&text), Ok(entries));
+    fn a_quote_that_is_not_closed_names_its_line() {
+        let error = rows("a,1\nb,2\nc,\"5 inch\nd,4\ne,5").unwrap_err();
+        assert!(error.starts_with("the quote opened in line 3 is not closed"), "{error}");
+        let error = rows("a,1\nb,\"5 inch\nc,3\nd,\"4\"\n").unwrap_err();
+        assert!(error.contains("opened in line 2 may have swallowed rows"), "{error}");
+        let error = rows("a,\"b\"c").unwrap_err();
+        assert!(error.starts_with("text after a closing quote; "), "{error}");
     }
 
     #[test]
-    fn a_header_is_optional_and_other_fields_are_refused() {
-        let entry =
-            |key: &str, value: &str| Entry::new(key.as_bytes().to_vec(), value.as_bytes().to_vec());
-        assert_eq!(all(b"a,1\nb,2"), Ok(vec![entry("a", "1"), entry("b", "2")]));
-        assert_eq!(all(b"key,value\r\na,\"1\"\r\n"), Ok(vec![entry("a", "1")]));
-        assert_eq!(all(b""), Ok(Vec::new()));
-        let expiring = Entry { expires_at_micros: Some(3), ..entry("b", "2") };
-        assert_eq!(all(b"key,value,expires_at_micros\nb,2,3\n"), Ok(vec![expiring]));
-        let error = all(b"a,1\nb,2,x\n").unwrap_err();
-        assert_eq!(
-            error,
-            "line 2: invalid expiry time 'x'; expected microseconds since the Unix epoch"
-        );
-        let error = all(b"a,1\nb,2,3,4\n").unwrap_err();
-        assert!(error.contains("found 4 fields"), "{error}");
-        assert!(all(b"alone\n").unwrap_err().starts_with("line 1"));
+    fn fields_with_very_many_line_breaks_are_noted() {
+        let (mut splitter, mut fields) = (CsvSplitter::new(b','), Fields::default());
+        let mut add = |line: &[u8], number| splitter.add(line, number, b'\n', &mut fields).unwrap();
+        assert!(add(b"a,1", 1) && !add(b"b,\"", 2));
+        assert!((3..=BREAKS_MAX + 2).all(|number| !add(b"x", number)));
+        assert!(add(b"\"", BREAKS_MAX + 3));
+        assert_eq!(splitter.long_fields(), [2]);
     }
 }

@@ -6,7 +6,7 @@
 
 use std::io::{self, Read, Write};
 
-use super::Entry;
+use super::entry::Entry;
 
 /// Bytes of a pair in a file.
 const PAIR_BYTES: usize = 8;

@@ -1,55 +1,120 @@
 //! Lines of key, tab, value.
 //!
 //! Tabs, line ends, backslashes, control characters and invalid UTF-8 are written as `\t`, `\n`, `\r`,
-//! `\0`, `\\` and `\x` with two digits, so that the file is always text. A value may contain tabs:
-//! only the first tab of a line separates. `\e` and a number after the value give its expiry time, in
-//! microseconds since the Unix epoch.
+//! `\0`, `\\` and `\x` with two digits, so that the file is always text. In a file of keys and values without a
+//! header, only the first tab of a line separates, so that a value may contain tabs. `\N`, alone in a column, is null,
+//! as in the files of MySQL and PostgreSQL. Raw lines have no escapes.
+//!
+//! A dump has a header only if values may expire: `key`, `value`, `expires_at_micros`. A key with a byte order mark,
+//! or one that consists of blanks, begins with an escape, so that no reader drops it.
 
 use std::io::{self, Write};
 
-use super::{Entry, parse_expiry};
+use super::columns::{EXPIRY, KEY, VALUE};
+use super::entry::Entry;
+use super::fields::Fields;
 use crate::output::json::hex;
 
-/// Parses a line, which must not be empty.
-///
-/// # Errors
-///
-/// A sentence, if the tab is missing or an escape is invalid.
-pub fn parse(line: &[u8]) -> Result<Entry, String> {
-    // Lines may end as on Windows.
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    let tab = line.iter().position(|&byte| byte == b'\t');
-    let tab = tab.ok_or("expected a tab between key and value")?;
-    let (value, expires_at_micros) = split_expiry(&line[tab + 1..])?;
-    Ok(Entry { key: unescape(&line[..tab])?, value: unescape(value)?, expires_at_micros })
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Splits lines into fields.
+#[derive(Debug)]
+pub(super) struct TsvSplitter {
+    delimiter: u8,
+    is_raw: bool,
+    /// The last line had an escape.
+    has_escapes: bool,
 }
 
-/// Splits an escaped value from its expiry time.
-fn split_expiry(text: &[u8]) -> Result<(&[u8], Option<u64>), String> {
-    let mut at = 0;
-    while let Some(next) = text[at..].iter().position(|&byte| byte == b'\\') {
-        at += next;
-        if text.get(at + 1) == Some(&b'e') {
-            return Ok((&text[..at], Some(parse_expiry(&text[at + 2..])?)));
+impl TsvSplitter {
+    pub(super) fn new(delimiter: u8, is_raw: bool) -> Self {
+        Self { delimiter, is_raw, has_escapes: false }
+    }
+
+    pub(super) fn delimiter(&self) -> u8 {
+        self.delimiter
+    }
+
+    /// Splits a line into at most `most` fields, the last of which may contain delimiters.
+    pub(super) fn split(
+        &mut self,
+        line: &[u8],
+        most: usize,
+        fields: &mut Fields,
+    ) -> Result<(), String> {
+        fields.clear();
+        self.has_escapes = false;
+        let mut rest = line;
+        loop {
+            let end = rest.iter().position(|byte| *byte == self.delimiter);
+            match end.filter(|_| fields.len() + 1 < most) {
+                Some(end) => {
+                    self.field(&rest[..end], fields)?;
+                    rest = &rest[end + 1..];
+                }
+                None => return self.field(rest, fields),
+            }
         }
-        at = (at + 2).min(text.len());
     }
-    Ok((text, None))
+
+    fn field(&mut self, text: &[u8], fields: &mut Fields) -> Result<(), String> {
+        if self.is_raw {
+            fields.bytes().extend_from_slice(text);
+        } else if text == b"\\N" {
+            fields.end_null();
+            return Ok(());
+        } else {
+            self.has_escapes |= unescape(text, fields.bytes())?;
+        }
+        fields.end();
+        Ok(())
+    }
+
+    /// Returns true if the last line had escapes.
+    pub(super) fn has_escapes(&self) -> bool {
+        self.has_escapes
+    }
+
+    /// Returns true if a line has a delimiter.
+    pub(super) fn separates(&self, line: &[u8]) -> bool {
+        line.contains(&self.delimiter)
+    }
+
+    /// Returns the message about a line without a delimiter.
+    pub(super) fn alone(&self) -> String {
+        let name = match self.delimiter {
+            b'\t' => "tab".to_owned(),
+            other => format!("'{}'", char::from(other)),
+        };
+        format!("expected a {name} between key and value; if each line is a key, add --keys-only")
+    }
+
+    /// Returns true if a line is the header of a dump of values that may expire.
+    pub(super) fn is_header(&self, line: &[u8]) -> bool {
+        let mut names = line.split(|byte| *byte == self.delimiter);
+        names.next() == Some(KEY.as_bytes())
+            && names.next() == Some(VALUE.as_bytes())
+            && names.next().is_some_and(|name| EXPIRY.iter().any(|known| known.as_bytes() == name))
+            && names.next().is_none()
+    }
 }
 
-/// Writes an entry as a line.
-///
-/// # Errors
-///
-/// If `out` cannot be written.
-pub fn write(out: &mut dyn Write, entry: Entry<&[u8]>) -> io::Result<()> {
-    write_escaped(out, entry.key)?;
-    out.write_all(b"\t")?;
-    write_escaped(out, entry.value)?;
-    if let Some(expires_at) = entry.expires_at_micros {
-        write!(out, "\\e{expires_at}")?;
+/// Writes fields, each after the tab that separates it from the one before.
+pub(super) fn write_field(out: &mut dyn Write, index: usize, bytes: &[u8]) -> io::Result<()> {
+    if index > 0 {
+        return write_tab(out).and_then(|()| write_escaped(out, bytes));
     }
-    out.write_all(b"\n")
+    let is_dropped = bytes.starts_with(BYTE_ORDER_MARK) || bytes.trim_ascii().is_empty();
+    let Some((first, rest)) = bytes.split_first().filter(|_| is_dropped) else {
+        return write_escaped(out, bytes);
+    };
+    // The rest of a mark is not UTF-8, so it is escaped too.
+    write!(out, "\\x{first:02x}")?;
+    write_escaped(out, rest)
+}
+
+fn write_tab(out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(b"\t")
 }
 
 fn write_escaped(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
@@ -79,8 +144,8 @@ fn write_escaped(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn unescape(text: &[u8]) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::with_capacity(text.len());
+/// Appends the bytes that a text stands for, and returns true if it has escapes.
+fn unescape(text: &[u8], bytes: &mut Vec<u8>) -> Result<bool, String> {
     let mut rest = text;
     while let Some(at) = rest.iter().position(|&byte| byte == b'\\') {
         bytes.extend_from_slice(&rest[..at]);
@@ -89,7 +154,7 @@ fn unescape(text: &[u8]) -> Result<Vec<u8>, String> {
         rest = &rest[at + 1 + length..];
     }
     bytes.extend_from_slice(rest);
-    Ok(bytes)
+    Ok(rest.len() < text.len())
 }
 
 /// Parses the text after the backslash of an escape, and returns the byte and the length of the
@@ -108,6 +173,12 @@ fn escaped(text: &[u8]) -> Result<(u8, usize), String> {
             };
             return Ok(((high * 16 + low) as u8, 3));
         }
+        // Earlier dumps marked expiry times so.
+        [b'e', digits @ ..] if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
+            return Err("invalid escape '\\e'; if it begins the expiry time of an earlier dump, replace it with a tab \
+                 and add --expiry 3; if backslashes are part of the text, add --raw"
+                .into());
+        }
         _ => return Err(bad_escape(&text[..text.len().min(1)])),
     };
     Ok((byte, 1))
@@ -118,69 +189,85 @@ fn bad_escape(found: &[u8]) -> String {
         Ok(text) => text.to_owned(),
         Err(_) => format!("0x{}", hex(found)),
     };
-    format!("invalid escape '\\{found}'; write \\\\ for a backslash, or \\t \\n \\r \\0 \\x00")
+    format!(
+        "invalid escape '\\{found}'; write \\\\ for a backslash, or \\t \\n \\r \\0 \\x00; if backslashes are part of \
+         the text, add --raw"
+    )
+}
+
+/// Writes an entry without escapes; returns false, and may have written a part, if its bytes could not be read back.
+///
+/// # Errors
+///
+/// If `out` cannot be written.
+pub(super) fn write_raw(
+    out: &mut dyn Write,
+    entry: Entry<&[u8]>,
+    has_value: bool,
+    columns: usize,
+) -> io::Result<bool> {
+    let is_broken = |bytes: &[u8], may_have_tabs: bool| {
+        bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r') || (*byte == b'\t' && !may_have_tabs))
+    };
+    let is_lost = if has_value {
+        // The line must not be taken for a header either.
+        is_broken(entry.value, columns == 2)
+            || (entry.key == KEY.as_bytes() && entry.value.starts_with(b"value\t"))
+    } else {
+        columns == 1 && entry.key.trim_ascii().is_empty()
+    };
+    if is_lost || is_broken(entry.key, false) {
+        return Ok(false);
+    }
+    out.write_all(entry.key)?;
+    if has_value {
+        write_tab(out)?;
+        out.write_all(entry.value)?;
+    }
+    Ok(true)
 }
 
 #[cfg(test)]
 mod tests {
-    use terrane_testkit::Rng;
-
     use super::*;
 
-    fn line_of(key: &[u8], value: &[u8]) -> Vec<u8> {
+    fn line_of(fields: &[&[u8]]) -> Vec<u8> {
         let mut out = Vec::new();
-        write(&mut out, Entry::new(key, value)).unwrap();
+        for (index, field) in fields.iter().enumerate() {
+            write_field(&mut out, index, field).unwrap();
+        }
         out
+    }
+
+    fn split(line: &[u8], most: usize, is_raw: bool) -> Result<Vec<Option<Vec<u8>>>, String> {
+        let mut fields = Fields::default();
+        TsvSplitter::new(b'\t', is_raw).split(line, most, &mut fields)?;
+        Ok((0..fields.len()).map(|at| fields.get(at).map(<[u8]>::to_vec)).collect())
     }
 
     #[test]
     fn lines_are_text_and_lines_of_other_programs_are_read() {
-        assert_eq!(line_of(b"a", "caf\u{e9} x".as_bytes()), "a\tcaf\u{e9} x\n".as_bytes());
-        assert_eq!(line_of(b"\t\\\xff", b"\n\x07"), b"\\t\\\\\\xff\t\\n\\x07\n");
-        assert_eq!(parse(b"a\tb\tc\r"), Ok(Entry::new(b"a".into(), b"b\tc".into())));
-        assert_eq!(parse(b"\t"), Ok(Entry::new(b"".into(), b"".into())));
-        assert!(parse(b"no tab").is_err());
-        for bad in ["C:\\dir\tv", "k\t\\", "k\t\\x1", "k\t\\xzz"] {
-            assert!(parse(bad.as_bytes()).unwrap_err().contains("invalid escape"), "{bad}");
+        assert_eq!(line_of(&[b"a", "caf\u{e9} x".as_bytes()]), "a\tcaf\u{e9} x".as_bytes());
+        assert_eq!(line_of(&[b"\t\\\xff", b"\n\x07"]), b"\\t\\\\\\xff\t\\n\\x07");
+        let some = |text: &str| Some(text.as_bytes().to_vec());
+        assert_eq!(split(b"a\tb\tc", 2, false), Ok(vec![some("a"), some("b\tc")]));
+        assert_eq!(split(b"a\tb\tc", 9, false), Ok(vec![some("a"), some("b"), some("c")]));
+        assert_eq!(split(b"\t", 2, false), Ok(vec![some(""), some("")]));
+        assert_eq!(split(b"k\t\\N", 2, false), Ok(vec![some("k"), None]));
+        assert_eq!(split(b"k\t\\N", 2, true), Ok(vec![some("k"), some("\\N")]));
+        assert_eq!(split(b"C:\\new", 2, true), Ok(vec![some("C:\\new")]));
+        for bad in ["C:\\dir\tv", "k\t\\", "k\t\\x1", "k\t\\xzz", "k\tx\\N", "k\tv\\e5"] {
+            let error = split(bad.as_bytes(), 2, false).unwrap_err();
+            assert!(error.contains("invalid escape") && error.contains("--raw"), "{bad}: {error}");
         }
+        // An expiry time of an earlier dump must not become part of a value.
+        assert!(split(b"k\t1\\e5", 2, false).unwrap_err().contains("--expiry 3"));
     }
 
     #[test]
-    fn the_expiry_time_is_apart_from_the_bytes_of_a_value() {
-        let expiring = |value: &[u8], expires_at_micros| Entry {
-            expires_at_micros,
-            ..Entry::new(b"k".to_vec(), value.into())
-        };
-        let mut line = Vec::new();
-        write(&mut line, Entry { expires_at_micros: Some(7), ..Entry::new(&b"k"[..], b"\\e5") })
-            .unwrap();
-        assert_eq!(line, b"k\t\\\\e5\\e7\n");
-        assert_eq!(parse(b"k\t\\\\e5\\e7"), Ok(expiring(b"\\e5", Some(7))));
-        assert_eq!(parse(b"k\t\\\\e5"), Ok(expiring(b"\\e5", None)));
-        for bad in [&b"k\tv\\e"[..], b"k\tv\\e-1", b"k\tv\\e1\\e2", b"k\tv\\e18446744073709551616"]
-        {
-            assert!(
-                parse(bad).unwrap_err().starts_with("invalid expiry time '"),
-                "{}",
-                bad.escape_ascii()
-            );
-        }
-        assert!(parse(b"k\\e1\tv").unwrap_err().contains("invalid escape"));
-    }
-
-    #[test]
-    fn random_bytes_round_trip() {
-        let mut rng = Rng::new(11);
-        let alphabet = b"ab\\tnrx0 \t\n\r\0\x7f\xff\xc3\xa9";
-        for _ in 0..20_000 {
-            let mut bytes =
-                || -> Vec<u8> { (0..rng.index(9)).map(|_| *rng.pick(alphabet)).collect() };
-            let (key, value) = (bytes(), bytes());
-            let line = line_of(&key, &value);
-            let (end, line) = line.split_last().unwrap();
-            assert_eq!(*end, b'\n');
-            assert!(!line.contains(&b'\n'));
-            assert_eq!(parse(line), Ok(Entry::new(key, value)), "{line:?}");
-        }
+    fn keys_that_readers_drop_begin_with_an_escape() {
+        assert_eq!(line_of(&[b"\xef\xbb\xbfa"]), b"\\xef\\xbb\\xbfa");
+        assert_eq!(line_of(&[b"  "]), b"\\x20 ");
+        assert_eq!(line_of(&[b"a", b"  "]), b"a\t  ");
     }
 }
