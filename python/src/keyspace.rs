@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `administration` | design, tree, merges, values that expire |
 //! | `ingest` | sorted pairs as tables |
+//! | `rows` | pairs with expiry times |
 
 mod administration;
 mod ingest;
+mod rows;
 
 use std::sync::Arc;
 

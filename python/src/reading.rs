@@ -98,6 +98,7 @@ impl Readable {
         let part = match part {
             "keys" => Part::Keys,
             "values" => Part::Values,
+            "rows" => Part::Rows,
             _ => Part::Items,
         };
         let source = self.handles.range(py, bounds(start, stop, prefix))?;

@@ -31,6 +31,8 @@ pub(crate) enum Part {
     Keys,
     Values,
     Items,
+    /// Keys, values and expiry times.
+    Rows,
 }
 
 /// A transaction as its handles share it; `None` once it has ended.
@@ -50,6 +52,9 @@ struct Chunk {
     bytes: Vec<u8>,
     /// The ends of the key and of the value of each entry in `bytes`.
     ends: Vec<(usize, usize)>,
+    /// The expiry times of the entries, if they are wanted.
+    expiry: Vec<Option<u64>>,
+    wants_expiry: bool,
     next: usize,
 }
 
@@ -68,6 +73,7 @@ impl Chunk {
     fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        self.expiry.clear();
         self.next = 0;
     }
 
@@ -148,6 +154,9 @@ fn read(iter: &mut Iter, chunk: &mut Chunk, size: usize, is_reverse: bool) -> Py
             }
         } else if iter.advance().map_err(errors::from_engine)? {
             chunk.push(iter.key(), iter.value());
+            if chunk.wants_expiry {
+                chunk.expiry.push(iter.expires_at_micros());
+            }
         } else {
             return Ok(true);
         }
@@ -192,7 +201,7 @@ impl Entries {
         };
         let state = State {
             source,
-            chunk: Chunk::default(),
+            chunk: Chunk { wants_expiry: part == Part::Rows, ..Chunk::default() },
             size: FIRST_CHUNK,
             left: limit,
             is_reverse,
@@ -233,10 +242,14 @@ impl Entries {
         if state.chunk.next >= state.chunk.ends.len() {
             py.detach(|| state.fill())?;
         }
+        let expires_at = state.chunk.expiry.get(state.chunk.next).copied().flatten();
         let Some((key, value)) = state.chunk.take() else { return Ok(None) };
         Ok(Some(match self.part {
             Part::Keys => PyBytes::new(py, key).into_any(),
             Part::Values => PyBytes::new(py, value).into_any(),
+            Part::Rows => (PyBytes::new(py, key), PyBytes::new(py, value), expires_at)
+                .into_pyobject(py)?
+                .into_any(),
             Part::Items => {
                 (PyBytes::new(py, key), PyBytes::new(py, value)).into_pyobject(py)?.into_any()
             }

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os as _os
 
 from . import _terrane
+from ._arrow import Loaded
 from ._database import Database, destroy, open
 from ._entries import Cursor
 from ._keyspace import Keyspace, PrefixedKeyspace, Snapshot, Transaction
@@ -72,6 +73,7 @@ __all__ = [
     "Keyspace",
     "Latency",
     "Level",
+    "Loaded",
     "LockedError",
     "MAX_KEY_LEN",
     "MAX_VALUE_LEN",

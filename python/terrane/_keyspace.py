@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _terrane
+from ._arrow import ArrowMethods
 from ._reads import Reads
 from ._terrane import ConflictError, Design
 from ._views import Forecast, Tree
@@ -53,7 +54,7 @@ class _Defaults(Reads):
         return value
 
 
-class Keyspace(Reads, _terrane.Keyspace):
+class Keyspace(Reads, ArrowMethods, _terrane.Keyspace):
     """An independent ordered mapping of bytes to bytes in a database.
 
     Methods may be called from any thread, and release the interpreter's lock while they work.
