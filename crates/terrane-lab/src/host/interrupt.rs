@@ -1,5 +1,5 @@
-//! Handles Ctrl-C and SIGTERM: removes temporary directories and exits, after the last words of the command, or, in
-//! the interactive shell, cancels the current command.
+//! Handles Ctrl-C and SIGTERM: runs the action that the command registered, removes temporary directories and exits,
+//! or, in the interactive shell, cancels the current command.
 //!
 //! The handler runs on its own thread while the other threads continue. It first marks the process
 //! as ending, so that errors caused by removed files are not reported (`is_ending`).

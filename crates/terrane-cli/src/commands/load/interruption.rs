@@ -63,7 +63,7 @@ impl Interruptible {
             (progress.entries, progress.next_line) = (entries, next_line);
         }
         let waited = wait();
-        // The handler has the last word.
+        // The handler reports and ends the process, so this thread must not continue.
         interrupt::wait_if_ending();
         self.progress = Some(lock());
         waited
