@@ -124,7 +124,13 @@ fn columns<'py>(py: Python<'py>, outcome: &SimulationOutcome) -> PyResult<Bound<
     all.set_item("writes_per_second", of(|window| window.rate))?;
     all.set_item("stalled_seconds", of(|window| window.stalled_seconds))?;
     all.set_item("runs", of(|window| window.runs))?;
-    all.set_item("write_amplification", of(|window| window.write_amplification))?;
+    // NaN is missing data for numpy and pandas.
+    all.set_item(
+        "write_amplification",
+        of(|window| window.write_amplification().unwrap_or(f64::NAN)),
+    )?;
+    all.set_item("user_bytes", of(|window| window.user_bytes))?;
+    all.set_item("written_bytes", of(|window| window.written_bytes))?;
     let deepest = windows.iter().map(|window| window.level_bytes.len()).max().unwrap_or(0);
     let levels = PyList::empty(py);
     for level in 0..deepest {

@@ -34,14 +34,19 @@ class Simulation:
     time: Any = field(repr=False)
     writes_per_second: Any = field(repr=False)
     write_amplification: Any = field(repr=False)
-    """Bytes written to tables in an interval per byte that the user wrote in it."""
+    """Bytes written to tables in an interval per byte that the user wrote in it; NaN if no write was completed. For a
+    mean over intervals, divide the sums of `written_bytes` and `user_bytes`."""
+    user_bytes: Any = field(repr=False)
+    written_bytes: Any = field(repr=False)
     runs: Any = field(repr=False)
     stalled_seconds: Any = field(repr=False)
     level_bytes: list[Any] = field(repr=False)
     """An array for each level."""
     summary: dict[str, Any]
-    """Totals over the whole time, with the field names of `terrane simulate --json`."""
+    """Totals over the whole time, with the field names of `terrane simulate --json`; `write_amplification` is None if
+    no write was completed."""
     latency_micros: dict[str, float]
+    """Empty if no write was completed."""
     not_simulated: list[str]
     """The parts of the design and the workload that the simulation leaves out."""
 
@@ -51,6 +56,8 @@ class Simulation:
             "time": self.time,
             "writes_per_second": self.writes_per_second,
             "write_amplification": self.write_amplification,
+            "user_bytes": self.user_bytes,
+            "written_bytes": self.written_bytes,
             "runs": self.runs,
             "stalled_seconds": self.stalled_seconds,
         }
@@ -112,16 +119,19 @@ def simulate(
     report = json.loads(text)
     phase = report["phases"][0]
     summary = {name: value for name, value in phase.items() if isinstance(value, (int, float))}
+    summary["write_amplification"] = phase["write_amplification"]
     return Simulation(
         design=design if isinstance(design, Design) else Design(design),
         time=_array(columns["time"]),
         writes_per_second=_array(columns["writes_per_second"]),
         write_amplification=_array(columns["write_amplification"]),
+        user_bytes=_array(columns["user_bytes"]),
+        written_bytes=_array(columns["written_bytes"]),
         runs=_array(columns["runs"]),
         stalled_seconds=_array(columns["stalled_seconds"]),
         level_bytes=[_array(level) for level in columns["level_bytes"]],
         summary=summary,
-        latency_micros=dict(phase["latency_micros"]),
+        latency_micros={name: micros for name, micros in phase["latency_micros"] if micros is not None},
         not_simulated=list(report["not_simulated"]),
     )
 

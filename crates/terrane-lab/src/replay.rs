@@ -200,7 +200,7 @@ impl JsonReplay {
             operation: kind.operation,
             count: kind.count,
             found: kind.found.unwrap_or(0),
-            latency_micros: JsonLatency::of(&kind.latency),
+            latency_micros: JsonLatency::of(Some(&kind.latency)),
         };
         Self {
             schema: SCHEMA,

@@ -76,11 +76,11 @@ impl Latencies {
     }
 
     /// Returns the latency, in seconds, that this fraction of the writes does not exceed; 1 gives
-    /// the maximum.
-    pub fn quantile(&self, part: f64) -> f64 {
-        let longest = self.lines.iter().map(|line| line.high).fold(0.0, f64::max);
-        if part >= 1.0 || self.lines.is_empty() {
-            return longest;
+    /// the maximum. `None` without writes.
+    pub fn quantile(&self, part: f64) -> Option<f64> {
+        let longest = self.lines.iter().map(|line| line.high).reduce(f64::max)?;
+        if part >= 1.0 {
+            return Some(longest);
         }
         let wanted = part * self.count;
         let (mut below, mut above) = (0.0, longest);
@@ -88,14 +88,14 @@ impl Latencies {
             let middle = f64::midpoint(below, above);
             if self.up_to(middle) >= wanted { above = middle } else { below = middle }
         }
-        above
+        Some(above)
     }
 
-    /// Returns the mean in seconds.
-    pub fn mean(&self) -> f64 {
+    /// Returns the mean in seconds; `None` without writes.
+    pub fn mean(&self) -> Option<f64> {
         let sum: f64 =
             self.lines.iter().map(|line| line.count * f64::midpoint(line.low, line.high)).sum();
-        if self.count > 0.0 { sum / self.count } else { 0.0 }
+        (self.count > 0.0).then(|| sum / self.count)
     }
 
     /// Returns the number of writes that took at most `latency`.
@@ -128,10 +128,12 @@ mod tests {
         let mut all = Latencies::default();
         all.add(900.0, 0.001, 0.001);
         all.add(100.0, 2.0, 0.0);
-        assert!((all.quantile(0.5) - 0.001).abs() < 1e-9);
-        assert!((all.quantile(0.95) - 1.0).abs() < 1e-6);
-        assert!((all.quantile(1.0) - 2.0).abs() < 1e-12);
-        assert!((all.mean() - 0.1009).abs() < 1e-9);
-        assert_eq!(Latencies::default().quantile(0.99), 0.0);
+        let quantile = |part| all.quantile(part).unwrap();
+        assert!((quantile(0.5) - 0.001).abs() < 1e-9);
+        assert!((quantile(0.95) - 1.0).abs() < 1e-6);
+        assert!((quantile(1.0) - 2.0).abs() < 1e-12);
+        assert!((all.mean().unwrap() - 0.1009).abs() < 1e-9);
+        let none = Latencies::default();
+        assert_eq!((none.quantile(0.99), none.quantile(1.0), none.mean()), (None, None, None));
     }
 }

@@ -109,8 +109,12 @@ pub struct SimulationWindow {
     pub value_bytes: u64,
     /// The bytes of the values to which tables point at the end of the window.
     pub live_value_bytes: u64,
-    /// Bytes written to tables and value files per byte that the user wrote in this window.
-    pub write_amplification: f64,
+    /// Completed writes. Writes are a fluid, so a window may have a part of one.
+    pub writes: f64,
+    /// Bytes of keys and values in the completed writes.
+    pub user_bytes: f64,
+    /// Bytes written to tables and value files.
+    pub written_bytes: f64,
 }
 
 /// An interval in which writers were stalled.
@@ -130,17 +134,46 @@ pub struct StallPeriod {
     pub until: f64,
 }
 
+/// Returns `bytes` per user byte; `None` if not even one write was completed, because the quotient
+/// would then be a number of bytes.
+fn per_user_byte(bytes: f64, user_bytes: f64, writes: f64) -> Option<f64> {
+    (writes >= 1.0).then(|| bytes / user_bytes)
+}
+
 impl Totals {
-    /// Returns the bytes written to tables and value files per byte that the user wrote.
-    pub fn write_amplification(&self) -> f64 {
-        (self.flush_bytes + self.merge_bytes) / self.user_bytes.max(1.0)
+    /// Returns the bytes written to tables and value files.
+    pub fn written_bytes(&self) -> f64 {
+        self.flush_bytes + self.merge_bytes
+    }
+
+    /// Returns the bytes written to tables and value files per byte that the user wrote; `None` if
+    /// no write was completed.
+    pub fn write_amplification(&self) -> Option<f64> {
+        per_user_byte(self.written_bytes(), self.user_bytes, self.writes)
     }
 
     /// Returns the time average of the bytes that completed flushes and merges have written, per
-    /// byte that the user has written. It hardly depends on whether a merge ends just before or
-    /// just after the end of the run.
-    pub fn mean_write_amplification(&self) -> f64 {
-        self.expired_byte_seconds / self.user_byte_seconds.max(1.0)
+    /// byte that the user has written; `None` if no write was completed. It hardly depends on
+    /// whether a merge ends just before or just after the end of the run.
+    pub fn mean_write_amplification(&self) -> Option<f64> {
+        per_user_byte(self.expired_byte_seconds, self.user_byte_seconds, self.writes)
+    }
+}
+
+impl SimulationWindow {
+    /// Returns the bytes written to tables and value files per byte that the user wrote in this
+    /// window; `None` if no write was completed. In a window between two flushes or merges it is
+    /// far from the mean; divide sums over several windows instead of averaging it.
+    pub fn write_amplification(&self) -> Option<f64> {
+        per_user_byte(self.written_bytes, self.user_bytes, self.writes)
+    }
+
+    /// Returns the write amplification of several windows together; `None` if no write was
+    /// completed in them.
+    pub fn write_amplification_of(windows: &[Self]) -> Option<f64> {
+        let sum = |of: fn(&Self) -> f64| windows.iter().map(of).sum::<f64>();
+        let writes = sum(|window| window.writes);
+        per_user_byte(sum(|window| window.written_bytes), sum(|window| window.user_bytes), writes)
     }
 }
 

@@ -44,7 +44,9 @@ impl RateVerdict {
     /// Returns the verdict on a running phase.
     pub fn of(running: &SimulationOutcome) -> Self {
         let made = running.totals.writes / (running.totals.writes + running.queued).max(1.0);
-        let is_fast = running.latencies.quantile(0.99) <= P99_MAX_SECONDS;
+        // Without a completed write there is no latency, and too few writes are completed.
+        let p99 = running.latencies.quantile(0.99);
+        let is_fast = p99.is_some_and(|p99| p99 <= P99_MAX_SECONDS);
         if is_fast && made >= MADE_MIN && running.stuck.is_none() {
             Self::Sustainable
         } else {

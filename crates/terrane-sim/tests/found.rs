@@ -37,13 +37,13 @@ fn answer(case: &Case) -> String {
             text,
             "{:.0} writes/s, amplification {:.1}; at {:.0}: {:?}, runs {:.1} (most {}), stalls {:.0} s, p99 {:.2} s",
             phases.greatest_rate,
-            phases.testing.totals.write_amplification(),
+            phases.testing.totals.write_amplification().unwrap(),
             phases.arrival_rate,
             phases.verdict,
             running.mean_runs(),
             running.totals.most_runs,
             running.stalled_seconds(None),
-            running.latencies.quantile(0.99),
+            running.latencies.quantile(0.99).unwrap(),
         );
     }
     text

@@ -183,14 +183,14 @@ fn a_known_stall_gives_the_latency_that_arithmetic_gives() {
     // second at 5. At 4 there are two immutable memtables, and the active one is full.
     let first = outcome.stalls.first().unwrap();
     assert!((first.from - 4.0).abs() < 1e-3 && (first.until - 5.0).abs() < 1e-3, "{first:?}");
-    let longest = outcome.latencies.quantile(1.0);
+    let longest = outcome.latencies.quantile(1.0).unwrap();
     assert!((longest - 1.0).abs() < 1e-3, "{longest}");
     // A fifth of the writes (one second of five) arrives during the stall, and half of these wait
     // longer than half a second. They fill the next memtable at once, and writers stall again.
-    let half = outcome.latencies.quantile(1.0 - 0.5 / 5.0);
+    let half = outcome.latencies.quantile(1.0 - 0.5 / 5.0).unwrap();
     assert!((half - 0.5).abs() < 0.01, "{half}");
     // One write was in progress during the whole stall.
-    assert!((outcome.processing.quantile(1.0) - 1.0).abs() < 1e-3);
+    assert!((outcome.processing.quantile(1.0).unwrap() - 1.0).abs() < 1e-3);
 }
 
 /// Returns the completion time of the `number`-th write.

@@ -61,7 +61,7 @@ fn values_of_a_load_are_written_once() {
         let empty = initial_tree(&setup, InitialTree::Empty, 1);
         let (outcome, tree) = Simulation::new(&setup, empty).load();
         let model = costs(&setup.design, &DataProfile::new(RECORDS, RECORD_BYTES));
-        (outcome.totals.write_amplification(), tree.shape().value_bytes() as f64, model)
+        (outcome.totals.write_amplification().unwrap(), tree.shape().value_bytes() as f64, model)
     };
     let (written, bytes, model) = loaded("separate(1KiB)");
     let off = written / model.write_amplification - 1.0;
@@ -84,7 +84,7 @@ fn uniform_overwrites_cost_what_the_model_says() {
     ] {
         let windows = late(values, Skew::Uniform, 12.0);
         let (taken, written) =
-            (mean(&windows, space), mean(&windows, |window| window.write_amplification));
+            (mean(&windows, space), SimulationWindow::write_amplification_of(&windows).unwrap());
         let separation = *setup(values, Skew::Uniform).design.values.separation().unwrap();
         let model = ValueFileCosts::of(&separation);
         let off = taken / model.space - 1.0;
@@ -108,7 +108,7 @@ fn the_space_bound_holds_and_costs_writes() {
             let windows = late(&values, skew, 6.0);
             let most = windows.iter().map(space).fold(0.0, f64::max);
             assert!(most <= bound * 1.03, "{values} {skew}: {most}");
-            let written = mean(&windows, |window| window.write_amplification);
+            let written = SimulationWindow::write_amplification_of(&windows).unwrap();
             assert!(written < before * 1.02, "{values} {skew}: {written}, before {before}");
             before = written;
         }

@@ -231,11 +231,15 @@ impl RecordArgs {
         ]);
         for kind in &report.kinds {
             let latency = kind.latency.summary();
+            let micros = |micros| match kind.operations {
+                0 => "-".to_owned(),
+                _ => human::number(micros),
+            };
             rows.add_row([
                 kind.kind.to_string(),
                 human::count(kind.operations),
-                human::number(latency.mean),
-                human::number(latency.p99),
+                micros(latency.mean),
+                micros(latency.p99),
             ]);
         }
         lines(&rows).try_for_each(|line| writeln!(out, "{line}"))?;

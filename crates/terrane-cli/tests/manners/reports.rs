@@ -58,3 +58,25 @@ fn a_simulation_leaves_a_report_with_a_curve_for_each_design() {
     let csv = fs::read_to_string(Path::new(&out).join("report.csv")).unwrap();
     assert!(csv.contains("phases.write_amplification,"), "{csv}");
 }
+
+#[test]
+fn exports_of_benchmarks_and_sweeps_have_no_sentinels() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = path(dir.path(), "sweep");
+    // A kind of operation that never runs, workloads that write nothing, and a load without reads.
+    let mix = ["bench", "--num", "500", "--mix", "get=1000000,delete=1", "--operations", "200"];
+    let fill = ["bench", "--num", "500", "--workload", "fillrandom,readrandom"];
+    let read = ["sweep", "--simulate", "--set", "num=100K", "--set", "mix=get=1|update=1", "--out"];
+    let mut lines = done(&[&mix[..], &["--json"]].concat(), "");
+    lines += &done(&[&fill[..], &["--json"]].concat(), "");
+    done(&[&read[..], &[&out]].concat(), "");
+    lines += &fs::read_to_string(Path::new(&out).join("results.jsonl")).unwrap();
+    let mut idle = 0;
+    for line in lines.lines() {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(terrane_testkit::sentinels(&value), [""; 0], "{line}");
+        let kinds = value["kinds"].as_array().map_or(&[][..], Vec::as_slice);
+        idle += kinds.iter().filter(|kind| kind["operations"] == 0).count();
+    }
+    assert!(idle > 0, "every kind of operation ran: {lines}");
+}

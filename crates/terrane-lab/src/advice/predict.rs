@@ -166,7 +166,7 @@ pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
         }
         // The first half of a load writes to a tree of fewer levels.
         let all_keys = Scenario { records: world.written_keys(), ..*world };
-        let costs = of_windows(design, &all_keys, &outcome, outcome.windows.len() / 2);
+        let costs = of_windows(design, &all_keys, &outcome, outcome.windows.len() / 2)?;
         (Some(costs), tree)
     } else {
         (None, initial_tree(&setup, InitialTree::Settled, world.seed))
@@ -184,7 +184,7 @@ pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
     if outcome.stuck.is_some() {
         return None;
     }
-    let updated = of_windows(design, world, &outcome, outcome.windows.len() / 3);
+    let updated = of_windows(design, world, &outcome, outcome.windows.len() / 3)?;
     let costs = match loaded {
         Some(loaded) => blend(&loaded, &updated, world.growth()),
         // Inserts leave no obsolete versions.
@@ -195,13 +195,13 @@ pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
     Some(PlayedDesign { costs, tree })
 }
 
-/// Returns the costs from a window to the end.
+/// Returns the costs from a window to the end; `None` if no write was completed in this time.
 fn of_windows(
     design: &Design,
     world: &Scenario,
     outcome: &SimulationOutcome,
     from: usize,
-) -> DesignCosts {
+) -> Option<DesignCosts> {
     let windows = outcome.windows.get(from..).unwrap_or_default();
     let count = windows.len().max(1) as f64;
     let mean = |of: &dyn Fn(&SimulationWindow) -> f64| windows.iter().map(of).sum::<f64>() / count;
@@ -215,7 +215,7 @@ fn of_windows(
         })
         .collect();
     let (found_blocks, missing_blocks, runs) = DesignCosts::of_levels(design, &levels);
-    let written = mean(&|window| window.write_amplification);
+    let written = SimulationWindow::write_amplification_of(windows)?;
     let totals = &outcome.totals;
     let read = totals.read_bytes / (totals.flush_bytes + totals.merge_bytes).max(1.0);
     // During a load, not all records are written yet.
@@ -226,7 +226,7 @@ fn of_windows(
     let is_load = last < 0.99 * world.valid_bytes();
     let bytes = mean(&stored);
     let space = if is_load { 1.0 } else { (bytes / world.valid_bytes()).max(1.0) };
-    DesignCosts {
+    Some(DesignCosts {
         written,
         merged: written * read,
         found_blocks,
@@ -236,7 +236,7 @@ fn of_windows(
         space,
         stalled: None,
         p99_seconds: None,
-    }
+    })
 }
 
 /// Returns the costs of a tree without writes.
@@ -298,7 +298,8 @@ pub fn held_up(design: &Design, world: &Scenario, played: &PlayedDesign, rate: f
     let lost = outcome.stalled_seconds(None) + outcome.totals.delayed_seconds;
     let part = (lost / outcome.seconds.max(1e-9)).min(1.0);
     let part = if outcome.stuck.is_some() { 1.0 } else { part };
-    (part, outcome.latencies.quantile(0.99))
+    // If no write is completed, each waits at least until the end.
+    (part, outcome.latencies.quantile(0.99).unwrap_or(outcome.seconds))
 }
 
 #[cfg(test)]

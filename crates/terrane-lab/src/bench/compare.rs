@@ -40,11 +40,11 @@ fn compaction_millis(row: &WorkloadRow, micros: f64) -> Option<f64> {
 
 const METRICS: [Metric; 26] = [
     metric("ops/s", Better::Higher, |row| Some(row.operations_per_second)),
-    metric("latency mean µs", Better::Lower, |row| Some(row.latency.mean)),
-    metric("latency p50 µs", Better::Lower, |row| Some(row.latency.p50)),
-    metric("latency p90 µs", Better::Lower, |row| Some(row.latency.p90)),
-    metric("latency p99 µs", Better::Lower, |row| Some(row.latency.p99)),
-    metric("latency max µs", Better::Lower, |row| Some(row.latency.max)),
+    metric("latency mean µs", Better::Lower, |row| row.latency.map(|latency| latency.mean)),
+    metric("latency p50 µs", Better::Lower, |row| row.latency.map(|latency| latency.p50)),
+    metric("latency p90 µs", Better::Lower, |row| row.latency.map(|latency| latency.p90)),
+    metric("latency p99 µs", Better::Lower, |row| row.latency.map(|latency| latency.p99)),
+    metric("latency max µs", Better::Lower, |row| row.latency.map(|latency| latency.max)),
     metric("write amp", Better::Lower, |row| row.write_amplification),
     metric("rewrite amp", Better::Lower, |row| row.work.rewrite_amplification),
     metric("read amp", Better::Lower, |row| row.read_amplification),

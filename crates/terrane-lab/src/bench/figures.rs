@@ -29,14 +29,14 @@ const METRICS: [PlottedMetric; 6] = [
         title: "Median latency",
         unit: "µs",
         scale: Scale::Logarithmic,
-        of: |row| Some(row.latency.p50),
+        of: |row| row.latency.map(|latency| latency.p50),
     },
     PlottedMetric {
         file: "latency-p99",
         title: "99th percentile of latency",
         unit: "µs",
         scale: Scale::Logarithmic,
-        of: |row| Some(row.latency.p99),
+        of: |row| row.latency.map(|latency| latency.p99),
     },
     PlottedMetric {
         file: "write-amplification",

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use terrane::{Design, Stats};
-use terrane_workload::{LatencyMicros, Report, Workload};
+use terrane_workload::{Latency, LatencyMicros, Report, Workload};
 
 use super::contents::LiveBytes;
 use super::work::{JsonWork, TreeWork};
@@ -48,8 +48,8 @@ pub struct WorkloadRow {
     pub seconds: f64,
     /// Operations per second of the timed part.
     pub operations_per_second: f64,
-    /// Latencies of the operations.
-    pub latency: LatencyMicros,
+    /// Latencies of the operations; `None` without operations.
+    pub latency: Option<LatencyMicros>,
     /// Seconds until the database settled; `None` if nothing was written.
     pub settle_seconds: Option<f64>,
     /// Bytes that the user wrote.
@@ -107,8 +107,8 @@ pub struct KindLatency {
     pub name: String,
     /// Operations.
     pub operations: u64,
-    /// Latencies of the operations.
-    pub latency: LatencyMicros,
+    /// Latencies of the operations; `None` without operations.
+    pub latency: Option<LatencyMicros>,
 }
 
 impl WorkloadRow {
@@ -129,7 +129,7 @@ impl WorkloadRow {
         let kinds = report.kinds.iter().map(|kind| KindLatency {
             name: kind.kind.to_string(),
             operations: kind.operations,
-            latency: kind.latency.summary(),
+            latency: latencies(&kind.latency),
         });
         Self {
             repetition: measured.repetition,
@@ -143,7 +143,7 @@ impl WorkloadRow {
             operations_per_sample: report.operations_per_sample,
             seconds: report.seconds,
             operations_per_second: report.operations_per_second(),
-            latency: report.latency.summary(),
+            latency: latencies(&report.latency),
             settle_seconds: measured.settled.map(|time| time.as_secs_f64()),
             user_bytes,
             storage_bytes_written: now.storage_bytes_written() - before.storage_bytes_written(),
@@ -188,6 +188,10 @@ fn stall_cause(before: &Stats, now: &Stats) -> Option<&'static str> {
     ];
     let longest = causes.into_iter().max_by_key(|(_, micros)| *micros);
     longest.filter(|(_, micros)| *micros > 0).map(|(cause, _)| cause)
+fn latencies(all: &Latency) -> Option<LatencyMicros> {
+    (all.samples() > 0).then(|| all.summary())
+}
+
 }
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {
@@ -252,7 +256,7 @@ impl<'a> JsonRow<'a> {
         let kinds = row.kinds.iter().map(|kind| JsonKind {
             kind: &kind.name,
             operations: kind.operations,
-            latency_micros: JsonLatency::of(&kind.latency),
+            latency_micros: JsonLatency::of(kind.latency.as_ref()),
         });
         Self {
             schema: SCHEMA,
@@ -261,7 +265,7 @@ impl<'a> JsonRow<'a> {
             operations: row.operations,
             seconds: row.seconds,
             ops_per_second: rounded(row.operations_per_second),
-            latency_micros: JsonLatency::of(&row.latency),
+            latency_micros: JsonLatency::of(row.latency.as_ref()),
             user_bytes: row.user_bytes,
             storage_bytes_written: row.storage_bytes_written,
             storage_bytes_read: row.storage_bytes_read,

@@ -26,8 +26,11 @@ pub fn counted(number: u64, noun: &str) -> String {
     }
 }
 
-/// Formats a number with three significant digits: `1.23`, `12.3`, `123`, `12,345`.
+/// Formats a number with three significant digits: `1.23`, `12.3`, `123`, `12,345`; `-` if unknown.
 pub fn number(value: f64) -> String {
+    if value.is_nan() {
+        return "-".to_owned();
+    }
     if value >= 999.5 {
         return count(value.round() as u64);
     }
@@ -53,8 +56,11 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
-/// Formats seconds as a time with its unit.
+/// Formats seconds as a time with its unit; `-` if unknown.
 pub fn seconds(seconds: f64) -> String {
+    if seconds.is_nan() {
+        return "-".to_owned();
+    }
     duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e12)))
 }
 

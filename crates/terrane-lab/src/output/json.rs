@@ -55,43 +55,45 @@ impl TryFrom<StringOrHex> for ParsedBytes {
     }
 }
 
-/// Latencies of operations, in microseconds, rounded to three decimal places. The keys and their order are
-/// part of the schema.
+/// Latencies of operations, in microseconds, rounded to three decimal places; all are `null` without
+/// operations. The keys and their order are part of the schema.
 #[derive(Debug)]
-pub struct JsonLatency(Vec<(&'static str, f64)>);
+pub struct JsonLatency(Vec<(&'static str, Option<f64>)>);
 
 impl JsonLatency {
-    /// Returns the percentiles of a closed system.
-    pub fn of(latency: &LatencyMicros) -> Self {
+    /// Returns the percentiles of a closed system; `None` for one without operations.
+    pub fn of(latency: Option<&LatencyMicros>) -> Self {
+        let of = |micros: fn(&LatencyMicros) -> f64| latency.map(micros);
         Self(vec![
-            ("p50", latency.p50),
-            ("p90", latency.p90),
-            ("p99", latency.p99),
-            ("p999", latency.p99_9),
-            ("max", latency.max),
-            ("mean", latency.mean),
+            ("p50", of(|latency| latency.p50)),
+            ("p90", of(|latency| latency.p90)),
+            ("p99", of(|latency| latency.p99)),
+            ("p999", of(|latency| latency.p99_9)),
+            ("max", of(|latency| latency.max)),
+            ("mean", of(|latency| latency.mean)),
         ])
     }
 
     /// Returns the percentiles of an open system, whose tail shows its stalls.
     pub fn with_tail(latency: &Latency) -> Self {
-        let at = |percent| latency.percentile_micros(percent);
+        let known = |micros: f64| (latency.samples() > 0).then_some(micros);
+        let at = |percent| known(latency.percentile_micros(percent));
         Self(vec![
-            ("mean", latency.mean_micros()),
+            ("mean", known(latency.mean_micros())),
             ("p50", at(50.0)),
             ("p90", at(90.0)),
             ("p95", at(95.0)),
             ("p99", at(99.0)),
             ("p999", at(99.9)),
             ("p9999", at(99.99)),
-            ("max", latency.max_micros()),
+            ("max", known(latency.max_micros())),
         ])
     }
 }
 
 impl Serialize for JsonLatency {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(key, micros)| (key, rounded(*micros))))
+        serializer.collect_map(self.0.iter().map(|(key, micros)| (key, micros.map(rounded))))
     }
 }
 
@@ -100,20 +102,20 @@ pub fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
-/// Durations, in milliseconds.
+/// Durations, in milliseconds; `null` if nothing was timed.
 #[derive(Debug, Serialize)]
 pub struct JsonTimes {
-    mean: f64,
-    p50: f64,
-    p90: f64,
-    p99: f64,
-    max: f64,
+    mean: Option<f64>,
+    p50: Option<f64>,
+    p90: Option<f64>,
+    p99: Option<f64>,
+    max: Option<f64>,
 }
 
 impl JsonTimes {
     /// Rounds to whole microseconds.
     pub fn of(times: &Times) -> Self {
-        let millis = |micros: f64| micros.round() / 1e3;
+        let millis = |micros: f64| (times.count() > 0).then(|| micros.round() / 1e3);
         Self {
             mean: millis(times.mean_micros()),
             p50: millis(times.percentile_micros(50.0)),

@@ -28,7 +28,9 @@ impl SimulatedCurves {
             rates: windows().map(|(number, window)| (minutes(number), window.rate)).collect(),
             runs: windows().map(|(number, window)| (minutes(number), window.runs)).collect(),
             latencies: quantiles
-                .map(|(at, (_, part))| (at as f64, outcome.latencies.quantile(*part) * 1e3))
+                .filter_map(|(at, (_, part))| {
+                    Some((at as f64, outcome.latencies.quantile(*part)? * 1e3))
+                })
                 .collect(),
         }
     }

@@ -39,7 +39,7 @@ struct JsonPhase {
     seconds: f64,
     writes: f64,
     writes_per_second: f64,
-    write_amplification: f64,
+    write_amplification: Option<f64>,
     flushes: u64,
     merges: u64,
     moves: u64,
@@ -56,8 +56,8 @@ struct JsonPhase {
     delayed_seconds: f64,
     longest_stall_seconds: f64,
     stalled_seconds_by_cause: Vec<(String, f64)>,
-    latency_micros: Vec<(&'static str, f64)>,
-    processing_micros: Vec<(&'static str, f64)>,
+    latency_micros: Vec<(&'static str, Option<f64>)>,
+    processing_micros: Vec<(&'static str, Option<f64>)>,
     stuck: Option<String>,
     windows: Vec<JsonWindow>,
 }
@@ -72,7 +72,12 @@ struct JsonWindow {
     level_runs: Vec<usize>,
     value_bytes: u64,
     live_value_bytes: u64,
-    write_amplification: f64,
+    /// `None` if no write was completed.
+    write_amplification: Option<f64>,
+    /// Bytes of keys and values in the completed writes.
+    user_bytes: f64,
+    /// Bytes written to tables and value files.
+    written_bytes: f64,
 }
 
 /// One of several trees.
@@ -121,14 +126,17 @@ fn json_window(window: &SimulationWindow) -> JsonWindow {
         level_runs: window.level_runs.clone(),
         value_bytes: window.value_bytes,
         live_value_bytes: window.live_value_bytes,
-        write_amplification: window.write_amplification,
+        write_amplification: window.write_amplification(),
+        user_bytes: window.user_bytes,
+        written_bytes: window.written_bytes,
     }
 }
 
 fn json_phase(phase: &'static str, arrival: Arrival, outcome: &SimulationOutcome) -> JsonPhase {
     let totals = &outcome.totals;
     let micros = |latencies: &Latencies| {
-        QUANTILES.iter().map(|(name, part)| (*name, latencies.quantile(*part) * 1e6)).collect()
+        let quantile = |part| latencies.quantile(part).map(|seconds| seconds * 1e6);
+        QUANTILES.iter().map(|(name, part)| (*name, quantile(*part))).collect()
     };
     JsonPhase {
         phase,
@@ -229,4 +237,86 @@ impl JsonSimulation {
 pub fn causes(outcome: &SimulationOutcome) -> impl Iterator<Item = (StallCause, f64)> {
     let all = StallCause::ALL.into_iter();
     all.map(|cause| (cause, outcome.stalled_seconds(Some(cause)))).filter(|(_, time)| *time > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use terrane_sim::{
+        MachineModel, ReadLoad, Simulation, Skew, WriteLoad, WriteMix, initial_tree, two_phases,
+    };
+    use terrane_testkit::sentinels;
+
+    use super::*;
+    use crate::simulation::figures::of_simulations;
+
+    const DESIGNS: [&str; 6] = [
+        "leveling T=4",
+        "leveling; granularity=level; violation=stop",
+        "tiering T=3; scheduler=greedy",
+        "1-leveling T=4; limit=global(2x)",
+        "lazy-leveling T=4; flush=merge",
+        "leveling T=4; values=separate(512,file=1MiB)",
+    ];
+
+    fn setup(design: &str, arrival: Arrival, budget: f64) -> SimulationSetup {
+        let design = format!("{design}; buffer=1MiB; table=1MiB").parse().unwrap();
+        let workload = WriteLoad {
+            records: 1e5,
+            key_bytes: 16.0,
+            record_bytes: 1024.0,
+            skew: Skew::Uniform,
+            arrival,
+            writers: 1,
+            mix: WriteMix::default(),
+            reads: ReadLoad::default(),
+        };
+        let machine = MachineModel { budget: Some(budget), ..MachineModel::default() };
+        SimulationSetup { window_seconds: 0.25, ..SimulationSetup::new(design, workload, machine) }
+    }
+
+    /// Returns the lines of simulations of every design at loads from none to far too much.
+    fn lines() -> Vec<Value> {
+        let mut lines = Vec::new();
+        for design in DESIGNS {
+            for (arrival, budget) in [
+                (Arrival::Closed, 3e6),
+                (Arrival::Constant(1e6), 20e6),
+                (Arrival::Constant(0.001), 20e6),
+            ] {
+                let setup = setup(design, arrival, budget);
+                let start = InitialTree::Settled;
+                let tree = initial_tree(&setup, start, 1);
+                let trees = std::slice::from_ref(&tree);
+                let simulated = SimulatedDesign { setup: &setup, trees, names: &[], start };
+                let outcome = Simulation::new(&setup, tree.clone()).run(20.0).0;
+                let one = JsonSimulation::one(&simulated, &outcome);
+                let phases = two_phases(&setup, &tree, (10.0, 2.0), 0.95);
+                let two = JsonSimulation::two_phases(&simulated, &phases);
+                lines.extend([one, two].map(|line| serde_json::to_value(line).unwrap()));
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn no_export_of_a_simulation_has_a_sentinel() {
+        let lines = lines();
+        let windows = || {
+            let phases = lines.iter().flat_map(|line| line["phases"].as_array().unwrap());
+            phases.flat_map(|phase| phase["windows"].as_array().unwrap())
+        };
+        let missing = windows().filter(|window| window["write_amplification"].is_null()).count();
+        let count = windows().count();
+        assert!(missing > 100 && count - missing > 100, "{missing} of {count} without writes");
+        for line in &lines {
+            assert_eq!(sentinels(line), [""; 0], "{}", line["design"]);
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let environment = crate::host::Environment::of_run(dir.path(), 1);
+        of_simulations(&[], lines).write(dir.path(), &environment).unwrap();
+        let csv = std::fs::read_to_string(dir.path().join("report.csv")).unwrap();
+        let values = csv.lines().skip(1).filter(|line| line.contains(",phases.windows.write_amp"));
+        assert_eq!(values.count(), count - missing, "a missing number has no row");
+    }
 }

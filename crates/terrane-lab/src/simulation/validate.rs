@@ -188,7 +188,7 @@ fn simulated(plan: &ValidationPlan, design: &Design, costs: MachineCosts) -> Tre
     let (outcome, tree) = Simulation::new(&setup, tree).run(plan.writes as f64 / rate);
     let bytes_of = |window: &SimulationWindow| window.level_bytes.iter().sum::<u64>() as f64;
     TreeMeasurement {
-        amplification: outcome.totals.mean_write_amplification(),
+        amplification: outcome.totals.mean_write_amplification().unwrap_or(f64::NAN),
         mean_runs: outcome.mean_runs(),
         // Windows exclude runs that exist only between a flush and its compaction.
         most_runs: outcome

@@ -133,6 +133,9 @@ impl CountedRun {
             .ok_or_else(|| format!("the simulator has no keys distributed as {distribution}"))?;
         let EngineCounts { before_testing, before_running, after, shape, budget } = counts;
         let running = &report.running;
+        let unfit = || "the running phase is too short, or completed no write".to_owned();
+        let write_amplification = mean_write_amplification(&running.samples).ok_or_else(unfit)?;
+        let runs = running.mean_components(0.0, 1.0).ok_or_else(unfit)?;
         let all = PhaseCounts::between(before_testing, after);
         let load = PhaseCounts::between(&Stats::default(), before_testing);
         let per_write = |counts: &PhaseCounts| counts.flush_seconds / counts.writes.max(1.0);
@@ -158,8 +161,8 @@ impl CountedRun {
             flush_seconds,
             entry_bytes: after.table_bytes as f64 / (after.table_entries as f64).max(1.0),
             seconds: running.seconds,
-            runs: running.mean_components(0.0, 1.0).unwrap_or(0.0),
-            write_amplification: mean_write_amplification(&running.samples),
+            runs,
+            write_amplification,
             all,
             running: PhaseCounts::between(before_running, after),
             shape: shape.to_string(),
@@ -169,8 +172,9 @@ impl CountedRun {
 
 /// Returns the mean over time of the bytes written so far, divided by the same mean of the user bytes.
 /// Each flush and merge counts in proportion to the time left after its end, so the figure hardly
-/// changes if a merge completes just before or just after the end of the phase.
-fn mean_write_amplification(samples: &[Sample]) -> f64 {
+/// changes if a merge completes just before or just after the end of the phase. `None` if the samples
+/// count no write.
+fn mean_write_amplification(samples: &[Sample]) -> Option<f64> {
     let sum = |of: fn(&Sample) -> Option<u64>| {
         let first = samples.first().and_then(of).unwrap_or(0);
         let grown = |sample: &Sample| of(sample).unwrap_or(0).saturating_sub(first) as f64;
@@ -180,8 +184,8 @@ fn mean_write_amplification(samples: &[Sample]) -> f64 {
         });
         pairs.sum::<f64>()
     };
-    let written = sum(|sample| sample.glance.table_bytes_written);
-    written / sum(|sample| sample.glance.user_bytes_written).max(1.0)
+    let user_bytes = sum(|sample| sample.glance.user_bytes_written);
+    (user_bytes > 0.0).then(|| sum(|sample| sample.glance.table_bytes_written) / user_bytes)
 }
 
 /// Returns the arrivals of the running phase.

@@ -70,7 +70,7 @@ struct JsonOutlook {
 struct JsonHorizon {
     seconds: f64,
     holds: bool,
-    p99_micros: f64,
+    p99_micros: Option<f64>,
     longest_stall_seconds: f64,
     first_stall_seconds: Option<f64>,
     first_stall_cause: Option<String>,
@@ -84,7 +84,7 @@ impl JsonOutlook {
         let horizon = |one: &Horizon| JsonHorizon {
             seconds: rounded(one.seconds),
             holds: one.holds,
-            p99_micros: rounded(one.p99 * 1e6),
+            p99_micros: one.p99.map(|p99| rounded(p99 * 1e6)),
             longest_stall_seconds: rounded(one.longest_stall),
             first_stall_seconds: one.first_stall.map(|stall| rounded(stall.from)),
             first_stall_cause: one.first_stall.map(|stall| stall.cause.to_string()),
@@ -151,11 +151,12 @@ struct JsonPhase {
     user_bytes: u64,
     storage_bytes_written: Option<u64>,
     readers: Option<JsonReaders>,
-    /// The length of a window in seconds.
-    window_seconds: f64,
-    /// Writes that completed in each window, and the longest write latency among them.
+    /// The length of a window in seconds; `None` without windows.
+    window_seconds: Option<f64>,
+    /// Writes that completed in each window, and the longest write latency among them; `None` for a
+    /// window without writes.
     window_writes: Vec<u64>,
-    window_longest_micros: Vec<f64>,
+    window_longest_micros: Vec<Option<f64>>,
     samples: Vec<JsonSample>,
     flushes: Option<u64>,
     merges: Option<u64>,
@@ -266,11 +267,14 @@ impl JsonPhase {
             user_bytes: phase.user_bytes_written,
             storage_bytes_written: phase.counters.storage_bytes_written,
             readers: phase.readers.as_ref().map(JsonReaders::of),
-            window_seconds: windows.first().map_or(0.0, |window| rounded(window.seconds)),
+            window_seconds: windows.first().map(|window| rounded(window.seconds)),
             window_writes: windows.iter().map(|window| window.completed).collect(),
             window_longest_micros: windows
                 .iter()
-                .map(|window| rounded(window.longest_nanos as f64 / 1e3))
+                .map(|window| {
+                    let longest = rounded(window.longest_nanos as f64 / 1e3);
+                    (window.completed > 0).then_some(longest)
+                })
                 .collect(),
             samples: samples(phase),
             flushes: phase.counters.flushes,

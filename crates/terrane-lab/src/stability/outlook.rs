@@ -80,8 +80,8 @@ pub struct Horizon {
     pub seconds: f64,
     /// True if it meets the criteria of the verdict.
     pub holds: bool,
-    /// The 99th percentile of the write latency, in seconds.
-    pub p99: f64,
+    /// The 99th percentile of the write latency, in seconds; `None` if no write was completed.
+    pub p99: Option<f64>,
     /// The longest stall, in seconds.
     pub longest_stall: f64,
     /// The first stall that does not meet the criteria, or the first of all.
@@ -171,7 +171,7 @@ impl Outlook {
 fn meets(outcome: &SimulationOutcome, criteria: &Criteria) -> bool {
     let rate = outcome.totals.writes / outcome.seconds.max(1e-9);
     outcome.stuck.is_none()
-        && outcome.latencies.quantile(0.99) <= criteria.p99.as_secs_f64()
+        && outcome.latencies.quantile(0.99).is_some_and(|p99| p99 <= criteria.p99.as_secs_f64())
         && outcome.longest_stall() <= criteria.stall.as_secs_f64()
         && outcome.queued / rate.max(1e-9) <= criteria.backlog.as_secs_f64()
 }

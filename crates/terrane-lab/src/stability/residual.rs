@@ -39,7 +39,8 @@ impl Residual {
         Self {
             write_amplification: (
                 run.write_amplification,
-                replay.totals.mean_write_amplification(),
+                // A replay without a write differs from the run by all of its rate, and is no basis.
+                replay.totals.mean_write_amplification().unwrap_or(0.0),
             ),
             runs: (run.runs, replay.mean_runs()),
             held: (counts.held_seconds / writers / seconds, replayed / simulated),

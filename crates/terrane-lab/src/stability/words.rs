@@ -51,6 +51,9 @@ pub fn all_micros(latency: &Latency) -> Vec<(String, f64)> {
 /// Returns the latencies of the operations of a mix.
 fn kinds(running: &PhaseReport) -> String {
     let of_kind = |kind: &KindLatency| {
+        if kind.latency.samples() == 0 {
+            return format!("{} none", kind.part.kind);
+        }
         let at = |percent| micros(kind.latency.percentile_micros(percent));
         format!(
             "{} p50 {}, p99 {}, max {}",
@@ -104,11 +107,12 @@ pub fn facts(
         facts.push(("slowest", text));
     }
     if let Some(written) = running.counters.storage_bytes_written {
+        let times = running.write_amplification();
         let text = format!(
-            "{} including the log, for {} of user data: {} ×",
+            "{} including the log, for {} of user data{}",
             human::bytes(written),
             human::bytes(running.user_bytes_written),
-            human::number(running.write_amplification().unwrap_or(0.0))
+            times.map_or(String::new(), |times| format!(": {} ×", human::number(times)))
         );
         facts.push(("written", text));
     }
@@ -216,7 +220,7 @@ fn foretold(played: &Prediction) -> String {
             format!("simulated, it stalls {}{merging}; {rate}", moment(stall.from))
         }
         (Some(failing), _) => {
-            format!("simulated, p99 is {} in {}; {rate}", micros(failing.p99 * 1e6), failing.name)
+            format!("simulated, p99 is {} in {}; {rate}", p99(failing), failing.name)
         }
         (None, Some(last)) => format!("simulated, it holds for {}, and {rate}", last.name),
         (None, None) => "too long to simulate".to_owned(),
@@ -229,6 +233,11 @@ fn moment(seconds: f64) -> String {
         _ if seconds < 120.0 => ("second", 1.0),
         _ if seconds < 3.0 * 3600.0 => ("minute", 60.0),
         _ if seconds < 72.0 * 3600.0 => ("hour", 3600.0),
+/// Formats the 99th percentile of the write latency of a simulation.
+fn p99(horizon: &Horizon) -> String {
+    horizon.p99.map_or("unknown, because no write was completed".to_owned(), human::seconds)
+}
+
         _ => ("day", 86_400.0),
     };
     format!("at {unit} {:.0}", (seconds / length).floor())
@@ -256,11 +265,8 @@ pub fn outlook(evaluation: &DesignEvaluation) -> Vec<(&'static str, String)> {
     lines.extend(played.horizons.iter().map(|horizon| {
         let holds = if horizon.holds { "holds" } else { "does NOT hold" };
         let longest = human::duration(Duration::from_secs_f64(horizon.longest_stall));
-        let text = format!(
-            "{}: {holds}, p99 {}, longest stall {longest}",
-            horizon.name,
-            micros(horizon.p99 * 1e6)
-        );
+        let text =
+            format!("{}: {holds}, p99 {}, longest stall {longest}", horizon.name, p99(horizon));
         ("simulated", text)
     }));
     lines.extend(played.notes.iter().map(|note| ("simulated", note.clone())));

@@ -14,12 +14,14 @@ impl Simulation<'_> {
             return;
         }
         let (now, before) = (self.outcome.totals, self.window_start);
-        let written = now.flush_bytes + now.merge_bytes - before.flush_bytes - before.merge_bytes;
         let shapes = || self.trees.iter().map(|tree| tree.tree.shape());
         let depth = shapes().map(|shape| shape.levels.len()).max().unwrap_or(0);
         let levels_at = |number: usize| shapes().filter_map(move |shape| shape.levels.get(number));
         let window = SimulationWindow {
             rate: (now.writes - before.writes) / seconds,
+            writes: now.writes - before.writes,
+            user_bytes: now.user_bytes - before.user_bytes,
+            written_bytes: now.written_bytes() - before.written_bytes(),
             runs: (now.run_seconds - before.run_seconds) / seconds,
             level_bytes: (0..depth).map(|at| levels_at(at).map(Level::size_bytes).sum()).collect(),
             level_runs: (0..depth)
@@ -27,7 +29,6 @@ impl Simulation<'_> {
                 .collect(),
             value_bytes: shapes().map(TreeShape::value_bytes).sum(),
             live_value_bytes: shapes().map(TreeShape::live_value_bytes).sum(),
-            write_amplification: written / (now.user_bytes - before.user_bytes).max(1.0),
             ..std::mem::take(&mut self.window)
         };
         self.outcome.windows.push(window);

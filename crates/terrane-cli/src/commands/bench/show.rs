@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use terrane_lab::bench::{BenchPlan, DesignRun, WorkloadRow};
+use terrane_workload::LatencyMicros;
 
 use super::notes::notes;
 use crate::picture::{Work, by_key, by_size};
@@ -152,11 +153,16 @@ fn kinds(out: &mut impl Write, finished: &[&DesignRun], paint: Paint) -> io::Res
     ]);
     for row in rows() {
         for (number, kind) in row.kinds.iter().enumerate() {
-            let latency = &kind.latency;
-            let times = [latency.mean, latency.p50, latency.p90, latency.p99, latency.max];
+            let time = |of: fn(&LatencyMicros) -> f64| or_dash(kind.latency.as_ref().map(of));
             let name = if number == 0 { row.design.clone() } else { String::new() };
             let mut cells = vec![name, kind.name.clone(), human::count(kind.operations)];
-            cells.extend(times.map(human::number));
+            cells.extend([
+                time(|latency| latency.mean),
+                time(|latency| latency.p50),
+                time(|latency| latency.p90),
+                time(|latency| latency.p99),
+                time(|latency| latency.max),
+            ]);
             table.add_row(cells);
         }
     }
@@ -225,19 +231,24 @@ fn compaction_cells(row: &WorkloadRow) -> Vec<String> {
     ]
 }
 
+fn or_dash(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), human::number)
+}
+
 fn row_cells(row: &WorkloadRow) -> [String; 10] {
-    let latency = &row.latency;
-    let or_dash = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
+    let time = |of: fn(&LatencyMicros) -> f64| or_dash(row.latency.as_ref().map(of));
+    let hundredths =
+        |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
     let seconds = |seconds| human::duration(Duration::from_secs_f64(seconds));
     [
         human::count(row.operations_per_second.round() as u64),
-        human::number(latency.p50),
-        human::number(latency.p99),
-        human::number(latency.p99_9),
-        human::number(latency.max),
-        or_dash(row.write_amplification),
-        or_dash(row.read_amplification),
-        or_dash(row.space_amplification),
+        time(|latency| latency.p50),
+        time(|latency| latency.p99),
+        time(|latency| latency.p99_9),
+        time(|latency| latency.max),
+        hundredths(row.write_amplification),
+        hundredths(row.read_amplification),
+        hundredths(row.space_amplification),
         row.settle_seconds.map_or("-".to_owned(), seconds),
         row.stall_cause.map_or("-".to_owned(), |cause| {
             format!("{} {cause}", human::duration(Duration::from_micros(row.stall_micros)))

@@ -10,7 +10,8 @@ use terrane_lab::output::json::write_line;
 use terrane_lab::output::sparkline::{sparkline, squeezed};
 use terrane_lab::simulation::report::{JsonSimulation, QUANTILES, SimulatedDesign, causes};
 use terrane_sim::{
-    RateVerdict, SimulatedTree, SimulationOutcome, SimulationSetup, TwoPhases, unplayed,
+    Latencies, RateVerdict, SimulatedTree, SimulationOutcome, SimulationSetup, SimulationWindow,
+    TwoPhases, unplayed,
 };
 
 /// The columns that a line needs besides its curve.
@@ -76,7 +77,7 @@ pub(super) fn two_phases(
     phase(out, simulated.setup, &phases.testing, 0.0)?;
     writeln!(out, "\nrunning phase: {} writes/s arrive", human::number(phases.arrival_rate))?;
     phase(out, simulated.setup, &phases.running, 0.0)?;
-    let p99 = seconds(phases.running.latencies.quantile(0.99));
+    let p99 = quantile(&phases.running.latencies, 0.99);
     let verdict = if is_sustainable { "sustainable" } else { "not sustainable" };
     writeln!(out, "\n{verdict}: {} writes/s, p99 {p99}", human::number(phases.arrival_rate))?;
     if !is_sustainable
@@ -85,6 +86,11 @@ pub(super) fn two_phases(
         writeln!(out, "writers waited {} for {cause}", seconds(time))?;
     }
     Ok(())
+}
+
+/// Formats a quantile; `-` without writes.
+fn quantile(latencies: &Latencies, part: f64) -> String {
+    latencies.quantile(part).map_or("-".to_owned(), seconds)
 }
 
 fn head(out: &mut dyn Write, simulated: &SimulatedDesign<'_>) -> Result<()> {
@@ -146,8 +152,8 @@ fn phase(
     writeln!(out, "               {} up to {}", curve(&rates), human::number(highest(&rates)))?;
     writeln!(
         out,
-        "amplification  {:.2} written; {} flushes, {} merges, {} moves",
-        totals.write_amplification(),
+        "amplification  {} written; {} flushes, {} merges, {} moves",
+        totals.write_amplification().map_or("-".to_owned(), |written| format!("{written:.2}")),
         human::count(totals.flushes),
         human::count(totals.merges),
         human::count(totals.moves)
@@ -176,12 +182,12 @@ fn phase(
         totals.most_runs
     )?;
     writeln!(out, "               {} up to {:.1}", curve(&runs), highest(&runs))?;
+    space(out, setup, outcome)?;
     stalls(out, outcome)?;
     for (name, latencies) in [("latency", &outcome.latencies), ("processing", &outcome.processing)]
     {
-        let quantiles = QUANTILES
-            .iter()
-            .map(|(name, part)| format!("{name} {}", seconds(latencies.quantile(*part))));
+        let quantiles =
+            QUANTILES.iter().map(|(name, part)| format!("{name} {}", quantile(latencies, *part)));
         writeln!(out, "{name:<14} {}", quantiles.collect::<Vec<_>>().join(", "))?;
     }
     if outcome.queued >= 1.0 {
@@ -192,6 +198,35 @@ fn phase(
         writeln!(out, "ended early: {why}")?;
     }
     Ok(())
+}
+
+/// Prints the space on disk at the end, and warns if it grows without bound.
+fn space(out: &mut dyn Write, setup: &SimulationSetup, outcome: &SimulationOutcome) -> Result<()> {
+    let stored =
+        |window: &SimulationWindow| window.level_bytes.iter().sum::<u64>() + window.value_bytes;
+    let sizes: Vec<u64> = outcome.windows.iter().map(stored).collect();
+    let Some(last) = sizes.last() else { return Ok(()) };
+    writeln!(out, "space          {} on disk at the end", human::bytes(*last))?;
+    let trees = 1.0_f64.max(outcome.trees.len() as f64);
+    let data = setup.workload.records * setup.workload.record_bytes * trees;
+    if grows_without_bound(&sizes, data) {
+        writeln!(
+            out,
+            "warning: the tree grows without bound, to {:.1} times the data; merges do not keep up with \
+             these writes",
+            *last as f64 / data
+        )?;
+    }
+    Ok(())
+}
+
+/// Returns true if the sizes of a tree exceed the size of its data and still grow: by more than half of
+/// the data in the second half of the time.
+fn grows_without_bound(sizes: &[u64], data_bytes: f64) -> bool {
+    let (Some(last), Some(middle)) = (sizes.last(), sizes.get(sizes.len() / 2)) else {
+        return false;
+    };
+    *last as f64 > 2.0 * data_bytes && last.saturating_sub(*middle) as f64 > 0.5 * data_bytes
 }
 
 fn stalls(out: &mut dyn Write, outcome: &SimulationOutcome) -> Result<()> {
@@ -235,4 +270,19 @@ fn levels(sizes: impl Iterator<Item = (u64, usize)>) -> String {
         });
     let text = words.collect::<Vec<_>>().join(", ");
     if text.is_empty() { "empty".into() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_tree_that_exceeds_its_data_and_still_grows_is_warned_of() {
+        assert!(grows_without_bound(&[100, 200, 300, 400], 100.0));
+        // It grew, and has settled.
+        assert!(!grows_without_bound(&[100, 250, 310, 310], 100.0));
+        // A tree that is being loaded.
+        assert!(!grows_without_bound(&[0, 30, 60, 100], 100.0));
+        assert!(!grows_without_bound(&[], 100.0));
+    }
 }

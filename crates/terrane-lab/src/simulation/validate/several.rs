@@ -176,7 +176,7 @@ impl SimulatedTrees {
                 rate: outcome.totals.writes / SECONDS,
                 stalled: outcome.stalled_seconds(None) / SECONDS,
             },
-            longest_seconds: outcome.latencies.quantile(1.0),
+            longest_seconds: outcome.latencies.quantile(1.0).unwrap_or(f64::NAN),
             merges: outcome.trees.iter().map(|tree| tree.merges).collect(),
         }
     }

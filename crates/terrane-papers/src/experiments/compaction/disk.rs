@@ -40,7 +40,7 @@ const OF_TIMED: [OfTimed; 12] = [
     ("disk_p99", "its 99th percentile", |timed| timed.compactions.percentile_micros(99.0)),
     ("disk_longest", "its maximum", |timed| timed.compactions.max_micros()),
     ("disk_cpu", "processor time in percent of the time of compactions on disk", |timed| {
-        100.0 * timed.cpu_micros / (timed.compactions.sum_micros() as f64).max(1.0)
+        100.0 * timed.cpu_micros / timed.compactions.sum_micros() as f64
     }),
     ("disk_nanos", "time of compactions on disk in ns per byte moved", |timed| {
         1000.0 * timed.compactions.sum_micros() as f64 / timed.moved_bytes

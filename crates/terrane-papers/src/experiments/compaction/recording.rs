@@ -22,7 +22,7 @@ impl Counted {
 
     fn nanos_per_byte(&self) -> f64 {
         let moved: u64 = self.stats.moved_by_jobs.iter().sum();
-        self.stats.compacting.as_nanos() as f64 / moved.max(1) as f64
+        self.stats.compacting.as_nanos() as f64 / moved as f64
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use terrane_policy::share_of_limit;
-use terrane_sim::{Arrival, Simulation, SimulationOutcome, Skew};
+use terrane_sim::{Arrival, Latencies, Simulation, SimulationOutcome, Skew};
 
 use super::figures;
 use super::phase::{self, PhaseMeasurement};
@@ -87,6 +87,11 @@ impl PhasePlayer for Player<'_> {
     }
 }
 
+/// Returns a quantile; NaN, which is not recorded, if no write was completed.
+fn quantile(latencies: &Latencies, part: f64) -> f64 {
+    latencies.quantile(part).unwrap_or(f64::NAN)
+}
+
 fn measurement(outcome: &SimulationOutcome, warm_up: f64) -> PhaseMeasurement {
     let windows = &outcome.windows;
     let window_seconds = outcome.seconds / windows.len().max(1) as f64;
@@ -101,11 +106,11 @@ fn measurement(outcome: &SimulationOutcome, warm_up: f64) -> PhaseMeasurement {
     let stalls = &outcome.stalls;
     PhaseMeasurement {
         rate: outcome.rate_from(warm_up),
-        p50: outcome.latencies.quantile(0.5),
-        p99: outcome.latencies.quantile(0.99),
-        p99_9: outcome.latencies.quantile(0.999),
-        longest: outcome.latencies.quantile(1.0),
-        processing_p99: outcome.processing.quantile(0.99),
+        p50: quantile(&outcome.latencies, 0.5),
+        p99: quantile(&outcome.latencies, 0.99),
+        p99_9: quantile(&outcome.latencies, 0.999),
+        longest: quantile(&outcome.latencies, 1.0),
+        processing_p99: quantile(&outcome.processing, 0.99),
         stopped: outcome.stalled_seconds(None),
         stopped_by_runs: outcome.stalled_seconds(None),
         longest_stall: outcome.longest_stall(),

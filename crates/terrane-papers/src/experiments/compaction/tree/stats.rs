@@ -58,7 +58,7 @@ impl LoadStats {
     /// Returns the bytes that a compaction moved on average.
     pub(in super::super) fn mean_job(&self) -> f64 {
         let bytes: u64 = self.moved_by_jobs.iter().sum();
-        bytes as f64 / self.moved_by_jobs.len().max(1) as f64
+        bytes as f64 / self.moved_by_jobs.len() as f64
     }
 
     /// Returns the bytes that `percent` of the compactions did not exceed.
