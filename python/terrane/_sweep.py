@@ -8,6 +8,7 @@ trials that have no file. The lines are also gathered in `results.jsonl`, which 
 from __future__ import annotations
 
 import json
+import math
 import os
 import pathlib
 import threading
@@ -18,6 +19,18 @@ from typing import Any
 from . import _terrane
 
 _TRIALS = "trials"
+
+
+def _number(text: str) -> int | float | str:
+    """Returns a parameter as a number if it is written as one; `64KiB` and `leveling` remain text."""
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        if math.isfinite(number):
+            return number
+    return text
 
 
 @dataclass(frozen=True)
@@ -43,12 +56,14 @@ class SweepResult:
     """The number of trials that ran now; the others already had results."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns a row for each workload of each trial, with the parameters, for `pandas.DataFrame`."""
+        """Returns a row for each workload of each trial, with the parameters, for `pandas.DataFrame`. A parameter
+        that is a number is one, so that it sorts and plots as such; `lines` has the text."""
         rows = []
         for line in self.lines:
             for result in line["results"]:
                 numbers = {name: value for name, value in result.items() if not isinstance(value, (dict, list))}
-                rows.append({**line["parameters"], "round": line["round"], "seconds": line["seconds"], **numbers})
+                parameters = {name: _number(text) for name, text in line["parameters"].items()}
+                rows.append({**parameters, "round": line["round"], "seconds": line["seconds"], **numbers})
         return rows
 
     def __len__(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pathlib
 import signal
@@ -39,6 +40,33 @@ def test_simulations_return_columns() -> None:
             terrane.simulate("tiering", **arguments)  # type: ignore[arg-type]
 
 
+def test_a_window_without_writes_has_no_write_amplification() -> None:
+    # Writers stall most of the time, so most windows complete no write while merges run.
+    simulation = terrane.simulate("leveling", records=1_000_000, hours=0.2, windows=200, budget=1e6)
+    columns = simulation.columns()
+    written = list(columns["write_amplification"])
+    missing = [amplification for amplification in written if math.isnan(amplification)]
+    assert 0 < len(missing) < len(written), (len(missing), len(written))
+    for amplification, user, all in zip(written, columns["user_bytes"], columns["written_bytes"], strict=True):
+        assert math.isnan(amplification) or amplification == pytest.approx(all / user)
+        assert not math.isnan(amplification) or user < 1024
+    total = sum(columns["written_bytes"]) / sum(columns["user_bytes"])
+    assert simulation.summary["write_amplification"] == pytest.approx(total, rel=0.1)
+
+
+def test_parameters_of_a_sweep_are_numbers(tmp_path: pathlib.Path) -> None:
+    plan = {"design": "leveling", "T": [10, 2, 4], "buffer": "1MiB", "num": 100_000}
+    rows = terrane.sweep(plan, tmp_path, simulate=True).rows()
+    assert sorted(row["T"] for row in rows) == [2, 4, 10]
+    assert {(row["buffer"], row["design"], row["num"]) for row in rows} == {("1MiB", "leveling", 100_000)}
+
+
+def test_designs_of_a_sweep_differ_in_what_they_write(tmp_path: pathlib.Path) -> None:
+    plan = {"design": ["leveling", "tiering"], "T": 4, "num": 60_000, "workload": "fillrandom"}
+    written = {row["design"]: row["write_amplification"] for row in terrane.sweep(plan, tmp_path).rows()}
+    assert written["tiering"] < 0.9 * written["leveling"], written
+
+
 def test_arrays_do_not_need_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     from terrane import _lab
 
@@ -60,7 +88,7 @@ def test_a_sweep_resumes_and_gathers_its_lines(tmp_path: pathlib.Path) -> None:
     assert result.ran == 4 and seen[-1] == (4, 4) and len(result) == 4
     rows = result.rows()
     assert len(rows) == 8 and {row["workload"] for row in rows} == {"fillrandom", "readrandom"}
-    assert {(row["design"], row["T"]) for row in rows} == {(d, t) for d in ("leveling", "tiering") for t in "48"}
+    assert {(row["design"], row["T"]) for row in rows} == {(d, t) for d in ("leveling", "tiering") for t in (4, 8)}
     lines = [json.loads(line) for line in result.path.read_text().splitlines()]
     assert {line["key"] for line in lines} == {line["key"] for line in result.lines}
     assert not list((tmp_path / "databases").glob("terrane-sweep-*")), "databases are removed"

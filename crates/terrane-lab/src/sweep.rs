@@ -68,6 +68,9 @@ impl SweepOptions<'_> {
         if let Some(of_others) = of_other_programs(results.lines()) {
             progress::line(&of_others);
         }
+        if let Some(note) = note_of_sizes(experiments) {
+            progress::line(&note);
+        }
         progress::line(&format!(
             "{} of {} left, about {}",
             due.len(),
@@ -129,6 +132,18 @@ pub fn of_other_programs(done: &[ResultLine]) -> Option<String> {
             "{} of another program are kept, and measured again with this one ({})",
             human::counted(others as u64, "result"),
             program::hash()
+        )
+    })
+}
+
+/// Says that the sizes of some designs are divided, if any are.
+fn note_of_sizes(experiments: &[SweepExperiment]) -> Option<String> {
+    let divided = experiments.iter().filter(|one| one.divided_by() > 1).count();
+    (divided > 0).then(|| {
+        format!(
+            "the sizes of the designs of {} are divided so that their data fill several levels; a \
+             design or parameter that gives a size, such as buffer=64MiB, is run as given",
+            human::counted(divided as u64, "experiment")
         )
     })
 }

@@ -6,8 +6,8 @@ use terrane_policy::suggest::hint;
 use terrane_workload::{MixOrder, OperationMix, RunOptions, Workload};
 
 use crate::error::usage;
+use crate::input::fit;
 use crate::input::named_design::NamedDesign;
-use crate::input::spec;
 
 /// The default workloads: writing, three ways of reading, and an ordered scan.
 const WORKLOADS_DEFAULT: [&str; 5] =
@@ -15,9 +15,6 @@ const WORKLOADS_DEFAULT: [&str; 5] =
 
 /// A seek reads ten entries and costs as much as ten lookups.
 const SEEK_SHARE: u64 = 10;
-
-/// The number of buffers that the data should fill, so that the tree has several levels.
-const BUFFERS_WANTED: u64 = 24;
 
 /// The unchecked options of a benchmark.
 #[derive(Debug, Clone)]
@@ -87,7 +84,7 @@ impl BenchPlan {
             mix.order = MixOrder::Serial;
         }
         let run = RunOptions { key_order: mix.placement(), mix, ..options.run };
-        let designs = designs(&options.designs, &run)?;
+        let designs = NamedDesign::parse_fitted(&options.designs, fit::data_bytes(&run))?;
         let plan = Self {
             designs,
             is_design_given: !options.designs.is_empty(),
@@ -114,13 +111,8 @@ impl BenchPlan {
 
     /// Returns the bytes of all keys and values that are loaded.
     pub fn data_bytes(&self) -> u64 {
-        data_bytes(&self.run)
+        fit::data_bytes(&self.run)
     }
-}
-
-fn data_bytes(run: &RunOptions) -> u64 {
-    let value_bytes = usize::midpoint(run.value_size.min_bytes(), run.value_size.max_bytes());
-    run.num.saturating_mul((run.key_size_bytes + value_bytes) as u64)
 }
 
 fn workloads(options: &BenchOptions) -> Result<Vec<Workload>> {
@@ -150,37 +142,4 @@ fn workloads(options: &BenchOptions) -> Result<Vec<Workload>> {
         ));
     }
     Ok(workloads)
-}
-
-/// Returns the designs of the specs, or the default one, each with its sizes scaled to the data unless
-/// its spec gives sizes.
-fn designs(specs: &[String], run: &RunOptions) -> Result<Vec<NamedDesign>> {
-    let default = [terrane_policy::catalogue::DEFAULT.to_owned()];
-    let specs = if specs.is_empty() { &default[..] } else { specs };
-    let mut designs = NamedDesign::parse_all(specs)?;
-    for (design, spec) in designs.iter_mut().zip(specs) {
-        if !spec::gives_sizes(spec.trim())? {
-            fit(design, data_bytes(run));
-        }
-    }
-    Ok(designs)
-}
-
-/// Scales the sizes of a design to the data.
-///
-/// A million small entries fill only two buffers of the default size. All sizes are therefore
-/// divided by the same power of two until the tree has the levels of a larger database. A large
-/// data set gets the design unchanged.
-fn fit(named: &mut NamedDesign, data_bytes: u64) {
-    const SMALLEST_BUFFER: u64 = 256 << 10;
-    let design = &mut named.design;
-    let wanted = (data_bytes / BUFFERS_WANTED).max(SMALLEST_BUFFER);
-    let mut divisor = 1;
-    while design.buffer_bytes / divisor > wanted {
-        divisor *= 2;
-    }
-    design.buffer_bytes /= divisor;
-    design.table_bytes = (design.table_bytes / divisor).max(SMALLEST_BUFFER);
-    design.strategy.base_bytes = design.strategy.base_bytes.map(|base| base / divisor);
-    named.divided_by = divisor;
 }

@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use terrane::Design;
+use terrane_policy::catalogue;
 
-use crate::input::spec;
+use crate::input::{fit, spec};
 
 /// A design with a name.
 #[derive(Debug, Clone)]
@@ -37,6 +38,24 @@ impl NamedDesign {
             })
         };
         specs.iter().enumerate().map(parse).collect()
+    }
+
+    /// Parses the designs of a measurement, the default one if there are no specs, and scales the
+    /// sizes of each to the data unless its spec gives sizes.
+    ///
+    /// # Errors
+    ///
+    /// If a spec is not a design.
+    pub fn parse_fitted(specs: &[String], data_bytes: u64) -> Result<Vec<Self>> {
+        let default = [catalogue::DEFAULT.to_owned()];
+        let specs = if specs.is_empty() { &default[..] } else { specs };
+        let mut designs = Self::parse_all(specs)?;
+        for (named, spec) in designs.iter_mut().zip(specs) {
+            if !spec::gives_sizes(spec.trim())? {
+                named.divided_by = fit::fit(&mut named.design, data_bytes);
+            }
+        }
+        Ok(designs)
     }
 }
 

@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Design> {
 }
 
 /// The settings that are sizes of the whole tree, and grow with its data.
-const SIZES: [&str; 3] = ["buffer", "table", "base"];
+pub(crate) const SIZES: [&str; 3] = ["buffer", "table", "base"];
 
 /// Returns true if a spec sets a size of the tree explicitly, instead of only naming a design.
 ///

@@ -80,9 +80,18 @@ impl DesignEvaluation {
         }
     }
 
+    /// Returns whether the rate held in the measurement; `None` if it held and the testing phase ran
+    /// no merge. Its maximum is then that of flushes, and a share of it says nothing about merges.
+    pub fn is_sustained(&self) -> Option<bool> {
+        let is_sustained = self.verdict.is_sustainable();
+        let is_tested = self.report.testing.counters.compactions != Some(0);
+        (is_tested || !is_sustained).then_some(is_sustained)
+    }
+
     /// Returns the joint verdict of the measurement and the simulator.
     pub fn conclusion(&self) -> Conclusion {
-        match (self.verdict.is_sustainable(), &self.outlook) {
+        let Some(is_sustained) = self.is_sustained() else { return Conclusion::Unknown };
+        match (is_sustained, &self.outlook) {
             (false, _) => Conclusion::Unsustainable,
             (true, Outlook::Withheld(_)) => Conclusion::Unknown,
             (true, Outlook::Played(played)) if played.holds() => Conclusion::Sustainable,

@@ -18,7 +18,8 @@ pub struct JsonEvaluation<'a> {
     design: &'a str,
     design_text: &'a str,
     testing_design_text: &'a str,
-    sustainable: bool,
+    /// The result of the measurement alone; `None` if it says nothing.
+    sustainable: Option<bool>,
     maximum_writes_per_second: f64,
     offered_writes_per_second: f64,
     utilization: f64,
@@ -311,7 +312,7 @@ impl<'a> JsonEvaluation<'a> {
             design: &evaluation.name,
             design_text: &evaluation.design,
             testing_design_text: &evaluation.testing_design,
-            sustainable: evaluation.verdict.is_sustainable(),
+            sustainable: evaluation.is_sustained(),
             maximum_writes_per_second: rounded(report.testing.per_second()),
             offered_writes_per_second: rounded(report.running.offered_per_second()),
             utilization: plan.phases.utilization,

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use terrane::{IoBudget, Options};
-use terrane_policy::catalogue;
 use terrane_workload::stability::{Criteria, Query, TwoPhaseOptions};
 use terrane_workload::{Indexes, Workload};
 
 use crate::error::usage;
+use crate::input::fit;
 use crate::input::named_design::NamedDesign;
 
 /// The default warm-up as a share of the testing phase: 20 minutes of 2 hours in the paper.
@@ -17,7 +17,8 @@ const WARM_UP_SHARE: u32 = 6;
 /// The unchecked options of an evaluation.
 #[derive(Debug, Clone)]
 pub struct StabilityOptions {
-    /// Specs of designs; empty for the default design.
+    /// Specs of designs; empty for the default design. A design's sizes are scaled to the data
+    /// unless its spec gives sizes.
     pub designs: Vec<String>,
     /// The phases; their warm-up is taken from `warm_up`.
     pub phases: TwoPhaseOptions,
@@ -85,10 +86,9 @@ impl StabilityPlan {
         }
         phases.check().map_err(|error| usage(error.to_string()))?;
         Workload::Overwrite.check(&phases.run).map_err(|error| usage(error.to_string()))?;
-        let default = [catalogue::DEFAULT.to_owned()];
-        let specs = if options.designs.is_empty() { &default[..] } else { &options.designs };
+        let designs = NamedDesign::parse_fitted(&options.designs, fit::data_bytes(&phases.run))?;
         Ok(Self {
-            designs: NamedDesign::parse_all(specs)?,
+            designs,
             phases,
             indexes: options.indexes,
             criteria: Criteria { p99: options.p99, ..Criteria::default() },
@@ -101,7 +101,7 @@ impl StabilityPlan {
 
     /// Returns the bytes of all loaded keys and values.
     pub fn data_bytes(&self) -> u64 {
-        (self.phases.run.num as f64 * self.bytes_per_write()) as u64
+        fit::data_bytes(&self.phases.run)
     }
 
     /// Returns the mean bytes of a key and its value.

@@ -197,6 +197,12 @@ pub fn headline(evaluation: &DesignEvaluation) -> String {
         Conclusion::Unsustainable => "NOT sustainable",
         Conclusion::Unknown => "no verdict",
     };
+    if evaluation.is_sustained().is_none() {
+        return format!(
+            "{word}: {measured}; no merge ran in the testing phase, so its maximum is that of \
+             flushes and the test says nothing about merges"
+        );
+    }
     match &evaluation.outlook {
         Outlook::Withheld(reason) => format!("{word}: {measured}; {reason}"),
         Outlook::Played(played) => format!("{word}: {measured}; {}", foretold(played)),
@@ -227,17 +233,17 @@ fn foretold(played: &Prediction) -> String {
     }
 }
 
+/// Formats the 99th percentile of the write latency of a simulation.
+fn p99(horizon: &Horizon) -> String {
+    horizon.p99.map_or("unknown, because no write was completed".to_owned(), human::seconds)
+}
+
 /// Formats a time in a run, in the largest unit that still distinguishes such times.
 fn moment(seconds: f64) -> String {
     let (unit, length) = match seconds {
         _ if seconds < 120.0 => ("second", 1.0),
         _ if seconds < 3.0 * 3600.0 => ("minute", 60.0),
         _ if seconds < 72.0 * 3600.0 => ("hour", 3600.0),
-/// Formats the 99th percentile of the write latency of a simulation.
-fn p99(horizon: &Horizon) -> String {
-    horizon.p99.map_or("unknown, because no write was completed".to_owned(), human::seconds)
-}
-
         _ => ("day", 86_400.0),
     };
     format!("at {unit} {:.0}", (seconds / length).floor())

@@ -18,6 +18,7 @@ use crate::advice::question::OperationProfile;
 use crate::bench::BenchRun;
 use crate::error::usage;
 use crate::host::program;
+use crate::input::fit;
 use crate::input::quantity::{self, KEY_BYTES_MAX, RECORDS_MAX};
 use crate::input::spec;
 use crate::output::json::SCHEMA;
@@ -68,6 +69,8 @@ impl Player {
 pub struct SweepExperiment {
     parameters: Parameters,
     work: SweepWork,
+    /// The number by which the sizes of the design are divided to fit the data.
+    divided_by: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -109,8 +112,11 @@ impl SweepExperiment {
             }
         }
         let name = parameters.get("design").map_or(terrane_policy::catalogue::DEFAULT, |name| name);
-        let design = design_of(name, &settings)?;
+        let mut design = design_of(name, &settings)?;
         let run = run_options(&parameters)?;
+        let gives_sizes = spec::gives_sizes(name)?
+            || settings.iter().any(|(setting, _)| spec::SIZES.contains(setting));
+        let divided_by = if gives_sizes { 1 } else { fit::fit(&mut design, fit::data_bytes(&run)) };
         let work = match player {
             Player::Engine => {
                 let workloads = workloads(&parameters)?;
@@ -121,7 +127,7 @@ impl SweepExperiment {
                 SweepWork::Simulator(Box::new(simulated(&parameters, design, &run)?))
             }
         };
-        Ok(Self { parameters, work })
+        Ok(Self { parameters, work, divided_by })
     }
 
     /// Returns the key: a hash of the engine version, the player, the round and the parameters.
@@ -148,6 +154,12 @@ impl SweepExperiment {
     /// Returns the parameters, from which [`Self::of`] builds the same experiment.
     pub fn parameters(&self) -> &BTreeMap<String, String> {
         &self.parameters
+    }
+
+    /// Returns the number by which the sizes of the design are divided to fit the data; 1 for the
+    /// design as given.
+    pub fn divided_by(&self) -> u64 {
+        self.divided_by
     }
 
     /// Returns the number of operations.
