@@ -7,7 +7,7 @@
 //! | write amplification | bytes written to tables per byte the user wrote, flushes included |
 //! | rewrite amplification | bytes written by compactions per byte the user wrote: the compaction paper's write amplification (§4.2) |
 //! | read amplification | data blocks read per lookup of a key (§4.2) |
-//! | space amplification | (bytes of all tables − live bytes) / live bytes (§4.2) |
+//! | space amplification | bytes of all tables and value files per live byte; the compaction paper's is this less 1 (§4.2) |
 //! | data movement | bytes that compactions read and wrote |
 //! | compactions | those that rewrote tables, and separately those that only moved tables |
 //! | compaction latency | from a compaction's first read to its manifest edit: mean, percentiles, maximum; the rest of its processor share is waiting for storage |

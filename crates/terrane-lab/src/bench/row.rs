@@ -64,7 +64,7 @@ pub struct WorkloadRow {
     pub read_amplification: Option<f64>,
     /// Pages read per lookup; `None` without lookups, or with scans.
     pub pages_read: Option<f64>,
-    /// Bytes of tables and value files beyond the live bytes, per live byte; `None` if live bytes are unknown or zero.
+    /// Bytes of tables and value files per live byte; `None` if live bytes are unknown or zero.
     pub space_amplification: Option<f64>,
     /// Bytes of all tables and value files.
     pub table_bytes: u64,
@@ -151,9 +151,7 @@ impl WorkloadRow {
             write_amplification: ratio(table_bytes_written, user_bytes),
             read_amplification: ratio(now.get_blocks - before.get_blocks, now.gets - before.gets),
             pages_read,
-            space_amplification: live
-                .and_then(|live| ratio(stored_bytes, live.bytes))
-                .map(|whole| whole - 1.0),
+            space_amplification: live.and_then(|live| ratio(stored_bytes, live.bytes)),
             table_bytes: stored_bytes,
             live,
             flushes: now.flushes - before.flushes,
@@ -188,10 +186,10 @@ fn stall_cause(before: &Stats, now: &Stats) -> Option<&'static str> {
     ];
     let longest = causes.into_iter().max_by_key(|(_, micros)| *micros);
     longest.filter(|(_, micros)| *micros > 0).map(|(cause, _)| cause)
-fn latencies(all: &Latency) -> Option<LatencyMicros> {
-    (all.samples() > 0).then(|| all.summary())
 }
 
+fn latencies(all: &Latency) -> Option<LatencyMicros> {
+    (all.samples() > 0).then(|| all.summary())
 }
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {

@@ -77,19 +77,15 @@ fn differences(comparisons: &[BenchComparison]) -> Vec<Difference> {
     let writing = comparisons.iter().find(|one| metric(one, "write amp").is_some());
     if let Some(writing) = writing {
         let written = metric(writing, "write amp");
-        found.extend(
-            written.and_then(|one| difference(one, 0.0, AMOUNT_RATIO_MIN, "writes {} less")),
-        );
+        found.extend(written.and_then(|one| difference(one, AMOUNT_RATIO_MIN, "writes {} less")));
         let space = metric(writing, "space amp");
-        // The metric is the space beyond the live bytes.
-        found.extend(
-            space.and_then(|one| difference(one, 1.0, AMOUNT_RATIO_MIN, "takes {} less space")),
-        );
+        found
+            .extend(space.and_then(|one| difference(one, AMOUNT_RATIO_MIN, "takes {} less space")));
     }
     for comparison in comparisons {
         let speed = metric(comparison, "ops/s");
         let phrase = phrase_of(&comparison.comparison);
-        found.extend(speed.and_then(|one| difference(one, 0.0, SPEED_RATIO_MIN, &phrase)));
+        found.extend(speed.and_then(|one| difference(one, SPEED_RATIO_MIN, &phrase)));
     }
     found
 }
@@ -114,16 +110,11 @@ fn phrase_of(workload: &str) -> String {
     format!("{verb} {{}} faster")
 }
 
-/// Compares the best and the worst value of a metric, each plus `base`.
-fn difference(
-    metric: &ComparedMetric,
-    base: f64,
-    ratio_min: f64,
-    phrase: &str,
-) -> Option<Difference> {
+/// Compares the best and the worst value of a metric.
+fn difference(metric: &ComparedMetric, ratio_min: f64, phrase: &str) -> Option<Difference> {
     let values = metric.values.iter().map(|value| value.value).enumerate();
     let known: Vec<(usize, f64)> =
-        values.filter_map(|(number, value)| Some((number, value? + base))).collect();
+        values.filter_map(|(number, value)| Some((number, value?))).collect();
     let least = known.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1))?;
     let most = known.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let ratio = most.1 / least.1;
@@ -166,7 +157,7 @@ mod tests {
                 vec![
                     metric("ops/s", Better::Higher, &[100.0, 150.0]),
                     metric("write amp", Better::Lower, &[6.2, 2.0]),
-                    metric("space amp", Better::Lower, &[0.1, 0.98]),
+                    metric("space amp", Better::Lower, &[1.1, 1.98]),
                 ],
             ),
             comparison("readrandom", vec![metric("ops/s", Better::Higher, &[105.0, 100.0])]),

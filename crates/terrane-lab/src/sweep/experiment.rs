@@ -315,7 +315,7 @@ impl SimulatedWork {
             "read_amplification": thousandths(costs.lookup_blocks(&self.operations.shares)),
             "found_blocks": thousandths(costs.found_blocks),
             "missing_blocks": (costs.missing_blocks * 1e6).round() / 1e6,
-            "space_amplification": thousandths(costs.space - 1.0),
+            "space_amplification": thousandths(costs.space),
             "sorted_runs": thousandths(costs.runs),
             "writes_per_second_max": rate.map(f64::round),
         }))

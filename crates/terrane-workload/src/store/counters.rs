@@ -83,10 +83,9 @@ impl StoreCounters {
         ratio(self.blocks_looked_into?, self.point_lookups?)
     }
 
-    /// Returns the bytes on disk beyond the live ones, per live byte: 0.1 is a tenth more than
-    /// needed.
+    /// Returns the bytes on disk per live byte: 1.1 is a tenth more than needed.
     pub fn space_amplification(&self) -> Option<f64> {
-        ratio(self.disk_bytes?, self.live_bytes?).map(|total| total - 1.0)
+        ratio(self.disk_bytes?, self.live_bytes?)
     }
 }
 
@@ -155,7 +154,7 @@ mod tests {
         };
         assert_eq!(counters.write_amplification(), Some(3.3));
         assert_eq!(counters.read_amplification(), None);
-        assert!((counters.space_amplification().unwrap() - 0.1).abs() < 1e-12);
+        assert_eq!(counters.space_amplification(), Some(1.1));
         assert_eq!(StoreCounters::default().write_amplification(), None);
     }
 }

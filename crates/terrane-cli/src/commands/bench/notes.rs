@@ -17,7 +17,7 @@ pub(super) fn notes(
     let rows = || finished.iter().flat_map(|one| &one.rows);
     let mut notes = vec![
         "write amp: bytes written to tables per byte the user wrote, settling included".to_owned(),
-        "read amp: data blocks read per lookup · space amp: table bytes that are not live, per live \
+        "read amp: data blocks read per lookup · space amp: bytes of tables and value files per live \
          byte"
             .to_owned(),
     ];

@@ -36,7 +36,7 @@ const OF_LOAD: [OfLoad; 23] = [
     ("written", "bytes written by compactions per byte written by the user", |load| {
         load.stats.write_amplification()
     }),
-    ("space", "invalid entries per valid entry at the end", |load| load.stats.space_amplification),
+    ("space", "invalid entries per valid entry at the end", |load| load.stats.space_overhead),
     ("user_bytes", "bytes written by the user", |load| load.stats.user_bytes as f64),
     ("flushes", "flushes", |load| load.stats.flushes as f64),
     ("compactions", "compactions, including those that only moved tables", Counted::compactions),
@@ -129,7 +129,7 @@ const PANELS: [Panel; 33] = [
     ("Fig. 8c", "updates-all", "largest_job", "KiB moved by the largest compaction", kib),
     ("§5.2.3", "updates-all", "pages", "pages of a lookup of an existing key", decimal),
     ("Fig. 8d", "deletes", "tombstones", "tombstones at the end", whole),
-    ("Fig. 8e", "deletes", "space", "space amplification", decimal),
+    ("Fig. 8e", "deletes", "space", "space overhead", decimal),
     ("Fig. 8f", "deletes", "moved", "bytes moved × those written", decimal),
     ("§5.2.4", "deletes", "oldest_tombstone", "age of the oldest tombstone in seconds", whole),
     ("Fig. 8g", "entries", "mean_job", "KiB moved by a compaction, mean", kib),

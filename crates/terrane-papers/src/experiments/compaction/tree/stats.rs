@@ -21,7 +21,7 @@ pub(in super::super) struct LoadStats {
     /// Bytes that flushes and compactions inserted into the cache.
     pub(in super::super) warmed_bytes: u64,
     /// Invalid entries, tombstones included, per valid entry.
-    pub(in super::super) space_amplification: f64,
+    pub(in super::super) space_overhead: f64,
     pub(in super::super) tombstones: u64,
     pub(in super::super) oldest_tombstone: Duration,
     /// Levels with tables at the end.

@@ -165,7 +165,7 @@ impl LoadedTree<'_> {
         stats.warmed_bytes = cache.warmed_bytes;
         stats.compactions = now.compactions;
         stats.move_compactions = now.move_compactions;
-        stats.space_amplification = now.table_entries as f64 / live - 1.0;
+        stats.space_overhead = now.table_entries as f64 / live - 1.0;
         stats.tombstones = now.table_tombstones;
         stats.oldest_tombstone =
             Duration::from_micros(oldest.map_or(0, |since| time.saturating_sub(since)));
