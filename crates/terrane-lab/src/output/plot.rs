@@ -107,7 +107,8 @@ mod tests {
         assert!(!plot.svg().contains("NaN") && !plot.svg().contains("inf"));
         plot.y_scale = Scale::Logarithmic;
         plot.curves[0].points = vec![(0.0, 0.0), (1.0, 5.0)];
-        assert!(!plot.svg().contains("NaN"));
+        let svg = plot.svg();
+        assert!(!svg.contains("NaN") && svg.contains(">0<") && svg.contains("class=\"break\""));
         plot.curves.clear();
         plot.bands.clear();
         assert!(plot.svg().contains("</svg>"));

@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use super::scale::{Axis, Scale, label};
-use super::svg::{COLOURS, escaped};
+use super::svg::{COLOURS, axis_break, escaped};
 
 const WIDTH: f64 = 640.0;
 const LEFT: f64 = 64.0;
@@ -85,13 +85,7 @@ impl Frame {
             PanelAxis::Numbers(Scale::Linear) => {
                 Axis::over(Scale::Linear, points().map(|point| point.x))
             }
-            PanelAxis::Numbers(Scale::Logarithmic) => {
-                let all = points().map(|point| point.x).filter(|x| *x > 0.0);
-                let (low, high) = all.fold((f64::INFINITY, 0.0), |(low, high), x| {
-                    (f64::min(low, x), f64::max(high, x))
-                });
-                if low < high { Axis::powers(low, high) } else { Axis::powers(1.0, 10.0) }
-            }
+            PanelAxis::Numbers(Scale::Logarithmic) => Axis::powers(points().map(|point| point.x)),
         };
         let values = points().flat_map(|point| [point.value, point.low, point.high]);
         let top = TITLE + LEGEND_ROW * legend_rows as f64 + 30.0;
@@ -207,6 +201,9 @@ impl Panel {
                 label(tick)
             )?;
         }
+        if let Some(place) = frame.y.break_place() {
+            axis_break(out, LEFT, frame.bottom - place * (frame.bottom - frame.top))?;
+        }
         for (at, name) in self.x_ticks(frame) {
             let Some(x) = frame.x(at) else { continue };
             let y = frame.bottom + 15.0;
@@ -248,7 +245,7 @@ impl Panel {
             PanelAxis::Numbers(Scale::Logarithmic) => {
                 // A tick at each point whose label does not overlap the previous label.
                 let points = self.series.iter().flat_map(|series| &series.points);
-                let mut all: Vec<f64> = points.map(|point| point.x).filter(|x| *x > 0.0).collect();
+                let mut all: Vec<f64> = points.map(|point| point.x).filter(|x| *x >= 0.0).collect();
                 all.sort_by(f64::total_cmp);
                 let mut end = f64::NEG_INFINITY;
                 let free = all.into_iter().filter(|at| {
@@ -353,6 +350,25 @@ mod tests {
         assert_eq!(svg.matches("class=\"paper\"").count(), 3);
         assert_eq!(svg.matches("class=\"ours\"").count(), 2);
         assert!(!svg.contains("NaN") && !svg.contains("polyline"));
+    }
+
+    #[test]
+    fn a_zero_on_a_logarithmic_axis_has_a_row_of_its_own() {
+        let height = |svg: &str, class: &str, number: usize| -> f64 {
+            let mark = svg.split(&format!("class=\"{class}\"")).nth(number).unwrap();
+            mark.split(" y=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+        };
+        let mut panel = panel();
+        panel.series = panel.series.split_off(1);
+        let exactly = |x, value| PanelPoint { x, value, low: value, high: value };
+        panel.series[0].points = vec![exactly(0.0, 0.0), exactly(1.0, 1.0)];
+        let svg = panel.svg();
+        assert!(svg.contains(">0<") && svg.contains("class=\"break\""));
+        // The first mark is the legend's.
+        let (zero, one) = (height(&svg, "ours", 2), height(&svg, "ours", 3));
+        assert!(zero - one > 0.05 * PLOT_HEIGHT, "zero at {zero}, one at {one}");
+        panel.series[0].points[0] = exactly(0.0, 10.0);
+        assert!(!panel.svg().contains("class=\"break\""));
     }
 
     #[test]

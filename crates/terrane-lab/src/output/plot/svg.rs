@@ -20,6 +20,9 @@ pub(super) const COLOURS: [&str; 6] =
 const STRIP: f64 = 18.0;
 const STRIP_COLOURED: f64 = 13.0;
 
+/// A curve with more points than this is a line without marks.
+const MARKED_MAX: usize = 24;
+
 /// The left edge of a plot with rows below it, whose names are longer than the numbers of ticks.
 const LEFT_OF_STRIPS: f64 = 150.0;
 
@@ -41,7 +44,7 @@ impl Frame {
         let x = if plot.x_names.is_empty() {
             let ends = points().map(|(x, _)| *x).filter(|x| x.is_finite());
             let bands = plot.bands.iter().map(|(_, end)| *end);
-            Axis::over(Scale::Linear, ends.chain(bands))
+            Axis::along(ends.chain(bands))
         } else {
             Axis::exactly(-0.25, plot.x_names.len() as f64 - 0.75)
         };
@@ -56,6 +59,16 @@ impl Frame {
     fn y(&self, value: f64) -> Option<f64> {
         self.y.place(value).map(|place| HEIGHT - BOTTOM - place * (HEIGHT - TOP - BOTTOM))
     }
+}
+
+/// Draws the mark of an axis that is broken between its lower end and zero.
+pub(super) fn axis_break(out: &mut String, x: f64, y: f64) -> std::fmt::Result {
+    writeln!(
+        out,
+        "<path class=\"break\" d=\"M{:.1} {:.1}l8 -5m-8 9l8 -5\" fill=\"none\" stroke=\"#666\"/>",
+        x - 4.0,
+        y + 0.5
+    )
 }
 
 /// Renders the whole document.
@@ -98,6 +111,9 @@ fn axes(out: &mut String, plot: &Plot, frame: &Frame) -> std::fmt::Result {
     writeln!(out, "<g stroke=\"#ddd\" stroke-width=\"1\">")?;
     for y in frame.y.ticks().into_iter().filter_map(|tick| frame.y(tick)) {
         writeln!(out, "<line x1=\"{left}\" y1=\"{y:.1}\" x2=\"{right}\" y2=\"{y:.1}\"/>")?;
+    }
+    if let Some(place) = frame.y.break_place() {
+        axis_break(out, left, bottom - place * (bottom - TOP))?;
     }
     writeln!(out, "</g>\n<g fill=\"#333\" text-anchor=\"end\">")?;
     for tick in frame.y.ticks() {
@@ -175,6 +191,12 @@ fn curves(out: &mut String, plot: &Plot, frame: &Frame) -> std::fmt::Result {
         let mut points = String::new();
         for (x, y) in places.filter_map(|(x, y)| frame.x(*x).zip(frame.y(*y))) {
             write!(points, "{x:.1},{y:.1} ")?;
+            if curve.points.len() <= MARKED_MAX {
+                writeln!(
+                    out,
+                    "<circle class=\"point\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>"
+                )?;
+            }
         }
         writeln!(
             out,
