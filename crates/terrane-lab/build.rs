@@ -2,13 +2,13 @@
 //! program runs. Other builds have no commit: nobody measures them, and they would recompile after
 //! every commit.
 
-use std::env;
 use std::process::Command;
+use std::{env, fs};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     if env::var("PROFILE").is_ok_and(|profile| profile == "release")
-        && let Some(commit) = commit()
+        && let Some(commit) = commit().or_else(commit_of_package)
     {
         println!("cargo::rustc-env=TERRANE_COMMIT={commit}");
     }
@@ -27,6 +27,15 @@ fn commit() -> Option<String> {
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
     let is_clean = git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
     Some(if is_clean { commit } else { commit + "-dirty" })
+}
+
+/// Returns the commit that a published package was made from, which `cargo package` stores in it.
+fn commit_of_package() -> Option<String> {
+    let info = fs::read_to_string(".cargo_vcs_info.json").ok()?;
+    let (_, after) = info.split_once("\"sha1\"")?;
+    let commit = after.split('"').nth(1)?.get(..12)?;
+    let is_dirty = info.replace(' ', "").contains("\"dirty\":true");
+    Some(if is_dirty { format!("{commit}-dirty") } else { commit.to_owned() })
 }
 
 fn git(arguments: &[&str]) -> Option<String> {

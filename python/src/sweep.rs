@@ -96,7 +96,7 @@ fn run(parameters: Parameters, round: u32, is_simulated: bool, dir: &Path) -> Re
     if wrong_answers > 0 {
         anyhow::bail!("{} gave {wrong_answers} wrong answers", experiment.name());
     }
-    Ok(serde_json::to_string(&experiment.line(round, took, rows))?)
+    Ok(serde_json::to_string(&experiment.line(round, took, rows, dir))?)
 }
 
 /// Waits for the lock of a directory. The operating system releases it when the process ends, however it ends.

@@ -170,7 +170,7 @@ fn carry_out(
             let (results, failed) = &mut *shared;
             let kept = ran.and_then(|(rows, wrong_answers)| {
                 wrong.fetch_add(wrong_answers, Ordering::Relaxed);
-                results.append(experiment.line(*round, begun.elapsed(), rows))
+                results.append(experiment.line(*round, begun.elapsed(), rows, path))
             });
             match kept {
                 Ok(()) => progress::line(&format!(

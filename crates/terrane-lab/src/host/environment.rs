@@ -66,6 +66,14 @@ impl Environment {
         )
     }
 
+    /// Says when and by which program a page is rendered now, which may be long after the measurement.
+    #[must_use]
+    pub fn rendering() -> String {
+        let date = humantime::format_rfc3339_seconds(SystemTime::now());
+        let commit = program::commit().unwrap_or("unknown");
+        format!("rendered on {date} by version {}, commit {commit}", env!("CARGO_PKG_VERSION"))
+    }
+
     /// Returns the commit, or that it is unknown.
     #[must_use]
     pub fn commit_or_unknown(&self) -> &str {

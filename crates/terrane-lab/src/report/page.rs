@@ -41,7 +41,7 @@ pub fn setting(environment: &Environment) -> String {
         ("machine", machine.clone()),
         ("program", format!("terrane {version}, {program}, commit {commit}")),
         ("command", command.clone()),
-        ("date", date.clone()),
+        ("measured", date.clone()),
     ];
     if let (Some(scale), Some(rounds)) = (scale, rounds) {
         rows.push(("setting", format!("scale {scale}, {rounds} rounds, seed {seed}")));

@@ -1,7 +1,7 @@
 //! One experiment of a sweep: its parameters, its key, and its execution.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use terrane_policy::advice::DesignCosts;
 use terrane_policy::suggest::did_you_mean;
@@ -17,7 +17,7 @@ use crate::advice::predict::{self, Scenario};
 use crate::advice::question::OperationProfile;
 use crate::bench::BenchRun;
 use crate::error::usage;
-use crate::host::program;
+use crate::host::{Environment, program};
 use crate::input::fit;
 use crate::input::quantity::{self, KEY_BYTES_MAX, RECORDS_MAX};
 use crate::input::spec;
@@ -71,6 +71,7 @@ pub struct SweepExperiment {
     work: SweepWork,
     /// The number by which the sizes of the design are divided to fit the data.
     divided_by: u64,
+    seed: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -117,6 +118,7 @@ impl SweepExperiment {
         let gives_sizes = spec::gives_sizes(name)?
             || settings.iter().any(|(setting, _)| spec::SIZES.contains(setting));
         let divided_by = if gives_sizes { 1 } else { fit::fit(&mut design, fit::data_bytes(&run)) };
+        let seed = run.seed;
         let work = match player {
             Player::Engine => {
                 let workloads = workloads(&parameters)?;
@@ -127,7 +129,7 @@ impl SweepExperiment {
                 SweepWork::Simulator(Box::new(simulated(&parameters, design, &run)?))
             }
         };
-        Ok(Self { parameters, work, divided_by })
+        Ok(Self { parameters, work, divided_by, seed })
     }
 
     /// Returns the key: a hash of the engine version, the player, the round and the parameters.
@@ -178,8 +180,8 @@ impl SweepExperiment {
         }
     }
 
-    /// Returns the result line of a completed run.
-    pub fn line(&self, round: u32, took: Duration, results: Vec<Value>) -> ResultLine {
+    /// Returns the result line of a run that ends now, with databases in `dir`.
+    pub fn line(&self, round: u32, took: Duration, results: Vec<Value>, dir: &Path) -> ResultLine {
         let by = match self.work {
             SweepWork::Engine(_) => Player::Engine,
             SweepWork::Simulator(_) => Player::Simulator,
@@ -195,6 +197,7 @@ impl SweepExperiment {
             operations: self.operations(),
             seconds: (took.as_secs_f64() * 1e3).round() / 1e3,
             results,
+            environment: Some(Environment::of_run(dir, self.seed)),
         }
     }
 }

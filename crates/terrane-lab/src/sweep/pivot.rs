@@ -299,6 +299,7 @@ mod tests {
                 serde_json::json!({"workload": "readrandom", "write_amplification": null,
                                    "latency_micros": {"p99": 9.0}}),
             ],
+            environment: None,
         };
         assert_eq!(metric(&line, "write_amplification"), Some(3.0));
         assert_eq!(metric(&line, "latency_micros.p99"), Some(9.0));

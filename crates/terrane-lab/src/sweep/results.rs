@@ -13,6 +13,8 @@ use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::host::Environment;
+
 /// The name of the file.
 const FILE: &str = "results.jsonl";
 
@@ -41,6 +43,9 @@ pub struct ResultLine {
     pub seconds: f64,
     /// A row for each workload.
     pub results: Vec<Value>,
+    /// The setting of the measurement; absent in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Environment>,
 }
 
 /// A results file, open for appending.
@@ -134,6 +139,7 @@ mod tests {
             operations: 10,
             seconds: 0.5,
             results: vec![serde_json::json!({"write_amplification": 3.5})],
+            environment: None,
         }
     }
 
