@@ -5,7 +5,8 @@ use std::io::{self, Read};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::manifest::{BACKUPS, Backup, MANIFEST_BYTES_MAX, SCHEMA};
+use crate::history::{self, Notice};
+use crate::manifest::{BACKUPS, Backup, MANIFEST_BYTES_MAX, SCHEMA, position};
 use crate::moment::utc;
 use crate::repository::{Repository, Stored};
 
@@ -110,7 +111,8 @@ fn read_mark(repository: &dyn Repository) -> Result<bool> {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Catalog {
-    /// The backups, oldest first.
+    /// The backups. Those of each database are together, and those of each of its histories in the order of
+    /// their sequence numbers, whatever the clock said when they were created.
     pub backups: Vec<Backup>,
     /// The manifests that cannot be read, with the reasons.
     pub unreadable: Vec<(String, Error)>,
@@ -138,29 +140,36 @@ pub(crate) fn read_all(repository: &dyn Repository) -> Result<Catalog> {
             Err(error) => return Err(error),
         }
     }
-    catalog
-        .backups
-        .sort_by(|one, other| (one.time_micros, &one.name).cmp(&(other.time_micros, &other.name)));
+    catalog.backups = history::sort(catalog.backups);
     catalog.unreadable.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(catalog)
 }
 
-/// Returns the last backup of a database that can be read. Reads no other manifest, because there may be
-/// thousands.
-pub(crate) fn last_of(repository: &dyn Repository, database: &str) -> Result<Option<Backup>> {
+/// Calls `is_wanted` with the backups of a database that can be read, beginning with the one that was created
+/// last, until it returns false. Reads no other manifest, because there may be thousands. Returns the
+/// highest ordinal of all.
+pub(crate) fn each_of(
+    repository: &dyn Repository,
+    database: &str,
+    mut is_wanted: impl FnMut(Backup) -> bool,
+) -> Result<u64> {
     let ending = format!("-{database}.json");
     let mut manifests = list_folder(repository, BACKUPS)?;
     manifests.retain(|stored| stored.name.ends_with(&ending));
-    // A name begins with the time.
-    manifests.sort_unstable_by(|one, other| other.name.cmp(&one.name));
+    manifests.sort_unstable_by(|one, other| position(&other.name).cmp(&position(&one.name)));
+    let last = manifests.first().map_or(0, |stored| position(&stored.name).0);
     for stored in manifests {
         match read_one(repository, &stored) {
-            Ok(Some(backup)) if backup.database == database => return Ok(Some(backup)),
+            Ok(Some(backup)) if backup.database == database => {
+                if !is_wanted(backup) {
+                    break;
+                }
+            }
             Ok(_) | Err(Error::Damaged { .. } | Error::Unsupported { .. }) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(None)
+    Ok(last)
 }
 
 fn read_one(repository: &dyn Repository, stored: &Stored) -> Result<Option<Backup>> {
@@ -176,10 +185,11 @@ fn read_one(repository: &dyn Repository, stored: &Stored) -> Result<Option<Backu
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Which {
-    /// The newest.
+    /// The newest: the one with the most writes of the history that was continued last.
     #[default]
     Latest,
-    /// The newest that was made at this time or before, in microseconds since 1970.
+    /// The newest of those that were made at this time or before by the clock of their machine, in
+    /// microseconds since 1970.
     At(u64),
     /// The backup with this name, or the only one whose name begins with it.
     Named(String),
@@ -243,15 +253,17 @@ impl Catalog {
             };
             Error::NoBackup { wanted, location: location.to_owned() }
         };
-        match which {
-            Which::At(micros) => {
-                let mut earlier =
-                    self.backups.iter().filter(|backup| backup.time_micros <= *micros);
-                let wanted = || missing(format!("backup from {} or before", utc(*micros)));
-                earlier.next_back().ok_or_else(wanted)
-            }
-            _ => self.backups.last().ok_or_else(|| missing("backup".into())),
-        }
+        let (until, wanted) = match which {
+            Which::At(micros) => (*micros, format!("backup from {} or before", utc(*micros))),
+            _ => (u64::MAX, "backup".into()),
+        };
+        let candidates = self.backups.iter().filter(|backup| backup.time_micros <= until);
+        history::newest(&candidates.collect::<Vec<_>>()).ok_or_else(|| missing(wanted))
+    }
+
+    /// Returns the forks of histories among the backups, and the times that contradict the order.
+    pub fn notices(&self) -> Vec<Notice> {
+        history::notices(&self.backups.iter().collect::<Vec<_>>())
     }
 
     fn named(&self, name: &str, location: &str) -> Result<&Backup> {

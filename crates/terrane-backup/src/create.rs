@@ -2,11 +2,12 @@
 //!
 //! 1. A shared lock on the repository keeps prunes out.
 //! 2. A checkpoint next to the database has all of its files at one moment.
-//! 3. A file is not read if it cannot change, and the last backup of the database has it with the same
+//! 3. The backup gets its place in the history of the database, which no clock decides.
+//! 4. A file is not read if it cannot change, and the last backup of the database has it with the same
 //!    name, size and engine checksum. Any other file is read to compute its hash; a table must also match
 //!    the checksum in the engine's manifest. If the repository has no object with these contents, the file
 //!    is read again and stored, unless its hash has changed meanwhile.
-//! 4. The manifest is stored last, which makes it a backup. If the process ends earlier, it leaves objects
+//! 5. The manifest is stored last, which makes it a backup. If the process ends earlier, it leaves objects
 //!    that the next backup uses.
 
 mod options;
@@ -19,12 +20,14 @@ use std::path::Path;
 use terrane::inspect::{DatabaseFiles, FileFacts};
 use terrane::{OpenMode, Options, inspect};
 
-use crate::catalog::{check_or_create, delete, last_of, list_folder, location, write};
+use crate::catalog::{check_or_create, delete, list_folder, location, write};
 use crate::content::{ContentId, OBJECTS};
 use crate::error::{Error, Result};
+use crate::history::{Notice, State, notices};
+use crate::lineage::{Place, place};
 use crate::lock::{Held, LockKind, with_lock};
-use crate::manifest::{BackedUpFile, BackedUpKeyspace, Backup, SCHEMA};
-use crate::moment::{compact, now_micros, utc};
+use crate::manifest::{BackedUpFile, BackedUpKeyspace, Backup, NOT_COPIED, SCHEMA, name_of};
+use crate::moment::{now_micros, utc};
 use crate::repository::Repository;
 use crate::source::Source;
 use crate::staging::Staging;
@@ -44,6 +47,8 @@ pub struct Created {
     pub stored_bytes: u64,
     /// Bytes of files that were read, each counted once.
     pub read_bytes: u64,
+    /// The fork of the history, or the contradiction of the clock, that this backup brought about.
+    pub notices: Vec<Notice>,
 }
 
 /// Creates a backup of a database, which may be written meanwhile. The first backup makes the location a
@@ -81,22 +86,23 @@ pub fn create<S: Source + ?Sized>(
         let staging = Staging::create(source.path(), options.temporary.as_deref())?;
         let dir = staging.checkpoint();
         source.checkpoint(&dir).map_err(checkpoint_error)?;
-        let time_micros = now_micros();
+        let time_micros = options.time_micros.unwrap_or_else(now_micros);
         let found = inspect::files(&dir)?;
         freeze(&dir, &found)?;
+        let mut backup = describe(source.path(), &dir, &found, time_micros)?;
+        let tables = found.files.iter().map(|file| file.name.clone()).collect();
+        let state = State { sequence: backup.sequence, tables };
+        let place = place(repository, source.path(), &backup, &state)?;
+        let earlier = earlier_files(&place, options);
+        let notices = put_into(&mut backup, place);
         let run = Run {
             repository,
             held,
             options,
             watch: Watch::new(options.pace.clone()),
             stored: stored_objects(repository)?,
-            earlier: earlier_files(repository, &found, options)?,
-            created: Created {
-                backup: describe(source.path(), &dir, &found, time_micros)?,
-                stored_files: 0,
-                stored_bytes: 0,
-                read_bytes: 0,
-            },
+            earlier,
+            created: Created { backup, stored_files: 0, stored_bytes: 0, read_bytes: 0, notices },
         };
         run.finish(&dir, &found)
     })
@@ -128,24 +134,31 @@ fn stored_objects(repository: &dyn Repository) -> Result<HashMap<String, u64>> {
 }
 
 /// Returns the files of the last backup of the same database.
-fn earlier_files(
-    repository: &dyn Repository,
-    found: &DatabaseFiles,
-    options: &CreateOptions,
-) -> Result<HashMap<String, BackedUpFile>> {
-    if options.reread {
-        return Ok(HashMap::new());
-    }
-    let last = last_of(repository, &database_number(found))?;
-    let files = last.map(|backup| backup.files).unwrap_or_default();
-    Ok(files.into_iter().map(|file| (file.name.clone(), file)).collect())
+fn earlier_files(place: &Place, options: &CreateOptions) -> HashMap<String, BackedUpFile> {
+    let last = place.recent.first().filter(|_| !options.reread);
+    let files = last.map(|backup| backup.files.clone()).unwrap_or_default();
+    files.into_iter().map(|file| (file.name.clone(), file)).collect()
+}
+
+/// Gives a backup its place. Returns the notices that the earlier backups alone do not cause.
+fn put_into(backup: &mut Backup, place: Place) -> Vec<Notice> {
+    backup.ordinal = place.ordinal;
+    backup.name = name_of(backup.time_micros, backup.ordinal, &backup.database);
+    backup.history = place.history;
+    backup.origin = place.origin;
+    let mut backups: Vec<&Backup> = place.recent.iter().collect();
+    let before = notices(&backups);
+    backups.push(backup);
+    let is_new = |notice: &Notice| !before.contains(notice);
+    notices(&backups).into_iter().filter(is_new).collect()
 }
 
 fn database_number(found: &DatabaseFiles) -> String {
     format!("{:016x}", found.database)
 }
 
-/// Opens the checkpoint, which shows that it can be opened, and describes it except for its files.
+/// Opens the checkpoint, which shows that it can be opened, and describes it except for its files and its
+/// place in the history.
 fn describe(path: &Path, dir: &Path, found: &DatabaseFiles, time_micros: u64) -> Result<Backup> {
     let options = Options::new().unknown_functions().open_mode(OpenMode::MustExist);
     let sequence = options.open_read_only(dir)?.snapshot().sequence_number();
@@ -157,21 +170,21 @@ fn describe(path: &Path, dir: &Path, found: &DatabaseFiles, time_micros: u64) ->
         .map(|(name, design)| BackedUpKeyspace { name: name.clone(), design: design.to_string() });
     Ok(Backup {
         schema: SCHEMA,
-        name: format!("{}-{database}", compact(time_micros)),
+        name: String::new(),
         database,
         path: path.display().to_string(),
         time: utc(time_micros),
         time_micros,
         sequence,
+        ordinal: 0,
+        history: String::new(),
+        origin: None,
         engine: env!("CARGO_PKG_VERSION").to_owned(),
         keyspaces: keyspaces.collect(),
         bytes: 0,
         files: Vec::new(),
     })
 }
-
-/// Files in a checkpoint that are not part of the backup.
-const NOT_COPIED: &[&str] = &["LOCK", "READERS", "CHECKPOINT"];
 
 /// A backup that is being created.
 struct Run<'a> {

@@ -18,6 +18,7 @@
 //! | `lock` | locks in a repository |
 //! | `staging`, `source` | the checkpoint of a database |
 //! | `catalog`, `manifest` | the backups in a repository, and the format of one |
+//! | `history`, `lineage` | the order of backups, which no clock decides |
 //! | `repository`, `location`, `directory`, `bucket`, `memory` | the location of backups |
 //! | `content` | the names of objects |
 //! | `watch`, `cancelled` | pace, progress and cancellation |
@@ -32,6 +33,8 @@ mod content;
 mod create;
 mod directory;
 mod error;
+mod history;
+mod lineage;
 mod location;
 mod lock;
 mod manifest;
@@ -53,9 +56,10 @@ pub use content::ContentId;
 pub use create::{CreateOptions, Created, ReadBack, create};
 pub use directory::Directory;
 pub use error::{Error, Result};
+pub use history::Notice;
 pub use location::open;
 pub use lock::{RepositoryLock, Unlock, unlock};
-pub use manifest::{BackedUpFile, BackedUpKeyspace, Backup};
+pub use manifest::{BackedUpFile, BackedUpKeyspace, Backup, Origin};
 pub use memory::Memory;
 pub use moment::{parse_utc, utc};
 pub use prune::{PruneOptions, Pruned, plan_prune, prune};
@@ -63,5 +67,5 @@ pub use repository::{Repository, Stored};
 pub use restore::{RestoreOptions, Restored, restore};
 pub use retention::Retention;
 pub use source::{CheckpointError, CheckpointWith, Source};
-pub use verify::{DamagedObject, RepositoryVerification, VerifyOptions, verify};
+pub use verify::{DamagedObject, IncompleteBackup, RepositoryVerification, VerifyOptions, verify};
 pub use watch::Progress;

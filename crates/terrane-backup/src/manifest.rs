@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::ContentId;
 use crate::error::{Error, Result};
+use crate::moment::compact;
 
 /// The folder of the manifests in a repository.
 pub(crate) const BACKUPS: &str = "backups/";
@@ -22,7 +23,7 @@ pub(crate) const MANIFEST_BYTES_MAX: u64 = 1 << 30;
 pub struct Backup {
     /// The version of the manifest's format.
     pub schema: u32,
-    /// The name: the time of the backup, and the number of the database.
+    /// The name: the time of the backup, its ordinal, and the number of the database.
     pub name: String,
     /// The number of the database, in 16 hexadecimal digits. Restored copies keep it, in other
     /// directories.
@@ -35,6 +36,17 @@ pub struct Backup {
     pub time_micros: u64,
     /// The sequence number of the last write in the backup.
     pub sequence: u64,
+    /// The position among the backups of the database in the order of their creation, beginning with 1;
+    /// 0 in a manifest of a version that did not record it.
+    #[serde(default)]
+    pub ordinal: u64,
+    /// The history to which the backup belongs, in 16 hexadecimal digits: that of the database's number, or
+    /// one that branched off it.
+    #[serde(default)]
+    pub history: String,
+    /// Where the history left another one; `None` for the first history of a database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// The version of the engine that wrote the backup.
     pub engine: String,
     /// The keyspaces.
@@ -43,6 +55,20 @@ pub struct Backup {
     pub bytes: u64,
     /// The files.
     pub files: Vec<BackedUpFile>,
+}
+
+/// The point at which a history left another one, because the database was restored to it and then
+/// written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Origin {
+    /// The other history.
+    pub history: String,
+    /// The sequence number of the last write that both histories have; 0 if it is unknown.
+    pub sequence: u64,
+    /// The backup that both histories have; `None` if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<String>,
 }
 
 /// A keyspace of a backup.
@@ -140,12 +166,15 @@ impl Backup {
             let location = location.to_owned();
             return Err(Error::Unsupported { location, found: schema, supported: SCHEMA });
         }
-        let backup: Self = serde_json::from_slice(line).map_err(parse)?;
+        let mut backup: Self = serde_json::from_slice(line).map_err(parse)?;
+        if backup.history.is_empty() {
+            backup.history.clone_from(&backup.database);
+        }
         if backup.object() != object {
             return Err(damaged(format!("it is the manifest of {}", backup.name)));
         }
         for file in &backup.files {
-            if !is_plain(&file.name) || file.content().is_none() {
+            if !is_plain(&file.name) || is_reserved(&file.name) || file.content().is_none() {
                 return Err(damaged(format!("'{}' cannot be one of its files", file.name)));
             }
         }
@@ -154,6 +183,20 @@ impl Backup {
         }
         Ok(backup)
     }
+}
+
+/// Returns the name of a backup. It begins with the time, and each backup of a database has another name,
+/// because each has another ordinal.
+pub(crate) fn name_of(time_micros: u64, ordinal: u64, database: &str) -> String {
+    format!("{}-{ordinal}-{database}", compact(time_micros))
+}
+
+/// Returns the position of a manifest among those of its database in the order of creation, by its name
+/// alone: the ordinal, and the time for those of the same ordinal.
+pub(crate) fn position(object: &str) -> (u64, &str) {
+    let mut parts = object.rsplit('-').skip(1);
+    let ordinal = parts.next().filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    (ordinal.and_then(|ordinal| ordinal.parse().ok()).unwrap_or(0), object)
 }
 
 /// Returns the name of the manifest of a backup.
@@ -165,6 +208,25 @@ pub(crate) fn object_of(name: &str) -> String {
 fn is_plain(name: &str) -> bool {
     let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_usual)
+}
+
+/// The files of an open database or of an unfinished restore, which no backup has.
+pub(crate) const NOT_COPIED: &[&str] = &["LOCK", "READERS", "CHECKPOINT", "RESTORE", HISTORY];
+
+/// The file in a restored database that states its [`Origin`].
+pub(crate) const HISTORY: &str = "HISTORY";
+
+/// The file that makes a directory a database.
+pub(crate) const CURRENT: &str = "CURRENT";
+
+/// The ending of files that are being copied by a restore.
+pub(crate) const PART: &str = ".part";
+
+/// Returns true for names that have another meaning in the directory of a database, in any case of letters,
+/// because some file systems ignore it.
+fn is_reserved(name: &str) -> bool {
+    NOT_COPIED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved))
+        || name.to_ascii_lowercase().ends_with(PART)
 }
 
 #[cfg(test)]
@@ -180,6 +242,9 @@ mod tests {
             time: "2026-11-21T10:08:42.123456Z".into(),
             time_micros: 1_795_255_722_123_456,
             sequence: 7,
+            ordinal: 3,
+            history: "00000000000000ff".into(),
+            origin: None,
             engine: "0.1.0".into(),
             keyspaces: vec![BackedUpKeyspace { name: "default".into(), design: "x".into() }],
             bytes: 3,
@@ -199,6 +264,22 @@ mod tests {
         let backup = backup();
         let bytes = backup.encode().unwrap();
         assert_eq!(Backup::decode(&bytes, &backup.object(), "x").unwrap(), backup);
+    }
+
+    /// A manifest of the first version of the format, which recorded neither ordinals nor histories.
+    #[test]
+    fn a_manifest_without_a_history_is_read() {
+        let line = concat!(
+            r#"{"schema":1,"name":"20261121T100842.123456Z-00000000000000ff","database":"00000000000000ff","#,
+            r#""path":"/data/db","time":"2026-11-21T10:08:42.123456Z","time_micros":1795255722123456,"#,
+            r#""sequence":7,"engine":"0.1.0","keyspaces":[],"bytes":0,"files":[]}"#
+        );
+        let seal = ContentId::of(line.as_bytes()).sha256();
+        let text = format!("{line}\n{{\"sha256\":\"{seal}\"}}\n");
+        let object = object_of("20261121T100842.123456Z-00000000000000ff");
+        let read = Backup::decode(text.as_bytes(), &object, "x").unwrap();
+        assert_eq!((read.ordinal, read.origin), (0, None));
+        assert_eq!((read.history, read.sequence), (read.database, 7));
     }
 
     #[test]
@@ -224,7 +305,9 @@ mod tests {
         let found = decode(&newer, &newer.object());
         assert!(matches!(found, Error::Unsupported { .. }), "{found}");
         assert!(decode(&backup(), "backups/other.json").is_damage());
-        for name in ["../x", "/etc/x", "a/b", "a\\b", "", ".", "..", "c:x"] {
+        for name in
+            ["../x", "/etc/x", "a/b", "a\\b", "", ".", "..", "c:x", "LOCK", "lock", "1.part"]
+        {
             let mut backup = backup();
             backup.files[0].name = name.into();
             assert!(decode(&backup, &backup.object()).is_damage(), "{name}");

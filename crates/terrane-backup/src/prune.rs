@@ -4,11 +4,12 @@
 //! Manifests are removed first: if the process ends early, it leaves objects that no backup needs, which
 //! the next prune removes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::catalog::{Catalog, check, delete, list_folder, read_all};
 use crate::content::{ContentId, OBJECTS};
 use crate::error::{Error, Result};
+use crate::history::Notice;
 use crate::lock::{Held, LockKind, STALE, with_lock};
 use crate::manifest::Backup;
 use crate::repository::Repository;
@@ -19,19 +20,28 @@ use crate::retention::Retention;
 pub struct PruneOptions {
     retention: Retention,
     database: Option<String>,
+    history: Option<String>,
     remove_damaged: bool,
 }
 
 impl PruneOptions {
     /// Returns options that keep the backups of `retention`.
     pub fn new(retention: Retention) -> Self {
-        Self { retention, database: None, remove_damaged: false }
+        Self { retention, database: None, history: None, remove_damaged: false }
     }
 
     /// Removes backups of this database only, whose number may be abbreviated.
     #[must_use]
     pub fn database(mut self, number: impl Into<String>) -> Self {
         self.database = Some(number.into());
+        self
+    }
+
+    /// Removes all backups of this history, such as one that was abandoned by a restore, whatever the
+    /// rules keep. The first digits of its number suffice.
+    #[must_use]
+    pub fn remove_history(mut self, number: impl Into<String>) -> Self {
+        self.history = Some(number.into());
         self
     }
 
@@ -54,6 +64,8 @@ pub struct Pruned {
     pub kept: Vec<(Backup, Vec<&'static str>)>,
     /// The damaged manifests that are removed.
     pub damaged: Vec<String>,
+    /// The forks of histories among all backups, and the times that contradict their order.
+    pub notices: Vec<Notice>,
     /// Objects that no backup needs any longer.
     pub objects: u64,
     /// Their bytes, with those of incomplete objects of killed processes.
@@ -119,7 +131,11 @@ fn plan(repository: &dyn Repository, catalog: Catalog, options: &PruneOptions) -
         let what = "no rule keeps any backup; keep at least one, such as the last";
         return Err(Error::Invalid(what.into()));
     }
-    let mut pruned = Pruned::default();
+    let given_up = match &options.history {
+        None => None,
+        Some(number) => Some(find_history(&catalog.backups, number, &repository.location())?),
+    };
+    let mut pruned = Pruned { notices: catalog.notices(), ..Pruned::default() };
     for (object, error) in catalog.unreadable {
         match error {
             Error::Damaged { .. } if options.remove_damaged => pruned.damaged.push(object),
@@ -144,7 +160,10 @@ fn plan(repository: &dyn Repository, catalog: Catalog, options: &PruneOptions) -
     let backups: Vec<&Backup> = catalog.backups.iter().collect();
     for (backup, reasons) in backups.iter().zip(options.retention.reasons(&backups)) {
         let is_other = chosen.as_ref().is_some_and(|chosen| *chosen != backup.database);
-        if is_other {
+        let is_given_up = given_up.as_ref() == Some(&backup.history);
+        if is_given_up {
+            pruned.removed.push((*backup).clone());
+        } else if is_other {
             pruned.kept.push(((*backup).clone(), Vec::new()));
         } else if reasons.is_empty() {
             pruned.removed.push((*backup).clone());
@@ -153,6 +172,29 @@ fn plan(repository: &dyn Repository, catalog: Catalog, options: &PruneOptions) -
         }
     }
     Ok(pruned)
+}
+
+/// Returns the only history whose number begins with `number`. Refuses the only history of a database, because
+/// the rules must keep at least one backup.
+fn find_history(backups: &[Backup], number: &str, location: &str) -> Result<String> {
+    let wanted = number.to_ascii_lowercase();
+    let histories: BTreeSet<(&str, &str)> =
+        backups.iter().map(|backup| (&*backup.history, &*backup.database)).collect();
+    let found: Vec<&(&str, &str)> =
+        histories.iter().filter(|(history, _)| history.starts_with(&wanted)).collect();
+    let [(history, database)] = found[..] else {
+        let what = if found.is_empty() { "no history" } else { "several histories" };
+        return Err(Error::Invalid(format!(
+            "{what} in {location} with a number that begins with '{number}'; 'terrane backup list --json' \
+             prints the histories"
+        )));
+    };
+    match histories.iter().filter(|(_, other)| other == database).count() {
+        1 => Err(Error::Invalid(format!(
+            "{history} is the only history of database {database}, so it is not removed"
+        ))),
+        _ => Ok((*history).to_owned()),
+    }
 }
 
 /// Returns the objects that no kept backup needs, with their sizes.

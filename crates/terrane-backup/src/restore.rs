@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/RESTORE        marks an unfinished restore, and names its backup
 //! DIR/CHECKPOINT     makes the engine refuse the directory
+//! DIR/HISTORY        states that the database has a history of its own from the backup on
 //! DIR/NAME.part      a file that is being copied
 //! ```
 //!
@@ -10,30 +11,24 @@
 //! directory is not a database, is written last. The same call continues an interrupted restore: it hashes
 //! the existing files and copies the others.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+mod mark;
 
-use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
 use terrane::{OpenMode, Options, inspect};
 
+use self::mark::{Mark, part_of, sync, write_durably};
 use crate::catalog::{Catalog, Which, check, location, read_all};
-use crate::directory::sync_dir;
 use crate::error::{Error, Result};
+use crate::history::Notice;
+use crate::lineage::Beginning;
 use crate::lock::{LockKind, with_lock_if_writable};
-use crate::manifest::{BackedUpFile, Backup, object_of};
+use crate::manifest::{BackedUpFile, Backup, CURRENT, HISTORY, object_of, position};
 use crate::moment::compact;
 use crate::repository::Repository;
 use crate::watch::{Counting, PIECE_BYTES, Pace, Watch, Watched, impl_pace};
-
-/// The mark of an unfinished restore.
-const RESTORE: &str = "RESTORE";
-
-/// The file that makes the engine refuse a directory without `CURRENT`.
-const CHECKPOINT: &str = "CHECKPOINT";
-
-/// The file that makes a directory a database.
-const CURRENT: &str = "CURRENT";
 
 /// How a backup is restored.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +79,9 @@ pub struct Restored {
     pub kept_bytes: u64,
     /// The unreadable manifests that are newer than the restored backup.
     pub skipped: Vec<String>,
+    /// The forks of the histories of the database, and the times that contradict the order of its backups;
+    /// empty if the backup was chosen by its name.
+    pub notices: Vec<Notice>,
     /// The result of [`RestoreOptions::verify`].
     pub verification: Option<inspect::Verification>,
 }
@@ -107,6 +105,10 @@ pub fn restore(
         let mut catalog = read_all(repository)?;
         let backup = choose(&mut catalog, repository, which, options)?;
         let skipped = skipped(&catalog, which, &backup);
+        let notices = match which {
+            Which::Named(_) => Vec::new(),
+            _ => catalog.notices(),
+        };
         let mark = Mark::begin(dir, &backup.name)?;
         let mut run = Run {
             repository,
@@ -117,12 +119,14 @@ pub fn restore(
                 copied_bytes: 0,
                 kept_bytes: 0,
                 skipped,
+                notices,
                 verification: None,
             },
         };
         // With CURRENT, all files exist, and another process may have written to the database since.
         let is_complete = dir.join(CURRENT).exists();
         if !is_complete {
+            run.begin_history()?;
             run.copy_all()?;
         }
         run.check(is_complete, options.verify)?;
@@ -144,7 +148,8 @@ fn choose(
     catalog.find(which, &location).cloned()
 }
 
-/// Returns the manifests that cannot be read and are newer than the chosen backup. Names begin with times.
+/// Returns the manifests that cannot be read and are newer than the chosen backup, as far as their names
+/// show it.
 fn skipped(catalog: &Catalog, which: &Which, chosen: &Backup) -> Vec<String> {
     let until = match which {
         Which::Named(_) => return Vec::new(),
@@ -152,126 +157,9 @@ fn skipped(catalog: &Catalog, which: &Which, chosen: &Backup) -> Vec<String> {
         Which::Latest => object_of("~"),
     };
     let objects = catalog.unreadable.iter().map(|(object, _)| object);
-    let is_between = |object: &&String| **object > chosen.object() && **object < until;
-    objects.filter(is_between).cloned().collect()
-}
-
-/// The contents of the mark.
-#[derive(Serialize, Deserialize)]
-struct MarkText {
-    backup: String,
-}
-
-/// A directory with an unfinished restore, locked.
-struct Mark {
-    dir: PathBuf,
-    _lock: File,
-}
-
-impl Mark {
-    fn begin(dir: &Path, backup: &str) -> Result<Self> {
-        fs::create_dir_all(dir).map_err(|error| Error::file("create", dir, error))?;
-        let path = dir.join(RESTORE);
-        match fs::read(&path) {
-            Ok(bytes) => check_mark(dir, &bytes, backup)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                check_empty(dir)?;
-                let text = serde_json::to_vec(&MarkText { backup: backup.to_owned() })
-                    .map_err(|error| Error::file("encode", &path, error.into()))?;
-                write_durably(dir, RESTORE, &text)?;
-            }
-            Err(error) => return Err(Error::file("read", &path, error)),
-        }
-        let lock = lock(dir, &path)?;
-        let refuse = dir.join(CHECKPOINT);
-        if !dir.join(CURRENT).exists() {
-            File::create(&refuse).map_err(|error| Error::file("create", &refuse, error))?;
-        }
-        sync(dir)?;
-        if let Some(parent) = std::path::absolute(dir).ok().as_deref().and_then(Path::parent) {
-            sync(parent)?;
-        }
-        Ok(Self { dir: dir.to_owned(), _lock: lock })
-    }
-
-    /// Removes the marks.
-    fn finish(self) -> Result<()> {
-        for name in [CHECKPOINT, RESTORE] {
-            let path = self.dir.join(name);
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::file("remove", &path, error));
-                }
-                _ => {}
-            }
-        }
-        sync(&self.dir)
-    }
-}
-
-fn lock(dir: &Path, path: &Path) -> Result<File> {
-    let file = File::options().read(true).write(true).open(path);
-    let file = file.map_err(|error| Error::file("open", path, error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            let (location, holder) = (dir.display().to_string(), "another restore".into());
-            Err(Error::InUse { location, holder, advice: "" })
-        }
-        Err(TryLockError::Error(error)) => Err(Error::file("lock", path, error)),
-    }
-}
-
-fn check_mark(dir: &Path, bytes: &[u8], backup: &str) -> Result<()> {
-    let found: Option<MarkText> = serde_json::from_slice(bytes).ok();
-    match found {
-        Some(found) if found.backup == backup => Ok(()),
-        found => {
-            let of = found.map_or_else(|| "another backup".to_owned(), |found| found.backup);
-            Err(Error::Invalid(format!(
-                "{} has an unfinished restore of {of}; continue that one by naming it, or remove the \
-                 directory",
-                dir.display()
-            )))
-        }
-    }
-}
-
-/// Refuses a directory with any file except a mark that was never complete.
-fn check_empty(dir: &Path) -> Result<()> {
-    let failed = |error| Error::file("list", dir, error);
-    for entry in fs::read_dir(dir).map_err(failed)? {
-        let name = entry.map_err(failed)?.file_name();
-        if name != part_of(RESTORE).as_str() {
-            return Err(Error::Invalid(format!(
-                "{} is not empty: it has {}; restore into a new directory",
-                dir.display(),
-                name.to_string_lossy()
-            )));
-        }
-    }
-    Ok(())
-}
-
-fn sync(dir: &Path) -> Result<()> {
-    sync_dir(dir).map_err(|error| Error::file("sync", dir, error))
-}
-
-fn part_of(name: &str) -> String {
-    format!("{name}.part")
-}
-
-/// Writes a file that gets its name only when it is complete.
-fn write_durably(dir: &Path, name: &str, bytes: &[u8]) -> Result<()> {
-    let (part, path) = (dir.join(part_of(name)), dir.join(name));
-    let write = || -> io::Result<()> {
-        let mut file = File::create(&part)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&part, &path)
-    };
-    write().map_err(|error| Error::file("write", &path, error))?;
-    sync(dir)
+    let chosen = chosen.object();
+    let is_newer = |object: &&String| position(object) > position(&chosen) && **object < until;
+    objects.filter(is_newer).cloned().collect()
 }
 
 /// A restore in progress.
@@ -283,6 +171,16 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Records that the later writes to the restored database are not those of its original.
+    fn begin_history(&self) -> Result<()> {
+        let path = self.dir.join(HISTORY);
+        if path.exists() {
+            return Ok(());
+        }
+        let beginning = Beginning::at(&self.restored.backup);
+        write_durably(self.dir, HISTORY, &beginning.encode(&path)?)
+    }
+
     fn copy_all(&mut self) -> Result<()> {
         let mut files = self.restored.backup.files.clone();
         // Decoding the manifest has checked that this does not overflow.

@@ -1,14 +1,15 @@
 //! The rules that keep backups.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
 
+use crate::history::lines;
 use crate::manifest::Backup;
 
 /// Returns the number of the period to which a time belongs.
-type Period<'a> = &'a dyn Fn(u64) -> u64;
+type Period = fn(u64) -> u64;
 
-/// The rules that keep backups, for each database and each of its directories. A backup is kept if any rule
-/// keeps it.
+/// The rules that keep backups, for each history of a database and each of its directories. A backup is kept
+/// if any rule keeps it.
 ///
 /// The rules on time keep the newest backup of each of the last hours, days or weeks that have one. Days
 /// begin at midnight in UTC, weeks on Monday.
@@ -54,43 +55,81 @@ impl Retention {
         self == Self::default()
     }
 
-    /// Returns the rules that keep each backup, in the order of the backups, which is chronological; none
-    /// for a backup that is not kept.
+    /// Returns the rules that keep each backup, in the order of the backups; none for a backup that is not
+    /// kept.
+    ///
+    /// The newest backups are those with the most writes of their history, whatever their times are. A clock
+    /// that was wrong keeps more backups, but never fewer than the rules state.
     pub(crate) fn reasons(self, backups: &[&Backup]) -> Vec<Vec<&'static str>> {
-        const HOUR: u64 = 3_600_000_000;
         let mut reasons = vec![Vec::new(); backups.len()];
-        // A restored copy has the number of its original, but another directory.
-        let mut databases: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
-        for (index, backup) in backups.iter().enumerate() {
-            databases.entry((&backup.database, &backup.path)).or_default().push(index);
-        }
-        for indexes in databases.values() {
-            for &index in indexes.iter().rev().take(self.last as usize) {
-                reasons[index].push("last");
-            }
-            let hour = |micros: u64| micros / HOUR;
-            let day = |micros: u64| micros / (24 * HOUR);
-            // 1970 began on a Thursday.
-            let week = |micros: u64| (day(micros) + 3) / 7;
-            let rules: [(u32, &str, Period<'_>); 3] = [
-                (self.hourly, "hourly", &hour),
-                (self.daily, "daily", &day),
-                (self.weekly, "weekly", &week),
-            ];
-            for (count, name, period) in rules {
-                let (mut kept, mut last) = (0, None);
-                for &index in indexes.iter().rev() {
-                    let this = period(backups[index].time_micros);
-                    if kept < count && last != Some(this) {
-                        reasons[index].push(name);
-                        kept += 1;
-                        last = Some(this);
-                    }
+        let indexes: HashMap<&str, usize> =
+            backups.iter().enumerate().map(|(index, backup)| (&*backup.name, index)).collect();
+        for line in lines(backups) {
+            let mut keep = |backup: &Backup, reason| {
+                if let Some(&index) = indexes.get(&*backup.name) {
+                    reasons[index].push(reason);
                 }
+            };
+            for backup in line.iter().rev().take(self.last as usize) {
+                keep(backup, "last");
+            }
+            for (count, name, period) in self.rules() {
+                for backup in newest_of_periods(&line, count, period) {
+                    keep(backup, name);
+                }
+            }
+            if let Some(backup) = doubtful(&line) {
+                keep(backup, "order unknown");
             }
         }
         reasons
     }
+
+    fn rules(self) -> [(u32, &'static str, Period); 3] {
+        const HOUR: u64 = 3_600_000_000;
+        fn day(micros: u64) -> u64 {
+            micros / (24 * HOUR)
+        }
+        // 1970 began on a Thursday.
+        [
+            (self.hourly, "hourly", |micros| micros / HOUR),
+            (self.daily, "daily", day),
+            (self.weekly, "weekly", |micros| (day(micros) + 3) / 7),
+        ]
+    }
+}
+
+/// Returns the newest backups of the last periods that have one.
+///
+/// A backup whose period is later than that of a newer backup was made when the clock was ahead, or before it
+/// was set back. It is kept as well, but does not count, because it would displace the backup of a period
+/// that the rule promises.
+fn newest_of_periods<'a>(line: &[&'a Backup], count: u32, period: Period) -> Vec<&'a Backup> {
+    let (mut kept, mut counted) = (Vec::new(), 0);
+    let mut seen = HashSet::new();
+    let mut earliest = u64::MAX;
+    for backup in line.iter().rev() {
+        if counted == count {
+            break;
+        }
+        let this = period(backup.time_micros);
+        if seen.insert(this) {
+            kept.push(*backup);
+        }
+        if this < earliest {
+            earliest = this;
+            counted += 1;
+        }
+    }
+    kept
+}
+
+/// Returns the backup with the last time of a line whose manifests have no ordinals, if another backup has
+/// more writes: either may be the newest state of the database.
+fn doubtful<'a>(line: &[&'a Backup]) -> Option<&'a Backup> {
+    let newest = line.last().filter(|newest| newest.ordinal == 0)?;
+    let latest = line.iter().max_by_key(|backup| (backup.time_micros, &backup.name))?;
+    (latest.name != newest.name).then_some(*latest)
 }
 
 #[cfg(test)]
@@ -106,7 +145,10 @@ mod tests {
             path: String::new(),
             time: time.into(),
             time_micros: parse_utc(time).unwrap(),
-            sequence: 0,
+            sequence: parse_utc(time).unwrap(),
+            ordinal: 1,
+            history: "a".into(),
+            origin: None,
             engine: String::new(),
             keyspaces: Vec::new(),
             bytes: 0,

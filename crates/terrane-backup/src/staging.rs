@@ -104,6 +104,33 @@ impl Drop for Staging {
     }
 }
 
+/// A private directory among the temporary files of the system, removed when it is dropped.
+pub(crate) struct Scratch {
+    dir: PathBuf,
+}
+
+impl Scratch {
+    pub(crate) fn create() -> Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let (process, now) = (std::process::id(), now_micros());
+        let dir =
+            std::env::temp_dir().join(format!("terrane-verify-{process:x}-{now:x}-{count:x}"));
+        create_private(&dir).map_err(|error| Error::file("create", &dir, error))?;
+        Ok(Self { dir })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.dir
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
 /// Removes the directories of processes that no longer exist.
 fn remove_abandoned(parent: &Path, prefix: &str) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {

@@ -1,5 +1,7 @@
 //! Verifies a repository: reads every object, and names the backups that a damaged one affects.
 
+mod files;
+
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
@@ -49,6 +51,8 @@ pub struct RepositoryVerification {
     pub objects: u64,
     /// Bytes of these objects.
     pub bytes: u64,
+    /// The backups whose list of files contradicts the engine's manifest in them.
+    pub incomplete: Vec<IncompleteBackup>,
     /// The damaged and missing objects.
     pub damaged: Vec<DamagedObject>,
     /// The manifests that cannot be read, with the reasons.
@@ -62,7 +66,7 @@ pub struct RepositoryVerification {
 impl RepositoryVerification {
     /// Returns true if nothing is damaged.
     pub fn is_intact(&self) -> bool {
-        self.damaged.is_empty() && self.unreadable.is_empty()
+        self.damaged.is_empty() && self.unreadable.is_empty() && self.incomplete.is_empty()
     }
 }
 
@@ -80,6 +84,16 @@ pub struct DamagedObject {
     pub backups: Vec<String>,
 }
 
+/// A backup that cannot be restored, although its objects are intact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IncompleteBackup {
+    /// The name of the backup.
+    pub backup: String,
+    /// The contradiction.
+    pub what: String,
+}
+
 /// The files and the backups that need an object.
 #[derive(Default)]
 struct Needed {
@@ -87,7 +101,8 @@ struct Needed {
     backups: Vec<String>,
 }
 
-/// Reads all manifests and every object that they name, and compares each object with its name.
+/// Reads all manifests and every object that they name, and compares each object with its name, and the files
+/// of each backup with those that the engine's manifest in it lists.
 ///
 /// # Errors
 /// The location is not a repository, or cannot be read. Damage is not an error.
@@ -111,6 +126,7 @@ pub fn verify(
         found.backups = catalog.backups.len() as u64;
         let wanted = needed(&catalog.backups.iter().collect::<Vec<_>>());
         read_objects(repository, options, &wanted, &all, &mut found)?;
+        found.incomplete = files::check(repository, &catalog.backups)?;
         Ok(found)
     })
 }

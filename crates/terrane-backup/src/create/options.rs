@@ -24,6 +24,7 @@ pub struct CreateOptions {
     pub(super) read_back: ReadBack,
     pub(super) reread: bool,
     pub(super) temporary: Option<PathBuf>,
+    pub(super) time_micros: Option<u64>,
 }
 
 impl CreateOptions {
@@ -52,6 +53,14 @@ impl CreateOptions {
     #[must_use]
     pub fn temporary(mut self, dir: impl Into<PathBuf>) -> Self {
         self.temporary = Some(dir.into());
+        self
+    }
+
+    /// States the time of the backup, in microseconds since 1970, instead of the clock of the machine. The
+    /// order of backups does not depend on it.
+    #[must_use]
+    pub fn time_micros(mut self, micros: u64) -> Self {
+        self.time_micros = Some(micros);
         self
     }
 }

@@ -7,13 +7,7 @@ use terrane_backup::{
     Which, create, list, restore, verify,
 };
 
-use crate::support::{back_up, contents, fill, open, restored};
-
-fn read(repository: &Memory, name: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut repository.get(name).unwrap(), &mut bytes).unwrap();
-    bytes
-}
+use crate::support::{back_up, contents, fill, open, read, restored};
 
 fn flip(repository: &Memory, name: &str, at: usize) {
     let mut bytes = read(repository, name);

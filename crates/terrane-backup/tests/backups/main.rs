@@ -6,6 +6,7 @@ mod buckets;
 mod creating;
 mod damage;
 mod failing;
+mod histories;
 mod pruning;
 mod restoring;
 mod support;

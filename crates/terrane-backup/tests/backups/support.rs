@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use terrane::{Db, Design, KeyspaceOptions, Options};
-use terrane_backup::{CreateOptions, Created, Repository, RestoreOptions, Which, create, restore};
+use terrane_backup::{
+    CreateOptions, Created, Memory, Repository, RestoreOptions, Which, create, restore,
+};
 
 pub(crate) type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -68,4 +70,11 @@ pub(crate) fn names(dir: &Path) -> Vec<String> {
 /// Returns the bytes of all objects.
 pub(crate) fn object_bytes(repository: &dyn Repository) -> u64 {
     repository.list("objects/").unwrap().iter().map(|stored| stored.bytes).sum()
+}
+
+/// Returns the contents of an object.
+pub(crate) fn read(repository: &Memory, name: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut repository.get(name).unwrap(), &mut bytes).unwrap();
+    bytes
 }

@@ -1,12 +1,13 @@
 //! Arguments and progress that the subcommands of `terrane backup` share.
 
 use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use anyhow::Result;
 use clap::Args;
 use indicatif::ProgressBar;
-use terrane_backup::{Progress, Repository, parse_utc};
+use terrane_backup::{Notice, Progress, Repository, parse_utc};
 
 use terrane_lab::host::interrupt::{Cancellable, is_cancelled};
 use terrane_lab::host::progress;
@@ -50,6 +51,13 @@ impl Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// Prints notices as warnings.
+pub(super) fn warn(notices: &[Notice]) {
+    for notice in notices {
+        let _ = writeln!(io::stderr(), "warning: {notice}");
     }
 }
 

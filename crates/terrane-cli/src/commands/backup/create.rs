@@ -10,7 +10,7 @@ use serde::Serialize;
 use terrane_backup::{CheckpointWith, CreateOptions, Created, ReadBack};
 
 use super::checkpoint;
-use super::common::{Bar, RepositoryArg};
+use super::common::{Bar, RepositoryArg, warn};
 use crate::exit::Exit;
 use crate::output;
 use terrane_lab::input::quantity::rate;
@@ -64,6 +64,7 @@ struct JsonCreated<'a> {
     database: &'a str,
     time: &'a str,
     sequence: u64,
+    history: &'a str,
     files: usize,
     bytes: u64,
     stored_files: u64,
@@ -82,6 +83,7 @@ impl CreateArgs {
             let options = self.options().on_progress(bar.callback());
             terrane_backup::create(&source, &*repository, &options)?
         };
+        warn(&created.notices);
         self.print(&created, begun.elapsed().as_secs_f64())?;
         Ok(Exit::Done)
     }
@@ -115,6 +117,7 @@ impl CreateArgs {
                 database: &backup.database,
                 time: &backup.time,
                 sequence: backup.sequence,
+                history: &backup.history,
                 files: backup.files.len(),
                 bytes: backup.bytes,
                 stored_files: created.stored_files,

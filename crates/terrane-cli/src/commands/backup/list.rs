@@ -5,18 +5,20 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use terrane_backup::Backup;
+use terrane_backup::{Backup, Origin};
 
-use super::common::RepositoryArg;
+use super::common::{RepositoryArg, warn};
 use crate::exit::Exit;
 use crate::output;
 use crate::table::{Align, lines, table};
 use terrane_lab::output::human;
 use terrane_lab::output::json::{SCHEMA, write_line};
 
-/// List the backups of a repository, oldest first
+/// List the backups of a repository, those of each database and history in the order of their writes
 ///
-/// The name of a backup has its time in UTC and the number of its database. The exit code is 4 if a
+/// The name of a backup has its time in UTC, its position among the backups of its database in the order of
+/// creation, and the number of the database. A database that was restored and then written has another
+/// history than its original. The exit code is 4 if a
 /// manifest cannot be read.
 #[derive(Debug, Clone, Args)]
 pub(super) struct ListArgs {
@@ -41,6 +43,10 @@ struct JsonBackup<'a> {
     path: &'a str,
     time: &'a str,
     sequence: u64,
+    ordinal: u64,
+    history: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'a Origin>,
     files: usize,
     bytes: u64,
     keyspaces: Vec<&'a str>,
@@ -55,6 +61,9 @@ impl<'a> JsonBackup<'a> {
             path: &backup.path,
             time: &backup.time,
             sequence: backup.sequence,
+            ordinal: backup.ordinal,
+            history: &backup.history,
+            origin: backup.origin.as_ref(),
             files: backup.files.len(),
             bytes: backup.bytes,
             keyspaces: backup.keyspaces.iter().map(|keyspace| keyspace.name.as_str()).collect(),
@@ -77,24 +86,38 @@ impl ListArgs {
         } else if catalog.backups.is_empty() {
             writeln!(out, "no backups in {}", repository.location())?;
         } else {
-            let columns = [
-                ("backup", Align::Left),
-                ("sequence", Align::Right),
-                ("files", Align::Right),
-                ("size", Align::Right),
-            ];
-            let mut rows = table(&columns);
-            for backup in &catalog.backups {
-                let files = human::count(backup.files.len() as u64);
-                let (sequence, bytes) = (human::count(backup.sequence), human::bytes(backup.bytes));
-                rows.add_row([backup.name.clone(), sequence, files, bytes]);
-            }
-            lines(&rows).try_for_each(|line| writeln!(out, "{line}"))?;
+            table_of(&catalog.backups).try_for_each(|line| writeln!(out, "{line}"))?;
         }
         out.flush()?;
+        warn(&catalog.notices());
         match catalog.unreadable.into_iter().next() {
             Some((_, error)) => Err(error.into()),
             None => Ok(Exit::Done),
         }
     }
+}
+
+/// Returns the lines of a table of backups. Only a database with several histories needs their numbers.
+fn table_of(backups: &[Backup]) -> impl Iterator<Item = String> + use<> {
+    let has_histories = backups.iter().any(|backup| backup.origin.is_some());
+    let mut columns = vec![
+        ("backup", Align::Left),
+        ("sequence", Align::Right),
+        ("files", Align::Right),
+        ("size", Align::Right),
+    ];
+    if has_histories {
+        columns.push(("history", Align::Left));
+    }
+    let mut rows = table(&columns);
+    for backup in backups {
+        let files = human::count(backup.files.len() as u64);
+        let (sequence, bytes) = (human::count(backup.sequence), human::bytes(backup.bytes));
+        let mut row = vec![backup.name.clone(), sequence, files, bytes];
+        if has_histories {
+            row.push(backup.history.clone());
+        }
+        rows.add_row(row);
+    }
+    lines(&rows)
 }

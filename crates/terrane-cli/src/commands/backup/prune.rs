@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use terrane_backup::{PruneOptions, Pruned, Retention};
 
-use super::common::RepositoryArg;
+use super::common::{RepositoryArg, warn};
 use crate::exit::{Exit, usage};
 use crate::output;
 use terrane_lab::output::human;
@@ -16,8 +16,8 @@ use terrane_lab::output::json::{SCHEMA, write_line};
 /// Remove old backups, and the objects that no backup needs any longer
 ///
 /// Prints the list of removals; --yes makes them. A backup is kept if any rule keeps it. Rules
-/// apply separately to each database and to each of its directories, so --keep-last 3 keeps three
-/// of each. Hours, days and weeks are in UTC, and only those with a backup count. No backup can be
+/// apply separately to each database, to each of its directories and to each of its histories, so
+/// --keep-last 3 keeps three of each. The last backups are those with the most writes. Hours, days and weeks are in UTC, and only those with a backup count. No backup can be
 /// created meanwhile.
 #[derive(Debug, Clone, Args)]
 pub(super) struct PruneArgs {
@@ -43,6 +43,11 @@ pub(super) struct PruneArgs {
     /// Remove backups of this database only; the first digits of its number suffice
     #[arg(long, value_name = "NUMBER")]
     database: Option<String>,
+
+    /// Remove all backups of this history too, which a restore abandoned; the first digits of its number
+    /// suffice
+    #[arg(long, value_name = "NUMBER")]
+    remove_history: Option<String>,
 
     /// Remove damaged manifests too; their backups are lost
     #[arg(long)]
@@ -90,6 +95,9 @@ impl PruneArgs {
         if let Some(database) = &self.database {
             options = options.database(database);
         }
+        if let Some(history) = &self.remove_history {
+            options = options.remove_history(history);
+        }
         if self.remove_damaged {
             options = options.remove_damaged();
         }
@@ -98,6 +106,7 @@ impl PruneArgs {
         } else {
             terrane_backup::plan_prune(&*repository, &options)?
         };
+        warn(&pruned.notices);
         let mut out = output::text_or_json(self.json);
         if self.json {
             write_line(&mut out, &self.json(&pruned))?;

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use terrane_backup::{RestoreOptions, Restored, Which};
 
-use super::common::{Bar, RepositoryArg, time};
+use super::common::{Bar, RepositoryArg, time, warn};
 use crate::exit::Exit;
 use crate::output;
 use crate::problems::{JsonProblem, write_problems};
@@ -19,7 +19,8 @@ use terrane_lab::output::json::{SCHEMA, rounded, write_line};
 
 /// Restore a backup into a new directory
 ///
-/// Restores the newest backup, unless --backup or --at choose another. Every file is compared with
+/// Restores the newest backup, unless --backup or --at choose another: the one with the most writes of the
+/// history that was continued last, whatever the clock said. Every file is compared with
 /// its hash while it is copied, and finally the database is opened for reading. If the restore is
 /// interrupted, the same command continues it; the directory cannot be opened until then.
 #[derive(Debug, Clone, Args)]
@@ -61,6 +62,7 @@ struct JsonRestored<'a> {
     backup: &'a str,
     time: &'a str,
     sequence: u64,
+    history: &'a str,
     path: String,
     files: usize,
     bytes: u64,
@@ -84,6 +86,7 @@ impl RestoreArgs {
         for object in &restored.skipped {
             let _ = writeln!(io::stderr(), "warning: {object} is newer, and cannot be read");
         }
+        warn(&restored.notices);
         let mut out = output::text_or_json(self.json);
         if self.json {
             write_line(&mut out, &self.json(&restored, seconds))?;
@@ -122,6 +125,7 @@ impl RestoreArgs {
             backup: &backup.name,
             time: &backup.time,
             sequence: backup.sequence,
+            history: &backup.history,
             path: self.dir.display().to_string(),
             files: backup.files.len(),
             bytes: backup.bytes,

@@ -17,7 +17,8 @@ use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Read all objects of a repository, and name the damaged ones with the backups that need them
 ///
-/// This compares every object with the hash in its name. It does not look into tables: 'terrane backup
+/// This compares every object with the hash in its name, and the files of every backup with those that the
+/// database's manifest in it lists. It does not look into tables: 'terrane backup
 /// restore --verify' does, and 'terrane verify' on a restored database. The exit code is 4 if anything is
 /// damaged.
 #[derive(Debug, Clone, Args)]
@@ -47,6 +48,13 @@ struct JsonVerification<'a> {
     unreferenced_bytes: u64,
     damaged: Vec<JsonDamaged<'a>>,
     unreadable: Vec<JsonUnreadable<'a>>,
+    incomplete: Vec<JsonIncomplete<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonIncomplete<'a> {
+    backup: &'a str,
+    what: &'a str,
 }
 
 #[derive(Serialize)]
@@ -98,6 +106,9 @@ fn json(found: &RepositoryVerification) -> JsonVerification<'_> {
     let unreadable = found.unreadable.iter();
     let unreadable =
         unreadable.map(|(object, error)| JsonUnreadable { object, what: error.to_string() });
+    let incomplete = found.incomplete.iter();
+    let incomplete =
+        incomplete.map(|found| JsonIncomplete { backup: &found.backup, what: &found.what });
     JsonVerification {
         schema: SCHEMA,
         backups: found.backups,
@@ -107,6 +118,7 @@ fn json(found: &RepositoryVerification) -> JsonVerification<'_> {
         unreferenced_bytes: found.unreferenced_bytes,
         damaged: damaged.collect(),
         unreadable: unreadable.collect(),
+        incomplete: incomplete.collect(),
     }
 }
 
@@ -114,6 +126,9 @@ fn print(out: &mut dyn Write, found: &RepositoryVerification) -> std::io::Result
     let paint = Paint::stdout();
     for (_, error) in &found.unreadable {
         writeln!(out, "{} {error}", paint.red("problem:"))?;
+    }
+    for incomplete in &found.incomplete {
+        writeln!(out, "{} {}: {}", paint.red("problem:"), incomplete.backup, incomplete.what)?;
     }
     for damaged in &found.damaged {
         let (object, what) = (&damaged.object, &damaged.what);
@@ -123,7 +138,7 @@ fn print(out: &mut dyn Write, found: &RepositoryVerification) -> std::io::Result
             writeln!(out, "  {backup}")?;
         }
     }
-    let problems = (found.damaged.len() + found.unreadable.len()) as u64;
+    let problems = (found.damaged.len() + found.unreadable.len() + found.incomplete.len()) as u64;
     let verdict = if problems == 0 { "ok".into() } else { human::counted(problems, "problem") };
     let backups = human::counted(found.backups, "backup");
     let objects = human::counted(found.objects, "object");

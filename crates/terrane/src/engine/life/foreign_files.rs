@@ -17,6 +17,9 @@ use crate::files::table::TableFileId;
 use crate::files::value_pointer::ValueFileName;
 use crate::files::wal::segment_file_number;
 
+/// The file in which the crate `terrane-backup` states the history of a restored database.
+const BACKUP_HISTORY: &str = "HISTORY";
+
 /// The socket that the crate `terrane-control` serves, and its name while it is incomplete.
 const CONTROL_SOCKETS: [&str; 2] = ["control.sock", "control.sock.new"];
 
@@ -44,6 +47,7 @@ pub(super) fn check(storage: &dyn Storage, dir: &Path) -> Result<()> {
 pub(super) fn is_own(name: &str) -> bool {
     [LOCK, READERS, CURRENT, CURRENT_NEW, CHECKPOINT].contains(&name)
         || CONTROL_SOCKETS.contains(&name)
+        || name == BACKUP_HISTORY
         || log_directory::is_pointer(name)
         || manifest_file_number(name).is_some()
         || segment_file_number(name).is_some()
