@@ -543,3 +543,48 @@ fn a_transaction_that_read_an_expiry_time_conflicts_with_a_write_of_the_key() {
     db.put("key", "2").unwrap();
     assert_eq!(tx.commit().unwrap_err().kind(), terrane::ErrorKind::Conflict);
 }
+
+/// A transaction made a value that expires permanent by merging with it, while a batch did not.
+#[test]
+fn operands_outlast_values_that_expire_in_transactions_as_in_batches() {
+    let values = |in_transaction: bool| {
+        let Small { db, clock, .. } = small();
+        let keyspace = db.keyspace("merged", KeyspaceOptions::new()).unwrap();
+        keyspace.set_merge_operator("append").unwrap();
+        keyspace.put_with("stored", "v", ttl(5)).unwrap();
+        if in_transaction {
+            let mut tx = db.begin();
+            tx.put_with_ttl_in(&keyspace, "put", "v", 5 * SECOND).unwrap();
+            tx.put_in(&keyspace, "kept", "v").unwrap();
+            tx.put_with_ttl_in(&keyspace, "replaced", "v", 5 * SECOND).unwrap();
+            for key in ["put", "kept", "stored", "replaced"] {
+                tx.merge_in(&keyspace, key, "x").unwrap();
+                tx.merge_in(&keyspace, key, "y").unwrap();
+                assert_eq!(tx.get_in(&keyspace, key).unwrap().unwrap(), "vxy", "{key}");
+            }
+            tx.put_in(&keyspace, "replaced", "w").unwrap();
+            tx.commit().unwrap();
+        } else {
+            let mut batch = WriteBatch::new();
+            batch.put_with_ttl_in(&keyspace, "put", "v", 5 * SECOND);
+            batch.put_in(&keyspace, "kept", "v");
+            for key in ["put", "kept", "stored"] {
+                batch.merge_in(&keyspace, key, "x");
+                batch.merge_in(&keyspace, key, "y");
+            }
+            batch.put_in(&keyspace, "replaced", "w");
+            db.write(&batch).unwrap();
+        }
+        let before = pairs(keyspace.iter().unwrap());
+        clock.advance(6 * SECOND);
+        [before, pairs(keyspace.iter().unwrap())]
+    };
+    let [before, after] = values(true);
+    let of = |value: &str| {
+        [("kept", "vxy"), ("put", value), ("replaced", "w"), ("stored", value)]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    };
+    assert_eq!(before, of("vxy"));
+    assert_eq!(after, of("xy"));
+    assert_eq!([before, after], values(false));
+}

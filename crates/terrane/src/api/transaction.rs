@@ -201,8 +201,8 @@ impl Transaction {
     }
 
     /// Combines the value of a key with an operand by the operator of the default keyspace; see
-    /// [`Keyspace::merge`]. In a transaction this reads the key, and the result does not expire even if the
-    /// value did.
+    /// [`Keyspace::merge`]. In a transaction this reads the key. As outside of transactions, the operand does
+    /// not expire: once the value below it has expired, the key has the value that the operand alone yields.
     ///
     /// # Errors
     /// The keyspace has no operator, the operator cannot combine the operand with the value, a table
@@ -229,10 +229,23 @@ impl Transaction {
     fn merge_into(&mut self, tree: &Arc<Tree>, key: &[u8], operand: &[u8]) -> Result<()> {
         let operator =
             tree.functions.merge_operator().get().ok_or_else(|| no_merge_operator(tree.name()))?;
-        let value = self.get_of(tree, key)?;
+        let (value, expires_at) = self.get_with_expiry_of(tree, key)?.unzip();
         let mut chain = OperandChain::default();
         chain.push(Some(&**operator), key, (1, operand));
         let combined = chain.value(Some(&**operator), key, value.as_deref())?;
+        let written = self.writes.in_tree(tree);
+        let is_written = written.is_some_and(|writes| writes.get(key).is_some());
+        let has_default_ttl = tree.default_ttl().get().is_some();
+        let expires = value.is_some()
+            && (expires_at.flatten().is_some()
+                || written.is_some_and(|writes| writes.has_operands(key))
+                || is_written
+                    && has_default_ttl
+                    && written.is_some_and(|writes| writes.expiry(key).is_none()));
+        if expires {
+            self.writes.merge(tree, key, &combined, operand);
+            return Ok(());
+        }
         // Like an operand, the result does not expire.
         let expiry = tree.default_ttl().get().map(|_| ValueExpiry::After(Duration::MAX));
         self.writes.put(tree, key, &combined, expiry);

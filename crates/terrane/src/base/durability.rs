@@ -19,7 +19,7 @@ use crate::base::error::Error;
 /// `None` are an exception: they are not in the log, and may be lost although later writes with
 /// another durability survive. While a [checkpoint](crate::Db::checkpoint) is being made, they are
 /// logged, so that it contains every write up to its last one; they fail if the disk of the log is
-/// full.
+/// full. Such a write survives the death of the process, although earlier writes with `None` may be lost.
 ///
 /// Dropping a database without [`Db::close`](crate::Db::close) loses the same writes as the death of
 /// the process: those with `None` that were not flushed. `close` flushes them.
@@ -47,7 +47,14 @@ impl fmt::Display for Durability {
         match self {
             Self::None => f.write_str("none"),
             Self::Process => f.write_str("process"),
-            Self::Interval(time) => write!(f, "interval({}ms)", time.as_millis()),
+            Self::Interval(time) => {
+                let millis = time.as_millis();
+                // The largest unit of which it is a multiple, as a user would write it.
+                let units = [(3_600_000, "h"), (60_000, "m"), (1000, "s"), (1, "ms")];
+                let unit = units.into_iter().find(|(size, _)| millis > 0 && millis % size == 0);
+                let (size, unit) = unit.unwrap_or((1, "ms"));
+                write!(f, "interval({}{unit})", millis / size)
+            }
             Self::Sync => f.write_str("sync"),
         }
     }
@@ -94,14 +101,15 @@ mod tests {
 
     #[test]
     fn durabilities_round_trip_as_text() {
-        for text in ["none", "process", "interval(100ms)", "sync"] {
+        for text in ["none", "process", "interval(100ms)", "interval(90s)", "interval(1h)", "sync"]
+        {
             assert_eq!(text.parse::<Durability>().unwrap().to_string(), text);
         }
         for (text, seconds) in [("interval(1h)", 3600), ("interval(2min)", 120)] {
             let time = Duration::from_secs(seconds);
             assert_eq!(text.parse::<Durability>().unwrap(), Durability::Interval(time));
         }
-        assert_eq!("interval(2s)".parse::<Durability>().unwrap().to_string(), "interval(2000ms)");
+        assert_eq!("interval(120s)".parse::<Durability>().unwrap().to_string(), "interval(2m)");
         for text in
             ["", "Sync", "interval", "interval()", "interval(0ms)", "interval(5)", "interval(1d)"]
         {

@@ -1,9 +1,12 @@
 //! Expiry times in transactions.
 
+use std::sync::Arc;
+
 use super::Transaction;
 use super::writes::ValueExpiry;
 use crate::api::keyspace::Keyspace;
 use crate::base::error::Result;
+use crate::engine::Tree;
 use crate::files::value::Value;
 
 impl Transaction {
@@ -36,7 +39,14 @@ impl Transaction {
         key: impl AsRef<[u8]>,
     ) -> Result<Option<(Value, Option<u64>)>> {
         keyspace.check_of(&self.handle)?;
-        let (tree, key) = (&keyspace.tree, key.as_ref());
+        self.get_with_expiry_of(&keyspace.tree, key.as_ref())
+    }
+
+    pub(super) fn get_with_expiry_of(
+        &self,
+        tree: &Arc<Tree>,
+        key: &[u8],
+    ) -> Result<Option<(Value, Option<u64>)>> {
         if let Some(written) = self.written(tree, key) {
             let expiry = self.writes.in_tree(tree).and_then(|writes| writes.expiry(key));
             let now_micros = self.handle.engine.context.clock.now_micros();

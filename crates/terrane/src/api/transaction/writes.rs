@@ -11,7 +11,7 @@ use super::key_ranges::KeyRanges;
 use crate::base::clock::Clock;
 use crate::base::error::Result;
 use crate::base::expiry::micros_of;
-use crate::base::types::SeqNo;
+use crate::base::types::{KeyspaceId, SeqNo};
 use crate::engine::{Engine, Tree, WrittenKeys};
 use crate::files::batch::{Batch, Op};
 use crate::files::value::{Key, Value};
@@ -29,8 +29,18 @@ pub(super) struct TreeWrites {
     keys: BTreeMap<Key, Option<Value>>,
     /// The expiry times of values that have one.
     expiries: BTreeMap<Key, ValueExpiry>,
+    /// The operands of keys whose value below them expires. They outlast it, as after the same operations in
+    /// a batch.
+    merged: BTreeMap<Key, Merged>,
     /// Deleted before `keys` were written.
     deleted: KeyRanges,
+}
+
+/// Operands, and the value below them that this transaction wrote; `None` if it wrote none.
+#[derive(Debug, Clone)]
+struct Merged {
+    base: Option<(Value, Option<ValueExpiry>)>,
+    operands: Vec<Value>,
 }
 
 /// When a written value expires.
@@ -52,6 +62,23 @@ impl ValueExpiry {
     }
 }
 
+/// Adds a put to a batch. With the time of the commit, times to live become expiry times.
+fn add_put(
+    batch: &mut Batch,
+    id: KeyspaceId,
+    (key, value): (&[u8], &[u8]),
+    expiry: Option<ValueExpiry>,
+    now_micros: Option<u64>,
+) {
+    match (expiry, now_micros) {
+        (None, _) => batch.add(id, Op::Put { key, value }),
+        (Some(ValueExpiry::After(ttl)), None) => batch.add_with_ttl(id, (key, value), ttl),
+        (Some(expiry), now_micros) => {
+            batch.add_expiring(id, (key, value), expiry.micros(now_micros.unwrap_or(0)));
+        }
+    }
+}
+
 /// The written keys of a range, in order.
 pub(super) type WrittenEntries<'a> = btree_map::Range<'a, Key, Option<Value>>;
 
@@ -65,6 +92,17 @@ impl TreeWrites {
     /// Returns when the written value of a key expires.
     pub(super) fn expiry(&self, key: &[u8]) -> Option<ValueExpiry> {
         self.expiries.get(key).copied()
+    }
+
+    /// Returns whether a put or the value below a merge has an operand that outlasts it.
+    pub(super) fn has_operands(&self, key: &[u8]) -> bool {
+        self.merged.contains_key(key)
+    }
+
+    fn has_fixed_expiries(&self) -> bool {
+        let below = self.merged.values().filter_map(|merged| merged.base.as_ref()?.1);
+        let mut expiries = self.expiries.values().copied().chain(below);
+        expiries.any(|expiry| matches!(expiry, ValueExpiry::At(_)))
     }
 
     pub(super) fn deleted(&self) -> &KeyRanges {
@@ -101,22 +139,40 @@ impl Writes {
     ) {
         let writes = self.trees.get_or_insert(tree);
         writes.keys.insert(key.into(), Some(value.into()));
+        writes.merged.remove(key);
         match expiry {
             Some(expiry) => writes.expiries.insert(key.into(), expiry),
             None => writes.expiries.remove(key),
         };
     }
 
+    /// Notes an operand on a value that expires, and the value that results until then.
+    pub(super) fn merge(&mut self, tree: &Arc<Tree>, key: &[u8], combined: &[u8], operand: &[u8]) {
+        let writes = self.trees.get_or_insert(tree);
+        let below = writes.keys.insert(key.into(), Some(combined.into()));
+        let expiry = writes.expiries.remove(key);
+        let merged = writes.merged.entry(key.into()).or_insert_with(|| {
+            let base = below.flatten().map(|value| (value, expiry));
+            Merged { base, operands: Vec::new() }
+        });
+        merged.operands.push(operand.into());
+    }
+
     /// Notes the deletion of a key.
     pub(super) fn delete(&mut self, tree: &Arc<Tree>, key: &[u8]) {
-        self.trees.get_or_insert(tree).keys.insert(key.into(), None);
+        let writes = self.trees.get_or_insert(tree);
+        writes.keys.insert(key.into(), None);
+        writes.merged.remove(key);
     }
 
     /// Notes the deletion of the keys from `start` to the exclusive `end`.
     pub(super) fn delete_range(&mut self, tree: &Arc<Tree>, start: &[u8], end: Option<&[u8]>) {
         let writes = self.trees.get_or_insert(tree);
         let hidden: Vec<Key> = writes.range(start, end).map(|(key, _)| key.clone()).collect();
-        hidden.iter().for_each(|key| drop(writes.keys.remove(key)));
+        for key in &hidden {
+            writes.keys.remove(key);
+            writes.merged.remove(key);
+        }
         writes.deleted.add(start, end);
     }
 
@@ -124,22 +180,26 @@ impl Writes {
     pub(super) fn to_batch(&self, clock: &dyn Clock) -> Batch {
         let mut batch = Batch::default();
         // A batch has either times to live or fixed expiry times, not both.
-        let is_fixed = |expiry: &ValueExpiry| matches!(expiry, ValueExpiry::At(_));
-        let has_fixed = self.trees.iter().any(|(_, writes)| writes.expiries.values().any(is_fixed));
-        let now_micros = if has_fixed { clock.now_micros() } else { 0 };
-        for (tree, TreeWrites { keys, expiries, deleted }) in self.trees.iter() {
+        let has_fixed = self.trees.iter().any(|(_, writes)| writes.has_fixed_expiries());
+        let now_micros = has_fixed.then(|| clock.now_micros());
+        for (tree, TreeWrites { keys, expiries, merged, deleted }) in self.trees.iter() {
             let id = tree.id;
             deleted.iter().for_each(|(start, end)| batch.add(id, Op::DeleteRange { start, end }));
             for (key, value) in keys {
-                match (value, expiries.get(key)) {
-                    (Some(value), Some(ValueExpiry::After(ttl))) if !has_fixed => {
-                        batch.add_with_ttl(id, (key, value), *ttl);
+                match (merged.get(key), value) {
+                    (Some(Merged { base, operands }), _) => {
+                        if let Some((value, expiry)) = base {
+                            add_put(&mut batch, id, (key, value), *expiry, now_micros);
+                        }
+                        for operand in operands {
+                            batch.add(id, Op::Merge { key, operand });
+                        }
                     }
-                    (Some(value), Some(expiry)) => {
-                        batch.add_expiring(id, (key, value), expiry.micros(now_micros));
+                    (None, Some(value)) => {
+                        let expiry = expiries.get(key).copied();
+                        add_put(&mut batch, id, (key, value), expiry, now_micros);
                     }
-                    (Some(value), None) => batch.add(id, Op::Put { key, value }),
-                    (None, _) => batch.add(id, Op::Delete { key }),
+                    (None, None) => batch.add(id, Op::Delete { key }),
                 }
             }
         }
