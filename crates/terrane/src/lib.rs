@@ -98,8 +98,9 @@ pub use base::lookup_path::{LookupAnswer, LookupPath, LookupPlace, LookupStep};
 pub use base::merge_operator::MergeOperator;
 pub use base::range::KeyBounds;
 pub use base::stats::{
-    CacheStats, CurrentStall, Latencies, LatencyMetric, LevelStats, MembufferStats, MemoryStats,
-    Metric, MetricKind, MetricUnit, OperationCounts, StallStats, Stats, Times,
+    CacheStats, CurrentStall, Failure, FailureCause, Latencies, LatencyMetric, LevelStats,
+    MembufferStats, MemoryStats, Metric, MetricKind, MetricUnit, OperationCounts, StallStats,
+    Stats, Times,
 };
 pub use base::types::{MAX_KEY_LEN, MAX_VALUE_LEN};
 pub use files::storage;

@@ -22,6 +22,9 @@ use terrane::{Db, Stats};
 struct Alarm {
     name: String,
     condition: String,
+    /// How long the condition must hold, as in the page.
+    lasts: String,
+    remedy: String,
     event: Option<String>,
 }
 
@@ -45,6 +48,8 @@ fn alarms() -> Vec<Alarm> {
         Alarm {
             name: first(cells[1]).unwrap(),
             condition: first(cells[2]).unwrap(),
+            lasts: cells[3].trim().to_owned(),
+            remedy: cells[5].trim().to_owned(),
             event: first(cells[4]),
         }
     })
@@ -62,12 +67,62 @@ fn every_alarm_fires_in_its_situation_and_not_before() {
         assert!(!quiet.holds(&alarm.condition), "{name}: {before}");
         let window = Window::new(&before, &after, took);
         assert!(window.holds(&alarm.condition), "{name}: {after}\n{events:?}");
+        // Three alarms with one condition told the operator nothing.
+        if alarm.condition.starts_with("terrane_failed") {
+            let failed =
+                alarms.iter().filter(|other| other.condition.starts_with("terrane_failed"));
+            let firing: Vec<&str> = failed
+                .filter(|other| window.holds(&other.condition))
+                .map(|other| &*other.name)
+                .collect();
+            assert_eq!(firing, [name]);
+        }
         if let Some(wanted) = &alarm.event {
             let is_wanted = |text: &String| text.starts_with(&wanted[..]);
             let texts: Vec<String> = events.iter().map(|event| format!("{event:?}")).collect();
             assert!(texts.iter().any(is_wanted), "{name}: {texts:?}");
         }
     }
+}
+
+/// Returns the table as rules for Prometheus.
+fn rules() -> String {
+    let mut rules = String::from(
+        "# The alarms of docs/operations.md. Made by a test: TERRANE_REWRITE=1 cargo test -p terrane-tests\n\
+         # --test alarms rewrites it.\n\
+         groups:\n  - name: terrane\n    rules:\n",
+    );
+    for Alarm { name, condition, lasts, remedy, .. } in alarms() {
+        let title: String =
+            name.split('-').map(|word| word[..1].to_uppercase() + &word[1..]).collect();
+        // `[Title](#anchor)` is a section of the page; any other text is short enough for the rule.
+        let link = remedy.strip_prefix('[').and_then(|rest| rest.split_once("](#"));
+        let description = match link {
+            Some((title, _)) => {
+                format!("See 'Operations, {}' in the documentation.", title.to_lowercase())
+            }
+            None => remedy.replace('`', ""),
+        };
+        rules += &format!("      - alert: Terrane{title}\n        expr: '{condition}'\n");
+        if lasts != "at once" {
+            rules += &format!("        for: {}\n", lasts.replace(" min", "m").replace(" h", "h"));
+        }
+        let (plain, quoted) = (name.replace('-', " "), description.replace('\'', "''"));
+        rules += "        labels:\n          severity: warning\n        annotations:\n";
+        rules += &format!("          summary: 'Terrane: {plain} on {{{{ $labels.instance }}}}'\n");
+        rules += &format!("          description: '{quoted}'\n");
+    }
+    rules
+}
+
+#[test]
+fn the_rules_for_prometheus_are_those_of_the_page() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/prometheus-rules.yml");
+    if std::env::var_os("TERRANE_REWRITE").is_some() {
+        std::fs::write(&path, rules()).unwrap();
+    }
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(text == rules(), "{} is stale; TERRANE_REWRITE=1 rewrites it", path.display());
 }
 
 #[test]

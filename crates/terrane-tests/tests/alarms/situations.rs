@@ -28,10 +28,12 @@ pub(crate) struct Situation {
 type Produce = fn() -> Situation;
 
 /// The alarms, in the order of the page.
-pub(crate) const ALL: [(&str, Produce); 15] = [
+pub(crate) const ALL: [(&str, Produce); 17] = [
     ("writes-refused", writes_refused),
     ("disk-full", disk_full),
+    ("failing-storage", failing_storage),
     ("damage", damage),
+    ("damaged-reads", damaged_reads),
     ("lost-records", lost_records),
     ("stalls", stalls),
     ("slow-syncs", slow_syncs),
@@ -113,7 +115,27 @@ fn disk_full() -> Situation {
     situation
 }
 
-fn damage() -> Situation {
+fn failing_storage() -> Situation {
+    let (options, memory) = in_memory();
+    let storage = FaultStorage::new(Arc::new(memory));
+    let options = options.storage(Arc::new(storage.clone())).background(Background::Threads);
+    let db = options.open(DIR).unwrap();
+    db.put("a", "1").unwrap();
+    std::thread::scope(|scope| {
+        let situation = happens(&db, |db| {
+            storage.set(fault(Operation::Append, ".sst", io::ErrorKind::Other));
+            // It waits until a retry succeeds.
+            let flushed = db.clone();
+            scope.spawn(move || flushed.flush().unwrap());
+            wait_until(|| db.stats().error.is_some(), || "no error is reported".into());
+        });
+        storage.set(None);
+        situation
+    })
+}
+
+/// Opens a database whose tables are damaged.
+fn with_damage() -> Db {
     let (options, storage) = in_memory();
     let db = options.clone().open(DIR).unwrap();
     fill(&db, 100);
@@ -124,8 +146,17 @@ fn damage() -> Situation {
         bytes[10] ^= 1;
         storage.overwrite(&path, &bytes).unwrap();
     }
-    let db = options.open(DIR).unwrap();
-    happens(&db, |db| {
+    options.open(DIR).unwrap()
+}
+
+fn damaged_reads() -> Situation {
+    happens(&with_damage(), |db| {
+        db.get(0u32.to_be_bytes()).unwrap_err();
+    })
+}
+
+fn damage() -> Situation {
+    happens(&with_damage(), |db| {
         for number in 0..100u32 {
             db.put(number.to_be_bytes(), "new").unwrap();
         }

@@ -7,7 +7,8 @@ use terrane_policy::Admission;
 
 use crate::base::stats::{BlockKind, Counter, LEVELS_COUNTED, MetricGroup};
 use crate::base::stats::{
-    CacheStats, CurrentStall, Latencies, LevelStats, MembufferStats, MemoryStats, StallStats, Stats,
+    CacheStats, CurrentStall, Failure, Latencies, LevelStats, MembufferStats, MemoryStats,
+    StallStats, Stats,
 };
 use crate::engine::{Engine, Opened, pressure_of};
 
@@ -52,9 +53,18 @@ impl Stats {
             replayed_writes: opened.replayed_batches,
             dropped_log_records: opened.dropped_records,
             error: engine.context.health.problem().or_else(|| engine.catalog.damage()),
+            failures: failures(engine),
             ..Self::counted(counters)
         }
     }
+}
+
+/// Returns the failures that last. Damage lasts until the database is opened again, because a file that was
+/// damaged once is not to be trusted although another read of it succeeds.
+fn failures(engine: &Engine) -> Vec<Failure> {
+    let problems = engine.context.health.problems().into_iter();
+    let damage = engine.catalog.damage().or_else(|| engine.context.tables.last_damage());
+    problems.chain(damage).map(Failure::of).collect()
 }
 
 /// Sums over the tables and value files of all trees.

@@ -352,4 +352,6 @@ pub enum BackgroundWork {
     Drop,
     /// Merging tables.
     Compaction,
+    /// Appending writes to the log, which callers do. Every write is refused until one succeeds.
+    Log,
 }

@@ -41,7 +41,7 @@ pub use metrics::{CacheStats, MembufferStats, MemoryStats, StallStats, Stats};
 pub use operations::OperationCounts;
 pub(crate) use stripe::stripe_of_thread;
 pub use times::Times;
-pub use values::{CurrentStall, LevelStats};
+pub use values::{CurrentStall, Failure, FailureCause, LevelStats};
 
 impl StallStats {
     /// Returns the time that writers lost to stalls of all causes, in microseconds.

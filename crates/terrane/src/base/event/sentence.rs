@@ -243,6 +243,7 @@ impl fmt::Display for BackgroundWork {
             Self::Flush => "flush",
             Self::Drop => "table drop",
             Self::Compaction => "compaction",
+            Self::Log => "log append",
         })
     }
 }

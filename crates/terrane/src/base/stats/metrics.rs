@@ -8,7 +8,7 @@
 use super::counters::Counters;
 use super::latencies::Latencies;
 use super::metric::{Metric, MetricGroup, MetricKind, MetricUnit, MetricValue, metrics};
-use super::values::{CurrentStall, LevelStats};
+use super::values::{CurrentStall, Failure, LevelStats};
 use crate::base::durability::Durability;
 use crate::base::error::Error;
 
@@ -47,6 +47,9 @@ metrics! {
         table_bytes_read: u64 = Counter(TableBytesRead) Bytes "table_bytes_read";
         /// Bytes of values read from value files.
         value_bytes_read: u64 = Counter(ValueBytesRead) Bytes "value_bytes_read";
+        /// Blocks of tables and values that reads, flushes or compactions found damaged or missing, each time
+        /// that they found them.
+        damaged_reads: u64 = Counter(DamagedReads) Count "damaged_reads";
         /// Bytes written to the log.
         log_bytes_written: u64 = Counter(LogBytesWritten) Bytes "log_bytes_written";
         /// Bytes of log files that are kept only for readers of changes, by `keep_changes`.
@@ -160,6 +163,8 @@ metrics! {
         by_level: Vec<LevelStats>;
         /// The error that stops writes or background work, if any.
         error: Option<Error>;
+        /// All failures that last, by cause: the error above, and the last damage that a read found.
+        failures: Vec<Failure>;
     }
 
     /// Hits and misses of the block cache by kind of block.

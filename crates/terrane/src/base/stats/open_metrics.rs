@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{LatencyMetric, LevelStats, Metric, MetricKind, MetricUnit, Stats};
+use super::{FailureCause, LatencyMetric, LevelStats, Metric, MetricKind, MetricUnit, Stats};
 
 const PREFIX: &str = "terrane";
 /// The bounds of the buckets of a histogram, as exponents of 2 nanoseconds: 256 ns to 69 s, each twice
@@ -42,8 +42,13 @@ impl Stats {
         self.write_latencies(out)?;
         self.write_current_stalls(out)?;
         let name = format!("{PREFIX}_failed");
-        write_head(out, &name, "gauge", "", "1 if an error stops writes or background work.")?;
-        writeln!(out, "{name} {}", u8::from(self.error.is_some()))?;
+        let help = "1 for the causes of failures that last: writes refused until the database is opened \
+                    again, a full disk, background work that fails, and damage.";
+        write_head(out, &name, "gauge", "", help)?;
+        for cause in FailureCause::ALL {
+            let fails = self.failures.iter().any(|failure| failure.cause == cause);
+            writeln!(out, "{name}{{cause=\"{}\"}} {}", cause.name(), u8::from(fails))?;
+        }
         writeln!(out, "# EOF")
     }
 

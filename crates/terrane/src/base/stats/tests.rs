@@ -227,7 +227,9 @@ fn page() -> String {
          | JSON | OpenMetrics | meaning |\n|---|---|---|\n\
          | `compaction_millis` | | `latency_micros.compaction` in milliseconds. |\n\
          | `stalls_now` | `terrane_current_stall_seconds{keyspace, cause, effect}` | Current stalls. |\n\
-         | `error` | `terrane_failed` | The error that stops writes or background work. |\n\
+         | `error` | | The error that stops writes or background work. |\n\
+         | `failures` | `terrane_failed{cause}` | The failures that last, by cause: `writes-refused`, \
+         `disk-full`, `failed-work` or `damage`. |\n\
          | `write_amplification`, `rewrite_amplification`, `read_amplification` | | Ratios of \
          metrics above; see `Stats`. |\n",
     );

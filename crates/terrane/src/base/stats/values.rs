@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use terrane_policy::Pressure;
 
+use crate::base::error::Error;
+
 /// Reads of the tables of one level, and compactions out of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -43,6 +45,61 @@ impl LevelStats {
             index_misses: self.index_misses.saturating_sub(earlier.index_misses),
             filter_misses: self.filter_misses.saturating_sub(earlier.filter_misses),
             compactions: self.compactions.saturating_sub(earlier.compactions),
+        }
+    }
+}
+
+/// A failure that lasts, and its cause.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Failure {
+    /// The cause.
+    pub cause: FailureCause,
+    /// The error.
+    pub error: Error,
+}
+
+impl Failure {
+    /// Classifies an error that writes or background work met.
+    pub(crate) fn of(error: Error) -> Self {
+        let cause = match &error {
+            Error::DiskFull(_) => FailureCause::DiskFull,
+            Error::Io(_) => FailureCause::FailedWork,
+            Error::Corruption(_) => FailureCause::Damage,
+            _ => FailureCause::WritesRefused,
+        };
+        Self { cause, error }
+    }
+}
+
+/// The cause of a failure that lasts, by what the operator has to do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum FailureCause {
+    /// Writes are refused until the database is opened again.
+    WritesRefused,
+    /// A file system is full. Work resumes once it has space.
+    DiskFull,
+    /// The storage fails otherwise. The work is retried.
+    FailedWork,
+    /// A table or a value file is damaged or missing.
+    Damage,
+}
+
+impl FailureCause {
+    /// All causes.
+    pub const ALL: [Self; 4] =
+        [Self::WritesRefused, Self::DiskFull, Self::FailedWork, Self::Damage];
+
+    /// Returns the name, as in the label `cause` of `terrane_failed`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WritesRefused => "writes-refused",
+            Self::DiskFull => "disk-full",
+            Self::FailedWork => "failed-work",
+            Self::Damage => "damage",
         }
     }
 }

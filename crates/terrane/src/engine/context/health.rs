@@ -17,6 +17,8 @@ pub(crate) struct Health {
     /// Acquire loads pair with the release store in `update`, so a thread that sees the flag also
     /// sees `state` as it was at the store.
     is_impaired: AtomicBool,
+    /// Whether the last write that was logged under the writer lock was refused by the storage.
+    is_log_refusing: AtomicBool,
     state: Mutex<State>,
     events: Arc<EventLog>,
 }
@@ -41,16 +43,19 @@ pub(crate) enum JobKind {
     Flush,
     Drop,
     Compaction,
+    /// Not a job: callers append to the log themselves.
+    Log,
 }
 
 impl JobKind {
-    const COUNT: usize = Self::Compaction as usize + 1;
+    const COUNT: usize = Self::Log as usize + 1;
 
     fn work(self) -> BackgroundWork {
         match self {
             Self::Flush => BackgroundWork::Flush,
             Self::Drop => BackgroundWork::Drop,
             Self::Compaction => BackgroundWork::Compaction,
+            Self::Log => BackgroundWork::Log,
         }
     }
 }
@@ -189,11 +194,16 @@ impl Health {
         }
     }
 
-    /// Returns the final failure, or else a failure of background work that is retried.
+    /// Returns the final failure, or else a failure that is retried.
     pub(crate) fn problem(&self) -> Option<Error> {
+        self.problems().into_iter().next()
+    }
+
+    /// Returns the final failure, and the failures that are retried.
+    pub(crate) fn problems(&self) -> Vec<Error> {
         let state = self.lock();
-        let retried = || state.retried.iter().flatten().next().map(|failure| failure.error.clone());
-        state.failure.clone().or_else(retried)
+        let retried = state.retried.iter().flatten().map(|failure| failure.error.clone());
+        state.failure.iter().cloned().chain(retried).collect()
     }
 
     /// Notes a failure of background work of this kind, which is retried.
@@ -207,6 +217,31 @@ impl Health {
         drop(state);
         if before.is_none() {
             self.events.emit(event);
+        }
+    }
+
+    /// Notes whether the storage refused to log a write, so that reports show it before a job of the
+    /// background fails as well. Must be called without locks.
+    #[inline]
+    pub(crate) fn note_logged(&self, refusal: Option<&Error>) {
+        // Relaxed: the flag guards no other memory, and the next write corrects a stale value.
+        if refusal.is_some() || self.is_log_refusing.load(Ordering::Relaxed) {
+            self.change_log_refusal(refusal);
+        }
+    }
+
+    #[cold]
+    fn change_log_refusal(&self, refusal: Option<&Error>) {
+        match refusal {
+            Some(error @ (Error::DiskFull(_) | Error::Io(_))) => {
+                self.is_log_refusing.store(true, Ordering::Relaxed);
+                self.set_failure(JobKind::Log, error.clone());
+            }
+            Some(_) => {}
+            None => {
+                self.is_log_refusing.store(false, Ordering::Relaxed);
+                self.clear_failure(JobKind::Log);
+            }
         }
     }
 
@@ -246,6 +281,26 @@ mod tests {
         assert!(matches!(health.problem(), Some(Error::DiskFull(_))));
         health.clear_failure(JobKind::Compaction);
         assert!(health.problem().is_none());
+    }
+
+    /// A write that was refused by a full disk was in no report until a flush failed as well.
+    #[test]
+    fn a_refused_write_is_a_problem_until_one_succeeds() {
+        let health = Health::default();
+        let full = std::io::ErrorKind::StorageFull;
+        let error = Error::io("create", std::path::Path::new("7.log"), full.into());
+        health.note_logged(Some(&Error::ReadOnly));
+        assert!(health.problem().is_none());
+        health.note_logged(Some(&error));
+        assert!(matches!(health.problem(), Some(Error::DiskFull(_))));
+        assert!(health.check_writable().is_ok());
+        health.note_logged(Some(&error));
+        health.note_logged(None);
+        assert!(health.problem().is_none());
+        let events: Vec<String> =
+            health.events.last().iter().map(|event| event.event.to_string()).collect();
+        assert_eq!(events.len(), 2, "{events:?}");
+        assert_eq!(events[1], "log append recovered");
     }
 
     #[test]

@@ -154,6 +154,7 @@ fn context(
         discard: discard_table,
         not_removed: Mutex::default(),
         opening_readers,
+        damage: Mutex::default(),
     });
     Context {
         // Relaxed: only the uniqueness of the number matters.

@@ -54,7 +54,9 @@ impl Writer {
             }
         }
         drop(state);
-        logged.inspect_err(|_| self.context.health.report_failure())
+        let health = &self.context.health;
+        health.note_logged(logged.as_ref().err());
+        logged.inspect_err(|_| health.report_failure())
     }
 
     /// Assigns sequence numbers to a write and appends it to the log, with the writer lock held. No

@@ -117,7 +117,8 @@ impl Table {
         let TableEnvironment { buffer, counters, .. } = &*self.file.environment;
         counters.add_cache_miss(BlockKind::Data, self.file.level());
         let (path, what) = (self.path(), "data block");
-        let (bytes, packing) = stored::verify(stored, self.id(), offset, path, what)?;
+        let verified = stored::verify(stored, self.id(), offset, path, what);
+        let (bytes, packing) = self.file.environment.noting_damage(verified)?;
         let len = packing::unpacked_len(bytes, packing, path, offset, what)?;
         if !buffer.has_room(len) {
             return self.standalone_block(bytes, packing, offset);
@@ -133,8 +134,8 @@ impl Table {
         let place = self.block_place(number)?;
         let len = place.end.saturating_sub(place.start) as usize;
         let stored = self.file.read(&self.opened()?.reader, place.start, len)?;
-        let (bytes, packing) =
-            stored::verify(&stored, self.id(), place.start, self.path(), "data block")?;
+        let verified = stored::verify(&stored, self.id(), place.start, self.path(), "data block");
+        let (bytes, packing) = self.file.environment.noting_damage(verified)?;
         self.standalone_block(bytes, packing, place.start)
     }
 
@@ -240,7 +241,8 @@ impl TableFile {
         len: usize,
         kind: BlockKind,
     ) -> Result<BlockRef> {
-        let block = self.read_block(&opened.reader, offset, len, kind)?;
+        let block = self.read_block(&opened.reader, offset, len, kind);
+        let block = self.environment.noting_damage(block)?;
         let priority = if kind == BlockKind::Data { Priority::Data } else { Priority::Meta };
         Ok(opened.slots.fill(slot, block, priority))
     }

@@ -50,8 +50,8 @@ impl ReadAhead {
         let start = (place.start - self.window_start) as usize;
         let len = place.end.saturating_sub(place.start) as usize;
         let stored = self.window.get(start..start + len).unwrap_or_default();
-        let (bytes, packing) =
-            stored::verify(stored, table.id(), place.start, table.path(), "data block")?;
+        let verified = stored::verify(stored, table.id(), place.start, table.path(), "data block");
+        let (bytes, packing) = table.file.environment.noting_damage(verified)?;
         table.standalone_block(bytes, packing, place.start)
     }
 

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use terrane_memtable::Fragment;
 use terrane_policy::TableInfo;
@@ -17,10 +17,10 @@ use super::properties::Properties;
 use super::slots::WarmSlots;
 use super::stored::TableFileId;
 use crate::base::clock::{Clock, SystemClock};
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::fork::Owner;
 use crate::base::memory_ledger::MemoryLedger;
-use crate::base::stats::Counters;
+use crate::base::stats::{Counter, Counters};
 use crate::files::buffer::BufferPool;
 use crate::files::io_threads::IoThreads;
 use crate::files::storage::{Access, OpeningReaders, Storage};
@@ -53,9 +53,26 @@ pub(crate) struct TableEnvironment {
     pub(crate) not_removed: Mutex<Vec<PathBuf>>,
     /// Readers in other processes that may need obsolete files.
     pub(crate) opening_readers: OpeningReaders,
+    /// The last damage that was found in a file.
+    pub(crate) damage: Mutex<Option<Error>>,
 }
 
 impl TableEnvironment {
+    /// Counts the damage that a read found, and keeps it for reports.
+    pub(crate) fn noting_damage<T>(&self, read: Result<T>) -> Result<T> {
+        read.inspect_err(|error| {
+            if matches!(error, Error::Corruption(_)) {
+                self.counters.add(Counter::DamagedReads, 1);
+                *self.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+            }
+        })
+    }
+
+    /// Returns the last damage that was found.
+    pub(crate) fn last_damage(&self) -> Option<Error> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Returns an environment without a database: it has no limit on open files and no other
     /// threads, and keeps obsolete files.
     pub(crate) fn alone(storage: Arc<dyn Storage>, access: Access, buffer: BufferPool) -> Self {
@@ -74,6 +91,7 @@ impl TableEnvironment {
             discard: |_, _| {},
             not_removed: Mutex::default(),
             opening_readers: OpeningReaders::default(),
+            damage: Mutex::default(),
         }
     }
 
@@ -209,7 +227,7 @@ impl Table {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);
         }
-        let opened = self.file.open()?;
+        let opened = self.file.environment.noting_damage(self.file.open())?;
         Ok(self.opened.get_or_init(|| opened))
     }
 

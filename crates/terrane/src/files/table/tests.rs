@@ -99,6 +99,7 @@ fn open_in(
         discard: |environment, path| environment.storage.remove(path).unwrap(),
         not_removed: std::sync::Mutex::default(),
         opening_readers: crate::files::storage::OpeningReaders::default(),
+        damage: std::sync::Mutex::default(),
     });
     Table::new(finished.id, Arc::clone(&finished.info), Path::new("."), &environment)
 }

@@ -122,10 +122,11 @@ impl ValueFile {
     /// Reads the bytes of a value, and verifies them against its pointer.
     fn fill(&self, pointer: &ValuePointer, value: &mut [u8]) -> Result<()> {
         let ValuePointer { offset, len, checksum, .. } = *pointer;
-        self.read_at(offset, value)?;
+        self.environment.noting_damage(self.read_at(offset, value))?;
         self.environment.counters.add(Counter::ValueBytesRead, len.into());
         if self.name.checksum(offset, value) != checksum {
-            return Err(self.corrupt(offset, "the checksum of a value does not match"));
+            let damage = self.corrupt(offset, "the checksum of a value does not match");
+            return self.environment.noting_damage(Err(damage));
         }
         Ok(())
     }
