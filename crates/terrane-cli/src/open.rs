@@ -1,9 +1,12 @@
 //! Opens databases and keyspaces for commands.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use terrane::{Db, ErrorKind, Keyspace, KeyspaceOptions, OpenMode, Options, inspect};
+use terrane::{
+    Db, ErrorKind, Event, Keyspace, KeyspaceOptions, LoggedEvent, OpenMode, Options, inspect,
+};
 
 /// The default keyspace, which every database has.
 pub(crate) const DEFAULT_KEYSPACE: &str = "default";
@@ -18,7 +21,14 @@ pub(crate) fn is_database(dir: &Path) -> bool {
 
 /// Returns options that open a database of any application, although its functions are unknown.
 pub(crate) fn options() -> Options {
-    Options::new().unknown_functions()
+    Options::new().unknown_functions().on_event(warn_of_limits)
+}
+
+/// Warns if the memory budget exceeds what the operating system allows the process.
+fn warn_of_limits(event: &LoggedEvent) {
+    if let Event::MemoryBudgetTooLarge { .. } = event.event {
+        let _ = writeln!(io::stderr(), "warning: {}", event.event);
+    }
 }
 
 /// Opens an existing database for writing.

@@ -9,10 +9,11 @@
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
-use terrane::{Db, Options, ReadMode};
+use terrane::{Db, Event, Options, ReadMode};
 use terrane_testkit::{Rng, StopOnDrop, seed_from_env};
 
 const DIR_VARIABLE: &str = "TERRANE_MEMORY_DIR";
@@ -137,4 +138,45 @@ fn a_process_stays_within_its_memory_budget() {
     assert!(output.status.success(), "{mode}:\n{text}\n{errors}");
     assert!(text.contains("compaction: "), "{text}");
     println!("{mode}:\n{text}");
+}
+
+const ADDRESS_SPACE_VARIABLE: &str = "TERRANE_ADDRESS_SPACE_DIR";
+
+/// A process that may use 1,000 MiB; does nothing when the test is not its parent.
+#[test]
+fn the_process_with_little_address_space() {
+    let Some(dir) = std::env::var_os(ADDRESS_SPACE_VARIABLE) else { return };
+    let limit = 1000 << 20;
+    setrlimit(Resource::As, Rlimit { current: Some(limit), maximum: Some(limit) }).unwrap();
+    let db = Options::new().open(&dir).unwrap();
+    assert_eq!(db.stats().memory.budget_bytes, limit / 2);
+    assert!(db.events().is_empty(), "{:?}", db.events());
+    db.put("key", "value").unwrap();
+    db.close().unwrap();
+    let (send, events) = channel();
+    let options = Options::new().on_event(move |event| send.send(event.event.clone()).unwrap());
+    let db = options.memory_budget(2 << 30).open(&dir).unwrap();
+    assert_eq!(db.get("key").unwrap().unwrap(), b"value");
+    let event = events.recv().unwrap();
+    let Event::MemoryBudgetTooLarge { budget_bytes, limit_bytes, limit: source, .. } = &event
+    else {
+        panic!("{event}");
+    };
+    assert_eq!((*budget_bytes, *limit_bytes, &source[..]), (2 << 30, limit, "RLIMIT_AS"));
+    assert!(event.to_string().contains("by RLIMIT_AS; lower the budget"), "{event}");
+    println!("the budget follows the limit");
+}
+
+#[test]
+fn the_default_budget_follows_the_limit_of_the_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "the_process_with_little_address_space", "--nocapture"])
+        .env(ADDRESS_SPACE_VARIABLE, dir.path())
+        // Each further arena of the allocator reserves 64 MiB of addresses.
+        .env("MALLOC_ARENA_MAX", "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("the budget follows the limit"), "{text}{output:?}");
 }

@@ -5,6 +5,7 @@
 //! | `components` | storage, clock and threads, which are injected |
 //! | `declare` | the macro behind the declaration |
 //! | `keep_changes` | how long the log keeps changes |
+//! | `memory_limit` | the memory that the operating system allows the process |
 //! | `if_new` | values for the creation of a database only, and changes of its design |
 //! | `requested_design` | a design, and how an opening treats another stored one |
 //! | `settings` | the values of all options as the engine reads them |
@@ -19,6 +20,7 @@ mod declare;
 mod functions;
 mod if_new;
 mod keep_changes;
+mod memory_limit;
 mod requested_design;
 mod settings;
 #[cfg(test)]
@@ -44,6 +46,7 @@ pub(crate) use components::Components;
 pub use declare::OptionInfo;
 use declare::options;
 pub use keep_changes::KeepChanges;
+pub(crate) use memory_limit::{MemoryLimit, smallest_limit};
 pub(crate) use requested_design::{IfOther, RequestedDesign};
 pub(crate) use values::LogDir;
 pub use values::{Background, OpenMode, ReadMode, WriteMode, WritePath};
@@ -65,8 +68,12 @@ options! {
     takes_effect "when the database is opened";
 
     /// The limit in bytes for memtables, cached and pinned blocks, what open tables keep in memory, and
-    /// the buffers of background work together.
-    memory_budget: u64 as Bytes = Bytes(512 << 20),
+    /// the buffers of background work together. The default is 512 MiB, or half of the smallest limit on
+    /// the memory of the process if that is less: of its control groups (cgroups) and all groups above
+    /// them, of `RLIMIT_AS` and `RLIMIT_DATA`, and of the machine (macOS: of the two resource limits only;
+    /// Windows: none). A budget that does not fit into this limit is reported by
+    /// [`Event::MemoryBudgetTooLarge`](crate::Event::MemoryBudgetTooLarge).
+    memory_budget: u64 as Bytes = Bytes(memory_limit::default_budget()),
     accepts "1 MiB to 1 TiB" where |bytes| (1 << 20..=1 << 40).contains(&bytes.0),
     trade_off "More memory means larger flushes, less rewriting, and a larger cache.",
     takes_effect "when the database is opened";

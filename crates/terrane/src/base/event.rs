@@ -184,6 +184,17 @@ pub enum Event {
         /// The answer of the operating system.
         error: String,
     },
+    /// The memory budget does not fit into the memory that the operating system allows the process, so the
+    /// process may be ended or its allocations may fail.
+    #[non_exhaustive]
+    MemoryBudgetTooLarge {
+        /// The memory budget in bytes.
+        budget_bytes: u64,
+        /// The limit in bytes.
+        limit_bytes: u64,
+        /// The source of the limit: a file of a control group, a resource limit, or the machine.
+        limit: String,
+    },
     /// Compactions of a keyspace keep all values, although it has a compaction filter.
     #[non_exhaustive]
     CompactionFilterInactive {

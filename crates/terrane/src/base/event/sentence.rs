@@ -76,6 +76,14 @@ impl fmt::Display for Event {
             Self::TablesIngested { .. } => self.ingested(f),
             Self::DesignChanged { .. } | Self::OptionChanged { .. } => self.changed(f),
             Self::DirectoryNotSynced { path, error } => not_synced(f, path, error),
+            Self::MemoryBudgetTooLarge { budget_bytes, limit_bytes, limit } => {
+                let (budget, allowed) = (human(*budget_bytes), human(*limit_bytes));
+                write!(
+                    f,
+                    "memory_budget is {budget}, but the process is limited to {allowed} by "
+                )?;
+                write!(f, "{limit}; lower the budget or raise the limit")
+            }
             Self::CompactionFilterInactive { keyspace, filter, reason } => {
                 write!(f, "{keyspace}: compaction filter '{filter}' is not applied: {reason}")
             }

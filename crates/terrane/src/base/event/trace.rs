@@ -83,6 +83,7 @@ impl<'a> Fields<'a> {
             Event::DirectoryNotSynced { error, .. } => {
                 Self { error: Some(error), ..fields("directory-not-synced") }
             }
+            Event::MemoryBudgetTooLarge { .. } => fields("memory-budget-too-large"),
             Event::CompactionFilterInactive { keyspace, .. } => in_keyspace("compaction-filter-inactive", keyspace),
             Event::WritesStalled(stall) => in_keyspace("writes-stalled", &stall.keyspace),
             Event::WritesResumed { keyspace, lasted_micros, .. } => Self {
@@ -125,6 +126,7 @@ pub(super) fn report(logged: &LoggedEvent) {
         Event::Failed { .. } => at!(ERROR),
         _ if error.is_some() => at!(WARN),
         Event::WritesStalled(_)
+        | Event::MemoryBudgetTooLarge { .. }
         | Event::CompactionFilterInactive { .. }
         | Event::DeletesLate { .. }
         | Event::DeadValuesLate { .. } => at!(WARN),

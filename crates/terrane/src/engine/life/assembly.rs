@@ -9,7 +9,7 @@ use terrane_memtable::Pool;
 use terrane_policy::TableId;
 
 use crate::base::error::Result;
-use crate::base::event::EventLog;
+use crate::base::event::{Event, EventLog};
 use crate::base::fork::Owner;
 use crate::base::memory_ledger::MemoryLedger;
 use crate::base::stats::Counters;
@@ -31,7 +31,7 @@ use crate::files::shared_read::READERS;
 use crate::files::storage::{DirectoryLock, OpeningReaders, Storage};
 use crate::files::table::{OpenFiles, Table, TableEnvironment, WarmSlots};
 use crate::files::value_file::{ValueFile, ValueFiles};
-use crate::options::{Background, Options, Settings};
+use crate::options::{Background, MemoryLimit, Options, Settings, smallest_limit};
 
 /// The number of databases that this process has opened.
 static OPENINGS: AtomicU64 = AtomicU64::new(0);
@@ -100,6 +100,7 @@ impl Engine {
         // could then not be reopened.
         let open_files_max = manifest.is_some().then(|| settings.open_files_max());
         let context = Arc::new(context(options, settings, places, readers, open_files_max));
+        report_large_budget(&context);
         let open = |(id, keyspace): (&KeyspaceId, &Arc<KeyspaceState>)| {
             Ok((*id, open_tree(*id, keyspace, &context)?))
         };
@@ -111,6 +112,16 @@ impl Engine {
         let writer = Writer::new(&context, &pipeline, &catalog, &jobs);
         let (lock, closing) = (Mutex::new(lock), Mutex::default());
         Ok(Self { context, pipeline, catalog, reader, jobs, writer, lock, closing })
+    }
+}
+
+/// Emits an event if the memory budget exceeds what the operating system allows the process.
+fn report_large_budget(context: &Context) {
+    let budget_bytes = context.settings.memory_budget_bytes();
+    if let Some(MemoryLimit { bytes: limit_bytes, source: limit }) = smallest_limit()
+        && budget_bytes > limit_bytes
+    {
+        context.events.emit(Event::MemoryBudgetTooLarge { budget_bytes, limit_bytes, limit });
     }
 }
 
