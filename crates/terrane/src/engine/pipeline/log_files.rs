@@ -108,8 +108,8 @@ impl Pipeline {
     }
 
     fn create_free_segment(&self, creation: SegmentCreation) {
-        let made = creation.run(&*self.context.storage, &self.context.log_dir).ok();
-        let surplus = self.lock().log.as_mut().and_then(|log| log.add_created(made));
+        let created = creation.run(&*self.context.storage, &self.context.log_dir);
+        let surplus = self.lock().log.as_mut().and_then(|log| log.add_created(created));
         self.remove_surplus(surplus);
     }
 

@@ -1,6 +1,7 @@
 //! Free segments of the log: files that are preallocated, or freed and reused.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use super::format::HEADER_BYTES;
 use super::next_segment::Ending;
@@ -8,12 +9,24 @@ use super::requests::{ReleasedSegments, SegmentCleaning, SegmentCreation};
 use super::segment::FreeSegment;
 use super::segment_file_name;
 use super::writer::{FIRST_SEGMENT_BYTES, FREE_SEGMENTS_MAX, FullSegment, GROWTH, LogWriter};
+use crate::base::error::{Error, Result};
 use crate::base::types::Lsn;
 use crate::files::storage::Segment;
 
 /// After a failed attempt to create a free segment, one part in this many of the current segment is filled
 /// before the next attempt.
 const RETRY_PARTS: u64 = 8;
+
+/// How long the log refuses segments by itself after a full disk has refused one. Writes resume at most
+/// this long after another program has freed space.
+const REFUSAL_PAUSE: Duration = Duration::from_millis(250);
+
+/// A new file that a full disk refused.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    error: Error,
+    retry_at: Instant,
+}
 
 impl LogWriter {
     pub(super) fn take_free_segment(
@@ -33,13 +46,33 @@ impl LogWriter {
         None
     }
 
+    /// Fails if a full disk has refused a new file recently. Otherwise every write on a full disk would
+    /// create a file, fail to allocate it and remove it.
+    pub(super) fn check_refusal(&self) -> Result<()> {
+        match &self.refusal {
+            Some(refusal) if self.free_segments.is_empty() && Instant::now() < refusal.retry_at => {
+                Err(refusal.error.clone())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes that a new file could not be created, if the disk was full.
+    pub(super) fn note_refusal(&mut self, error: &Error) {
+        if let Error::DiskFull(_) = error {
+            let retry_at = Instant::now() + REFUSAL_PAUSE;
+            self.refusal = Some(Refusal { error: error.clone(), retry_at });
+        }
+    }
+
     /// Returns a request for a free segment, if one is due. With a free segment, the writer that ends
     /// the current one does not wait for the disk.
     pub(crate) fn due_creation(&mut self) -> Option<SegmentCreation> {
         let is_half_full = self.current.offset > self.current.len / 2;
         let is_usual = self.current.len.saturating_mul(GROWTH) >= self.config.segment_bytes;
         let is_coming = self.is_creating_segment || self.being_cleaned > 0;
-        let is_resting = self.current.offset < self.creation_retry_at;
+        let is_resting =
+            self.current.offset < self.creation_retry_at || self.check_refusal().is_err();
         if !self.free_segments.is_empty() || is_coming || is_resting || !is_half_full || !is_usual {
             return None;
         }
@@ -47,11 +80,11 @@ impl LogWriter {
     }
 
     /// Returns a request for a file to become the next segment if the current segment ends early. Returns
-    /// `None` if there is a free segment, or one is being created.
+    /// `None` if there is a free segment, one is being created, or a full disk has just refused one.
     pub(crate) fn creation_to_end(&mut self, ending: Ending) -> Option<SegmentCreation> {
         let is_there =
             !self.free_segments.is_empty() || self.is_creating_segment || self.being_cleaned > 0;
-        (!is_there).then(|| self.want(self.next_len(ending)))
+        (!is_there && self.check_refusal().is_ok()).then(|| self.want(self.next_len(ending)))
     }
 
     /// Returns true if no record is needed, because all are before `needed`, and the log's files take more
@@ -82,20 +115,25 @@ impl LogWriter {
         SegmentCreation { path, len }
     }
 
-    /// Takes the file created for [`LogWriter::due_creation`] or [`LogWriter::creation_to_end`]; `None` if
-    /// creating it failed. Returns the file for removal if the log has since stopped keeping free
-    /// segments.
+    /// Takes the file created for [`LogWriter::due_creation`] or [`LogWriter::creation_to_end`], or the
+    /// reason why it could not be created. Returns the file for removal if the log has since stopped
+    /// keeping free segments.
     #[must_use = "the file is not used"]
-    pub(crate) fn add_created(&mut self, made: Option<PathBuf>) -> Option<PathBuf> {
+    pub(crate) fn add_created(&mut self, created: Result<PathBuf>) -> Option<PathBuf> {
         self.is_creating_segment = false;
-        if made.is_none() {
-            // On a full disk every write would otherwise create a file and remove it again.
-            self.creation_retry_at = self.current.offset + self.current.len / RETRY_PARTS;
-        }
+        let path = match created {
+            Ok(path) => path,
+            Err(error) => {
+                // On a full disk every write would otherwise create a file and remove it again.
+                self.creation_retry_at = self.current.offset + self.current.len / RETRY_PARTS;
+                self.note_refusal(&error);
+                return None;
+            }
+        };
         if self.free_segments.len() >= self.free_segments_max {
-            return made;
+            return Some(path);
         }
-        self.free_segments.extend(made.map(|path| FreeSegment { path, is_new: true }));
+        self.free_segments.push(FreeSegment { path, is_new: true });
         None
     }
 
@@ -141,6 +179,7 @@ impl LogWriter {
         let Some(last) = freed.last() else { return released };
         // The files that are removed may make room for a free segment.
         self.creation_retry_at = 0;
+        self.refusal = None;
         // Retained segments are synced, because readers of changes depend on them.
         let upto = if self.config.retention.is_some() { last.end } else { lsn };
         self.sync.forget(upto);

@@ -61,6 +61,7 @@ impl LogWriter {
     #[cold]
     pub(super) fn next_segment(&mut self, room: u64, ending: Ending) -> Result<()> {
         let needed = HEADER_BYTES + room;
+        self.check_refusal()?;
         // Another process that took the directory may use a file of the same name.
         if let Some(lock) = &self.environment.lock {
             lock.check()?;
@@ -71,9 +72,9 @@ impl LogWriter {
             Some(free) => free,
             None => {
                 let len = self.next_len(ending).max(needed);
-                let number = self.next_file;
+                let created = create_file(&self.environment, self.next_file, len);
+                let (path, segment) = created.inspect_err(|error| self.note_refusal(error))?;
                 self.next_file += 1;
-                let (path, segment) = create_file(&self.environment, number, len)?;
                 (FreeSegment { path, is_new: true }, segment)
             }
         };
@@ -116,6 +117,7 @@ impl LogWriter {
         }
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
         self.creation_retry_at = 0;
+        self.refusal = None;
         self.free_segments_max = if ending == Ending::Idle { 0 } else { FREE_SEGMENTS_MAX };
         self.replace_current(next);
         Ok(())

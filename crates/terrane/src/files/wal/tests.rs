@@ -12,7 +12,7 @@ use terrane_testkit::{Rng, seed_from_env};
 use super::format::HEADER_BYTES;
 use super::*;
 use crate::base::clock::ManualClock;
-use crate::base::error::{ErrorKind, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::stats::Counters;
 use crate::base::types::{Lsn, SeqNo};
 use crate::files::storage::{
@@ -242,7 +242,7 @@ fn a_segment_that_ends_early_can_go_and_an_empty_one_does_not_end() {
     // A background thread creates this file before it is needed.
     let wanted = log.writer.creation_to_end(Ending::Aged).unwrap();
     assert!(log.writer.creation_to_end(Ending::Aged).is_none());
-    let _surplus = log.writer.add_created(Some(wanted.run(&storage, Path::new(DIR)).unwrap()));
+    let _surplus = log.writer.add_created(wanted.run(&storage, Path::new(DIR)));
     let header = log.writer.end_segment(Ending::Aged).unwrap().unwrap().header;
     assert_eq!((log.writer.segment(), log.writer.holds_since()), (first + 1, None));
     let begins = log.writer.end();
@@ -384,10 +384,45 @@ fn a_full_disk_refuses_the_record_and_changes_nothing() {
     assert!(matches!(refused, Some(crate::Error::DiskFull(_))), "{refused:?}");
     storage.set_capacity(None);
     let seq = log.written.len() as u64 + 1;
-    log.writer.append(seq, &[b"again"], false).unwrap();
+    until_written(&mut log.writer, seq, b"again");
     log.written.push((seq, b"again".to_vec()));
     let (batches, ..) = recover(&storage, Lsn(0)).unwrap();
     assert_prefix(&batches, &log.written, log.written.len());
+}
+
+/// Appends a record once a full disk that has space again is asked for a segment again.
+fn until_written(log: &mut LogWriter, seq: u64, payload: &[u8]) {
+    let since = std::time::Instant::now();
+    while let Err(error) = log.append(seq, &[payload], false) {
+        assert!(matches!(error, Error::DiskFull(_)), "{error}");
+        assert!(since.elapsed().as_secs() < 60, "writes do not resume");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+/// Every refused write created a file, failed to allocate it and removed it, and used up a file number.
+#[test]
+fn refused_records_do_not_create_files() {
+    let storage = MemoryStorage::new(1);
+    let fault = FaultStorage::new(Arc::new(storage.clone()));
+    let mut log = Log::open_by(&storage, Arc::new(fault.clone()), 8192).unwrap().writer;
+    let next_file = log.next_file;
+    fault.set(Some(Fault {
+        operation: Some(Operation::Create),
+        path_contains: ".log".into(),
+        after: 0,
+        is_permanent: true,
+        error: std::io::ErrorKind::StorageFull,
+    }));
+    let since = std::time::Instant::now();
+    let refused = (1..20_000).filter(|seq| log.append(*seq, &[&[7; 500]], false).is_err()).count();
+    assert!(refused > 19_900, "{refused}");
+    let pauses = since.elapsed().as_millis() as u64 / 250;
+    assert!((1..=1 + pauses).contains(&fault.fired()), "{} after {pauses}", fault.fired());
+    assert_eq!(log.next_file, next_file);
+    fault.set(None);
+    until_written(&mut log, 20_000, &[7; 500]);
+    assert_eq!(log.next_file, next_file + 1);
 }
 
 /// After a write failed between the end of a segment and the first record of the next one, the old
@@ -439,7 +474,8 @@ fn a_spare_that_could_not_be_created_is_not_wanted_by_every_write() {
         while log.segment() == segment {
             if log.due_creation().is_some() {
                 wanted += 1;
-                let _ = log.add_created(None);
+                let failed = std::io::ErrorKind::Other.into();
+                let _ = log.add_created(Err(Error::io("create", Path::new("9.log"), failed)));
             }
             seq += 1;
             log.append(seq, &[&[7; 100]], false).unwrap();

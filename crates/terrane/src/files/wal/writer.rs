@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::format::{HEADER_BYTES, RecordKind};
+use super::free_segments::Refusal;
 use super::notes::{NOTES_OFFSET, Notes};
 use super::requests::SegmentRequests;
 use super::retained_segments::RetainedSegments;
@@ -94,6 +95,8 @@ pub(crate) struct LogWriter {
     pub(super) is_creating_segment: bool,
     /// The offset in the current segment from which a free segment is due again after a failure.
     pub(super) creation_retry_at: u64,
+    /// The last refusal of a new file by a full disk, until a segment begins or is freed.
+    pub(super) refusal: Option<Refusal>,
     pub(super) next_file: u64,
     /// The largest segment number used so far, even if that segment failed to begin.
     pub(super) newest_segment: u64,
@@ -229,6 +232,7 @@ impl LogWriter {
             pins: 0,
             is_creating_segment: false,
             creation_retry_at: 0,
+            refusal: None,
             next_file: next_file + 1,
             newest_segment: place.segment,
             scratch: Vec::new(),
