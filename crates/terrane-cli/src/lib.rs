@@ -50,6 +50,7 @@ use terrane_lab::host::interrupt;
 
 /// Runs the command that the arguments of the process describe.
 pub fn main() -> ExitCode {
+    block_size_signal();
     let cli = cli::parse();
     let exit = match cli.command.run() {
         Ok(exit) => exit,
@@ -63,3 +64,17 @@ pub fn main() -> ExitCode {
     };
     exit.into()
 }
+
+/// Makes a write behind the limit for the size of a file (`ulimit -f`) fail with an error, where SIGXFSZ
+/// would end the process without a word. All threads inherit the blocked signal.
+#[cfg(unix)]
+fn block_size_signal() {
+    use nix::sys::signal::{SigSet, Signal};
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGXFSZ);
+    // If that fails, the signal has its usual effect.
+    let _ = signals.thread_block();
+}
+
+#[cfg(not(unix))]
+fn block_size_signal() {}

@@ -32,6 +32,22 @@ fn all_bytes_survive_being_dumped_and_loaded() {
     assert!(done(&["shell", &third, "-c", "scan"], "") == whole, "csv");
 }
 
+/// SIGXFSZ ended the command without a word.
+#[cfg(unix)]
+#[test]
+fn a_dump_beyond_the_limit_for_the_size_of_files_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, file) = (path(dir.path(), "db"), path(dir.path(), "dump.tsv"));
+    let entries: Vec<String> = (0..5000).map(|n| format!("key{n}\tvalue{n}\n")).collect();
+    done(&["load", &db, "-"], &entries.concat());
+    let program = env!("CARGO_BIN_EXE_terrane");
+    let script = format!("ulimit -f 16; exec '{program}' dump '{db}' '{file}'");
+    let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("File too large"), "{error}");
+}
+
 /// An expiry time far in the future, in microseconds since 1970.
 const EXPIRY: u64 = 7_000_000_000_000_000;
 

@@ -30,6 +30,7 @@ mod mapping;
 mod memory;
 mod opening_readers;
 mod place;
+mod size_limit;
 mod system;
 mod written_segment;
 

@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::direct::{DirectAppender, DirectFile, DirectReader};
 use super::place::Place;
 use super::system::{self, Opening};
-use super::{Access, Appender, RandomReader};
+use super::{Access, Appender, RandomReader, size_limit};
 
 /// Creates a file for appending.
 pub(super) fn create(place: Place<'_>, access: Access) -> io::Result<Box<dyn Appender>> {
     match access {
         Access::Buffered => {
-            Ok(Box::new(DiskAppender(system::open(place, Opening::CreateForAppend)?)))
+            Ok(Box::new(DiskAppender::new(system::open(place, Opening::CreateForAppend)?)))
         }
         Access::Direct => create_direct(place),
     }
@@ -32,20 +32,33 @@ pub(super) fn open(place: Place<'_>, access: Access) -> io::Result<Arc<dyn Rando
     }
 }
 
-struct DiskAppender(File);
+struct DiskAppender {
+    file: File,
+    /// The length, counting also the bytes of failed appends.
+    len: u64,
+}
+
+impl DiskAppender {
+    /// Creates an appender to an empty file.
+    fn new(file: File) -> Self {
+        Self { file, len: 0 }
+    }
+}
 
 impl Appender for DiskAppender {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all(bytes)
+        size_limit::check(self.len + bytes.len() as u64)?;
+        self.len += bytes.len() as u64;
+        self.file.write_all(bytes)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     #[cfg(unix)]
     fn has_name(&self) -> io::Result<bool> {
-        Ok(std::os::unix::fs::MetadataExt::nlink(&self.0.metadata()?) > 0)
+        Ok(std::os::unix::fs::MetadataExt::nlink(&self.file.metadata()?) > 0)
     }
 }
 
@@ -100,7 +113,7 @@ fn create_direct(place: Place<'_>) -> io::Result<Box<dyn Appender>> {
     let file = system::open(place, Opening::Create)?;
     Ok(match DiskDirect::of(file) {
         Ok(direct) => Box::new(DirectAppender::new(direct)),
-        Err(file) => Box::new(DiskAppender(file)),
+        Err(file) => Box::new(DiskAppender::new(file)),
     })
 }
 
@@ -157,6 +170,7 @@ impl DirectFile for DiskDirect {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        size_limit::check(offset + bytes.len() as u64)?;
         self.attempt(|file| std::os::unix::fs::FileExt::write_all_at(file, bytes, offset))
     }
 

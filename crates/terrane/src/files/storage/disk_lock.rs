@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::place::{OwnedPlace, Place};
 use super::system::{self, Identity, Opening};
-use super::{Lock, LockProbe};
+use super::{Lock, LockProbe, size_limit};
 use crate::base::fork::OwnFile;
 
 /// How often a process tries to take a shared lock, and the pause between tries. Their product is
@@ -57,9 +57,11 @@ fn write_holder(mut file: &File) -> io::Result<()> {
     let program = std::env::current_exe().unwrap_or_default();
     let program = program.file_name().unwrap_or_default().to_string_lossy();
     let name = if program.is_empty() { String::new() } else { format!(" ({program})") };
+    let text = format!("process {}{name}", std::process::id());
+    size_limit::check(text.len() as u64)?;
     file.set_len(0)?;
     file.rewind()?;
-    file.write_all(format!("process {}{name}", std::process::id()).as_bytes())
+    file.write_all(text.as_bytes())
 }
 
 /// A file lock of the operating system, which lasts until all descriptors of the open file are

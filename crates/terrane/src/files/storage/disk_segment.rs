@@ -14,12 +14,14 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use super::Segment;
 #[cfg(target_os = "linux")]
 use super::mapped_segment::MappedSegment;
+#[cfg(target_os = "linux")]
+use super::mapping::WritableMapping;
 use super::place::Place;
 use super::system::{self, Opening};
 use super::written_segment::WrittenSegment;
+use super::{Segment, size_limit};
 
 /// Makes a segment of a file whose first `len` bytes are allocated.
 type Make = fn(file: File, len: u64) -> io::Result<Box<dyn Segment>>;
@@ -65,7 +67,12 @@ fn mapped(file: File, len: u64) -> io::Result<Box<dyn Segment>> {
     // The file may have holes: a copy of a database has holes where the original was allocated but
     // not written.
     match reserve(&file, len) {
-        Ok(()) => Ok(Box::new(MappedSegment::new(file, len)?)),
+        // Some file systems and sandboxes refuse maps, and a limited address space (`ulimit -v`) may
+        // have no room for one. Writes with system calls need neither.
+        Ok(()) => match WritableMapping::of_file(&file, len) {
+            Ok(map) => Ok(Box::new(MappedSegment::new(map, file, len))),
+            Err(_) => written(file, len),
+        },
         Err(error) if error.kind() == io::ErrorKind::Unsupported => written(file, len),
         Err(error) => Err(error),
     }
@@ -91,6 +98,7 @@ fn overwrites_in_place(file: &File) -> bool {
 }
 
 fn allocate(file: &mut File, len: u64) -> io::Result<()> {
+    size_limit::check(len)?;
     match reserve(file, len) {
         // Zeros allocate the space on a file system without `fallocate`.
         Err(error) if error.kind() == io::ErrorKind::Unsupported => write_zeros(file, len)?,

@@ -28,10 +28,9 @@ pub(super) struct MappedSegment {
 }
 
 impl MappedSegment {
-    /// Maps the first `len` bytes of a file, all of which must be allocated.
-    pub(super) fn new(file: File, len: u64) -> io::Result<Self> {
-        let map = WritableMapping::of_file(&file, len)?;
-        Ok(Self { map, file: WrittenSegment::new(file, len) })
+    /// A segment of the first `len` bytes of a file, which are mapped and allocated.
+    pub(super) fn new(map: WritableMapping, file: File, len: u64) -> Self {
+        Self { map, file: WrittenSegment::new(file, len) }
     }
 }
 

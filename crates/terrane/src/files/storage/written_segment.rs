@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use super::{Segment, Syncer};
+use super::{Segment, Syncer, size_limit};
 
 /// A file of fixed length.
 #[derive(Debug)]
@@ -20,16 +20,26 @@ pub(super) struct WrittenSegment {
 }
 
 #[derive(Debug)]
-pub(super) struct SegmentFile(File);
+pub(super) struct SegmentFile {
+    file: File,
+    /// The maximum length of a file when the segment was opened. Read once, because a system call for
+    /// each write would make small writes a tenth slower.
+    bytes_max: u64,
+}
 
 impl SegmentFile {
+    fn write_all_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        size_limit::check_against(self.bytes_max, offset.saturating_add(bytes.len() as u64))?;
+        write_all_at(&self.file, offset, bytes)
+    }
+
     /// Writes zeros at `offset`.
     #[cfg(target_os = "linux")]
     pub(super) fn write_zeros(&self, mut offset: u64, mut len: u64) -> io::Result<()> {
         static ZEROS: [u8; 128 << 10] = [0; 128 << 10];
         while len > 0 {
             let count = len.min(ZEROS.len() as u64);
-            write_all_at(&self.0, offset, &ZEROS[..count as usize])?;
+            self.write_all_at(offset, &ZEROS[..count as usize])?;
             offset += count;
             len -= count;
         }
@@ -43,9 +53,10 @@ impl SegmentFile {
     pub(super) fn sync_first_page(&self) -> io::Result<bool> {
         use rustix::io::{Errno, ReadWriteFlags, pwritev2, retry_on_intr};
         let mut first = [0; 8];
-        std::os::unix::fs::FileExt::read_exact_at(&self.0, &mut first, 0)?;
+        size_limit::check_against(self.bytes_max, first.len() as u64)?;
+        std::os::unix::fs::FileExt::read_exact_at(&self.file, &mut first, 0)?;
         let parts = [io::IoSlice::new(&first)];
-        match retry_on_intr(|| pwritev2(&self.0, &parts, 0, ReadWriteFlags::DSYNC)) {
+        match retry_on_intr(|| pwritev2(&self.file, &parts, 0, ReadWriteFlags::DSYNC)) {
             Ok(count) => Ok(count == first.len()),
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::PERM) => Ok(false),
             Err(error) => Err(error.into()),
@@ -56,7 +67,7 @@ impl SegmentFile {
 impl WrittenSegment {
     /// A segment over the first `len` bytes of a file.
     pub(super) fn new(file: File, len: u64) -> Self {
-        Self { len, file: Arc::new(SegmentFile(file)) }
+        Self { len, file: Arc::new(SegmentFile { file, bytes_max: size_limit::bytes_max() }) }
     }
 
     #[cfg(target_os = "linux")]
@@ -74,7 +85,7 @@ impl Segment for WrittenSegment {
         if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > self.len) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        write_all_at(&self.file.0, offset, bytes)
+        self.file.write_all_at(offset, bytes)
     }
 
     fn syncer(&self) -> Arc<dyn Syncer> {
@@ -106,6 +117,6 @@ fn write_all_at(file: &File, mut offset: u64, mut bytes: &[u8]) -> io::Result<()
 impl Syncer for SegmentFile {
     fn sync(&self) -> io::Result<()> {
         // This includes the pages that were changed through a map of the file.
-        self.0.sync_data()
+        self.file.sync_data()
     }
 }
