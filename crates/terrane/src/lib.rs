@@ -107,7 +107,7 @@ pub use files::storage;
 pub use files::table::CacheWarming;
 pub use files::value::{Key, Value};
 pub use options::{
-    Background, KeepChanges, OpenMode, OptionInfo, Options, ReadMode, WriteMode, WritePath,
+    Background, KeepChanges, LogMode, OpenMode, OptionInfo, Options, ReadMode, WriteMode, WritePath,
 };
 pub use terrane_policy::Design;
 

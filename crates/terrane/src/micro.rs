@@ -77,6 +77,7 @@ pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
         counters: Arc::clone(&counters),
         dir: PathBuf::from(dir),
         database: 1,
+        is_mapped: true,
         lock: None,
     };
     let config = LogConfig {

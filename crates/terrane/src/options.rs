@@ -49,7 +49,7 @@ pub use keep_changes::KeepChanges;
 pub(crate) use memory_limit::{MemoryLimit, smallest_limit};
 pub(crate) use requested_design::{IfOther, RequestedDesign};
 pub(crate) use values::LogDir;
-pub use values::{Background, OpenMode, ReadMode, WriteMode, WritePath};
+pub use values::{Background, LogMode, OpenMode, ReadMode, WriteMode, WritePath};
 use values::{Bytes, Persistence};
 
 options! {
@@ -188,6 +188,17 @@ options! {
     log_dir: PathBuf as LogDir = LogDir(None),
     accepts "`database`, or a directory that no other database uses" where LogDir::is_valid,
     trade_off "A device of its own keeps flushes and compactions from delaying the log, but the database then needs both directories, and flushes copy values that `values=separate` would leave in the log.",
+    takes_effect "when the database is opened";
+
+    /// How records are written to the log on ext2, ext3, ext4 and tmpfs: `mapped` copies them into a memory
+    /// map, `calls` makes a system call for each. Elsewhere, and if the system refuses the map, every
+    /// record is written with a system call. The first mapped log of a process installs a handler for
+    /// SIGBUS, so that a log file that another program shortens is an error. It passes every other SIGBUS
+    /// to the handler that was installed before; a program that installs one later must pass those of
+    /// the log on.
+    log_mode: LogMode as LogMode = LogMode::Mapped,
+    accepts "`mapped` or `calls`" where |_| true,
+    trade_off "With `calls` the process needs no handler, but writes cost several times as much, and one thread at a time appends.",
     takes_effect "when the database is opened";
 
     /// The length of a log file in bytes.

@@ -1,19 +1,27 @@
-//! Limits of the process: a limit is an error, and never ends the process.
+//! Limits and signals of the process: a limit, or a program that shortens the log under its writer, is
+//! an error and never ends the process.
 //!
 //! Each case runs in a process of its own: this program, which runs one test and gets the case in a
 //! variable.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "the cases change files as other programs do")]
+#![allow(clippy::disallowed_types, reason = "the cases change files as other programs do")]
 
+use std::ffi::c_int;
+use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use rustix::process::{Resource, Rlimit, setrlimit};
-use terrane::{Db, Error, Options};
+use terrane::{Db, Error, ErrorKind, Options};
 
 const CASE: &str = "TERRANE_PROCESS_CASE";
 const DIR: &str = "TERRANE_PROCESS_DIR";
+
+/// The exit code of the handler that a case installs.
+const HANDLED: c_int = 42;
 
 /// The process of a case; does nothing when it is not started by another test.
 #[test]
@@ -21,6 +29,25 @@ fn the_process() {
     let (Some(case), Some(dir)) = (std::env::var_os(CASE), std::env::var_os(DIR)) else { return };
     let dir = PathBuf::from(dir);
     match case.to_str().unwrap() {
+        "shortened" => drop(write_to_shortened_log(&dir)),
+        "unread" => sync_shortened_log(&dir),
+        "other map" => {
+            drop(write_to_shortened_log(&dir));
+            store_behind_the_end(&dir);
+        }
+        "sent" => {
+            // The standard library has a handler that ignores the first signal that is sent.
+            // SAFETY: the default is valid for every signal.
+            unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
+            let _db = Options::new().open(&dir).unwrap();
+            // SAFETY: this call has no preconditions.
+            unsafe { libc::raise(libc::SIGBUS) };
+        }
+        "handled" => {
+            install_handler();
+            drop(write_to_shortened_log(&dir));
+            store_behind_the_end(&dir);
+        }
         "no maps" => write_without_address_space(&dir),
         "small files" => write_small_files(&dir),
         case => panic!("no case '{case}'"),
@@ -40,6 +67,101 @@ fn run(case: &str, parent: &Path) -> ExitStatus {
         panic!("{case}: {}", String::from_utf8_lossy(&output.stderr));
     }
     output.status
+}
+
+/// A directory on the file system of temporary files, and one in memory if there is one: the log is
+/// mapped on both.
+fn parents() -> Vec<PathBuf> {
+    let memory = PathBuf::from("/dev/shm");
+    let memory = Some(memory).filter(|dir| tempfile::tempdir_in(dir).is_ok());
+    memory.into_iter().chain([std::env::temp_dir()]).collect()
+}
+
+/// Returns the only log file.
+fn log_file(dir: &Path) -> PathBuf {
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut logs = files.filter(|path| path.extension().is_some_and(|name| name == "log"));
+    logs.next().unwrap()
+}
+
+fn shorten(path: &Path) {
+    File::options().write(true).open(path).unwrap().set_len(0).unwrap();
+}
+
+fn is_mapped(path: &Path) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    maps.contains(path.to_str().unwrap())
+}
+
+/// Shortens the log while four threads write. Each must get an error that names the file.
+fn write_to_shortened_log(dir: &Path) -> Db {
+    let db = Options::new().open(dir).unwrap();
+    db.put("before", "1").unwrap();
+    let log = log_file(dir);
+    if !is_mapped(&log) {
+        // Writes with system calls make the file longer again.
+        return db;
+    }
+    let write = |thread: u64| {
+        let failed =
+            (0..1_000_000u64).find_map(|n| db.put((n << 8 | thread).to_be_bytes(), [7; 100]).err());
+        failed.expect("every write was acknowledged")
+    };
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4).map(|thread| scope.spawn(move || write(thread))).collect();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        shorten(&log);
+        for writer in writers {
+            check(&writer.join().unwrap(), &log);
+        }
+    });
+    check(&db.put("after", "2").unwrap_err(), &log);
+    check(&db.sync().unwrap_err(), &log);
+    check(&db.stats().error.unwrap(), &log);
+    assert_eq!(db.get("before").unwrap().unwrap(), "1", "reads continue");
+    db
+}
+
+fn check(error: &Error, log: &Path) {
+    assert_eq!(error.kind(), ErrorKind::Poisoned, "{error}");
+    let Error::LogLost { path, .. } = error else { panic!("{error}") };
+    assert_eq!(&**path, log);
+    assert!(error.to_string().contains("open it again"), "{error}");
+}
+
+/// No store follows, so that only the sync can find that the log was shortened.
+fn sync_shortened_log(dir: &Path) {
+    let db = Options::new().open(dir).unwrap();
+    db.put("lost", "1").unwrap();
+    let log = log_file(dir);
+    shorten(&log);
+    check(&db.sync().unwrap_err(), &log);
+}
+
+/// Stores to a map behind the end of its file.
+fn store_behind_the_end(dir: &Path) {
+    let path = dir.join("other");
+    let file = File::options().read(true).write(true).create_new(true).open(path).unwrap();
+    file.set_len(1 << 16).unwrap();
+    let map = memmap2::MmapOptions::new().map_raw(&file).unwrap();
+    file.set_len(0).unwrap();
+    // SAFETY: the pointer is within the map; that the page has no file behind it is the test.
+    unsafe { map.as_mut_ptr().add(1 << 15).write_volatile(1) };
+}
+
+fn install_handler() {
+    extern "C" fn handle(_: c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+        // SAFETY: this call has no preconditions.
+        unsafe { libc::_exit(HANDLED) };
+    }
+    // SAFETY: an action of zeros is valid.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_flags = libc::SA_SIGINFO;
+    action.sa_sigaction = handle as *const () as usize;
+    // SAFETY: the action is valid, and the handler has the signature of SA_SIGINFO.
+    assert_eq!(0, unsafe {
+        libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut())
+    });
 }
 
 /// Fills segments of 4, 16 and 64 MiB when there is room for none of 64 MiB.
@@ -80,6 +202,29 @@ fn write_small_files(dir: &Path) {
     assert!(error.to_string().contains("ulimit -f"), "{error}");
     setrlimit(Resource::Fsize, Rlimit { current: None, maximum: None }).unwrap();
     db.flush().unwrap();
+}
+
+/// A writer died of SIGBUS when another program shortened the log.
+#[test]
+fn a_shortened_log_is_an_error() {
+    for parent in parents() {
+        assert!(run("shortened", &parent).success(), "{}", parent.display());
+        assert!(run("unread", &parent).success(), "{}", parent.display());
+    }
+}
+
+#[test]
+fn other_bus_errors_end_the_process() {
+    for case in ["other map", "sent"] {
+        let status = run(case, &std::env::temp_dir());
+        assert_eq!(status.signal(), Some(libc::SIGBUS), "{case}: {status}");
+    }
+}
+
+#[test]
+fn other_bus_errors_reach_the_handler_of_the_program() {
+    let status = run("handled", &std::env::temp_dir());
+    assert_eq!(status.code(), Some(HANDLED), "{status}");
 }
 
 /// A log segment was refused for which the address space had no room, although a log needs no map.

@@ -5,6 +5,7 @@
 //! of one background job.
 
 mod facts;
+mod log_loss;
 mod other_design;
 mod sentence;
 mod wrong_file_type;
@@ -14,6 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use facts::{ChangesGone, Corruption, Invalid, IoFailure};
+pub(crate) use log_loss::LostPage;
 pub use other_design::OtherDesign;
 pub use wrong_file_type::WrongFileType;
 
@@ -201,6 +203,17 @@ pub enum Error {
         /// The directory, by the path by which it was opened.
         path: Arc<Path>,
     },
+    /// A log file in use was shortened by another program, or the device cannot read a part of it.
+    ///
+    /// The database refuses writes. Writes since the last sync may be lost, even if they were
+    /// acknowledged, because their records were in the lost part of the file.
+    #[non_exhaustive]
+    LogLost {
+        /// The log file.
+        path: Arc<Path>,
+        /// The offset of the first part that was found to be lost.
+        offset: u64,
+    },
     /// A background job failed with an error that a retry cannot fix. The database refuses writes.
     Background(Box<Error>),
     /// A bug in this library. Builds with debug assertions panic instead, unless another thread's panic
@@ -237,9 +250,10 @@ impl Error {
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Closed | Self::Forked => ErrorKind::Closed,
             Self::Cancelled => ErrorKind::Cancelled,
-            Self::Poisoned(_) | Self::LockLost { .. } | Self::DirectoryRemoved { .. } => {
-                ErrorKind::Poisoned
-            }
+            Self::Poisoned(_)
+            | Self::LockLost { .. }
+            | Self::DirectoryRemoved { .. }
+            | Self::LogLost { .. } => ErrorKind::Poisoned,
             Self::Background(cause) => cause.kind(),
             Self::Internal { .. } => ErrorKind::Internal,
         }
@@ -274,11 +288,14 @@ impl Error {
         Self::Unknown { path: path.into(), what, tag: u32::try_from(tag).unwrap_or(u32::MAX) }
     }
 
-    /// Returns the error for a failure of the operating system; a full disk and a file that is not
-    /// regular have variants of their own.
+    /// Returns the error for a failure of the operating system. A full disk, a file that is not regular, and
+    /// a lost part of the log have variants of their own.
     pub(crate) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
         if let Some(found) = WrongFileType::of(&source) {
             return Self::WrongFileType { path: path.into(), found };
+        }
+        if let Some(LostPage { offset }) = LostPage::of(&source) {
+            return Self::LogLost { path: path.into(), offset: *offset };
         }
         let full = matches!(
             source.kind(),

@@ -122,8 +122,8 @@ impl PipelineState {
     }
 }
 
-/// A position in the order of writes, held until the write is inserted. A panic before that drops
-/// the position unfinished: then no further write is accepted, no later write becomes visible, and
+/// A position in the order of writes, held until the write is inserted. A panic before that, or a lost
+/// log, drops the position unfinished: then no further write is accepted, no later write becomes visible, and
 /// no writer waits for this write. If the write is in the log, the next opening replays it. Must be
 /// dropped without the lock of [`PipelineState`], because the failure is reported to the listener.
 pub(crate) struct PendingWrite<'a> {
@@ -137,7 +137,7 @@ impl PendingWrite<'_> {
     #[inline]
     pub(crate) fn finish(mut self) -> Result<()> {
         let is_visible = self.span.take().is_some_and(|span| self.pipeline.commits.finish(span));
-        if is_visible { Ok(()) } else { Err(write_panicked()) }
+        if is_visible { Ok(()) } else { Err(self.pipeline.broken()) }
     }
 
     /// The first and the last sequence number.

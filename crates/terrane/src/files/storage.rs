@@ -24,6 +24,8 @@ mod fault;
 #[cfg(unix)]
 mod held_dirs;
 #[cfg(target_os = "linux")]
+mod map_guard;
+#[cfg(target_os = "linux")]
 mod mapped_segment;
 #[cfg(target_os = "linux")]
 mod mapping;
@@ -242,8 +244,8 @@ pub trait Segment: Send + fmt::Debug {
     fn syncer(&self) -> Arc<dyn Syncer>;
 
     /// Returns a handle through which several threads write concurrently, if such writes cannot fail
-    /// because they need neither space nor anything else from the operating system. Without it, the
-    /// default, only one thread at a time appends to the log.
+    /// because they need neither space nor anything else from the operating system, unless the file is
+    /// damaged meanwhile. Without it, the default, only one thread at a time appends to the log.
     fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {
         None
     }
@@ -257,7 +259,8 @@ pub trait RecordWriter: Send + Sync + fmt::Debug {
     /// keep their old value.
     ///
     /// # Errors
-    /// The first part is shorter than 16 bytes, or the record is not within the segment.
+    /// The first part is shorter than 16 bytes, the record is not within the segment, or a part of the
+    /// file is lost. The log then accepts no more records.
     fn write_record(&self, offset: u64, record: &[&[u8]]) -> io::Result<()>;
 
     /// Writes zeros, and prepares the range so that the next writes to it are fast.

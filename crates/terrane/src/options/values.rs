@@ -75,6 +75,16 @@ impl WriteMode {
     }
 }
 
+/// How records are written to the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LogMode {
+    /// Through a memory map, on file systems where that needs no space.
+    Mapped,
+    /// With a system call for each record.
+    Calls,
+}
+
 /// Who runs flushes and compactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -212,6 +222,27 @@ impl fmt::Display for WriteMode {
         f.write_str(match self {
             Self::Buffered => "buffered",
             Self::Direct => "direct",
+        })
+    }
+}
+
+impl FromStr for LogMode {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "mapped" => Ok(Self::Mapped),
+            "calls" => Ok(Self::Calls),
+            _ => Err(()),
+        }
+    }
+}
+
+impl fmt::Display for LogMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mapped => "mapped",
+            Self::Calls => "calls",
         })
     }
 }

@@ -50,6 +50,7 @@ impl fmt::Display for Error {
                 "writes are refused after a failed sync ({cause}); close the database and open it again"
             ),
             Self::LockLost { path } => lock_lost(f, path),
+            Self::LogLost { path, offset } => super::log_loss::explain(f, path, *offset),
             Self::DirectoryRemoved { path } => write!(
                 f,
                 "writes are refused because the directory {} was removed while the database was open",

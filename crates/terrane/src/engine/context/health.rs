@@ -27,7 +27,7 @@ pub(crate) struct Health {
 struct State {
     is_closed: bool,
     is_read_only: bool,
-    /// The final failure: a failed sync, a lost lock, or background work that cannot continue.
+    /// The final failure: a failed sync, a lost lock or log, or background work that cannot continue.
     failure: Option<Error>,
     /// Failures of background work that is retried, by kind.
     retried: [Option<BackgroundFailure>; JobKind::COUNT],
@@ -170,7 +170,7 @@ impl Health {
     /// [`Self::report_failure`] without the lock, because a listener may use the database.
     pub(crate) fn note_failure(&self, error: Error) {
         let error = match error {
-            Error::Poisoned(_) | Error::Background(_) => error,
+            Error::Poisoned(_) | Error::LogLost { .. } | Error::Background(_) => error,
             lost if lost.is_directory_lost() => lost,
             other => Error::Background(Box::new(other)),
         };

@@ -14,6 +14,7 @@ use crate::files::manifest::{Change, ManifestState, RecoveredState};
 use crate::files::wal::{
     LogConfig, LogEnvironment, LogWriter, Recovery, Replayed, segment_file_number,
 };
+use crate::options::LogMode;
 
 impl Engine {
     /// Replays the log and begins a new segment. Returns the log files that are no longer needed.
@@ -32,6 +33,7 @@ impl Engine {
             counters: Arc::clone(&context.counters),
             dir: context.log_dir.clone(),
             database: state.database,
+            is_mapped: context.settings.log_mode == LogMode::Mapped,
             lock: self.lock.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         };
         let config = LogConfig {

@@ -139,7 +139,8 @@ impl Pipeline {
     /// log slice.
     ///
     /// # Errors
-    /// The storage failed, although it claims that it cannot fail.
+    /// [`Error::LogLost`](crate::Error::LogLost) if a part of the log file is lost. The caller notes the
+    /// failure and drops the pending write, so that the database fails.
     #[inline]
     pub(crate) fn place(
         window: &Window,

@@ -18,9 +18,7 @@ use super::{LoggedWrite, Write, WriteSize, Writer};
 use crate::base::durability::Durability;
 use crate::base::error::Result;
 use crate::base::types::SeqNo;
-use crate::engine::pipeline::{
-    Earlier, OPERATIONS_MAX, PipelineState, UNITS_MAX, WrittenKeys, write_panicked,
-};
+use crate::engine::pipeline::{Earlier, OPERATIONS_MAX, PipelineState, UNITS_MAX, WrittenKeys};
 use crate::files::batch::Batch;
 use crate::files::wal::PreparedRecord;
 
@@ -162,6 +160,6 @@ impl Writer {
     }
 
     fn wait_for_earlier(&self, last: SeqNo) -> Result<()> {
-        if self.pipeline.wait_visible(last) { Ok(()) } else { Err(write_panicked()) }
+        if self.pipeline.wait_visible(last) { Ok(()) } else { Err(self.pipeline.broken()) }
     }
 }

@@ -89,7 +89,9 @@ impl Writer {
         target.set_last_seq(last);
         let mut begin = None;
         if let Some(record) = record {
-            begin = Pipeline::place(window, before, first, record)?;
+            // The failure is noted before `pending` is dropped, which reports it.
+            let placed = Pipeline::place(window, before, first, record);
+            begin = placed.inspect_err(|error| self.context.health.note_failure(error.clone()))?;
             // The memory that was prefetched earlier has arrived by now.
             target.prefetch_version();
         }

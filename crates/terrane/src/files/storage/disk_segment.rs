@@ -16,8 +16,6 @@ use std::io::{self, Write};
 
 #[cfg(target_os = "linux")]
 use super::mapped_segment::MappedSegment;
-#[cfg(target_os = "linux")]
-use super::mapping::WritableMapping;
 use super::place::Place;
 use super::system::{self, Opening};
 use super::written_segment::WrittenSegment;
@@ -67,12 +65,7 @@ fn mapped(file: File, len: u64) -> io::Result<Box<dyn Segment>> {
     // The file may have holes: a copy of a database has holes where the original was allocated but
     // not written.
     match reserve(&file, len) {
-        // Some file systems and sandboxes refuse maps, and a limited address space (`ulimit -v`) may
-        // have no room for one. Writes with system calls need neither.
-        Ok(()) => match WritableMapping::of_file(&file, len) {
-            Ok(map) => Ok(Box::new(MappedSegment::new(map, file, len))),
-            Err(_) => written(file, len),
-        },
+        Ok(()) => Ok(Box::new(MappedSegment::new(file, len))),
         Err(error) if error.kind() == io::ErrorKind::Unsupported => written(file, len),
         Err(error) => Err(error),
     }

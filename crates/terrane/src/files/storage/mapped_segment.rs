@@ -3,7 +3,12 @@
 //! A write to the map is a copy without a system call. The copied bytes are in the kernel's page
 //! cache at once, so they survive the death of the process. A store to a page for which there is no
 //! disk space raises SIGBUS, so the whole file must be allocated before it is mapped, and its file
-//! system must overwrite allocated blocks in place ([`disk_segment`](super::disk_segment)).
+//! system must overwrite allocated blocks in place ([`disk_segment`](super::disk_segment)). If a page is
+//! lost later, [`map_guard`](super::map_guard) replaces it, and the write fails.
+//!
+//! The file is mapped before the first write through the map. Some file systems and sandboxes refuse
+//! maps, and a limited address space (`ulimit -v`) may have no room for one; all writes are then made
+//! with system calls.
 //!
 //! Bytes that are synced right after are written with a system call instead; the map shows them
 //! because both use the page cache. The first store to a page after a sync faults, and on ext4 that
@@ -13,57 +18,72 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use super::mapping::WritableMapping;
+use super::mapping::{WeakMapping, WritableMapping};
 use super::written_segment::{SegmentFile, WrittenSegment};
 use super::{RecordWriter, Segment, Syncer};
 
-/// A file of fixed length, mapped for writing.
+/// A file of fixed length that is mapped for writing, if possible.
 #[derive(Debug)]
 pub(super) struct MappedSegment {
-    map: WritableMapping,
+    /// The map once it is needed; `None` inside if the file cannot be mapped.
+    map: OnceLock<Option<WritableMapping>>,
     /// The same file, for writes with system calls.
     file: WrittenSegment,
 }
 
 impl MappedSegment {
-    /// A segment of the first `len` bytes of a file, which are mapped and allocated.
-    pub(super) fn new(map: WritableMapping, file: File, len: u64) -> Self {
-        Self { map, file: WrittenSegment::new(file, len) }
+    /// A segment of the first `len` bytes of a file, all of which must be allocated.
+    pub(super) fn new(file: File, len: u64) -> Self {
+        Self { map: OnceLock::new(), file: WrittenSegment::new(file, len) }
+    }
+
+    fn map(&self) -> Option<&WritableMapping> {
+        let map = self.map.get_or_init(|| self.file.file().map(self.file.len()).ok());
+        map.as_ref()
     }
 }
 
 impl Segment for MappedSegment {
     fn len(&self) -> u64 {
-        self.map.len() as u64
+        self.file.len()
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.map.write(offset, bytes)
+        let Some(map) = self.map() else { return self.file.write(offset, bytes) };
+        map.write(offset, bytes)?;
+        map.check()
     }
 
     fn write_through(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.write(offset, bytes)
+        self.file.write_through(offset, bytes)
     }
 
     fn syncer(&self) -> Arc<dyn Syncer> {
-        Arc::new(MappedSyncer(Arc::clone(self.file.file())))
+        let map = self.map.get().and_then(Option::as_ref).map(WritableMapping::downgrade);
+        Arc::new(MappedSyncer { map: map.unwrap_or_default(), file: Arc::clone(self.file.file()) })
     }
 
     fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {
-        let (map, file) = (self.map.clone(), Arc::clone(self.file.file()));
-        Some(Arc::new(MappedWriter { map, file }))
+        let map = self.map()?.clone();
+        Some(Arc::new(MappedWriter { map, file: Arc::clone(self.file.file()) }))
     }
 }
 
 /// Syncs a mapped file.
 #[derive(Debug)]
-struct MappedSyncer(Arc<SegmentFile>);
+struct MappedSyncer {
+    /// The map, unless it is gone: unmapping takes long, and no thread that syncs should do it.
+    map: WeakMapping,
+    file: Arc<SegmentFile>,
+}
 
 impl Syncer for MappedSyncer {
     fn sync(&self) -> io::Result<()> {
-        self.0.sync()
+        self.file.sync()?;
+        // The file has none of the bytes that were stored to the page in place of a lost one.
+        self.map.upgrade().map_or(Ok(()), |map| map.check())
     }
 
     /// A sync of the whole file would also write back the pages that writers are about to fill. That
@@ -72,7 +92,8 @@ impl Syncer for MappedSyncer {
     fn sync_start(&self, len: u64) -> io::Result<()> {
         /// The smallest page.
         const PAGE_BYTES: u64 = 4 << 10;
-        if len <= PAGE_BYTES && self.0.sync_first_page()? { Ok(()) } else { self.sync() }
+        self.file.check_len()?;
+        if len <= PAGE_BYTES && self.file.sync_first_page()? { Ok(()) } else { self.sync() }
     }
 }
 
@@ -85,7 +106,8 @@ struct MappedWriter {
 
 impl RecordWriter for MappedWriter {
     fn write_record(&self, offset: u64, record: &[&[u8]]) -> io::Result<()> {
-        self.map.write_record(offset, record)
+        self.map.write_record(offset, record)?;
+        self.map.check()
     }
 
     /// Zeros are written with system calls, because a fault in the map would read missing pages from
@@ -94,6 +116,9 @@ impl RecordWriter for MappedWriter {
         if offset.checked_add(len).is_none_or(|end| end > self.map.len() as u64) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
+        // Checked first, because zeros would make a shortened file longer again, with a hole that reads
+        // as the end of the log.
+        self.file.check_len().inspect_err(|_| self.map.note_shortened(offset))?;
         self.file.write_zeros(offset, len)?;
         self.map.populate(offset, len);
         Ok(())

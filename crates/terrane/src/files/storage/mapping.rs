@@ -5,22 +5,47 @@
 //! 1. No reference into it exists, and its memory is accessed only by atomic stores. Concurrent
 //!    stores are therefore not a data race, even if their ranges overlap.
 //!
-//! Files are not mapped for reading, because reading a page that another program has truncated raises
-//! SIGBUS, which ends the process.
+//! 2. Every mapping is registered with [`map_guard`](super::map_guard) from before the first store until
+//!    after the last one, so that a store to a page that another program has truncated, or that the
+//!    device cannot read, does not end the process. The caller of a store learns of it from
+//!    [`WritableMapping::check`].
+//!
+//! Files are not mapped for reading, because a read of a lost page would return zeros.
 #![allow(unsafe_code, reason = "the compiler cannot check that stores stay within a mapping")]
 #![allow(clippy::disallowed_types, reason = "a mapping needs a file")]
 
 use std::fs::File;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use memmap2::{MmapOptions, MmapRaw};
+
+use super::map_guard::GuardedRange;
+use crate::base::error::LostPage;
 
 /// The first bytes of a file, mapped into memory for writing. It is never read, no reference into it
 /// exists, and all stores to it are atomic (1). Clones write to the same memory.
 #[derive(Debug, Clone)]
-pub(super) struct WritableMapping(Arc<MmapRaw>);
+pub(super) struct WritableMapping(Arc<Guarded>);
+
+/// A mapping that may be gone.
+#[derive(Debug, Default)]
+pub(super) struct WeakMapping(Weak<Guarded>);
+
+impl WeakMapping {
+    /// Returns the mapping if it still exists.
+    pub(super) fn upgrade(&self) -> Option<WritableMapping> {
+        self.0.upgrade().map(WritableMapping)
+    }
+}
+
+#[derive(Debug)]
+struct Guarded {
+    /// Dropped before the map, whose addresses may then be reused.
+    range: GuardedRange,
+    map: MmapRaw,
+}
 
 const WORD: usize = size_of::<u64>();
 
@@ -32,11 +57,40 @@ impl WritableMapping {
         // Only a hint: a fault then provides a single page. Providing the following pages as well
         // takes milliseconds where the system reads megabytes ahead.
         let _ = map.advise(memmap2::Advice::Random);
-        Ok(Self(Arc::new(map)))
+        let range = GuardedRange::register(map.as_ptr(), map.len())?;
+        Ok(Self(Arc::new(Guarded { range, map })))
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.0.map.len()
+    }
+
+    /// Returns a reference that does not keep the mapping.
+    pub(super) fn downgrade(&self) -> WeakMapping {
+        WeakMapping(Arc::downgrade(&self.0))
+    }
+
+    /// Fails with [`LostPage`] if a store of this thread, or any earlier one, met a lost page.
+    #[inline]
+    pub(super) fn check(&self) -> io::Result<()> {
+        // The note of a lost page must be loaded after the stores. The handler runs in the thread that
+        // faults, for which the order of the program suffices. If another thread faulted, the page of
+        // this thread's record may have been replaced. On x86 the replacement interrupts this processor
+        // between two instructions, so that a store to the new page precedes a load that is executed
+        // after the interrupt. Other processors need a fence.
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+        #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+        std::sync::atomic::fence(Ordering::SeqCst);
+        match self.0.range.lost() {
+            None => Ok(()),
+            Some(offset) => Err(LostPage { offset }.into()),
+        }
+    }
+
+    /// Notes that the file was found to end at `len`, before the end of the mapping.
+    pub(super) fn note_shortened(&self, len: u64) {
+        self.0.range.note_lost(len);
     }
 
     /// Returns `offset` as an index if `len` bytes from there on are within the mapping.
@@ -45,7 +99,7 @@ impl WritableMapping {
         end.map(|_| offset as usize).ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }
 
-    /// Copies `bytes` to `offset`.
+    /// Copies `bytes` to `offset`. The caller checks afterwards whether a page was lost.
     ///
     /// # Errors
     /// The range is not within the mapping.
@@ -61,7 +115,7 @@ impl WritableMapping {
     }
 
     /// Copies the parts of a record to `offset`, a multiple of eight, and stores its second word
-    /// last.
+    /// last. The caller checks afterwards whether a page was lost.
     ///
     /// # Errors
     /// The first part is shorter than two words, or the record is not within the mapping.
@@ -107,7 +161,7 @@ impl WritableMapping {
             assert!(start + at < self.len());
             // SAFETY: the index is below the length, as just checked, so the pointer stays within
             // the mapping, which `self.0` keeps alive.
-            let to = unsafe { self.0.as_mut_ptr().add(start + at) };
+            let to = unsafe { self.0.map.as_mut_ptr().add(start + at) };
             // SAFETY: `to` is valid, and all accesses to the mapping are atomic stores (1).
             let to = unsafe { AtomicU8::from_ptr(to) };
             to.store(*byte, Ordering::Relaxed);
@@ -120,7 +174,7 @@ impl WritableMapping {
         assert!(start.is_multiple_of(WORD) && start + count * WORD <= self.len());
         // SAFETY: `start` is at most the length, as just checked, and `self.0` keeps the mapping
         // alive.
-        let to = unsafe { self.0.as_mut_ptr().add(start) };
+        let to = unsafe { self.0.map.as_mut_ptr().add(start) };
         // SAFETY: the words end within the mapping, as just checked. They are aligned because a
         // mapping begins at a page and `start` is a multiple of the size of a word. All accesses to
         // the mapping are atomic stores (1).
@@ -135,7 +189,7 @@ impl WritableMapping {
         if len > 0 {
             // Only a hint: if it fails, the first write to each page faults.
             let advice = memmap2::Advice::PopulateWrite;
-            let _ = self.0.advise_range(advice, start as usize, len as usize);
+            let _ = self.0.map.advise_range(advice, start as usize, len as usize);
         }
     }
 }

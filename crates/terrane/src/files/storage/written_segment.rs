@@ -10,7 +10,10 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
+#[cfg(target_os = "linux")]
+use super::mapping::WritableMapping;
 use super::{Segment, Syncer, size_limit};
+use crate::base::error::LostPage;
 
 /// A file of fixed length.
 #[derive(Debug)]
@@ -25,12 +28,26 @@ pub(super) struct SegmentFile {
     /// The maximum length of a file when the segment was opened. Read once, because a system call for
     /// each write would make small writes a tenth slower.
     bytes_max: u64,
+    /// The length that no other program may reduce.
+    len: u64,
 }
 
 impl SegmentFile {
     fn write_all_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         size_limit::check_against(self.bytes_max, offset.saturating_add(bytes.len() as u64))?;
         write_all_at(&self.file, offset, bytes)
+    }
+
+    /// Fails with [`LostPage`] if another program has shortened the file.
+    pub(super) fn check_len(&self) -> io::Result<()> {
+        let len = self.file.metadata()?.len();
+        if len < self.len { Err(LostPage { offset: len }.into()) } else { Ok(()) }
+    }
+
+    /// Maps the first `len` bytes of the file.
+    #[cfg(target_os = "linux")]
+    pub(super) fn map(&self, len: u64) -> io::Result<WritableMapping> {
+        WritableMapping::of_file(&self.file, len)
     }
 
     /// Writes zeros at `offset`.
@@ -67,7 +84,8 @@ impl SegmentFile {
 impl WrittenSegment {
     /// A segment over the first `len` bytes of a file.
     pub(super) fn new(file: File, len: u64) -> Self {
-        Self { len, file: Arc::new(SegmentFile { file, bytes_max: size_limit::bytes_max() }) }
+        let file = SegmentFile { file, bytes_max: size_limit::bytes_max(), len };
+        Self { len, file: Arc::new(file) }
     }
 
     #[cfg(target_os = "linux")]
@@ -117,6 +135,8 @@ fn write_all_at(file: &File, mut offset: u64, mut bytes: &[u8]) -> io::Result<()
 impl Syncer for SegmentFile {
     fn sync(&self) -> io::Result<()> {
         // This includes the pages that were changed through a map of the file.
-        self.file.sync_data()
+        self.file.sync_data()?;
+        // A sync succeeds without the part that another program has cut off.
+        self.check_len()
     }
 }

@@ -1,5 +1,6 @@
 //! The current segment: its file, its fill level, and how far its pages are prepared.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::writer::LogEnvironment;
 use super::zero_tail::ZeroTail;
 use crate::base::error::{Error, Result};
 use crate::base::types::Lsn;
-use crate::files::storage::Segment;
+use crate::files::storage::{Segment, Syncer};
 
 /// How far pages are prepared ahead of the writer: twice the bytes that a writer at full speed
 /// fills while a thread prepares the next part.
@@ -97,15 +98,34 @@ pub(super) fn create_file(
     Ok((path, segment))
 }
 
+/// A segment that is written with system calls only. The storage then maps no file.
+#[derive(Debug)]
+struct Unmapped(Box<dyn Segment>);
+
+impl Segment for Unmapped {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_through(offset, bytes)
+    }
+
+    fn syncer(&self) -> Arc<dyn Syncer> {
+        self.0.syncer()
+    }
+}
+
 /// Writes the header that makes a new or reused file the next segment.
 pub(super) fn begin(
     environment: &LogEnvironment,
     FreeSegment { path, is_new }: FreeSegment,
-    mut segment: Box<dyn Segment>,
+    segment: Box<dyn Segment>,
     place: ChainLink,
     notes: Notes,
 ) -> Result<CurrentSegment> {
-    let LogEnvironment { storage, clock, database, .. } = environment;
+    let LogEnvironment { storage, clock, database, is_mapped, .. } = environment;
+    let mut segment = if *is_mapped { segment } else { Box::new(Unmapped(segment)) };
     let header = SegmentHeader {
         database: *database,
         segment: place.segment,
@@ -123,7 +143,7 @@ pub(super) fn begin(
     segment.write(0, &bytes).map_err(|error| Error::io("write", &path, error))?;
     let zero_tail = segment
         .record_writer()
-        .map(|writer| Arc::new(ZeroTail::new(writer, segment.len(), bytes.len() as u64)));
+        .map(|writer| Arc::new(ZeroTail::new(&path, writer, segment.len(), bytes.len() as u64)));
     let header_sync = Arc::new(HeaderSync::new(path.clone(), segment.syncer()));
     Ok(CurrentSegment {
         header,

@@ -10,10 +10,13 @@
 //!    acknowledged, because writes are acknowledged in order.
 //! 2. A slice is closed before another segment begins, so only the newest segment can have incomplete
 //!    records.
-//! 3. Only a storage whose writes cannot fail has slices ([`crate::files::storage::RecordWriter`]): a
-//!    failed write would leave a gap before acknowledged records.
+//! 3. Only a storage whose writes cannot fail for lack of space has slices
+//!    ([`crate::files::storage::RecordWriter`]): a failed write leaves a gap before later records. A write
+//!    fails only if a part of the file is lost. The database then fails for good, and acknowledges none
+//!    of the later records.
 
 use std::cell::Cell;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::format::{
@@ -135,6 +138,7 @@ impl Drop for PreparedRecord<'_> {
 /// A slice of the current segment.
 #[derive(Debug)]
 pub(crate) struct LogSlice {
+    path: Arc<Path>,
     writer: Arc<dyn RecordWriter>,
     nonce: u64,
     /// The offset in the segment, and the position in the log.
@@ -158,7 +162,7 @@ impl LogSlice {
     /// Places a record at the part that begins after `before` units.
     ///
     /// # Errors
-    /// The storage failed although it promised that it cannot.
+    /// [`Error::LogLost`] if a part of the file is lost. The database must then fail (3).
     #[inline]
     pub(crate) fn put(
         &self,
@@ -173,7 +177,7 @@ impl LogSlice {
         let header = record_header(self.nonce, offset, RecordKind::Batch, seq, &parts[..count]);
         head.copy_from_slice(&header);
         let written = self.writer.write_record(offset, &[&record.bytes, record.rest][..count]);
-        written.map_err(|error| Error::internal(format!("a record was not written: {error}")))
+        written.map_err(|error| Error::io("write", &self.path, error))
     }
 }
 
@@ -205,6 +209,7 @@ impl LogWriter {
         });
         let units = end.saturating_sub(offset) / SLICE_UNIT;
         (units * SLICE_UNIT >= SLICE_BYTES_MIN).then(|| LogSlice {
+            path: Arc::clone(zero_tail.path()),
             writer: Arc::clone(zero_tail.writer()),
             nonce: current.header.nonce,
             offset,

@@ -42,7 +42,10 @@ struct State {
 
 impl State {
     fn poisoned(&self) -> Option<Error> {
-        self.failed.as_ref().map(|error| Error::Poisoned(Box::new(error.clone())))
+        self.failed.as_ref().map(|error| match error {
+            Error::LogLost { .. } => error.clone(),
+            error => Error::Poisoned(Box::new(error.clone())),
+        })
     }
 }
 

@@ -86,6 +86,7 @@ impl Log {
             counters: Arc::clone(&counters),
             dir: PathBuf::from(DIR),
             database: DATABASE,
+            is_mapped: true,
             lock: None,
         };
         let config = LogConfig {

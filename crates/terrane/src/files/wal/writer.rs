@@ -55,6 +55,8 @@ pub(crate) struct LogEnvironment {
     pub(crate) counters: Arc<Counters>,
     pub(crate) dir: PathBuf,
     pub(crate) database: u64,
+    /// True if records are written through a map, where the storage offers one.
+    pub(crate) is_mapped: bool,
     /// The lock of the directory, checked before a segment begins; `None` if no other process can use
     /// the directory.
     pub(crate) lock: Option<DirectoryLock>,

@@ -11,6 +11,7 @@
 //!    lock, the end is moved past it; it is moved back if the write fails.
 //! 2. Zeros are written only from the end on, with the mutex held, so no zeros overwrite a record.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,6 +23,7 @@ const STEP_BYTES: u64 = 128 << 10;
 /// The end of the zeros of a segment, and the handle to write more.
 #[derive(Debug)]
 pub(super) struct ZeroTail {
+    path: Arc<Path>,
     writer: Arc<dyn RecordWriter>,
     len: u64,
     end: AtomicU64,
@@ -30,8 +32,14 @@ pub(super) struct ZeroTail {
 }
 
 impl ZeroTail {
-    pub(super) fn new(writer: Arc<dyn RecordWriter>, len: u64, end: u64) -> Self {
-        Self { writer, len, end: AtomicU64::new(end), zeroing: Mutex::new(()) }
+    /// The zeros of the file `path` of `len` bytes, which begin at `end`.
+    pub(super) fn new(path: &Path, writer: Arc<dyn RecordWriter>, len: u64, end: u64) -> Self {
+        Self { path: path.into(), writer, len, end: AtomicU64::new(end), zeroing: Mutex::new(()) }
+    }
+
+    /// The file.
+    pub(super) fn path(&self) -> &Arc<Path> {
+        &self.path
     }
 
     pub(super) fn writer(&self) -> &Arc<dyn RecordWriter> {
@@ -80,8 +88,6 @@ impl ZeroTail {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
     use crate::files::storage::{Access, MemoryStorage, Storage};
 
@@ -91,7 +97,7 @@ mod tests {
         let path = Path::new("1.log");
         let mut segment = storage.create_segment(path, 1 << 20).unwrap();
         segment.write(0, &[7; 1 << 20]).unwrap();
-        let zero_tail = ZeroTail::new(segment.record_writer().unwrap(), 1 << 20, 528);
+        let zero_tail = ZeroTail::new(path, segment.record_writer().unwrap(), 1 << 20, 528);
         zero_tail.extend(1000);
         zero_tail.move_behind(2000);
         zero_tail.extend(1500);
