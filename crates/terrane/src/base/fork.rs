@@ -18,7 +18,7 @@
 
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The number of forks between the first process that used this module and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -172,7 +172,7 @@ fn register() {
         leave();
     }
 
-    static REGISTERED: Once = Once::new();
+    static REGISTERED: std::sync::Once = std::sync::Once::new();
     REGISTERED.call_once(|| {
         // SAFETY: The handlers do not unwind, and call no function that a child of a process with
         // several threads must not call: they change atomics and a free mutex, and close files.
