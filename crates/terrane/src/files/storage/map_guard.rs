@@ -204,12 +204,13 @@ fn current_action() -> io::Result<libc::sigaction> {
 
 /// The handler. `info` is valid because the handler is installed with SA_SIGINFO.
 extern "C" fn handle_bus_error(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the system passes a valid pointer.
-    let code = unsafe { (*info).si_code };
+    // SAFETY: the system passes a valid pointer, and nothing writes to its target meanwhile.
+    let details = unsafe { &*info };
+    let code = details.si_code;
     // A positive code is that of a fault; other processes send signals with other codes.
     if code > 0 {
         // SAFETY: the information about a fault includes its address.
-        let address = unsafe { (*info).si_addr() };
+        let address = unsafe { details.si_addr() };
         if replace_page(address as usize) {
             return;
         }
