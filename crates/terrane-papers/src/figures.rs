@@ -12,14 +12,14 @@
 //! | `paper` | series: `name`, `source`, and `points`, numbers or intervals by key |
 //! | `ours` | series: `name`, `values`, an expression whose labels are keys, and `mode` |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use terrane_lab::output::plot::{Panel, PanelAxis, PanelPoint, PanelSeries, Scale};
 
-use crate::judge::ClaimFile;
 use crate::judge::expression::Expression;
+use crate::judge::{ClaimFile, MeasurementKey};
 use crate::results::Results;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -156,12 +156,18 @@ impl PaperFigure {
         &self.text.number
     }
 
+    /// Returns the place in the paper: `Fig. 4a`, or `Table 1`.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let is_figure = self.text.number.starts_with(|first: char| first.is_ascii_digit());
+        let prefix = if is_figure { "Fig. " } else { "" };
+        format!("{prefix}{}", self.text.number)
+    }
+
     /// Returns the heading: `Fig. 4a: ...`.
     #[must_use]
     pub fn title(&self) -> String {
-        let is_figure = self.text.number.starts_with(|first: char| first.is_ascii_digit());
-        let prefix = if is_figure { "Fig. " } else { "" };
-        format!("{prefix}{}: {}", self.text.number, self.text.title)
+        format!("{}: {}", self.place(), self.text.title)
     }
 
     /// Returns the sources of the published points.
@@ -174,6 +180,20 @@ impl PaperFigure {
     #[must_use]
     pub fn expressions(&self) -> &[Expression] {
         &self.ours
+    }
+
+    /// Returns the measurements that the panel draws.
+    #[must_use]
+    pub fn measurements(&self, claims: &ClaimFile, results: &Results) -> BTreeSet<MeasurementKey> {
+        let names = &self.text.names;
+        // A key that the axis does not name has no point.
+        let is_placed = |(_, keys): &MeasurementKey| {
+            names.is_empty() || names.iter().any(|[name, _]| keys.contains(name))
+        };
+        let ours = self.text.ours.iter().zip(&self.ours);
+        let all = ours
+            .flat_map(|(text, values)| claims.measurements(results, values, text.mode.as_deref()));
+        all.filter(is_placed).collect()
     }
 
     /// Returns the panel of the paper's points and ours; `None` if no point of ours was measured.

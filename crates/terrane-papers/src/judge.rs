@@ -15,6 +15,7 @@
 //! | [`value`] | numbers, lists and texts |
 //! | `evaluate` | evaluates expressions over results |
 //! | `functions` | operators and functions |
+//! | `judged_figure` | the figures that a claim judges |
 //! | [`template`] | text with expressions in it |
 //! | [`verdict`] | judges claims |
 //! | `document` | results and verdicts as Markdown |
@@ -26,6 +27,7 @@ mod evaluate;
 pub mod expression;
 pub mod figure;
 mod functions;
+mod judged_figure;
 pub mod stated;
 pub mod template;
 pub mod value;
@@ -33,4 +35,6 @@ pub mod verdict;
 
 pub use claims::{Claim, ClaimFile};
 pub use document::claims_table;
+pub use evaluate::MeasurementKey;
+pub use judged_figure::JudgedFigure;
 pub use verdict::{ClaimOutcome, ClaimVerdict, counted};

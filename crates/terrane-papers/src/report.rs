@@ -18,7 +18,7 @@ mod csv;
 mod figure;
 mod page;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,12 +26,12 @@ use anyhow::{Context, Result};
 
 pub use figure::figure_document;
 
-use terrane_lab::output::plot::Panel;
+use terrane_lab::output::plot::{Dot, DotPlot, Panel};
 
 use crate::citation;
 use crate::experiments::{self, Experiment};
 use crate::figures::PaperFile;
-use crate::judge::ClaimVerdict;
+use crate::judge::{ClaimVerdict, JudgedFigure, MeasurementKey};
 use crate::results::Results;
 
 /// An experiment with its verdicts and panels.
@@ -48,6 +48,8 @@ pub(crate) struct ReportedPanel {
     pub(crate) panel: Panel,
     /// The series and the source of each.
     pub(crate) sources: Vec<(String, String)>,
+    /// The measurements that it draws.
+    pub(crate) measurements: BTreeSet<MeasurementKey>,
 }
 
 impl<'a> ReportedExperiment<'a> {
@@ -61,21 +63,51 @@ impl<'a> ReportedExperiment<'a> {
         verdicts.retain(|verdict| is_wanted(&verdict.figure));
         let mut panels = Vec::new();
         for one in PaperFile::of(name)?.figures {
-            let place = match one.number().starts_with(|first: char| first.is_ascii_digit()) {
-                true => format!("Fig. {}", one.number()),
-                false => one.number().to_owned(),
-            };
-            if let Some(panel) = one.panel(&claims, results).filter(|_| is_wanted(&place)) {
+            if let Some(panel) = one.panel(&claims, results).filter(|_| is_wanted(&one.place())) {
                 let owned = |(name, source): (&str, &str)| (name.to_owned(), source.to_owned());
                 let sources = one.sources().into_iter().map(owned).collect();
-                panels.push(ReportedPanel { number: one.number().to_owned(), panel, sources });
+                panels.push(ReportedPanel {
+                    number: one.number().to_owned(),
+                    panel,
+                    sources,
+                    measurements: one.measurements(&claims, results),
+                });
             }
         }
         Ok(Self { experiment, results, verdicts, panels })
     }
+
+    /// Returns a picture of the judged figures of a claim beside a panel; `None` if the panels of its
+    /// place draw all measurements that they depend on, or if nothing was measured.
+    pub(crate) fn picture_of(&self, verdict: &ClaimVerdict) -> Option<DotPlot> {
+        let panels = || self.panels.iter().filter(|panel| panel.is_of(verdict));
+        let is_drawn =
+            |key: &MeasurementKey| panels().any(|panel| panel.measurements.contains(key));
+        let dot = |JudgedFigure { label, value, low, high }: &JudgedFigure| Dot {
+            label: label.clone(),
+            value: *value,
+            low: *low,
+            high: *high,
+        };
+        let is_needed = panels().next().is_some()
+            && !verdict.measurements.iter().all(is_drawn)
+            && verdict.figures.iter().any(|figure| figure.value.is_finite());
+        is_needed.then(|| DotPlot {
+            dots: verdict.figures.iter().map(dot).collect(),
+            interval: verdict.interval,
+        })
+    }
 }
 
 impl ReportedPanel {
+    /// Returns true if the place of a claim includes the panel.
+    pub(crate) fn is_of(&self, verdict: &ClaimVerdict) -> bool {
+        match self.number.starts_with('§') {
+            true => verdict.figure == self.number,
+            false => citation::includes(&verdict.figure, &self.number),
+        }
+    }
+
     /// Returns the name of its file.
     fn file_name(&self, experiment: &str) -> String {
         let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '.';

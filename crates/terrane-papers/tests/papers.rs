@@ -1,11 +1,12 @@
-//! `docs/papers/README.md` is the output of `terrane-papers items`, and the tests that it names
-//! exist.
+//! `docs/papers/README.md` is the output of `terrane-papers items`, the other pages are the output of
+//! `terrane-papers report`, and the tests that they name exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use terrane_papers::checklist::{self, LatestVerdicts};
+use terrane_papers::experiments;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -48,4 +49,22 @@ fn the_page_is_current() {
         "docs/papers/README.md is not current; TERRANE_REWRITE=1 cargo test -p terrane-papers --test \
          papers writes it"
     );
+}
+
+#[test]
+fn the_pages_are_rendered_from_the_stored_results() {
+    for experiment in experiments::ALL {
+        let results = root().join("docs/results").join(experiment.name).with_extension("json");
+        let results = serde_json::from_str(&fs::read_to_string(results).unwrap()).unwrap();
+        let document = experiments::document(&results).unwrap();
+        let path = root().join("docs/papers").join(experiment.name).with_extension("md");
+        if std::env::var_os("TERRANE_REWRITE").is_some() {
+            fs::write(&path, &document).unwrap();
+        }
+        assert!(
+            fs::read_to_string(&path).unwrap_or_default() == document,
+            "{} is not current; TERRANE_REWRITE=1 cargo test -p terrane-papers --test papers writes it",
+            path.display()
+        );
+    }
 }

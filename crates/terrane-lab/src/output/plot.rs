@@ -4,12 +4,14 @@
 //! a problem such as a stall; rows below it show the state of the tree over the same time. It uses no
 //! external styles, so that it renders the same alone and embedded in a page.
 
+mod dots;
 mod heat;
 mod panel;
 mod scale;
 mod strips;
 mod svg;
 
+pub use dots::{Dot, DotPlot};
 pub use heat::{HeatCell, HeatMap};
 pub use panel::{Panel, PanelAxis, PanelPoint, PanelSeries};
 pub use scale::Scale;

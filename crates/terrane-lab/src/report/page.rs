@@ -19,6 +19,7 @@ nav{margin:.6em 0;line-height:1.9}nav a{margin-right:.9em;white-space:nowrap}a{c
 .claim{padding:.15em 0 .7em}.claim+.claim{border-top:1px dotted var(--line);padding-top:.6em}
 .claim .says{margin:0 0 .2em}
 .claim table{border-collapse:collapse;margin:.15em 0}.claim td{padding:0 .8em 0 0;vertical-align:top}.claim td:first-child{color:var(--soft);white-space:nowrap}
+.claim svg{width:100%;max-width:640px;height:auto;display:block;margin:.3em 0}
 .claim ul{margin:.25em 0 0;padding-left:1.15em}
 .verdict{display:inline-block;padding:.05em .55em;border-radius:3px;font-size:.82em;font-weight:600;color:#fff;white-space:nowrap;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .reproduced{background:#00694a}.same-direction{background:#0063a5}.contradicted{background:#b03a00}

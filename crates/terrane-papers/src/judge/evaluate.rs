@@ -1,6 +1,6 @@
 //! Evaluates expressions over the results of an experiment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::expression::Operator;
 use super::expression::{Expression, Function, Selector};
@@ -11,6 +11,9 @@ use crate::results::{Measurement, Results};
 
 /// The maximum depth to which definitions may refer to each other.
 const DEPTH_MAX: usize = 16;
+
+/// A measurement: its metric and its keys.
+pub type MeasurementKey = (String, Vec<String>);
 
 /// The definitions of names.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +31,13 @@ impl Scope<'_> {
     /// Evaluates an expression.
     pub(super) fn value(&self, expression: &Expression) -> Value {
         Evaluation { scope: *self, depth: 0 }.value(expression)
+    }
+
+    /// Returns the measurements that an expression depends on.
+    pub(super) fn measurements(&self, expression: &Expression) -> BTreeSet<MeasurementKey> {
+        let mut found = BTreeSet::new();
+        Evaluation { scope: *self, depth: 0 }.add_measurements(expression, &mut found);
+        found
     }
 
     /// Evaluates a condition.
@@ -100,6 +110,26 @@ impl Evaluation<'_> {
                     .collect(),
             ),
         }
+    }
+
+    fn add_measurements(&self, expression: &Expression, found: &mut BTreeSet<MeasurementKey>) {
+        expression.names(&mut |name, selectors| {
+            let defined = self.scope.definitions.iter().find_map(|all| all.get(name));
+            if let Some(definition) = defined {
+                if self.depth < DEPTH_MAX {
+                    Self { depth: self.depth + 1, ..*self }.add_measurements(definition, found);
+                }
+                return;
+            }
+            let all = self.scope.results.measurements(name);
+            let keys = match self.selected(all, selectors) {
+                Selected::One(keys) => vec![keys],
+                Selected::Many(all) => all.into_iter().map(|(_, keys)| keys).collect(),
+            };
+            let is_measured = |keys: &Vec<String>| all.iter().any(|one| one.keys == *keys);
+            let measured = keys.into_iter().filter(is_measured);
+            found.extend(measured.map(|keys| (name.to_owned(), keys)));
+        });
     }
 
     /// Returns the mode, or a recorded text: the mode's own text, or else the text of all modes.
@@ -257,6 +287,24 @@ mod tests {
         assert_eq!(numbers("steps(pages[published][*])"), [0.8]);
         assert_eq!(numbers("pages[*][1]"), [2.0, 4.0]);
         assert_eq!(value("mode == 'ours'").truth(), Truth::Yes);
+    }
+
+    #[test]
+    fn expressions_depend_on_the_measurements_that_they_select() {
+        let results = results();
+        let sets = BTreeMap::from([("leveled".to_owned(), vec!["full".into(), "cold".into()])]);
+        let defined =
+            BTreeMap::from([("of_full".to_owned(), Expression::parse("moved[full]").unwrap())]);
+        let definitions = [&defined, &BTreeMap::new()];
+        let scope = Scope { results: &results, definitions, sets: &sets, mode: Some("ours") };
+        let keys = |text: &str| -> Vec<String> {
+            let found = scope.measurements(&Expression::parse(text).unwrap());
+            found.into_iter().map(|(name, keys)| format!("{name} {}", keys.join(" "))).collect()
+        };
+        assert_eq!(keys("of_full / moved[tier]"), ["moved full", "moved tier"]);
+        // A key that was not measured is no measurement.
+        assert_eq!(keys("max(moved[@leveled]) + 3"), ["moved full"]);
+        assert_eq!(keys("pages[*]"), ["pages ours 0", "pages ours 1"]);
     }
 
     #[test]

@@ -12,14 +12,15 @@
 //!    its figures are outside the interval in every combination;
 //! 6. *not comparable* otherwise, because the rounds overlap.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::claims::{Ablation, Claim, ClaimFile, Condition, Explanation, FIGURE, METRIC};
-use super::evaluate::Scope;
+use super::evaluate::{MeasurementKey, Scope};
 use super::expression::Expression;
 use super::figure::{Figure, Truth};
+use super::judged_figure::{JudgedFigure, judged_figures};
 use super::stated::{Position, signed};
 use super::value::Labelled;
 use crate::results::Results;
@@ -80,19 +81,6 @@ pub fn counted(outcomes: impl IntoIterator<Item = ClaimOutcome>) -> String {
     format!("{} checks: {}", outcomes.len(), shown.collect::<Vec<_>>().join(", "))
 }
 
-/// A figure of a claim.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct JudgedFigure {
-    /// The keys of the measurement, or empty.
-    pub label: String,
-    /// The number that represents all rounds.
-    pub value: f64,
-    /// The least number of any combination of rounds.
-    pub low: f64,
-    /// The greatest number of any combination of rounds.
-    pub high: f64,
-}
-
 /// A claim, judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClaimVerdict {
@@ -108,8 +96,13 @@ pub struct ClaimVerdict {
     pub stated: Option<String>,
     /// The rule that judged the claim.
     pub rule: String,
-    /// The figures to compare with the paper's; empty if the claim has no metric `x`.
+    /// The judged figures: those of the metric `x`, and of metrics that it does not use.
     pub figures: Vec<JudgedFigure>,
+    /// The interval of the paper's figures, infinite on an open side; `None` if it states a direction
+    /// only.
+    pub interval: Option<(f64, f64)>,
+    /// The measurements that the judged figures depend on.
+    pub measurements: BTreeSet<MeasurementKey>,
     /// The measured values, as text.
     pub measured: String,
     /// The verdict.
@@ -147,6 +140,17 @@ impl ClaimFile {
         Scope { results, definitions: [own, &self.define], sets: &self.sets, mode }
     }
 
+    /// Returns the measurements that an expression depends on, with the definitions and sets of the file.
+    #[must_use]
+    pub fn measurements(
+        &self,
+        results: &Results,
+        expression: &Expression,
+        mode: Option<&str>,
+    ) -> BTreeSet<MeasurementKey> {
+        self.scope(results, &BTreeMap::new(), mode).measurements(expression)
+    }
+
     /// Evaluates an expression over results, with the definitions and sets of the file.
     #[must_use]
     pub fn values(
@@ -181,10 +185,7 @@ impl ClaimFile {
         if outcome != ClaimOutcome::NotMeasured && !self.of_one_round(claim, results).is_empty() {
             notes.push("timed in one round".to_owned());
         }
-        let judged = |one: Labelled| {
-            let Figure { value, low, high } = one.figure;
-            JudgedFigure { label: one.label, value, low, high }
-        };
+        let measurements = claim.metric.values().flat_map(|metric| scope.measurements(metric));
         ClaimVerdict {
             number: claim.number.clone(),
             figure: claim.figure.clone(),
@@ -192,7 +193,9 @@ impl ClaimFile {
             mode: mode.map(str::to_owned),
             stated: claim.paper.map(|paper| paper.words(|number| claim.unit.written(number))),
             rule: claim.rule(),
-            figures: figures(claim, &scope).into_iter().map(judged).collect(),
+            figures: judged_figures(claim, &scope),
+            interval: claim.paper.map(|paper| paper.interval()),
+            measurements: measurements.collect(),
             measured: claim.shown.fill(&scope),
             outcome,
             notes,

@@ -3,11 +3,11 @@
 
 use std::fmt::Write;
 
-use terrane_lab::output::plot::escaped;
+use terrane_lab::host::Environment;
+use terrane_lab::output::plot::{DotPlot, escaped};
 use terrane_lab::report::page::{STYLE, setting};
 
 use super::{ReportedExperiment, ReportedPanel};
-use crate::citation;
 use crate::judge::{ClaimOutcome, ClaimVerdict};
 use crate::results::Table;
 
@@ -15,7 +15,9 @@ const LEGEND: &str = "\
 <p class=\"soft\">Circles and dashed lines are what the paper published, squares and solid lines are \
 measured here. A wide bar is the interval that the paper states, or the rounds of a measurement. A \
 verdict compares the figure with the interval that the paper states, by the rule under the claim; a \
-difference counts only if every round of one side beats every round of the other.</p>\n";
+difference counts only if every round of one side beats every round of the other. A claim whose \
+measurements its panel does not draw has a picture of its own: squares are the judged figures, the green \
+area is the interval that the rule allows.</p>\n";
 
 /// Returns the page of several experiments.
 pub(super) fn page(all: &[ReportedExperiment<'_>]) -> String {
@@ -32,7 +34,11 @@ pub(super) fn page(all: &[ReportedExperiment<'_>]) -> String {
 
 fn head(all: &[ReportedExperiment<'_>]) -> String {
     let title = if all.len() == 1 { "The paper and here" } else { "The papers and here" };
-    format!("<h1>{title}</h1>\n{LEGEND}")
+    let rendering = escaped(&Environment::rendering());
+    format!(
+        "<h1>{title}</h1>\n{LEGEND}<p class=\"soft\">This page was {rendering}. Each experiment states the \
+             setting of its measurement.</p>\n"
+    )
 }
 
 fn chip(outcome: ClaimOutcome, count: Option<usize>) -> String {
@@ -69,7 +75,11 @@ fn experiment(one: &ReportedExperiment<'_>) -> String {
         "<h2 id=\"{name}\">{}</h2>\n<p>{} <small>experiment <code>{name}</code></small></p>\n{}{}",
         escaped(one.experiment.paper),
         escaped(one.experiment.about),
-        environment.map_or(String::new(), setting),
+        environment.map_or_else(
+            || "<p class=\"soft\">The setting of this measurement was not recorded.</p>\n"
+                .to_owned(),
+            setting
+        ),
         counts(&one.verdicts)
     );
     let links = one.panels.iter().map(|panel| {
@@ -78,19 +88,13 @@ fn experiment(one: &ReportedExperiment<'_>) -> String {
     });
     // Writing to a String cannot fail.
     let _ = writeln!(text, "<nav>{}</nav>", links.collect::<Vec<_>>().join("\n"));
-    let is_of = |verdict: &ClaimVerdict, panel: &ReportedPanel| {
-        let is_section = panel.number.starts_with('§');
-        match is_section {
-            true => verdict.figure == panel.number,
-            false => citation::includes(&verdict.figure, &panel.number),
-        }
-    };
+    let claim = |verdict: &ClaimVerdict| claim(verdict, one.picture_of(verdict).as_ref());
     let mut shown = vec![false; one.verdicts.len()];
     for panel in &one.panels {
         let mut claims = String::new();
         for (verdict, shown) in one.verdicts.iter().zip(&mut shown) {
             // A claim on several panels appears next to the first.
-            if !*shown && is_of(verdict, panel) {
+            if !*shown && panel.is_of(verdict) {
                 *shown = true;
                 claims.push_str(&claim(verdict));
             }
@@ -140,7 +144,7 @@ fn figure(experiment: &str, panel: &ReportedPanel, claims: &str) -> String {
     )
 }
 
-fn claim(verdict: &ClaimVerdict) -> String {
+fn claim(verdict: &ClaimVerdict, picture: Option<&DotPlot>) -> String {
     let ClaimVerdict { says, mode, stated, rule, measured, outcome, notes, .. } = verdict;
     let mode = mode.as_ref().map_or(String::new(), |mode| format!(" · {}", escaped(mode)));
     let mut text = format!(
@@ -154,6 +158,9 @@ fn claim(verdict: &ClaimVerdict) -> String {
         let _ = writeln!(text, "<tr><td>{name}<td>{}", escaped(value));
     }
     text.push_str("</table>\n");
+    if let Some(picture) = picture {
+        text.push_str(&picture.svg(says));
+    }
     if !notes.is_empty() {
         let notes: String = notes.iter().map(|note| format!("<li>{}\n", escaped(note))).collect();
         let _ = writeln!(text, "<ul>\n{notes}</ul>");

@@ -53,3 +53,83 @@ fn one_figure_has_its_panel_and_claims_only() {
     assert_eq!(panels, 1, "{names:?}");
     assert!(page.contains("Fig. 4a") && !page.contains("Fig. 8"));
 }
+
+/// Returns the stored results behind the pages of the papers.
+fn stored() -> Vec<Results> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+    let paths = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let results = paths.filter(|path| path.extension().is_some_and(|name| name == "json"));
+    results.map(|path| serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()).collect()
+}
+
+#[test]
+fn a_page_states_the_setting_of_each_measurement_and_when_it_was_rendered() {
+    let all = stored();
+    for results in &all {
+        let environment = results.environment.as_ref().unwrap();
+        let Environment { machine, date, command, commit, .. } = environment;
+        assert!(!machine.is_empty() && !command.is_empty() && commit.is_some());
+        assert!(date.starts_with("20"), "{}: {date}", results.experiment);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let page = fs::read_to_string(write(dir.path(), &all, None).unwrap()).unwrap();
+    let here = Environment::of_run(dir.path(), 1);
+    assert!(!page.contains(&here.command) && !page.contains(&here.program), "of the rendering");
+    for results in &all {
+        let date = &results.environment.as_ref().unwrap().date;
+        assert!(page.contains(&format!("<dt>measured<dd>{date}\n")), "{date}");
+    }
+    assert_eq!(page.matches("This page was rendered on ").count(), 1);
+}
+
+#[test]
+fn every_measurement_that_a_claim_judges_is_drawn_beside_it() {
+    let all = stored();
+    assert_eq!(all.len(), experiments::ALL.len());
+    let mut pictures = 0;
+    for results in &all {
+        let reported = ReportedExperiment::of(results, None).unwrap();
+        for verdict in &reported.verdicts {
+            let panels = || reported.panels.iter().filter(|panel| panel.is_of(verdict));
+            let place = format!("{}, {}", results.experiment, verdict.source());
+            if panels().next().is_none() {
+                continue;
+            }
+            let drawn: BTreeSet<&MeasurementKey> =
+                panels().flat_map(|panel| &panel.measurements).collect();
+            let missing: Vec<&MeasurementKey> =
+                verdict.measurements.iter().filter(|key| !drawn.contains(key)).collect();
+            let Some(picture) = reported.picture_of(verdict) else {
+                let is_measured = verdict.figures.iter().any(|figure| figure.value.is_finite());
+                assert!(missing.is_empty() || !is_measured, "{place}: no picture of {missing:?}");
+                continue;
+            };
+            pictures += 1;
+            let finite = verdict.figures.iter().filter(|figure| figure.value.is_finite()).count();
+            let svg = picture.svg("");
+            assert_eq!(svg.matches("class=\"dot\"").count(), finite, "{place}");
+        }
+    }
+    assert!(pictures > 20, "{pictures}");
+}
+
+#[test]
+fn panels_draw_the_setting_that_their_claims_judge() {
+    let all = stored();
+    let dent = all.iter().find(|results| results.experiment == "dent").unwrap();
+    let reported = ReportedExperiment::of(dent, None).unwrap();
+    for verdict in &reported.verdicts {
+        assert_eq!(reported.picture_of(verdict), None, "{}", verdict.says);
+    }
+    let compaction = all.iter().find(|results| results.experiment == "compaction").unwrap();
+    let reported = ReportedExperiment::of(compaction, None).unwrap();
+    let draws = |number: &str, metric: &str, keys: &[&str]| {
+        let panel = reported.panels.iter().find(|panel| panel.number == number).unwrap();
+        let keys = keys.iter().map(|&key| key.to_owned()).collect();
+        assert!(panel.measurements.contains(&(metric.to_owned(), keys)), "{number}: {metric}");
+    };
+    draws("4e", "disk_lookup", &["0", "full"]);
+    draws("6d", "lookup_pages", &["zipf", "40", "rr"]);
+    draws("7b", "drawn_pages", &["uniform", "0", "tier"]);
+    draws("8d", "tombstones", &["deletes", "20", "cold"]);
+}
