@@ -2,14 +2,18 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use terrane_lab::host::Environment;
 use terrane_lab::host::{program, progress, resources};
+use terrane_lab::output::human;
 
 use crate::citation;
+use crate::figures::PaperFile;
 use crate::judge::ClaimFile;
+use crate::needs::FigureNeeds;
 use crate::results::{Metric, Results};
 
 /// Sizes and repetitions of an experiment.
@@ -35,6 +39,8 @@ pub struct ExperimentOptions {
     pub note: Option<String>,
     /// The file that keeps the measured parts, so that an interrupted run can resume.
     pub checkpoint: Option<PathBuf>,
+    /// The measurements that the figure needs, set by [`Experiment::run`].
+    pub(crate) needs: Option<FigureNeeds>,
 }
 
 impl Default for ExperimentOptions {
@@ -50,6 +56,7 @@ impl Default for ExperimentOptions {
             figure: None,
             note: None,
             checkpoint: None,
+            needs: None,
         }
     }
 }
@@ -66,6 +73,16 @@ impl ExperimentOptions {
     /// figure, or if no figure was requested.
     pub(crate) fn wants(&self, place: &str) -> bool {
         self.figure.as_ref().is_none_or(|figure| citation::includes(place, figure))
+    }
+
+    /// Returns true if a measurement of `metric` whose first keys are `keys` is needed.
+    pub(crate) fn needs(&self, metric: &str, keys: &[&str]) -> bool {
+        self.needs.as_ref().is_none_or(|needs| needs.include(metric, keys))
+    }
+
+    /// Returns true if a measurement of any of the metrics is needed.
+    pub(crate) fn needs_any(&self, metrics: &[&str]) -> bool {
+        metrics.iter().any(|metric| self.needs(metric, &[]))
     }
 
     /// Measures a part of an experiment, unless another figure was requested or an earlier run
@@ -87,7 +104,11 @@ impl ExperimentOptions {
             progress::line(&format!("{name}: measured before the interruption"));
             return Ok(());
         }
+        let begun = Instant::now();
+        progress::line(&format!("{}: {name}", results.experiment));
         measure(results)?;
+        let took = human::duration(begun.elapsed());
+        progress::line(&format!("{}: {name} took {took}", results.experiment));
         results.parts.push(name.to_owned());
         self.checkpoint.as_ref().map_or(Ok(()), |path| {
             let checkpoint = Checkpoint { setting: self.setting(), results: results.clone() };
@@ -114,7 +135,7 @@ impl ExperimentOptions {
 
     /// Describes the inputs of measurements: the program and the options.
     fn setting(&self) -> String {
-        let options = Self { checkpoint: None, note: None, ..self.clone() };
+        let options = Self { checkpoint: None, note: None, needs: None, ..self.clone() };
         format!("{} {options:?}", program::hash())
     }
 
@@ -181,9 +202,17 @@ impl Experiment {
             results.resume(before);
         }
         results.timed = self.timed.iter().map(|&name| name.to_owned()).collect();
-        (self.run)(options, &mut results)?;
+        let options = ExperimentOptions { needs: self.needs(options)?, ..options.clone() };
+        (self.run)(&options, &mut results)?;
         results.environment = Some(options.environment(load));
         Ok(results)
+    }
+
+    /// Returns the measurements that the requested figure needs; `None` for all figures.
+    fn needs(&self, options: &ExperimentOptions) -> Result<Option<FigureNeeds>> {
+        let Some(figure) = &options.figure else { return Ok(None) };
+        let panels = PaperFile::of(self.name)?.figures;
+        Ok(Some(FigureNeeds::of(&self.claims()?, &panels, figure)))
     }
 
     /// Returns the claims that the experiment checks.
@@ -212,7 +241,7 @@ mod tests {
             figures: &[],
             metrics: METRICS,
             timed: &[],
-            claims: "",
+            claims: "title = 't'\nintroduction = 'i'\nclaim = []\n",
             run,
         }
     }

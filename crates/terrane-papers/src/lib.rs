@@ -8,6 +8,7 @@
 //! | [`checklist`] | the items of the papers and their states: `docs/papers/README.md` |
 //! | [`experiments`], [`experiment`] | the measurements, one experiment per paper |
 //! | [`figures`] | the figures of the papers: published points, and ours on the same axes |
+//! | `needs` | the measurements that one figure needs |
 //! | [`judge`] | the claims as data, and the verdicts on them |
 //! | [`results`] | the measurements of an experiment |
 //! | [`citation`] | places in papers: figures and spans of them |
@@ -20,5 +21,6 @@ pub mod experiment;
 pub mod experiments;
 pub mod figures;
 pub mod judge;
+mod needs;
 pub mod report;
 pub mod results;

@@ -69,6 +69,13 @@ impl NowAndThen {
     }
 }
 
+/// Tells of a step of a long measurement: a line at most every few seconds if standard error is not a
+/// terminal, which has bars instead.
+pub fn step(text: &str) {
+    static STEPS: LazyLock<NowAndThen> = LazyLock::new(NowAndThen::start);
+    STEPS.tell(|| format!("  {text}"));
+}
+
 fn styled(total: Option<u64>, what: impl Into<Cow<'static, str>>, template: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())

@@ -10,6 +10,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use terrane_lab::error::usage;
 use terrane_lab::host::progress;
 use terrane_lab::input::quantity::{count_in, number_in};
+use terrane_lab::output::human;
 
 use crate::citation;
 use crate::experiments::{self, Experiment, ExperimentOptions};
@@ -89,11 +90,14 @@ impl RunArgs {
             options.scale = self.measurement.scale.unwrap_or(experiment.default_scale);
             options.checkpoint = self.out.as_ref().map(|dir| checkpoint(dir, experiment));
             let minutes = experiment.cost.minutes;
-            let about = match options.scale == experiment.default_scale {
-                true => format!("{} of about {minutes} min,", experiment.name),
-                false => format!("{} at scale {},", experiment.name, options.scale),
-            };
-            let spinner = progress::spinner(about);
+            let times = options.scale / experiment.default_scale * options.rounds as f64 / 3.0;
+            let about = human::seconds(f64::from(minutes) * 60.0 * times);
+            let only = self.figure.as_ref();
+            let only =
+                only.map_or(String::new(), |figure| format!("; only figure {figure} is measured"));
+            let name = experiment.name;
+            progress::line(&format!("{name}: about {about} on two cores for all figures{only}"));
+            let spinner = progress::spinner(experiment.name);
             let results = experiment.run(&options);
             spinner.finish_and_clear();
             let results =
@@ -140,7 +144,7 @@ impl RunArgs {
             records: self.records,
             figure: self.figure.clone(),
             note: self.note.clone(),
-            checkpoint: None,
+            ..ExperimentOptions::default()
         })
     }
 }

@@ -116,7 +116,7 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     spinner.set_message("lookups by pages");
     let figures = "Fig. 4e to 4h, 6c, 6d, 6g, 6h, 7, 9c, 9d";
     options.part(results, "lookups by pages", figures, |results| {
-        reads::measure(&sizes, dir, results)
+        reads::measure(&sizes, dir, options, results)
     })?;
     spinner.set_message("cache warming by flushes and compactions");
     options.part(results, "cache warming", "Fig. 5e, 9c, 9d", |results| {

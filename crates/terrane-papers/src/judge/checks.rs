@@ -162,7 +162,7 @@ fn is_metric(metrics: &[&[Metric]], name: &str) -> bool {
 
 impl Claim {
     /// Calls `visit` for every name in the expressions of the claim.
-    fn names(&self, visit: &mut dyn FnMut(&str, &[Selector])) {
+    pub(crate) fn names(&self, visit: &mut dyn FnMut(&str, &[Selector])) {
         self.metric.values().for_each(|expression| expression.names(visit));
         let conditions = self.direction.iter().map(|direction| &direction.expression);
         conditions.chain(&self.can_fail).for_each(|expression| expression.names(visit));

@@ -174,8 +174,8 @@ pub struct ClaimFile {
     pub(super) introduction: Template,
     /// Titles and texts of the sections before the claims.
     pub(super) sections: Vec<(String, Template)>,
-    pub(super) sets: BTreeMap<String, Vec<String>>,
-    pub(super) define: BTreeMap<String, Expression>,
+    pub(crate) sets: BTreeMap<String, Vec<String>>,
+    pub(crate) define: BTreeMap<String, Expression>,
     /// The claims, in the order of the document.
     pub claims: Vec<Claim>,
 }

@@ -4,6 +4,7 @@ use terrane_workload::Distribution;
 
 use super::setting::Setting;
 use super::sizes::{ALL, CompactionSizes, OF_EACH_KIND, WITH_DELETES, WITHOUT_DELETES};
+use crate::experiment::ExperimentOptions;
 
 pub(super) const ZIPF: Distribution = Distribution::Zipf { theta: 1.0 };
 pub(super) const NORMAL: Distribution = Distribution::Normal { deviation: 0.34, mean: 0.5 };
@@ -23,6 +24,14 @@ pub(super) struct Axis {
 }
 
 impl Axis {
+    /// Returns the axis with the values at which a figure needs one of `metrics`.
+    pub(super) fn needed(mut self, options: &ExperimentOptions, metrics: &[&str]) -> Self {
+        let is_needed =
+            |value: &str| metrics.iter().any(|metric| options.needs(metric, &[self.name, value]));
+        self.settings.retain(|(value, _)| is_needed(value));
+        self
+    }
+
     /// Returns the axis with two values; a trial also runs fewer of the usual strategies.
     fn thinned(mut self, sizes: &CompactionSizes) -> Self {
         self.settings.truncate(2);

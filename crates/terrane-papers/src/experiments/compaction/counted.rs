@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
+use terrane_lab::host::progress;
 use terrane_workload::Distribution;
 
 use super::axes::{self, Axis};
@@ -24,6 +25,10 @@ pub(super) fn measure(
     results: &mut Results,
 ) -> Result<()> {
     for axis in axes::counted(sizes) {
+        let axis = axis.needed(options, &recording::OF_LOAD.map(|(name, ..)| name));
+        if axis.settings.is_empty() {
+            continue;
+        }
         let name = format!("counted, {}", axis.name);
         options.part(results, &name, axis.figures, |results| {
             let loads = run(sizes, &axis, dir)?;
@@ -57,6 +62,7 @@ fn run(sizes: &CompactionSizes, axis: &Axis, dir: &Path) -> Result<Vec<Counted>>
         let missing = reader.look_up(100, Distribution::Uniform, count)?;
         drop(reader);
         let stats = tree.close()?;
+        progress::step(&format!("{}={value}, {strategy}, by counts", axis.name));
         Ok(Counted { value: value.clone(), strategy, stats, existing, missing })
     })
 }

@@ -16,6 +16,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use indicatif::ProgressBar;
+use terrane_lab::host::progress;
 
 use super::axes::{self, Axis};
 use super::recording::headers;
@@ -99,10 +100,15 @@ pub(super) fn measure(
 ) -> Result<()> {
     spinner.set_message("on disk");
     let figures = "Fig. 4c to 4e, 4g, 4h, 5, 6c, 6g, 7a, 7c, 9a, 9b";
-    options.part(results, "on disk", figures, |results| base::measure(sizes, dir, results))?;
+    options
+        .part(results, "on disk", figures, |results| base::measure(sizes, dir, options, results))?;
     let smaller = sizes.at_most(AXES_SHARE * sizes.scale);
     results.record("disk_axes_scale", &[], smaller.scale);
     for axis in axes::timed(&smaller) {
+        let axis = axis.needed(options, &OF_TIMED.map(|(name, ..)| name));
+        if axis.settings.is_empty() {
+            continue;
+        }
         spinner.set_message(format!("on disk, by {}", axis.about));
         let name = format!("on disk, {}", axis.name);
         options.part(results, &name, axis.figures, |results| {
@@ -120,11 +126,12 @@ fn measure_axis(
 ) -> Result<()> {
     let mut rounds: BTreeMap<(usize, usize), Vec<Timed>> = BTreeMap::new();
     for _ in 0..sizes.rounds {
-        for (at, (_, setting)) in axis.settings.iter().enumerate() {
+        for (at, (value, setting)) in axis.settings.iter().enumerate() {
             let keys = KeySet::new(sizes, setting.distribution, setting.entries);
             for (of, strategy) in axis.strategies.iter().enumerate() {
                 let load = DiskLoad::new(sizes, &keys, setting, strategy, dir)?;
                 rounds.entry((at, of)).or_default().push(load.run()?.close()?);
+                progress::step(&format!("{}={value}, {strategy}, on disk", axis.name));
             }
         }
     }

@@ -14,14 +14,16 @@
 use std::path::Path;
 
 use anyhow::Result;
+use terrane_lab::host::progress;
 use terrane_lab::output::human;
 use terrane_workload::Distribution;
 
 use super::axes::{NORMAL, ZIPF};
-use super::recording::headers;
+use super::recording::{headers, table_with_cells};
 use super::setting::Setting;
 use super::sizes::{CompactionSizes, ENTRY_BYTES, KeySet, WITHOUT_DELETES, in_parallel};
 use super::tree::{LoadedTree, ReadCost};
+use crate::experiment::ExperimentOptions;
 use crate::results::{Metric, Results};
 
 /// Pages of a table of the paper.
@@ -68,6 +70,29 @@ pub(super) const METRICS: &[Metric] = &[
     Metric { name: "read_runs", about: "sorted runs during these reads, by strategy" },
 ];
 
+/// The reads of a tree that are needed.
+#[derive(Clone, Copy)]
+struct NeededReads {
+    lookups: bool,
+    /// Lookups of a tree of uniform inserts by several distributions.
+    drawn: bool,
+    ranges: bool,
+}
+
+impl NeededReads {
+    /// Returns the reads that are needed after inserts by a distribution.
+    fn of(options: &ExperimentOptions, inserted: &str) -> Self {
+        let of_lookups =
+            ["lookup_pages", "lookup_pages_p90", "data_misses", "index_misses", "filter_misses"];
+        let is_uniform = inserted == "uniform";
+        Self {
+            lookups: of_lookups.iter().any(|metric| options.needs(metric, &[inserted])),
+            drawn: is_uniform && options.needs("drawn_pages", &[]),
+            ranges: is_uniform && options.needs_any(&["range_pages", "read_runs"]),
+        }
+    }
+}
+
 /// The reads of a tree.
 struct TreeCosts {
     strategy: &'static str,
@@ -80,16 +105,26 @@ struct TreeCosts {
     runs: f64,
 }
 
-pub(super) fn measure(sizes: &CompactionSizes, dir: &Path, results: &mut Results) -> Result<()> {
+pub(super) fn measure(
+    sizes: &CompactionSizes,
+    dir: &Path,
+    options: &ExperimentOptions,
+    results: &mut Results,
+) -> Result<()> {
     let setting = setting(sizes);
     let strategies = sizes.strategies(WITHOUT_DELETES);
     for (name, distribution) in DISTRIBUTIONS {
+        let parts = NeededReads::of(options, name);
+        if !parts.lookups && !parts.drawn && !parts.ranges {
+            continue;
+        }
         let keys = KeySet::new(sizes, distribution, setting.entries);
-        let is_uniform = distribution == Distribution::Uniform;
         let workers = CompactionSizes::workers(setting.entries);
         let all = in_parallel(workers, strategies.to_vec(), |strategy| {
             let dir = dir.join(format!("reads-{strategy}"));
-            costs(sizes, &setting, &keys, (strategy, is_uniform), &dir)
+            let costs = costs(sizes, &setting, &keys, (strategy, parts), &dir)?;
+            progress::step(&format!("read {strategy} after {name} inserts"));
+            Ok(costs)
         })?;
         all.iter().for_each(|one| record(name, one, results));
         table(name, &setting, &all, results);
@@ -113,7 +148,7 @@ fn costs(
     sizes: &CompactionSizes,
     setting: &Setting,
     keys: &KeySet,
-    (strategy, is_uniform): (&'static str, bool),
+    (strategy, parts): (&'static str, NeededReads),
     dir: &Path,
 ) -> Result<TreeCosts> {
     let mut tree = LoadedTree::create(sizes, keys, setting.load(strategy)?, dir)?;
@@ -122,6 +157,9 @@ fn costs(
     for moment in 1..=MOMENTS {
         let written = setting.entries / 2 + setting.entries / 2 * moment / MOMENTS;
         tree.write(written)?;
+        if !parts.lookups {
+            continue;
+        }
         // The cache is the same share of the data at every moment.
         let cache_bytes = setting.cache_bytes * written as u64 / setting.entries as u64;
         let mut reader = tree.reader(cache_bytes.max(CACHE_BYTES_MIN))?;
@@ -134,13 +172,13 @@ fn costs(
     tree.write(usize::MAX)?;
     tree.finish()?;
     let mut drawn = Vec::new();
-    if is_uniform {
+    if parts.ranges || parts.drawn {
         let mut reader = tree.reader(setting.cache_bytes)?;
-        for parts in SELECTIVITIES {
-            let length = setting.entries * parts / 100_000;
+        for share in SELECTIVITIES.iter().filter(|_| parts.ranges) {
+            let length = setting.entries * share / 100_000;
             ranges.push(reader.scan(length, sizes.reads(RANGES))?);
         }
-        for (name, distribution) in DISTRIBUTIONS {
+        for (name, distribution) in DISTRIBUTIONS.into_iter().filter(|_| parts.drawn) {
             let look_up = |empty: &usize| {
                 reader.look_up(*empty, distribution, count)?;
                 reader.look_up(*empty, distribution, 2 * count)
@@ -153,7 +191,8 @@ fn costs(
         let moments: Vec<ReadCost> = lookups.iter().map(|moment| moment[at].clone()).collect();
         ReadCost::mean(&moments)
     };
-    let lookups = (0..EMPTY_PERCENTS.len()).map(of_share).collect();
+    let shares = if lookups.is_empty() { 0 } else { EMPTY_PERCENTS.len() };
+    let lookups = (0..shares).map(of_share).collect();
     Ok(TreeCosts { strategy, lookups, drawn, ranges, runs })
 }
 
@@ -177,7 +216,7 @@ fn record(inserted: &str, one: &TreeCosts, results: &mut Results) {
     for (parts, cost) in SELECTIVITIES.iter().zip(&one.ranges) {
         results.record("range_pages", &[&parts.to_string(), one.strategy], cost.pages);
     }
-    if !one.drawn.is_empty() {
+    if !one.ranges.is_empty() {
         results.record("read_runs", &[one.strategy], one.runs);
     }
 }
@@ -195,7 +234,7 @@ fn table(inserted: &str, setting: &Setting, all: &[TreeCosts], results: &mut Res
         setting.buffer_bytes / u64::from(setting.page_bytes),
         human::bytes(setting.cache_bytes),
     );
-    results.table(title, &headers("strategy", &shares), rows.collect());
+    table_with_cells(title, &headers("strategy", &shares), rows.collect(), results);
     if inserted != "uniform" {
         return;
     }
@@ -206,14 +245,15 @@ fn table(inserted: &str, setting: &Setting, all: &[TreeCosts], results: &mut Res
         std::iter::once(one.strategy.to_owned()).chain(cells).collect()
     });
     let title = "Cache misses of a lookup: filters, indexes, data (Fig. 9c, 9d)";
-    results.table(title, &headers("strategy", &shares), rows.collect());
+    table_with_cells(title, &headers("strategy", &shares), rows.collect(), results);
     for (at, (drawn, _)) in DISTRIBUTIONS.iter().enumerate().skip(1) {
         let rows = all.iter().map(|one| {
-            let cells = one.drawn[at].1.iter().map(|cost| format!("{:.2}", cost.pages));
+            let costs = one.drawn.get(at).map(|(_, costs)| &costs[..]).unwrap_or_default();
+            let cells = costs.iter().map(|cost| format!("{:.2}", cost.pages));
             std::iter::once(one.strategy.to_owned()).chain(cells).collect()
         });
         let title = format!("Pages read by a lookup, lookups by {drawn} distribution (Fig. 7)");
-        results.table(title, &headers("strategy", &shares), rows.collect());
+        table_with_cells(title, &headers("strategy", &shares), rows.collect(), results);
     }
     let parts = SELECTIVITIES.map(|parts| format!("{} %", parts as f64 / 1000.0));
     let rows = all.iter().map(|one| {
@@ -221,5 +261,5 @@ fn table(inserted: &str, setting: &Setting, all: &[TreeCosts], results: &mut Res
         std::iter::once(one.strategy.to_owned()).chain(cells).collect()
     });
     let title = "Pages read by a range, by its share of all entries (Fig. 4g)";
-    results.table(title, &headers("strategy", &parts), rows.collect());
+    table_with_cells(title, &headers("strategy", &parts), rows.collect(), results);
 }

@@ -27,9 +27,9 @@ impl Counted {
 }
 
 /// A metric of a load: name, meaning, unit in tables, and the function that computes it.
-type OfLoad = (&'static str, &'static str, fn(&Counted) -> f64);
+pub(super) type OfLoad = (&'static str, &'static str, fn(&Counted) -> f64);
 
-const OF_LOAD: [OfLoad; 23] = [
+pub(super) const OF_LOAD: [OfLoad; 23] = [
     ("moved", "bytes read and written by compactions per byte written by the user", |load| {
         load.stats.moved()
     }),
@@ -218,4 +218,19 @@ fn row(load: &Counted) -> Vec<String> {
 /// Returns the headers of a table: `first`, then `rest`.
 pub(super) fn headers<'a>(first: &'a str, rest: &'a [String]) -> Vec<&'a str> {
     std::iter::once(first).chain(rest.iter().map(String::as_str)).collect()
+}
+
+/// Adds a table, unless its figure was not measured: then the rows have no numbers.
+pub(super) fn table_with_cells(
+    title: impl Into<String>,
+    headers: &[&str],
+    rows: Vec<Vec<String>>,
+    results: &mut Results,
+) {
+    let has_number = |row: &Vec<String>| {
+        row.iter().skip(1).any(|cell| cell.contains(|c: char| c.is_ascii_digit()))
+    };
+    if rows.iter().any(has_number) {
+        results.table(title, headers, rows);
+    }
 }

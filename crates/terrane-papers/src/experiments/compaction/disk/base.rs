@@ -5,17 +5,19 @@ use std::path::Path;
 
 use anyhow::Result;
 use terrane::CacheWarming;
+use terrane_lab::host::progress;
 use terrane_workload::Distribution;
 
 use super::super::axes::{LOOKUPS_PERCENT, NORMAL, ZIPF};
 use super::super::reads::{EMPTY_PERCENTS, SELECTIVITIES};
-use super::super::recording::headers;
+use super::super::recording::{headers, table_with_cells};
 use super::super::setting::Setting;
 use super::super::sizes::{CompactionSizes, KeySet, OF_EACH_KIND, WITHOUT_DELETES};
 use super::super::tree::{ReadCost, Reader};
-use super::record;
 use super::recorded::{Rounds, shown};
 use super::run::{DiskLoad, Timed};
+use super::{OF_TIMED, record};
+use crate::experiment::ExperimentOptions;
 use crate::results::{Metric, Results};
 
 /// Reads during the second half of a load.
@@ -69,31 +71,85 @@ fn add(all: &mut All, metric: &'static str, keys: &[&str], value: f64) {
     all.entry((metric, keys)).or_default().push(value);
 }
 
-pub(super) fn measure(sizes: &CompactionSizes, dir: &Path, results: &mut Results) -> Result<()> {
+/// The measurements that are needed.
+#[derive(Clone, Copy)]
+struct NeededReads {
+    /// Loads with lookups among the writes, and those that are compared with them.
+    mixed: bool,
+    /// The same loads without cache warming.
+    cold: bool,
+    /// Loads without lookups among the writes.
+    serial: bool,
+    lookups: bool,
+    ranges: bool,
+    drawn: bool,
+    ingested: [bool; INGESTED.len()],
+}
+
+impl NeededReads {
+    fn of(options: &ExperimentOptions) -> Self {
+        let of_load =
+            |value| OF_TIMED.iter().any(|(metric, ..)| options.needs(metric, &["load", value]));
+        let of_mixed = ["disk_between", "disk_cache", "disk_after", "disk_total"];
+        let mixed = of_load("interleaved") || options.needs_any(&of_mixed);
+        let lookups = options.needs_any(&["disk_lookup", "disk_lookup_p90"]);
+        let ranges = options.needs("disk_range", &[]);
+        let drawn = options.needs("disk_drawn", &[]);
+        Self {
+            mixed,
+            cold: options.needs("disk_between_cold", &[]),
+            serial: of_load("inserts") || mixed || lookups || ranges || drawn,
+            lookups,
+            ranges,
+            drawn,
+            ingested: INGESTED.map(|(name, _)| options.needs("disk_ingested", &[name])),
+        }
+    }
+}
+
+pub(super) fn measure(
+    sizes: &CompactionSizes,
+    dir: &Path,
+    options: &ExperimentOptions,
+    results: &mut Results,
+) -> Result<()> {
+    let needed = NeededReads::of(options);
     let setting = Setting::base(sizes);
     let keys = KeySet::new(sizes, Distribution::Uniform, setting.entries);
     let mut all = All::new();
     let mut loads: BTreeMap<(&str, &str), Vec<Timed>> = BTreeMap::new();
-    for _ in 0..sizes.rounds {
+    for round in 1..=sizes.rounds {
         for &strategy in sizes.strategies(WITHOUT_DELETES) {
-            let mixed = Setting { lookups_percent: LOOKUPS_PERCENT, ..setting.clone() };
-            let mixed = DiskLoad::new(sizes, &keys, &mixed, strategy, dir)?.run()?.close()?;
-            between("disk_between", strategy, &mixed, &mut all);
-            add(&mut all, "disk_cache", &[strategy], mixed.cache_bytes);
-            let serial = serial(sizes, &setting, &keys, (strategy, &mixed), dir, &mut all)?;
-            add(&mut all, "disk_refused", &[], mixed.refused + serial.refused);
-            loads.entry(("interleaved", strategy)).or_default().push(mixed);
-            loads.entry(("inserts", strategy)).or_default().push(serial);
-            if OF_EACH_KIND.contains(&strategy) {
-                let mixed = Setting { lookups_percent: LOOKUPS_PERCENT, ..setting.clone() };
+            let interleaved = Setting { lookups_percent: LOOKUPS_PERCENT, ..setting.clone() };
+            let mut mixed = None;
+            if needed.mixed {
+                let load =
+                    DiskLoad::new(sizes, &keys, &interleaved, strategy, dir)?.run()?.close()?;
+                between("disk_between", strategy, &load, &mut all);
+                add(&mut all, "disk_cache", &[strategy], load.cache_bytes);
+                mixed = Some(load);
+            }
+            if needed.serial {
+                let of = (strategy, mixed.as_ref());
+                let serial = serial(sizes, (&setting, &keys), of, needed, dir, &mut all)?;
+                let refused = mixed.as_ref().map_or(0.0, |mixed| mixed.refused);
+                add(&mut all, "disk_refused", &[], refused + serial.refused);
+                loads.entry(("inserts", strategy)).or_default().push(serial);
+            }
+            if let Some(mixed) = mixed {
+                loads.entry(("interleaved", strategy)).or_default().push(mixed);
+            }
+            if needed.cold && OF_EACH_KIND.contains(&strategy) {
                 let cold = (strategy, CacheWarming::None);
-                let cold =
-                    DiskLoad::with_warming(sizes, &keys, &mixed, cold, dir)?.run()?.close()?;
+                let cold = DiskLoad::with_warming(sizes, &keys, &interleaved, cold, dir)?
+                    .run()?
+                    .close()?;
                 between("disk_between_cold", strategy, &cold, &mut all);
             }
+            progress::step(&format!("round {round} of {}, {strategy}, on disk", sizes.rounds));
         }
     }
-    ingested(sizes, &setting, dir, &mut all)?;
+    ingested(sizes, &setting, needed, dir, &mut all)?;
     for ((value, strategy), timed) in &loads {
         record(results, ("load", value, strategy), timed);
     }
@@ -116,9 +172,9 @@ fn between(metric: &'static str, strategy: &str, mixed: &Timed, all: &mut All) {
 /// load.
 fn serial(
     sizes: &CompactionSizes,
-    setting: &Setting,
-    keys: &KeySet,
-    (strategy, mixed): (&str, &Timed),
+    (setting, keys): (&Setting, &KeySet),
+    (strategy, mixed): (&str, Option<&Timed>),
+    needed: NeededReads,
     dir: &Path,
     all: &mut All,
 ) -> Result<Timed> {
@@ -128,6 +184,9 @@ fn serial(
         let written = setting.entries / 2 + setting.entries / 2 * moment / MOMENTS;
         load.write(written)?;
         load.settle()?;
+        if !needed.lookups {
+            continue;
+        }
         // The cache is the same share of the data at every moment, if the engine allows so small a
         // cache.
         let mut reader =
@@ -135,7 +194,7 @@ fn serial(
         let look_up = |empty: &usize| warm(sizes, &mut reader, *empty, Distribution::Uniform);
         moments.push(EMPTY_PERCENTS.iter().map(look_up).collect::<Result<Vec<_>>>()?);
     }
-    for (at, empty) in EMPTY_PERCENTS.iter().enumerate() {
+    for (at, empty) in EMPTY_PERCENTS.iter().enumerate().filter(|_| needed.lookups) {
         let costs: Vec<ReadCost> = moments.iter().map(|moment| moment[at].clone()).collect();
         let latency = ReadCost::mean(&costs).latency;
         let empty = empty.to_string();
@@ -145,17 +204,19 @@ fn serial(
     load.write(usize::MAX)?;
     load.settle()?;
     let mut reader = load.reader(setting.cache_bytes)?;
-    for parts in SELECTIVITIES {
+    for parts in SELECTIVITIES.into_iter().filter(|_| needed.ranges) {
         let cost = reader.scan(setting.entries * parts / 100_000, sizes.reads(RANGES))?;
         add(all, "disk_range", &[&parts.to_string(), strategy], cost.latency.mean_micros());
     }
-    for (name, distribution) in DRAWN {
+    for (name, distribution) in DRAWN.into_iter().filter(|_| needed.drawn) {
         for empty in [0, 80] {
             let cost = warm(sizes, &mut reader, empty, distribution)?;
             let keys = [name, &empty.to_string(), strategy];
             add(all, "disk_drawn", &keys, cost.latency.mean_micros());
         }
     }
+    drop(reader);
+    let Some(mixed) = mixed else { return load.close() };
     let mut reader = load.reader(mixed.cache_bytes as u64)?;
     let existing = warm(sizes, &mut reader, 0, Distribution::Uniform)?.latency.mean_micros();
     let missing = warm(sizes, &mut reader, 100, Distribution::Uniform)?.latency.mean_micros();
@@ -183,8 +244,15 @@ fn warm(
 }
 
 /// Lookups after inserts by other distributions (Fig. 6c, 6g).
-fn ingested(sizes: &CompactionSizes, setting: &Setting, dir: &Path, all: &mut All) -> Result<()> {
-    for (name, distribution) in INGESTED {
+fn ingested(
+    sizes: &CompactionSizes,
+    setting: &Setting,
+    needed: NeededReads,
+    dir: &Path,
+    all: &mut All,
+) -> Result<()> {
+    let wanted = INGESTED.into_iter().zip(needed.ingested).filter(|(_, is_needed)| *is_needed);
+    for ((name, distribution), _) in wanted {
         let keys = KeySet::new(sizes, distribution, setting.entries);
         for _ in 0..sizes.rounds {
             for strategy in sizes.strategies(WITHOUT_DELETES) {
@@ -197,6 +265,7 @@ fn ingested(sizes: &CompactionSizes, setting: &Setting, dir: &Path, all: &mut Al
                 }
                 drop(reader);
                 load.close()?;
+                progress::step(&format!("{strategy} on disk after {name} inserts"));
             }
         }
     }
@@ -242,7 +311,7 @@ fn load_tables(loads: &BTreeMap<(&str, &str), Vec<Timed>>, results: &mut Results
             ])
         });
         let headers: Vec<&str> = std::iter::once("strategy").chain(columns).collect();
-        results.table(title, &headers, rows.collect());
+        table_with_cells(title, &headers, rows.collect(), results);
     }
 }
 
@@ -261,14 +330,14 @@ fn tables(strategies: &[&str], all: &All, results: &mut Results) {
         std::iter::once((*strategy).to_owned()).chain(cells).collect()
     });
     let title = "µs of a lookup on disk, mean and P90 (Fig. 4e, 4h)";
-    results.table(title, &headers("strategy", &shares), rows.collect());
+    table_with_cells(title, &headers("strategy", &shares), rows.collect(), results);
     let parts = SELECTIVITIES.map(|parts| format!("{} %", parts as f64 / 1000.0));
     let rows = strategies.iter().map(|strategy| {
         let cells = SELECTIVITIES.map(|parts| cell("disk_range", &[&parts.to_string(), strategy]));
         std::iter::once((*strategy).to_owned()).chain(cells).collect()
     });
     let title = "µs of a range on disk, by its share of all entries (Fig. 4g)";
-    results.table(title, &headers("strategy", &parts), rows.collect());
+    table_with_cells(title, &headers("strategy", &parts), rows.collect(), results);
     let rows = strategies.iter().map(|strategy| {
         let pair = |metric| {
             let of = |kind| cell(metric, &[kind, strategy]);
@@ -288,7 +357,7 @@ fn tables(strategies: &[&str], all: &All, results: &mut Results) {
         "one after the other: s",
     ];
     let title = "Lookups between writes and after them, on disk (Fig. 5e, 5f)";
-    results.table(title, &columns, rows.collect());
+    table_with_cells(title, &columns, rows.collect(), results);
     for (name, _) in INGESTED {
         let rows = strategies.iter().map(|strategy| {
             let cells = EMPTY_PERCENTS
@@ -296,6 +365,6 @@ fn tables(strategies: &[&str], all: &All, results: &mut Results) {
             std::iter::once((*strategy).to_owned()).chain(cells).collect()
         });
         let title = format!("µs of a lookup on disk after {name} inserts (Fig. 6c, 6g)");
-        results.table(title, &headers("strategy", &shares), rows.collect());
+        table_with_cells(title, &headers("strategy", &shares), rows.collect(), results);
     }
 }
