@@ -59,6 +59,10 @@ pub(super) fn write_verdict(
     verdict(comparisons).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
+/// The metrics that are counts.
+const COUNTS: [&str; 6] =
+    ["compactions", "moved only", "cache misses", "tombstones left", "sorted runs", "tables"];
+
 fn differs(compared: &ComparedMetric) -> bool {
     let values = &compared.values;
     let is_known = |value: &MetricValue| value.value.is_some();
@@ -75,7 +79,8 @@ fn write_metrics(out: &mut impl Write, metrics: &[&ComparedMetric]) -> io::Resul
     headers.extend(names.iter().map(|name| (*name, Align::Right)));
     let mut table = table(&headers);
     for compared in metrics {
-        let cells = compared.values.iter().map(|value| cell(value, bar_width));
+        let is_count = COUNTS.contains(&compared.metric);
+        let cells = compared.values.iter().map(|value| cell(value, is_count, bar_width));
         table.add_row(std::iter::once(compared.metric.to_owned()).chain(cells));
     }
     lines(&table).try_for_each(|line| writeln!(out, "{line}"))
@@ -87,10 +92,15 @@ fn bar_width(columns: usize, name_width: usize, designs: usize) -> usize {
     room.saturating_sub(NUMBER_WIDTH + 3).clamp(*BAR_WIDTHS.start(), *BAR_WIDTHS.end())
 }
 
-fn cell(value: &MetricValue, bar_width: usize) -> String {
+/// Formats a value with its bar; a whole count has no decimal places, unlike a median of two counts.
+fn cell(value: &MetricValue, is_count: bool, bar_width: usize) -> String {
     match (value.value, value.of_best) {
         (Some(value), Some(of_best)) => {
-            format!("{} {:>NUMBER_WIDTH$}", bar(of_best, bar_width), human::number(value))
+            let number = match is_count && value.fract() == 0.0 {
+                true => human::count(value as u64),
+                false => human::number(value),
+            };
+            format!("{} {number:>NUMBER_WIDTH$}", bar(of_best, bar_width))
         }
         _ => "-".to_owned(),
     }
@@ -109,6 +119,17 @@ mod tests {
     fn bars_are_as_long_as_a_design_is_good() {
         assert_eq!(bar(1.0, 12), "█".repeat(12));
         assert_eq!(bar(0.5, 12), format!("{}{}", "█".repeat(6), "·".repeat(6)));
+    }
+
+    #[test]
+    fn counts_are_whole_numbers() {
+        let shown = |value, is_count| {
+            let value =
+                MetricValue { design: String::new(), value: Some(value), of_best: Some(1.0) };
+            cell(&value, is_count, 1).trim_start_matches('█').trim().to_owned()
+        };
+        assert_eq!([shown(5.0, true), shown(41.0, true), shown(2.5, true)], ["5", "41", "2.50"]);
+        assert_eq!(shown(5.0, false), "5.00");
     }
 
     #[test]
