@@ -46,6 +46,7 @@ mod store;
 pub use base::error::{ServerError, TlsProblem};
 pub use base::file_limit::raise_file_limit;
 pub use base::keyspace_events::KeyspaceEvents;
+pub use base::log::EngineLog;
 pub use server::{Handle, Report, Server};
 pub use state::config::{Advisor, Config, Limits, TlsFiles};
 pub use state::users::{User, Users};

@@ -1,5 +1,7 @@
 //! A server: its listeners and threads.
 
+mod lifecycle;
+mod monitor;
 mod sweeper;
 
 use std::io;
@@ -16,6 +18,7 @@ use crate::call::shared::Shared;
 use crate::commands::FAMILIES;
 use crate::net::metrics::Metrics;
 use crate::net::{Acceptor, Listener, TlsServer, Worker};
+use crate::server::monitor::Monitor;
 use crate::server::sweeper::Sweeper;
 use crate::state::config::Config;
 
@@ -137,9 +140,12 @@ impl Server {
             handles.push(handle);
             wakers.push(waker);
         }
+        let listeners_text: Vec<String> = listeners.iter().map(Listener::to_string).collect();
         let (acceptor, waker) = Acceptor::new(listeners, handles).map_err(failed)?;
         shared.set_wakers(wakers, waker);
         let sweeper = Sweeper::start(&shared).map_err(failed)?;
+        let monitor = Monitor::start(&shared).map_err(failed)?;
+        lifecycle::note_start(&shared, &listeners_text);
         let mut threads = Vec::new();
         if let Some(metrics) = metrics {
             let (name, shared_by_it) = ("terrane-metrics".to_owned(), Arc::clone(&shared));
@@ -151,13 +157,14 @@ impl Server {
             match spawn(&shared, format!("terrane-serve-{index}"), move || worker.run()) {
                 Ok(thread) => threads.push(thread),
                 Err(source) => {
-                    shared.end();
+                    shared.end("a thread could not start");
                     threads.into_iter().for_each(|thread| drop(thread.join()));
                     return Err(failed(source));
                 }
             }
         }
         acceptor.run(&shared);
+        lifecycle::note_end(&shared);
         let mut panicked = None;
         for thread in threads {
             let name = thread.thread().name().unwrap_or_default().to_owned();
@@ -166,6 +173,7 @@ impl Server {
             }
         }
         drop(sweeper);
+        drop(monitor);
         shared.helpers.join();
         shared.long.join();
         if let Some(thread) = panicked {
@@ -199,7 +207,7 @@ struct EndOnPanic(Arc<Shared>);
 impl Drop for EndOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.end();
+            self.0.end("a thread panicked");
         }
     }
 }
@@ -207,6 +215,11 @@ impl Drop for EndOnPanic {
 impl Handle {
     /// Ends the server. Returns at once; [`Server::run`] returns once it has ended.
     pub fn end(&self) {
-        self.shared.end();
+        self.end_because("the program ends it");
+    }
+
+    /// Ends the server like [`Self::end`], for a reason that the log states.
+    pub fn end_because(&self, reason: &'static str) {
+        self.shared.end(reason);
     }
 }

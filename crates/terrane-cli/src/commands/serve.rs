@@ -3,16 +3,22 @@
 //! | module | one line |
 //! |---|---|
 //! | [`arguments`] | the flags, and the settings made from them |
+//! | [`address`] | addresses to listen on, by number or by name |
 //! | [`tls`] | the flags of TLS |
+//! | [`log`] | the log on standard error |
 //! | [`advice`] | the answer to `TERRANE.ADVISE` |
 
+mod address;
 mod advice;
 mod arguments;
+mod log;
 mod tls;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -20,6 +26,7 @@ use terrane::Db;
 use terrane_server::{Handle, Report, Server};
 
 use self::arguments::ServeArguments;
+use self::log::LogArguments;
 use crate::control::ControlFlag;
 use crate::engine_flags::EngineFlags;
 use crate::exit::Exit;
@@ -64,6 +71,9 @@ pub(crate) struct ServeArgs {
     serve: ServeArguments,
 
     #[command(flatten)]
+    log: LogArguments,
+
+    #[command(flatten)]
     control: ControlFlag,
 
     #[command(flatten)]
@@ -73,26 +83,30 @@ pub(crate) struct ServeArgs {
 impl ServeArgs {
     /// Serves the database until a signal or a client ends the server.
     pub(crate) fn run(&self) -> Result<Exit> {
+        self.log.begin();
         let mut config = self.serve.config()?;
         terrane_server::raise_file_limit(config.limits.connections);
         let mut options = self.engine.options()?;
         if let Some(text) = &self.design {
             options = options.design(spec::parse(text)?);
         }
-        let db = options.open(&self.db)?;
+        let db = options.on_event(config.log.listener()).open(&self.db)?;
         config.advisor = Some(advice::advisor(&db));
         let control = self.control.serve(&db);
         let served = self.serve(&db, config);
         drop(control);
-        let closed = db.close();
+        let closed = close(db);
         let report = served?;
         closed?;
         let Report { connections, commands, uptime, .. } = report;
-        let commands = human::counted(commands, "command");
-        let connections = human::counted(connections, "connection");
-        let _ = writeln!(
-            io::stderr(),
-            "closed the database after {commands} of {connections} in {}",
+        let counted = human::counted(commands, "command");
+        let of = human::counted(connections, "connection");
+        tracing::info!(
+            target: "terrane_server",
+            kind = "stopped",
+            connections,
+            commands,
+            "closed the database; served {counted} of {of}; uptime {}",
             human::duration(uptime)
         );
         Ok(Exit::Done)
@@ -102,8 +116,9 @@ impl ServeArgs {
         let wanted = config.limits.connections;
         let server = Server::bind(db.clone(), config)?;
         if server.connections_max() < wanted {
-            let _ = writeln!(
-                io::stderr(),
+            tracing::warn!(
+                target: "terrane_server",
+                kind = "limited",
                 "at most {} connections, because the process may not open more files; raise `ulimit -n`",
                 server.connections_max()
             );
@@ -131,6 +146,30 @@ impl ServeArgs {
     }
 }
 
+/// How long closing may take before a line of the log says that it goes on.
+const SLOW: Duration = Duration::from_secs(5);
+
+/// Closes the database, which flushes what is in memory.
+fn close(db: Db) -> terrane::Result<()> {
+    let (done, is_done) = channel::<()>();
+    let begun = Instant::now();
+    let watch = std::thread::spawn(move || {
+        while is_done.recv_timeout(SLOW) == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!(
+                target: "terrane_server",
+                kind = "slow-shutdown",
+                "still closing the database after {} s; it flushes what is in memory",
+                begun.elapsed().as_secs()
+            );
+        }
+    });
+    let closed = db.close();
+    drop(done);
+    // It only prints.
+    let _ = watch.join();
+    closed
+}
+
 /// Ends the server on the first signal, and the process on the second one.
 fn end_on_signal(server: Handle) -> Result<()> {
     let is_ending = AtomicBool::new(false);
@@ -138,7 +177,7 @@ fn end_on_signal(server: Handle) -> Result<()> {
         if is_ending.swap(true, Ordering::SeqCst) {
             std::process::exit(INTERRUPTED);
         }
-        server.end();
+        server.end_because("a signal arrived");
     })
     .context("cannot handle signals")
 }

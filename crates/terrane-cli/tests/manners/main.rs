@@ -16,6 +16,7 @@ mod odd_paths;
 mod readers;
 mod related_files;
 mod reports;
+mod serve;
 mod shell;
 mod stats;
 mod support;

@@ -43,6 +43,7 @@ pub(crate) struct Shared {
     pub(crate) started: Instant,
     pub(crate) run_id: String,
     is_ending: AtomicBool,
+    reason: OnceLock<&'static str>,
     wakers: OnceLock<Wakers>,
     /// The port of the first TCP listener, and its address, for reports.
     pub(crate) port: u16,
@@ -77,6 +78,8 @@ pub(crate) struct Counts {
     pub(crate) slow_clients: AtomicU64,
     /// The connections that ended during the TLS handshake.
     pub(crate) failed_handshakes: AtomicU64,
+    /// The HTTP connections that were closed to make room for others.
+    pub(crate) evicted_scrapers: AtomicU64,
     pub(crate) last_save_seconds: AtomicU64,
 }
 
@@ -121,6 +124,7 @@ impl Shared {
             started: Instant::now(),
             run_id: format!("{nanos:032x}{:08x}", std::process::id()),
             is_ending: AtomicBool::new(false),
+            reason: OnceLock::new(),
             wakers: OnceLock::new(),
             config,
             port,
@@ -169,8 +173,10 @@ impl Shared {
         waker.into_iter().for_each(|waker| drop(waker.wake()));
     }
 
-    /// Ends the server: every thread still answers the requests that it has read.
-    pub(crate) fn end(&self) {
+    /// Ends the server for a reason: every thread still answers the requests that it has read. The first
+    /// reason is kept.
+    pub(crate) fn end(&self, reason: &'static str) {
+        let _ = self.reason.set(reason);
         self.is_ending.store(true, Ordering::SeqCst);
         if let Some(Wakers { workers, acceptor }) = self.wakers.get() {
             workers
@@ -179,6 +185,11 @@ impl Shared {
                 .chain([acceptor])
                 .for_each(|waker| drop(waker.wake()));
         }
+    }
+
+    /// Returns why the server ends.
+    pub(crate) fn reason(&self) -> Option<&'static str> {
+        self.reason.get().copied()
     }
 
     pub(crate) fn is_ending(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
+use terrane::FailureCause;
 use terrane::policy::Admission;
 
 use super::connection::REDIS_VERSION;
@@ -94,7 +95,21 @@ fn persistence(shared: &Shared, _: Option<&User>, out: &mut String) -> std::fmt:
     line(out, "loading", 0)?;
     line(out, "rdb_last_save_time", shared.counts.last_save_seconds.load(Ordering::Relaxed))?;
     line(out, "aof_enabled", u8::from(shared.durability != terrane::Durability::None))?;
-    line(out, "durability", shared.durability)
+    let stats = shared.databases.db().stats();
+    // Damage is met by reads and jobs, and does not refuse writes.
+    let refusals = stats.failures.iter().filter(|failure| failure.cause != FailureCause::Damage);
+    let status = if refusals.count() == 0 { "ok" } else { "err" };
+    // The names that dashboards of Redis watch.
+    line(out, "aof_last_write_status", status)?;
+    line(out, "rdb_last_bgsave_status", status)?;
+    line(out, "durability", shared.durability)?;
+    let causes: Vec<&str> = stats.failures.iter().map(|failure| failure.cause.name()).collect();
+    line(out, "terrane_failed", if causes.is_empty() { "no".into() } else { causes.join(",") })?;
+    line(out, "terrane_damaged_reads", stats.damaged_reads)?;
+    // An error has no line breaks, which would end the field.
+    let error =
+        stats.failures.first().map(|failure| failure.error.to_string().replace(['\r', '\n'], " "));
+    line(out, "terrane_error", error.unwrap_or_default())
 }
 
 fn stats(shared: &Shared, _: Option<&User>, out: &mut String) -> std::fmt::Result {

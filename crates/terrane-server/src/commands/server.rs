@@ -85,7 +85,7 @@ fn shutdown(call: &mut Call<'_, '_>) -> Outcome {
             return Err(SYNTAX.into());
         }
     }
-    call.shared.end();
+    call.shared.end("a client sent SHUTDOWN");
     // As in Redis, the only answer is that the connection ends.
     call.session.next = Next::Close;
     Ok(())

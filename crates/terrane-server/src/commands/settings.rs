@@ -104,6 +104,12 @@ fn set(call: &mut Call<'_, '_>) -> Outcome {
     }
     let settings = &call.shared.settings;
     for (name, value) in changes {
+        tracing::info!(
+            target: "terrane_server",
+            kind = "setting-changed",
+            "a client set {} to {value}",
+            name.escape_ascii()
+        );
         let size = usize::try_from(value).unwrap_or(0);
         match name.to_ascii_lowercase().as_slice() {
             b"timeout" => settings.idle_seconds.store(value.unsigned_abs(), Ordering::Relaxed),

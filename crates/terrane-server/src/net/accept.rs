@@ -1,5 +1,6 @@
 //! Accepts connections and hands them to workers.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -111,6 +112,24 @@ impl Listener {
     }
 }
 
+impl fmt::Display for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(listener) => write_address(f, listener, "redis"),
+            Self::Tls(listener, _) => write_address(f, listener, "rediss"),
+            #[cfg(unix)]
+            Self::Unix(_, path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+fn write_address(f: &mut fmt::Formatter<'_>, listener: &TcpListener, scheme: &str) -> fmt::Result {
+    match listener.local_addr() {
+        Ok(address) => write!(f, "{scheme}://{address}"),
+        Err(error) => write!(f, "{scheme}: {error}"),
+    }
+}
+
 fn bind(address: SocketAddr) -> Result<TcpListener, ServerError> {
     let failed = |source| ServerError::Listen { address: address.to_string(), source };
     TcpListener::bind(address).map_err(failed)
@@ -194,7 +213,7 @@ impl Acceptor {
             match self.poll.poll(&mut events, timeout) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => shared.end(),
+                Err(_) => shared.end("the system reports no more connections"),
             }
             is_short_of_files = false;
             for listener in &self.listeners {

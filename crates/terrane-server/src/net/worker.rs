@@ -136,7 +136,7 @@ impl Worker {
                 && error.kind() != io::ErrorKind::Interrupted
             {
                 // The next call would fail as well; without events, nothing can be served.
-                self.shared.end();
+                self.shared.end("the system reports no more requests");
                 break;
             }
             self.now = Instant::now();

@@ -9,6 +9,7 @@ use std::time::Duration;
 use terrane::Keyspace;
 
 use crate::base::keyspace_events::KeyspaceEvents;
+use crate::base::log::EngineLog;
 use crate::protocol::RequestLimits;
 use crate::state::users::Users;
 
@@ -50,6 +51,8 @@ pub struct Config {
     pub keyspace_events: KeyspaceEvents,
     /// Answers `TERRANE.ADVISE`.
     pub advisor: Option<Advisor>,
+    /// The log of the database's events, if its options have [`EngineLog::listener`].
+    pub log: EngineLog,
 }
 
 /// The TLS files, in the PEM format. They are read when the server binds.
@@ -114,6 +117,7 @@ impl Default for Config {
             slow_log_len: 128,
             keyspace_events: KeyspaceEvents::default(),
             advisor: None,
+            log: EngineLog::default(),
         }
     }
 }

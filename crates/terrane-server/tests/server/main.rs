@@ -12,6 +12,7 @@ mod keyspace_events;
 mod kill;
 mod life;
 mod long_replies;
+mod metrics;
 mod model;
 mod pipelines;
 mod pubsub;

@@ -12,6 +12,8 @@ use terrane_server::{Config, Handle, Report, Server, ServerError};
 pub(crate) struct TestServer {
     pub(crate) db: Db,
     pub(crate) address: SocketAddr,
+    /// The address of metrics and health.
+    pub(crate) metrics: Option<SocketAddr>,
     /// The first address for TLS.
     #[cfg(feature = "tls")]
     pub(crate) tls_address: Option<SocketAddr>,
@@ -40,12 +42,14 @@ impl TestServer {
         let workers = if config.workers == 0 { 2 } else { config.workers };
         let server = Server::bind(db.clone(), Config { listen, workers, ..config }).unwrap();
         let (address, handle) = (server.addresses()[0], server.handle());
+        let metrics = server.metrics_address();
         #[cfg(feature = "tls")]
         let tls_address = server.tls_addresses().first().copied();
         let thread = Some(std::thread::spawn(move || server.run()));
         Self {
             db,
             address,
+            metrics,
             #[cfg(feature = "tls")]
             tls_address,
             handle,

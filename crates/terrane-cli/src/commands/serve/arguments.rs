@@ -1,6 +1,5 @@
 //! The flags of `terrane serve`, and the settings made from them.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use terrane_server::{Config, KeyspaceEvents, Limits, Users};
 
+use super::address::{Addresses, flatten};
 use super::tls::TlsArguments;
 use terrane_lab::input::quantity::{bytes_in, count_in, some_time};
 
@@ -19,10 +19,10 @@ const LIMITS: &str = "Limits";
 /// Where to listen, who may connect, and limits.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArguments {
-    /// Listen on this address; repeatable. Port 0 is any free port [default: 127.0.0.1:6379, unless
+    /// Listen on all addresses of this host; repeatable. Port 0 is any free port [default: 127.0.0.1:6379, unless
     /// there is a Unix socket or an address for TLS]
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    listen: Vec<SocketAddr>,
+    #[arg(long, value_name = "HOST:PORT", value_parser = Addresses::parse)]
+    listen: Vec<Addresses>,
 
     /// Listen on a Unix socket that only this user may use
     #[arg(long, value_name = "PATH")]
@@ -34,8 +34,8 @@ pub(crate) struct ServeArguments {
     unix_socket_mode: u32,
 
     /// Answer HTTP requests for /metrics, in the OpenMetrics format, and /health at this address
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    metrics: Option<SocketAddr>,
+    #[arg(long, value_name = "HOST:PORT", value_parser = Addresses::parse)]
+    metrics: Option<Addresses>,
 
     /// The password of every client. Other users of this host can see the arguments of a process;
     /// `--users` avoids that
@@ -123,17 +123,17 @@ impl ServeArguments {
 
     /// Returns the settings of the server.
     pub(super) fn config(&self) -> Result<Config> {
-        let mut listen = self.listen.clone();
+        let mut listen = flatten(&self.listen);
         if listen.is_empty() && self.unix_socket.is_none() && self.tls.listen().is_empty() {
             listen.push(DEFAULT_ADDRESS.parse()?);
         }
         Ok(Config {
             listen,
-            tls_listen: self.tls.listen().to_vec(),
+            tls_listen: flatten(self.tls.listen()),
             tls: self.tls.files(),
             unix_socket: self.unix_socket.clone(),
             unix_socket_mode: self.unix_socket_mode,
-            metrics: self.metrics,
+            metrics: self.metrics.as_ref().and_then(|found| found.all().first().copied()),
             workers: self.workers.unwrap_or(0),
             databases: self.databases,
             users: self.users()?,

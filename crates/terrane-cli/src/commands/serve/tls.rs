@@ -1,12 +1,12 @@
 //! The flags of TLS.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use terrane_server::TlsFiles;
 
+use super::address::Addresses;
 use terrane_lab::input::quantity::some_time;
 
 const HEADING: &str = "TLS";
@@ -17,8 +17,9 @@ const HEADING: &str = "TLS";
 pub(super) struct TlsArguments {
     /// Listen for TLS on this address; repeatable. Without `--listen`, the server opens no TCP port
     /// for plaintext. The command has to be built with the feature `tls`
-    #[arg(long, value_name = "ADDRESS:PORT", requires_all = ["tls_cert", "tls_key"])]
-    tls_listen: Vec<SocketAddr>,
+    #[arg(long, value_name = "HOST:PORT", requires_all = ["tls_cert", "tls_key"],
+          value_parser = Addresses::parse)]
+    tls_listen: Vec<Addresses>,
 
     /// The certificate of the server, in the PEM format, followed by the intermediate certificates
     #[arg(long, value_name = "FILE", requires = "tls_listen")]
@@ -39,7 +40,7 @@ pub(super) struct TlsArguments {
 
 impl TlsArguments {
     /// Returns the addresses.
-    pub(super) fn listen(&self) -> &[SocketAddr] {
+    pub(super) fn listen(&self) -> &[Addresses] {
         &self.tls_listen
     }
 
