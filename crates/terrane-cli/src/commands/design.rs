@@ -6,6 +6,7 @@ mod overhead;
 mod recorded;
 mod space;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -35,7 +36,7 @@ const EXAMPLES: &str = "\
 Examples:
   terrane design list
   terrane design show 'tiering T=4; filter=5'
-  terrane design show --db ./db
+  terrane design show ./db
   terrane design show 'tiering T=4' --records 100M --record-size 128
   terrane design show lethe --toml > mine.toml
   terrane design enumerate tombstone-ttl expired-ttl --list
@@ -67,12 +68,13 @@ enum DesignCommand {
     Enumerate(space::EnumerateArgs),
     /// Show every setting of a design, and the levels it implies
     Show {
-        /// A name such as `tiering`, with settings such as 'tiering T=4; filter=5', or @FILE of TOML
-        #[arg(required_unless_present = "db", conflicts_with = "db")]
-        design: Option<String>,
+        /// A name such as `tiering`, with settings such as 'tiering T=4; filter=5', or @FILE of TOML;
+        /// or the directory of a database, whose designs are shown, one per keyspace
+        #[arg(value_name = "DESIGN|DB", required_unless_present = "db", conflicts_with = "db")]
+        design: Option<OsString>,
 
-        /// Show the designs of a database instead, one per keyspace
-        #[arg(long, value_name = "DIR")]
+        /// The same as DB
+        #[arg(long, value_name = "DIR", hide = true)]
         db: Option<PathBuf>,
 
         /// Print it as TOML
@@ -136,8 +138,16 @@ impl DesignArgs {
             DesignCommand::Recorded(args) => args.run(self.json)?,
             DesignCommand::Show { design: Some(text), toml, costs, .. } => {
                 costs.check()?;
-                let entry = catalogue::find(text.trim());
-                let design = spec::parse(text)?;
+                // A directory is a database, unless a design has its name: `./tiering` is a directory.
+                let parsed = text.to_str().map(spec::parse);
+                let (entry, design) = match (text.to_str(), parsed) {
+                    (Some(text), Some(Ok(design))) => (catalogue::find(text.trim()), design),
+                    (Some(_), Some(Err(error))) if !Path::new(text).is_dir() => return Err(error),
+                    _ => {
+                        self.show_database(Path::new(text), costs)?;
+                        return Ok(Exit::Done);
+                    }
+                };
                 if *toml {
                     write!(output::stdout(), "{}", spec::to_toml(&design))?;
                 } else {
@@ -147,9 +157,8 @@ impl DesignArgs {
             }
             DesignCommand::Show { design: None, db, costs, .. } => {
                 costs.check()?;
-                let dir = db
-                    .as_deref()
-                    .ok_or_else(|| anyhow!("no database given; name its directory with --db"))?;
+                let dir =
+                    db.as_deref().ok_or_else(|| anyhow!("no design and no database given"))?;
                 self.show_database(dir, costs)?;
             }
             DesignCommand::Set(args) => return args.run(self.json),

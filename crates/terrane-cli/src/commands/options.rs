@@ -21,9 +21,14 @@ use terrane_policy::suggest::did_you_mean;
 
 /// Document the options of the engine, show and change those of an open database
 #[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct OptionsArgs {
     #[command(subcommand)]
     command: Option<OptionsCommand>,
+
+    /// Show the options in effect in the process that has this database open, like `show`; without it, list
+    /// all options
+    db: Option<PathBuf>,
 
     /// Print a JSON object per line
     #[arg(long, global = true)]
@@ -75,7 +80,10 @@ impl OptionsArgs {
     /// Prints the options.
     pub(crate) fn run(&self) -> Result<Exit> {
         match &self.command {
-            None => self.list(&[])?,
+            None => match &self.db {
+                Some(db) => self.current(db, &Request::Options)?,
+                None => self.list(&[])?,
+            },
             Some(OptionsCommand::List { names }) => self.list(names)?,
             Some(OptionsCommand::Show { db }) => self.current(db, &Request::Options)?,
             Some(OptionsCommand::Set { db, name, value }) => {

@@ -16,13 +16,17 @@
 //! | [`command`] | the commands and their help |
 //! | [`parse`] | parses commands |
 //! | [`session`] | runs commands |
+//! | [`scan`] | the commands that read a range |
+//! | [`maintain`] | the commands about the database as a whole |
 //! | [`answer`] | answers, as text and as JSON |
 //! | [`prompt`] | the terminal: line editing, history, completion |
 
 mod answer;
 mod command;
+mod maintain;
 mod parse;
 mod prompt;
+mod scan;
 mod session;
 
 use std::io::{self, BufWriter};
@@ -32,10 +36,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 use terrane::storage::MemoryStorage;
-use terrane::{Db, OpenMode};
+use terrane::{Db, OpenMode, Options};
 
 use self::answer::Answers;
-use self::session::{Next, Session};
+use self::session::{Creation, Next, Session};
 use crate::control::ControlFlag;
 use crate::engine_flags::EngineFlags;
 use crate::exit::Exit;
@@ -50,7 +54,7 @@ const OUT_BYTES: usize = 64 << 10;
 
 const EXAMPLES: &str = "\
 Commands: put get del scan prefix count exists keys batch…end stats tree
-events advise flush compact keyspaces use help exit
+events advise design options ttl checkpoint flush compact keyspaces use help exit
 
 Keys and values: word 'single quoted' \"esc\\n\\x00\" 0xdeadbeef u64:42 i32:-1 @file
 Ranges: a..m  a..=m  ..m  a..  ..
@@ -64,7 +68,8 @@ Examples:
 
 /// Store and look up keys, interactively or from a script on standard input
 ///
-/// The database is created if it does not exist, unless --read-only is given.
+/// The first command that writes creates the database if it does not exist; --create creates it at once.
+/// Commands that only read never do.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ShellArgs {
@@ -79,6 +84,10 @@ pub(crate) struct ShellArgs {
     /// current state
     #[arg(long, requires = "db")]
     read_only: bool,
+
+    /// Create the database at once if it does not exist
+    #[arg(long, conflicts_with = "read_only")]
+    create: bool,
 
     /// Open a snapshot of a volume that was taken while the database was in use. Unsynced writes of
     /// the last moments may be missing, as after a loss of power
@@ -107,8 +116,9 @@ pub(crate) struct ShellArgs {
 impl ShellArgs {
     /// Runs the shell to the end of its input.
     pub(crate) fn run(&self) -> Result<Exit> {
-        let db = self.open()?;
-        let is_on_disk = self.db.is_some() && !self.read_only;
+        let creation = self.creation()?;
+        let db = self.open(creation.is_some())?;
+        let is_on_disk = self.db.is_some() && !self.read_only && creation.is_none();
         let control = if is_on_disk { self.control.serve(&db) } else { None };
         let keyspace = open::keyspace(&db, &self.keyspace)?;
         let is_for_person = self.command.is_empty()
@@ -117,9 +127,12 @@ impl ShellArgs {
             && !self.json;
         let out = BufWriter::with_capacity(OUT_BYTES, output::stdout());
         let answers = Answers::new(out, self.json, is_for_person);
-        let mut session = Session::new(db.clone(), keyspace, answers);
+        let mut session = Session::new(db, keyspace, answers).with_control(control);
+        if let Some(creation) = creation {
+            session = session.creating(creation);
+        }
         let done = if is_for_person {
-            prompt::run(&mut session, &db)
+            prompt::run(&mut session)
         } else if self.command.is_empty() {
             run_script(&mut session)
         } else {
@@ -127,8 +140,7 @@ impl ShellArgs {
         };
         // A person has seen the error; a script reports it by its exit status.
         let failed = session.failed().filter(|_| !is_for_person);
-        drop(session);
-        drop(control);
+        let db = session.into_db();
         // Writes must be safe even if an answer could not be written.
         let closed = if self.read_only { Ok(()) } else { db.close() };
         done?;
@@ -136,17 +148,39 @@ impl ShellArgs {
         Ok(failed.unwrap_or(Exit::Done))
     }
 
-    fn open(&self) -> Result<Db> {
-        let mut options = self.engine.options()?;
-        if self.after_power_loss {
-            options = options.after_power_loss();
+    /// Returns the deferred creation of a database that does not exist; `None` if it is created at once, or
+    /// exists.
+    fn creation(&self) -> Result<Option<Creation>> {
+        let Some(dir) = &self.db else { return Ok(None) };
+        let is_at_once = self.create || self.read_only || self.design.is_some();
+        // A directory with files is opened at once, which reports what is wrong with them.
+        let is_empty =
+            std::fs::read_dir(dir).map_or(!dir.exists(), |mut found| found.next().is_none());
+        if is_at_once || !is_empty {
+            return Ok(None);
         }
+        let (options, dir, control) = (self.options()?, dir.clone(), self.control);
+        Ok(Some(Box::new(move || {
+            let db = options.open(dir)?;
+            let control = control.serve(&db);
+            Ok((db, control))
+        })))
+    }
+
+    fn options(&self) -> Result<Options> {
+        let options = self.engine.options()?;
+        Ok(if self.after_power_loss { options.after_power_loss() } else { options })
+    }
+
+    /// Opens the database; with `is_deferred`, an empty one in memory that stands for it until it is created.
+    fn open(&self, is_deferred: bool) -> Result<Db> {
+        let mut options = self.options()?;
         let in_memory = || Path::new("memory").to_owned();
         let path = self.db.clone().unwrap_or_else(in_memory);
         if self.read_only {
             return Ok(options.open_mode(OpenMode::MustExist).open_read_only(path)?);
         }
-        if self.db.is_none() {
+        if self.db.is_none() || is_deferred {
             options = options.storage(Arc::new(MemoryStorage::new(0)));
         }
         if let Some(text) = &self.design {

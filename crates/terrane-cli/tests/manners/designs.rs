@@ -76,7 +76,7 @@ fn options_are_listed_with_their_flags_and_a_bad_value_is_a_usage_error() {
     assert_eq!(run_to_end(&["shell", &db, "--read-mode", "psychic"], "").0, 2);
     assert_eq!(run_to_end(&["shell", &db, "--memory-budget", "7"], "").0, 2);
     assert!(!Path::new(&db).exists());
-    let stats = done(&["shell", &db, "--durability", "sync", "-c", "stats"], "");
+    let stats = done(&["shell", &db, "--create", "--durability", "sync", "-c", "stats"], "");
     assert!(stats.contains("durability          sync"), "{stats}");
 }
 

@@ -33,7 +33,7 @@ fn every_command_takes_a_path_that_is_not_utf8() {
         String::from_utf8(output.stdout).unwrap()
     };
     for line in [
-        "shell DB -c count",
+        "shell DB --create -c count",
         "load DB in.tsv",
         "load DB in.tsv --json",
         "shell DB --read-only -c scan --json",
@@ -48,7 +48,7 @@ fn every_command_takes_a_path_that_is_not_utf8() {
         "inspect jobs DB --json",
         "inspect deletes DB --json",
         "inspect key DB c --json",
-        "design show --db DB",
+        "design show DB",
         "design set DB tiering --dry-run",
         "design set DB tiering",
         "repair DB",

@@ -122,3 +122,46 @@ fn a_shell_without_a_directory_keeps_its_keys_in_memory() {
     let (code, _, error) = run_to_end(&["shell", "--read-only"], "");
     assert!(code == 2 && error.contains("<DB>"), "{error}");
 }
+
+/// A typing error in the path made a database of four MiB, and the answer was that the key is absent.
+#[test]
+fn a_command_that_only_reads_creates_no_database() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "none");
+    for command in ["get a", "count", "scan", "tree", "stats", "options", "design", "flush"] {
+        let (code, out, error) = run_to_end(&["shell", &db, "-c", command], "");
+        assert_eq!((code, &out[..]), (1, ""), "{command}");
+        assert!(error.contains("no database in") && error.contains(&db), "{command}: {error}");
+        assert!(!dir.path().join("none").exists(), "{command}");
+    }
+    // Help needs none, and the first write creates it.
+    let script = "help put\nget a\nput a 1\nget a\n";
+    let (code, out, error) = run_to_end(&["shell", &db], script);
+    assert!(code == 1 && out.ends_with("ok\n1\n"), "{code} {out}");
+    assert!(error.contains("line 2: no database in"), "{error}");
+    assert_eq!(done(&["shell", &db, "-c", "get a"], ""), "1\n");
+    let created = path(dir.path(), "created");
+    assert_eq!(done(&["shell", &created, "--create", "-c", "count"], ""), "0\n");
+}
+
+#[test]
+fn the_shell_shows_and_changes_design_expiry_and_copies() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, copy) = (path(dir.path(), "db"), path(dir.path(), "copy"));
+    let script = format!(
+        "put a 1\nttl a\nttl b\nttl a 1h\nttl a\ndesign tiering T=4\ndesign\noptions\ncheckpoint '{copy}'\n"
+    );
+    let out = done(&["shell", &db], &script);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[..4], ["ok", "(never)", "(nil)", "ok"]);
+    assert!(lines[4].starts_with("59") || lines[4].starts_with("60"), "{out}");
+    assert_eq!(lines[5], "ok");
+    assert!(lines[6].starts_with("tiering T=4"), "{out}");
+    assert!(lines[7].starts_with("durability     process"), "{out}");
+    assert_eq!(done(&["shell", &copy, "-c", "get a"], ""), "1\n");
+    // The database stands in the same place in all commands.
+    assert!(done(&["design", "show", &db], "").contains("tiering T=4"));
+    assert!(done(&["design", "show", "--db", &db], "").contains("tiering T=4"));
+    let (code, _, error) = run_to_end(&["options", &db], "");
+    assert!(code == 1 && error.contains("no process serves"), "{error}");
+}

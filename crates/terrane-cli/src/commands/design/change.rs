@@ -195,7 +195,11 @@ impl SetArgs {
         let line = |name: &str, of: &dyn Fn(&Amplification) -> String| {
             format!("{name}: {} before, {} after", of(before), of(after))
         };
-        let blocks = |one: &Amplification| format!("{:.3}", one.blocks_per_missing_key);
+        // A sum of rounded parts may be slightly negative, and would be printed as -0.000.
+        let blocks = |one: &Amplification| {
+            let blocks = one.blocks_per_missing_key;
+            format!("{:.3}", if blocks < 0.0005 { 0.0 } else { blocks })
+        };
         let space = |one: &Amplification| format!("{:.2}", one.space);
         writeln!(out, "{}", line("sorted runs", &|one| one.runs.to_string()))?;
         writeln!(out, "{}", line("blocks read for a missing key", &blocks))?;

@@ -22,6 +22,10 @@ pub(super) enum Command {
     Tree,
     Events { limit: usize },
     Advise(Advise),
+    Design { spec: Option<String> },
+    Options,
+    Checkpoint { dir: String },
+    Ttl { key: Vec<u8>, ttl: Option<Duration> },
     Flush,
     Compact(KeyBounds),
     Keyspaces,
@@ -30,6 +34,26 @@ pub(super) enum Command {
     Use { keyspace: String },
     Help { about: Option<String> },
     Exit,
+}
+
+impl Command {
+    /// Returns true if the command writes, so that it creates a database that does not exist.
+    pub(super) fn writes(&self) -> bool {
+        matches!(
+            self,
+            Self::Put { .. }
+                | Self::Delete { .. }
+                | Self::DeleteRange(_)
+                | Self::Batch
+                | Self::Use { .. }
+                | Self::Design { spec: Some(_) }
+        )
+    }
+
+    /// Returns true if the command needs no database.
+    pub(super) fn needs_nothing(&self) -> bool {
+        matches!(self, Self::Help { .. } | Self::Exit)
+    }
 }
 
 /// The arguments of `advise`.
@@ -130,6 +154,31 @@ pub(super) const ALL: &[About] = &[
         "recommend a design for the operations since the last advice; with apply, change to it if it \
          gains PERCENT (10) and pays for itself within TIME (1h)",
         "advise apply gain 15 within 10min",
+    ),
+    about(
+        "design",
+        "[SPEC]",
+        "the design of this keyspace; with SPEC, change it, and answer ok",
+        "design lazy-leveling T=4",
+    ),
+    about(
+        "options",
+        "",
+        "the options in effect: durability, I/O budget and memory budget",
+        "options",
+    ),
+    about(
+        "ttl",
+        "KEY [TIME]",
+        "the time until a value expires, (never), or (nil) without a value; with TIME, let it expire then, \
+         and answer ok",
+        "ttl user:42 10min",
+    ),
+    about(
+        "checkpoint",
+        "DIR",
+        "create a consistent copy of the database in a new directory; answers ok",
+        "checkpoint /mnt/copy",
     ),
     about("flush", "", "flush the memtable into tables; answers ok", "flush"),
     about(

@@ -67,6 +67,10 @@ impl<'a> Words<'a> {
             "tree" => Command::Tree,
             "events" => Command::Events { limit: self.number_or("events", usize::MAX)? },
             "advise" => Command::Advise(self.advise()?),
+            "design" => Command::Design { spec: self.rest_of_line() },
+            "options" => Command::Options,
+            "ttl" => Command::Ttl { key: self.literal(name)?, ttl: self.time()? },
+            "checkpoint" => Command::Checkpoint { dir: self.path(name)? },
             "flush" => Command::Flush,
             "compact" => Command::Compact(self.range_unless(&[])?),
             "keyspaces" => Command::Keyspaces,
@@ -99,6 +103,27 @@ impl<'a> Words<'a> {
     fn keyspace(&mut self, command: &str) -> Result<String, String> {
         let name = String::from_utf8(self.literal(command)?);
         name.map_err(|_| "a keyspace name must be UTF-8".to_owned())
+    }
+
+    /// Takes the rest of the line, without quotes around all of it; `None` if it is empty.
+    fn rest_of_line(&mut self) -> Option<String> {
+        let rest = std::mem::take(&mut self.rest).trim();
+        let quoted = |quote| rest.strip_prefix(quote)?.strip_suffix(quote);
+        let text = quoted('\'').or_else(|| quoted('"')).unwrap_or(rest);
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// Parses the path of a directory.
+    fn path(&mut self, command: &str) -> Result<String, String> {
+        let path = String::from_utf8(self.literal(command)?);
+        path.map_err(|_| "the path must be UTF-8".to_owned())
+    }
+
+    /// Parses a time, if there is one.
+    fn time(&mut self) -> Result<Option<Duration>, String> {
+        let Some(word) = self.word() else { return Ok(None) };
+        let time = humantime::parse_duration(word);
+        time.map(Some).map_err(|_| format!("invalid time '{word}': expected a time such as 10min"))
     }
 
     fn range(&mut self) -> Result<KeyBounds, String> {
@@ -274,6 +299,14 @@ mod tests {
         assert_eq!(read("exists a"), Command::Count { range: a });
         assert_eq!(read("keys"), Command::Keys { range: all_keys(), limit: u64::MAX });
         assert_eq!(read("keys a..c limit 2"), Command::Keys { range: range.clone(), limit: 2 });
+        assert_eq!(read("design"), Command::Design { spec: None });
+        let spec = |text: &str| Command::Design { spec: Some(text.into()) };
+        assert_eq!(read("design tiering T=4; filter=5"), spec("tiering T=4; filter=5"));
+        assert_eq!(read("design 'tiering T=4'"), spec("tiering T=4"));
+        assert_eq!(read("ttl a"), Command::Ttl { key: b"a".into(), ttl: None });
+        let ttl = Some(Duration::from_secs(90));
+        assert_eq!(read("ttl a 90s"), Command::Ttl { key: b"a".into(), ttl });
+        assert_eq!(read("checkpoint '/a b'"), Command::Checkpoint { dir: "/a b".into() });
         assert_eq!(parse(b" # a comment"), Ok(None));
         assert_eq!(parse(b""), Ok(None));
     }
@@ -304,6 +337,8 @@ mod tests {
             (b"put a 'b", "closing '"),
             (b"put \xff b", "byte 5 is not UTF-8"),
             (b"stats now", "unexpected 'now'; usage: 'stats [--openmetrics]'"),
+            (b"ttl a soon", "expected a time such as 10min"),
+            (b"checkpoint", "usage: 'checkpoint DIR'"),
             (b"events x", "usage: 'events [N]'"),
             (b"del", "usage: 'del KEY | RANGE'"),
         ] {

@@ -27,15 +27,16 @@ use terrane_lab::input::kv_literal;
 const KEYS_OFFERED_MAX: usize = 20;
 
 /// Runs typed commands until the user leaves.
-pub(super) fn run(session: &mut Session, db: &Db) -> Result<()> {
+pub(super) fn run(session: &mut Session) -> Result<()> {
     let mut editor: Editor<Completion, FileHistory> = Editor::new()?;
-    editor.set_helper(Some(Completion { db: db.clone(), keyspace: session.keyspace().clone() }));
+    let (db, keyspace) = (session.db().clone(), session.keyspace().clone());
+    greet(&db)?;
+    editor.set_helper(Some(Completion { db, keyspace }));
     let history = history_file();
     if let Some(path) = &history {
         // If the history cannot be read, start a new history.
         let _ = editor.load_history(path);
     }
-    greet(db)?;
     let mut number = 0;
     loop {
         let name = session.keyspace().name();
@@ -53,6 +54,8 @@ pub(super) fn run(session: &mut Session, db: &Db) -> Result<()> {
                 let next = session.line(line.as_bytes(), number)?;
                 session.answers().flush()?;
                 if let Some(helper) = editor.helper_mut() {
+                    // The first write may have created the database.
+                    helper.db = session.db().clone();
                     helper.keyspace = session.keyspace().clone();
                 }
                 if next == Next::End {

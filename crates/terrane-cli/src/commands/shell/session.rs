@@ -1,13 +1,11 @@
 //! Runs commands.
 
-use std::time::Instant;
-
 use anyhow::{Result, anyhow};
 use terrane::{Db, Keyspace, KeyspaceOptions, WriteBatch};
-use terrane_control::EventItem;
+use terrane_control::{ControlSocket, EventItem};
 
 use super::answer::Answers;
-use super::command::{self, Advise, Command, Order};
+use super::command::{self, Advise, Command};
 use super::parse::parse;
 use crate::commands::advise::show;
 use crate::commands::keyspace;
@@ -20,7 +18,6 @@ use crate::terminal::{Paint, columns, picture_columns};
 use terrane_lab::advice::decide::ChangeTerms;
 use terrane_lab::advice::live::OperationWindow;
 use terrane_lab::host::interrupt;
-use terrane_lab::input::kv_literal::KeyBounds;
 
 /// The state of a shell.
 pub(super) struct Session {
@@ -31,7 +28,13 @@ pub(super) struct Session {
     failed: Option<Exit>,
     /// The operations since the previous advice.
     since: OperationWindow,
+    /// Creates the database on disk, which does not exist yet; `db` is empty and in memory until then.
+    creation: Option<Creation>,
+    control: Option<ControlSocket>,
 }
+
+/// Creates a database and the socket through which others use it.
+pub(super) type Creation = Box<dyn FnOnce() -> Result<(Db, Option<ControlSocket>)>>;
 
 /// An open batch.
 struct Batch {
@@ -51,7 +54,35 @@ impl Session {
     /// Starts a session on a keyspace.
     pub(super) fn new(db: Db, keyspace: Keyspace, answers: Answers) -> Self {
         let since = OperationWindow::now(&db);
-        Self { db, keyspace, answers, batch: None, failed: None, since }
+        Self {
+            db,
+            keyspace,
+            answers,
+            batch: None,
+            failed: None,
+            since,
+            creation: None,
+            control: None,
+        }
+    }
+
+    /// Lets the first command that writes create the database. Until then, others report that there is none.
+    pub(super) fn creating(self, creation: Creation) -> Self {
+        Self { creation: Some(creation), ..self }
+    }
+
+    /// Keeps the control socket of the database until the session ends.
+    pub(super) fn with_control(self, control: Option<ControlSocket>) -> Self {
+        Self { control, ..self }
+    }
+
+    pub(super) fn db(&self) -> &Db {
+        &self.db
+    }
+
+    /// Ends the session, and returns its database.
+    pub(super) fn into_db(self) -> Db {
+        self.db
     }
 
     pub(super) fn answers(&mut self) -> &mut Answers {
@@ -113,7 +144,25 @@ impl Session {
         Ok(self.answers.error(error, line)?)
     }
 
+    /// Creates the database if the command writes, or refuses it if it reads one that does not exist.
+    fn create_for(&mut self, command: &Command) -> Result<()> {
+        if command.needs_nothing() {
+            return Ok(());
+        }
+        if !command.writes() && self.creation.is_some() {
+            let path = self.db.path().display();
+            return Err(anyhow!("no database in '{path}'; the first write creates it"));
+        }
+        if let Some(create) = self.creation.take() {
+            (self.db, self.control) = create()?;
+            self.keyspace = open::keyspace(&self.db, self.keyspace.name())?;
+            self.since = OperationWindow::now(&self.db);
+        }
+        Ok(())
+    }
+
     fn command(&mut self, command: Command) -> Result<()> {
+        self.create_for(&command)?;
         match command {
             Command::Put { key, value } => {
                 self.keyspace.put(key, value)?;
@@ -140,6 +189,10 @@ impl Session {
             Command::Tree => self.tree()?,
             Command::Events { limit } => self.events(limit)?,
             Command::Advise(arguments) => self.advise(arguments)?,
+            Command::Design { spec } => self.design(spec.as_deref())?,
+            Command::Options => self.options()?,
+            Command::Ttl { key, ttl } => self.ttl(&key, ttl)?,
+            Command::Checkpoint { dir } => self.checkpoint(&dir)?,
             Command::Flush => {
                 self.keyspace.flush()?;
                 self.answers.ok()?;
@@ -215,72 +268,8 @@ impl Session {
         Ok(self.answers.ok()?)
     }
 
-    fn scan(&mut self, range: KeyBounds, limit: u64, order: Order) -> Result<()> {
-        let cancellable = self.cancellable();
-        let begun = Instant::now();
-        let mut entries = self.keyspace.range(range)?;
-        let mut count = 0;
-        while count < limit {
-            match order {
-                Order::Ascending => {
-                    if !entries.advance()? {
-                        break;
-                    }
-                    self.answers.entry(entries.key(), entries.value())?;
-                }
-                Order::Descending => {
-                    let Some(entry) = entries.next_back() else { break };
-                    let (key, value) = entry?;
-                    self.answers.entry(&key, &value)?;
-                }
-            }
-            count += 1;
-            if cancellable.is_some() && interrupt::is_cancelled() {
-                return Err(anyhow!(
-                    "cancelled after {}",
-                    terrane_lab::output::human::counted(count, "entry")
-                ));
-            }
-        }
-        Ok(self.answers.entries(count, begun)?)
-    }
-
-    fn count(&mut self, range: KeyBounds) -> Result<()> {
-        let cancellable = self.cancellable();
-        let mut entries = self.keyspace.range(range)?.keys_only();
-        let mut count = 0;
-        while entries.advance()? {
-            count += 1;
-            if cancellable.is_some() && interrupt::is_cancelled() {
-                return Err(anyhow!(
-                    "cancelled after {}",
-                    terrane_lab::output::human::counted(count, "key")
-                ));
-            }
-        }
-        Ok(self.answers.count(count)?)
-    }
-
-    fn keys(&mut self, range: KeyBounds, limit: u64) -> Result<()> {
-        let cancellable = self.cancellable();
-        let begun = Instant::now();
-        let mut entries = self.keyspace.range(range)?.keys_only();
-        let mut count = 0;
-        while count < limit && entries.advance()? {
-            self.answers.key(entries.key())?;
-            count += 1;
-            if cancellable.is_some() && interrupt::is_cancelled() {
-                return Err(anyhow!(
-                    "cancelled after {}",
-                    terrane_lab::output::human::counted(count, "key")
-                ));
-            }
-        }
-        Ok(self.answers.entries(count, begun)?)
-    }
-
     /// Makes Ctrl-C cancel the current command on a terminal; it ends a script.
-    fn cancellable(&self) -> Option<interrupt::Cancellable> {
+    pub(super) fn cancellable(&self) -> Option<interrupt::Cancellable> {
         self.answers.is_for_person().then(interrupt::Cancellable::begin)
     }
 
