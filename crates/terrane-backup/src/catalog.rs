@@ -140,7 +140,7 @@ pub(crate) fn read_all(repository: &dyn Repository) -> Result<Catalog> {
             Err(error) => return Err(error),
         }
     }
-    catalog.backups = history::sort(catalog.backups);
+    catalog.backups = history::sort(&catalog.backups);
     catalog.unreadable.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(catalog)
 }

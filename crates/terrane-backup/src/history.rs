@@ -39,10 +39,10 @@ fn by_creation(backup: &Backup) -> (u64, u64, &str) {
 
 /// Sorts backups: those of each database together, its lines in the order in which they began, and each line
 /// by its history.
-pub(crate) fn sort(backups: Vec<Backup>) -> Vec<Backup> {
+pub(crate) fn sort(backups: &[Backup]) -> Vec<Backup> {
     let mut lines = lines(&backups.iter().collect::<Vec<_>>());
     let mut databases: BTreeMap<&str, u64> = BTreeMap::new();
-    for backup in &backups {
+    for backup in backups {
         let first = databases.entry(&backup.database).or_insert(u64::MAX);
         *first = backup.time_micros.min(*first);
     }

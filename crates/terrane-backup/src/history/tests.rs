@@ -131,7 +131,8 @@ fn the_order_is_that_of_the_writes_whatever_the_clock_says() {
         // It is the last of the line of the last backup, which has no write that it lacks.
         let newest = newest(&all).unwrap();
         assert!(history.writes(&newest.name).starts_with(history.writes("b11")), "{place}");
-        let sorted = sort(all.iter().rev().map(|backup| (*backup).clone()).collect());
+        let reversed: Vec<Backup> = all.iter().rev().map(|backup| (*backup).clone()).collect();
+        let sorted = sort(&reversed);
         let sorted: BTreeSet<String> = sorted.into_iter().map(|backup| backup.name).collect();
         assert_eq!(sorted, names(&all).into_iter().collect(), "{place}");
     }
