@@ -43,5 +43,5 @@ mod writer;
 pub use columns::{Columns, ValueColumns};
 pub use entry::{Entry, EntryFormat};
 pub use read_options::{Header, NullRule, ReadOptions, RowError, Skipped};
-pub use reader::EntryReader;
+pub use reader::{EntryReader, NumberedEntry};
 pub use writer::{EntryWriter, Parts, WriteOptions};

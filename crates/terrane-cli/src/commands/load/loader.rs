@@ -11,7 +11,9 @@ use terrane::{Clock, Db, Ingest, Keyspace, SystemClock, WriteBatch};
 
 use super::interruption::Interruptible;
 use super::report::Counts;
-use terrane_lab::input::import_export::{Entry, EntryReader, RowError, Skipped, pairs};
+use terrane_lab::input::import_export::{
+    Entry, EntryReader, NumberedEntry, RowError, Skipped, pairs,
+};
 use terrane_lab::output::human;
 
 /// The size of a batch in bytes of keys and values: large enough to amortise the cost of a write,
@@ -110,7 +112,9 @@ impl Loader {
                 Ok(true) => {}
                 Ok(false) => return Ok(reader.skipped()),
                 Err(error) => {
-                    let names_line = error.get_ref().is_some_and(|cause| cause.is::<RowError>());
+                    let names_line = error
+                        .get_ref()
+                        .is_some_and(<dyn std::error::Error + Send + Sync>::is::<RowError>);
                     let error = anyhow::Error::from(error);
                     return Err(if names_line {
                         error
@@ -125,7 +129,7 @@ impl Loader {
     fn take<'a>(
         &mut self,
         reader: &'a mut EntryReader<'_>,
-    ) -> Result<Option<(u64, Entry<&'a [u8]>)>, RowError> {
+    ) -> Result<Option<NumberedEntry<'a>>, RowError> {
         reader.take().inspect_err(|error| self.resume_line = Some(error.line))
     }
 
@@ -165,10 +169,11 @@ impl Loader {
         self.pending.expired +=
             u64::from(expires_at_micros.is_some_and(|micros| micros <= self.now_micros));
         if let Some(ingest) = &mut self.ingest {
-            return Ok(match expires_at_micros {
+            match expires_at_micros {
                 Some(expires_at) => ingest.put_with_expiry(key, value, expires_at)?,
                 None => ingest.put(key, value)?,
-            });
+            }
+            return Ok(());
         }
         if self.batch.is_empty() {
             self.batch_line = line;

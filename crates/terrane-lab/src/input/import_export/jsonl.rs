@@ -51,7 +51,8 @@ impl JsonReader {
         let key = self.columns.key.as_deref().unwrap_or(KEY);
         self.reject_unselected(&object, key)?;
         let Some(found) = object.get(key) else { return Err(missing(&object, key, "--key")) };
-        (self.key.clear(), self.value.clear());
+        self.key.clear();
+        self.value.clear();
         match first(found) {
             b'n' => return self.null.key(),
             b'[' => {

@@ -20,6 +20,9 @@ use super::source::Text;
 use super::tsv::TsvSplitter;
 use crate::input::lines::Lines;
 
+/// The line in which an entry begins, from 1, and the entry.
+pub type NumberedEntry<'a> = (u64, Entry<&'a [u8]>);
+
 /// A reader of entries.
 pub struct EntryReader<'a> {
     lines: Lines<Text<'a>>,
@@ -86,12 +89,12 @@ impl<'a> EntryReader<'a> {
         })
     }
 
-    /// Returns the next entry that was read already, and the line in which it begins, from 1; `None` if [`EntryReader::wait`] must read more.
+    /// Returns the next entry that was read already, with its line; `None` if [`EntryReader::wait`] must read more.
     ///
     /// # Errors
     ///
     /// A row that is not an entry.
-    pub fn take(&mut self) -> Result<Option<(u64, Entry<&[u8]>)>, RowError> {
+    pub fn take(&mut self) -> Result<Option<NumberedEntry<'_>>, RowError> {
         loop {
             let Some(line) = self.lines.take() else { return Ok(None) };
             let (number, line_end) = (self.lines.number(), self.lines.line_end());
