@@ -54,7 +54,7 @@ fn an_evaluation_for_programs_has_both_phases_and_leaves_only_its_report() {
     let maximum = number(&line, "maximum_writes_per_second");
     let offered = number(&line, "offered_writes_per_second");
     assert!(maximum > 0.0 && (offered / maximum - 0.5).abs() < 0.01, "{maximum} {offered}");
-    assert_eq!(terrane_testkit::sentinels(&line), [""; 0]);
+    assert_eq!(terrane_lab::output::sentinels::sentinels(&line), [""; 0]);
     assert!(line["sustainable"].is_boolean() && line["mem"].is_null());
     assert!(line["conclusion"].is_string());
     assert!(line["outlook"].is_object() != line["outlook_withheld"].is_string());

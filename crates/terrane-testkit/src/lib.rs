@@ -1,6 +1,5 @@
 //! Utilities for the tests of all crates: text-driven cases, seeded randomness, limits on waiting,
-//! stopping threads, counts for soaks, searching for bytes, the layers of a crate, numbers that stand for
-//! missing ones in exports.
+//! stopping threads, counts for soaks, searching for bytes, the layers of a crate.
 #![forbid(unsafe_code)]
 
 mod counts;
@@ -9,7 +8,6 @@ mod hang_guard;
 pub mod layers;
 mod rng;
 mod search;
-mod sentinels;
 pub mod source;
 mod stop_on_drop;
 
@@ -17,5 +15,4 @@ pub use counts::{parse_counts, print_counts};
 pub use hang_guard::{HANG_LIMIT, HangGuard, run_guarded, wait_until};
 pub use rng::{Rng, seed_from_env};
 pub use search::contains;
-pub use sentinels::sentinels;
 pub use stop_on_drop::StopOnDrop;

@@ -74,7 +74,7 @@ fn exports_of_benchmarks_and_sweeps_have_no_sentinels() {
     let mut idle = 0;
     for line in lines.lines() {
         let value: serde_json::Value = serde_json::from_str(line).unwrap();
-        assert_eq!(terrane_testkit::sentinels(&value), [""; 0], "{line}");
+        assert_eq!(terrane_lab::output::sentinels::sentinels(&value), [""; 0], "{line}");
         let kinds = value["kinds"].as_array().map_or(&[][..], Vec::as_slice);
         idle += kinds.iter().filter(|kind| kind["operations"] == 0).count();
     }

@@ -241,11 +241,11 @@ pub fn causes(outcome: &SimulationOutcome) -> impl Iterator<Item = (StallCause, 
 
 #[cfg(test)]
 mod tests {
+    use crate::output::sentinels::sentinels;
     use serde_json::Value;
     use terrane_sim::{
         MachineModel, ReadLoad, Simulation, Skew, WriteLoad, WriteMix, initial_tree, two_phases,
     };
-    use terrane_testkit::sentinels;
 
     use super::*;
     use crate::simulation::figures::of_simulations;
