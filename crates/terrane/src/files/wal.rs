@@ -22,6 +22,7 @@
 //! | `zero_tail` | the zeros after the last record of a segment |
 //! | `next_segment` | switches from one segment to the next |
 //! | `free_segments` | preallocated and reused segment files |
+//! | `refusal` | the pause after a full disk has refused a file |
 //! | `requests` | requests to background threads, so that no writer blocks |
 //! | `sync` | group commit: one sync for many writers |
 //! | `segment_reader`, `recover` | read the log back and decide where it ends |
@@ -40,6 +41,7 @@ mod log_notes;
 mod next_segment;
 mod notes;
 mod recover;
+mod refusal;
 mod requests;
 mod retained_segments;
 mod segment;

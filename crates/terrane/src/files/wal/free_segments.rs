@@ -1,10 +1,10 @@
 //! Free segments of the log: files that are preallocated, or freed and reused.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use super::format::HEADER_BYTES;
 use super::next_segment::Ending;
+use super::refusal::Refusal;
 use super::requests::{ReleasedSegments, SegmentCleaning, SegmentCreation};
 use super::segment::FreeSegment;
 use super::segment_file_name;
@@ -16,17 +16,6 @@ use crate::files::storage::Segment;
 /// After a failed attempt to create a free segment, one part in this many of the current segment is filled
 /// before the next attempt.
 const RETRY_PARTS: u64 = 8;
-
-/// How long the log refuses segments by itself after a full disk has refused one. Writes resume at most
-/// this long after another program has freed space.
-const REFUSAL_PAUSE: Duration = Duration::from_millis(250);
-
-/// A new file that a full disk refused.
-#[derive(Debug)]
-pub(super) struct Refusal {
-    error: Error,
-    retry_at: Instant,
-}
 
 impl LogWriter {
     pub(super) fn take_free_segment(
@@ -46,23 +35,15 @@ impl LogWriter {
         None
     }
 
-    /// Fails if a full disk has refused a new file recently. Otherwise every write on a full disk would
-    /// create a file, fail to allocate it and remove it.
+    /// Fails if a full disk has refused a new file recently and there is no free segment.
     pub(super) fn check_refusal(&self) -> Result<()> {
-        match &self.refusal {
-            Some(refusal) if self.free_segments.is_empty() && Instant::now() < refusal.retry_at => {
-                Err(refusal.error.clone())
-            }
-            _ => Ok(()),
-        }
+        let refusal = self.refusal.as_ref().filter(|_| self.free_segments.is_empty());
+        refusal.map_or(Ok(()), Refusal::check)
     }
 
     /// Notes that a new file could not be created, if the disk was full.
     pub(super) fn note_refusal(&mut self, error: &Error) {
-        if let Error::DiskFull(_) = error {
-            let retry_at = Instant::now() + REFUSAL_PAUSE;
-            self.refusal = Some(Refusal { error: error.clone(), retry_at });
-        }
+        self.refusal = Refusal::of(error).or(self.refusal.take());
     }
 
     /// Returns a request for a free segment, if one is due. With a free segment, the writer that ends

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::format::{HEADER_BYTES, RecordKind};
-use super::free_segments::Refusal;
 use super::notes::{NOTES_OFFSET, Notes};
+use super::refusal::Refusal;
 use super::requests::SegmentRequests;
 use super::retained_segments::RetainedSegments;
 use super::segment::{ChainLink, CurrentSegment, FreeSegment, begin, create_file};
