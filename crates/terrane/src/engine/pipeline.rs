@@ -21,6 +21,7 @@
 mod change_log;
 mod checkpoint_log;
 mod commit_queue;
+mod failures;
 mod in_flight;
 pub(crate) mod ingest;
 mod ingest_gate;
@@ -40,7 +41,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use terrane_memtable::{Padded, Readers, SeqBounds};
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::event::FlushReason;
 use crate::base::types::{Lsn, SeqNo};
 use crate::engine::context::Context;
@@ -55,6 +56,7 @@ use window::WindowState;
 
 pub(crate) use change_log::{ChangeLog, Following};
 pub(crate) use checkpoint_log::CheckpointLog;
+pub(crate) use failures::{broken, write_panicked};
 pub(crate) use in_flight::{Earlier, WrittenKeys};
 pub(crate) use log_tasks::LogTask;
 pub(crate) use reservations::Reserved;
@@ -137,7 +139,7 @@ impl PendingWrite<'_> {
     #[inline]
     pub(crate) fn finish(mut self) -> Result<()> {
         let is_visible = self.span.take().is_some_and(|span| self.pipeline.commits.finish(span));
-        if is_visible { Ok(()) } else { Err(self.pipeline.broken()) }
+        if is_visible { Ok(()) } else { Err(broken(&self.pipeline.context)) }
     }
 
     /// The first and the last sequence number.
@@ -157,12 +159,6 @@ impl Drop for PendingWrite<'_> {
             self.pipeline.context.health.report_failure();
         }
     }
-}
-
-/// Returns the error for writes that wait for a write that panicked.
-pub(crate) fn write_panicked() -> Error {
-    // Built directly, without `Error::internal`, because this is also called during a panic.
-    Error::Internal { what: "a write panicked before it was done; see the panic".into() }
 }
 
 /// The sequence numbers that readers of a database hold or may take.

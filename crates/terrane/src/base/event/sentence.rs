@@ -59,10 +59,7 @@ impl fmt::Display for Event {
                 write!(f, ", a new run because {reason}")
             }
             Self::JobBegun { keyspace, what, why, predicted_bytes } => {
-                let predicted = match predicted_bytes {
-                    0 => "nothing to rewrite".to_owned(),
-                    bytes => format!("{} to rewrite", human(*bytes)),
-                };
+                let predicted = rewritten(*predicted_bytes);
                 write!(f, "{keyspace}: compacting {what}, {predicted}, because of {why}")
             }
             Self::JobEnded { .. } => self.job_ended(f),
@@ -77,12 +74,7 @@ impl fmt::Display for Event {
             Self::DesignChanged { .. } | Self::OptionChanged { .. } => self.changed(f),
             Self::DirectoryNotSynced { path, error } => not_synced(f, path, error),
             Self::MemoryBudgetTooLarge { budget_bytes, limit_bytes, limit } => {
-                let (budget, allowed) = (human(*budget_bytes), human(*limit_bytes));
-                write!(
-                    f,
-                    "memory_budget is {budget}, but the process is limited to {allowed} by "
-                )?;
-                write!(f, "{limit}; lower the budget or raise the limit")
+                budget_too_large(f, *budget_bytes, *limit_bytes, limit)
             }
             Self::CompactionFilterInactive { keyspace, filter, reason } => {
                 write!(f, "{keyspace}: compaction filter '{filter}' is not applied: {reason}")
@@ -107,6 +99,25 @@ impl fmt::Display for Event {
             }
         }
     }
+}
+
+fn rewritten(bytes: u64) -> String {
+    if bytes == 0 {
+        "nothing to rewrite".to_owned()
+    } else {
+        format!("{} to rewrite", human(bytes))
+    }
+}
+
+fn budget_too_large(
+    f: &mut fmt::Formatter<'_>,
+    budget_bytes: u64,
+    limit_bytes: u64,
+    limit: &str,
+) -> fmt::Result {
+    let (budget, allowed) = (human(budget_bytes), human(limit_bytes));
+    write!(f, "memory_budget is {budget}, but the process is limited to {allowed} by {limit}; ")?;
+    f.write_str("lower the budget or raise the limit")
 }
 
 fn late(

@@ -28,7 +28,7 @@ use crate::base::event::{Event, enter_job};
 use crate::base::stats::{Counter, Timed};
 use crate::engine::catalog::{Catalog, VersionEdit, discards};
 use crate::engine::context::{Context, JobKind};
-use crate::engine::pipeline::Pipeline;
+use crate::engine::pipeline::{Pipeline, broken};
 use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::files::manifest::{Change, JobRecord, ValueFileRecord};
 use crate::files::table::FinishedTable;
@@ -241,7 +241,7 @@ impl Flusher {
     ) -> Result<FlushResult> {
         // Writers that loaded the memtable before it was replaced may still be inserting.
         if !self.pipeline.wait_visible(immutable.last_seq) {
-            return Err(self.pipeline.broken());
+            return Err(broken(&self.context));
         }
         if discards(&tree.design()) {
             self.install(tree, immutable, FlushEdit::default())?;

@@ -20,7 +20,7 @@ use super::open::report_unsynced_dirs;
 use crate::base::cancel::{self, Cancel};
 use crate::base::error::{Error, Result};
 use crate::engine::catalog::ManifestGuard;
-use crate::engine::pipeline::{CheckpointLog, PipelineState};
+use crate::engine::pipeline::{CheckpointLog, PipelineState, broken};
 use crate::engine::tree::Tree;
 use crate::engine::version::Version;
 use crate::files::manifest::{FileManifest, Manifest, ManifestState, RecoveredState};
@@ -84,7 +84,7 @@ impl Engine {
         let (writer, guard) = self.lock_writers_and_manifest();
         if self.pipeline.is_broken() {
             // The log has a gap, and its copy would end there.
-            return Err(self.pipeline.broken());
+            return Err(broken(&self.context));
         }
         let manifest = guard.as_ref().ok_or(Error::ReadOnly)?;
         let trees = self.catalog.trees();

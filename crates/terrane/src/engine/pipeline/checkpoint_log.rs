@@ -10,7 +10,7 @@
 //!    ([`IngestGate`]) is closed, no ingest is between these two steps.
 
 use super::ingest_gate::IngestGate;
-use super::{Pipeline, PipelineState};
+use super::{Pipeline, PipelineState, broken};
 use crate::base::durability::Durability;
 use crate::base::error::Result;
 
@@ -36,7 +36,7 @@ impl<'a> CheckpointLog<'a> {
         let last = state.next_seq - 1;
         drop(state);
         let complete = Self(pipeline);
-        if pipeline.wait_visible(last) { Ok(complete) } else { Err(pipeline.broken()) }
+        if pipeline.wait_visible(last) { Ok(complete) } else { Err(broken(&pipeline.context)) }
     }
 }
 

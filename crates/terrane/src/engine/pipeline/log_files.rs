@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{LogTask, Pipeline, write_panicked};
+use super::{LogTask, Pipeline};
 use crate::base::error::{Error, Result};
 use crate::base::types::{Lsn, SeqNo};
 use crate::engine::tree::Tree;
@@ -64,13 +64,6 @@ impl Pipeline {
         let is_lost = error.is_directory_lost() || matches!(error, Error::LogLost { .. });
         let failure = self.log_sync.failure().or_else(|| is_lost.then(|| error.clone()));
         failure.into_iter().for_each(|error| self.context.health.note_failure(error));
-    }
-
-    /// Returns the error for a write that waits for one that will never become visible.
-    #[cold]
-    pub(crate) fn broken(&self) -> Error {
-        // The failure was noted before the queue was broken.
-        self.context.health.check_writable().err().unwrap_or_else(write_panicked)
     }
 
     /// Requests a free segment from the flush thread.

@@ -18,7 +18,9 @@ use super::{LoggedWrite, Write, WriteSize, Writer};
 use crate::base::durability::Durability;
 use crate::base::error::Result;
 use crate::base::types::SeqNo;
-use crate::engine::pipeline::{Earlier, OPERATIONS_MAX, PipelineState, UNITS_MAX, WrittenKeys};
+use crate::engine::pipeline::{
+    Earlier, OPERATIONS_MAX, PipelineState, UNITS_MAX, WrittenKeys, broken,
+};
 use crate::files::batch::Batch;
 use crate::files::wal::PreparedRecord;
 
@@ -160,6 +162,6 @@ impl Writer {
     }
 
     fn wait_for_earlier(&self, last: SeqNo) -> Result<()> {
-        if self.pipeline.wait_visible(last) { Ok(()) } else { Err(self.pipeline.broken()) }
+        if self.pipeline.wait_visible(last) { Ok(()) } else { Err(broken(&self.context)) }
     }
 }

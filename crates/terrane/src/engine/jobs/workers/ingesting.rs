@@ -34,8 +34,8 @@ use crate::base::types::{Lsn, SeqNo};
 use crate::engine::catalog::{VersionEdit, discards};
 use crate::engine::jobs::ingest::IngestTables;
 use crate::engine::jobs::record::written_bytes;
-use crate::engine::pipeline::WrittenKeys;
 use crate::engine::pipeline::ingest::{enter_ingest, promise_seq};
+use crate::engine::pipeline::{WrittenKeys, broken};
 use crate::engine::tree::Tree;
 use crate::files::manifest::Change;
 use crate::files::table::FinishedTable;
@@ -147,7 +147,7 @@ impl Jobs {
             self.context.health.check_writable()?;
             check_exists(tree)?;
             if self.pipeline.is_broken() {
-                return Err(self.pipeline.broken());
+                return Err(broken(&self.context));
             }
             if ingest.seq < state.next_seq {
                 return Ok(Attempt::Late);
@@ -161,7 +161,7 @@ impl Jobs {
             let held = self.pipeline.snapshot();
             (self.add(tree, ingest, position), Some(held))
         } else {
-            (Err(self.pipeline.broken()), None)
+            (Err(broken(&self.context)), None)
         };
         if added.is_err() {
             tree.replace(|mut state| {
